@@ -1,0 +1,40 @@
+# Each target sets up its own .venv on first use, and again when pyproject.toml changes.
+# Needed beforehand: Python 3.11 or newer, and make.
+
+PYTHON ?= python3
+# One exact version, and before everything else: a range lets pip choose a build of several GB.
+TORCH ?= torch==2.13.0
+
+BIN := .venv/bin
+READY := .venv/.ready
+
+.PHONY: setup demo test check bench clean
+.DEFAULT_GOAL := check
+
+setup: $(READY)
+
+$(READY): pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install -qq --disable-pip-version-check "$(TORCH)"
+	$(BIN)/python -m pip install -qq --disable-pip-version-check --editable ".[dev]"
+	touch $@
+
+demo: $(READY)
+	$(BIN)/python -m attnlab demo
+
+# One thread a worker, so that the two workers do not fight over the cores.
+test: $(READY)
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 --dist loadfile
+
+check: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(MAKE) --no-print-directory test
+
+bench: $(READY)
+	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks
+
+clean:
+	rm -rf build dist out .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,1 @@
+"""Speed and memory of the kernels against eager PyTorch, SDPA and FlexAttention: `make bench`."""

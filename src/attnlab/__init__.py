@@ -1,0 +1,39 @@
+"""attnlab: a test bench for attention mechanisms. Public names load on first use, so that importing is quick."""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from attnlab import charts, errors, kernels, mechanisms
+    from attnlab.kernels import Attention, attend, explain, weights
+    from attnlab.mechanisms import CATALOG, Mechanism, Score, Value, Weights, stage
+
+__version__ = "0.1.0"
+
+HOMES = {
+    "charts": "", "errors": "", "kernels": "", "mechanisms": "",
+    "Attention": "kernels", "attend": "kernels", "explain": "kernels", "weights": "kernels",
+    "CATALOG": "mechanisms", "Mechanism": "mechanisms", "Score": "mechanisms", "Value": "mechanisms",
+    "Weights": "mechanisms", "stage": "mechanisms",
+}  # fmt: skip
+"""The room each public name lives in; a room is its own."""
+
+__all__ = [
+    "CATALOG", "Attention", "Mechanism", "Score", "Value", "Weights", "attend", "charts", "errors", "explain",
+    "kernels", "mechanisms", "stage", "weights",
+]  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    if name not in HOMES:
+        raise AttributeError(f"module 'attnlab' has no attribute '{name}'")
+    room = importlib.import_module(f"attnlab.{HOMES[name] or name}")
+    value = getattr(room, name) if HOMES[name] else room
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *HOMES])

@@ -1,0 +1,77 @@
+"""A Vega-Lite spec as a file: a picture (.svg, .png), a page that opens offline (.html), or itself (.json)."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from attnlab.errors import RequestError, closest
+
+Spec = Mapping[str, Any]
+"""A Vega-Lite chart as plain data."""
+
+SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
+VERSION = "6.4"
+PIXELS_PER_UNIT = 2.0
+"""How much finer a PNG is than the spec's sizes, so that it stays sharp in print and on dense screens."""
+
+
+def save(spec: Spec, path: str | Path) -> Path:
+    """Write a chart in the format that the file's ending names; return where it went."""
+    target = check(path)
+    content = FORMATS[target.suffix.lower()](dict(spec))
+    try:
+        target.write_bytes(content)
+    except OSError as error:
+        raise RequestError(f"cannot write the chart to {target}: {error.strerror}") from error
+    return target
+
+
+def check(path: str | Path) -> Path:
+    """Refuse a path that `save` could not write to, before anyone computes what is to be drawn."""
+    target = Path(path)
+    if target.suffix.lower() not in FORMATS:
+        ending = f"'{target.suffix}'" if target.suffix else "no ending"
+        hint = closest(target.suffix, FORMATS)
+        raise RequestError(f"a chart's file ends in {', '.join(FORMATS)}; {target} has {ending}{hint}")
+    folder = target.parent
+    if not folder.is_dir():
+        raise RequestError(f"cannot write the chart to {target}: there is no folder {folder}")
+    if target.is_dir() or not os.access(target if target.exists() else folder, os.W_OK):
+        raise RequestError(f"cannot write the chart to {target}: it is not writable")
+    return target
+
+
+# vl-convert is imported in the functions that need it: it takes 30 MB and its time, and --help must not pay.
+
+
+def _as_svg(spec: dict[str, Any]) -> bytes:
+    import vl_convert
+
+    return vl_convert.vegalite_to_svg(spec, vl_version=VERSION).encode()
+
+
+def _as_png(spec: dict[str, Any]) -> bytes:
+    import vl_convert
+
+    return vl_convert.vegalite_to_png(spec, vl_version=VERSION, scale=PIXELS_PER_UNIT)
+
+
+def _as_html(spec: dict[str, Any]) -> bytes:
+    import vl_convert
+
+    return vl_convert.vegalite_to_html(spec, vl_version=VERSION, bundle=True).encode()
+
+
+def _as_json(spec: dict[str, Any]) -> bytes:
+    return (json.dumps(spec, indent=2, ensure_ascii=False) + "\n").encode()
+
+
+FORMATS: Mapping[str, Callable[[dict[str, Any]], bytes]] = MappingProxyType(
+    {".svg": _as_svg, ".png": _as_png, ".html": _as_html, ".json": _as_json}
+)
+"""What writes each kind of file, by its ending."""

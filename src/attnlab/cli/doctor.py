@@ -1,0 +1,102 @@
+"""`attnlab doctor`: what this machine has, and what the lack of something costs."""
+
+import os
+import platform
+import shutil
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Annotated, Any
+
+import typer
+
+import attnlab
+from attnlab.cli.tables import print_json, print_table
+
+# Instructions by which a processor multiplies bf16 itself, under torch's names for x86 and ARM.
+BF16_INSTRUCTIONS = ("avx512_bf16", "amx_bf16", "bf16")
+
+
+@dataclass(frozen=True)
+class Observation:
+    """One thing looked at, what was found, and what follows from it."""
+
+    subject: str
+    found: str
+    consequence: str = ""
+
+
+def examine(
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print what was found for programs to read.")
+    ] = False,
+) -> int:
+    """Show what this machine has: versions, compiler, bf16, threads, disk, kernels."""
+    observations = observe()
+    if as_json:
+        print_json([asdict(observation) for observation in observations])
+    else:
+        rows = [(seen.subject, seen.found, seen.consequence) for seen in observations]
+        print_table(("what", "found", "what follows"), rows)
+    return 0
+
+
+def observe() -> list[Observation]:
+    """Look at everything the doctor reports, in the order it is shown."""
+    # Imported here because the command line must answer --help without torch.
+    import torch
+
+    return [
+        Observation("python", platform.python_version()),
+        Observation("torch", str(torch.__version__)),
+        observe_compiler(),
+        observe_bf16(torch.cpu.get_capabilities()),
+        observe_threads(torch.get_num_threads()),
+        observe_disk(),
+        observe_kernels(),
+    ]
+
+
+def observe_compiler() -> Observation:
+    """Say whether kernels can be compiled."""
+    compiler = attnlab.kernels.compiler()
+    if compiler.available:
+        return Observation(
+            "C++ compiler", str(compiler.path), "kernels are compiled once, then cached on disk"
+        )
+    return Observation(
+        "C++ compiler",
+        f"none: {compiler.reason}",
+        "additive and distance scores run uncompiled: same results, many times slower",
+    )
+
+
+def observe_bf16(capabilities: Mapping[str, Any]) -> Observation:
+    """Say whether the processor multiplies bf16 itself."""
+    present = [name for name in BF16_INSTRUCTIONS if capabilities.get(name)]
+    if present:
+        return Observation("bf16", ", ".join(present), "bf16 is computed by the processor itself")
+    return Observation(
+        "bf16", "no instructions", "bf16 is emulated: it saves memory and costs time; fp32 is faster"
+    )
+
+
+def observe_threads(num_threads: int) -> Observation:
+    """Compare the threads torch uses with the processors there are."""
+    num_processors = os.cpu_count() or 1
+    found = f"{num_threads} of {num_processors} processors"
+    if num_threads < num_processors:
+        return Observation("threads", found, "torch.set_num_threads or OMP_NUM_THREADS raises it")
+    return Observation("threads", found)
+
+
+def observe_disk() -> Observation:
+    """Measure the free space where the command runs."""
+    free = shutil.disk_usage(os.getcwd()).free
+    return Observation("disk free here", f"{free / 1e9:.1f} GB")
+
+
+def observe_kernels() -> Observation:
+    """Name the kernels that `attend` can choose from."""
+    return Observation(
+        "kernels", ", ".join(attnlab.kernels.KERNELS), "attnlab.explain says which one a mechanism gets"
+    )

@@ -1,0 +1,37 @@
+"""Additive scores with one multiply, one add and one division a pair and channel: tanh(a+b) = 1 − 2/(e^{2a}·e^{2b} + 1),
+so the exponentials are taken once a token. bf16 is raised to fp32 inside."""
+
+from __future__ import annotations
+
+from torch import Tensor
+
+from attnlab.mechanisms.scores import Additive
+
+from . import native, tiled
+from .call import Call, Request
+
+NAME = "additive"
+FORM = "compiled loops over pairs with exponentials taken once a token, tile by tile"
+
+
+def refusal(request: Request) -> str | None:
+    """Refuse other scores, other devices than the CPU, and a machine without a compiler."""
+    if not isinstance(request.mechanism.score, Additive):
+        return f"computes additive scores alone, not '{request.mechanism.score}'"
+    return tiled.refusal(request) or native_refusal(request)
+
+
+def native_refusal(request: Request) -> str | None:
+    """Say why the compiled loops cannot serve a request."""
+    if request.device != "cpu":
+        return f"its loops are compiled for the CPU, not for {request.device}"
+    return None if native.compiler().available else native.compiler().reason
+
+
+def attend(call: Call) -> Tensor:
+    """Return weights·values."""
+    score = call.mechanism.score
+    assert isinstance(score, Additive)
+    p = call.params_of(score)
+    a, b = score.project(call.q, call.k, p)
+    return tiled.attend(call, a, b, p["out"], "additive")

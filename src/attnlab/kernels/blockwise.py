@@ -1,0 +1,55 @@
+"""Dot-like scores by matrix products, any weights, tile by tile: O(n) memory, forbidden blocks skipped.
+
+dot, cosine and angle are products of the (unit) vectors. The squared distance is one of vectors with two more
+coordinates: −‖q−k‖² = [2q, 1, −‖q‖²]·[k, −‖k‖², 1].
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor
+
+from attnlab.mechanisms import Params, Score
+from attnlab.mechanisms.scores import Angle, Cosine, Dot, Euclidean, unit
+
+from . import tiled
+from .call import Call, Request
+
+NAME = "blockwise"
+FORM = "matrix products, tile by tile, recomputed in the backward pass"
+
+
+def factors(score: Score, q: Tensor, k: Tensor, p: Params) -> tuple[Tensor, Tensor]:
+    """Return vectors whose dot product is the score (or, for the angle, its cosine)."""
+    if isinstance(score, Dot):
+        return (q * score.factor(q.shape[-1], p)).to(q.dtype), k
+    if isinstance(score, Cosine):
+        return (unit(q) * score.factor(q.shape[-1], p)).to(q.dtype), unit(k)
+    if isinstance(score, Angle):
+        return unit(q), unit(k)
+    scale = 1 / math.sqrt(q.shape[-1])
+    one = q.new_ones(())
+    q_norm, k_norm = (-scale * x.square().sum(-1, keepdim=True) for x in (q, k))
+    left = torch.cat([q * (2 * scale), one.expand_as(q_norm), q_norm], -1)
+    return left, torch.cat([k, k_norm, one.expand_as(k_norm)], -1)
+
+
+def is_dot_like(score: Score) -> bool:
+    """Tell whether a score is a function of one dot product."""
+    return isinstance(score, Dot | Cosine | Angle) or (isinstance(score, Euclidean) and score.squared)
+
+
+def refusal(request: Request) -> str | None:
+    """Refuse scores that are no product, and weights with no tile-wise gradient."""
+    if not is_dot_like(request.mechanism.score):
+        return f"'{request.mechanism.score}' is not a matrix product"
+    return tiled.refusal(request)
+
+
+def attend(call: Call) -> Tensor:
+    """Return weights·values."""
+    score = call.mechanism.score
+    q, k = factors(score, call.q, call.k, call.params_of(score))
+    return tiled.attend(call, q, k, None, "angle" if isinstance(score, Angle) else "dot")

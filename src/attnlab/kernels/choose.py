@@ -1,0 +1,106 @@
+"""Which kernel computes a request, why, what the others were refused for, and what it costs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+import torch
+from torch import Tensor
+
+from attnlab.errors import KernelError, RequestError, closest
+from attnlab.mechanisms import Mechanism
+
+from . import additive, blockwise, distance, linear, native, reference, rowwise, sdpa
+from .call import Call, MaskKind, Request
+from .cost import Cost, estimate
+
+
+class Kernel(Protocol):
+    """A way to compute a mechanism: its name, its form in words, what it refuses, and the computation."""
+
+    @property
+    def NAME(self) -> str: ...  # noqa: D102, N802
+    @property
+    def FORM(self) -> str: ...  # noqa: D102, N802
+    def refusal(self, request: Request) -> str | None: ...  # noqa: D102
+    def attend(self, call: Call) -> Tensor: ...  # noqa: D102
+
+
+ORDER: tuple[Kernel, ...] = (linear, sdpa, additive, distance, blockwise, rowwise, reference)
+"""The kernels, fastest first where several can compute the same."""
+
+KERNELS: Mapping[str, Kernel] = {kernel.NAME: kernel for kernel in ORDER}
+"""Every kernel by its name."""
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Which kernel was chosen, why, which faster ones refused, and what the choice costs."""
+
+    request: Request
+    kernel: str
+    reason: str
+    refused: Mapping[str, str]
+    cost: Cost
+
+    def __str__(self) -> str:
+        lines = [f"{self.request.mechanism}", f"  kernel   {self.kernel}: {self.reason}", f"  cost     {self.cost}"]
+        lines += [f"  refused  {name}: {why}" for name, why in self.refused.items()]
+        return "\n".join(lines)
+
+
+def choose(request: Request, kernel: str = "auto") -> tuple[Kernel, dict[str, str]]:
+    """Return the kernel asked for, or with 'auto' the first that accepts; and what the ones before it refused for."""
+    if kernel != "auto":
+        if kernel not in KERNELS:
+            known = ["auto", *KERNELS]
+            hint = closest(kernel, known) or f"; there are {', '.join(known)}"
+            raise KernelError(f"no kernel is named '{kernel}'{hint}")
+        reason = KERNELS[kernel].refusal(request)
+        if reason:
+            able = [other.NAME for other in ORDER if other.refusal(request) is None]
+            raise KernelError(
+                f"kernel '{kernel}' cannot compute '{request.mechanism}': {reason}; "
+                f"use kernel='auto', or one that can: {', '.join(able)}"
+            )
+        return KERNELS[kernel], {}
+    refused: dict[str, str] = {}
+    for candidate in ORDER:
+        reason = candidate.refusal(request)
+        if reason is None:
+            if any(name in refused and refused[name] == native.compiler().reason for name in ("additive", "distance")):
+                native.warn_missing()
+            return candidate, refused
+        refused[candidate.NAME] = reason
+    raise AssertionError("the reference refuses nothing")
+
+
+def explain(
+    mechanism: str | Mechanism,
+    length: int,
+    *,
+    num_queries: int | None = None,
+    causal: bool = False,
+    mask: MaskKind = "none",
+    dropout: float = 0.0,
+    batch: int = 1,
+    num_heads: int = 4,
+    head_dim: int = 64,
+    dtype: torch.dtype = torch.float32,
+    device: str = "cpu",
+    kernel: str = "auto",
+) -> Explanation:
+    """Say which kernel computes a mechanism over `length` keys, why, and what it costs."""
+    sizes = {"length": length, "batch": batch, "num_heads": num_heads, "head_dim": head_dim}
+    for name, size in sizes.items():
+        if not isinstance(size, int) or size < 1:
+            raise RequestError(f"{name} must be a whole number from 1 on, not {size!r}")
+    request = Request(
+        Mechanism.parse(mechanism), length if num_queries is None else num_queries, length, head_dim, head_dim,
+        num_heads, batch, causal, mask, dropout, dtype, device,
+    )  # fmt: skip
+    chosen, refused = choose(request, kernel)
+    why = chosen.FORM if kernel == "auto" else f"asked for; {chosen.FORM}"
+    return Explanation(request, chosen.NAME, why, refused, estimate(request, chosen.NAME))

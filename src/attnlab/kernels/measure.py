@@ -1,0 +1,168 @@
+"""What a computation costs: its best time beside its peers', and the most memory it takes at once.
+
+Peers are timed in turn, round after round in one process and on one thread, so that a busy machine slows all
+of them alike. Memory is what torch's own allocator gave out; what C++ code takes past it is not seen.
+"""
+
+from __future__ import annotations
+
+import gc
+import math
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from time import perf_counter
+
+import torch
+from torch import Tensor
+from torch.autograd.profiler import profile
+
+Step = Callable[[], object]
+"""One run of what is measured."""
+
+TrainingStep = Callable[[], tuple[Tensor | None, ...]]
+"""A run forward and backward, which returns the gradients."""
+
+CPU = torch.device("cpu")
+LEAST_ROUNDS = 5
+MOST_ROUNDS = 200
+BUDGET = 2.0
+"""Seconds that timing one group of peers may take, unless its fewest rounds take longer."""
+
+
+@dataclass(frozen=True)
+class Cost:
+    """The best time of a step, and its peak extra memory in bytes: outputs, gradients and all in between."""
+
+    seconds: float
+    memory: int
+
+
+def measure(steps: Mapping[str, Step], budget: float = BUDGET, device: torch.device = CPU) -> dict[str, Cost]:
+    """Run every step once so that it compiles what it needs, then take its peak memory and its best time."""
+    with one_thread():
+        for step in steps.values():
+            step()
+        memory = {name: peak_memory(step, device) for name, step in steps.items()}
+        seconds = time_each(steps, budget, device)
+    return {name: Cost(seconds[name], memory[name]) for name in steps}
+
+
+def time_each(
+    steps: Mapping[str, Step], budget: float = BUDGET, device: torch.device = CPU
+) -> dict[str, float]:
+    """Return each step's best time in seconds, over rounds in which every step takes its turn."""
+    with one_thread(), without_collector():
+        best = {name: seconds_of(step, device) for name, step in steps.items()}
+        rounds = int(budget / max(sum(best.values()), 1e-9))
+        for _ in range(min(max(rounds, LEAST_ROUNDS), MOST_ROUNDS) - 1):
+            for name, step in steps.items():
+                best[name] = min(best[name], seconds_of(step, device))
+    return best
+
+
+def seconds_of(step: Step, device: torch.device = CPU) -> float:
+    """Time one run of a step."""
+    _finish(device)
+    start = perf_counter()
+    step()
+    _finish(device)
+    return perf_counter() - start
+
+
+def peak_memory(step: Step, device: torch.device = CPU) -> int:
+    """Return the most bytes that a step, once it has compiled what it needs, holds at once of its own."""
+    gc.collect()
+    with one_thread():
+        return _peak_on_cuda(step, device) if device.type == "cuda" else _peak_on_cpu(step)
+
+
+def training_step(function: Callable[..., Tensor], *inputs: Tensor) -> TrainingStep:
+    """Return a step that runs a function forward, and back from a fixed random gradient to all its inputs."""
+    leaves = [x.detach().requires_grad_() for x in inputs]
+    gradient = torch.randn_like(function(*leaves))
+
+    def step() -> tuple[Tensor | None, ...]:
+        # A mechanism may have inputs that its output does not depend on smoothly, as argmax has.
+        return torch.autograd.grad(function(*leaves), leaves, gradient, allow_unused=True)
+
+    return step
+
+
+def growth(shorter: tuple[int, float], longer: tuple[int, float]) -> float:
+    """Return the power of the length that a cost grows with, from two pairs of length and cost."""
+    (length, cost), (more_length, more_cost) = shorter, longer
+    return math.log(more_cost / cost) / math.log(more_length / length)
+
+
+def show_seconds(seconds: float) -> str:
+    """Write a time with three digits, in s, ms or µs."""
+    unit, size = next(((u, x) for u, x in (("s", 1.0), ("ms", 1e-3)) if seconds >= x), ("µs", 1e-6))
+    return f"{three_digits(seconds / size)} {unit}"
+
+
+def show_bytes(num_bytes: float) -> str:
+    """Write an amount of memory with three digits, in GB, MB or kB."""
+    units = (("GB", 1e9), ("MB", 1e6))
+    unit, size = next(((u, x) for u, x in units if num_bytes >= x), ("kB", 1e3))
+    return f"{three_digits(num_bytes / size)} {unit}"
+
+
+def three_digits(number: float) -> str:
+    """Write a number with three digits, or all of those before the point."""
+    decimals = 2 if abs(number) < 9.995 else 1 if abs(number) < 99.95 else 0
+    return f"{number:.{decimals}f}"
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Let torch use one thread, and as many as before afterwards."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+@contextmanager
+def without_collector() -> Iterator[None]:
+    """Keep Python's garbage collector from running in the midst of a step."""
+    was_enabled = gc.isenabled()
+    gc.collect()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
+def _finish(device: torch.device) -> None:
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)
+
+
+def _peak_on_cpu(step: Step) -> int:
+    # Else the profiler writes two lines to stderr at each use; it reads this once, when it first starts.
+    os.environ.setdefault("KINETO_LOG_LEVEL", "6")
+    with profile(profile_memory=True) as profiler:
+        step()
+    results = profiler.kineto_results
+    assert results is not None
+    changes = [event for event in results.events() if event.name() == "[memory]"]
+    held = peak = 0
+    for change in sorted(changes, key=lambda event: event.start_ns()):
+        held += change.nbytes()
+        peak = max(peak, held)
+    return peak
+
+
+def _peak_on_cuda(step: Step, device: torch.device) -> int:
+    _finish(device)
+    torch.cuda.reset_peak_memory_stats(device)
+    before = torch.cuda.memory_allocated(device)
+    step()
+    _finish(device)
+    return torch.cuda.max_memory_allocated(device) - before

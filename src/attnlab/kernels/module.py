@@ -1,0 +1,51 @@
+"""Attention as a module: `attend` with the mechanism's learned parameters."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from attnlab.errors import RequestError
+from attnlab.mechanisms import Mechanism
+
+from .attend import Line, attend, initial_values
+
+
+class Attention(nn.Module):
+    """A mechanism over projected q, k and v, with its learned parameters; token dropout acts while training.
+
+    After a call, `penalty` holds what the mechanism adds to the loss, or None.
+    """
+
+    def __init__(
+        self, mechanism: Line, num_heads: int, head_dim: int, value_dim: int | None = None,
+        *, dropout: float = 0.0, kernel: str = "auto", seed: int = 0,
+    ) -> None:  # fmt: skip
+        super().__init__()
+        for name, size in (("num_heads", num_heads), ("head_dim", head_dim), ("value_dim", value_dim or 1)):
+            if not isinstance(size, int) or size < 1:
+                raise RequestError(f"{name} must be a whole number from 1 on, not {size!r}")
+        self.mechanism = Mechanism.parse(mechanism)
+        self.num_heads, self.head_dim, self.value_dim = num_heads, head_dim, value_dim or head_dim
+        self.dropout, self.kernel = dropout, kernel
+        self.penalty: Tensor | None = None
+        for name, value in initial_values(self.mechanism, num_heads, head_dim, self.value_dim, seed).items():
+            self.register_parameter(name, nn.Parameter(value.to(torch.get_default_dtype(), copy=True)))
+
+    def forward(
+        self, q: Tensor, k: Tensor, v: Tensor, *, causal: bool = False, mask: Tensor | None = None,
+        scale: float | None = None, x: Tensor | None = None, first: Tensor | None = None,
+    ) -> Tensor:  # fmt: skip
+        """Attend; arguments as in `attnlab.attend`."""
+        out = attend(
+            q, k, v, self.mechanism, causal=causal, mask=mask, kernel=self.kernel, scale=scale,
+            parameters=dict(self.named_parameters()), dropout=self.dropout if self.training else 0.0,
+            training=self.training, x=x, first=first,
+        )  # fmt: skip
+        terms = [term for stage in self.mechanism.output if (term := stage.penalty(out)) is not None]
+        self.penalty = sum(terms[1:], terms[0]) if terms else None
+        return out
+
+    def extra_repr(self) -> str:
+        """Show the line and the sizes."""
+        return f"'{self.mechanism}', num_heads={self.num_heads}, head_dim={self.head_dim}"

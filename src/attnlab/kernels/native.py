@@ -1,0 +1,147 @@
+"""The compiled inner loops of pairs.cpp: built once with the machine's own C++ compiler, kept in the user's cache,
+called through ctypes. Without a compiler attnlab still works, slower, and says so once."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import hashlib
+import os
+import platform
+import shutil
+import subprocess
+import sys
+import tempfile
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from attnlab.errors import AttnlabWarning, KernelError
+
+SOURCE = Path(__file__).with_name("pairs.cpp")
+
+# -ffast-math goes to the compiler but not to the linker: there it would switch denormals off in the whole process.
+FLAGS = ["-std=c++17", "-O3", "-ffast-math", "-fPIC"]
+TUNED = [["-march=native", "-mprefer-vector-width=512"], ["-march=native"], ["-mcpu=native"], []]
+"""What tunes the loops to this processor; the first set the compiler accepts is taken."""
+
+KINDS = {"additive": 0, "additive_safe": 1, "manhattan": 2, "euclidean": 3, "minkowski": 4, "chebyshev": 5}
+
+
+@dataclass(frozen=True)
+class Compiler:
+    """Whether there is a C++ compiler that builds the loops, which one, and if not, why not."""
+
+    available: bool
+    path: str | None
+    reason: str
+
+
+class Tile(ctypes.Structure):
+    """The Tile of pairs.cpp."""
+
+    _fields_ = [(name, ctypes.c_int64) for name in ("G", "R", "K", "C", "P", "first", "stride_a", "stride_b")] + [
+        (name, ctypes.c_void_p) for name in ("a", "b", "bt", "w", "s", "ds", "da", "db", "dw")
+    ]
+
+
+def cache_folder() -> Path:
+    """Return where compiled loops are kept."""
+    named = os.environ.get("ATTNLAB_CACHE")
+    if named:
+        return Path(named)
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Caches" / "attnlab"
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "attnlab"
+
+
+def find_compiler() -> str | None:
+    """Return the C++ compiler: $CXX, or the first of the usual names."""
+    return next((found for name in (os.environ.get("CXX"), "g++", "clang++", "c++") if name and (found := shutil.which(name))), None)
+
+
+def processor() -> str:
+    """Return what tells one processor's instruction set from another's."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return platform.processor()
+    return next((line for line in lines if line.startswith(("flags", "Features"))), platform.processor())
+
+
+def run(command: list[str]) -> str | None:
+    """Run a command; return None if it did well, else what it said."""
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    return None if done.returncode == 0 else (done.stderr.strip() or f"exit status {done.returncode}")
+
+
+def build(compiler: str, target: Path) -> str | None:
+    """Compile the loops into `target`; return None if that worked, else the reason it did not."""
+    with tempfile.TemporaryDirectory() as folder:
+        unit, library = Path(folder) / "pairs.o", Path(folder) / "pairs.so"
+        said: str | None = ""
+        for tuned in TUNED:
+            said = run([compiler, *FLAGS, *tuned, "-c", str(SOURCE), "-o", str(unit)])
+            if said is None:
+                break
+        said = said or run([compiler, "-shared", str(unit), "-o", str(library), "-pthread"])
+        if said is not None:
+            return f"{compiler} could not build the loops: {said.splitlines()[0]}"
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            aside = target.with_suffix(f".{os.getpid()}")
+            shutil.copy(library, aside)
+            aside.replace(target)
+        except OSError as error:
+            return f"the compiled loops cannot be kept in {target.parent}: {error.strerror}; set ATTNLAB_CACHE"
+    return None
+
+
+@functools.cache
+def loaded() -> tuple[ctypes.CDLL | None, Compiler]:
+    """Build the loops if they are not in the cache, and load them."""
+    path = find_compiler()
+    if path is None:
+        return None, Compiler(False, None, "no C++ compiler found (looked for $CXX, g++, clang++, c++)")
+    identity = "\n".join([SOURCE.read_text(encoding="utf-8"), path, str(FLAGS), str(TUNED), processor(), platform.machine()])
+    target = cache_folder() / f"pairs-{hashlib.sha256(identity.encode()).hexdigest()[:16]}.so"
+    if not target.exists():
+        reason = build(path, target)
+        if reason is not None:
+            return None, Compiler(False, path, reason)
+    try:
+        return ctypes.CDLL(str(target)), Compiler(True, path, f"compiled loops in {target}")
+    except OSError as error:
+        return None, Compiler(False, path, f"{target} cannot be loaded: {error}")
+
+
+def compiler() -> Compiler:
+    """Tell whether the compiled loops can be had here, building them on the first call."""
+    return loaded()[1]
+
+
+@functools.cache
+def warn_missing() -> None:
+    """Say, once, that the compiled loops are missing and what that costs."""
+    warnings.warn(
+        f"attnlab: {compiler().reason}; additive and distance scores are computed by torch instead, "
+        "more slowly and with more memory ('attnlab doctor' tells more)",
+        AttnlabWarning,
+        stacklevel=2,
+    )
+
+
+def call(name: str, kind: str, tensors: dict[str, Tensor], sizes: dict[str, int]) -> None:
+    """Run one tile through `forward` or `backward`. The tensors are contiguous, of one dtype, fp32 or fp64."""
+    library, state = loaded()
+    if library is None:
+        raise KernelError(f"the compiled loops are not available: {state.reason}")
+    pointers = {key: tensor.data_ptr() for key, tensor in tensors.items()}
+    suffix = {torch.float32: "f32", torch.float64: "f64"}[tensors["a"].dtype]
+    function = getattr(library, f"{name}_{suffix}")
+    tile = Tile(**sizes, **pointers)
+    status = function(ctypes.c_int64(KINDS[kind]), ctypes.c_int64(torch.get_num_threads()), ctypes.byref(tile))
+    assert status == 0, f"{name} does not know {kind}"

@@ -1,0 +1,66 @@
+"""The definition: every mechanism, one equation after another, in any dtype on any device. All else is checked
+against this.
+
+    s = score(q, k)      w = weights(s) / divide(n), 0 where a pair may not meet      out = w·v
+
+Forbidden pairs leave at three places: −∞ before the weights (mask(before), and padding always), 0 after them
+(mask(after)), or as a score of 0 that is weighed like any other (mask(zero)).
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from attnlab.mechanisms import Mechanism
+
+from .call import Call, Request, at_least_float
+from .dropout import keep, scale
+from .visibility import Visibility
+
+NAME = "reference"
+FORM = "all pairs at once, as the equations stand"
+
+
+def refusal(request: Request) -> str | None:
+    """Compute anything."""
+    return None
+
+
+def attend(call: Call) -> Tensor:
+    """Return weights·values, [b h q d]."""
+    w = weights(call)
+    if call.dropout:
+        w = w * keep(call, w.shape) * scale(call.dropout)
+    return w @ call.v
+
+
+def weights(call: Call) -> Tensor:
+    """Return the weights [b h q k], before dropout."""
+    mechanism, visibility = call.mechanism, call.visibility
+    scores = mechanism.score(call.q, call.k, call.params_of(mechanism.score))
+    visible, zeroed = visibility.pairs, None
+    if mechanism.mask.where != "before" and visibility.causal:
+        visible, zeroed = visibility.mask, visibility.causal_pairs
+    if mechanism.mask.where == "zero" and zeroed is not None:
+        scores, zeroed = scores.masked_fill(~zeroed, 0), None
+    return weigh(mechanism, scores, visible, zeroed, visibility, call)
+
+
+def weigh(
+    mechanism: Mechanism, scores: Tensor, visible: Tensor | None, zeroed: Tensor | None, visibility: Visibility, call: Call
+) -> Tensor:
+    """Turn scores into weights: pairs not `visible` never enter, pairs not in `zeroed` are wiped out afterwards."""
+    stage, p = mechanism.weights, call.params_of(mechanism.weights)
+    n = visibility.count.clamp(min=1).to(at_least_float(scores.dtype))
+    if visible is not None:
+        scores = scores.masked_fill(~visible, -torch.inf)
+    w = stage(scores, n, p)
+    for wiped in (visible, zeroed):
+        if wiped is not None:
+            w = w.masked_fill(~wiped, 0)
+    if visibility.empty is not None:
+        w = w.masked_fill(visibility.empty, 0)
+    length = n if stage.divide_at == "query" else visibility.key_count.clamp(min=1).to(n.dtype)
+    divisor = stage.divisor(length, p)
+    return (w if divisor is None else w / divisor).to(scores.dtype)

@@ -1,0 +1,46 @@
+"""Any mechanism, a block of queries at a time, each computed again in the backward pass: the reference's equations
+with O(n) memory. What a stage of the user's own is computed with."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import torch
+from torch import Tensor
+from torch.utils.checkpoint import checkpoint
+
+from . import reference
+from .call import Call, Request
+
+NAME = "rowwise"
+FORM = "the reference on one block of queries at a time, recomputed in the backward pass"
+
+ELEMENTS = 2**22
+"""Pairs (times channels, where a score compares vectors) that a block holds at most."""
+
+
+def refusal(request: Request) -> str | None:
+    """Refuse dropout, which is drawn for the problem as a whole."""
+    return "draws no attention dropout" if request.dropout else None
+
+
+def block(call: Call, q: Tensor, start: int, stop: int) -> Tensor:
+    """Attend with the queries start…stop alone."""
+    is_cut = call.mechanism.mask.where == "before"
+    horizon = call.visibility.horizon(stop) if is_cut else call.visibility.num_keys
+    rows = dataclasses.replace(
+        call, q=q, k=call.k[:, :, :horizon], v=call.v[:, :, :horizon],
+        visibility=call.visibility.rows(start, stop, horizon),
+    )  # fmt: skip
+    return reference.attend(rows)
+
+
+def attend(call: Call) -> Tensor:
+    """Return weights·values."""
+    b, h, num_queries, d = call.q.shape
+    step = max(1, min(num_queries, ELEMENTS // max(1, b * h * call.k.shape[2] * d)))
+    blocks = [
+        checkpoint(block, call, call.q[:, :, start : start + step], start, min(start + step, num_queries), use_reentrant=False)
+        for start in range(0, num_queries, step)
+    ]
+    return torch.cat(blocks, 2) if blocks else call.v.new_zeros(b, h, 0, call.v.shape[3])

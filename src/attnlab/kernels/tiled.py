@@ -1,0 +1,204 @@
+"""One tile at a time, forward and backward with recomputation: scores, weights and their gradients live in two or
+three buffers of a tile's size, and nothing of size queries × keys is ever kept.
+
+Both passes are opaque operators to torch, so that a caller may be compiled.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from attnlab.mechanisms.weights import Argmax, Sigmoid
+
+from .call import Call, Request, at_least_float
+from .division import divided, divided_values, key_division_refusal, length
+from .dropout import keep_tile, scale
+from .pairs import Angle, Compiled, Dot, add_product, groups
+from .rules import RULES
+from .tiles import Tile, Tiling
+from .visibility import Visibility
+
+
+class Problem:
+    """The tensors of one call, cut into tiles, with the work space all tiles share."""
+
+    def __init__(
+        self, q: Tensor, k: Tensor, v: Tensor, extra: Tensor, mask: Tensor | None, bias: Tensor | None,
+        pairs: str, weights: str, causal: bool, dropout: float, seed: int,
+    ) -> None:  # fmt: skip
+        self.rule, self.bias, self.dropout, self.seed = RULES[weights], bias, dropout, seed
+        accumulator = at_least_float(q.dtype)
+        self.dtype = q.dtype if pairs in ("dot", "angle") else accumulator
+        q, k, self.v, extra = (x.to(self.dtype).contiguous() for x in (q, k, v, extra))
+        self.visibility = Visibility(q.shape[2], k.shape[2], causal, mask, q.device)
+        self.tiling = Tiling(*q.shape[:3], k.shape[2], causal)
+        self.pairs: Dot | Compiled
+        if pairs in ("dot", "angle"):
+            self.pairs = (Dot if pairs == "dot" else Angle)(q, k, accumulator)
+        else:
+            self.pairs = Compiled(pairs, q, k, extra, self.visibility.offset if causal else None)
+        self.accumulator = accumulator
+
+    def buffer(self) -> Tensor:
+        """Return a new work space that the largest tile fits in."""
+        return self.v.new_empty(self.tiling.largest)
+
+    def weigh(self, tile: Tile, s: Tensor) -> None:
+        """Turn a tile of scores into weights, in place."""
+        view = s.view(-1, tile.heads.stop - tile.heads.start, *s.shape[1:])
+        forbid(view, tile, self.visibility, self.rule.fill)
+        if self.bias is not None:
+            view.add_(spread(self.bias, tile)[:, :, tile.start : tile.stop])
+        self.rule.forward(s)
+        if self.visibility.empty is not None:
+            view.masked_fill_(spread(self.visibility.empty, tile)[:, :, tile.start : tile.stop], 0)
+
+    def drop(self, tile: Tile) -> Tensor:
+        """Return what dropout multiplies the tile's weights with."""
+        return keep_tile(tile, self.seed, self.dropout).to(self.v) * scale(self.dropout)
+
+    def forward(self) -> Tensor:
+        """Return weights·values."""
+        out = self.v.new_zeros(*self.pairs_shape())
+        space = self.buffer()
+        for tile in self.tiling:
+            s = shaped(space, tile)
+            self.pairs.scores(tile, s)
+            self.weigh(tile, s)
+            if self.dropout:
+                s.mul_(self.drop(tile))
+            groups(out, tile)[:, tile.start : tile.stop] = s @ groups(self.v, tile)[:, : tile.horizon]
+        return out
+
+    def pairs_shape(self) -> tuple[int, int, int, int]:
+        """Return the shape of the output."""
+        return (*self.v.shape[:2], self.visibility.num_queries, self.v.shape[3])
+
+    def backward(self, grad: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """Return the gradients of q, k, v and the extra parameter."""
+        grad = grad.to(self.dtype).contiguous()
+        dv = torch.zeros_like(self.v, dtype=self.accumulator)
+        self.pairs.start()
+        first, second = self.buffer(), self.buffer()
+        third = self.buffer() if self.pairs.needs_scores else None
+        for tile in self.tiling:
+            w, dw = shaped(first, tile), shaped(second, tile)
+            scores = None if third is None else shaped(third, tile)
+            self.pairs.scores(tile, w)
+            if scores is not None:
+                scores.copy_(w)
+            self.weigh(tile, w)
+            g, v = groups(grad, tile)[:, tile.start : tile.stop], groups(self.v, tile)[:, : tile.horizon]
+            torch.bmm(g, v.mT, out=dw)
+            drop = self.drop(tile) if self.dropout else None
+            add_product(groups(dv, tile)[:, : tile.horizon], (w if drop is None else w * drop).mT, g)
+            self.rule.backward(dw if drop is None else dw.mul_(drop), w)
+            if self.rule.fill == 0:
+                forbid(dw.view(-1, tile.heads.stop - tile.heads.start, *dw.shape[1:]), tile, self.visibility, 0)
+            self.pairs.accumulate(tile, dw, scores)
+        dq, dk, dextra = self.pairs.gradients()
+        return dq, dk, dv, dextra
+
+
+def shaped(space: Tensor, tile: Tile) -> Tensor:
+    """Return the part of a work space that holds a tile, [g r k]."""
+    shape = (tile.num_groups, tile.num_rows, tile.horizon)
+    return space[: shape[0] * shape[1] * shape[2]].view(shape)
+
+
+def spread(x: Tensor, tile: Tile) -> Tensor:
+    """Return the tile's batch rows and heads of [b|1 h|1 …]."""
+    x = x if x.shape[0] == 1 else x[tile.batch]
+    return x if x.shape[1] == 1 else x[:, tile.heads]
+
+
+def forbid(s: Tensor, tile: Tile, visibility: Visibility, fill: float) -> None:
+    """Fill the pairs of a tile [b h r k] that may not meet; causality touches its last keys alone."""
+    if visibility.causal:
+        first = max(0, tile.start + visibility.offset + 1)
+        queries = torch.arange(tile.start, tile.stop, device=s.device)[:, None] + visibility.offset
+        keys = torch.arange(first, tile.horizon, device=s.device)
+        s[..., first:].masked_fill_(keys > queries, fill)
+    if visibility.mask is not None:
+        mask = spread(visibility.mask, tile)
+        mask = mask if mask.shape[2] == 1 else mask[:, :, tile.start : tile.stop]
+        s.masked_fill_(~mask[..., : tile.horizon], fill)
+
+
+@torch.library.custom_op("attnlab::tiled", mutates_args=())
+def tiled(
+    q: Tensor, k: Tensor, v: Tensor, extra: Tensor, mask: Tensor | None, bias: Tensor | None,
+    pairs: str, weights: str, causal: bool, dropout: float, seed: int,
+) -> Tensor:  # fmt: skip
+    """Attend with the pair scores and the weights of these names."""
+    return Problem(q, k, v, extra, mask, bias, pairs, weights, causal, dropout, seed).forward().to(v.dtype)
+
+
+@torch.library.custom_op("attnlab::tiled_backward", mutates_args=())
+def tiled_backward(
+    grad: Tensor, q: Tensor, k: Tensor, v: Tensor, extra: Tensor, mask: Tensor | None, bias: Tensor | None,
+    pairs: str, weights: str, causal: bool, dropout: float, seed: int,
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:  # fmt: skip
+    """Return the gradients of q, k, v and extra."""
+    problem = Problem(q, k, v, extra, mask, bias, pairs, weights, causal, dropout, seed)
+    dq, dk, dv, dextra = problem.backward(grad)
+    extra_gradient = dextra.to(extra.dtype) if dextra.shape == extra.shape else torch.zeros_like(extra)
+    return dq.to(q.dtype), dk.to(k.dtype), dv.to(v.dtype), extra_gradient
+
+
+@tiled.register_fake
+def _(q: Tensor, k: Tensor, v: Tensor, *rest: object) -> Tensor:
+    return v.new_empty(*q.shape[:3], v.shape[3])
+
+
+@tiled_backward.register_fake
+def _(grad: Tensor, q: Tensor, k: Tensor, v: Tensor, extra: Tensor, *rest: object) -> tuple[Tensor, ...]:
+    return torch.empty_like(q), torch.empty_like(k), torch.empty_like(v), torch.empty_like(extra)
+
+
+def remember(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
+    """Keep the inputs; everything else is computed again."""
+    ctx.save_for_backward(*inputs[:6])
+    ctx.how = inputs[6:]
+
+
+def differentiate(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+    """Hand the gradient to the backward operator."""
+    gradients = torch.ops.attnlab.tiled_backward(grad.contiguous(), *ctx.saved_tensors, *ctx.how)
+    return (*gradients, None, None, None, None, None, None, None)
+
+
+tiled.register_autograd(differentiate, setup_context=remember)
+
+
+def attend(call: Call, q: Tensor, k: Tensor, extra: Tensor | None, pairs: str) -> Tensor:
+    """Attend over features whose pair scores are known by name, with the call's weights, divisor and dropout."""
+    stage, visibility = call.mechanism.weights, call.visibility
+    v, divisor = divided_values(call)
+    bias = None
+    if isinstance(stage, Sigmoid):
+        n = length(visibility.count, q.dtype)
+        bias = torch.as_tensor(stage.shift(n), dtype=n.dtype, device=n.device).expand_as(n).contiguous()
+    extra = q.new_zeros(0) if extra is None else extra
+    out = tiled(q, k, v, extra, visibility.mask, bias, pairs, stage.name, visibility.causal, call.dropout, call.seed)
+    return divided(out, divisor)
+
+
+def refusal(request: Request) -> str | None:
+    """Say why the weights of a mechanism cannot be computed tile by tile."""
+    stage, mask = request.mechanism.weights, request.mechanism.mask
+    if stage.name not in RULES or (isinstance(stage, Argmax) and stage.straight_through):
+        return f"has no tile-wise gradient for '{stage}'"
+    if request.causal and not has_plain_mask(request):
+        return f"leaves forbidden pairs out before the weights; '{mask}' over '{stage.name}' does not"
+    return key_division_refusal(request)
+
+
+def has_plain_mask(request: Request) -> bool:
+    """Tell whether a forbidden pair simply has no weight, wherever the mask stage takes it out."""
+    where, stage = request.mechanism.mask.where, request.mechanism.weights
+    has_no_weight_at_zero = stage.name in ("relu", "identity")
+    return where == "before" or (where == "after" and stage.pointwise) or has_no_weight_at_zero

@@ -1,0 +1,15 @@
+"""What attention is: stages, the line that writes them, a catalog. Pure: no training, no files, no models."""
+
+from .arguments import Layers
+from .catalog import CATALOG, Entry
+from .mechanism import Mechanism
+from .scores import Score
+from .stage import REGISTRY, SLOTS, Dims, Parameter, Params, Stage, argument, stage
+from .surroundings import Mask, Output, Share, TokenDropout
+from .values import Value
+from .weights import Weights
+
+__all__ = [
+    "CATALOG", "REGISTRY", "SLOTS", "Dims", "Entry", "Layers", "Mask", "Mechanism", "Output", "Parameter",
+    "Params", "Score", "Share", "Stage", "TokenDropout", "Value", "Weights", "argument", "stage",
+]  # fmt: skip

@@ -1,0 +1,155 @@
+"""A mechanism: one choice for every question attention leaves open, as a frozen value.
+
+`Mechanism.parse` reads the line that `str` writes: parse(str(m)) == m, and str(parse(line)) is the line in
+its canonical order, with defaults left out.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from attnlab.errors import MechanismError, closest
+
+from .grammar import MARKS, Reader, fail, tokenize
+from .scores import Dot, Score
+from .stage import NAMED, REGISTRY, SLOTS, Dims, Parameter, Params, Slot, Stage
+from .surroundings import Mask, Output, Share, TokenDropout
+from .values import Value
+from .weights import Softmax, Weights
+
+KINDS: dict[Slot, type[Stage]] = {
+    "score": Score,
+    "weights": Weights,
+    "mask": Mask,
+    "values": Value,
+    "drop": TokenDropout,
+    "output": Output,
+    "share": Share,
+}
+SEVERAL: frozenset[Slot] = frozenset({"values", "output"})
+"""The slots that hold any number of stages, applied in the order written."""
+
+
+@dataclass(frozen=True)
+class Mechanism:
+    """An attention mechanism. Compare, hash and print it like the data it is."""
+
+    score: Score = Dot()
+    weights: Weights = Softmax()
+    mask: Mask = Mask()
+    values: tuple[Value, ...] = ()
+    drop: TokenDropout | None = None
+    output: tuple[Output, ...] = ()
+    share: Share = Share()
+
+    def __post_init__(self) -> None:
+        for slot in SLOTS:
+            held, kind = getattr(self, slot), KINDS[slot].__name__
+            wanted = f"a tuple of {kind} stages" if slot in SEVERAL else f"a {kind} stage"
+            items = held if slot in SEVERAL else () if held is None and slot == "drop" else (held,)
+            if not isinstance(items, tuple) or not all(isinstance(item, KINDS[slot]) for item in items):
+                raise MechanismError(f"'{slot}' of a mechanism is {wanted}, not {held!r}")
+            for item in items:
+                if "name" not in vars(type(item)):
+                    raise MechanismError(f'{type(item).__name__} has no name: put @stage("name") above it')
+        labels: set[str] = set()
+        for text, _ in self.labelled():
+            if text in labels:
+                raise MechanismError(twice(text))
+            labels.add(text)
+
+    @classmethod
+    def parse(cls, line: str | Mechanism) -> Mechanism:
+        """Read a line, or the name of a catalog entry."""
+        if isinstance(line, Mechanism):
+            return line
+        if not isinstance(line, str):
+            raise MechanismError(f"a mechanism is a line such as 'dot | softmax', not {type(line).__name__}")
+        line = (
+            line if line.isprintable() else " ".join(line.split())
+        )  # a tab would move the mark off its spot
+        return assemble(NAMED.get(line.strip(), line))
+
+    def __str__(self) -> str:
+        return " | ".join(str(item) for item in self.written())
+
+    def written(self) -> Iterator[Stage]:
+        """Yield the stages a line shows: score and weights always, others where they are not the default."""
+        for slot in SLOTS:
+            held = getattr(self, slot)
+            if slot in SEVERAL:
+                yield from held
+            elif slot in ("score", "weights") or (held is not None and held != getattr(DEFAULT, slot)):
+                yield held
+
+    def labelled(self) -> Iterator[tuple[str, Stage]]:
+        """Yield every stage under the label that prefixes its parameters."""
+        for slot in SLOTS:
+            held = getattr(self, slot)
+            for item in held if slot in SEVERAL else [held] if held is not None else []:
+                yield label(item), item
+
+    def parameters(self, num_heads: int, head_dim: int, value_dim: int | None = None) -> dict[str, Parameter]:
+        """Declare every learned parameter as `<stage>_<name>`."""
+        dims = Dims(num_heads, head_dim, head_dim if value_dim is None else value_dim)
+        return {
+            f"{label}_{name}": parameter
+            for label, item in self.labelled()
+            for name, parameter in item.parameters(dims).items()
+        }
+
+    def params_of(self, item: Stage, parameters: Mapping[str, Tensor]) -> Params:
+        """Return one stage's parameters under their own names."""
+        labels = [text for text, _ in self.labelled()]
+        mine = label(item)
+        return {
+            name.removeprefix(f"{mine}_"): value
+            for name, value in parameters.items()
+            # bypass_q_alpha begins with bypass_ too, but belongs to bypass_q: the longest label owns a name.
+            if max((text for text in labels if name.startswith(f"{text}_")), key=len, default="") == mine
+        }
+
+
+def label(item: Stage) -> str:
+    """Name a stage within its mechanism: by itself, and by the tensor it acts on where that is not v."""
+    if isinstance(item, Value) and item.target != "v":
+        return f"{item.name}_{item.target}"
+    return item.name
+
+
+def twice(text: str) -> str:
+    """Say that two stages of a mechanism do the same."""
+    return f"'{text}' is there twice; a stage may act on a tensor once"
+
+
+DEFAULT = Mechanism()
+
+
+def assemble(line: str) -> Mechanism:
+    """Build a mechanism from the stages of a line."""
+    if not line.strip():
+        fail(line, 0, 1, "an empty line is not a mechanism; the baseline is 'dot | softmax'")
+    words = tokenize(line)
+    if len(words) == 1 and words[0].text not in REGISTRY and words[0].text not in MARKS:
+        hint = closest(words[0].text, [*REGISTRY, *NAMED]) or "; `attnlab mechanisms` lists the catalog"
+        message = f"no stage and no catalog entry is named '{words[0].text}'{hint}"
+        fail(line, words[0].start, words[0].end, message)
+    chosen: dict[str, Stage | tuple[Stage, ...]] = {}
+    labels: set[str] = set()
+    for item, token in Reader(line).stages():
+        before = chosen.get(item.slot)
+        if item.slot in SEVERAL:
+            if label(item) in labels:
+                fail(line, token.start, token.end, twice(label(item)))
+            labels.add(label(item))
+            chosen[item.slot] = (*before, item) if isinstance(before, tuple) else (item,)
+        elif isinstance(before, Stage):
+            message = f"two stages answer the same question ({item.slot}): '{before.name}' and '{item.name}'"
+            fail(line, token.start, token.end, message)
+        else:
+            chosen[item.slot] = item
+    return dataclasses.replace(DEFAULT, **chosen)  # type: ignore[arg-type]

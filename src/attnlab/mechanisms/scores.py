@@ -1,0 +1,194 @@
+"""How a query and a key meet: s_ij as a pure function of q_i and k_j.
+
+Axes: b batch, h heads, q queries, k keys, d head_dim, c hidden. Every score maps [b h q d] and [b h k d] to
+[b h q k], one pair at a time, so that a kernel may compute any block of pairs alone.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import torch
+from torch import Tensor
+
+from .stage import Dims, Parameter, Params, Slot, Stage, argument, stage
+
+Learnable = float | Literal["learned"]
+
+
+@dataclass(frozen=True)
+class Score(Stage):
+    """Interface of the score stage."""
+
+    slot: ClassVar[Slot] = "score"
+
+    @abstractmethod
+    def __call__(self, q: Tensor, k: Tensor, p: Params) -> Tensor:
+        """Return the scores [b h q k]."""
+
+
+def per_head(parameter: Tensor) -> Tensor:
+    """Shape one number a head so that it multiplies [b h q k]."""
+    return parameter[:, None, None]
+
+
+def unit(x: Tensor) -> Tensor:
+    """Return x/‖x‖ along the last axis; a zero vector stays zero, with a finite gradient."""
+    squared = (x * x).sum(-1, keepdim=True)
+    is_zero = squared == 0
+    return x * torch.where(is_zero, 1, squared).rsqrt()
+
+
+def root(x: Tensor, exponent: Tensor | float) -> Tensor:
+    """Return x**exponent for x ≥ 0, with gradient 0 where x is 0 (the distance of equal vectors)."""
+    is_zero = x == 0
+    return torch.where(is_zero, 0, torch.where(is_zero, 1, x) ** exponent)
+
+
+@stage("dot")
+@dataclass(frozen=True)
+class Dot(Score):
+    """scale · q·k (Vaswani et al. 2017), scale = 1/√d unless said."""
+
+    scale: Learnable | None = None
+
+    def parameters(self, dims: Dims) -> dict[str, Parameter]:
+        start = 1 / math.sqrt(dims.head_dim)
+        return {"scale": Parameter((dims.num_heads,), start, start)} if self.scale == "learned" else {}
+
+    def factor(self, head_dim: int, p: Params) -> Tensor | float:
+        """Return what the query is multiplied with."""
+        if self.scale == "learned":
+            return per_head(p["scale"])
+        return 1 / math.sqrt(head_dim) if self.scale is None else self.scale
+
+    def __call__(self, q: Tensor, k: Tensor, p: Params) -> Tensor:
+        return (q * self.factor(q.shape[-1], p)) @ k.mT
+
+
+@stage("cosine")
+@dataclass(frozen=True)
+class Cosine(Score):
+    """scale · q̂·k̂ with q̂ = q/‖q‖, scale = 1 unless said; a learned one starts at √d, one a head."""
+
+    scale: Learnable | None = None
+
+    def parameters(self, dims: Dims) -> dict[str, Parameter]:
+        # At √d the scores of random tokens have variance 1, as those of the scaled dot product do.
+        start = math.sqrt(dims.head_dim)
+        return {"scale": Parameter((dims.num_heads,), start, start)} if self.scale == "learned" else {}
+
+    def factor(self, head_dim: int, p: Params) -> Tensor | float:
+        """Return what the unit query is multiplied with."""
+        if self.scale == "learned":
+            return per_head(p["scale"])
+        return 1.0 if self.scale is None else self.scale
+
+    def __call__(self, q: Tensor, k: Tensor, p: Params) -> Tensor:
+        return (unit(q) * self.factor(q.shape[-1], p)) @ unit(k).mT
+
+
+@stage("angle")
+@dataclass(frozen=True)
+class Angle(Score):
+    """1 − 2·arccos(q̂·k̂)/π, in [−1, 1]; gradient 0 where q and k are parallel and it has none."""
+
+    @staticmethod
+    def of(cosine: Tensor) -> Tensor:
+        """Return the score of a pair from its cosine."""
+        is_inside = cosine.abs() < 1
+        angle = torch.arccos(torch.where(is_inside, cosine, 0))
+        return torch.where(is_inside, 1 - angle * (2 / math.pi), cosine.detach().sign())
+
+    def __call__(self, q: Tensor, k: Tensor, p: Params) -> Tensor:
+        return self.of(unit(q) @ unit(k).mT)
+
+
+@stage("additive")
+@dataclass(frozen=True)
+class Additive(Score):
+    """w₂ᵀ tanh(W_q q + W_k k), W and w₂ a head (Bahdanau et al. 2014): w₂ᵀ tanh(W₁[q;k]), factored."""
+
+    hidden: int | None = argument(None, at_least=1)
+
+    def parameters(self, dims: Dims) -> dict[str, Parameter]:
+        hidden = self.hidden or dims.head_dim
+        # Glorot's bound keeps tanh out of saturation at first; the output weight is that of a linear layer.
+        bound, out = math.sqrt(6 / (dims.head_dim + hidden)), 1 / math.sqrt(hidden)
+        return {
+            "query": Parameter((dims.num_heads, hidden, dims.head_dim), -bound, bound, decays=True),
+            "key": Parameter((dims.num_heads, hidden, dims.head_dim), -bound, bound, decays=True),
+            "out": Parameter((dims.num_heads, hidden), -out, out, decays=True),
+        }
+
+    def project(self, q: Tensor, k: Tensor, p: Params) -> tuple[Tensor, Tensor]:
+        """Return W_q q [b h q c] and W_k k [b h k c]."""
+        return q @ p["query"].mT, k @ p["key"].mT
+
+    def __call__(self, q: Tensor, k: Tensor, p: Params) -> Tensor:
+        a, b = self.project(q, k, p)
+        return torch.einsum("bhqkc,hc->bhqk", torch.tanh(a[..., :, None, :] + b[..., None, :, :]), p["out"])
+
+
+def differences(q: Tensor, k: Tensor) -> Tensor:
+    """Return q_i − k_j for every pair, [b h q k d]."""
+    return q[..., :, None, :] - k[..., None, :, :]
+
+
+@stage("euclidean")
+@dataclass(frozen=True)
+class Euclidean(Score):
+    """−‖q−k‖²/√d, or −‖q−k‖/√d with squared=false."""
+
+    squared: bool = True
+
+    def __call__(self, q: Tensor, k: Tensor, p: Params) -> Tensor:
+        distance = differences(q, k).square().sum(-1)
+        return -(distance if self.squared else root(distance, 0.5)) / math.sqrt(q.shape[-1])
+
+
+@stage("manhattan")
+@dataclass(frozen=True)
+class Manhattan(Score):
+    """−‖q−k‖₁/√d."""
+
+    def __call__(self, q: Tensor, k: Tensor, p: Params) -> Tensor:
+        return -differences(q, k).abs().sum(-1) / math.sqrt(q.shape[-1])
+
+
+@stage("minkowski")
+@dataclass(frozen=True)
+class Minkowski(Score):
+    """−‖q−k‖_p; a learned p is 1 + softplus(power), one a head, and starts at 2."""
+
+    p: Learnable = argument(2.0, shown="keyword", at_least=1)
+
+    def parameters(self, dims: Dims) -> dict[str, Parameter]:
+        start = math.log(math.e - 1)
+        return {"power": Parameter((dims.num_heads,), start, start)} if self.p == "learned" else {}
+
+    def exponent(self, p: Params) -> Tensor | float:
+        """Return p ≥ 1, a number or one a head."""
+        return 1 + torch.nn.functional.softplus(p["power"]) if self.p == "learned" else float(self.p)
+
+    def __call__(self, q: Tensor, k: Tensor, p: Params) -> Tensor:
+        exponent = self.exponent(p)
+        pair = per_head(exponent) if isinstance(exponent, Tensor) else exponent
+        element = pair[..., None] if isinstance(pair, Tensor) else pair
+        distance = differences(q, k).abs()
+        # ‖x‖_p = m·‖x/m‖_p for any m, so m has no gradient; the largest keeps a high power in range.
+        largest = distance.detach().amax(-1, keepdim=True)
+        largest = torch.where(largest == 0, 1, largest)
+        return -root(root(distance / largest, element).sum(-1), 1 / pair) * largest[..., 0]
+
+
+@stage("chebyshev")
+@dataclass(frozen=True)
+class Chebyshev(Score):
+    """−max_c |q_c − k_c|; where several coordinates tie, the gradient goes to the first."""
+
+    def __call__(self, q: Tensor, k: Tensor, p: Params) -> Tensor:
+        return -differences(q, k).abs().max(-1).values

@@ -1,0 +1,164 @@
+"""How scores become weights: a pure function along the last axis of [b h q k].
+
+A forbidden pair comes in as −∞, and whatever a stage makes of it is set to 0 afterwards: a stage need not
+know about masks, only leave −∞ out of what it normalises by. `divide` then divides by the visible length n.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import torch
+from torch import Tensor
+
+from .scores import per_head
+from .stage import Dims, Parameter, Params, Slot, Stage, stage
+
+START = 0.5
+"""Where the m of divide=learned starts: n**-sigmoid(m)."""
+
+
+@dataclass(frozen=True)
+class Weights(Stage):
+    """Interface of the weights stage. `pointwise` says that a weight depends on its score (and n) alone."""
+
+    slot: ClassVar[Slot] = "weights"
+    pointwise: ClassVar[bool] = False
+
+    divide: Literal[1, "n", "sqrt_n", "learned"] = 1
+    divide_at: Literal["query", "key"] = "query"
+
+    @abstractmethod
+    def __call__(self, scores: Tensor, n: Tensor, p: Params) -> Tensor:
+        """Return the undivided weights; n [b|1 h|1 q 1] is how many keys each query may see, at least 1."""
+
+    def parameters(self, dims: Dims) -> dict[str, Parameter]:
+        return {"exponent": Parameter((dims.num_heads,), START, START)} if self.divide == "learned" else {}
+
+    def divisor(self, n: Tensor, p: Params) -> Tensor | None:
+        """Return n to the power of `divide`, or None where there is nothing to divide by."""
+        if self.divide == 1:
+            return None
+        if self.divide == "learned":
+            return n ** torch.sigmoid(per_head(p["exponent"]))
+        return n if self.divide == "n" else n.sqrt()
+
+
+@stage("softmax")
+@dataclass(frozen=True)
+class Softmax(Weights):
+    """exp(s_ij) / Σ_j exp(s_ij)."""
+
+    def __call__(self, scores: Tensor, n: Tensor, p: Params) -> Tensor:
+        return torch.softmax(scores, -1)
+
+
+@stage("softmax1")
+@dataclass(frozen=True)
+class Softmax1(Weights):
+    """exp(s_ij) / (1 + Σ_j exp(s_ij)): a query may attend to nothing (Miller 2023)."""
+
+    def __call__(self, scores: Tensor, n: Tensor, p: Params) -> Tensor:
+        top = scores.detach().amax(-1, keepdim=True).clamp(min=0)
+        numerator = torch.exp(scores - top)
+        return numerator / (numerator.sum(-1, keepdim=True) + torch.exp(-top))
+
+
+@stage("relu")
+@dataclass(frozen=True)
+class Relu(Weights):
+    """max(s_ij, 0)."""
+
+    pointwise: ClassVar[bool] = True
+
+    def __call__(self, scores: Tensor, n: Tensor, p: Params) -> Tensor:
+        return torch.relu(scores)
+
+
+@stage("sigmoid")
+@dataclass(frozen=True)
+class Sigmoid(Weights):
+    """σ(s_ij + bias), bias = −log n unless said (Ramapuram et al. 2024)."""
+
+    pointwise: ClassVar[bool] = True
+
+    bias: float | Literal["minus_log_n"] = "minus_log_n"
+
+    def shift(self, n: Tensor) -> Tensor | float:
+        """Return the bias of each row."""
+        return -n.log() if self.bias == "minus_log_n" else self.bias
+
+    def __call__(self, scores: Tensor, n: Tensor, p: Params) -> Tensor:
+        return torch.sigmoid(scores + self.shift(n))
+
+
+@stage("identity")
+@dataclass(frozen=True)
+class Identity(Weights):
+    """s_ij as it is: linear in the values, the queries and the keys."""
+
+    pointwise: ClassVar[bool] = True
+
+    def __call__(self, scores: Tensor, n: Tensor, p: Params) -> Tensor:
+        return scores
+
+
+@stage("argmax")
+@dataclass(frozen=True)
+class Argmax(Weights):
+    """1 for the largest score, the first of ties; no gradient, or softmax's if straight_through."""
+
+    straight_through: bool = False
+
+    def __call__(self, scores: Tensor, n: Tensor, p: Params) -> Tensor:
+        hard = torch.zeros_like(scores).scatter(-1, scores.argmax(-1, keepdim=True), 1)
+        if not self.straight_through:
+            return hard
+        soft = torch.softmax(scores, -1)
+        return hard + (soft - soft.detach())
+
+
+def centred(scores: Tensor, floor: float) -> Tensor:
+    """Shift each row so that its largest score is 0, and lift all that lies below the floor up to it.
+
+    In fp32 at least: bf16 cannot count the ranks of a row beyond 256.
+    """
+    scores = scores.to(torch.promote_types(scores.dtype, torch.float32))
+    return (scores - scores.amax(-1, keepdim=True)).clamp(min=floor)
+
+
+@stage("sparsemax")
+@dataclass(frozen=True)
+class Sparsemax(Weights):
+    """The projection of a row of scores onto the simplex: max(s_ij − τ_i, 0) (Martins & Astudillo 2016)."""
+
+    def __call__(self, scores: Tensor, n: Tensor, p: Params) -> Tensor:
+        # A score 1 or more below the largest has weight 0, so lifting −∞ to −2 changes nothing.
+        z = centred(scores, floor=-2)
+        ordered = z.sort(-1, descending=True).values
+        rank = torch.arange(1, z.shape[-1] + 1, device=z.device, dtype=z.dtype)
+        partial = ordered.cumsum(-1) - 1
+        support = (ordered * rank > partial).sum(-1, keepdim=True).clamp(min=1)
+        threshold = partial.gather(-1, support - 1) / support.to(z.dtype)
+        return torch.relu(z - threshold).to(scores.dtype)
+
+
+@stage("entmax15")
+@dataclass(frozen=True)
+class Entmax15(Weights):
+    """max(s_ij/2 − τ_i, 0)², between softmax and sparsemax (Peters et al. 2019)."""
+
+    def __call__(self, scores: Tensor, n: Tensor, p: Params) -> Tensor:
+        # A score 2 or more below the largest has weight 0, so lifting −∞ to −4 changes nothing.
+        z = centred(scores, floor=-4) / 2
+        ordered = z.sort(-1, descending=True).values
+        rank = torch.arange(1, z.shape[-1] + 1, device=z.device, dtype=z.dtype)
+        mean = ordered.cumsum(-1) / rank
+        spread = rank * ((ordered * ordered).cumsum(-1) / rank - mean * mean)
+        slack = (1 - spread) / rank
+        has_root = slack > 0
+        candidate = mean - torch.where(has_root, torch.where(has_root, slack, 1).sqrt(), 0)
+        support = (candidate <= ordered).sum(-1, keepdim=True).clamp(min=1)
+        return torch.relu(z - candidate.gather(-1, support - 1)).square().to(scores.dtype)

@@ -1,0 +1,55 @@
+"""`attnlab doctor` says what is there, and what a lack costs."""
+
+import json
+from types import SimpleNamespace
+
+import pytest
+import torch
+
+import attnlab
+from attnlab.cli import doctor, main
+
+
+def test_everything_looked_at_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["doctor"]) == 0
+    out = capsys.readouterr().out
+    for subject in ("python", "torch", "C++ compiler", "bf16", "threads", "disk free", "kernels"):
+        assert subject in out
+    assert str(torch.__version__) in out
+    for kernel in attnlab.kernels.KERNELS:
+        assert kernel in out
+
+
+def test_json_says_the_same(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["doctor", "--json"]) == 0
+    shown = json.loads(capsys.readouterr().out)
+    assert [entry["subject"] for entry in shown] == [seen.subject for seen in doctor.observe()]
+
+
+def test_a_missing_compiler_says_why_and_what_it_costs(monkeypatch: pytest.MonkeyPatch) -> None:
+    missing = SimpleNamespace(available=False, path=None, reason="no g++ on PATH")
+    monkeypatch.setattr(attnlab.kernels, "compiler", lambda: missing)
+    seen = doctor.observe_compiler()
+    assert "no g++ on PATH" in seen.found
+    assert "slower" in seen.consequence
+
+
+def test_a_present_compiler_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    present = SimpleNamespace(available=True, path="/usr/bin/g++", reason="")
+    monkeypatch.setattr(attnlab.kernels, "compiler", lambda: present)
+    assert doctor.observe_compiler().found == "/usr/bin/g++"
+
+
+@pytest.mark.parametrize("instruction", ["avx512_bf16", "amx_bf16", "bf16"])
+def test_bf16_instructions_are_named(instruction: str) -> None:
+    assert doctor.observe_bf16({"avx2": True, instruction: True}).found == instruction
+
+
+def test_emulated_bf16_says_what_it_costs() -> None:
+    assert "emulated" in doctor.observe_bf16({"avx2": True, "avx512_bf16": False}).consequence
+
+
+def test_unused_processors_are_mentioned(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.cpu_count", lambda: 8)
+    assert doctor.observe_threads(8).consequence == ""
+    assert "OMP_NUM_THREADS" in doctor.observe_threads(2).consequence

@@ -1,0 +1,92 @@
+"""What every verb shares: help without torch, exit statuses, and errors as one message."""
+
+import subprocess
+import sys
+from collections.abc import Callable
+
+import pytest
+
+from attnlab.cli.verbs import VERBS, main
+from attnlab.errors import AttnlabError
+
+HEAVY = ("torch", "numpy", "transformers", "scipy", "vl_convert")
+
+
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(arguments, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["--version"], [], *([verb, "--help"] for verb in VERBS)])
+def test_answers_without_loading_anything_heavy(arguments: list[str]) -> None:
+    code = (
+        "import sys\n"
+        "from attnlab.cli import main\n"
+        f"status = main({arguments!r})\n"
+        f"loaded = [name for name in {HEAVY!r} if name in sys.modules]\n"
+        "sys.exit(f'loaded {loaded}' if loaded else status)\n"
+    )
+    done = run(sys.executable, "-c", code)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_help_lists_every_verb(verb: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--help"]) == 0
+    assert f" {verb} " in capsys.readouterr().out
+    assert VERBS[verb].__doc__
+
+
+def test_runs_as_a_module() -> None:
+    done = run(sys.executable, "-m", "attnlab", "--version")
+    assert done.returncode == 0
+    assert done.stdout.startswith("attnlab 0.")
+
+
+def test_an_unknown_verb_names_the_closest_match(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["mechanism"]) == 2
+    shown = capsys.readouterr()
+    assert "'mechanism'" in shown.err
+    assert "Did you mean 'mechanisms'?" in shown.err
+    assert "attnlab --help" in shown.err
+    assert shown.out == ""
+
+
+def test_an_unknown_option_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["doctor", "--jsn"]) == 2
+    assert "--json" in capsys.readouterr().err
+
+
+def raising(error: BaseException) -> Callable[[], int]:
+    def verb() -> int:
+        """Fail."""
+        raise error
+
+    return verb
+
+
+def test_an_error_of_ours_is_one_message(capsys: pytest.CaptureFixture[str]) -> None:
+    message = "unknown stage 'sofmax'\n  dot | sofmax\n        ^"
+    assert main(["fail"], {"fail": raising(AttnlabError(message))}) == 2
+    shown = capsys.readouterr()
+    assert shown.err == f"attnlab: {message}\n"
+    assert shown.out == ""
+
+
+def test_a_fault_of_ours_keeps_its_traceback() -> None:
+    with pytest.raises(ZeroDivisionError):
+        main(["fail"], {"fail": raising(ZeroDivisionError())})
+
+
+def test_ctrl_c_stops_cleanly(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["fail"], {"fail": raising(KeyboardInterrupt())}) == 130
+    assert capsys.readouterr().err == "attnlab: stopped\n"
+
+
+@pytest.mark.parametrize("status", [0, 1])
+def test_a_verb_answers_with_its_status(status: int) -> None:
+    def verb() -> int:
+        """Answer."""
+        return status
+
+    assert main(["answer"], {"answer": verb}) == status
