@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from attnlab.kernels import measure
-from attnlab.kernels.measure import Cost, one_thread, peak_memory, time_each, training_step
+from attnlab.kernels.measure import Measurement, one_thread, peak_memory, time_each, training_step
 
 MB = 2**20
 
@@ -118,9 +118,9 @@ def test_measuring_runs_a_step_before_its_memory_is_taken() -> None:
             compiled.append(hold(8 * MB))
         hold(MB)
 
-    cost = measure.measure({"step": step}, budget=0)["step"]
-    assert cost == Cost(cost.seconds, MB)
-    assert cost.seconds > 0
+    taken = measure.measure({"step": step}, budget=0)["step"]
+    assert taken == Measurement(taken.seconds, MB)
+    assert taken.seconds > 0
 
 
 def test_a_training_step_returns_the_gradient_of_every_input() -> None:

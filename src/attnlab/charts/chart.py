@@ -1,4 +1,4 @@
-"""A Vega-Lite spec as a file: a picture (.svg, .png), a page that opens offline (.html), or itself (.json)."""
+"""A Vega-Lite spec as a file: a picture (.svg, .png), a page that opens offline (.html), or plain (.json)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from attnlab.errors import RequestError, closest
+from attnlab.errors import RequestError
 
 Spec = Mapping[str, Any]
 """A Vega-Lite chart as plain data."""
@@ -36,8 +36,7 @@ def check(path: str | Path) -> Path:
     target = Path(path)
     if target.suffix.lower() not in FORMATS:
         ending = f"'{target.suffix}'" if target.suffix else "no ending"
-        hint = closest(target.suffix, FORMATS)
-        raise RequestError(f"a chart's file ends in {', '.join(FORMATS)}; {target} has {ending}{hint}")
+        raise RequestError(f"a chart's file ends in one of {', '.join(FORMATS)}; {target} has {ending}")
     folder = target.parent
     if not folder.is_dir():
         raise RequestError(f"cannot write the chart to {target}: there is no folder {folder}")

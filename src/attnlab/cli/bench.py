@@ -1,11 +1,11 @@
-"""`attnlab bench`: what a mechanism costs beside torch's SDPA and eager PyTorch, and how that grows with length."""
+"""`attnlab bench`: what a mechanism costs beside torch's SDPA and eager PyTorch, and how that grows."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
-from pathlib import Path
+from itertools import pairwise
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
@@ -14,37 +14,178 @@ from attnlab.cli.tables import print_json, print_table
 from attnlab.errors import RequestError
 
 if TYPE_CHECKING:
-    from attnlab.charts import growth
+    from attnlab.charts.growth import Point
     from attnlab.kernels.comparison import Comparison, Setting
     from attnlab.kernels.machine import Machine
-    from attnlab.kernels.measure import Cost
+    from attnlab.kernels.measure import Measurement
 
-LENGTHS = "256,512,1024,2048"
+Dtype = Literal["fp32", "bf16", "fp64"]
+DTYPES: dict[Dtype, str] = {"fp32": "float32", "bf16": "bfloat16", "fp64": "float64"}
 COLUMNS = (
-    "length", "kernel", "time", "growth", "SDPA", "× SDPA", "eager", "× faster",
-    "memory", "SDPA memory", "eager memory",
+    "length", "kernel", "time", "growth", "SDPA", "× SDPA", "eager", "× faster", "memory", "SDPA's", "eager's"
 )  # fmt: skip
+NOTHING = "–"
 
 
 def bench(
-    lines: Annotated[list[str], typer.Argument(metavar="MECHANISM…", help="Lines or names of the catalog.")],
-    causal: Annotated[bool, typer.Option(help="Whether a query sees earlier keys alone.")] = True,
-    lengths: Annotated[str, typer.Option(help="Lengths to measure, with commas between.")] = LENGTHS,
-    batch: Annotated[int, typer.Option(min=1, help="Sequences at once.")] = 1,
-    heads: Annotated[int, typer.Option(min=1, help="Number of heads.")] = 4,
-    head_dim: Annotated[int, typer.Option(min=1, help="Width of a head.")] = 64,
-    dtype: Annotated[Literal["fp32", "bf16", "fp64"], typer.Option(help="Type of numbers.")] = "fp32",
-    kernel: Annotated[str, typer.Option(help="A kernel by name; auto takes the fastest.")] = "auto",
+    lines: Annotated[list[str], typer.Argument(metavar="MECHANISM…", help="Lines, or names of the catalog.")],
+    causal: Annotated[bool, typer.Option(help="Whether a query sees no key after it.")] = True,
+    lengths: Annotated[str, typer.Option(help="The lengths, with commas between.")] = "256,512,1024,2048",
+    batch: Annotated[int, typer.Option(min=1, help="How many sequences at once.")] = 1,
+    heads: Annotated[int, typer.Option(min=1, help="How many heads.")] = 4,
+    head_dim: Annotated[int, typer.Option(min=1, help="How wide a head is.")] = 64,
+    dtype: Annotated[Dtype, typer.Option(help="What the numbers are.")] = "fp32",
+    kernel: Annotated[str, typer.Option(help="A kernel's name; auto takes the fastest that can.")] = "auto",
     as_json: Annotated[bool, typer.Option("--json", help="Print the numbers for programs to read.")] = False,
     figure: Annotated[
-        str | None, typer.Option(help="Draw time and memory: FILE.svg, .png, .html or .json.")
+        str | None, typer.Option(metavar="FILE", help="Draw it: FILE.svg, .png, .html or .json.")
     ] = None,
 ) -> int:
-    """Measure a mechanism, forward and backward, against torch's SDPA and eager PyTorch."""
+    """Measure mechanisms, forward and backward, beside torch's SDPA and eager PyTorch."""
     # Imported here because the command line must answer --help without torch.
     import torch
 
     from attnlab import charts
-    from attnlab.kernels.comparison import Setting
+    from attnlab.kernels.comparison import Setting, compare, explained
     from attnlab.kernels.machine import describe
     from attnlab.mechanisms import Mechanism
+
+    setting = Setting(batch, heads, head_dim, causal, getattr(torch, DTYPES[dtype]))
+    wanted = read_lengths(lengths)
+    mechanisms = {line: Mechanism.parse(line) for line in lines}
+    # All that can be wrong with the request comes out before the first measurement.
+    for mechanism in mechanisms.values():
+        explained(mechanism, wanted[0], setting, kernel)
+    if figure is not None:
+        charts.check(figure)
+    machine = describe(num_threads=1)
+    if not as_json:
+        print(f"{machine}\n{describe_setting(setting, dtype)}")
+    found: dict[str, list[Comparison]] = {}
+    for line, mechanism in mechanisms.items():
+        found[line] = []
+        for length in wanted:
+            show_progress(line, length)
+            found[line].append(compare(mechanism, length, setting, kernel))
+        if not as_json:
+            print_comparisons(line, found[line])
+    if as_json:
+        print_json(as_record(machine, setting, dtype, found))
+    if figure is not None:
+        title = f"Forward and backward, {describe_setting(setting, dtype)}"
+        subtitle = f"{machine}; a slope of 1 is linear in the length, 2 is quadratic"
+        charts.save(charts.growth.draw(points_of(found), title, subtitle), figure)
+        print(f"drawn in {figure}", file=sys.stderr)
+    return 0
+
+
+def read_lengths(text: str) -> list[int]:
+    """Read whole numbers from 1 on, with commas between; return them in order."""
+    words = [word.strip() for word in text.split(",")]
+    wrong = next((word for word in words if not (word.isascii() and word.isdigit()) or int(word) == 0), None)
+    if wrong is not None:
+        raise RequestError(
+            f"--lengths takes whole numbers from 1 on with commas between, such as 256,512; it has '{wrong}'"
+        )
+    return sorted({int(word) for word in words})
+
+
+def describe_setting(setting: Setting, dtype: Dtype) -> str:
+    """Say in words what stays the same over all lengths."""
+    causal = "causal" if setting.causal else "not causal"
+    return f"{causal}, batch {setting.batch}, {setting.num_heads} heads of {setting.head_dim}, {dtype}"
+
+
+def show_progress(line: str, length: int) -> None:
+    """Say on a terminal what is being measured."""
+    if sys.stderr.isatty():
+        print(f"measuring '{line}' at length {length}", file=sys.stderr)
+
+
+def print_comparisons(line: str, comparisons: Sequence[Comparison]) -> None:
+    """Print one mechanism's table: why these kernels, and why eager is missing where it is."""
+    print(f"\n{line}")
+    reasons = {found.choice.kernel: found.choice.reason for found in comparisons}
+    for kernel, reason in reasons.items():
+        print(f"kernel {kernel}: {reason}")
+    powers = growths(comparisons)
+    print_table(COLUMNS, [row_of(found, power) for found, power in zip(comparisons, powers, strict=True)])
+    for found in comparisons:
+        if found.left_out:
+            print(f"eager is left out at length {found.length}: {found.left_out}")
+    if any(power is not None for power in powers):
+        print("growth: the power of the length that time grew with since the row above")
+
+
+def row_of(found: Comparison, power: float | None) -> tuple[str, ...]:
+    """Write one length's cells, under the names of COLUMNS."""
+    from attnlab.kernels.measure import show_bytes, show_seconds, three_digits
+
+    own, sdpa, eager = found.own, found.sdpa, found.eager
+    return (
+        str(found.length),
+        found.choice.kernel,
+        show_seconds(own.seconds),
+        NOTHING if power is None else f"n^{power:.2f}",
+        show_seconds(sdpa.seconds),
+        f"{three_digits(own.seconds / sdpa.seconds)}×",
+        show_seconds(eager.seconds) if eager else NOTHING,
+        f"{three_digits(eager.seconds / own.seconds)}×" if eager else NOTHING,
+        show_bytes(own.memory),
+        show_bytes(sdpa.memory),
+        show_bytes(eager.memory) if eager else NOTHING,
+    )
+
+
+def growths(comparisons: Sequence[Comparison]) -> list[float | None]:
+    """Return the power of growth from each length to the next; the first has none."""
+    from attnlab.kernels.measure import growth
+
+    costs = [(found.length, found.own.seconds) for found in comparisons]
+    return [None, *(growth(before, after) for before, after in pairwise(costs))]
+
+
+def points_of(found: dict[str, list[Comparison]]) -> list[Point]:
+    """Return what the figure shows: SDPA once, then each mechanism, then each as eager."""
+    from attnlab.charts.growth import Point
+
+    chosen, eager = "attnlab, or torch's SDPA", "eager PyTorch"
+    first = next(iter(found.values()))
+
+    def point(name: str, kind: str, length: int, taken: Measurement) -> Point:
+        return Point(name, kind, length, taken.seconds, taken.memory)
+
+    points = [point("SDPA", chosen, one.length, one.sdpa) for one in first]
+    for line, comparisons in found.items():
+        name = f"{line} · {', '.join(dict.fromkeys(one.choice.kernel for one in comparisons))}"
+        points += [point(name, chosen, one.length, one.own) for one in comparisons]
+        points += [point(name, eager, one.length, one.eager) for one in comparisons if one.eager]
+    return points
+
+
+def as_record(
+    machine: Machine, setting: Setting, dtype: Dtype, found: dict[str, list[Comparison]]
+) -> dict[str, Any]:
+    """Return everything measured as plain data: seconds and bytes."""
+    results = [
+        {
+            "mechanism": str(one.choice.request.mechanism),
+            "asked": line,
+            "length": one.length,
+            "kernel": one.choice.kernel,
+            "reason": one.choice.reason,
+            "refused": dict(one.choice.refused),
+            "own": asdict(one.own),
+            "sdpa": asdict(one.sdpa),
+            "eager": asdict(one.eager) if one.eager else None,
+            "eager_left_out": one.left_out,
+            "growth": power,
+        }
+        for line, comparisons in found.items()
+        for one, power in zip(comparisons, growths(comparisons), strict=True)
+    ]
+    return {
+        "machine": asdict(machine),
+        "setting": {**asdict(setting), "dtype": dtype, "pass": "forward and backward"},
+        "results": results,
+    }

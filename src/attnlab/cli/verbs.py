@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from attnlab.cli import doctor, mechanisms
+from attnlab.cli import bench, doctor, mechanisms
 from attnlab.errors import AttnlabError
 
 Verb = Callable[..., int]
@@ -18,6 +18,7 @@ Verb = Callable[..., int]
 # The first line of a verb's docstring is its help; what it returns is the exit status.
 VERBS: Mapping[str, Verb] = {
     "mechanisms": mechanisms.print_catalog,
+    "bench": bench.bench,
     "doctor": doctor.examine,
 }
 

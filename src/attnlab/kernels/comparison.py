@@ -11,9 +11,9 @@ from torch.nn import functional as F
 
 from attnlab.mechanisms import Mechanism
 
-from .attend import attend
-from .choose import explain
-from .measure import BUDGET, Cost, TrainingStep, measure, peak_memory, show_bytes, training_step
+from .attend import attend, initial_values
+from .choose import Explanation, explain
+from .measure import BUDGET, Measurement, TrainingStep, measure, peak_memory, show_bytes, training_step
 
 EAGER_LIMIT = 2e9
 """The most memory, in bytes, that eager is allowed."""
@@ -38,31 +38,20 @@ class Setting:
         q, k, v = torch.randn(shape, generator=torch.Generator().manual_seed(0)).to(self.dtype)
         return q, k, v
 
-    def parameters(self, mechanism: Mechanism) -> dict[str, Tensor]:
-        """Return a mechanism's learned parameters as they start."""
-        declared = mechanism.parameters(self.num_heads, self.head_dim)
-        generator = torch.Generator().manual_seed(0)
-        return {
-            name: torch.empty(p.shape).uniform_(p.low, p.high, generator=generator).to(self.dtype)
-            for name, p in declared.items()
-        }
-
 
 @dataclass(frozen=True)
 class Comparison:
-    """What a mechanism costs at one length and by which kernel, and what its peers cost.
+    """What a mechanism costs at one length, by which kernel and why, and what its peers cost.
 
-    `left_out` says why there is no cost of eager, where there is none.
+    `left_out` says why there is no measurement of eager, where there is none.
     """
 
-    mechanism: Mechanism
+    choice: Explanation
     length: int
-    kernel: str
-    reason: str
-    own: Cost
-    sdpa: Cost
-    eager: Cost | None
-    left_out: str = ""
+    own: Measurement
+    sdpa: Measurement
+    eager: Measurement | None
+    left_out: str
 
 
 def compare(
@@ -73,45 +62,47 @@ def compare(
     budget: float = BUDGET,
 ) -> Comparison:
     """Measure a mechanism and its peers at one length."""
-    chosen, reason = choice(mechanism, length, setting, kernel)
-    steps = {"own": own_step(mechanism, length, setting, chosen), "sdpa": sdpa_step(length, setting)}
-    left_out = why_not_eager(mechanism, length, setting, chosen)
+    choice = explained(mechanism, length, setting, kernel)
+    steps = {"own": own_step(mechanism, length, setting, kernel), "sdpa": sdpa_step(length, setting)}
+    left_out = why_not_eager(mechanism, length, setting)
     if not left_out:
         steps["eager"] = own_step(mechanism, length, setting, "reference")
-    costs = measure(steps, budget)
-    return Comparison(
-        mechanism, length, chosen, reason, costs["own"], costs["sdpa"], costs.get("eager"), left_out
+    taken = measure(steps, budget)
+    return Comparison(choice, length, taken["own"], taken["sdpa"], taken.get("eager"), left_out)
+
+
+def explained(mechanism: Mechanism, length: int, setting: Setting, kernel: str = "auto") -> Explanation:
+    """Say which kernel will be measured; refuse one that cannot compute the mechanism."""
+    return explain(
+        mechanism,
+        length,
+        causal=setting.causal,
+        batch=setting.batch,
+        num_heads=setting.num_heads,
+        head_dim=setting.head_dim,
+        dtype=setting.dtype,
+        kernel=kernel,
     )
 
 
-def choice(mechanism: Mechanism, length: int, setting: Setting, kernel: str) -> tuple[str, str]:
-    """Return the kernel that will be measured, and why it is that one."""
-    if kernel != "auto":
-        return kernel, "it was asked for"
-    explanation = explain(mechanism, length=length, causal=setting.causal)
-    return explanation.kernel, explanation.reason
-
-
-def why_not_eager(mechanism: Mechanism, length: int, setting: Setting, kernel: str) -> str:
+def why_not_eager(mechanism: Mechanism, length: int, setting: Setting) -> str:
     """Say why eager is not measured at this length; an empty string where it is."""
-    if kernel == "reference":
-        return "it is the kernel measured"
     probe = peak_memory(own_step(mechanism, PROBE_LENGTH, setting, "reference"))
     foretold = probe * (length / PROBE_LENGTH) ** 2
-    if foretold > EAGER_LIMIT:
-        return f"it would take about {show_bytes(foretold)}, and {show_bytes(EAGER_LIMIT)} are allowed"
-    return ""
+    if foretold <= EAGER_LIMIT:
+        return ""
+    return f"it would take about {show_bytes(foretold)}, and {show_bytes(EAGER_LIMIT)} are allowed"
 
 
-def own_step(mechanism: Mechanism, length: int, setting: Setting, kernel: str) -> TrainingStep:
+def own_step(mechanism: Mechanism, length: int, setting: Setting, kernel: str = "auto") -> TrainingStep:
     """Return the mechanism's training step; its learned parameters get gradients too."""
-    parameters = setting.parameters(mechanism)
+    learned = initial_values(mechanism, setting.num_heads, setting.head_dim, setting.head_dim)
 
     def own(q: Tensor, k: Tensor, v: Tensor, *values: Tensor) -> Tensor:
-        learned = dict(zip(parameters, values, strict=True))
-        return attend(q, k, v, mechanism, causal=setting.causal, kernel=kernel, parameters=learned)
+        given = dict(zip(learned, values, strict=True))
+        return attend(q, k, v, mechanism, causal=setting.causal, kernel=kernel, parameters=given)
 
-    return training_step(own, *setting.inputs(length), *parameters.values())
+    return training_step(own, *setting.inputs(length), *learned.values())
 
 
 def sdpa_step(length: int, setting: Setting) -> TrainingStep:

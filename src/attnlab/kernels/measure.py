@@ -32,21 +32,23 @@ BUDGET = 2.0
 
 
 @dataclass(frozen=True)
-class Cost:
+class Measurement:
     """The best time of a step, and its peak extra memory in bytes: outputs, gradients and all in between."""
 
     seconds: float
     memory: int
 
 
-def measure(steps: Mapping[str, Step], budget: float = BUDGET, device: torch.device = CPU) -> dict[str, Cost]:
+def measure(
+    steps: Mapping[str, Step], budget: float = BUDGET, device: torch.device = CPU
+) -> dict[str, Measurement]:
     """Run every step once so that it compiles what it needs, then take its peak memory and its best time."""
     with one_thread():
         for step in steps.values():
             step()
         memory = {name: peak_memory(step, device) for name, step in steps.items()}
         seconds = time_each(steps, budget, device)
-    return {name: Cost(seconds[name], memory[name]) for name in steps}
+    return {name: Measurement(seconds[name], memory[name]) for name in steps}
 
 
 def time_each(

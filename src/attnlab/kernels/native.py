@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -28,7 +29,8 @@ FLAGS = ["-std=c++17", "-O3", "-ffast-math", "-fPIC"]
 TUNED = [["-march=native", "-mprefer-vector-width=512"], ["-march=native"], ["-mcpu=native"], []]
 """What tunes the loops to this processor; the first set the compiler accepts is taken."""
 
-KINDS = {"additive": 0, "additive_safe": 1, "manhattan": 2, "euclidean": 3, "minkowski": 4, "chebyshev": 5}
+KINDS = {"additive": 0, "additive_safe": 1, "manhattan": 2, "euclidean": 3, "minkowski": 4, "chebyshev": 5,
+         "additive_wide": 6}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -43,9 +45,9 @@ class Compiler:
 class Tile(ctypes.Structure):
     """The Tile of pairs.cpp."""
 
-    _fields_ = [(name, ctypes.c_int64) for name in ("G", "R", "K", "C", "P", "first", "stride_a", "stride_b")] + [
-        (name, ctypes.c_void_p) for name in ("a", "b", "bt", "w", "s", "ds", "da", "db", "dw")
-    ]
+    _fields_ = [(name, ctypes.c_int64) for name in ("G", "R", "K", "C", "first", "stride_a", "stride_b")] + [
+        (name, ctypes.c_void_p) for name in ("a", "b", "w", "s", "ds", "da", "db", "dw")
+    ] + [("fill", ctypes.c_double), ("scale", ctypes.c_double), ("normalise", ctypes.c_int64)]
 
 
 def cache_folder() -> Path:
@@ -134,8 +136,8 @@ def warn_missing() -> None:
     )
 
 
-def call(name: str, kind: str, tensors: dict[str, Tensor], sizes: dict[str, int]) -> None:
-    """Run one tile through `forward` or `backward`. The tensors are contiguous, of one dtype, fp32 or fp64."""
+def call(name: str, kind: str, tensors: dict[str, Tensor], sizes: Mapping[str, float]) -> None:
+    """Run one tile through `forward` or `backward`. The tensors are of one dtype, fp32 or fp64."""
     library, state = loaded()
     if library is None:
         raise KernelError(f"the compiled loops are not available: {state.reason}")

@@ -1,13 +1,16 @@
 // Scores that are no matrix product, pair by pair: additive, and the Minkowski distances.
 //
 // A tile is G groups x R queries x K keys of C channels. Queries a[G,R,C] and keys b[G,K,C] come row by row with a
-// stride a group; bt[G,C,P] holds the keys channel by channel, padded to P keys, so that the forward pass can run
-// over keys in registers. Row r may see keys 0 ... first + r; the scores of the others are left alone.
-// C is padded to a multiple of 16 and P to a multiple of 32: no loop has a tail.
+// stride a group, and so do their gradients; the forward pass turns the keys channel by channel first, so that it
+// can run over keys in registers. Row r may see keys 0 ... first + r; the scores of the others are
+// set to `fill`, and their ds is 0. C is padded to a multiple of 16: no inner loop has a tail. Rows are
+// taken four at a time, so that a key is loaded once for four queries. With `normalise` a row of scores leaves as
+// its softmax.
 //
 // additive:  sum_c w_c tanh(a_c + b_c) = sum_c w_c - 2 sum_c w_c u_c,  u = 1 / (e^{2a} e^{2b} + 1).
 //            The exponentials come ready in a and b, or, where they could overflow (safe), a and b come plain.
-// distances: sum_c |a_c - b_c|^p. The caller takes the root and the sign.
+// distances: -scale (sum_c |a_c - b_c|^p)^{1/p}, with p in w. The backward pass takes ds times the factor that all
+//            channels share, and for minkowski the logarithm of the distance in s.
 
 #include <cmath>
 #include <cstdint>
@@ -17,145 +20,294 @@
 
 namespace {
 
-constexpr int64_t KEYS = 32;      // keys held in registers by the forward pass
-constexpr int64_t CHANNELS = 16;  // channels held in registers by the backward pass
+constexpr int64_t ROWS = 4;  // queries that are worked on at once
 
-enum Kind : int64_t { ADDITIVE = 0, ADDITIVE_SAFE = 1, MANHATTAN = 2, EUCLIDEAN = 3, MINKOWSKI = 4, CHEBYSHEV = 5 };
+enum Kind : int64_t {
+  ADDITIVE = 0,
+  ADDITIVE_SAFE = 1,
+  MANHATTAN = 2,
+  EUCLIDEAN = 3,
+  MINKOWSKI = 4,
+  CHEBYSHEV = 5,
+  ADDITIVE_WIDE = 6,
+};
 
-template <typename T> inline T magnitude(T x) { return x < 0 ? -x : x; }
-template <typename T> inline T sign(T x) { return T(x > 0) - T(x < 0); }
+constexpr bool is_additive(int64_t kind) { return kind == ADDITIVE || kind == ADDITIVE_SAFE || kind == ADDITIVE_WIDE; }
 
-// tanh is 1 to the last bit beyond this, so clamping changes nothing.
-template <typename T> inline T saturate(T x) {
-  constexpr T limit = sizeof(T) == 4 ? T(11) : T(20);
-  return x > limit ? limit : x < -limit ? -limit : x;
+// The numbers that are worked on at once: keys in the forward pass, channels in the backward pass.
+template <typename T> struct Lanes {
+  typedef T Vector __attribute__((vector_size(64)));
+  static constexpr int64_t SIZE = 64 / sizeof(T);
+};
+template <typename T> using Vector = typename Lanes<T>::Vector;
+
+template <typename T> inline Vector<T> load(const T* from) {
+  Vector<T> x;
+  std::memcpy(&x, from, sizeof x);
+  return x;
 }
 
-// 1 / (e^{2(a+b)} + 1), of exponentials or, safely, of the sums themselves.
-template <typename T, bool SAFE> inline T fermi(T a, T b) {
-  if constexpr (SAFE) return T(1) / (std::exp(T(2) * saturate(a + b)) + T(1));
-  return T(1) / (a * b + T(1));
+template <typename T> inline void store(T* to, Vector<T> x, int64_t count = Lanes<T>::SIZE) {
+  std::memcpy(to, &x, sizeof(T) * count);
 }
 
-// |x|^p for x >= 0; the floor keeps the logarithm finite and its power is 0 to the last bit.
-template <typename T> inline T power(T x, T p) {
+// Applied lane by lane; kept a loop, for which compilers know vector versions of exp and log.
+template <typename T, typename F> inline Vector<T> each_lane(Vector<T> x, F f) {
+  T y[Lanes<T>::SIZE];
+  store<T>(y, x);
+#pragma GCC unroll 1
+  for (int64_t l = 0; l < Lanes<T>::SIZE; l++) y[l] = f(y[l]);
+  return load<T>(y);
+}
+
+template <typename T> inline Vector<T> exponential(Vector<T> x) {
+  return each_lane<T>(x, [](T y) { return std::exp(y); });
+}
+
+// The logarithm of a magnitude; the floor keeps it finite, and any power of it is 0 to the last bit.
+template <typename T> inline Vector<T> logarithm(Vector<T> x) {
   constexpr T floor = sizeof(T) == 4 ? T(1e-37) : T(1e-300);
-  return std::exp(p * std::log(x > floor ? x : floor));
+  return each_lane<T>(x, [](T y) { return std::log(y > floor ? y : floor); });
+}
+
+template <typename T> inline Vector<T> magnitude(Vector<T> x) { return x < 0 ? -x : x; }
+
+// d where x > 0, -d where x < 0, 0 where x = 0.
+template <typename T> inline Vector<T> signed_by(T d, Vector<T> x) {
+  const Vector<T> zero = {};
+  return x > 0 ? zero + d : x < 0 ? zero - d : zero;
+}
+
+// 1 / (e^{2(a+b)} + 1), of exponentials or, safely, of the sums themselves: beyond the limit tanh is 1 to the last
+// bit, so clamping changes nothing.
+template <typename T, int64_t KIND> inline Vector<T> fermi(Vector<T> a, Vector<T> b) {
+  if constexpr (KIND != ADDITIVE_SAFE) return T(1) / (a * b + T(1));
+  const Vector<T> limit = Vector<T>{} + (sizeof(T) == 4 ? T(11) : T(20));
+  Vector<T> x = a + b;
+  x = x > limit ? limit : x < -limit ? -limit : x;
+  return T(1) / (exponential<T>(x * T(2)) + T(1));
+}
+
+// Two at once: u = y / xy and v = x / xy share one division, where the product cannot overflow.
+template <typename T, int64_t KIND>
+inline void fermi_two(Vector<T> a, Vector<T> other, Vector<T> b, Vector<T>& u, Vector<T>& v) {
+  if constexpr (KIND == ADDITIVE) {
+    const Vector<T> x = a * b + T(1), y = other * b + T(1), r = T(1) / (x * y);
+    u = y * r;
+    v = x * r;
+  } else {
+    u = fermi<T, KIND>(a, b);
+    v = fermi<T, KIND>(other, b);
+  }
 }
 
 template <typename T> struct Tile {
-  int64_t G, R, K, C, P, first, stride_a, stride_b;
-  const T *a, *b, *bt, *w;
+  int64_t G, R, K, C, first, stride_a, stride_b;
+  const T *a, *b, *w;
   T* s;
   const T* ds;
   T *da, *db, *dw;
+  double fill, scale;
+  int64_t normalise;
 
   int64_t visible(int64_t r) const {
-    int64_t n = first + r + 1;
+    const int64_t n = first + r + 1;
     return n < 0 ? 0 : n > K ? K : n;
   }
 };
 
+// Adds one channel's part to the sum of a distance.
+template <typename T, int64_t KIND> inline Vector<T> add(Vector<T> sum, T a, Vector<T> b, T p) {
+  const Vector<T> x = magnitude<T>(a - b);
+  if constexpr (KIND == EUCLIDEAN) return sum + x * x;
+  if constexpr (KIND == MINKOWSKI) return sum + exponential<T>(p * logarithm<T>(x));
+  if constexpr (KIND == CHEBYSHEV) return x > sum ? x : sum;
+  return sum + x;
+}
+
+// Adds one channel's part to the sums of two queries.
+template <typename T, int64_t KIND>
+inline void add_two(Vector<T>& sum, Vector<T>& other_sum, T a, T other, Vector<T> b, T w, T p) {
+  if constexpr (is_additive(KIND)) {
+    Vector<T> u, v;
+    fermi_two<T, KIND>(Vector<T>{} + a, Vector<T>{} + other, b, u, v);
+    sum += w * u;
+    other_sum += w * v;
+  } else {
+    sum = add<T, KIND>(sum, a, b, p);
+    other_sum = add<T, KIND>(other_sum, other, b, p);
+  }
+}
+
+// The score of a pair from the sum over its channels.
+template <typename T, int64_t KIND> inline Vector<T> finish(Vector<T> sum, T offset, T scale, T p) {
+  if constexpr (is_additive(KIND)) return offset - T(2) * sum;
+  if constexpr (KIND == EUCLIDEAN) sum = each_lane<T>(sum, [](T x) { return std::sqrt(x); });
+  if constexpr (KIND == MINKOWSKI) sum = sum > 0 ? exponential<T>(logarithm<T>(sum) / p) : sum;
+  return sum * -scale;
+}
+
+template <typename T> void softmax(T* s, int64_t n) {
+  T top = s[0], total = 0;
+  for (int64_t j = 1; j < n; j++) top = s[j] > top ? s[j] : top;
+  for (int64_t j = 0; j < n; j++) {
+    s[j] = std::exp(s[j] - top);
+    total += s[j];
+  }
+  const T inverse = T(1) / total;
+  for (int64_t j = 0; j < n; j++) s[j] *= inverse;
+}
+
+// The keys of a group channel by channel, [C][keys], the keys padded with zeros to whole vectors.
+template <typename T> struct Turned {
+  int64_t keys;
+  std::vector<T> values;
+
+  Turned(const Tile<T>& t, int64_t g)
+      : keys((t.K + Lanes<T>::SIZE - 1) / Lanes<T>::SIZE * Lanes<T>::SIZE), values(keys * t.C, T(0)) {
+    for (int64_t j = 0; j < t.K; j++) {
+      const T* b = t.b + g * t.stride_b + j * t.C;
+      for (int64_t c = 0; c < t.C; c++) values[c * keys + j] = b[c];
+    }
+  }
+
+  const T* at(int64_t c, int64_t j) const { return values.data() + c * keys + j; }
+};
+
 template <typename T, int64_t KIND> void forward_group(const Tile<T>& t, int64_t g) {
+  constexpr int64_t SIZE = Lanes<T>::SIZE;
+  const Turned<T> turned(t, g);
   const T* w = t.w + g * t.C;
   T offset = 0;
-  if constexpr (KIND == ADDITIVE || KIND == ADDITIVE_SAFE)
+  if constexpr (is_additive(KIND))
     for (int64_t c = 0; c < t.C; c++) offset += w[c];
-  for (int64_t r = 0; r < t.R; r++) {
+  for (int64_t r = 0; r < t.R; r += ROWS) {
+    const int64_t rows = t.R - r < ROWS ? t.R - r : ROWS;
     const T* a = t.a + g * t.stride_a + r * t.C;
-    T* s = t.s + (g * t.R + r) * t.K;
-    const int64_t n = t.visible(r);
-    for (int64_t j = 0; j < n; j += KEYS) {
-      T sum[KEYS] = {};
+    const int64_t n = t.visible(r + rows - 1);
+    const int64_t row1 = rows > 1 ? t.C : 0, row2 = rows > 2 ? 2 * t.C : 0, row3 = rows > 3 ? 3 * t.C : 0;
+    for (int64_t j = 0; j < n; j += SIZE) {
+      Vector<T> sum0 = {}, sum1 = {}, sum2 = {}, sum3 = {};
       for (int64_t c = 0; c < t.C; c++) {
-        const T* b = t.bt + (g * t.C + c) * t.P + j;
-        const T ac = a[c], wc = w[c];
-        for (int64_t l = 0; l < KEYS; l++) {
-          if constexpr (KIND == ADDITIVE) sum[l] += wc * fermi<T, false>(ac, b[l]);
-          if constexpr (KIND == ADDITIVE_SAFE) sum[l] += wc * fermi<T, true>(ac, b[l]);
-          const T x = magnitude(ac - b[l]);
-          if constexpr (KIND == MANHATTAN) sum[l] += x;
-          if constexpr (KIND == EUCLIDEAN) sum[l] += x * x;
-          if constexpr (KIND == MINKOWSKI) sum[l] += power(x, w[0]);
-          if constexpr (KIND == CHEBYSHEV) sum[l] = x > sum[l] ? x : sum[l];
-        }
+        const Vector<T> b = load<T>(turned.at(c, j));
+        add_two<T, KIND>(sum0, sum1, a[c], a[c + row1], b, w[c], w[0]);
+        add_two<T, KIND>(sum2, sum3, a[c + row2], a[c + row3], b, w[c], w[0]);
       }
-      if constexpr (KIND == ADDITIVE || KIND == ADDITIVE_SAFE)
-        for (int64_t l = 0; l < KEYS; l++) sum[l] = offset - T(2) * sum[l];
-      std::memcpy(s + j, sum, sizeof(T) * (n - j < KEYS ? n - j : KEYS));
+      Vector<T> sums[ROWS] = {sum0, sum1, sum2, sum3};
+      for (int64_t i = 0; i < rows; i++) {
+        const Vector<T> s = finish<T, KIND>(sums[i], offset, T(t.scale), w[0]);
+        store<T>(t.s + (g * t.R + r + i) * t.K + j, s, n - j < SIZE ? n - j : SIZE);
+      }
+    }
+    for (int64_t i = 0; i < rows; i++) {
+      T* s = t.s + (g * t.R + r + i) * t.K;
+      const int64_t seen = t.visible(r + i);
+      for (int64_t j = seen; j < t.K; j++) s[j] = T(t.fill);
+      if (t.normalise && seen) softmax(s, seen);
     }
   }
 }
 
-// da_rc = sum_j ds_rj d_rjc, db_jc = +-sum_r ds_rj d_rjc in one pass over the pairs, where d is a channel's
-// derivative; dw_c = sum_rj ds_rj (what w_c or p is multiplied with).
+template <typename T> struct Gradient {
+  Vector<T> a, da, dw;
+  const T *ds, *s;
+};
+
+// Adds one pair's part, in one block of channels, to the gradients of its query, its key and the parameter.
+template <typename T, int64_t KIND>
+inline void add_gradient(Gradient<T>& row, int64_t j, Vector<T> b, Vector<T>& db, T p) {
+  const T d = row.ds[j];
+  const Vector<T> x = row.a - b;
+  Vector<T> y;
+  if constexpr (KIND == EUCLIDEAN) y = d * x;
+  if constexpr (KIND == MANHATTAN) y = signed_by<T>(d, x);
+  if constexpr (KIND == MINKOWSKI) {
+    // (|x| / distance)^{p-1}, which neither overflows nor vanishes however small the distance is.
+    const Vector<T> m = magnitude<T>(x), ln = logarithm<T>(m) - row.s[j], lower = exponential<T>((p - 1) * ln);
+    y = lower * signed_by<T>(d, x);
+    row.dw += d * lower * m * ln;
+  }
+  row.da += y;
+  db -= y;
+}
+
+template <typename T, int64_t KIND>
+inline void add_gradient_two(Gradient<T>& row, Gradient<T>& other, int64_t j, Vector<T> b, Vector<T>& db, T p) {
+  if constexpr (is_additive(KIND)) {
+    Vector<T> u, v;
+    fermi_two<T, KIND>(row.a, other.a, b, u, v);
+    const Vector<T> du = row.ds[j] * u, dv = other.ds[j] * v;
+    const Vector<T> y = du - u * du, z = dv - v * dv;
+    row.dw += du;
+    other.dw += dv;
+    row.da += y;
+    other.da += z;
+    db += y + z;
+  } else {
+    add_gradient<T, KIND>(row, j, b, db, p);
+    add_gradient<T, KIND>(other, j, b, db, p);
+  }
+}
+
+// da_rc = sum_j ds_rj d_rjc, db_jc += +-sum_r ds_rj d_rjc in one pass over the pairs, where d is a channel's
+// derivative; dw_c += sum_rj ds_rj (what w_c or p is multiplied with).
 template <typename T, int64_t KIND> void backward_group(const Tile<T>& t, int64_t g) {
-  constexpr bool IS_ADDITIVE = KIND == ADDITIVE || KIND == ADDITIVE_SAFE;
   const T p = t.w[g * t.C];
-  for (int64_t c0 = 0; c0 < t.C; c0 += CHANNELS) {
-    T dw[CHANNELS] = {};
-    for (int64_t r = 0; r < t.R; r++) {
-      const T* a = t.a + g * t.stride_a + r * t.C + c0;
-      const T* ds = t.ds + (g * t.R + r) * t.K;
-      const int64_t n = t.visible(r);
-      T da[CHANNELS] = {};
+  const std::vector<T> nothing(t.K, T(0));
+  for (int64_t c = 0; c < t.C; c += Lanes<T>::SIZE) {
+    Vector<T> dw = {};
+    for (int64_t r = 0; r < t.R; r += ROWS) {
+      const int64_t rows = t.R - r < ROWS ? t.R - r : ROWS;
+      const int64_t n = t.visible(r + rows - 1);
+      auto begin = [&](int64_t i) {
+        const T* a = t.a + g * t.stride_a + (r + (i < rows ? i : 0)) * t.C + c;
+        const int64_t at = (g * t.R + r + i) * t.K;
+        return Gradient<T>{load<T>(a), {}, {}, i < rows ? t.ds + at : nothing.data(),
+                           KIND == MINKOWSKI && i < rows ? t.s + at : nothing.data()};
+      };
+      auto end = [&](const Gradient<T>& row, int64_t i) {
+        dw += row.dw;
+        if (i < rows) store<T>(t.da + g * t.stride_a + (r + i) * t.C + c, row.da);
+      };
+      Gradient<T> row0 = begin(0), row1 = begin(1), row2 = begin(2), row3 = begin(3);
       for (int64_t j = 0; j < n; j++) {
-        const T* b = t.b + g * t.stride_b + j * t.C + c0;
-        T* db = t.db + (g * t.K + j) * t.C + c0;
-        const T d = ds[j];
-        for (int64_t l = 0; l < CHANNELS; l++) {
-          T y, extra = 0;
-          if constexpr (IS_ADDITIVE) {
-            const T u = fermi<T, KIND == ADDITIVE_SAFE>(a[l], b[l]);
-            extra = d * u;
-            y = extra - u * extra;
-          } else {
-            const T x = a[l] - b[l];
-            if constexpr (KIND == MANHATTAN) y = d * sign(x);
-            if constexpr (KIND == EUCLIDEAN) y = d * x;
-            if constexpr (KIND == MINKOWSKI) {
-              constexpr T floor = sizeof(T) == 4 ? T(1e-37) : T(1e-300);
-              const T m = magnitude(x), ln = std::log(m > floor ? m : floor);
-              const T lower = std::exp((p - 1) * ln);
-              y = d * lower * sign(x);
-              extra = d * lower * m * ln;
-            }
-          }
-          da[l] += y;
-          dw[l] += extra;
-          db[l] += IS_ADDITIVE ? y : -y;
-        }
+        const Vector<T> b = load<T>(t.b + g * t.stride_b + j * t.C + c);
+        T* to = t.db + g * t.stride_b + j * t.C + c;
+        Vector<T> db = load<T>(to);
+        add_gradient_two<T, KIND>(row0, row1, j, b, db, p);
+        add_gradient_two<T, KIND>(row2, row3, j, b, db, p);
+        store<T>(to, db);
       }
-      std::memcpy(t.da + (g * t.R + r) * t.C + c0, da, sizeof da);
+      end(row0, 0), end(row1, 1), end(row2, 2), end(row3, 3);
     }
-    std::memcpy(t.dw + g * t.C + c0, dw, sizeof dw);
+    T* to = t.dw + g * t.C + c;
+    store<T>(to, load<T>(to) + dw);
   }
 }
 
 // The largest difference alone has a gradient; of equal ones the first.
 template <typename T> void backward_chebyshev(const Tile<T>& t, int64_t g) {
+  constexpr int64_t SIZE = Lanes<T>::SIZE;
+  const Turned<T> turned(t, g);
   for (int64_t r = 0; r < t.R; r++) {
     const T* a = t.a + g * t.stride_a + r * t.C;
     const T* ds = t.ds + (g * t.R + r) * t.K;
     const int64_t n = t.visible(r);
-    T* da = t.da + (g * t.R + r) * t.C;
+    T* da = t.da + g * t.stride_a + r * t.C;
     std::memset(da, 0, sizeof(T) * t.C);
-    for (int64_t j = 0; j < n; j += KEYS) {
-      T best[KEYS] = {};
-      int32_t where[KEYS] = {};
+    for (int64_t j = 0; j < n; j += SIZE) {
+      Vector<T> best = {}, where = {};
       for (int64_t c = 0; c < t.C; c++) {
-        const T* b = t.bt + (g * t.C + c) * t.P + j;
-        for (int64_t l = 0; l < KEYS; l++) {
-          const T x = magnitude(a[c] - b[l]);
-          where[l] = x > best[l] ? int32_t(c) : where[l];
-          best[l] = x > best[l] ? x : best[l];
-        }
+        const Vector<T> x = magnitude<T>(a[c] - load<T>(turned.at(c, j)));
+        where = x > best ? Vector<T>{} + T(c) : where;
+        best = x > best ? x : best;
       }
-      for (int64_t l = 0; l < KEYS && j + l < n; l++) {
-        const int64_t c = where[l];
-        const T y = ds[j + l] * sign(a[c] - t.bt[(g * t.C + c) * t.P + j + l]);
+      for (int64_t l = 0; l < SIZE && j + l < n; l++) {
+        const int64_t c = int64_t(where[l]);
+        const T x = a[c] - *turned.at(c, j + l);
+        const T y = ds[j + l] * (T(x > 0) - T(x < 0));
         da[c] += y;
-        t.db[(g * t.K + j + l) * t.C + c] -= y;
+        t.db[g * t.stride_b + (j + l) * t.C + c] -= y;
       }
     }
   }
@@ -179,6 +331,7 @@ template <typename T> int forward(int64_t kind, int64_t threads, Tile<T> t) {
   switch (kind) {
     case ADDITIVE: return run(forward_group<T, ADDITIVE>);
     case ADDITIVE_SAFE: return run(forward_group<T, ADDITIVE_SAFE>);
+    case ADDITIVE_WIDE: return run(forward_group<T, ADDITIVE_WIDE>);
     case MANHATTAN: return run(forward_group<T, MANHATTAN>);
     case EUCLIDEAN: return run(forward_group<T, EUCLIDEAN>);
     case MINKOWSKI: return run(forward_group<T, MINKOWSKI>);
@@ -192,6 +345,7 @@ template <typename T> int backward(int64_t kind, int64_t threads, Tile<T> t) {
   switch (kind) {
     case ADDITIVE: return run(backward_group<T, ADDITIVE>);
     case ADDITIVE_SAFE: return run(backward_group<T, ADDITIVE_SAFE>);
+    case ADDITIVE_WIDE: return run(backward_group<T, ADDITIVE_WIDE>);
     case MANHATTAN: return run(backward_group<T, MANHATTAN>);
     case EUCLIDEAN: return run(backward_group<T, EUCLIDEAN>);
     case MINKOWSKI: return run(backward_group<T, MINKOWSKI>);

@@ -29,8 +29,11 @@ class Pairs(Protocol):
 
     needs_scores: bool
 
-    def scores(self, tile: Tile, out: Tensor) -> None:
-        """Write the scores [g r k] of the pairs that causality allows; the others may hold anything."""
+    def start(self) -> None:
+        """Make room for the gradients."""
+
+    def scores(self, tile: Tile, out: Tensor, fill: float, normalise: bool) -> None:
+        """Write the scores [g r k]; or, where `fills`, with what causality forbids filled, or even the softmax."""
 
     def accumulate(self, tile: Tile, ds: Tensor, scores: Tensor | None) -> None:
         """Add a tile's part to the gradients; ds is 0 for forbidden pairs, and may be overwritten."""
@@ -51,17 +54,17 @@ class Dot:
     """s = q·k."""
 
     needs_scores = False
+    fills = False
 
     def __init__(self, q: Tensor, k: Tensor, accumulator: torch.dtype) -> None:
         self.q, self.k = q, k
         self.accumulator = accumulator
 
     def start(self) -> None:
-        """Make room for the gradients."""
         self.dq = torch.empty_like(self.q)
         self.dk = torch.zeros_like(self.k, dtype=self.accumulator)
 
-    def scores(self, tile: Tile, out: Tensor) -> None:
+    def scores(self, tile: Tile, out: Tensor, fill: float, normalise: bool) -> None:
         q, k = groups(self.q, tile)[:, tile.start : tile.stop], groups(self.k, tile)[:, : tile.horizon]
         torch.bmm(q, k.mT, out=out)
 
@@ -79,8 +82,8 @@ class Angle(Dot):
 
     needs_scores = True
 
-    def scores(self, tile: Tile, out: Tensor) -> None:
-        super().scores(tile, out)
+    def scores(self, tile: Tile, out: Tensor, fill: float, normalise: bool) -> None:
+        super().scores(tile, out, fill, normalise)
         out.clamp_(-1, 1).arccos_().mul_(-2 / math.pi).add_(1)
 
     def accumulate(self, tile: Tile, ds: Tensor, scores: Tensor | None) -> None:
@@ -93,24 +96,28 @@ class Angle(Dot):
 class Compiled:
     """Scores from the compiled loops. `extra` [h c] is additive's w₂, or [h 1] minkowski's p."""
 
+    fills = True
+
     def __init__(self, kind: str, q: Tensor, k: Tensor, extra: Tensor, first: int | None) -> None:
-        self.kind, self.first, self.shape = kind, first, (q.shape, k.shape, extra.shape)
+        self.kind, self.first, self.sizes_of = kind, first, (q.shape[-1], extra.shape[-1])
         self.needs_scores = kind in ("minkowski", "euclidean")
+        self.scale = 1 / math.sqrt(q.shape[-1]) if kind in ("manhattan", "euclidean") else 1.0
         self.channels = -(-q.shape[-1] // 16) * 16
         if kind == "additive":
             q, k = self.exponentials(q, k)
-        self.a, self.b = (self.padded(x) for x in (q, k))
-        self.keys = -(-k.shape[2] // 32) * 32
-        self.bt = torch.nn.functional.pad(self.b.mT, (0, self.keys - k.shape[2])).contiguous()
+        self.a, self.b = self.padded(q), self.padded(k)
         self.w = self.padded(extra).expand(q.shape[0], *extra.shape[:1], self.channels).contiguous()
-        self.p = extra[:, :1, None].expand(q.shape[0], -1, 1, 1)
 
     def exponentials(self, q: Tensor, k: Tensor) -> tuple[Tensor, Tensor]:
-        """Return e^{2q} and e^{2k}, or q and k themselves where a product of two could overflow."""
+        """Return e^{2q} and e^{2k}, or q and k themselves where a product of two could overflow.
+
+        Up to half the limit a product of four cannot either, and two pairs share a division.
+        """
         limit = 40 if q.dtype == torch.float32 else 340
-        largest = float(q.abs().amax() + k.abs().amax()) if q.numel() and k.numel() else 0.0
+        largest = sum(float(torch.stack(torch.aminmax(x)).abs().max()) for x in (q, k) if x.numel())
         if largest <= limit:
-            return torch.exp(2 * q), torch.exp(2 * k)
+            self.kind = "additive" if largest <= limit / 2 else "additive_wide"
+            return (2 * q).exp_(), (2 * k).exp_()
         self.kind = "additive_safe"
         warnings.warn(
             f"attnlab: additive features reach {largest:.3g}, beyond the ±{limit} whose exponentials {q.dtype} can "
@@ -122,87 +129,60 @@ class Compiled:
 
     def padded(self, x: Tensor) -> Tensor:
         """Fill the channels up to whole registers; zeros add nothing to a score."""
-        return torch.nn.functional.pad(x, (0, self.channels - x.shape[-1])).contiguous()
+        missing = self.channels - x.shape[-1]
+        return torch.nn.functional.pad(x, (0, missing)) if missing else x.contiguous()
 
     def start(self) -> None:
-        """Make room for the gradients."""
-        self.da, self.db = torch.zeros_like(self.a), torch.zeros_like(self.b)
+        self.da, self.db = torch.empty_like(self.a), torch.zeros_like(self.b)
         self.dw = torch.zeros_like(self.w)
         self.sums = torch.zeros_like(self.w[..., 0])
 
     def inputs(self, tile: Tile) -> dict[str, Tensor]:
-        """Return the features of the tile."""
-        a, b, bt, w = (groups(x, tile) for x in (self.a, self.b, self.bt, self.w[:, :, None]))
-        return {"a": a[:, tile.start :], "b": b, "bt": bt, "w": w}
+        """Return the features from the tile's first group and query on."""
+        at = (tile.batch.start, tile.heads.start)
+        return {"a": self.a[at][tile.start :], "b": self.b[at], "w": self.w[at]}
 
-    def sizes(self, tile: Tile) -> dict[str, int]:
+    def sizes(self, tile: Tile) -> dict[str, float]:
         """Return the sizes of the tile; `first` is the last key its first row may see."""
         return {
             "G": tile.num_groups,
             "R": tile.num_rows,
             "K": tile.horizon,
             "C": self.channels,
-            "P": self.keys,
             "first": tile.horizon - 1 if self.first is None else self.first + tile.start,
             "stride_a": self.a.stride(1),
             "stride_b": self.b.stride(1),
+            "scale": self.scale,
         }
 
-    def power(self, tile: Tile) -> Tensor:
-        """Return minkowski's p for the groups of a tile, [g 1 1]."""
-        return groups(self.p, tile)
-
-    def scores(self, tile: Tile, out: Tensor) -> None:
-        native.call("forward", self.kind, {**self.inputs(tile), "s": out}, self.sizes(tile))
-        scale = 1 / math.sqrt(self.shape[0][-1])
-        if self.kind == "manhattan":
-            out.mul_(-scale)
-        elif self.kind == "euclidean":
-            out.sqrt_().mul_(-scale)
-        elif self.kind == "minkowski":
-            out.pow_(1 / self.power(tile)).neg_()
-        elif self.kind == "chebyshev":
-            out.neg_()
+    def scores(self, tile: Tile, out: Tensor, fill: float, normalise: bool) -> None:
+        sizes = {**self.sizes(tile), "fill": 0 if normalise else fill, "normalise": normalise}
+        native.call("forward", self.kind, {**self.inputs(tile), "s": out}, sizes)
 
     def accumulate(self, tile: Tile, ds: Tensor, scores: Tensor | None) -> None:
-        factor = self.chain(tile, ds, scores)
-        g, r, k, c = tile.num_groups, tile.num_rows, tile.horizon, self.channels
-        da, db, dw = ds.new_empty(g, r, c), ds.new_zeros(g, k, c), ds.new_zeros(g, c)
-        tensors = {**self.inputs(tile), "ds": factor, "da": da, "db": db, "dw": dw}
-        native.call("backward", self.kind, tensors, self.sizes(tile))
-        groups(self.da, tile)[:, tile.start : tile.stop] = da
-        groups(self.db, tile)[:, :k] += db
-        groups(self.dw[:, :, None], tile)[:, 0] += dw
-
-    def chain(self, tile: Tile, ds: Tensor, scores: Tensor | None) -> Tensor:
-        """Return the gradient of the loops' sum Σ|q−k|^p (or of the additive score) from that of the score."""
-        scale = 1 / math.sqrt(self.shape[0][-1])
-        total = groups(self.sums[:, :, None, None], tile)[:, 0, 0]
+        at = (tile.batch.start, tile.heads.start)
+        tensors = {"da": self.da[at][tile.start :], "db": self.db[at], "dw": self.dw[at]}
         if self.kind.startswith("additive"):
-            total += ds.sum((1, 2))
-            return ds
-        if self.kind == "manhattan":
-            return ds.mul_(-scale)
-        if self.kind == "chebyshev":
-            return ds.neg_()
-        assert scores is not None
-        distance = scores.neg()
-        is_apart = distance > 0
-        if self.kind == "euclidean":
-            # d(−√m/√d) = −1/(2√m√d) dm, and the loops leave out the 2 of dm = 2(q−k).
-            return torch.where(is_apart, ds / distance * -(scale**2), 0)
-        # s = −m^{1/p}, m = Σ|x|^p: ds/dm = −m^{1/p−1}/p, dm/dx = p|x|^{p−1}, and what p moves besides m.
-        p = self.power(tile)
-        logarithm = torch.where(is_apart, distance, 1).log()
-        total += torch.where(is_apart, ds * distance * logarithm, 0).sum((1, 2)) / p[:, 0, 0]
-        return torch.where(is_apart, -ds * torch.exp(logarithm * (1 - p)), 0)
+            groups(self.sums[..., None], tile)[:, 0] += ds.sum((1, 2))
+            tensors["ds"] = ds
+        elif scores is None:
+            tensors["ds"] = ds.mul_(-self.scale)
+        else:
+            is_apart = (scores < 0) & (scores > -torch.inf)
+            distance = torch.where(is_apart, -scores, 1)
+            ds.masked_fill_(~is_apart, 0).neg_()
+            if self.kind == "euclidean":
+                tensors["ds"] = ds.div_(distance).mul_(self.scale**2)
+            else:
+                tensors["ds"], tensors["s"] = ds, distance.log_()
+        native.call("backward", self.kind, {**self.inputs(tile), **tensors}, self.sizes(tile))
 
     def gradients(self) -> tuple[Tensor, Tensor, Tensor]:
-        q, k, extra = self.shape
-        da, db, dw = self.da[..., : q[-1]], self.db[..., : k[-1]], self.dw.sum(0)
+        width, extra_width = self.sizes_of
+        da, db, dw = self.da[..., :width], self.db[..., :width], self.dw.sum(0)
         if self.kind.startswith("additive"):
-            w = 4 * self.w[:, :, None, : q[-1]]
-            return da * w, db * w, (self.sums.sum(0)[:, None] - 2 * dw)[:, : extra[-1]]
+            w = 4 * self.w[:, :, None, :width]
+            return da.mul_(w), db.mul_(w), (self.sums.sum(0)[:, None] - 2 * dw)[:, :extra_width]
         if self.kind == "minkowski":
-            return da, db, self.sums.sum(0)[:, None] + dw.sum(-1, keepdim=True) / self.p[0, :, 0]
-        return da, db, self.w.new_zeros(extra)
+            return da, db, dw.sum(-1, keepdim=True) / self.w[0, :, :1]
+        return da, db, torch.zeros_like(self.w[0, :, :extra_width])

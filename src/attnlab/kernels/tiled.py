@@ -41,15 +41,23 @@ class Problem:
         else:
             self.pairs = Compiled(pairs, q, k, extra, self.visibility.offset if causal else None)
         self.accumulator = accumulator
+        # The loops take the softmax of a row while it is in the cache, unless a mask must still come in between.
+        self.is_fused = self.pairs.fills and weights == "softmax" and mask is None
 
     def buffer(self) -> Tensor:
         """Return a new work space that the largest tile fits in."""
         return self.v.new_empty(self.tiling.largest)
 
-    def weigh(self, tile: Tile, s: Tensor) -> None:
-        """Turn a tile of scores into weights, in place."""
+    def weigh(self, tile: Tile, s: Tensor, scores: Tensor | None = None) -> None:
+        """Write a tile's weights into s, and its scores into `scores` where they are wanted too."""
+        normalise = self.is_fused and scores is None
+        self.pairs.scores(tile, s, self.rule.fill, normalise)
+        if scores is not None:
+            scores.copy_(s)
+        if normalise:
+            return
         view = s.view(-1, tile.heads.stop - tile.heads.start, *s.shape[1:])
-        forbid(view, tile, self.visibility, self.rule.fill)
+        forbid(view, tile, self.visibility, self.rule.fill, skips_causal=self.pairs.fills)
         if self.bias is not None:
             view.add_(spread(self.bias, tile)[:, :, tile.start : tile.stop])
         self.rule.forward(s)
@@ -60,37 +68,36 @@ class Problem:
         """Return what dropout multiplies the tile's weights with."""
         return keep_tile(tile, self.seed, self.dropout).to(self.v) * scale(self.dropout)
 
-    def forward(self) -> Tensor:
-        """Return weights·values."""
-        out = self.v.new_zeros(*self.pairs_shape())
-        space = self.buffer()
+    def forward(self, kept: Tensor) -> Tensor:
+        """Return weights·values; keep the weights where there is room given for them."""
+        out = self.v.new_empty(self.output_shape())
+        space, at = self.buffer() if kept.numel() == 0 else kept, 0
         for tile in self.tiling:
-            s = shaped(space, tile)
-            self.pairs.scores(tile, s)
-            self.weigh(tile, s)
-            if self.dropout:
-                s.mul_(self.drop(tile))
-            groups(out, tile)[:, tile.start : tile.stop] = s @ groups(self.v, tile)[:, : tile.horizon]
+            w = shaped(space, tile, at)
+            self.weigh(tile, w)
+            at += w.numel() if kept.numel() else 0
+            w = w * self.drop(tile) if self.dropout else w
+            groups(out, tile)[:, tile.start : tile.stop] = w @ groups(self.v, tile)[:, : tile.horizon]
         return out
 
-    def pairs_shape(self) -> tuple[int, int, int, int]:
+    def output_shape(self) -> tuple[int, int, int, int]:
         """Return the shape of the output."""
         return (*self.v.shape[:2], self.visibility.num_queries, self.v.shape[3])
 
-    def backward(self, grad: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    def backward(self, grad: Tensor, kept: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """Return the gradients of q, k, v and the extra parameter."""
         grad = grad.to(self.dtype).contiguous()
         dv = torch.zeros_like(self.v, dtype=self.accumulator)
         self.pairs.start()
-        first, second = self.buffer(), self.buffer()
+        space, second, at = self.buffer() if kept.numel() == 0 else kept, self.buffer(), 0
         third = self.buffer() if self.pairs.needs_scores else None
         for tile in self.tiling:
-            w, dw = shaped(first, tile), shaped(second, tile)
+            w, dw = shaped(space, tile, at), shaped(second, tile)
             scores = None if third is None else shaped(third, tile)
-            self.pairs.scores(tile, w)
-            if scores is not None:
-                scores.copy_(w)
-            self.weigh(tile, w)
+            if kept.numel() == 0:
+                self.weigh(tile, w, scores)
+            else:
+                at += w.numel()
             g, v = groups(grad, tile)[:, tile.start : tile.stop], groups(self.v, tile)[:, : tile.horizon]
             torch.bmm(g, v.mT, out=dw)
             drop = self.drop(tile) if self.dropout else None
@@ -103,10 +110,10 @@ class Problem:
         return dq, dk, dv, dextra
 
 
-def shaped(space: Tensor, tile: Tile) -> Tensor:
-    """Return the part of a work space that holds a tile, [g r k]."""
+def shaped(space: Tensor, tile: Tile, at: int = 0) -> Tensor:
+    """Return the part of a work space, from `at` on, that holds a tile, [g r k]."""
     shape = (tile.num_groups, tile.num_rows, tile.horizon)
-    return space[: shape[0] * shape[1] * shape[2]].view(shape)
+    return space[at : at + shape[0] * shape[1] * shape[2]].view(shape)
 
 
 def spread(x: Tensor, tile: Tile) -> Tensor:
@@ -115,9 +122,9 @@ def spread(x: Tensor, tile: Tile) -> Tensor:
     return x if x.shape[1] == 1 else x[:, tile.heads]
 
 
-def forbid(s: Tensor, tile: Tile, visibility: Visibility, fill: float) -> None:
+def forbid(s: Tensor, tile: Tile, visibility: Visibility, fill: float, skips_causal: bool = False) -> None:
     """Fill the pairs of a tile [b h r k] that may not meet; causality touches its last keys alone."""
-    if visibility.causal:
+    if visibility.causal and not skips_causal:
         first = max(0, tile.start + visibility.offset + 1)
         queries = torch.arange(tile.start, tile.stop, device=s.device)[:, None] + visibility.offset
         keys = torch.arange(first, tile.horizon, device=s.device)
@@ -131,47 +138,59 @@ def forbid(s: Tensor, tile: Tile, visibility: Visibility, fill: float) -> None:
 @torch.library.custom_op("attnlab::tiled", mutates_args=())
 def tiled(
     q: Tensor, k: Tensor, v: Tensor, extra: Tensor, mask: Tensor | None, bias: Tensor | None,
-    pairs: str, weights: str, causal: bool, dropout: float, seed: int,
-) -> Tensor:  # fmt: skip
-    """Attend with the pair scores and the weights of these names."""
-    return Problem(q, k, v, extra, mask, bias, pairs, weights, causal, dropout, seed).forward().to(v.dtype)
+    pairs: str, weights: str, causal: bool, dropout: float, seed: int, num_kept: int,
+) -> tuple[Tensor, Tensor]:  # fmt: skip
+    """Attend with the pair scores and the weights of these names; return the output and the weights kept."""
+    problem = Problem(q, k, v, extra, mask, bias, pairs, weights, causal, dropout, seed)
+    kept = problem.v.new_empty(num_kept)
+    return problem.forward(kept).to(v.dtype), kept
 
 
 @torch.library.custom_op("attnlab::tiled_backward", mutates_args=())
 def tiled_backward(
-    grad: Tensor, q: Tensor, k: Tensor, v: Tensor, extra: Tensor, mask: Tensor | None, bias: Tensor | None,
-    pairs: str, weights: str, causal: bool, dropout: float, seed: int,
+    grad: Tensor, kept: Tensor, q: Tensor, k: Tensor, v: Tensor, extra: Tensor, mask: Tensor | None,
+    bias: Tensor | None, pairs: str, weights: str, causal: bool, dropout: float, seed: int,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:  # fmt: skip
     """Return the gradients of q, k, v and extra."""
     problem = Problem(q, k, v, extra, mask, bias, pairs, weights, causal, dropout, seed)
-    dq, dk, dv, dextra = problem.backward(grad)
-    extra_gradient = dextra.to(extra.dtype) if dextra.shape == extra.shape else torch.zeros_like(extra)
-    return dq.to(q.dtype), dk.to(k.dtype), dv.to(v.dtype), extra_gradient
+    dq, dk, dv, dextra = problem.backward(grad, kept)
+    return dq.to(q.dtype), dk.to(k.dtype), dv.to(v.dtype), dextra.to(extra.dtype)
 
 
 @tiled.register_fake
-def _(q: Tensor, k: Tensor, v: Tensor, *rest: object) -> Tensor:
-    return v.new_empty(*q.shape[:3], v.shape[3])
+def _(q: Tensor, k: Tensor, v: Tensor, extra: Tensor, *rest: Any) -> tuple[Tensor, Tensor]:
+    return v.new_empty(*q.shape[:3], v.shape[3]), v.new_empty(rest[-1], dtype=at_least_float(v.dtype))
 
 
 @tiled_backward.register_fake
-def _(grad: Tensor, q: Tensor, k: Tensor, v: Tensor, extra: Tensor, *rest: object) -> tuple[Tensor, ...]:
+def _(grad: Tensor, kept: Tensor, q: Tensor, k: Tensor, v: Tensor, extra: Tensor, *rest: Any) -> tuple[Tensor, ...]:
     return torch.empty_like(q), torch.empty_like(k), torch.empty_like(v), torch.empty_like(extra)
 
 
-def remember(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
-    """Keep the inputs; everything else is computed again."""
-    ctx.save_for_backward(*inputs[:6])
-    ctx.how = inputs[6:]
+def remember(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
+    """Keep the inputs, and the weights where they were kept; all else is computed again."""
+    ctx.save_for_backward(output[1], *inputs[:6])
+    ctx.how = inputs[6:-1]
 
 
-def differentiate(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+def differentiate(ctx: Any, grad: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
     """Hand the gradient to the backward operator."""
     gradients = torch.ops.attnlab.tiled_backward(grad.contiguous(), *ctx.saved_tensors, *ctx.how)
-    return (*gradients, None, None, None, None, None, None, None)
+    return (*gradients, None, None, None, None, None, None, None, None)
 
 
 tiled.register_autograd(differentiate, setup_context=remember)
+
+KEPT = 2**21
+"""Weights of a problem that are kept for the backward pass rather than computed again (8 MB), where a score costs
+many times what a weight takes to store."""
+
+
+def num_kept(q: Tensor, k: Tensor, pairs: str) -> int:
+    """Return how many weights to keep: all, or none."""
+    total = q.shape[0] * q.shape[1] * q.shape[2] * k.shape[2]
+    is_worth_it = pairs in ("additive", "manhattan", "chebyshev") and total <= KEPT
+    return total if is_worth_it and torch.is_grad_enabled() else 0
 
 
 def attend(call: Call, q: Tensor, k: Tensor, extra: Tensor | None, pairs: str) -> Tensor:
@@ -183,7 +202,8 @@ def attend(call: Call, q: Tensor, k: Tensor, extra: Tensor | None, pairs: str) -
         n = length(visibility.count, q.dtype)
         bias = torch.as_tensor(stage.shift(n), dtype=n.dtype, device=n.device).expand_as(n).contiguous()
     extra = q.new_zeros(0) if extra is None else extra
-    out = tiled(q, k, v, extra, visibility.mask, bias, pairs, stage.name, visibility.causal, call.dropout, call.seed)
+    how = (pairs, stage.name, visibility.causal, call.dropout, call.seed, num_kept(q, k, pairs))
+    out, _ = tiled(q, k, v, extra, visibility.mask, bias, *how)
     return divided(out, divisor)
 
 

@@ -69,9 +69,8 @@ class Mechanism:
             return line
         if not isinstance(line, str):
             raise MechanismError(f"a mechanism is a line such as 'dot | softmax', not {type(line).__name__}")
-        line = (
-            line if line.isprintable() else " ".join(line.split())
-        )  # a tab would move the mark off its spot
+        if not line.isprintable():  # a tab or a line break would move the mark off its spot
+            line = " ".join(line.split())
         return assemble(NAMED.get(line.strip(), line))
 
     def __str__(self) -> str:
@@ -97,8 +96,8 @@ class Mechanism:
         """Declare every learned parameter as `<stage>_<name>`."""
         dims = Dims(num_heads, head_dim, head_dim if value_dim is None else value_dim)
         return {
-            f"{label}_{name}": parameter
-            for label, item in self.labelled()
+            f"{text}_{name}": parameter
+            for text, item in self.labelled()
             for name, parameter in item.parameters(dims).items()
         }
 

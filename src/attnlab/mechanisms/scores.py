@@ -37,9 +37,9 @@ def per_head(parameter: Tensor) -> Tensor:
 
 def unit(x: Tensor) -> Tensor:
     """Return x/‖x‖ along the last axis; a zero vector stays zero, with a finite gradient."""
-    squared = (x * x).sum(-1, keepdim=True)
-    is_zero = squared == 0
-    return x * torch.where(is_zero, 1, squared).rsqrt()
+    # Not x·rsqrt(x·x): its gradient overflows for ‖x‖ < 1e-13 in fp32, and x·x itself for ‖x‖ > 256 in fp16.
+    length = torch.linalg.vector_norm(x, dim=-1, keepdim=True)
+    return x / torch.where(length == 0, 1, length)
 
 
 def root(x: Tensor, exponent: Tensor | float) -> Tensor:

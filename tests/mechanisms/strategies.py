@@ -1,0 +1,96 @@
+"""Random stages and mechanisms, drawn from the annotations and the bounds of every registered stage.
+
+    from tests.mechanisms.strategies import mechanisms
+
+`moderate=True` keeps numbers where a kernel can compute them in fp32; without it they are of any size.
+"""
+
+import dataclasses
+import math
+from types import NoneType
+from typing import Any
+
+from hypothesis import strategies as st
+from hypothesis.strategies import SearchStrategy
+
+from attnlab.mechanisms import REGISTRY, Layers, Mechanism, Stage
+from attnlab.mechanisms.arguments import argument_types
+from attnlab.mechanisms.mechanism import label
+
+MODERATE = 4.0
+MODERATE_WHOLE = 8
+ANY_WHOLE = 10**400
+
+
+def layers() -> SearchStrategy[str]:
+    """Draw `all`, or a list of layers and ranges."""
+    number = st.integers(0, 99)
+    ends = st.tuples(number, number).map(sorted)
+    part = number.map(str) | ends.map(lambda pair: f"{pair[0]}-{pair[1]}")
+    return st.just("all") | st.lists(part, min_size=1, max_size=4).map(",".join)
+
+
+def numbers(low: float | None, high: float | None, moderate: bool) -> SearchStrategy[float]:
+    """Draw a float from its bounds; where any size will do, whole numbers of type int too."""
+    if moderate:
+        low = -MODERATE if low is None else low
+        high = MODERATE if high is None else 0.9 * high
+    is_open = high is not None and not moderate
+    drawn = st.floats(low, high, allow_nan=False, allow_infinity=False, exclude_max=is_open)
+    if moderate or high is not None:
+        return drawn
+    return drawn | st.integers(-(10**30) if low is None else math.ceil(low), 10**30)
+
+
+def whole_numbers(low: float | None, moderate: bool) -> SearchStrategy[int]:
+    """Draw an int from its lower bound."""
+    largest = MODERATE_WHOLE if moderate else ANY_WHOLE
+    return st.integers(-largest if low is None else math.ceil(low), largest)
+
+
+def values_of(item: dataclasses.Field[Any], admitted: tuple[Any, ...], moderate: bool) -> SearchStrategy[Any]:
+    """Draw one argument's value from everything it admits."""
+    low, high = item.metadata.get("at_least"), item.metadata.get("below")
+    drawn: list[SearchStrategy[Any]] = []
+    for option in admitted:
+        if option is float:
+            drawn.append(numbers(low, high, moderate))
+        elif option is int:
+            drawn.append(whole_numbers(low, moderate))
+        elif option is bool:
+            drawn.append(st.booleans())
+        elif option is Layers:
+            drawn.append(layers())
+        else:
+            drawn.append(st.none() if option is NoneType else st.just(option))
+    return st.one_of(drawn)
+
+
+def stages(cls: type[Stage], moderate: bool = False) -> SearchStrategy[Any]:
+    """Draw a stage of one class with any arguments it admits."""
+    admitted = argument_types(cls)
+    fields = dataclasses.fields(cls)
+    return st.builds(cls, **{item.name: values_of(item, admitted[item.name], moderate) for item in fields})
+
+
+def stages_for(slot: str, moderate: bool = False) -> SearchStrategy[Any]:
+    """Draw any stage that answers one question."""
+    return st.one_of([stages(cls, moderate) for cls in REGISTRY.values() if cls.slot == slot])
+
+
+def mechanisms(moderate: bool = False) -> SearchStrategy[Mechanism]:
+    """Draw a mechanism, over all registered stages."""
+
+    def several(slot: str) -> SearchStrategy[tuple[Any, ...]]:
+        return st.lists(stages_for(slot, moderate), max_size=3, unique_by=label).map(tuple)
+
+    return st.builds(
+        Mechanism,
+        score=stages_for("score", moderate),
+        weights=stages_for("weights", moderate),
+        mask=stages_for("mask", moderate),
+        values=several("values"),
+        drop=st.none() | stages_for("drop", moderate),
+        output=several("output"),
+        share=stages_for("share", moderate),
+    )
