@@ -37,7 +37,7 @@ def table(setting: Setting = SETTING, length: int = 128, budget: float = 15) -> 
 
 
 def layer(mechanism: Mechanism, setting: Setting) -> Callable[..., Tensor]:
-    """Return self-attention over x [b n w] with four projections [w w]; values stages act on the projection."""
+    """Return self-attention over x [b n w] with four projections [w w]; stages act on projected values."""
 
     def split(x: Tensor) -> Tensor:
         return x.view(*x.shape[:2], setting.num_heads, setting.head_dim).transpose(1, 2)

@@ -10,7 +10,7 @@ SETTING = Setting()
 
 
 def table(setting: Setting = SETTING, length: int = 2048, budget: float = 15) -> Table:
-    """Compare relu, sigmoid and identity over dot products with SDPA; for identity auto has a faster kernel."""
+    """Compare relu, sigmoid and identity over dot with SDPA, and the kernel that auto takes for identity."""
     mechanisms = {line: Mechanism.parse(line) for line in LINES}
     last = mechanisms[LINES[-1]]
     chosen = f"{LINES[-1]} · auto ({explained(last, length, setting).kernel})"

@@ -1,7 +1,26 @@
-"""Settings every test shares."""
+"""Settings and fixtures every test shares."""
 
+import os
+from collections.abc import Iterator
+
+import pytest
 from hypothesis import settings
+
+# Some virtual machines announce AMX and then fault on it: torch's bf16 products end the process there. Bounding the
+# instruction set before torch is imported costs the tests nothing ('attnlab doctor' looks for this).
+os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_BF16")
+
+from attnlab.mechanisms import REGISTRY  # noqa: E402
 
 # Two workers on two cores, and kernels that compile on first use: a wall-clock deadline fails by chance.
 settings.register_profile("attnlab", deadline=None)
 settings.load_profile("attnlab")
+
+
+@pytest.fixture
+def own_stages() -> Iterator[None]:
+    """Forget the stages a test registers when it ends."""
+    before = dict(REGISTRY)
+    yield
+    REGISTRY.clear()
+    REGISTRY.update(before)

@@ -53,6 +53,7 @@ WRONG = [
     ("bypass(layers=⟦3-1⟧)", "bypass: layers must be layers like all, 0-3 or 0,2, not '3-1'"),
     ("bypass(layers=⟦0, 3-1⟧, on=q)", "not '0,3-1'"),
     ("bypass(layers=⟦٣⟧)", "not '٣'"),
+    ("bypass(layers=0, ⟦2⟧=3)", "bypass has no argument '2'"),
     # one question answered twice
     ("dot | ⟦cosine⟧ | softmax", "two stages answer the same question (score): 'dot' and 'cosine'"),
     ("softmax | dot | ⟦softmax⟧(divide=n)", "the same question (weights): 'softmax' and 'softmax'"),

@@ -181,6 +181,15 @@ def test_every_stage_gets_its_own_parameters_back(mechanism: Mechanism) -> None:
         assert all(tensor is tensors[f"{text}_{name}"] for name, tensor in own.items())
 
 
+def test_a_stage_on_two_tensors_keeps_its_parameters_apart() -> None:
+    mechanism = Mechanism.parse("bypass(learn=true) | bypass(on=q, learn=true)")
+    tensors = {"bypass_alpha": torch.zeros(2), "bypass_q_alpha": torch.ones(2)}
+    on_v, on_q = (mechanism.params_of(item, tensors) for item in mechanism.values)
+    assert list(on_v) == list(on_q) == ["alpha"]
+    assert on_v["alpha"] is tensors["bypass_alpha"]
+    assert on_q["alpha"] is tensors["bypass_q_alpha"]
+
+
 def test_the_baseline_learns_nothing() -> None:
     assert Mechanism().parameters(num_heads=2, head_dim=4) == {}
 

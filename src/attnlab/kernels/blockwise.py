@@ -12,10 +12,11 @@ import torch
 from torch import Tensor
 
 from attnlab.mechanisms import Params, Score
-from attnlab.mechanisms.scores import Angle, Cosine, Dot, Euclidean, unit
+from attnlab.mechanisms.scores import Angle, Cosine, Dot, Euclidean
 
 from . import tiled
 from .call import Call, Request
+from .normalise import unit
 
 NAME = "blockwise"
 FORM = "matrix products, tile by tile, recomputed in the backward pass"
@@ -26,7 +27,8 @@ def factors(score: Score, q: Tensor, k: Tensor, p: Params) -> tuple[Tensor, Tens
     if isinstance(score, Dot):
         return (q * score.factor(q.shape[-1], p)).to(q.dtype), k
     if isinstance(score, Cosine):
-        return (unit(q) * score.factor(q.shape[-1], p)).to(q.dtype), unit(k)
+        factor = score.factor(q.shape[-1], p)
+        return (unit(q) * factor if isinstance(factor, Tensor) else unit(q, factor)), unit(k)
     if isinstance(score, Angle):
         return unit(q), unit(k)
     scale = 1 / math.sqrt(q.shape[-1])

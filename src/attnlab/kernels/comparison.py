@@ -1,5 +1,5 @@
-"""A mechanism beside its two peers, forward and backward on the same inputs: torch's SDPA, which is what one pays
-today, and eager, the reference as it stands, which is what one would write without attnlab."""
+"""A mechanism beside its two peers, forward and backward on the same inputs: torch's SDPA, which is what one
+pays today, and eager, the reference as it stands, which is what one would write without attnlab."""
 
 from __future__ import annotations
 
@@ -55,11 +55,7 @@ class Comparison:
 
 
 def compare(
-    mechanism: Mechanism,
-    length: int,
-    setting: Setting = Setting(),
-    kernel: str = "auto",
-    budget: float = BUDGET,
+    mechanism: Mechanism, length: int, setting: Setting, kernel: str = "auto", budget: float = BUDGET
 ) -> Comparison:
     """Measure a mechanism and its peers at one length."""
     choice = explained(mechanism, length, setting, kernel)

@@ -18,14 +18,11 @@ from attnlab.mechanisms.weights import Identity
 
 from .blockwise import factors
 from .call import Call, Request
+from .chunked import causal
 from .division import divided, divided_values, length
 
 NAME = "linear"
 FORM = "a running sum of key-value products, O(n)"
-
-CHUNK = 64
-"""Tokens a chunk: within it pairs are formed, between chunks a state is passed."""
-
 
 def refusal(request: Request) -> str | None:
     """Refuse what is not linear in keys and values, or not the same for every query."""
@@ -49,28 +46,8 @@ def attend(call: Call) -> Tensor:
     if not visibility.causal or q.shape[2] == 1:
         out = q @ (k.mT @ v)
     else:
-        out = causal(q, k, v, visibility.offset)
+        out = causal(q, k, v, visibility.offset).to(v.dtype)
     return divided(out, divisor)
-
-
-def causal(q: Tensor, k: Tensor, v: Tensor, offset: int) -> Tensor:
-    """Sum over the keys up to each query's position; the first `offset` keys stand before all queries."""
-    if offset < 0:
-        unseeing = v.new_zeros(*q.shape[:2], -offset, v.shape[3])
-        return torch.cat([unseeing, causal(q[:, :, -offset:], k, v, 0)], 2)
-    before = k[:, :, :offset].mT @ v[:, :, :offset] if offset else None
-    k, v = k[:, :, offset:], v[:, :, offset:]
-    num_tokens = q.shape[2]
-    padding = -num_tokens % CHUNK
-    if padding:
-        q, k, v = (torch.nn.functional.pad(x, (0, 0, 0, padding)) for x in (q, k, v))
-    q, k, v = (x.unflatten(2, (-1, CHUNK)) for x in (q, k, v))
-    states = k.mT @ v
-    past = states.cumsum(2) - states
-    if before is not None:
-        past = past + before[:, :, None]
-    out = (q @ k.mT).tril() @ v + q @ past
-    return out.flatten(2, 3)[:, :, :num_tokens]
 
 
 @dataclass(frozen=True)

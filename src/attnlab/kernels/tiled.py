@@ -169,12 +169,15 @@ def _(grad: Tensor, kept: Tensor, q: Tensor, k: Tensor, v: Tensor, extra: Tensor
 
 def remember(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
     """Keep the inputs, and the weights where they were kept; all else is computed again."""
+    ctx.set_materialize_grads(False)
     ctx.save_for_backward(output[1], *inputs[:6])
     ctx.how = inputs[6:-1]
 
 
-def differentiate(ctx: Any, grad: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
+def differentiate(ctx: Any, grad: Tensor | None, _: Tensor | None) -> tuple[Tensor | None, ...]:
     """Hand the gradient to the backward operator."""
+    if grad is None:
+        return (None,) * 12
     gradients = torch.ops.attnlab.tiled_backward(grad.contiguous(), *ctx.saved_tensors, *ctx.how)
     return (*gradients, None, None, None, None, None, None, None, None)
 

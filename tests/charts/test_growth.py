@@ -1,0 +1,68 @@
+"""The chart of growth shows every line in both panels, told apart by more than colour."""
+
+from pathlib import Path
+
+import pytest
+
+from attnlab.charts import growth, save
+from attnlab.charts.growth import Point
+
+LENGTHS = (256, 512, 1024)
+POINTS = [
+    Point(name, kind, length, seconds * length, memory * length)
+    for name, kind, seconds, memory in [
+        ("SDPA", "kernel", 1e-5, 4000),
+        ("dot | relu · blockwise", "kernel", 2e-5, 5000),
+        ("dot | relu · blockwise", "eager", 9e-5, 90000),
+    ]
+    for length in LENGTHS
+]
+
+
+def test_names_lengths_and_units_are_shown(tmp_path: Path) -> None:
+    picture = save(growth.draw(POINTS, "A title", "a subtitle"), tmp_path / "g.svg").read_text(
+        encoding="utf-8"
+    )
+    for text in ("A title", "a subtitle", "SDPA", "dot | relu · blockwise", "eager"):
+        assert text in picture
+    for text in ("length, tokens", "time, ms", "peak extra memory, MB", *map(str, LENGTHS)):
+        assert picture.count(f">{text}<") >= 1
+
+
+def test_each_name_has_its_own_colour_and_shape() -> None:
+    panel = growth.draw(POINTS, "")["hconcat"][0]
+    colours = panel["encoding"]["color"]["scale"]
+    shapes = panel["layer"][1]["encoding"]["shape"]["scale"]
+    assert colours["domain"] == shapes["domain"] == ["SDPA", "dot | relu · blockwise"]
+    assert len(set(colours["range"])) == len(set(shapes["range"])) == 2
+
+
+def test_dashes_are_explained_only_where_kinds_differ() -> None:
+    def legend(points: list[Point]) -> object:
+        return growth.draw(points, "")["hconcat"][0]["layer"][0]["encoding"]["strokeDash"]["legend"]
+
+    assert legend(POINTS)
+    assert legend(POINTS[:3]) is None
+
+
+@pytest.mark.parametrize(
+    "points",
+    [
+        [],
+        [Point("one", "kernel", 64, 1e-3, 1000)],
+        [Point("no memory", "kernel", length, 1e-3, 0) for length in LENGTHS],
+        [Point(f"line {number}", "kernel", 64, 1e-3, 1000) for number in range(20)],
+    ],
+    ids=["nothing", "one point", "no memory", "more lines than colours"],
+)
+def test_anything_can_be_drawn(points: list[Point], tmp_path: Path) -> None:
+    assert save(growth.draw(points, "title"), tmp_path / "g.svg").stat().st_size > 0
+
+
+def test_every_cost_lies_on_the_axis() -> None:
+    for panel in growth.draw(POINTS, "")["hconcat"]:
+        axis = panel["encoding"]["y"]
+        low, high = axis["scale"]["domain"]
+        costs = [value[axis["field"]] for value in growth.draw(POINTS, "")["data"]["values"]]
+        assert low <= min(costs) <= max(costs) <= high
+        assert len(axis["axis"]["values"]) >= 2

@@ -1,0 +1,104 @@
+"""`attnlab bench` measures what it is asked for, says which kernel and why, and refuses at once."""
+
+import json
+from pathlib import Path
+
+import pytest
+import torch
+
+from attnlab.cli import main
+from attnlab.kernels import comparison, measure
+
+SMALL = ["--lengths", "8,16", "--heads", "2", "--head-dim", "8"]
+
+
+@pytest.fixture(autouse=True)
+def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Take the fewest rounds."""
+    monkeypatch.setattr(comparison, "measure", lambda steps, budget: measure.measure(steps, 0))
+
+
+def test_every_mechanism_has_a_table(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["bench", "dot | relu", "cosine-linear", *SMALL]) == 0
+    out = capsys.readouterr().out
+    assert f"torch {torch.__version__}" in out
+    assert "1 thread" in out
+    assert "causal, batch 1, 2 heads of 8, fp32" in out
+    assert "\ndot | relu\nkernel blockwise: " in out
+    assert "\ncosine-linear\nkernel linear: " in out
+    for length in ("8", "16"):
+        assert len([line for line in out.splitlines() if line.split()[:1] == [length]]) == 2
+
+
+def test_json_holds_seconds_and_bytes(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["bench", "relu-attention", "--no-causal", "--dtype", "fp64", "--json", *SMALL]) == 0
+    shown = json.loads(capsys.readouterr().out)
+    assert shown["machine"]["num_threads"] == 1
+    assert shown["setting"]["dtype"] == "fp64"
+    assert shown["setting"]["causal"] is False
+    first, second = shown["results"]
+    assert (first["length"], second["length"]) == (8, 16)
+    assert first["mechanism"] == "dot | relu(divide=n)"
+    assert first["kernel"] == "blockwise"
+    assert first["growth"] is None
+    assert isinstance(second["growth"], float)
+    for peer in ("own", "sdpa", "eager"):
+        assert second[peer]["seconds"] > 0
+        assert second[peer]["memory"] > 0
+
+
+def test_a_kernel_can_be_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["bench", "cosine-linear", "--kernel", "blockwise", "--json", *SMALL]) == 0
+    results = json.loads(capsys.readouterr().out)["results"]
+    assert {result["kernel"] for result in results} == {"blockwise"}
+
+
+def test_where_eager_is_left_out_the_table_says_why(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(comparison, "EAGER_LIMIT", 1000)
+    assert main(["bench", "manhattan | softmax", *SMALL]) == 0
+    out = capsys.readouterr().out
+    assert "eager is left out at length 16: it would take about " in out
+    assert "1.00 kB are allowed" in out
+
+
+def test_the_figure_is_drawn(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    figure = tmp_path / "growth.svg"
+    assert main(["bench", "dot | relu", "--figure", str(figure), *SMALL]) == 0
+    picture = figure.read_text(encoding="utf-8")
+    for text in ("dot | relu · blockwise", "SDPA", "eager PyTorch"):
+        assert text in picture
+    assert str(figure) in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["dot | rellu"], "did you mean 'relu'?"),
+        (["basline"], "did you mean 'baseline'?"),
+        (["baseline", "--lengths", "8,many"], "'many'"),
+        (["baseline", "--lengths", "8,,16"], "whole numbers from 1 on"),
+        (["baseline", "--lengths", "-8"], "'-8'"),
+        (["baseline", "--lengths", "0"], "'0'"),
+        (["baseline", "--lengths", "²"], "'²'"),
+        (["baseline", "--batch", "0"], "--batch"),
+        (["baseline", "--heads", "-1"], "--heads"),
+        (["baseline", "--head-dim", "wide"], "--head-dim"),
+        (["baseline", "--dtype", "fp16"], "bf16"),
+        (["baseline", "--kernel", "blokwise"], "did you mean 'blockwise'?"),
+        (["baseline", "--kernel", "linear"], "needs identity weights"),
+        (["baseline", "--figure", "chart.gif"], ".svg"),
+        (["baseline", "--figure", "missing/chart.svg"], "no folder"),
+        ([], "MECHANISM"),
+    ],
+)
+def test_a_wrong_request_is_one_message_and_measures_nothing(
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delattr(comparison, "measure")
+    assert main(["bench", *arguments]) == 2
+    shown = capsys.readouterr()
+    assert message in shown.err
+    assert shown.err.startswith("attnlab: ")
+    assert shown.out == ""

@@ -1,0 +1,107 @@
+"""Attention problems to put to a kernel, and the error a kernel may make: what the reference itself makes in the
+same precision, measured against the reference in fp64."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from attnlab.kernels import KERNELS, attend, initial_values
+from attnlab.kernels.call import MaskKind, Request
+from attnlab.mechanisms import Mechanism
+
+SITUATIONS = ("plain", "causal", "padded", "both", "cross", "cached")
+LENGTHS = (1, 7, 63, 100, 257)
+BATCH, HEADS, HEAD_DIM = 2, 2, 8
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Inputs in fp64 and how they are to be attended over."""
+
+    mechanism: Mechanism
+    tensors: Mapping[str, Tensor]
+    causal: bool
+    mask: Tensor | None
+
+    @property
+    def request(self) -> Request:
+        q, k, v = (self.tensors[name] for name in "qkv")
+        kind: MaskKind = "none" if self.mask is None else "keys" if self.mask.shape[2] == 1 else "pairs"
+        return Request(
+            self.mechanism, q.shape[2], k.shape[2], q.shape[3], v.shape[3], q.shape[1], q.shape[0], self.causal, kind
+        )
+
+    @property
+    def kernels(self) -> list[str]:
+        """The kernels that accept the problem."""
+        return [name for name, kernel in KERNELS.items() if kernel.refusal(self.request) is None]
+
+    def rounded(self, dtype: torch.dtype) -> Problem:
+        """Return the problem with inputs that `dtype` can hold exactly."""
+        tensors = {name: tensor.to(dtype).double() for name, tensor in self.tensors.items()}
+        return Problem(self.mechanism, tensors, self.causal, self.mask)
+
+    def solve(self, kernel: str, dtype: torch.dtype) -> dict[str, Tensor]:
+        """Return the output and the gradients of every input, in fp64, as computed by a kernel in `dtype`."""
+        given = {name: tensor.to(dtype).requires_grad_() for name, tensor in self.tensors.items()}
+        parameters = {name: given[name] for name in given if name not in "qkv"}
+        out = attend(
+            given["q"], given["k"], given["v"], self.mechanism,
+            causal=self.causal, mask=self.mask, kernel=kernel, parameters=parameters,
+        )  # fmt: skip
+        generator = torch.Generator().manual_seed(1)
+        weight = torch.randn(out.shape, generator=generator, dtype=torch.float64).to(dtype)
+        gradients = torch.autograd.grad(out, list(given.values()), weight, allow_unused=True, materialize_grads=True)
+        found = {f"d{name}": g for name, g in zip(given, gradients, strict=True)}
+        return {name: tensor.detach().double() for name, tensor in {"out": out, **found}.items()}
+
+
+def problem(mechanism: str | Mechanism, situation: str, length: int, seed: int = 0) -> Problem:
+    """Make a problem of a mechanism in a situation."""
+    parsed = Mechanism.parse(mechanism)
+    generator = torch.Generator().manual_seed(seed * 1000 + length)
+    num_queries = {"cross": max(1, length - 3), "cached": max(1, length // 3)}.get(situation, length)
+
+    def draw(n: int) -> Tensor:
+        return torch.randn(BATCH, HEADS, n, HEAD_DIM, generator=generator, dtype=torch.float64)
+
+    tensors = {"q": draw(num_queries), "k": draw(length), "v": draw(length)}
+    tensors |= {name: value.double() for name, value in initial_values(parsed, HEADS, HEAD_DIM, HEAD_DIM).items()}
+    mask = None
+    if situation in ("padded", "both"):
+        # The second sequence is shorter; under causality its first token is padding too: a row that sees nothing.
+        mask = torch.ones(BATCH, 1, 1, length, dtype=torch.bool)
+        mask[1, ..., length - length // 3 :] = False
+        mask[1, ..., 0] = situation == "padded" and length == 1
+    if situation == "cross":
+        mask = torch.rand(BATCH, 1, num_queries, length, generator=generator) > 0.3
+    return Problem(parsed, tensors, situation in ("causal", "both", "cached"), mask)
+
+
+def size(x: Tensor) -> float:
+    """Return the root mean square."""
+    return float(x.square().mean().sqrt()) if x.numel() else 0.0
+
+
+def assert_as_exact(given: Problem, kernel: str, dtype: torch.dtype) -> None:
+    """Check a kernel in `dtype` against the fp64 reference.
+
+    The budget is twice the reference's own error in that precision, and never less than one rounding of the largest
+    of the results (a gradient that is 0 is the difference of numbers that are not).
+    In fp64, where the reference is the truth, its error is that in fp32, scaled by the precision.
+    """
+    low = torch.float32 if dtype == torch.float64 else dtype
+    rounded = given.rounded(low)
+    truth, rough = rounded.solve("reference", torch.float64), rounded.solve("reference", low)
+    answer = rounded.solve(kernel, dtype)
+    finer = torch.finfo(dtype).eps / torch.finfo(low).eps
+    rounding = torch.finfo(dtype).eps * max(size(exact) for exact in truth.values())
+    for name, exact in truth.items():
+        assert not answer[name].isnan().any(), f"{name} has NaN"
+        budget = 2 * size(rough[name] - exact) * finer + rounding
+        error = size(answer[name] - exact)
+        assert error <= budget, f"{name}: error {error:.3g}, the reference's budget is {budget:.3g}"

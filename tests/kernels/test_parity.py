@@ -1,0 +1,27 @@
+"""Every catalog mechanism, in every kernel that accepts it, is the reference's function: outputs and gradients."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from attnlab.mechanisms import CATALOG
+
+from .problems import LENGTHS, SITUATIONS, assert_as_exact, problem
+
+DTYPES = (torch.float64, torch.float32, torch.bfloat16)
+
+
+@pytest.mark.parametrize("length", LENGTHS)
+@pytest.mark.parametrize("situation", SITUATIONS)
+@pytest.mark.parametrize("name", CATALOG)
+def test_every_kernel_computes_the_reference(name: str, situation: str, length: int) -> None:
+    given = problem(CATALOG[name].mechanism, situation, length)
+    for kernel in given.kernels:
+        for dtype in DTYPES:
+            if kernel == "reference" and dtype != torch.float64:
+                continue
+            try:
+                assert_as_exact(given, kernel, dtype)
+            except AssertionError as error:
+                raise AssertionError(f"{kernel} in {dtype}: {error}") from error
