@@ -17,9 +17,10 @@ from attnlab.mechanisms.scores import Cosine, Dot
 from attnlab.mechanisms.weights import Identity
 
 from .blockwise import factors
-from .call import Call, Request
-from .chunked import causal
+from .call import Call, Request, at_least_float
 from .division import divided, divided_values, length
+from .normalise import unit
+from .running import running
 
 NAME = "linear"
 FORM = "a running sum of key-value products, O(n)"
@@ -38,16 +39,42 @@ def refusal(request: Request) -> str | None:
 
 def attend(call: Call) -> Tensor:
     """Return weights·values."""
-    score, visibility = call.mechanism.score, call.visibility
-    q, k = factors(score, call.q, call.k, call.params_of(score))
+    score, stage, visibility = call.mechanism.score, call.mechanism.weights, call.visibility
+    assert isinstance(score, Dot | Cosine)
+    scale = score.factor(call.q.shape[-1], call.params_of(score))
     v, divisor = divided_values(call)
+    # What is fixed goes into the sums, what is learned is multiplied to the result.
+    factor = torch.ones(1, 1, 1, 1, dtype=at_least_float(v.dtype), device=v.device)
+    factor = factor if isinstance(scale, Tensor) else factor * scale
+    if divisor is not None and stage.divide != "learned":
+        factor, divisor = factor / divisor, None
     if visibility.mask is not None:
         v = v.masked_fill(~visibility.mask.mT, 0)
-    if not visibility.causal or q.shape[2] == 1:
-        out = q @ (k.mT @ v)
+    is_causal = visibility.causal and call.q.shape[2] > 1
+    offset = visibility.offset if is_causal else None
+    out = summed(call.q, call.k, v, factor, isinstance(score, Cosine), offset)
+    out = out * scale if isinstance(scale, Tensor) else out
+    return divided(out, divisor).to(v.dtype)
+
+
+def summed(q: Tensor, k: Tensor, v: Tensor, factor: Tensor, is_unit: bool, offset: int | None) -> Tensor:
+    """Sum over the keys a query sees: all of them, or with an offset those up to its position."""
+    if offset is not None and offset < 0:
+        unseeing = v.new_zeros(*q.shape[:2], -offset, v.shape[3])
+        factor = factor[:, :, -offset:] if factor.shape[2] > 1 else factor
+        return torch.cat([unseeing, summed(q[:, :, -offset:], k, v, factor, is_unit, 0)], 2)
+    # Sums grow over the whole length, so they are held in fp32 at least.
+    wide = at_least_float(q.dtype)
+    q, k, v = (x.to(wide) for x in (q, k, v))
+    if offset:
+        past, k = k[:, :, :offset], k[:, :, offset:]
+        state = (unit(past) if is_unit else past).mT @ v[:, :, :offset]
+        v = v[:, :, offset:]
     else:
-        out = causal(q, k, v, visibility.offset).to(v.dtype)
-    return divided(out, divisor)
+        state = q.new_zeros(*q.shape[:2], q.shape[3], v.shape[3])
+    flat = [x.flatten(0, 1).contiguous() for x in (q, k, v, state, factor.to(wide).expand(*q.shape[:3], 1))]
+    out, _ = running(*flat, is_unit, offset is not None)
+    return out.unflatten(0, q.shape[:2])
 
 
 @dataclass(frozen=True)

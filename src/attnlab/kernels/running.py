@@ -1,0 +1,193 @@
+"""Linear attention as a running sum, a span of tokens at a time: what a span needs stays in the cache, and only the
+results are written out. Opaque to torch, so that a caller may be compiled.
+
+    out_i = f_i · q̂_i · (S₀ + Σ_j k̂_jᵀ v_j)        over all j, or causally over j ≤ i
+
+Causally a span is cut into chunks: within a chunk the pairs are formed, the chunks before come in as one state.
+q̂ and k̂ are q and k, or with `unit` the vectors of length 1 in their direction; f [g|1 n 1] is a constant.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+CHUNK = 64
+"""Tokens a chunk."""
+
+TOKENS = 2048
+"""Tokens worked on at once, of one group or of several short ones."""
+
+
+def blocks(num_groups: int, num_tokens: int) -> Iterator[slice]:
+    """Yield the groups that are worked on together: their tokens, or a span of them, lie side by side in memory."""
+    step = max(1, TOKENS // max(1, num_tokens))
+    for start in range(0, num_groups, step):
+        yield slice(start, min(start + step, num_groups))
+
+
+def spans(num_tokens: int) -> Iterator[slice]:
+    """Yield the stretches of tokens that are worked on at once."""
+    for start in range(0, num_tokens, TOKENS):
+        yield slice(start, min(start + TOKENS, num_tokens))
+
+
+class Tokens:
+    """q or k [g n d], span by span as it enters the sums: of length 1 where asked for, times a factor a row."""
+
+    def __init__(self, x: Tensor, unit: bool, factor: Tensor) -> None:
+        self.x, self.unit = x, unit
+        self.inverse = unit_factor(x) if unit else None
+        self.scale = factor
+        if self.inverse is not None:
+            self.scale = self.inverse if factor is None else self.inverse * factor
+
+    def __getitem__(self, span: slice) -> Tensor:
+        return self.x[:, span] if self.scale is None else self.x[:, span] * self.scale[:, span]
+
+    def write_gradient(self, to: Tensor, span: slice, grad: Tensor) -> None:
+        """Write the gradient of x, given that of what entered the sums."""
+        if self.inverse is not None:
+            # d(x/‖x‖) = (g − x̂ (x̂·g)) / ‖x‖
+            x = self.x[:, span]
+            along = (x * grad).sum(-1, keepdim=True).mul_(self.inverse[:, span].square())
+            grad = grad.addcmul_(x, along, value=-1)
+        if self.scale is None:
+            to[:, span] = grad
+        else:
+            torch.mul(grad, self.scale[:, span], out=to[:, span])
+
+
+def unit_factor(x: Tensor) -> Tensor:
+    """Return 1/‖x‖, and 1 where x is 0, [g n 1]."""
+    norm = torch.linalg.vector_norm(x, dim=-1, keepdim=True)
+    return norm.masked_fill_(norm == 0, 1).reciprocal_()
+
+
+def chunks(x: Tensor) -> Tensor:
+    """Return a span [g n d] as chunks [g m CHUNK d], filled up with zeros."""
+    missing = -x.shape[1] % CHUNK
+    return (functional.pad(x, (0, 0, 0, missing)) if missing else x).unflatten(1, (-1, CHUNK))
+
+
+def unchunked(x: Tensor, span: slice) -> Tensor:
+    """Return chunks as the span they came from."""
+    return x.flatten(1, 2)[:, : span.stop - span.start]
+
+
+def states(products: Tensor, state: Tensor, is_before: bool) -> Tensor:
+    """Return the state each chunk starts from, the sum over the chunks before (or after) it, and move `state` on."""
+    num_chunks = products.shape[1]
+    others = torch.ones(num_chunks, num_chunks, dtype=products.dtype, device=products.device)
+    others = others.tril_(-1) if is_before else others.triu_(1)
+    sums = (others @ products.flatten(2)).view(products.shape).add_(state[:, None])
+    state.add_(products.sum(1))
+    return sums
+
+
+@torch.library.custom_op("attnlab::running", mutates_args=())
+def running(q: Tensor, k: Tensor, v: Tensor, state: Tensor, factor: Tensor, unit: bool, causal: bool) -> tuple[Tensor, Tensor]:
+    """Sum over all keys, or over those up to each query; return that and the last state. [g n d], [g n e], [g d e]."""
+    out, total = v.new_empty(*q.shape[:2], v.shape[2]), state.clone()
+    for some in blocks(q.shape[0], max(q.shape[1], k.shape[1])):
+        queries, keys = Tokens(q[some], unit, factor[some]), Tokens(k[some], unit, None)
+        forward = causal_forward if causal else whole_forward
+        forward(queries, keys, v[some], total[some], out[some])
+    return out, total
+
+
+def whole_forward(queries: Tokens, keys: Tokens, v: Tensor, total: Tensor, out: Tensor) -> None:
+    """Every query sees every key."""
+    for span in spans(v.shape[1]):
+        total.baddbmm_(keys[span].mT, v[:, span])
+    for span in spans(out.shape[1]):
+        torch.bmm(queries[span], total, out=out[:, span])
+
+
+def causal_forward(queries: Tokens, keys: Tokens, v: Tensor, total: Tensor, out: Tensor) -> None:
+    """A query sees the chunks before its own as a state, and the pairs of its own."""
+    for span in spans(out.shape[1]):
+        qc, kc, vc = (chunks(x) for x in (queries[span], keys[span], v[:, span]))
+        past = states(kc.mT @ vc, total, is_before=True)
+        part = (qc @ kc.mT).tril_() @ vc
+        out[:, span] = unchunked(part.add_(qc @ past), span)
+
+
+@torch.library.custom_op("attnlab::running_backward", mutates_args=())
+def running_backward(
+    grad: Tensor, total: Tensor, q: Tensor, k: Tensor, v: Tensor, state: Tensor, factor: Tensor, unit: bool, causal: bool
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Return the gradients of q, k, v and the state."""
+    dq, dk, dv = (torch.empty_like(x) for x in (q, k, v))
+    later = torch.zeros_like(state)
+    backward = causal_backward if causal else whole_backward
+    for some in blocks(q.shape[0], max(q.shape[1], k.shape[1])):
+        queries, keys = Tokens(q[some], unit, factor[some]), Tokens(k[some], unit, None)
+        to = (dq[some], dk[some], dv[some])
+        first = state[some].clone() if causal else total[some]
+        backward(grad[some], queries, keys, v[some], (first, later[some]), to)
+    return dq, dk, dv, later
+
+
+States = tuple[Tensor, Tensor]
+Gradients = tuple[Tensor, Tensor, Tensor]
+
+
+def whole_backward(grad: Tensor, queries: Tokens, keys: Tokens, v: Tensor, ends: States, to: Gradients) -> None:
+    """One state forward, one back."""
+    (total, later), (dq, dk, dv) = ends, to
+    for span in spans(grad.shape[1]):
+        queries.write_gradient(dq, span, grad[:, span] @ total.mT)
+        later.baddbmm_(queries[span].mT, grad[:, span])
+    for span in spans(v.shape[1]):
+        keys.write_gradient(dk, span, v[:, span] @ later.mT)
+        torch.bmm(keys[span], later, out=dv[:, span])
+
+
+def causal_backward(grad: Tensor, queries: Tokens, keys: Tokens, v: Tensor, ends: States, to: Gradients) -> None:
+    """Queries from the front with the state of what came before, keys from the back with that of what comes after."""
+    (total, later), (dq, dk, dv) = ends, to
+    for span in spans(grad.shape[1]):
+        kc, vc, gc = (chunks(x) for x in (keys[span], v[:, span], grad[:, span]))
+        past = states(kc.mT @ vc, total, is_before=True)
+        part = (gc @ vc.mT).tril_() @ kc
+        queries.write_gradient(dq, span, unchunked(part.add_(gc @ past.mT), span))
+    for span in reversed(list(spans(grad.shape[1]))):
+        qc, kc, vc, gc = (chunks(x) for x in (queries[span], keys[span], v[:, span], grad[:, span]))
+        ahead = states(qc.mT @ gc, later, is_before=False)
+        part = (gc @ vc.mT).tril_().mT @ qc
+        keys.write_gradient(dk, span, unchunked(part.add_(vc @ ahead.mT), span))
+        part = (qc @ kc.mT).tril_().mT @ gc
+        dv[:, span] = unchunked(part.add_(kc @ ahead), span)
+
+
+@running.register_fake
+def _(q: Tensor, k: Tensor, v: Tensor, state: Tensor, *how: Any) -> tuple[Tensor, Tensor]:
+    return v.new_empty(*q.shape[:2], v.shape[2]), torch.empty_like(state)
+
+
+@running_backward.register_fake
+def _(grad: Tensor, total: Tensor, q: Tensor, k: Tensor, v: Tensor, state: Tensor, *how: Any) -> tuple[Tensor, ...]:
+    return torch.empty_like(q), torch.empty_like(k), torch.empty_like(v), torch.empty_like(state)
+
+
+def remember(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
+    """Keep the inputs and the last state; the others are computed again."""
+    ctx.set_materialize_grads(False)
+    ctx.save_for_backward(output[1], *inputs[:5])
+    ctx.how = inputs[5:]
+
+
+def differentiate(ctx: Any, grad: Tensor | None, _: Tensor | None) -> tuple[Tensor | None, ...]:
+    """Hand the gradient to the backward operator."""
+    if grad is None:
+        return (None,) * 7
+    gradients = torch.ops.attnlab.running_backward(grad.contiguous(), *ctx.saved_tensors, *ctx.how)
+    return (*gradients, None, None, None)
+
+
+running.register_autograd(differentiate, setup_context=remember)
