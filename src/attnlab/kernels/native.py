@@ -136,13 +136,19 @@ def warn_missing() -> None:
     )
 
 
+def softmax(s: Tensor, first: int) -> None:
+    """Turn a tile of scores [g r k] into softmax weights in place; row r may see the keys up to first + r."""
+    g, r, k = s.shape
+    call("softmax", "additive", {"s": s}, {"G": g, "R": r, "K": k, "first": first})
+
+
 def call(name: str, kind: str, tensors: dict[str, Tensor], sizes: Mapping[str, float]) -> None:
     """Run one tile through `forward` or `backward`. The tensors are of one dtype, fp32 or fp64."""
     library, state = loaded()
     if library is None:
         raise KernelError(f"the compiled loops are not available: {state.reason}")
     pointers = {key: tensor.data_ptr() for key, tensor in tensors.items()}
-    suffix = {torch.float32: "f32", torch.float64: "f64"}[tensors["a"].dtype]
+    suffix = {torch.float32: "f32", torch.float64: "f64"}[next(iter(tensors.values())).dtype]
     function = getattr(library, f"{name}_{suffix}")
     tile = Tile(**sizes, **pointers)
     status = function(ctypes.c_int64(KINDS[kind]), ctypes.c_int64(torch.get_num_threads()), ctypes.byref(tile))

@@ -326,6 +326,19 @@ template <typename F> void each_group(int64_t groups, int64_t threads, F work) {
   for (auto& one : crew) one.join();
 }
 
+// Each row of scores becomes its softmax over the keys it may see, and 0 elsewhere.
+template <typename T> int softmax_tile(int64_t threads, Tile<T> t) {
+  each_group(t.G, threads, [=](int64_t g) {
+    for (int64_t r = 0; r < t.R; r++) {
+      T* s = t.s + (g * t.R + r) * t.K;
+      const int64_t seen = t.visible(r);
+      if (seen) softmax(s, seen);
+      for (int64_t j = seen; j < t.K; j++) s[j] = 0;
+    }
+  });
+  return 0;
+}
+
 template <typename T> int forward(int64_t kind, int64_t threads, Tile<T> t) {
   auto run = [&](auto group) { each_group(t.G, threads, [=](int64_t g) { group(t, g); }); return 0; };
   switch (kind) {
@@ -359,6 +372,8 @@ template <typename T> int backward(int64_t kind, int64_t threads, Tile<T> t) {
 extern "C" {
 int forward_f32(int64_t kind, int64_t threads, const Tile<float>* t) { return forward(kind, threads, *t); }
 int forward_f64(int64_t kind, int64_t threads, const Tile<double>* t) { return forward(kind, threads, *t); }
+int softmax_f32(int64_t, int64_t threads, const Tile<float>* t) { return softmax_tile(threads, *t); }
+int softmax_f64(int64_t, int64_t threads, const Tile<double>* t) { return softmax_tile(threads, *t); }
 int backward_f32(int64_t kind, int64_t threads, const Tile<float>* t) { return backward(kind, threads, *t); }
 int backward_f64(int64_t kind, int64_t threads, const Tile<double>* t) { return backward(kind, threads, *t); }
 }

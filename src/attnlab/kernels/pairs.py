@@ -56,8 +56,8 @@ class Dot:
     needs_scores = False
     fills = False
 
-    def __init__(self, q: Tensor, k: Tensor, accumulator: torch.dtype) -> None:
-        self.q, self.k = q, k
+    def __init__(self, q: Tensor, k: Tensor, first: int | None, accumulator: torch.dtype) -> None:
+        self.q, self.k, self.first = q, k, first
         self.accumulator = accumulator
 
     def start(self) -> None:
@@ -67,6 +67,8 @@ class Dot:
     def scores(self, tile: Tile, out: Tensor, fill: float, normalise: bool) -> None:
         q, k = groups(self.q, tile)[:, tile.start : tile.stop], groups(self.k, tile)[:, : tile.horizon]
         torch.bmm(q, k.mT, out=out)
+        if normalise:
+            native.softmax(out, tile.horizon - 1 if self.first is None else self.first + tile.start)
 
     def accumulate(self, tile: Tile, ds: Tensor, scores: Tensor | None) -> None:
         q, k = groups(self.q, tile)[:, tile.start : tile.stop], groups(self.k, tile)[:, : tile.horizon]

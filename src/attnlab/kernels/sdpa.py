@@ -41,37 +41,54 @@ def refusal(request: Request) -> str | None:
     return key_division_refusal(request)
 
 
-def features(call: Call) -> tuple[Tensor, Tensor]:
-    """Return vectors whose dot product is the score up to a constant a query."""
-    score = call.mechanism.score
-    if not isinstance(score, Euclidean):
-        return factors(score, call.q, call.k, call.params_of(score))
-    scale = 1 / math.sqrt(call.q.shape[-1])
-    norms = call.k.square().sum(-1, keepdim=True) * -scale
-    ones = call.q.new_ones(()).expand(*call.q.shape[:3], 1)
-    return torch.cat([call.q * (2 * scale), ones], -1), torch.cat([call.k, norms], -1)
-
-
 def attend(call: Call) -> Tensor:
     """Return weights·values."""
-    q, k = features(call)
     v, divisor = divided_values(call)
-    width, value_dim = max(q.shape[-1], v.shape[-1]), v.shape[-1]
-    q, k, v = (functional.pad(x, (0, width - x.shape[-1])) if x.shape[-1] < width else x for x in (q, k, v))
-    out = fused(q, k, v, call.visibility)[..., :value_dim]
+    visibility, score = call.visibility, call.mechanism.score
+    is_euclidean = isinstance(score, Euclidean)
+    q, k = (call.q, call.k) if is_euclidean else factors(score, call.q, call.k, call.params_of(score))
+    is_flat = visibility.is_by_key and (not visibility.causal or visibility.offset == 0)
+    if q.device.type == "cpu" and is_flat and (is_euclidean or visibility.mask is not None):
+        mask = None if visibility.mask is None else as_scores(visibility.mask, q.dtype)
+        out = Flash.apply(q, k, v, mask, visibility.empty, visibility.causal, is_euclidean)
+        return divided(out, divisor)
+    if is_euclidean:
+        q, k = coordinates(q, k)
+    width = max(q.shape[-1], v.shape[-1])
+    q, k, padded = (functional.pad(x, (0, width - x.shape[-1])) if x.shape[-1] < width else x for x in (q, k, v))
+    out = fused(q, k, padded, visibility)[..., : v.shape[-1]]
     return divided(out, divisor)
 
 
+def coordinates(q: Tensor, k: Tensor) -> tuple[Tensor, Tensor]:
+    """Return vectors whose dot product is −‖q−k‖²/√d up to a constant a query."""
+    scale = 2 / math.sqrt(q.shape[-1])
+    halves = k.square().sum(-1, keepdim=True) * -0.5
+    return torch.cat([q, torch.ones_like(q[..., :1])], -1) * scale, torch.cat([k, halves], -1)
+
+
+def as_scores(mask: Tensor, dtype: torch.dtype) -> Tensor:
+    """Return a boolean mask as what is added to the scores: 0 or −∞."""
+    return torch.zeros(mask.shape, dtype=dtype).masked_fill_(~mask, -torch.inf)
+
+
+def widened(x: Tensor, width: int, *columns: Tensor | float) -> Tensor:
+    """Return x with more columns, and zeros after them up to a width; not differentiable."""
+    d = x.shape[-1]
+    if d == width:
+        return x
+    wide = x.new_empty(*x.shape[:-1], width)
+    wide[..., :d] = x
+    wide[..., d:] = 0
+    for i, column in enumerate(columns):
+        wide[..., d + i] = column
+    return wide
+
+
 def fused(q: Tensor, k: Tensor, v: Tensor, visibility: Visibility) -> Tensor:
-    """Attend through the fused pass that fits what is visible."""
-    is_square = visibility.offset == 0
-    if visibility.mask is None and (is_square or not visibility.causal):
+    """Attend through torch's function, on any device, with whatever mask it takes."""
+    if visibility.mask is None and (visibility.offset == 0 or not visibility.causal):
         return functional.scaled_dot_product_attention(q, k, v, is_causal=visibility.causal, scale=1.0)
-    if visibility.mask is not None and visibility.is_by_key and visibility.causal and is_square and q.device.type == "cpu":
-        empty = visibility.empty
-        assert empty is not None
-        mask = torch.zeros(visibility.mask.shape, dtype=q.dtype).masked_fill_(~visibility.mask, -torch.inf)
-        return CausalPadded.apply(q, k, v, mask, empty)  # type: ignore[no-any-return]
     pairs, empty = visibility.pairs, visibility.empty
     if pairs is None:
         return functional.scaled_dot_product_attention(q, k, v, scale=1.0)
@@ -82,23 +99,43 @@ def fused(q: Tensor, k: Tensor, v: Tensor, visibility: Visibility) -> Tensor:
     return out.masked_fill(empty, 0)
 
 
-class CausalPadded(torch.autograd.Function):
-    """The CPU's fused pass with the causal rule and a padding mask at once, which the public function refuses."""
+class Flash(torch.autograd.Function):
+    """The CPU's fused pass itself, which takes the causal rule and a padding mask at once.
+
+    With `euclidean`, [q, 1]·[k, −‖k‖²/2] · 2/√d is −‖q−k‖²/√d up to a constant a query.
+    """
 
     @staticmethod
-    def forward(ctx: Any, q: Tensor, k: Tensor, v: Tensor, mask: Tensor, empty: Tensor) -> Tensor:
-        out, logsumexp = aten._scaled_dot_product_flash_attention_for_cpu(q, k, v, 0.0, True, attn_mask=mask, scale=1.0)
-        # Rows that see nothing: an output of 0, and a normaliser that makes every recomputed weight 0.
-        out = out.masked_fill(empty, 0)
-        logsumexp = logsumexp.masked_fill(empty[..., 0], torch.inf)
-        ctx.save_for_backward(q, k, v, out, logsumexp, mask, empty)
-        return out
-
-    @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-        q, k, v, out, logsumexp, mask, empty = ctx.saved_tensors
-        grad = grad.masked_fill(empty, 0)
-        dq, dk, dv = aten._scaled_dot_product_flash_attention_for_cpu_backward(
-            grad, q, k, v, out, logsumexp, 0.0, True, attn_mask=mask, scale=1.0
+    def forward(
+        ctx: Any, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, empty: Tensor | None, causal: bool, euclidean: bool
+    ) -> Tensor:
+        # An even width: odd rows slow the products down.
+        width = max(q.shape[-1] + 2 * euclidean, v.shape[-1])
+        ctx.scale = 2 / math.sqrt(q.shape[-1]) if euclidean else 1.0
+        if euclidean:
+            left, right = widened(q, width, 1.0), widened(k, width, torch.linalg.vecdot(k, k) * -0.5)
+        else:
+            left, right = widened(q, width), widened(k, width)
+        values = widened(v, width)
+        out, logsumexp = aten._scaled_dot_product_flash_attention_for_cpu(
+            left, right, values, 0.0, causal, attn_mask=mask, scale=ctx.scale
         )
-        return dq, dk, dv, None, None
+        if empty is not None:
+            # Rows that see nothing: an output of 0, and a normaliser that makes every recomputed weight 0.
+            out, logsumexp = out.masked_fill(empty, 0), logsumexp.masked_fill(empty[..., 0], torch.inf)
+        ctx.save_for_backward(left, right, values, out, logsumexp, mask, empty)
+        ctx.causal, ctx.euclidean, ctx.widths = causal, euclidean, (q.shape[-1], v.shape[-1])
+        return out[..., : v.shape[-1]]
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+        left, right, values, out, logsumexp, mask, empty = ctx.saved_tensors
+        grad = widened(grad, out.shape[-1])
+        grad = grad if empty is None else grad.masked_fill(empty, 0)
+        dq, dk, dv = aten._scaled_dot_product_flash_attention_for_cpu_backward(
+            grad, left, right, values, out, logsumexp, 0.0, ctx.causal, attn_mask=mask, scale=ctx.scale
+        )
+        d, value_dim = ctx.widths
+        key = torch.addcmul(dk[..., :d], right[..., :d], dk[..., d : d + 1], value=-1) if ctx.euclidean else dk[..., :d]
+        return dq[..., :d], key, dv[..., :value_dim], None, None, None, None

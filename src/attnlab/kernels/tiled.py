@@ -6,6 +6,7 @@ Both passes are opaque operators to torch, so that a caller may be compiled.
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import torch
@@ -13,6 +14,7 @@ from torch import Tensor
 
 from attnlab.mechanisms.weights import Argmax, Sigmoid
 
+from . import native
 from .call import Call, Request, at_least_float
 from .division import divided, divided_values, key_division_refusal, length
 from .dropout import keep_tile, scale
@@ -35,14 +37,16 @@ class Problem:
         q, k, self.v, extra = (x.to(self.dtype).contiguous() for x in (q, k, v, extra))
         self.visibility = Visibility(q.shape[2], k.shape[2], causal, mask, q.device)
         self.tiling = Tiling(*q.shape[:3], k.shape[2], causal)
+        first = self.visibility.offset if causal else None
         self.pairs: Dot | Compiled
         if pairs in ("dot", "angle"):
-            self.pairs = (Dot if pairs == "dot" else Angle)(q, k, accumulator)
+            self.pairs = (Dot if pairs == "dot" else Angle)(q, k, first, accumulator)
         else:
-            self.pairs = Compiled(pairs, q, k, extra, self.visibility.offset if causal else None)
+            self.pairs = Compiled(pairs, q, k, extra, first)
         self.accumulator = accumulator
         # The loops take the softmax of a row while it is in the cache, unless a mask must still come in between.
-        self.is_fused = self.pairs.fills and weights == "softmax" and mask is None
+        is_native = pairs != "angle" and q.dtype == accumulator and q.device.type == "cpu" and native.compiler().available
+        self.is_fused = is_native and weights == "softmax" and mask is None
 
     def buffer(self) -> Tensor:
         """Return a new work space that the largest tile fits in."""
@@ -125,14 +129,19 @@ def spread(x: Tensor, tile: Tile) -> Tensor:
 def forbid(s: Tensor, tile: Tile, visibility: Visibility, fill: float, skips_causal: bool = False) -> None:
     """Fill the pairs of a tile [b h r k] that may not meet; causality touches its last keys alone."""
     if visibility.causal and not skips_causal:
-        first = max(0, tile.start + visibility.offset + 1)
-        queries = torch.arange(tile.start, tile.stop, device=s.device)[:, None] + visibility.offset
-        keys = torch.arange(first, tile.horizon, device=s.device)
-        s[..., first:].masked_fill_(keys > queries, fill)
+        first = tile.start + visibility.offset + 1
+        corner = later_keys(tile.num_rows, tile.horizon - first, s.device)
+        s[..., max(0, first) :].masked_fill_(corner[:, max(0, -first) :], fill)
     if visibility.mask is not None:
         mask = spread(visibility.mask, tile)
         mask = mask if mask.shape[2] == 1 else mask[:, :, tile.start : tile.stop]
         s.masked_fill_(~mask[..., : tile.horizon], fill)
+
+
+@functools.lru_cache(maxsize=16)
+def later_keys(num_rows: int, num_keys: int, device: torch.device) -> Tensor:
+    """Return which keys, counted from the one after the first query on, come after each query, [r k]."""
+    return torch.ones(num_rows, max(0, num_keys), dtype=torch.bool, device=device).triu_()
 
 
 @torch.library.custom_op("attnlab::tiled", mutates_args=())
