@@ -16,7 +16,7 @@ FORM = "compiled loops over pairs with exponentials taken once a token, tile by 
 
 def refusal(request: Request) -> str | None:
     """Refuse other scores, other devices than the CPU, and a machine without a compiler."""
-    if not isinstance(request.mechanism.score, Additive):
+    if type(request.mechanism.score) is not Additive:
         return f"computes additive scores alone, not '{request.mechanism.score}'"
     return tiled.refusal(request) or native_refusal(request)
 

@@ -55,10 +55,22 @@ def attend(
     call = with_dropout(call, dropout, training, generator)
     chosen, _ = choose(call.request, kernel)
     with without_autocast(call.q):
-        out = chosen.attend(call)
+        out = nothing(call) if is_empty(call) else chosen.attend(call)
         for stage in call.mechanism.output:
             out = stage(out, call.q, call.params_of(stage)).to(out.dtype)
     return out.reshape(out.shape[4 - names :])
+
+
+def is_empty(call: Call) -> bool:
+    """Tell whether there is no pair at all, which torch's fused pass would divide by."""
+    return 0 in (*call.q.shape, call.k.shape[2])
+
+
+def nothing(call: Call) -> Tensor:
+    """Return what attending to nothing gives: zeros, with gradients of zero."""
+    everything = torch.ones((), dtype=torch.bool, device=call.q.device)
+    zero = sum(x.masked_fill(everything, 0).sum() for x in (call.q, call.k, call.v))
+    return zero + call.q.new_zeros(*call.q.shape[:3], call.v.shape[3])
 
 
 def weights(
@@ -75,7 +87,7 @@ def weights(
     """Return the weights [b h q k], from the reference."""
     call, names = prepare(q, k, k, mechanism, causal, mask, scale, parameters, x, None)
     with without_autocast(call.q):
-        w = reference.weights(call)
+        w = call.q.new_zeros(*call.q.shape[:3], call.k.shape[2]) if is_empty(call) else reference.weights(call)
     return w.reshape(w.shape[4 - names :])
 
 

@@ -24,12 +24,12 @@ FORM = "matrix products, tile by tile, recomputed in the backward pass"
 
 def factors(score: Score, q: Tensor, k: Tensor, p: Params) -> tuple[Tensor, Tensor]:
     """Return vectors whose dot product is the score (or, for the angle, its cosine)."""
-    if isinstance(score, Dot):
+    if type(score) is Dot:
         return (q * score.factor(q.shape[-1], p)).to(q.dtype), k
-    if isinstance(score, Cosine):
+    if type(score) is Cosine:
         factor = score.factor(q.shape[-1], p)
         return (unit(q) * factor if isinstance(factor, Tensor) else unit(q, factor)), unit(k)
-    if isinstance(score, Angle):
+    if type(score) is Angle:
         return unit(q), unit(k)
     scale = 1 / math.sqrt(q.shape[-1])
     one = q.new_ones(())
@@ -39,8 +39,8 @@ def factors(score: Score, q: Tensor, k: Tensor, p: Params) -> tuple[Tensor, Tens
 
 
 def is_dot_like(score: Score) -> bool:
-    """Tell whether a score is a function of one dot product."""
-    return isinstance(score, Dot | Cosine | Angle) or (isinstance(score, Euclidean) and score.squared)
+    """Tell whether a score is a function of one dot product; a class derived from one may be anything."""
+    return type(score) in (Dot, Cosine, Angle) or (type(score) is Euclidean and score.squared)
 
 
 def refusal(request: Request) -> str | None:

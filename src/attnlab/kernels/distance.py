@@ -19,7 +19,7 @@ FORM = "compiled loops over pairs, tile by tile"
 
 def is_distance(score: Score) -> bool:
     """Tell whether a score is a distance that is no matrix product."""
-    return isinstance(score, Manhattan | Minkowski | Chebyshev) or (isinstance(score, Euclidean) and not score.squared)
+    return type(score) in (Manhattan, Minkowski, Chebyshev) or (type(score) is Euclidean and not score.squared)
 
 
 def refusal(request: Request) -> str | None:

@@ -28,9 +28,9 @@ FORM = "a running sum of key-value products, O(n)"
 def refusal(request: Request) -> str | None:
     """Refuse what is not linear in keys and values, or not the same for every query."""
     mechanism = request.mechanism
-    if not isinstance(mechanism.weights, Identity):
+    if type(mechanism.weights) is not Identity:
         return f"needs identity weights, not '{mechanism.weights.name}'"
-    if not isinstance(mechanism.score, Dot | Cosine):
+    if type(mechanism.score) not in (Dot, Cosine):
         return f"needs dot or cosine scores, not '{mechanism.score.name}'"
     if request.mask == "pairs":
         return "sums over keys once for all queries; this mask gives each query its own keys"

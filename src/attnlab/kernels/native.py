@@ -91,7 +91,8 @@ def build(compiler: str, target: Path) -> str | None:
                 break
         said = said or run([compiler, "-shared", str(unit), "-o", str(library), "-pthread"])
         if said is not None:
-            return f"{compiler} could not build the loops: {said.splitlines()[0]}"
+            lines = said.splitlines()
+            return f"{compiler} could not build the loops: {next((x for x in lines if 'error' in x), lines[0])}"
         try:
             target.parent.mkdir(parents=True, exist_ok=True)
             aside = target.with_suffix(f".{os.getpid()}")

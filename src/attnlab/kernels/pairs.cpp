@@ -116,34 +116,44 @@ template <typename T> struct Tile {
   }
 };
 
-// Adds one channel's part to the sum of a distance.
-template <typename T, int64_t KIND> inline Vector<T> add(Vector<T> sum, T a, Vector<T> b, T p) {
+// Adds one channel's part to the sum of a distance; minkowski's is relative to the largest, whose logarithm is `top`.
+template <typename T, int64_t KIND> inline Vector<T> add(Vector<T> sum, T a, Vector<T> b, T p, Vector<T> top) {
   const Vector<T> x = magnitude<T>(a - b);
   if constexpr (KIND == EUCLIDEAN) return sum + x * x;
-  if constexpr (KIND == MINKOWSKI) return sum + exponential<T>(p * logarithm<T>(x));
+  if constexpr (KIND == MINKOWSKI) return sum + exponential<T>(p * (logarithm<T>(x) - top));
   if constexpr (KIND == CHEBYSHEV) return x > sum ? x : sum;
   return sum + x;
 }
 
+// The sums of one query, over channels, with a vector of keys.
+template <typename T> struct Sums {
+  const T* a;
+  Vector<T> sum, top;
+};
+
 // Adds one channel's part to the sums of two queries.
-template <typename T, int64_t KIND>
-inline void add_two(Vector<T>& sum, Vector<T>& other_sum, T a, T other, Vector<T> b, T w, T p) {
+template <typename T, int64_t KIND> inline void add_two(Sums<T>& one, Sums<T>& two, int64_t c, Vector<T> b, T w, T p) {
   if constexpr (is_additive(KIND)) {
     Vector<T> u, v;
-    fermi_two<T, KIND>(Vector<T>{} + a, Vector<T>{} + other, b, u, v);
-    sum += w * u;
-    other_sum += w * v;
+    fermi_two<T, KIND>(Vector<T>{} + one.a[c], Vector<T>{} + two.a[c], b, u, v);
+    one.sum += w * u;
+    two.sum += w * v;
   } else {
-    sum = add<T, KIND>(sum, a, b, p);
-    other_sum = add<T, KIND>(other_sum, other, b, p);
+    one.sum = add<T, KIND>(one.sum, one.a[c], b, p, one.top);
+    two.sum = add<T, KIND>(two.sum, two.a[c], b, p, two.top);
   }
 }
 
 // The score of a pair from the sum over its channels.
-template <typename T, int64_t KIND> inline Vector<T> finish(Vector<T> sum, T offset, T scale, T p) {
+template <typename T, int64_t KIND> inline Vector<T> finish(const Sums<T>& row, T offset, T scale, T p) {
+  Vector<T> sum = row.sum;
   if constexpr (is_additive(KIND)) return offset - T(2) * sum;
   if constexpr (KIND == EUCLIDEAN) sum = each_lane<T>(sum, [](T x) { return std::sqrt(x); });
-  if constexpr (KIND == MINKOWSKI) sum = sum > 0 ? exponential<T>(logarithm<T>(sum) / p) : sum;
+  if constexpr (KIND == MINKOWSKI) {
+    // A difference of 0 has the logarithm of the floor, and stays 0.
+    const Vector<T> none = logarithm<T>(Vector<T>{});
+    sum = row.top > none ? exponential<T>(row.top + logarithm<T>(sum) / p) : Vector<T>{};
+  }
   return sum * -scale;
 }
 
@@ -183,19 +193,26 @@ template <typename T, int64_t KIND> void forward_group(const Tile<T>& t, int64_t
     for (int64_t c = 0; c < t.C; c++) offset += w[c];
   for (int64_t r = 0; r < t.R; r += ROWS) {
     const int64_t rows = t.R - r < ROWS ? t.R - r : ROWS;
-    const T* a = t.a + g * t.stride_a + r * t.C;
     const int64_t n = t.visible(r + rows - 1);
-    const int64_t row1 = rows > 1 ? t.C : 0, row2 = rows > 2 ? 2 * t.C : 0, row3 = rows > 3 ? 3 * t.C : 0;
     for (int64_t j = 0; j < n; j += SIZE) {
-      Vector<T> sum0 = {}, sum1 = {}, sum2 = {}, sum3 = {};
+      auto begin = [&](int64_t i) {
+        Sums<T> row{t.a + g * t.stride_a + (r + (i < rows ? i : 0)) * t.C, {}, {}};
+        if constexpr (KIND == MINKOWSKI) {
+          for (int64_t c = 0; c < t.C; c++)
+            row.top = add<T, CHEBYSHEV>(row.top, row.a[c], load<T>(turned.at(c, j)), 0, row.top);
+          row.top = logarithm<T>(row.top);
+        }
+        return row;
+      };
+      Sums<T> row0 = begin(0), row1 = begin(1), row2 = begin(2), row3 = begin(3);
       for (int64_t c = 0; c < t.C; c++) {
         const Vector<T> b = load<T>(turned.at(c, j));
-        add_two<T, KIND>(sum0, sum1, a[c], a[c + row1], b, w[c], w[0]);
-        add_two<T, KIND>(sum2, sum3, a[c + row2], a[c + row3], b, w[c], w[0]);
+        add_two<T, KIND>(row0, row1, c, b, w[c], w[0]);
+        add_two<T, KIND>(row2, row3, c, b, w[c], w[0]);
       }
-      Vector<T> sums[ROWS] = {sum0, sum1, sum2, sum3};
+      const Sums<T>* all[ROWS] = {&row0, &row1, &row2, &row3};
       for (int64_t i = 0; i < rows; i++) {
-        const Vector<T> s = finish<T, KIND>(sums[i], offset, T(t.scale), w[0]);
+        const Vector<T> s = finish<T, KIND>(*all[i], offset, T(t.scale), w[0]);
         store<T>(t.s + (g * t.R + r + i) * t.K + j, s, n - j < SIZE ? n - j : SIZE);
       }
     }

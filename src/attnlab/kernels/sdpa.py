@@ -30,7 +30,7 @@ aten = torch.ops.aten
 def refusal(request: Request) -> str | None:
     """Refuse what is not softmax over a dot product, and dropout, which leaves the fused pass on a CPU."""
     mechanism = request.mechanism
-    if not isinstance(mechanism.weights, Softmax):
+    if type(mechanism.weights) is not Softmax:
         return f"normalises by softmax alone, not '{mechanism.weights.name}'"
     if not is_dot_like(mechanism.score) or isinstance(mechanism.score, Angle):
         return f"'{mechanism.score}' is not a plain dot product"
