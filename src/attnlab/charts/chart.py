@@ -48,10 +48,15 @@ def check(path: str | Path) -> Path:
 # vl-convert is imported in the functions that need it: it takes 30 MB and its time, and --help must not pay.
 
 
-def _as_svg(spec: dict[str, Any]) -> bytes:
+def svg(spec: Spec) -> str:
+    """Return a chart as an SVG element, to be put into a page."""
     import vl_convert
 
-    return vl_convert.vegalite_to_svg(spec, vl_version=VERSION).encode()
+    return vl_convert.vegalite_to_svg(dict(spec), vl_version=VERSION)
+
+
+def _as_svg(spec: dict[str, Any]) -> bytes:
+    return svg(spec).encode()
 
 
 def _as_png(spec: dict[str, Any]) -> bytes:

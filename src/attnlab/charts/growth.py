@@ -8,46 +8,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from .chart import SCHEMA, Spec
+from .theme import FILE, Theme, config
 
-# Okabe and Ito's colours, told apart with any kind of colour vision; yellow is left out, too pale on white.
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000", "#56B4E9", "#E69F00")
 SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down")
 DASHES = ([1, 0], [5, 4], [1, 3])
 
-INK, PALE = "#333333", "#E4E4E4"
-FONT = "Helvetica, Arial, 'Liberation Sans', sans-serif"
-CONFIG = {
-    "background": "white",
-    "padding": 12,
-    "font": FONT,
-    "view": {"stroke": None},
-    "concat": {"spacing": 36},
-    "title": {"anchor": "start", "fontSize": 16, "color": INK, "subtitleColor": INK, "offset": 16},
-    "axis": {
-        "gridColor": PALE,
-        "domainColor": INK,
-        "tickColor": INK,
-        "labelColor": INK,
-        "titleColor": INK,
-        "labelFontSize": 12,
-        "labelFlush": False,
-        "titleFontSize": 13,
-        "titleFontWeight": "normal",
-        "titlePadding": 10,
-    },
-    "legend": {
-        "orient": "bottom",
-        "direction": "vertical",
-        "columns": 2,
-        "labelFontSize": 12,
-        "labelColor": INK,
-        "labelLimit": 0,
-        "symbolSize": 90,
-        "symbolStrokeWidth": 2,
-        "columnPadding": 28,
-        "offset": 16,
-    },
-}
+PANELS = {"milliseconds": "time, ms", "megabytes": "peak extra memory, MB"}
+"""What can be drawn against the length, and what its axis says."""
 
 
 @dataclass(frozen=True)
@@ -61,8 +28,14 @@ class Point:
     memory: int
 
 
-def draw(points: Sequence[Point], title: str, subtitle: str = "") -> Spec:
-    """Draw a panel of time and a panel of memory, a line for each name and kind."""
+def draw(
+    points: Sequence[Point],
+    title: str,
+    subtitle: str = "",
+    fields: Sequence[str] = tuple(PANELS),
+    theme: Theme = FILE,
+) -> Spec:
+    """Draw a panel of time and a panel of memory, or one of them, with a line for each name and kind."""
     values = [
         {
             "name": point.name,
@@ -73,17 +46,17 @@ def draw(points: Sequence[Point], title: str, subtitle: str = "") -> Spec:
         }
         for point in points
     ]
-    panels = (("milliseconds", "time, ms"), ("megabytes", "peak extra memory, MB"))
     return {
         "$schema": SCHEMA,
         "title": {"text": title, "subtitle": subtitle},
         "data": {"values": values},
-        "hconcat": [_panel(values, field, label) for field, label in panels],
-        "config": CONFIG,
+        "hconcat": [_panel(values, field, theme) for field in fields],
+        "config": config(theme),
     }
 
 
-def _panel(values: list[dict[str, Any]], field: str, label: str) -> dict[str, Any]:
+def _panel(values: list[dict[str, Any]], field: str, theme: Theme) -> dict[str, Any]:
+    label = PANELS[field]
     return {
         "width": 340,
         "height": 300,
@@ -92,7 +65,7 @@ def _panel(values: list[dict[str, Any]], field: str, label: str) -> dict[str, An
         "encoding": {
             "x": _length_axis([value["length"] for value in values]),
             "y": _cost_axis([value[field] for value in values if value[field] > 0], field, label),
-            "color": _marks(values, "name", COLOURS),
+            "color": _marks(values, "name", theme.colours),
             "tooltip": [
                 {"field": "name", "type": "nominal", "title": "line"},
                 {"field": "kind", "type": "nominal", "title": "computed by"},
@@ -122,17 +95,20 @@ def _length_axis(lengths: list[int]) -> dict[str, Any]:
 
 
 def _cost_axis(costs: list[float], field: str, label: str) -> dict[str, Any]:
-    first = math.floor(math.log10(min(costs, default=1)))
-    last = math.ceil(math.log10(max(costs, default=10)))
-    last = max(last, first + 1)
+    low, high = min(costs, default=1.0), max(costs, default=10.0)
+    powers = range(math.floor(math.log10(low)) - 1, math.ceil(math.log10(high)) + 2)
+    steps = [step * 10.0**power for power in powers for step in (1, 2, 5)]
+    first, last = max(step for step in steps if step <= low), min(step for step in steps if step > high)
     # Powers of ten alone read best, but over one or two of them there would be too few.
-    steps = (1, 2, 5) if last - first <= 2 else (1,)
-    ticks = [step * 10.0**power for power in range(first, last + 1) for step in steps]
+    is_wide = last / first > 100
+    ticks = [
+        step for step in steps if first <= step <= last and (not is_wide or f"{step:e}".startswith("1."))
+    ]
     return {
         "field": field,
         "type": "quantitative",
-        "scale": {"type": "log", "domain": [10.0**first, 10.0**last], "nice": False},
-        "axis": {"values": [tick for tick in ticks if tick <= 10.0**last], "format": ",~g", "title": label},
+        "scale": {"type": "log", "domain": [first, last], "nice": False},
+        "axis": {"values": ticks, "format": ",~g", "title": label},
     }
 
 

@@ -47,7 +47,7 @@ def bench(
 
     from attnlab import charts
     from attnlab.kernels.comparison import Setting, compare, explained
-    from attnlab.kernels.machine import describe
+    from attnlab.kernels.machine import bf16_fault, describe
     from attnlab.mechanisms import Mechanism
 
     setting = Setting(batch, heads, head_dim, causal, getattr(torch, DTYPES[dtype]))
@@ -58,6 +58,8 @@ def bench(
         explained(mechanism, wanted[0], setting, kernel)
     if figure is not None:
         charts.check(figure)
+    if dtype == "bf16" and (fault := bf16_fault()):
+        raise RequestError(fault)
     machine = describe(num_threads=1)
     if not as_json:
         print(f"{machine}\n{describe_setting(setting, dtype)}")

@@ -45,11 +45,13 @@ def observe() -> list[Observation]:
     # Imported here because the command line must answer --help without torch.
     import torch
 
+    from attnlab.kernels.machine import bf16_fault
+
     return [
         Observation("python", platform.python_version()),
         Observation("torch", str(torch.__version__)),
         observe_compiler(),
-        observe_bf16(torch.cpu.get_capabilities()),
+        observe_bf16(torch.cpu.get_capabilities(), bf16_fault()),
         observe_threads(torch.get_num_threads()),
         observe_disk(),
         observe_kernels(),
@@ -70,13 +72,16 @@ def observe_compiler() -> Observation:
     )
 
 
-def observe_bf16(capabilities: Mapping[str, Any]) -> Observation:
-    """Say whether the processor multiplies bf16 itself."""
+def observe_bf16(capabilities: Mapping[str, Any], fault: str) -> Observation:
+    """Say whether bf16 products work, and whether the processor multiplies bf16 itself."""
     present = [name for name in BF16_INSTRUCTIONS if capabilities.get(name)]
+    found = ", ".join(present) or "no instructions"
+    if fault:
+        return Observation("bf16", found, fault)
     if present:
-        return Observation("bf16", ", ".join(present), "bf16 is computed by the processor itself")
+        return Observation("bf16", found, "fine: products work, computed by the processor itself")
     return Observation(
-        "bf16", "no instructions", "bf16 is emulated: it saves memory and costs time; fp32 is faster"
+        "bf16", found, "fine: products work, but emulated; they save memory and cost time, fp32 is faster"
     )
 
 

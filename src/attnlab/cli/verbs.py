@@ -10,13 +10,14 @@ from typing import Annotated
 
 import typer
 
-from attnlab.cli import bench, doctor, mechanisms
+from attnlab.cli import bench, demo, doctor, mechanisms
 from attnlab.errors import AttnlabError
 
 Verb = Callable[..., int]
 
 # The first line of a verb's docstring is its help; what it returns is the exit status.
 VERBS: Mapping[str, Verb] = {
+    "demo": demo.demo,
     "mechanisms": mechanisms.print_catalog,
     "bench": bench.bench,
     "doctor": doctor.examine,

@@ -25,7 +25,7 @@ def native_refusal(request: Request) -> str | None:
     """Say why the compiled loops cannot serve a request."""
     if request.device != "cpu":
         return f"its loops are compiled for the CPU, not for {request.device}"
-    return None if native.compiler().available else native.compiler().reason
+    return native.missing()
 
 
 def attend(call: Call) -> Tensor:

@@ -24,6 +24,9 @@ from .visibility import Visibility, as_mask
 
 Line = str | Mechanism
 
+PARSED: dict[str, Mechanism] = {}
+"""Lines read before."""
+
 
 def attend(
     q: Tensor,
@@ -113,10 +116,17 @@ def prepare(
     return Call(parsed, **tensors, parameters=p, visibility=visibility), num_axes
 
 
-@functools.lru_cache(maxsize=1024)
 def parse(mechanism: Line) -> Mechanism:
-    """Read a line, once."""
-    return Mechanism.parse(mechanism)
+    """Read a line, once; a mechanism is one already."""
+    return mechanism if isinstance(mechanism, Mechanism) else parse_line(mechanism)
+
+
+@torch.compiler.assume_constant_result
+def parse_line(line: str) -> Mechanism:
+    """Read a line, once; a constant to whoever compiles a caller."""
+    if not isinstance(line, str) or line not in PARSED:
+        return PARSED.setdefault(line, Mechanism.parse(line))
+    return PARSED[line]
 
 
 @functools.lru_cache(maxsize=1024)

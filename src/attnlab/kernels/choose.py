@@ -70,7 +70,8 @@ def choose(request: Request, kernel: str = "auto") -> tuple[Kernel, dict[str, st
     for candidate in ORDER:
         reason = candidate.refusal(request)
         if reason is None:
-            if any(name in refused and refused[name] == native.compiler().reason for name in ("additive", "distance")):
+            missing = native.missing()
+            if missing is not None and missing in (refused.get("additive"), refused.get("distance")):
                 native.warn_missing()
             return candidate, refused
         refused[candidate.NAME] = reason

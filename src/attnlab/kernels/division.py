@@ -17,6 +17,8 @@ def length(count: Tensor, dtype: torch.dtype) -> Tensor:
 def divided_values(call: Call) -> tuple[Tensor, Tensor | None]:
     """Return the values, divided already where keys divide, and what the output is still to be divided by."""
     stage, visibility = call.mechanism.weights, call.visibility
+    if stage.divide == 1:
+        return call.v, None
     p = call.params_of(stage)
     if stage.divide_at == "query" or not visibility.causal:
         return call.v, stage.divisor(length(visibility.count, call.v.dtype), p)

@@ -126,6 +126,13 @@ def compiler() -> Compiler:
     return loaded()[1]
 
 
+@torch.compiler.assume_constant_result
+def missing() -> str | None:
+    """Return why the compiled loops cannot be had, or None; a constant to whoever compiles a caller."""
+    state = compiler()
+    return None if state.available else state.reason
+
+
 @functools.cache
 def warn_missing() -> None:
     """Say, once, that the compiled loops are missing and what that costs."""

@@ -59,8 +59,9 @@ def weigh(
     for wiped in (visible, zeroed):
         if wiped is not None:
             w = w.masked_fill(~wiped, 0)
-    if visibility.empty is not None:
-        w = w.masked_fill(visibility.empty, 0)
+    empty = visibility.empty
+    if empty is not None:
+        w = w.masked_fill(empty, 0)
     length = n if stage.divide_at == "query" else visibility.key_count.clamp(min=1).to(n.dtype)
     divisor = stage.divisor(length, p)
     return (w if divisor is None else w / divisor).to(scores.dtype)

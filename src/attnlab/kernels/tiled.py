@@ -36,6 +36,7 @@ class Problem:
         self.dtype = q.dtype if pairs in ("dot", "angle") else accumulator
         q, k, self.v, extra = (x.to(self.dtype).contiguous() for x in (q, k, v, extra))
         self.visibility = Visibility(q.shape[2], k.shape[2], causal, mask, q.device)
+        self.empty = self.visibility.empty
         self.tiling = Tiling(*q.shape[:3], k.shape[2], causal)
         first = self.visibility.offset if causal else None
         self.pairs: Dot | Compiled
@@ -45,7 +46,7 @@ class Problem:
             self.pairs = Compiled(pairs, q, k, extra, first)
         self.accumulator = accumulator
         # The loops take the softmax of a row while it is in the cache, unless a mask must still come in between.
-        is_native = pairs != "angle" and q.dtype == accumulator and q.device.type == "cpu" and native.compiler().available
+        is_native = pairs != "angle" and q.dtype == accumulator and q.device.type == "cpu" and native.missing() is None
         self.is_fused = is_native and weights == "softmax" and mask is None
 
     def buffer(self) -> Tensor:
@@ -65,8 +66,8 @@ class Problem:
         if self.bias is not None:
             view.add_(spread(self.bias, tile)[:, :, tile.start : tile.stop])
         self.rule.forward(s)
-        if self.visibility.empty is not None:
-            view.masked_fill_(spread(self.visibility.empty, tile)[:, :, tile.start : tile.stop], 0)
+        if self.empty is not None:
+            view.masked_fill_(spread(self.empty, tile)[:, :, tile.start : tile.stop], 0)
 
     def drop(self, tile: Tile) -> Tensor:
         """Return what dropout multiplies the tile's weights with."""

@@ -6,7 +6,6 @@ Query i of Q stands at position i + K − Q among K keys, so that one query agai
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import torch
 from torch import Tensor
@@ -68,7 +67,7 @@ class Visibility:
         """Return how many leading keys the queries before `stop` can see at most."""
         return max(0, min(self.num_keys, stop + self.offset)) if self.causal else self.num_keys
 
-    @cached_property
+    @property
     def causal_pairs(self) -> Tensor | None:
         """The pairs causality allows, [q k], or None where it allows all."""
         if not self.causal or self.offset >= self.num_keys - 1:
@@ -76,19 +75,21 @@ class Visibility:
         queries = torch.arange(self.num_queries, device=self.device)[:, None] + self.offset
         return torch.arange(self.num_keys, device=self.device) <= queries
 
-    @cached_property
+    @property
     def pairs(self) -> Tensor | None:
         """The pairs that causality and the mask allow, broadcastable to [b h q k], or None for all."""
-        if self.mask is None or self.causal_pairs is None:
-            return self.causal_pairs if self.mask is None else self.mask
-        return self.mask & self.causal_pairs
+        causal = self.causal_pairs
+        if self.mask is None or causal is None:
+            return causal if self.mask is None else self.mask
+        return self.mask & causal
 
-    @cached_property
+    @property
     def count(self) -> Tensor:
         """The number of keys each query sees, [b|1 h|1 q 1], without building the pairs where padding is by key."""
         if self.mask is not None and not self.is_by_key:
-            assert self.pairs is not None
-            return self.pairs.sum(-1, keepdim=True)
+            pairs = self.pairs
+            assert pairs is not None
+            return pairs.sum(-1, keepdim=True)
         if not self.causal:
             whole = self.num_keys if self.mask is None else self.mask.sum(-1, keepdim=True)
             return torch.as_tensor(whole, device=self.device).expand(
@@ -101,7 +102,7 @@ class Visibility:
         running = torch.nn.functional.pad(self.mask.cumsum(-1), (1, 0))
         return running[:, :, 0, :][..., seen][..., None]
 
-    @cached_property
+    @property
     def key_count(self) -> Tensor:
         """For divide_at=key: the number of visible keys up to and including each key, [b|1 h|1 q|1 k].
 
@@ -113,7 +114,7 @@ class Visibility:
             return torch.arange(1, self.num_keys + 1, device=self.device)[None, None, None, :]
         return self.mask.cumsum(-1)
 
-    @cached_property
+    @property
     def empty(self) -> Tensor | None:
         """The queries that see nothing, [b|1 h|1 q 1], or None where there can be none."""
         return self.count == 0 if self.may_be_empty else None

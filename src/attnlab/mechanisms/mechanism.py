@@ -103,13 +103,15 @@ class Mechanism:
 
     def params_of(self, item: Stage, parameters: Mapping[str, Tensor]) -> Params:
         """Return one stage's parameters under their own names."""
-        labels = [text for text, _ in self.labelled()]
-        mine = label(item)
+        if not parameters:
+            return {}
+        mine = f"{label(item)}_"
+        # bypass_q_alpha begins with bypass_ too, but belongs to bypass_q: the longest label owns a name.
+        longer = [f"{text}_" for text, _ in self.labelled() if len(text) >= len(mine)]
         return {
-            name.removeprefix(f"{mine}_"): value
+            name.removeprefix(mine): value
             for name, value in parameters.items()
-            # bypass_q_alpha begins with bypass_ too, but belongs to bypass_q: the longest label owns a name.
-            if max((text for text in labels if name.startswith(f"{text}_")), key=len, default="") == mine
+            if name.startswith(mine) and not any(name.startswith(text) for text in longer)
         }
 
 

@@ -1,0 +1,69 @@
+"""Does a kernel compute what the equations say? Its outputs and gradients beside the reference's in fp64, and
+beside what the reference itself loses in the kernel's precision."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from attnlab.kernels import attend, initial_values
+from attnlab.kernels.comparison import Setting
+from attnlab.mechanisms import Mechanism
+
+SLACK = 3.0
+"""How many times the reference's own error a kernel may make: it adds the same numbers in another order."""
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """The largest errors of a kernel and of the reference in the same precision, and what rounding alone makes.
+
+    An error is a difference to the fp64 reference in parts of the largest number of the same tensor.
+    """
+
+    error: float
+    reference_error: float
+    rounding: float
+
+    @property
+    def holds(self) -> bool:
+        """Whether the kernel is as exact as its precision allows."""
+        return self.error <= SLACK * (self.reference_error + self.rounding)
+
+
+def agree(mechanism: Mechanism, length: int, setting: Setting) -> Agreement:
+    """Compare the chosen kernel with the reference: the output, and the gradients of all inputs and parameters."""
+    exact = solve(mechanism, length, dataclasses.replace(setting, dtype=torch.float64), "reference")
+    rounding = torch.finfo(setting.dtype).eps * setting.head_dim**0.5
+    return Agreement(
+        error=largest_error(solve(mechanism, length, setting, "auto"), exact, rounding),
+        reference_error=largest_error(solve(mechanism, length, setting, "reference"), exact, rounding),
+        rounding=rounding,
+    )
+
+
+def solve(mechanism: Mechanism, length: int, setting: Setting, kernel: str) -> list[Tensor]:
+    """Return the output and the gradients, from inputs that are the same in every dtype."""
+    learned = initial_values(mechanism, setting.num_heads, setting.head_dim, setting.head_dim)
+    inputs = [*dataclasses.replace(setting, dtype=torch.float32).inputs(length), *learned.values()]
+    leaves = [x.detach().to(setting.dtype, copy=True).requires_grad_() for x in inputs]
+    parameters = dict(zip(learned, leaves[3:], strict=True))
+    q, k, v = leaves[:3]
+    out = attend(q, k, v, mechanism, causal=setting.causal, kernel=kernel, parameters=parameters)
+    upstream = torch.randn(out.shape, generator=torch.Generator().manual_seed(1)).to(out)
+    gradients = torch.autograd.grad(out, leaves, upstream, allow_unused=True, materialize_grads=True)
+    return [out.detach(), *gradients]
+
+
+def largest_error(found: Sequence[Tensor], exact: Sequence[Tensor], rounding: float) -> float:
+    """Return the largest difference over all tensors, each in parts of its largest number."""
+    sizes = [float(x.abs().max()) for x in exact]
+    # A gradient that is 0 but for rounding has no size of its own to be measured by.
+    scales = [size if size > rounding * max(sizes) else max(sizes) for size in sizes]
+    return max(
+        float((x.double() - y).abs().max()) / scale for x, y, scale in zip(found, exact, scales, strict=True)
+    )

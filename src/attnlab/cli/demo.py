@@ -1,0 +1,72 @@
+"""`attnlab demo`: every mechanism of the catalog computed, checked and timed on generated data, and a report of it."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from attnlab.cli.tables import print_table
+from attnlab.errors import RequestError
+
+if TYPE_CHECKING:
+    from attnlab.cli.exhibition import Exhibit
+
+COLUMNS = ("mechanism", "kernel", "time", "× SDPA", "memory", "× SDPA's", "largest error", "agrees")
+
+
+def demo(
+    out: Annotated[
+        str, typer.Option(metavar="DIR", help="The folder that the report goes into.")
+    ] = "out/demo",
+) -> int:
+    """Compute, check and time every named mechanism, in about a minute, and write a report."""
+    # Imported here because the command line must answer --help without torch.
+    from attnlab.cli import exhibition, page
+
+    target = prepare(out)
+    shown = exhibition.collect(exhibition.PLAN, show_progress)
+    print(f"{shown.machine}\n{shown.where_costs}")
+    print_table(COLUMNS, [cells(exhibit) for exhibit in shown.exhibits])
+    print(
+        f"{shown.num_agreeing} of {len(shown.exhibits)} agree with the fp64 reference, outputs and gradients"
+    )
+    target.write_text(page.render(shown, f"attnlab demo --out {out}"), encoding="utf-8")
+    print(f"The report is {target}; any browser opens it, without a network.")
+    return 0 if shown.num_agreeing == len(shown.exhibits) else 1
+
+
+def prepare(folder: str) -> Path:
+    """Make the folder and return where the report goes; refuse before anything is computed."""
+    target = Path(folder) / "report.html"
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.touch()
+    except OSError as error:
+        raise RequestError(f"cannot write the report to {target}: {error.strerror}") from error
+    return target
+
+
+def show_progress(done: int, total: int, what: str) -> None:
+    """Say on a terminal what is being worked on, in one line that the next one replaces."""
+    if sys.stderr.isatty():
+        line = "" if done == total else f"{done + 1} of {total}: {what}"
+        print(f"\r\x1b[K{line}", end="", file=sys.stderr, flush=True)
+
+
+def cells(exhibit: Exhibit) -> tuple[str, ...]:
+    """Write one mechanism's row under COLUMNS."""
+    from attnlab.kernels.measure import show_bytes, show_seconds, three_digits
+
+    return (
+        exhibit.entry.name,
+        exhibit.choice.kernel,
+        show_seconds(exhibit.own.seconds),
+        three_digits(exhibit.time_ratio),
+        show_bytes(exhibit.own.memory),
+        three_digits(exhibit.memory_ratio),
+        f"{exhibit.agreement.error:.1e}",
+        "yes" if exhibit.agreement.holds else "NO",
+    )

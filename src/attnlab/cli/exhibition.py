@@ -1,0 +1,168 @@
+"""What `attnlab demo` shows: each mechanism's kernel, cost and agreement, growth over lengths, and some weights.
+
+All data are drawn from fixed seeds. Only times and memory depend on the machine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from time import perf_counter
+
+import torch
+from torch import Tensor
+
+from attnlab.charts.growth import Point
+from attnlab.charts.heatmap import Picture
+from attnlab.cli.agreement import Agreement, agree
+from attnlab.cli.bench import describe_setting
+from attnlab.kernels import Explanation, weights
+from attnlab.kernels.comparison import Setting, explained, own_step, sdpa_step
+from attnlab.kernels.machine import Machine, describe
+from attnlab.kernels.measure import Measurement, measure
+from attnlab.mechanisms import CATALOG
+from attnlab.mechanisms.catalog import Entry
+
+Progress = Callable[[int, int, str], None]
+"""Told how many pieces of work are done, of how many, and what the next one is."""
+
+# Twenty tokens of five kinds: attention that works finds the earlier tokens of a query's own kind.
+TOKENS = "ABCDABCEEABCDDABCEAB"
+
+SEEN: Mapping[str, str] = {
+    "baseline": "Every key it may see gets some weight, the best ones most.",
+    "l2-attention": "The nearest keys win, whatever their length.",
+    "sparsemax": "Most keys get exactly nothing, the best few share it all.",
+    "relu-attention": "Rows sum to anything: divided by the number of keys, not normalised.",
+    "cosine-linear": "Weights may be negative: blue values are subtracted.",
+    "zero-mask": "A faulty mask: weight outside the grey triangle is on the future.",
+}
+"""The mechanisms whose weights are drawn, and what is to be seen in each picture."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is run, at which sizes, and for how many seconds each mechanism is timed."""
+
+    names: Sequence[str] = tuple(CATALOG)
+    checked: Setting = field(default_factory=lambda: Setting(head_dim=32))
+    checked_length: int = 200
+    timed: Setting = field(default_factory=Setting)
+    timed_length: int = 512
+    growing: Sequence[str] = ("baseline", "additive", "l1-attention", "relu-attention", "cosine-linear")
+    lengths: Sequence[int] = (128, 256, 512, 1024, 2048)
+    budget: float = 0.5
+
+
+PLAN = Plan()
+
+
+@dataclass(frozen=True)
+class Exhibit:
+    """One mechanism: the kernel chosen, its cost and SDPA's on the same inputs, and its agreement."""
+
+    entry: Entry
+    choice: Explanation
+    own: Measurement
+    sdpa: Measurement
+    agreement: Agreement
+
+    @property
+    def time_ratio(self) -> float:
+        """Its time in SDPA's."""
+        return self.own.seconds / self.sdpa.seconds
+
+    @property
+    def memory_ratio(self) -> float:
+        """Its peak extra memory in SDPA's."""
+        return self.own.memory / self.sdpa.memory
+
+
+@dataclass(frozen=True)
+class Exhibition:
+    """Everything the demo found, and what it ran on."""
+
+    plan: Plan
+    machine: Machine
+    exhibits: Sequence[Exhibit]
+    points: Sequence[Point]
+    pictures: Sequence[Picture]
+    seconds: float
+
+    @property
+    def num_agreeing(self) -> int:
+        """How many mechanisms agree with the reference."""
+        return sum(exhibit.agreement.holds for exhibit in self.exhibits)
+
+    @property
+    def where_checked(self) -> str:
+        """What the agreement was looked at on."""
+        return f"{describe_setting(self.plan.checked, 'fp32')}, length {self.plan.checked_length}"
+
+    @property
+    def where_costs(self) -> str:
+        """What the costs were measured on."""
+        setting = describe_setting(self.plan.timed, "fp32")
+        return f"Forward and backward, {setting}, length {self.plan.timed_length}"
+
+
+def collect(plan: Plan, progress: Progress) -> Exhibition:
+    """Run the whole plan."""
+    start = perf_counter()
+    total = len(plan.names) + len(plan.lengths) + 1
+    exhibits = []
+    for name in plan.names:
+        progress(len(exhibits), total, name)
+        exhibits.append(exhibit_of(CATALOG[name], plan))
+    points: list[Point] = []
+    for number, length in enumerate(plan.lengths):
+        progress(len(exhibits) + number, total, f"growth at length {length}")
+        points += points_at(length, plan)
+    progress(total - 1, total, "weights")
+    pictures = draw_weights()
+    progress(total, total, "")
+    return Exhibition(plan, describe(num_threads=1), exhibits, points, pictures, perf_counter() - start)
+
+
+def exhibit_of(entry: Entry, plan: Plan) -> Exhibit:
+    """Choose a kernel for one mechanism, check it, and measure it beside SDPA."""
+    mechanism = entry.mechanism
+    agreement = agree(mechanism, plan.checked_length, plan.checked)
+    steps = {
+        "own": own_step(mechanism, plan.timed_length, plan.timed),
+        "sdpa": sdpa_step(plan.timed_length, plan.timed),
+    }
+    taken = measure(steps, plan.budget)
+    choice = explained(mechanism, plan.timed_length, plan.timed)
+    return Exhibit(entry, choice, taken["own"], taken["sdpa"], agreement)
+
+
+def points_at(length: int, plan: Plan) -> list[Point]:
+    """Measure the mechanisms whose growth is drawn, in turn, at one length."""
+    mechanisms = {name: CATALOG[name].mechanism for name in plan.growing}
+    steps = {name: own_step(mechanism, length, plan.timed) for name, mechanism in mechanisms.items()}
+    names = {
+        name: f"{mechanism} · {explained(mechanism, length, plan.timed).kernel}"
+        for name, mechanism in mechanisms.items()
+    }
+    taken = measure(steps, 4 * plan.budget)
+    return [Point(names[name], "attnlab", length, one.seconds, one.memory) for name, one in taken.items()]
+
+
+def draw_weights() -> list[Picture]:
+    """Return the weights of some mechanisms over the same tokens."""
+    q, k = queries_and_keys()
+    return [
+        Picture(CATALOG[name].line, sentence, weights(q, k, name, causal=True).tolist())
+        for name, sentence in SEEN.items()
+    ]
+
+
+def queries_and_keys(head_dim: int = 16, noise: float = 0.6) -> tuple[Tensor, Tensor]:
+    """Draw a vector for each kind of token; a query or key is its kind's, with noise of its own, [n d]."""
+    generator = torch.Generator().manual_seed(0)
+    kinds = sorted(set(TOKENS))
+    vectors = torch.randn(len(kinds), head_dim, generator=generator)
+    clean = vectors[[kinds.index(token) for token in TOKENS]]
+    q, k = (clean + noise * torch.randn(clean.shape, generator=generator) for _ in range(2))
+    return q, k

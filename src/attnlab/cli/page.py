@@ -1,0 +1,102 @@
+"""The demo's report: one HTML file with its pictures inside, which loads nothing and runs no script."""
+
+from __future__ import annotations
+
+import platform
+import re
+from datetime import datetime
+from pathlib import Path
+
+import jinja2
+from markupsafe import Markup
+
+import attnlab
+from attnlab.charts import growth, heatmap, svg, theme
+from attnlab.cli.exhibition import TOKENS, Exhibition
+from attnlab.kernels.measure import show_bytes, show_seconds, three_digits
+
+TEMPLATE = Path(__file__).with_name("demo.html")
+ARXIV = re.compile(r"arXiv:(\d{4}\.\d{4,5})")
+
+
+def render(shown: Exhibition, command: str) -> str:
+    """Write the report."""
+    # Whatever is not a picture of ours is escaped, and a name the template misspells is an error.
+    environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True)
+    environment.filters |= {
+        "seconds": show_seconds,
+        "bytes": show_bytes,
+        "digits": three_digits,
+        "linked": linked,
+    }
+    template = environment.from_string(TEMPLATE.read_text(encoding="utf-8"))
+    kernels = {exhibit.choice.kernel: exhibit.choice.reason for exhibit in shown.exhibits}
+    return template.render(
+        shown=shown,
+        headline=headline(shown),
+        kernels=kernels,
+        growth=draw_growth(shown),
+        pictures=draw_pictures(shown),
+        facts=facts(shown, command),
+    )
+
+
+def headline(shown: Exhibition) -> list[tuple[str, str]]:
+    """Return the figures to see first, each with what it says."""
+    exhibits = shown.exhibits
+    worst = max(exhibit.agreement.error for exhibit in exhibits)
+    num_near = sum(exhibit.time_ratio <= 1.5 for exhibit in exhibits)
+    longest = max(shown.plan.lengths)
+    seconds = {point.name: point.seconds for point in shown.points if point.length == longest}
+    (_, baseline), *_ = seconds.items()
+    fastest = min(seconds, key=lambda name: seconds[name])
+    return [
+        (
+            f"{shown.num_agreeing} of {len(exhibits)}",
+            "agree with the reference in fp64, outputs and gradients",
+        ),
+        (f"{worst:.1e}", "is the largest error of any of them, as a part of the largest number"),
+        (f"{num_near} of {len(exhibits)}", "take at most 1.5 times as long as torch's own SDPA"),
+        (
+            f"{three_digits(baseline / seconds[fastest])}×",
+            f"the baseline's speed, with {fastest.partition(' · ')[0]} at length {longest}",
+        ),
+    ]
+
+
+def draw_growth(shown: Exhibition) -> list[Markup]:
+    """Draw time and memory against length, each a picture that a narrow page can put below the other."""
+    titles = {
+        "milliseconds": "Time of a forward and backward pass",
+        "megabytes": "Peak memory beyond the inputs",
+    }
+    return [
+        Markup(svg(growth.draw(shown.points, title, fields=[field], theme=theme.PAGE)))
+        for field, title in titles.items()
+    ]
+
+
+def draw_pictures(shown: Exhibition) -> list[Markup]:
+    """Draw the weights, a picture for each mechanism."""
+    return [Markup(svg(heatmap.draw([picture], TOKENS, theme=theme.PAGE))) for picture in shown.pictures]
+
+
+def linked(paper: str) -> Markup:
+    """Make the number of a paper a link to it."""
+    escaped = str(Markup.escape(paper))
+    return Markup(ARXIV.sub(r'<a href="https://arxiv.org/abs/\1">arXiv:\1</a>', escaped))
+
+
+def facts(shown: Exhibition, command: str) -> dict[str, str]:
+    """Say what was run and on what."""
+    compiler = attnlab.kernels.compiler()
+    return {
+        "Command": command,
+        "When": f"{datetime.now().astimezone():%Y-%m-%d %H:%M %Z}, in {shown.seconds:.0f} s",
+        "Versions": f"attnlab {attnlab.__version__}, Python {platform.python_version()}, torch {shown.machine.torch}",
+        "Machine": str(shown.machine),
+        "Compiler": str(compiler.path) if compiler.available else f"none: {compiler.reason}",
+        "Checked on": shown.where_checked,
+        "Timed on": shown.where_costs,
+        "Data": "drawn from fixed seeds; nothing was downloaded",
+    }

@@ -1,0 +1,87 @@
+"""Which kernel is chosen, that it is explained, and that nothing is substituted silently."""
+
+from __future__ import annotations
+
+import warnings
+
+import pytest
+import torch
+
+from attnlab import attend, explain
+from attnlab.errors import AttnlabWarning, KernelError, RequestError
+from attnlab.kernels import KERNELS, native
+from attnlab.kernels.native import Compiler
+
+CHOICES = {
+    "dot | softmax": "sdpa",
+    "cosine(scale=learned) | softmax": "sdpa",
+    "euclidean | softmax": "sdpa",
+    "additive | softmax": "additive",
+    "additive | relu": "additive",
+    "manhattan | softmax": "distance",
+    "minkowski(p=learned) | sigmoid": "distance",
+    "euclidean(squared=false) | softmax": "distance",
+    "dot | relu": "blockwise",
+    "dot | sigmoid": "blockwise",
+    "angle | softmax": "blockwise",
+    "dot | sparsemax": "blockwise",
+    "euclidean | relu": "blockwise",
+    "dot | identity": "linear",
+    "cosine | identity(divide=learned)": "linear",
+    "dot | softmax | mask(after)": "rowwise",
+    "dot | sigmoid | mask(zero)": "rowwise",
+    "dot | relu | mask(after)": "blockwise",
+    "dot | argmax(straight_through=true)": "rowwise",
+}
+
+
+@pytest.mark.parametrize("line", CHOICES)
+def test_the_fastest_kernel_that_can_is_chosen_and_explained(line: str) -> None:
+    found = explain(line, length=512, causal=True)
+    assert found.kernel == CHOICES[line]
+    assert all(found.refused.values())
+    assert list(found.refused) == list(KERNELS)[: list(KERNELS).index(found.kernel)]
+    assert found.kernel in str(found)
+    assert line in str(found)
+    assert found.cost.operations > 0
+    assert found.cost.work_bytes > 0
+
+
+def test_explanations_follow_the_situation() -> None:
+    assert explain("dot | softmax", length=64, dropout=0.1).kernel == "blockwise"
+    assert explain("cosine | identity", length=64, mask="pairs").kernel == "blockwise"
+    assert explain("additive | softmax", length=64, device="cuda").kernel == "rowwise"
+    assert explain("cosine | identity", length=64).cost.exponent == 1
+    assert explain("dot | relu", length=64).cost.exponent == 2
+    assert explain("dot | softmax", length=64, kernel="reference").kernel == "reference"
+
+
+def test_a_kernel_that_cannot_is_an_error_that_names_those_that_can() -> None:
+    q = torch.zeros(1, 1, 3, 2)
+    with pytest.raises(KernelError, match=r"(?s)linear.*softmax.*one that can: sdpa, blockwise, rowwise, reference"):
+        attend(q, q, q, "dot | softmax", kernel="linear")
+
+
+@pytest.mark.parametrize("change", [{"length": 0}, {"length": 2.5}, {"length": 8, "head_dim": -1}])
+def test_sizes_that_are_none_are_refused(change: dict[str, int]) -> None:
+    with pytest.raises(RequestError, match="whole number"):
+        explain("dot | softmax", **change)
+
+
+def test_without_a_compiler_it_works_and_says_so_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    native.warn_missing.cache_clear()
+    monkeypatch.setattr(native, "loaded", lambda: (None, Compiler(False, None, "no C++ compiler found")))
+    q, k, v = torch.randn(3, 1, 2, 9, 4, generator=torch.Generator().manual_seed(0)).unbind(0)
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        outs = {line: attend(q, k, v, line, causal=True) for line in ("additive | softmax", "manhattan | softmax")}
+        softmax = attend(q, k, v, "dot | softmax", causal=True, kernel="blockwise")
+    assert [w.category for w in said] == [AttnlabWarning]
+    assert "no C++ compiler" in str(said[0].message)
+    assert "no C++ compiler" in explain("additive | softmax", length=9).refused["additive"]
+    for line, out in outs.items():
+        torch.testing.assert_close(out, attend(q, k, v, line, causal=True, kernel="reference"))
+    torch.testing.assert_close(softmax, attend(q, k, v, "dot | softmax", causal=True))
+    with pytest.raises(KernelError, match="no C"):
+        attend(q, k, v, "additive | softmax", kernel="additive")
+    native.warn_missing.cache_clear()

@@ -1,0 +1,33 @@
+"""Gradients against finite differences in fp64, for every catalog mechanism in every kernel that accepts it."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import Tensor
+
+from attnlab.kernels import attend
+from attnlab.mechanisms import CATALOG
+
+from .problems import problem
+
+SMOOTH = [name for name, entry in CATALOG.items() if entry.mechanism.weights.name != "argmax"]
+
+
+@pytest.mark.parametrize("situation", ["causal", "padded", "cached"])
+@pytest.mark.parametrize("name", SMOOTH)
+def test_gradients_are_those_of_finite_differences(name: str, situation: str) -> None:
+    given = problem(CATALOG[name].mechanism, situation, 5, seed=3)
+    inputs = tuple(tensor[:, :1] if key in "qkv" else tensor[:1] for key, tensor in given.tensors.items())
+    inputs = tuple(tensor.clone().requires_grad_() for tensor in inputs)
+    names = list(given.tensors)
+    for kernel in given.kernels:
+
+        def run(*tensors: Tensor, kernel: str = kernel) -> Tensor:
+            values = dict(zip(names, tensors, strict=True))
+            q, k, v = (values.pop(key) for key in "qkv")
+            return attend(
+                q, k, v, given.mechanism, causal=given.causal, mask=given.mask, kernel=kernel, parameters=values
+            )
+
+        assert torch.autograd.gradcheck(run, inputs, nondet_tol=1e-12), kernel

@@ -1,0 +1,44 @@
+"""Mechanisms nobody thought of: random lines, random sizes and masks, in every kernel that accepts them."""
+
+from __future__ import annotations
+
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from attnlab.kernels import initial_values
+from attnlab.mechanisms import Mechanism
+from tests.mechanisms.strategies import mechanisms
+
+from .problems import Problem, size
+
+
+@st.composite
+def problems(draw: st.DrawFn) -> Problem:
+    """Draw a problem of a random mechanism."""
+    mechanism: Mechanism = draw(mechanisms(moderate=True))
+    num_queries, num_keys = draw(st.integers(1, 40)), draw(st.integers(1, 40))
+    num_heads, head_dim = draw(st.integers(1, 3)), draw(st.integers(2, 19))
+    generator = torch.Generator().manual_seed(draw(st.integers(0, 2**31)))
+
+    def normal(n: int) -> torch.Tensor:
+        return torch.randn(2, num_heads, n, head_dim, generator=generator, dtype=torch.float64)
+
+    tensors = {"q": normal(num_queries), "k": normal(num_keys), "v": normal(num_keys)}
+    tensors |= {
+        name: value.double() for name, value in initial_values(mechanism, num_heads, head_dim, head_dim).items()
+    }
+    shape = draw(st.sampled_from([None, (2, 1, 1, num_keys), (2, num_heads, num_queries, num_keys)]))
+    mask = None if shape is None else torch.rand(shape, generator=generator) > 0.4
+    return Problem(mechanism, tensors, draw(st.booleans()), mask)
+
+
+@settings(max_examples=150)
+@given(problems())
+def test_any_mechanism_is_the_same_in_every_kernel(problem: Problem) -> None:
+    truth = problem.solve("reference", torch.float64)
+    for kernel in problem.kernels:
+        answer = problem.solve(kernel, torch.float64)
+        for name, exact in truth.items():
+            error, scale = size(answer[name] - exact), max(size(x) for x in truth.values())
+            assert error <= 1e-9 * max(1.0, scale), f"{kernel}: {name} is off by {error} for '{problem.mechanism}'"
