@@ -23,10 +23,7 @@ def table(setting: Setting = SETTING, length: int = 128, budget: float = 15) -> 
     generator = torch.Generator().manual_seed(0)
     x = torch.randn(setting.batch, length, width, generator=generator)
     projections = torch.randn(4, width, width, generator=generator) / width**0.5
-    steps = {
-        line: training_step(layer(Mechanism.parse(line), setting), x, *projections)
-        for line in (BASELINE, BYPASS)
-    }
+    steps = {line: training_step(layer(Mechanism.parse(line), setting), x, *projections) for line in (BASELINE, BYPASS)}
     taken = measure(steps, budget)
     with_bypass, baseline = taken[BYPASS], taken[BASELINE]
     rows = [

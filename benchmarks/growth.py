@@ -30,9 +30,7 @@ def table(
             foretold = next(reversed(found.values())).seconds * 4 if found else 0
             if name in mechanisms and foretold > limit:
                 del mechanisms[name]
-                notes.append(
-                    f"{name} stops before length {length}: a step would take {show_seconds(foretold)}."
-                )
+                notes.append(f"{name} stops before length {length}: a step would take {show_seconds(foretold)}.")
         steps = {name: own_step(mechanism, length, setting) for name, mechanism in mechanisms.items()}
         for name, measurement in measure(steps, budget).items():
             taken[name][length] = measurement

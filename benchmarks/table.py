@@ -93,9 +93,7 @@ def time_row(what: str, own: Measurement, peer: str, other: Measurement, target:
     return Row(what, "time", own.seconds, peer, other.seconds, target)
 
 
-def memory_row(
-    what: str, own: Measurement, peer: str, other: Measurement, target: Target | None = None
-) -> Row:
+def memory_row(what: str, own: Measurement, peer: str, other: Measurement, target: Target | None = None) -> Row:
     """Set a peak of extra memory beside a peer's."""
     return Row(what, "memory", own.memory, peer, other.memory, target)
 

@@ -10,7 +10,7 @@ from hypothesis import settings
 # instruction set before torch is imported costs the tests nothing ('attnlab doctor' looks for this).
 os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_BF16")
 
-from attnlab.mechanisms import REGISTRY  # noqa: E402
+from attnlab.mechanisms import REGISTRY
 
 # Two workers on two cores, and kernels that compile on first use: a wall-clock deadline fails by chance.
 settings.register_profile("attnlab", deadline=None)

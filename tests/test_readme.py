@@ -13,11 +13,7 @@ README = Path(__file__).parent.parent / "README.md"
 
 def blocks(text: str, *languages: str) -> list[str]:
     """Take the fenced code blocks in any of the languages out of a page."""
-    return [
-        body
-        for language, body in re.findall(r"^```(\w+)\n(.*?)^```", text, re.M | re.S)
-        if language in languages
-    ]
+    return [body for language, body in re.findall(r"^```(\w+)\n(.*?)^```", text, re.M | re.S) if language in languages]
 
 
 def commands(text: str) -> list[list[str]]:

@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from attnlab.charts import growth, save
+from attnlab.charts import growth, save, svg
 from attnlab.charts.growth import Point
+from attnlab.charts.theme import PAGE
 
 LENGTHS = (256, 512, 1024)
 POINTS = [
@@ -20,9 +21,7 @@ POINTS = [
 
 
 def test_names_lengths_and_units_are_shown(tmp_path: Path) -> None:
-    picture = save(growth.draw(POINTS, "A title", "a subtitle"), tmp_path / "g.svg").read_text(
-        encoding="utf-8"
-    )
+    picture = save(growth.draw(POINTS, "A title", "a subtitle"), tmp_path / "g.svg").read_text(encoding="utf-8")
     for text in ("A title", "a subtitle", "SDPA", "dot | relu · blockwise", "eager"):
         assert text in picture
     for text in ("length, tokens", "time, ms", "peak extra memory, MB", *map(str, LENGTHS)):
@@ -66,3 +65,13 @@ def test_every_cost_lies_on_the_axis() -> None:
         costs = [value[axis["field"]] for value in growth.draw(POINTS, "")["data"]["values"]]
         assert low <= min(costs) <= max(costs) <= high
         assert len(axis["axis"]["values"]) >= 2
+
+
+def test_one_panel_may_be_drawn_alone() -> None:
+    (panel,) = growth.draw(POINTS, "", fields=["megabytes"])["hconcat"]
+    assert panel["encoding"]["y"]["field"] == "megabytes"
+
+
+def test_a_chart_for_a_page_takes_the_pages_colours() -> None:
+    assert "var(--ink)" in svg(growth.draw(POINTS, "A title", theme=PAGE))
+    assert "var(" not in svg(growth.draw(POINTS, "A title"))

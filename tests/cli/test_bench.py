@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from attnlab.cli import main
-from attnlab.kernels import comparison, measure
+from attnlab.kernels import comparison, machine, measure
 
 SMALL = ["--lengths", "8,16", "--heads", "2", "--head-dim", "8"]
 
@@ -102,3 +102,12 @@ def test_a_wrong_request_is_one_message_and_measures_nothing(
     assert message in shown.err
     assert shown.err.startswith("attnlab: ")
     assert shown.out == ""
+
+
+def test_bf16_that_would_end_the_process_is_refused(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(machine, "bf16_fault", lambda: "bf16 products end the process here; set X=Y")
+    monkeypatch.delattr(comparison, "measure")
+    assert main(["bench", "baseline", "--dtype", "bf16", *SMALL]) == 2
+    assert capsys.readouterr().err == "attnlab: bf16 products end the process here; set X=Y\n"

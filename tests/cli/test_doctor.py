@@ -42,11 +42,19 @@ def test_a_present_compiler_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("instruction", ["avx512_bf16", "amx_bf16", "bf16"])
 def test_bf16_instructions_are_named(instruction: str) -> None:
-    assert doctor.observe_bf16({"avx2": True, instruction: True}).found == instruction
+    seen = doctor.observe_bf16({"avx2": True, instruction: True}, fault="")
+    assert seen.found == instruction
+    assert seen.consequence.startswith("fine")
 
 
 def test_emulated_bf16_says_what_it_costs() -> None:
-    assert "emulated" in doctor.observe_bf16({"avx2": True, "avx512_bf16": False}).consequence
+    assert "emulated" in doctor.observe_bf16({"avx2": True, "avx512_bf16": False}, fault="").consequence
+
+
+def test_bf16_that_ends_the_process_says_what_to_set() -> None:
+    seen = doctor.observe_bf16({"amx_bf16": True}, fault="bf16 products end the process here; set X=Y")
+    assert seen.found == "amx_bf16"
+    assert seen.consequence == "bf16 products end the process here; set X=Y"
 
 
 def test_unused_processors_are_mentioned(monkeypatch: pytest.MonkeyPatch) -> None:

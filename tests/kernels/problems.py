@@ -32,7 +32,15 @@ class Problem:
         q, k, v = (self.tensors[name] for name in "qkv")
         kind: MaskKind = "none" if self.mask is None else "keys" if self.mask.shape[2] == 1 else "pairs"
         return Request(
-            self.mechanism, q.shape[2], k.shape[2], q.shape[3], v.shape[3], q.shape[1], q.shape[0], self.causal, kind
+            self.mechanism,
+            q.shape[2],
+            k.shape[2],
+            q.shape[3],
+            v.shape[3],
+            q.shape[1],
+            q.shape[0],
+            self.causal,
+            kind,
         )
 
     @property
@@ -92,8 +100,8 @@ def assert_as_exact(given: Problem, kernel: str, dtype: torch.dtype) -> None:
 
     The budget is three times the error that the reference makes in that precision, and one rounding of a dot product
     of results (a gradient that is 0 is the difference of two such). A result of few numbers can be lucky: the
-    reference's error for it is taken to be at least the relative one of its worst result, and twice that. In fp64, where the
-    reference is the truth, its error is that in fp32, scaled by the precision.
+    reference's error for it is taken to be at least the relative one of its worst result, and twice that. In fp64,
+    where the reference is the truth, its error is that in fp32, scaled by the precision.
     """
     low = torch.float32 if dtype == torch.float64 else dtype
     rounded = given.rounded(low)

@@ -159,8 +159,8 @@ def test_a_module_has_the_parameters_and_trains_them() -> None:
 def test_two_modules_do_not_share_their_initial_values() -> None:
     one, two = (Attention("additive | softmax", num_heads=1, head_dim=2) for _ in range(2))
     with torch.no_grad():
-        one.additive_query.zero_()
-    assert two.additive_query.abs().sum() > 0
+        next(one.parameters()).zero_()
+    assert next(two.parameters()).abs().sum() > 0
 
 
 def test_penalty_is_the_mean_square_of_the_output() -> None:
@@ -227,14 +227,18 @@ WRONG = [
     Bad(RequestError, "dropout must be", {"dropout": 1.0}),
     Bad(ParameterError, "is missing", {"mechanism": "additive | softmax", "parameters": {}}),
     Bad(ParameterError, "has no parameter 'foo'", {"parameters": {"foo": torch.zeros(1)}}),
-    Bad(ParameterError, "must have shape (3,)", {"mechanism": "qk-norm", "parameters": {"cosine_scale": torch.ones(2)}}),
+    Bad(
+        ParameterError,
+        "must have shape (3,)",
+        {"mechanism": "qk-norm", "parameters": {"cosine_scale": torch.ones(2)}},
+    ),
 ]
 
 
 @pytest.mark.parametrize("bad", WRONG, ids=lambda bad: bad.says)
 def test_wrong_input_gets_an_error_that_says_what_was_needed(bad: Bad) -> None:
     q, k, v = tensors(2, 3, 5, 4)
-    given = {"q": q, "k": k, "v": v, "mechanism": "dot | softmax"} | bad.change
+    given: dict[str, Any] = {"q": q, "k": k, "v": v, "mechanism": "dot | softmax"} | bad.change
     with pytest.raises(bad.error) as caught:
         attend(**given)
     assert bad.says in str(caught.value)

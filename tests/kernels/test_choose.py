@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from typing import Any
 
 import pytest
 import torch
@@ -63,7 +64,7 @@ def test_a_kernel_that_cannot_is_an_error_that_names_those_that_can() -> None:
 
 
 @pytest.mark.parametrize("change", [{"length": 0}, {"length": 2.5}, {"length": 8, "head_dim": -1}])
-def test_sizes_that_are_none_are_refused(change: dict[str, int]) -> None:
+def test_sizes_that_are_none_are_refused(change: dict[str, Any]) -> None:
     with pytest.raises(RequestError, match="whole number"):
         explain("dot | softmax", **change)
 

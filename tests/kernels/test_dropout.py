@@ -19,7 +19,7 @@ def run(name: str, situation: str, length: int, kernel: str) -> list[torch.Tenso
     if kernel in ("linear", "sdpa", "rowwise") or kernel not in given.kernels:
         return None
     out = attend(
-        *inputs, given.mechanism, causal=given.causal, mask=given.mask, parameters=parameters,
+        inputs[0], inputs[1], inputs[2], given.mechanism, causal=given.causal, mask=given.mask, parameters=parameters,
         kernel=kernel, dropout=0.3, generator=torch.Generator().manual_seed(7),
     )  # fmt: skip
     return [out, *torch.autograd.grad(out.square().sum(), inputs, allow_unused=True, materialize_grads=True)]
@@ -27,7 +27,9 @@ def run(name: str, situation: str, length: int, kernel: str) -> list[torch.Tenso
 
 @pytest.mark.parametrize("length", [7, 150])
 @pytest.mark.parametrize("situation", ["plain", "both", "cached"])
-@pytest.mark.parametrize("name", ["baseline", "relu-attention", "additive", "l1-attention", "minkowski-learned", "entmax"])
+@pytest.mark.parametrize(
+    "name", ["baseline", "relu-attention", "additive", "l1-attention", "minkowski-learned", "entmax"]
+)
 def test_every_kernel_drops_the_same_weights(name: str, situation: str, length: int) -> None:
     expected = run(name, situation, length, "reference")
     assert expected is not None

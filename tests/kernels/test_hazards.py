@@ -46,7 +46,6 @@ def test_a_row_that_sees_nothing_gives_zeros_and_zero_gradients(name: str, causa
 def test_nothing_depends_on_memory_that_was_never_written(name: str, situation: str) -> None:
     given = problem(name, situation, 63)
     torch.use_deterministic_algorithms(True)
-    torch.utils.deterministic.fill_uninitialized_memory = True
     try:
         assert torch.empty(8).isnan().all()
         for kernel in given.kernels:
@@ -67,7 +66,9 @@ def test_equal_and_zero_vectors_have_finite_gradients(name: str) -> None:
             assert all(x.isfinite().all() for x in case.solve(kernel, dtype).values()), (kernel, dtype)
 
 
-@pytest.mark.parametrize("name", ["baseline", "additive", "l1-attention", "l2-attention", "sparsemax", "softmax-off-by-one"])
+@pytest.mark.parametrize(
+    "name", ["baseline", "additive", "l1-attention", "l2-attention", "sparsemax", "softmax-off-by-one"]
+)
 def test_huge_scores_stay_finite(name: str) -> None:
     given = problem(name, "causal", 17)
     tensors = {key: tensor * 1e4 if key in "qk" else tensor for key, tensor in given.tensors.items()}
@@ -101,7 +102,8 @@ def test_a_compiled_caller_computes_the_same(name: str) -> None:
     tensors = [torch.randn(2, 2, 21, 8, generator=torch.Generator().manual_seed(i)) for i in range(3)]
 
     def layer(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
-        return module(q, k, v, causal=True).relu().sum()
+        out: torch.Tensor = module(q, k, v, causal=True)
+        return out.relu().sum()
 
     results = []
     for function in (layer, torch.compile(layer, backend="aot_eager", fullgraph=True)):
@@ -141,4 +143,6 @@ def test_inputs_need_not_be_contiguous(kernel: str) -> None:
         # As a model's projections come: [b n h d], seen as [b h n d].
         q, k, v = (torch.randn(2, 11, 2, 8, generator=generator).transpose(1, 2) for _ in range(3))
         strided = attend(q, k, v, name, causal=True, kernel=kernel)
-        torch.testing.assert_close(strided, attend(*(x.contiguous() for x in (q, k, v)), name, causal=True, kernel=kernel))
+        torch.testing.assert_close(
+            strided, attend(q.contiguous(), k.contiguous(), v.contiguous(), name, causal=True, kernel=kernel)
+        )

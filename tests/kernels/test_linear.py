@@ -45,7 +45,7 @@ def test_spans_longer_than_one_stretch_agree() -> None:
         inputs = [x.clone().requires_grad_() for x in (q, k, v)]
         results = []
         for kernel in ("linear", "blockwise"):
-            out = attend(*inputs, "cosine | identity(divide=n)", causal=causal, kernel=kernel)
+            out = attend(inputs[0], inputs[1], inputs[2], "cosine | identity(divide=n)", causal=causal, kernel=kernel)
             results.append([out, *torch.autograd.grad(out.square().sum(), inputs)])
         for one, other in zip(*results, strict=True):
             torch.testing.assert_close(one, other)
@@ -53,5 +53,5 @@ def test_spans_longer_than_one_stretch_agree() -> None:
 
 def test_what_has_no_constant_state_says_why() -> None:
     q = torch.zeros(1, 1, 1, 4)
-    with pytest.raises(KernelError, match="constant state.*identity weights"):
+    with pytest.raises(KernelError, match=r"constant state.*identity weights"):
         step(Mechanism.parse("dot | softmax"), q, q, q, None, {})

@@ -179,11 +179,7 @@ WORDS = st.sampled_from(
         "all",
     ]
 )
-PIECES = (
-    WORDS
-    | st.sampled_from(["|", "(", ")", ",", "=", " ", "0-3", "-", "1e999", "\t"])
-    | st.integers().map(str)
-)
+PIECES = WORDS | st.sampled_from(["|", "(", ")", ",", "=", " ", "0-3", "-", "1e999", "\t"]) | st.integers().map(str)
 
 
 @settings(max_examples=500)

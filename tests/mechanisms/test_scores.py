@@ -102,10 +102,7 @@ def test_every_pair_follows_the_definition(line: str) -> None:
     score = score_of(line)
     got = score(q, k, draw(score, Dims(3, 5, 5)))
     expected = [
-        [
-            [[DEFINITIONS[line](a, b) for b in keys] for a in queries]
-            for queries, keys in zip(qs, ks, strict=True)
-        ]
+        [[[DEFINITIONS[line](a, b) for b in keys] for a in queries] for queries, keys in zip(qs, ks, strict=True)]
         for qs, ks in zip(q.tolist(), k.tolist(), strict=True)
     ]
     torch.testing.assert_close(got, torch.tensor(expected, dtype=torch.float64), rtol=1e-12, atol=1e-13)
@@ -116,12 +113,8 @@ def test_additive_equals_its_unfactored_form() -> None:
     score = Additive(hidden=7)
     p = draw(score, Dims(3, 5, 5), seed=1)
     joint = torch.cat([p["query"], p["key"]], -1)  # W₁ = [W_q W_k], [h c 2d]
-    pairs = torch.cat(
-        [q[..., :, None, :].expand(2, 3, 4, 6, 5), k[..., None, :, :].expand(2, 3, 4, 6, 5)], -1
-    )
-    unfactored = torch.einsum(
-        "hc,bhqkc->bhqk", p["out"], torch.tanh(torch.einsum("hcx,bhqkx->bhqkc", joint, pairs))
-    )
+    pairs = torch.cat([q[..., :, None, :].expand(2, 3, 4, 6, 5), k[..., None, :, :].expand(2, 3, 4, 6, 5)], -1)
+    unfactored = torch.einsum("hc,bhqkc->bhqk", p["out"], torch.tanh(torch.einsum("hcx,bhqkx->bhqkc", joint, pairs)))
     torch.testing.assert_close(score(q, k, p), unfactored, rtol=1e-12, atol=1e-13)
 
 
@@ -180,9 +173,7 @@ def test_gradients_are_finite_where_there_are_none(line: str, where: str, dtype:
         assert tensor.grad.isfinite().all()
 
 
-@pytest.mark.parametrize(
-    "line", ["euclidean(squared=false)", "manhattan", "minkowski(p=1.5)", "chebyshev", "angle"]
-)
+@pytest.mark.parametrize("line", ["euclidean(squared=false)", "manhattan", "minkowski(p=1.5)", "chebyshev", "angle"])
 def test_equal_vectors_do_not_move(line: str) -> None:
     q, k = (torch.ones(1, 1, 1, 1, dtype=torch.float64).requires_grad_() for _ in range(2))
     score_of(line)(q, k, {}).sum().backward()
@@ -212,9 +203,7 @@ def test_a_unit_vector_is_one_whatever_its_length_was(dtype: torch.dtype, size: 
     y = unit(x)
     y.backward(torch.tensor([4.0, -3.0, 1.0], dtype=dtype))
     tolerance = 4 * torch.finfo(dtype).eps
-    torch.testing.assert_close(
-        y.double(), torch.tensor([0.6, 0.8, 0], dtype=torch.float64), rtol=0, atol=tolerance
-    )
+    torch.testing.assert_close(y.double(), torch.tensor([0.6, 0.8, 0], dtype=torch.float64), rtol=0, atol=tolerance)
     assert x.grad is not None
     # What turns x counts in proportion to 1/‖x‖; this gradient has no part along x.
     expected = torch.tensor([0.8, -0.6, 0.2], dtype=torch.float64)
@@ -248,9 +237,7 @@ def test_learned_numbers_are_one_a_head() -> None:
         12,
         24,
     ]
-    assert score_of("cosine(scale=learned)")(
-        q, k, {"scale": torch.tensor([1.0, 2.0])}
-    ).flatten().tolist() == [1, 2]
+    assert score_of("cosine(scale=learned)")(q, k, {"scale": torch.tensor([1.0, 2.0])}).flatten().tolist() == [1, 2]
     power = torch.tensor([-100.0, math.log(math.e - 1)])
     got = score_of("minkowski(p=learned)")(q, k, {"power": power}).flatten().tolist()
     assert got == pytest.approx([-8, -4])

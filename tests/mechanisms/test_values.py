@@ -52,9 +52,7 @@ def test_bypass_is_half_a_relu_unless_said() -> None:
 
 
 @pytest.mark.parametrize("activation", ACTIVATIONS)
-@pytest.mark.parametrize(
-    "line", ["bypass(alpha=0)", "bypass(alpha=0, input=norm)", "bypass(alpha=0, learn=true)"]
-)
+@pytest.mark.parametrize("line", ["bypass(alpha=0)", "bypass(alpha=0, input=norm)", "bypass(alpha=0, learn=true)"])
 def test_bypass_without_alpha_is_exactly_the_baseline(line: str, activation: str) -> None:
     t, x, first = tensors()
     stage = parse(line.replace("alpha=0", f"alpha=0, activation={activation}"))

@@ -14,14 +14,10 @@ from attnlab.mechanisms.weights import Argmax, Entmax15, Identity, Relu, Sigmoid
 
 INF = math.inf
 ALL = [cls() for cls in REGISTRY.values() if issubclass(cls, Weights)]
-every_stage = pytest.mark.parametrize(
-    "stage", [*ALL, Argmax(straight_through=True), Sigmoid(bias=0.5)], ids=str
-)
+every_stage = pytest.mark.parametrize("stage", [*ALL, Argmax(straight_through=True), Sigmoid(bias=0.5)], ids=str)
 
 
-def weigh(
-    stage: Weights, row: list[float], n: float | None = None, dtype: torch.dtype = torch.float64
-) -> list[float]:
+def weigh(stage: Weights, row: list[float], n: float | None = None, dtype: torch.dtype = torch.float64) -> list[float]:
     """Weigh one row of scores; −∞ is a pair that may not meet."""
     scores = torch.tensor(row, dtype=dtype).view(1, 1, 1, -1)
     seen = sum(score != -INF for score in row) if n is None else n
@@ -91,9 +87,7 @@ ONE = torch.ones((), dtype=torch.float64)
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16], ids=str)
 @pytest.mark.parametrize("size", [1e-3, 1.0, 10.0, 1e4])
 @pytest.mark.parametrize("length", [1, 2, 7, 600])
-def test_sparse_weights_are_the_solution(
-    stage: Weights, dtype: torch.dtype, size: float, length: int
-) -> None:
+def test_sparse_weights_are_the_solution(stage: Weights, dtype: torch.dtype, size: float, length: int) -> None:
     generator = torch.Generator().manual_seed(length)
     scores = size * torch.randn(8, length, generator=generator, dtype=torch.float64)
     scores[1::2] = scores[1::2].masked_fill(torch.rand(4, length, generator=generator) < 0.4, -INF)

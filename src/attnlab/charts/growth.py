@@ -101,9 +101,7 @@ def _cost_axis(costs: list[float], field: str, label: str) -> dict[str, Any]:
     first, last = max(step for step in steps if step <= low), min(step for step in steps if step > high)
     # Powers of ten alone read best, but over one or two of them there would be too few.
     is_wide = last / first > 100
-    ticks = [
-        step for step in steps if first <= step <= last and (not is_wide or f"{step:e}".startswith("1."))
-    ]
+    ticks = [step for step in steps if first <= step <= last and (not is_wide or f"{step:e}".startswith("1."))]
     return {
         "field": field,
         "type": "quantitative",

@@ -30,9 +30,7 @@ class Theme:
 
 
 FILE = Theme("white", "#333333", "#E4E4E4", "#F2F2F2", "#0072B2", "#D55E00", padding=12)
-PAGE = Theme(
-    "transparent", "var(--ink)", "var(--grid)", "var(--ground)", "var(--blue)", "var(--orange)", padding=0
-)
+PAGE = Theme("transparent", "var(--ink)", "var(--grid)", "var(--ground)", "var(--blue)", "var(--orange)", padding=0)
 """For a chart inlined in a page whose CSS sets these variables."""
 
 

@@ -64,6 +64,4 @@ def largest_error(found: Sequence[Tensor], exact: Sequence[Tensor], rounding: fl
     sizes = [float(x.abs().max()) for x in exact]
     # A gradient that is 0 but for rounding has no size of its own to be measured by.
     scales = [size if size > rounding * max(sizes) else max(sizes) for size in sizes]
-    return max(
-        float((x.double() - y).abs().max()) / scale for x, y, scale in zip(found, exact, scales, strict=True)
-    )
+    return max(float((x.double() - y).abs().max()) / scale for x, y, scale in zip(found, exact, scales, strict=True))

@@ -37,9 +37,7 @@ def bench(
     dtype: Annotated[Dtype, typer.Option(help="What the numbers are.")] = "fp32",
     kernel: Annotated[str, typer.Option(help="A kernel's name; auto takes the fastest that can.")] = "auto",
     as_json: Annotated[bool, typer.Option("--json", help="Print the numbers for programs to read.")] = False,
-    figure: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Draw it: FILE.svg, .png, .html or .json.")
-    ] = None,
+    figure: Annotated[str | None, typer.Option(metavar="FILE", help="Draw it: FILE.svg, .png, .html or .json.")] = None,
 ) -> int:
     """Measure mechanisms, forward and backward, beside torch's SDPA and eager PyTorch."""
     # Imported here because the command line must answer --help without torch.
@@ -165,9 +163,7 @@ def points_of(found: dict[str, list[Comparison]]) -> list[Point]:
     return points
 
 
-def as_record(
-    machine: Machine, setting: Setting, dtype: Dtype, found: dict[str, list[Comparison]]
-) -> dict[str, Any]:
+def as_record(machine: Machine, setting: Setting, dtype: Dtype, found: dict[str, list[Comparison]]) -> dict[str, Any]:
     """Return everything measured as plain data: seconds and bytes."""
     results = [
         {

@@ -18,9 +18,7 @@ COLUMNS = ("mechanism", "kernel", "time", "× SDPA", "memory", "× SDPA's", "lar
 
 
 def demo(
-    out: Annotated[
-        str, typer.Option(metavar="DIR", help="The folder that the report goes into.")
-    ] = "out/demo",
+    out: Annotated[str, typer.Option(metavar="DIR", help="The folder that the report goes into.")] = "out/demo",
 ) -> int:
     """Compute, check and time every named mechanism, in about a minute, and write a report."""
     # Imported here because the command line must answer --help without torch.
@@ -30,9 +28,7 @@ def demo(
     shown = exhibition.collect(exhibition.PLAN, show_progress)
     print(f"{shown.machine}\n{shown.where_costs}")
     print_table(COLUMNS, [cells(exhibit) for exhibit in shown.exhibits])
-    print(
-        f"{shown.num_agreeing} of {len(shown.exhibits)} agree with the fp64 reference, outputs and gradients"
-    )
+    print(f"{shown.num_agreeing} of {len(shown.exhibits)} agree with the fp64 reference, outputs and gradients")
     target.write_text(page.render(shown, f"attnlab demo --out {out}"), encoding="utf-8")
     print(f"The report is {target}; any browser opens it, without a network.")
     return 0 if shown.num_agreeing == len(shown.exhibits) else 1

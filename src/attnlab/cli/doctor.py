@@ -26,9 +26,7 @@ class Observation:
 
 
 def examine(
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print what was found for programs to read.")
-    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print what was found for programs to read.")] = False,
 ) -> int:
     """Show what this machine has: versions, compiler, bf16, threads, disk, kernels."""
     observations = observe()
@@ -62,9 +60,7 @@ def observe_compiler() -> Observation:
     """Say whether kernels can be compiled."""
     compiler = attnlab.kernels.compiler()
     if compiler.available:
-        return Observation(
-            "C++ compiler", str(compiler.path), "kernels are compiled once, then cached on disk"
-        )
+        return Observation("C++ compiler", str(compiler.path), "kernels are compiled once, then cached on disk")
     return Observation(
         "C++ compiler",
         f"none: {compiler.reason}",
@@ -102,6 +98,4 @@ def observe_disk() -> Observation:
 
 def observe_kernels() -> Observation:
     """Name the kernels that `attend` can choose from."""
-    return Observation(
-        "kernels", ", ".join(attnlab.kernels.KERNELS), "attnlab.explain says which one a mechanism gets"
-    )
+    return Observation("kernels", ", ".join(attnlab.kernels.KERNELS), "attnlab.explain says which one a mechanism gets")

@@ -110,7 +110,7 @@ def collect(plan: Plan, progress: Progress) -> Exhibition:
     """Run the whole plan."""
     start = perf_counter()
     total = len(plan.names) + len(plan.lengths) + 1
-    exhibits = []
+    exhibits: list[Exhibit] = []
     for name in plan.names:
         progress(len(exhibits), total, name)
         exhibits.append(exhibit_of(CATALOG[name], plan))

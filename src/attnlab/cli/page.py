@@ -8,7 +8,6 @@ from datetime import datetime
 from pathlib import Path
 
 import jinja2
-from markupsafe import Markup
 
 import attnlab
 from attnlab.charts import growth, heatmap, svg, theme
@@ -21,13 +20,13 @@ ARXIV = re.compile(r"arXiv:(\d{4}\.\d{4,5})")
 
 def render(shown: Exhibition, command: str) -> str:
     """Write the report."""
-    # Whatever is not a picture of ours is escaped, and a name the template misspells is an error.
+    # The template calls our own pictures safe; all else is escaped, and a name it misspells is an error.
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True)
     environment.filters |= {
         "seconds": show_seconds,
         "bytes": show_bytes,
         "digits": three_digits,
-        "linked": linked,
+        "cited": cited,
     }
     template = environment.from_string(TEMPLATE.read_text(encoding="utf-8"))
     kernels = {exhibit.choice.kernel: exhibit.choice.reason for exhibit in shown.exhibits}
@@ -64,27 +63,24 @@ def headline(shown: Exhibition) -> list[tuple[str, str]]:
     ]
 
 
-def draw_growth(shown: Exhibition) -> list[Markup]:
+def draw_growth(shown: Exhibition) -> list[str]:
     """Draw time and memory against length, each a picture that a narrow page can put below the other."""
     titles = {
         "milliseconds": "Time of a forward and backward pass",
         "megabytes": "Peak memory beyond the inputs",
     }
-    return [
-        Markup(svg(growth.draw(shown.points, title, fields=[field], theme=theme.PAGE)))
-        for field, title in titles.items()
-    ]
+    return [svg(growth.draw(shown.points, title, fields=[field], theme=theme.PAGE)) for field, title in titles.items()]
 
 
-def draw_pictures(shown: Exhibition) -> list[Markup]:
+def draw_pictures(shown: Exhibition) -> list[str]:
     """Draw the weights, a picture for each mechanism."""
-    return [Markup(svg(heatmap.draw([picture], TOKENS, theme=theme.PAGE))) for picture in shown.pictures]
+    return [svg(heatmap.draw([picture], TOKENS, theme=theme.PAGE)) for picture in shown.pictures]
 
 
-def linked(paper: str) -> Markup:
-    """Make the number of a paper a link to it."""
-    escaped = str(Markup.escape(paper))
-    return Markup(ARXIV.sub(r'<a href="https://arxiv.org/abs/\1">arXiv:\1</a>', escaped))
+def cited(paper: str) -> tuple[str, str]:
+    """Part a paper from its number in the arXiv, which is empty where it has none."""
+    found = ARXIV.search(paper)
+    return (paper[: found.start()], found[1]) if found else (paper, "")
 
 
 def facts(shown: Exhibition, command: str) -> dict[str, str]:

@@ -46,9 +46,7 @@ def main(argv: Sequence[str] | None = None, verbs: Mapping[str, Verb] = VERBS) -
 
 def _build(verbs: Mapping[str, Verb]) -> typer.Typer:
     # A traceback is only ever shown for a fault of attnlab's own, and then whole, so that it can be reported.
-    app = typer.Typer(
-        pretty_exceptions_enable=False, context_settings={"help_option_names": ["-h", "--help"]}
-    )
+    app = typer.Typer(pretty_exceptions_enable=False, context_settings={"help_option_names": ["-h", "--help"]})
     app.callback()(_describe)
     for name, verb in verbs.items():
         app.command(name)(verb)

@@ -1,5 +1,5 @@
-"""Additive scores with one multiply, one add and one division a pair and channel: tanh(a+b) = 1 − 2/(e^{2a}·e^{2b} + 1),
-so the exponentials are taken once a token. bf16 is raised to fp32 inside."""
+"""Additive scores with one multiply, one add and one division a pair and channel:
+tanh(a+b) = 1 − 2/(e^{2a}·e^{2b} + 1), so the exponentials are taken once a token. bf16 is raised to fp32 inside."""
 
 from __future__ import annotations
 

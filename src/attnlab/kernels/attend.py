@@ -1,6 +1,6 @@
 """The way in: check what came, walk the stages around the kernel, and let the chosen kernel do the rest.
 
-    values stages → token dropout → kernel (score, mask, weights, mix) → output stages
+values stages → token dropout → kernel (score, mask, weights, mix) → output stages
 """
 
 from __future__ import annotations
@@ -10,12 +10,13 @@ import functools
 import zlib
 from collections.abc import Mapping
 from contextlib import nullcontext
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from attnlab.errors import ParameterError, RequestError, ShapeError, closest
-from attnlab.mechanisms import Mechanism, Params, Score
+from attnlab.mechanisms import Mechanism, Params
 
 from . import reference
 from .call import Call
@@ -23,9 +24,6 @@ from .choose import choose
 from .visibility import Visibility, as_mask
 
 Line = str | Mechanism
-
-PARSED: dict[str, Mechanism] = {}
-"""Lines read before."""
 
 
 def attend(
@@ -113,26 +111,27 @@ def prepare(
         tensors[stage.target] = stage(t, there, origin, parsed.params_of(stage, p)).to(t.dtype)
     shape = (*q.shape[:3], k.shape[2])
     visibility = Visibility(q.shape[2], k.shape[2], causal, as_mask(mask, shape), q.device)
-    return Call(parsed, **tensors, parameters=p, visibility=visibility), num_axes
+    return Call(parsed, tensors["q"], tensors["k"], tensors["v"], p, visibility), num_axes
 
 
 def parse(mechanism: Line) -> Mechanism:
-    """Read a line, once; a mechanism is one already."""
+    """Read a line; a mechanism is one already."""
     return mechanism if isinstance(mechanism, Mechanism) else parse_line(mechanism)
 
 
-@torch.compiler.assume_constant_result
 def parse_line(line: str) -> Mechanism:
-    """Read a line, once; a constant to whoever compiles a caller."""
-    if not isinstance(line, str) or line not in PARSED:
-        return PARSED.setdefault(line, Mechanism.parse(line))
-    return PARSED[line]
+    """Read a line."""
+    return Mechanism.parse(line)
+
+
+# A constant to whoever compiles a caller.
+torch.compiler.assume_constant_result(parse_line)
 
 
 @functools.lru_cache(maxsize=1024)
 def scaled(mechanism: Mechanism, scale: float) -> Mechanism:
     """Give a mechanism's score the scale of the call."""
-    score: Score = mechanism.score
+    score: Any = mechanism.score
     if not hasattr(score, "scale"):
         raise RequestError(f"'{score}' takes no scale; dot and cosine do")
     if score.scale is not None:
@@ -183,7 +182,9 @@ def check_shapes(q: Tensor, k: Tensor, v: Tensor) -> None:
 def matching(name: str, tensor: Tensor, like: Tensor) -> Tensor:
     """Refuse a side input that is not of the shape of the tensor it joins."""
     if tensor.shape != like.shape:
-        raise ShapeError(f"{name} must have the shape of the tensor it joins, {tuple(like.shape)}, not {tuple(tensor.shape)}")
+        raise ShapeError(
+            f"{name} must have the shape of the tensor it joins, {tuple(like.shape)}, not {tuple(tensor.shape)}"
+        )
     return tensor.to(like)
 
 
@@ -201,12 +202,16 @@ def given_parameters(mechanism: Mechanism, q: Tensor, v: Tensor, given: Mapping[
         if name not in given:
             raise ParameterError(f"parameter '{name}' of '{mechanism}' is missing; its shape is {parameter.shape}")
         if tuple(given[name].shape) != parameter.shape:
-            raise ParameterError(f"parameter '{name}' must have shape {parameter.shape}, not {tuple(given[name].shape)}")
+            raise ParameterError(
+                f"parameter '{name}' must have shape {parameter.shape}, not {tuple(given[name].shape)}"
+            )
     return {name: given[name].to(q) for name in declared}
 
 
 @functools.lru_cache(maxsize=64)
-def initial_values(mechanism: Mechanism, num_heads: int, head_dim: int, value_dim: int, seed: int = 0) -> dict[str, Tensor]:
+def initial_values(
+    mechanism: Mechanism, num_heads: int, head_dim: int, value_dim: int, seed: int = 0
+) -> dict[str, Tensor]:
     """Return what the learned parameters start as: each a function of the seed and its own name alone."""
     values = {}
     for name, parameter in mechanism.parameters(num_heads, head_dim, value_dim).items():

@@ -46,7 +46,11 @@ class Explanation:
     cost: Cost
 
     def __str__(self) -> str:
-        lines = [f"{self.request.mechanism}", f"  kernel   {self.kernel}: {self.reason}", f"  cost     {self.cost}"]
+        lines = [
+            f"{self.request.mechanism}",
+            f"  kernel   {self.kernel}: {self.reason}",
+            f"  cost     {self.cost}",
+        ]
         lines += [f"  refused  {name}: {why}" for name, why in self.refused.items()]
         return "\n".join(lines)
 

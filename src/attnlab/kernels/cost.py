@@ -53,7 +53,11 @@ def estimate(request: Request, kernel: str) -> Cost:
         states = request.head_dim * request.value_dim * (-(-request.num_keys // 64) if request.causal else 1)
         return Cost(groups * request.num_keys * per_token, groups * states * 2 * item, 1)
     is_cut = kernel not in ("reference",)
-    pairs = sum(t.num_groups * t.num_rows * t.horizon for t in tiling) if is_cut else groups * request.num_queries * request.num_keys
+    pairs = (
+        sum(t.num_groups * t.num_rows * t.horizon for t in tiling)
+        if is_cut
+        else groups * request.num_queries * request.num_keys
+    )
     channels = request.head_dim if compares_vectors(request) else 1
     work = {
         "reference": groups * request.num_queries * request.num_keys * channels * 2,

@@ -25,6 +25,7 @@ from .running import running
 NAME = "linear"
 FORM = "a running sum of key-value products, O(n)"
 
+
 def refusal(request: Request) -> str | None:
     """Refuse what is not linear in keys and values, or not the same for every query."""
     mechanism = request.mechanism
@@ -73,8 +74,9 @@ def summed(q: Tensor, k: Tensor, v: Tensor, factor: Tensor, is_unit: bool, offse
     else:
         state = q.new_zeros(*q.shape[:2], q.shape[3], v.shape[3])
     flat = [x.flatten(0, 1).contiguous() for x in (q, k, v, state, factor.to(wide).expand(*q.shape[:3], 1))]
+    out: Tensor
     out, _ = running(*flat, is_unit, offset is not None)
-    return out.unflatten(0, q.shape[:2])
+    return out.view(*q.shape[:3], v.shape[3])
 
 
 @dataclass(frozen=True)
@@ -93,7 +95,9 @@ def step(mechanism: Mechanism, q: Tensor, k: Tensor, v: Tensor, state: State | N
     count = 1 if state is None else state.count + 1
     score, weights = mechanism.score, mechanism.weights
     q, k = factors(score, q, k, mechanism.params_of(score, p))
-    divisor = weights.divisor(length(torch.tensor([[[[count]]]], device=q.device), q.dtype), mechanism.params_of(weights, p))
+    divisor = weights.divisor(
+        length(torch.tensor([[[[count]]]], device=q.device), q.dtype), mechanism.params_of(weights, p)
+    )
     if weights.divide_at == "key":
         v, divisor = divided(v, divisor), None
     sums = k.mT @ v if state is None else state.sums + k.mT @ v

@@ -85,6 +85,4 @@ def fault_of_bf16_products(variables: Mapping[str, str]) -> str:
         return ""
     # A signal, such as SIGILL's, is a negative number; on Windows the codes of exceptions are very large ones.
     is_killed = done.returncode < 0 or done.returncode > 255
-    return (
-        "end the process" if is_killed else f"fail ({(done.stderr.splitlines() or ['without a word'])[-1]})"
-    )
+    return "end the process" if is_killed else f"fail ({(done.stderr.splitlines() or ['without a word'])[-1]})"

@@ -39,9 +39,7 @@ class Measurement:
     memory: int
 
 
-def measure(
-    steps: Mapping[str, Step], budget: float = BUDGET, device: torch.device = CPU
-) -> dict[str, Measurement]:
+def measure(steps: Mapping[str, Step], budget: float = BUDGET, device: torch.device = CPU) -> dict[str, Measurement]:
     """Run every step once so that it compiles what it needs, then take its peak memory and its best time."""
     with one_thread():
         for step in steps.values():
@@ -51,9 +49,7 @@ def measure(
     return {name: Measurement(seconds[name], memory[name]) for name in steps}
 
 
-def time_each(
-    steps: Mapping[str, Step], budget: float = BUDGET, device: torch.device = CPU
-) -> dict[str, float]:
+def time_each(steps: Mapping[str, Step], budget: float = BUDGET, device: torch.device = CPU) -> dict[str, float]:
     """Return each step's best time in seconds, over rounds in which every step takes its turn."""
     with one_thread(), without_collector():
         best = {name: seconds_of(step, device) for name, step in steps.items()}

@@ -45,9 +45,13 @@ class Compiler:
 class Tile(ctypes.Structure):
     """The Tile of pairs.cpp."""
 
-    _fields_ = [(name, ctypes.c_int64) for name in ("G", "R", "K", "C", "first", "stride_a", "stride_b")] + [
-        (name, ctypes.c_void_p) for name in ("a", "b", "w", "s", "ds", "da", "db", "dw")
-    ] + [("fill", ctypes.c_double), ("scale", ctypes.c_double), ("normalise", ctypes.c_int64)]
+    _fields_ = (
+        *((name, ctypes.c_int64) for name in ("G", "R", "K", "C", "first", "stride_a", "stride_b")),
+        *((name, ctypes.c_void_p) for name in ("a", "b", "w", "s", "ds", "da", "db", "dw")),
+        ("fill", ctypes.c_double),
+        ("scale", ctypes.c_double),
+        ("normalise", ctypes.c_int64),
+    )
 
 
 def cache_folder() -> Path:
@@ -62,7 +66,10 @@ def cache_folder() -> Path:
 
 def find_compiler() -> str | None:
     """Return the C++ compiler: $CXX, or the first of the usual names."""
-    return next((found for name in (os.environ.get("CXX"), "g++", "clang++", "c++") if name and (found := shutil.which(name))), None)
+    return next(
+        (found for name in (os.environ.get("CXX"), "g++", "clang++", "c++") if name and (found := shutil.which(name))),
+        None,
+    )
 
 
 def processor() -> str:
@@ -109,7 +116,9 @@ def loaded() -> tuple[ctypes.CDLL | None, Compiler]:
     path = find_compiler()
     if path is None:
         return None, Compiler(False, None, "no C++ compiler found (looked for $CXX, g++, clang++, c++)")
-    identity = "\n".join([SOURCE.read_text(encoding="utf-8"), path, str(FLAGS), str(TUNED), processor(), platform.machine()])
+    identity = "\n".join(
+        [SOURCE.read_text(encoding="utf-8"), path, str(FLAGS), str(TUNED), processor(), platform.machine()]
+    )
     target = cache_folder() / f"pairs-{hashlib.sha256(identity.encode()).hexdigest()[:16]}.so"
     if not target.exists():
         reason = build(path, target)
@@ -126,11 +135,14 @@ def compiler() -> Compiler:
     return loaded()[1]
 
 
-@torch.compiler.assume_constant_result
 def missing() -> str | None:
-    """Return why the compiled loops cannot be had, or None; a constant to whoever compiles a caller."""
+    """Return why the compiled loops cannot be had, or None."""
     state = compiler()
     return None if state.available else state.reason
+
+
+# A constant to whoever compiles a caller: nobody can trace a compiler being looked for.
+torch.compiler.assume_constant_result(missing)
 
 
 @functools.cache

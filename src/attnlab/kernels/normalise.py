@@ -31,4 +31,4 @@ class Unit(torch.autograd.Function):
 
 def unit(x: Tensor, factor: Tensor | float = 1.0) -> Tensor:
     """Return x/‖x‖ · factor along the last axis."""
-    return Unit.apply(x, torch.as_tensor(factor, dtype=x.dtype, device=x.device))  # type: ignore[no-any-return]
+    return Unit.apply(x, torch.as_tensor(factor, dtype=x.dtype, device=x.device))  # type: ignore[no-any-return, no-untyped-call]

@@ -48,7 +48,12 @@ def weights(call: Call) -> Tensor:
 
 
 def weigh(
-    mechanism: Mechanism, scores: Tensor, visible: Tensor | None, zeroed: Tensor | None, visibility: Visibility, call: Call
+    mechanism: Mechanism,
+    scores: Tensor,
+    visible: Tensor | None,
+    zeroed: Tensor | None,
+    visibility: Visibility,
+    call: Call,
 ) -> Tensor:
     """Turn scores into weights: pairs not `visible` never enter, pairs not in `zeroed` are wiped out afterwards."""
     stage, p = mechanism.weights, call.params_of(mechanism.weights)

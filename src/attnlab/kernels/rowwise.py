@@ -40,7 +40,14 @@ def attend(call: Call) -> Tensor:
     b, h, num_queries, d = call.q.shape
     step = max(1, min(num_queries, ELEMENTS // max(1, b * h * call.k.shape[2] * d)))
     blocks = [
-        checkpoint(block, call, call.q[:, :, start : start + step], start, min(start + step, num_queries), use_reentrant=False)
+        checkpoint(
+            block,
+            call,
+            call.q[:, :, start : start + step],
+            start,
+            min(start + step, num_queries),
+            use_reentrant=False,
+        )
         for start in range(0, num_queries, step)
     ]
     return torch.cat(blocks, 2) if blocks else call.v.new_zeros(b, h, 0, call.v.shape[3])

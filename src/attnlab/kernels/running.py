@@ -39,7 +39,7 @@ def spans(num_tokens: int) -> Iterator[slice]:
 class Tokens:
     """q or k [g n d], span by span as it enters the sums: of length 1 where asked for, times a factor a row."""
 
-    def __init__(self, x: Tensor, unit: bool, factor: Tensor) -> None:
+    def __init__(self, x: Tensor, unit: bool, factor: Tensor | None) -> None:
         self.x, self.unit = x, unit
         self.inverse = unit_factor(x) if unit else None
         self.scale = factor
@@ -64,14 +64,15 @@ class Tokens:
 
 def unit_factor(x: Tensor) -> Tensor:
     """Return 1/‖x‖, and 1 where x is 0, [g n 1]."""
-    norm = torch.linalg.vector_norm(x, dim=-1, keepdim=True)
+    norm: Tensor = torch.linalg.vector_norm(x, dim=-1, keepdim=True)
     return norm.masked_fill_(norm == 0, 1).reciprocal_()
 
 
 def chunks(x: Tensor) -> Tensor:
     """Return a span [g n d] as chunks [g m CHUNK d], filled up with zeros."""
     missing = -x.shape[1] % CHUNK
-    return (functional.pad(x, (0, 0, 0, missing)) if missing else x).unflatten(1, (-1, CHUNK))
+    x = functional.pad(x, (0, 0, 0, missing)) if missing else x
+    return x.reshape(x.shape[0], -1, CHUNK, x.shape[2])
 
 
 def unchunked(x: Tensor, span: slice) -> Tensor:
@@ -90,7 +91,9 @@ def states(products: Tensor, state: Tensor, is_before: bool) -> Tensor:
 
 
 @torch.library.custom_op("attnlab::running", mutates_args=())
-def running(q: Tensor, k: Tensor, v: Tensor, state: Tensor, factor: Tensor, unit: bool, causal: bool) -> tuple[Tensor, Tensor]:
+def running(
+    q: Tensor, k: Tensor, v: Tensor, state: Tensor, factor: Tensor, unit: bool, causal: bool
+) -> tuple[Tensor, Tensor]:
     """Sum over all keys, or over those up to each query; return that and the last state. [g n d], [g n e], [g d e]."""
     out, total = v.new_empty(*q.shape[:2], v.shape[2]), state.clone()
     for some in blocks(q.shape[0], max(q.shape[1], k.shape[1])):
@@ -119,7 +122,15 @@ def causal_forward(queries: Tokens, keys: Tokens, v: Tensor, total: Tensor, out:
 
 @torch.library.custom_op("attnlab::running_backward", mutates_args=())
 def running_backward(
-    grad: Tensor, total: Tensor, q: Tensor, k: Tensor, v: Tensor, state: Tensor, factor: Tensor, unit: bool, causal: bool
+    grad: Tensor,
+    total: Tensor,
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    state: Tensor,
+    factor: Tensor,
+    unit: bool,
+    causal: bool,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Return the gradients of q, k, v and the state."""
     dq, dk, dv = (torch.empty_like(x) for x in (q, k, v))

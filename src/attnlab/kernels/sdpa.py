@@ -50,7 +50,7 @@ def attend(call: Call) -> Tensor:
     is_flat = visibility.is_by_key and (not visibility.causal or visibility.offset == 0)
     if q.device.type == "cpu" and is_flat and (is_euclidean or visibility.mask is not None):
         mask = None if visibility.mask is None else as_scores(visibility.mask, q.dtype)
-        out = Flash.apply(q, k, v, mask, visibility.empty, visibility.causal, is_euclidean)
+        out = Flash.apply(q, k, v, mask, visibility.empty, visibility.causal, is_euclidean)  # type: ignore[no-untyped-call]
         return divided(out, divisor)
     if is_euclidean:
         q, k = coordinates(q, k)
@@ -107,7 +107,14 @@ class Flash(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        ctx: Any, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, empty: Tensor | None, causal: bool, euclidean: bool
+        ctx: Any,
+        q: Tensor,
+        k: Tensor,
+        v: Tensor,
+        mask: Tensor | None,
+        empty: Tensor | None,
+        causal: bool,
+        euclidean: bool,
     ) -> Tensor:
         # An even width: odd rows slow the products down.
         width = max(q.shape[-1] + 2 * euclidean, v.shape[-1])
@@ -117,6 +124,7 @@ class Flash(torch.autograd.Function):
         else:
             left, right = widened(q, width), widened(k, width)
         values = widened(v, width)
+        out: Tensor
         out, logsumexp = aten._scaled_dot_product_flash_attention_for_cpu(
             left, right, values, 0.0, causal, attn_mask=mask, scale=ctx.scale
         )

@@ -37,7 +37,7 @@ class Problem:
         q, k, self.v, extra = (x.to(self.dtype).contiguous() for x in (q, k, v, extra))
         self.visibility = Visibility(q.shape[2], k.shape[2], causal, mask, q.device)
         self.empty = self.visibility.empty
-        self.tiling = Tiling(*q.shape[:3], k.shape[2], causal)
+        self.tiling = Tiling(q.shape[0], q.shape[1], q.shape[2], k.shape[2], causal)
         first = self.visibility.offset if causal else None
         self.pairs: Dot | Compiled
         if pairs in ("dot", "angle"):
@@ -61,7 +61,7 @@ class Problem:
             scores.copy_(s)
         if normalise:
             return
-        view = s.view(-1, tile.heads.stop - tile.heads.start, *s.shape[1:])
+        view = s.view(-1, tile.num_heads, *s.shape[1:])
         forbid(view, tile, self.visibility, self.rule.fill, skips_causal=self.pairs.fills)
         if self.bias is not None:
             view.add_(spread(self.bias, tile)[:, :, tile.start : tile.stop])
@@ -109,7 +109,7 @@ class Problem:
             add_product(groups(dv, tile)[:, : tile.horizon], (w if drop is None else w * drop).mT, g)
             self.rule.backward(dw if drop is None else dw.mul_(drop), w)
             if self.rule.fill == 0:
-                forbid(dw.view(-1, tile.heads.stop - tile.heads.start, *dw.shape[1:]), tile, self.visibility, 0)
+                forbid(dw.view(-1, tile.num_heads, *dw.shape[1:]), tile, self.visibility, 0)
             self.pairs.accumulate(tile, dw, scores)
         dq, dk, dextra = self.pairs.gradients()
         return dq, dk, dv, dextra

@@ -27,7 +27,12 @@ class Tile:
     @property
     def num_groups(self) -> int:
         """How many (batch, head) couples the tile holds."""
-        return (self.batch.stop - self.batch.start) * (self.heads.stop - self.heads.start)
+        return int(self.batch.stop - self.batch.start) * self.num_heads
+
+    @property
+    def num_heads(self) -> int:
+        """How many heads of each batch row the tile holds."""
+        return int(self.heads.stop - self.heads.start)
 
     @property
     def num_rows(self) -> int:

@@ -1,0 +1,80 @@
+"""`attnlab demo` computes, checks and times mechanisms, prints a row for each and leaves one page."""
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+
+from attnlab.cli import exhibition, main
+from attnlab.cli.agreement import Agreement
+from attnlab.cli.exhibition import PLAN, SEEN, Plan
+from attnlab.kernels.comparison import Setting
+from attnlab.mechanisms import CATALOG
+
+NAMES = ("baseline", "additive", "hard", "cosine-linear")
+SMALL = Plan(
+    names=NAMES,
+    checked=Setting(num_heads=2, head_dim=8),
+    checked_length=9,
+    timed=Setting(num_heads=2, head_dim=8),
+    timed_length=16,
+    growing=("baseline", "cosine-linear"),
+    lengths=(8, 16),
+    budget=0,
+)
+
+
+@pytest.fixture(autouse=True)
+def _small(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(exhibition, "PLAN", SMALL)
+
+
+def test_the_whole_catalog_is_shown() -> None:
+    assert tuple(PLAN.names) == tuple(CATALOG)
+    assert {*PLAN.growing, *SEEN} <= set(CATALOG)
+
+
+def test_every_mechanism_has_a_row_and_the_page_is_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = tmp_path / "not" / "there" / "yet"
+    assert main(["demo", "--out", str(folder)]) == 0
+    out = capsys.readouterr().out
+    assert "4 of 4 agree with the fp64 reference" in out
+    assert str(folder / "report.html") in out
+    page = (folder / "report.html").read_text(encoding="utf-8")
+    for name in NAMES:
+        (row,) = [line for line in out.splitlines() if line.split()[:1] == [name]]
+        assert row.endswith("yes")
+        assert CATALOG[name].line in page
+        assert CATALOG[name].sentence in page.replace("&#39;", "'")
+
+
+def test_a_disagreement_is_shown_and_is_the_status(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(exhibition, "agree", lambda *_: Agreement(error=0.5, reference_error=1e-7, rounding=1e-7))
+    assert main(["demo", "--out", str(tmp_path)]) == 1
+    out = capsys.readouterr().out
+    assert "0 of 4 agree" in out
+    assert out.count("NO") == 4
+    assert "disagrees" in (tmp_path / "report.html").read_text(encoding="utf-8")
+
+
+def test_a_folder_that_cannot_be_written_is_refused_before_the_work(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delattr(exhibition, "collect")
+    (tmp_path / "file").touch()
+    assert main(["demo", "--out", str(tmp_path / "file")]) == 2
+    assert "cannot write the report to" in capsys.readouterr().err
+
+
+def test_progress_counts_to_the_end() -> None:
+    told: list[tuple[int, int, str]] = []
+    plan = dataclasses.replace(SMALL, names=NAMES[:1], lengths=(8,))
+    exhibition.collect(plan, lambda *now: told.append(now))
+    assert [done for done, _, _ in told] == [0, 1, 2, 3]
+    assert {total for _, total, _ in told} == {3}
+
+
+def test_the_pictures_are_the_same_at_every_run() -> None:
+    assert exhibition.draw_weights() == exhibition.draw_weights()
