@@ -26,6 +26,7 @@ def commands(text: str) -> list[list[str]]:
 PAGE = README.read_text(encoding="utf-8")
 
 
+@pytest.mark.usefixtures("own_stages")
 @pytest.mark.parametrize("code", blocks(PAGE, "python"))
 def test_python_block_runs(code: str) -> None:
     exec(compile(code, "a README block", "exec"), {"__name__": "readme"})

@@ -33,7 +33,7 @@ def answering(monkeypatch: pytest.MonkeyPatch, *, plain: int, remedied: int, sai
         return SimpleNamespace(returncode=remedied if is_remedied else plain, stderr=said)
 
     monkeypatch.delenv("ONEDNN_MAX_CPU_ISA", raising=False)
-    monkeypatch.setattr(machine.subprocess, "run", run)
+    monkeypatch.setattr("subprocess.run", run)
     machine.bf16_fault.cache_clear()
 
 

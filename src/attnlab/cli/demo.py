@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -29,7 +30,7 @@ def demo(
     print(f"{shown.machine}\n{shown.where_costs}")
     print_table(COLUMNS, [cells(exhibit) for exhibit in shown.exhibits])
     print(f"{shown.num_agreeing} of {len(shown.exhibits)} agree with the fp64 reference, outputs and gradients")
-    target.write_text(page.render(shown, f"attnlab demo --out {out}"), encoding="utf-8")
+    target.write_text(page.render(shown, shlex.join(["attnlab", "demo", "--out", out])), encoding="utf-8")
     print(f"The report is {target}; any browser opens it, without a network.")
     return 0 if shown.num_agreeing == len(shown.exhibits) else 1
 

@@ -31,7 +31,7 @@ TOKENS = "ABCDABCEEABCDDABCEAB"
 
 SEEN: Mapping[str, str] = {
     "baseline": "Every key it may see gets some weight, the best ones most.",
-    "l2-attention": "The nearest keys win, whatever their length.",
+    "l2-attention": "The nearest keys win, whatever the length of their vectors.",
     "sparsemax": "Most keys get exactly nothing, the best few share it all.",
     "relu-attention": "Rows sum to anything: divided by the number of keys, not normalised.",
     "cosine-linear": "Weights may be negative: blue values are subtracted.",

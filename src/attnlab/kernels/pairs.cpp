@@ -248,8 +248,10 @@ inline void add_gradient(Gradient<T>& row, int64_t j, Vector<T> b, Vector<T>& db
   db -= y;
 }
 
+// The same for two queries; w4 is 4 w, what additive's u - u^2 is multiplied with.
 template <typename T, int64_t KIND>
-inline void add_gradient_two(Gradient<T>& row, Gradient<T>& other, int64_t j, Vector<T> b, Vector<T>& db, T p) {
+inline void add_gradient_two(
+    Gradient<T>& row, Gradient<T>& other, int64_t j, Vector<T> b, Vector<T>& db, T p, Vector<T> w4) {
   if constexpr (is_additive(KIND)) {
     Vector<T> u, v;
     fermi_two<T, KIND>(row.a, other.a, b, u, v);
@@ -259,7 +261,7 @@ inline void add_gradient_two(Gradient<T>& row, Gradient<T>& other, int64_t j, Ve
     other.dw += dv;
     row.da += y;
     other.da += z;
-    db += y + z;
+    db += w4 * (y + z);
   } else {
     add_gradient<T, KIND>(row, j, b, db, p);
     add_gradient<T, KIND>(other, j, b, db, p);
@@ -273,6 +275,7 @@ template <typename T, int64_t KIND> void backward_group(const Tile<T>& t, int64_
   const std::vector<T> nothing(t.K, T(0));
   for (int64_t c = 0; c < t.C; c += Lanes<T>::SIZE) {
     Vector<T> dw = {};
+    const Vector<T> w4 = load<T>(t.w + g * t.C + c) * T(4);
     for (int64_t r = 0; r < t.R; r += ROWS) {
       const int64_t rows = t.R - r < ROWS ? t.R - r : ROWS;
       const int64_t n = t.visible(r + rows - 1);
@@ -284,15 +287,15 @@ template <typename T, int64_t KIND> void backward_group(const Tile<T>& t, int64_
       };
       auto end = [&](const Gradient<T>& row, int64_t i) {
         dw += row.dw;
-        if (i < rows) store<T>(t.da + g * t.stride_a + (r + i) * t.C + c, row.da);
+        if (i < rows) store<T>(t.da + g * t.stride_a + (r + i) * t.C + c, is_additive(KIND) ? row.da * w4 : row.da);
       };
       Gradient<T> row0 = begin(0), row1 = begin(1), row2 = begin(2), row3 = begin(3);
       for (int64_t j = 0; j < n; j++) {
         const Vector<T> b = load<T>(t.b + g * t.stride_b + j * t.C + c);
         T* to = t.db + g * t.stride_b + j * t.C + c;
         Vector<T> db = load<T>(to);
-        add_gradient_two<T, KIND>(row0, row1, j, b, db, p);
-        add_gradient_two<T, KIND>(row2, row3, j, b, db, p);
+        add_gradient_two<T, KIND>(row0, row1, j, b, db, p, w4);
+        add_gradient_two<T, KIND>(row2, row3, j, b, db, p, w4);
         store<T>(to, db);
       }
       end(row0, 0), end(row1, 1), end(row2, 2), end(row3, 3);

@@ -183,8 +183,7 @@ class Compiled:
         width, extra_width = self.sizes_of
         da, db, dw = self.da[..., :width], self.db[..., :width], self.dw.sum(0)
         if self.kind.startswith("additive"):
-            w = 4 * self.w[:, :, None, :width]
-            return da.mul_(w), db.mul_(w), (self.sums.sum(0)[:, None] - 2 * dw)[:, :extra_width]
+            return da, db, (self.sums.sum(0)[:, None] - 2 * dw)[:, :extra_width]
         if self.kind == "minkowski":
             return da, db, dw.sum(-1, keepdim=True) / self.w[0, :, :1]
         return da, db, torch.zeros_like(self.w[0, :, :extra_width])

@@ -120,7 +120,7 @@ class Flash(torch.autograd.Function):
         width = max(q.shape[-1] + 2 * euclidean, v.shape[-1])
         ctx.scale = 2 / math.sqrt(q.shape[-1]) if euclidean else 1.0
         if euclidean:
-            left, right = widened(q, width, 1.0), widened(k, width, torch.linalg.vecdot(k, k) * -0.5)
+            left, right = widened(q, width, 1.0), widened(k, width, torch.linalg.vector_norm(k, dim=-1).square_() * -0.5)
         else:
             left, right = widened(q, width), widened(k, width)
         values = widened(v, width)
@@ -145,5 +145,6 @@ class Flash(torch.autograd.Function):
             grad, left, right, values, out, logsumexp, 0.0, ctx.causal, attn_mask=mask, scale=ctx.scale
         )
         d, value_dim = ctx.widths
-        key = torch.addcmul(dk[..., :d], right[..., :d], dk[..., d : d + 1], value=-1) if ctx.euclidean else dk[..., :d]
-        return dq[..., :d], key, dv[..., :value_dim], None, None, None, None
+        if ctx.euclidean:
+            dk[..., :d].addcmul_(right[..., :d], dk[..., d : d + 1], value=-1)
+        return dq[..., :d], dk[..., :d], dv[..., :value_dim], None, None, None, None

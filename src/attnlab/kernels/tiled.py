@@ -164,7 +164,8 @@ def tiled_backward(
     """Return the gradients of q, k, v and extra."""
     problem = Problem(q, k, v, extra, mask, bias, pairs, weights, causal, dropout, seed)
     dq, dk, dv, dextra = problem.backward(grad, kept)
-    return dq.to(q.dtype), dk.to(k.dtype), dv.to(v.dtype), dextra.to(extra.dtype)
+    found = (dq.to(q.dtype), dk.to(k.dtype), dv.to(v.dtype), dextra.to(extra.dtype))
+    return tuple(gradient.contiguous() for gradient in found)  # type: ignore[return-value]
 
 
 @tiled.register_fake

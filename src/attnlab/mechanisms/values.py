@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import torch
 from torch import Tensor
@@ -47,6 +47,22 @@ ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
 }
 
 
+class AddRelu(torch.autograd.Function):
+    """t + α·ReLU(x) with one new tensor forward and one backward, where autograd by itself makes two each."""
+
+    @staticmethod
+    def forward(ctx: Any, t: Tensor, x: Tensor, alpha: float) -> Tensor:
+        ctx.save_for_backward(x)
+        ctx.alpha = alpha
+        rectified = torch.relu(x)
+        return torch.add(t, rectified, alpha=alpha, out=rectified if rectified.dtype == t.dtype else None)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, None]:
+        (x,) = ctx.saved_tensors
+        return grad, torch.ops.aten.threshold_backward(grad, x, 0).mul_(ctx.alpha), None
+
+
 @stage("bypass")
 @dataclass(frozen=True)
 class Bypass(Value):
@@ -75,8 +91,10 @@ class Bypass(Value):
     def __call__(self, t: Tensor, x: Tensor, first: Tensor, p: Params) -> Tensor:
         if self.input == "norm":
             x = functional.layer_norm(x.transpose(1, 2), (x.shape[1], x.shape[3])).transpose(1, 2)
-        alpha = per_head(p["alpha"]) if self.learn else self.alpha
-        return t + alpha * ACTIVATIONS[self.activation](x)
+        if self.activation == "relu" and not self.learn:
+            return AddRelu.apply(t, x, self.alpha)  # type: ignore[no-any-return, no-untyped-call]
+        activated = ACTIVATIONS[self.activation](x)
+        return t + per_head(p["alpha"]) * activated if self.learn else torch.add(t, activated, alpha=self.alpha)
 
 
 @stage("unit_values")
