@@ -11,6 +11,8 @@ import torch
 from attnlab import Attention, attend
 from attnlab.errors import AttnlabWarning
 from attnlab.kernels import KERNELS
+from attnlab.kernels.running import running
+from attnlab.kernels.tiled import tiled
 from attnlab.mechanisms import CATALOG
 from attnlab.mechanisms.scores import Additive
 
@@ -146,3 +148,28 @@ def test_inputs_need_not_be_contiguous(kernel: str) -> None:
         torch.testing.assert_close(
             strided, attend(q.contiguous(), k.contiguous(), v.contiguous(), name, causal=True, kernel=kernel)
         )
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
+@pytest.mark.parametrize("pairs", ["dot", "angle", "additive", "manhattan", "minkowski", "chebyshev", "euclidean"])
+def test_the_tiled_operator_is_what_it_tells_torch(pairs: str, dtype: torch.dtype) -> None:
+    generator = torch.Generator().manual_seed(0)
+    # Strided, as a model's projections come.
+    q, k, v = (
+        torch.randn(2, 9, 3, 5, generator=generator).transpose(1, 2).to(dtype).requires_grad_() for _ in range(3)
+    )
+    extra = {"additive": torch.ones(3, 5), "dot": torch.zeros(0), "angle": torch.zeros(0)}.get(
+        pairs, torch.full((3, 1), 3.0)
+    )
+    num_kept = 2 * 3 * 9 * 9 if pairs in ("additive", "manhattan", "chebyshev") else 0
+    how = (None, None, pairs, "softmax", True, 0.0, 0, num_kept)
+    tests = ("test_schema", "test_autograd_registration", "test_faketensor")
+    torch.library.opcheck(tiled, (q, k, v, extra.to(dtype).requires_grad_(), *how), test_utils=tests)
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_the_running_operator_is_what_it_tells_torch(causal: bool) -> None:
+    generator = torch.Generator().manual_seed(0)
+    q, k, v = (torch.randn(3, 70, 4, generator=generator).requires_grad_() for _ in range(3))
+    state, factor = torch.zeros(3, 4, 4), torch.ones(3, 70, 1)
+    torch.library.opcheck(running, (q, k, v, state, factor, True, causal))

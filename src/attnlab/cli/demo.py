@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import sys
 from pathlib import Path
@@ -40,9 +41,10 @@ def prepare(folder: str) -> Path:
     target = Path(folder) / "report.html"
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        target.touch()
     except OSError as error:
         raise RequestError(f"cannot write the report to {target}: {error.strerror}") from error
+    if target.is_dir() or not os.access(target if target.exists() else target.parent, os.W_OK):
+        raise RequestError(f"cannot write the report to {target}: it is not writable")
     return target
 
 

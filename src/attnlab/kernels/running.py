@@ -178,12 +178,12 @@ def causal_backward(grad: Tensor, queries: Tokens, keys: Tokens, v: Tensor, ends
 
 @running.register_fake
 def _(q: Tensor, k: Tensor, v: Tensor, state: Tensor, *how: Any) -> tuple[Tensor, Tensor]:
-    return v.new_empty(*q.shape[:2], v.shape[2]), torch.empty_like(state)
+    return v.new_empty(*q.shape[:2], v.shape[2]), state.new_empty(state.shape)
 
 
 @running_backward.register_fake
 def _(grad: Tensor, total: Tensor, q: Tensor, k: Tensor, v: Tensor, state: Tensor, *how: Any) -> tuple[Tensor, ...]:
-    return torch.empty_like(q), torch.empty_like(k), torch.empty_like(v), torch.empty_like(state)
+    return q.new_empty(q.shape), k.new_empty(k.shape), v.new_empty(v.shape), state.new_empty(state.shape)
 
 
 def remember(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:

@@ -120,7 +120,10 @@ class Flash(torch.autograd.Function):
         width = max(q.shape[-1] + 2 * euclidean, v.shape[-1])
         ctx.scale = 2 / math.sqrt(q.shape[-1]) if euclidean else 1.0
         if euclidean:
-            left, right = widened(q, width, 1.0), widened(k, width, torch.linalg.vector_norm(k, dim=-1).square_() * -0.5)
+            left, right = (
+                widened(q, width, 1.0),
+                widened(k, width, torch.linalg.vector_norm(k, dim=-1).square_() * -0.5),
+            )
         else:
             left, right = widened(q, width), widened(k, width)
         values = widened(v, width)

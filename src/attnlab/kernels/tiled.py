@@ -152,7 +152,7 @@ def tiled(
 ) -> tuple[Tensor, Tensor]:  # fmt: skip
     """Attend with the pair scores and the weights of these names; return the output and the weights kept."""
     problem = Problem(q, k, v, extra, mask, bias, pairs, weights, causal, dropout, seed)
-    kept = problem.v.new_empty(num_kept)
+    kept = v.new_empty(num_kept, dtype=at_least_float(v.dtype))
     return problem.forward(kept).to(v.dtype), kept
 
 
@@ -175,7 +175,7 @@ def _(q: Tensor, k: Tensor, v: Tensor, extra: Tensor, *rest: Any) -> tuple[Tenso
 
 @tiled_backward.register_fake
 def _(grad: Tensor, kept: Tensor, q: Tensor, k: Tensor, v: Tensor, extra: Tensor, *rest: Any) -> tuple[Tensor, ...]:
-    return torch.empty_like(q), torch.empty_like(k), torch.empty_like(v), torch.empty_like(extra)
+    return q.new_empty(q.shape), k.new_empty(k.shape), v.new_empty(v.shape), extra.new_empty(extra.shape)
 
 
 def remember(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
