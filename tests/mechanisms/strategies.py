@@ -33,11 +33,11 @@ def layers() -> SearchStrategy[str]:
 def numbers(low: float | None, high: float | None, moderate: bool) -> SearchStrategy[float]:
     """Draw a float from its bounds; where any size will do, whole numbers of type int too."""
     if moderate:
-        low = -MODERATE if low is None else low
-        high = MODERATE if high is None else 0.9 * high
-    is_open = high is not None and not moderate
-    drawn = st.floats(low, high, allow_nan=False, allow_infinity=False, exclude_max=is_open)
-    if moderate or high is not None:
+        least, most = -MODERATE if low is None else low, MODERATE if high is None else 0.9 * high
+        # Sixty-fourths: a factor of 1e-45 is a number too, but no kernel's gradient survives its reciprocal.
+        return st.integers(math.ceil(64 * least), math.floor(64 * most)).map(lambda n: n / 64)
+    drawn = st.floats(low, high, allow_nan=False, allow_infinity=False, exclude_max=high is not None)
+    if high is not None:
         return drawn
     return drawn | st.integers(-(10**30) if low is None else math.ceil(low), 10**30)
 

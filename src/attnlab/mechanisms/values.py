@@ -91,7 +91,8 @@ class Bypass(Value):
     def __call__(self, t: Tensor, x: Tensor, first: Tensor, p: Params) -> Tensor:
         if self.input == "norm":
             x = functional.layer_norm(x.transpose(1, 2), (x.shape[1], x.shape[3])).transpose(1, 2)
-        if self.activation == "relu" and not self.learn:
+        # The same tensor twice is the one thing torch cannot trace through such a function.
+        if self.activation == "relu" and not self.learn and x is not t:
             return AddRelu.apply(t, x, self.alpha)  # type: ignore[no-any-return, no-untyped-call]
         activated = ACTIVATIONS[self.activation](x)
         return t + per_head(p["alpha"]) * activated if self.learn else torch.add(t, activated, alpha=self.alpha)
