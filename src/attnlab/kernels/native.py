@@ -29,8 +29,14 @@ FLAGS = ["-std=c++17", "-O3", "-ffast-math", "-fPIC"]
 TUNED = [["-march=native", "-mprefer-vector-width=512"], ["-march=native"], ["-mcpu=native"], []]
 """What tunes the loops to this processor; the first set the compiler accepts is taken."""
 
-KINDS = {"additive": 0, "additive_safe": 1, "manhattan": 2, "euclidean": 3, "minkowski": 4, "chebyshev": 5,
-         "additive_wide": 6}  # fmt: skip
+KINDS = {
+    "additive": 0, "additive_safe": 1, "manhattan": 2, "euclidean": 3, "minkowski": 4, "chebyshev": 5,
+    "additive_wide": 6,
+}  # fmt: skip
+"""The scores of pairs.cpp."""
+
+WEIGHTS = {"softmax": 0, "softmax1": 1, "sparsemax": 2, "entmax15": 3}
+"""The weights of pairs.cpp."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +56,6 @@ class Tile(ctypes.Structure):
         *((name, ctypes.c_void_p) for name in ("a", "b", "w", "s", "ds", "da", "db", "dw")),
         ("fill", ctypes.c_double),
         ("scale", ctypes.c_double),
-        ("normalise", ctypes.c_int64),
     )
 
 
@@ -156,13 +161,13 @@ def warn_missing() -> None:
     )
 
 
-def softmax(s: Tensor, first: int) -> None:
-    """Turn a tile of scores [g r k] into softmax weights in place; row r may see the keys up to first + r."""
+def normalise(weights: str, s: Tensor, first: int) -> None:
+    """Turn a tile of finite scores [g r k] into weights in place; row r may see the keys up to first + r."""
     g, r, k = s.shape
-    call("softmax", "additive", {"s": s}, {"G": g, "R": r, "K": k, "first": first})
+    call("normalise", WEIGHTS[weights], {"s": s}, {"G": g, "R": r, "K": k, "first": first})
 
 
-def call(name: str, kind: str, tensors: dict[str, Tensor], sizes: Mapping[str, float]) -> None:
+def call(name: str, kind: int, tensors: dict[str, Tensor], sizes: Mapping[str, float]) -> None:
     """Run one tile through `forward` or `backward`. The tensors are of one dtype, fp32 or fp64."""
     library, state = loaded()
     if library is None:
@@ -171,5 +176,5 @@ def call(name: str, kind: str, tensors: dict[str, Tensor], sizes: Mapping[str, f
     suffix = {torch.float32: "f32", torch.float64: "f64"}[next(iter(tensors.values())).dtype]
     function = getattr(library, f"{name}_{suffix}")
     tile = Tile(**sizes, **pointers)
-    status = function(ctypes.c_int64(KINDS[kind]), ctypes.c_int64(torch.get_num_threads()), ctypes.byref(tile))
+    status = function(ctypes.c_int64(kind), ctypes.c_int64(torch.get_num_threads()), ctypes.byref(tile))
     assert status == 0, f"{name} does not know {kind}"

@@ -1,11 +1,11 @@
-// Scores that are no matrix product, pair by pair: additive, and the Minkowski distances.
+// Scores that are no matrix product, pair by pair: additive, and the Minkowski distances; and weights that are a
+// function of a row of scores.
 //
 // A tile is G groups x R queries x K keys of C channels. Queries a[G,R,C] and keys b[G,K,C] come row by row with a
 // stride a group, and so do their gradients; the forward pass turns the keys channel by channel first, so that it
 // can run over keys in registers. Row r may see keys 0 ... first + r; the scores of the others are
 // set to `fill`, and their ds is 0. C is padded to a multiple of 16: no inner loop has a tail. Rows are
-// taken four at a time, so that a key is loaded once for four queries. With `normalise` a row of scores leaves as
-// its softmax.
+// taken four at a time, so that a key is loaded once for four queries.
 //
 // additive:  sum_c w_c tanh(a_c + b_c) = sum_c w_c - 2 sum_c w_c u_c,  u = 1 / (e^{2a} e^{2b} + 1).
 //            The exponentials come ready in a and b, or, where they could overflow (safe), a and b come plain.
@@ -108,7 +108,6 @@ template <typename T> struct Tile {
   const T* ds;
   T *da, *db, *dw;
   double fill, scale;
-  int64_t normalise;
 
   int64_t visible(int64_t r) const {
     const int64_t n = first + r + 1;
@@ -157,15 +156,67 @@ template <typename T, int64_t KIND> inline Vector<T> finish(const Sums<T>& row, 
   return sum * -scale;
 }
 
-template <typename T> void softmax(T* s, int64_t n) {
-  T top = s[0], total = 0;
+template <typename T> inline T largest(const T* s, int64_t n) {
+  T top = s[0];
   for (int64_t j = 1; j < n; j++) top = s[j] > top ? s[j] : top;
+  return top;
+}
+
+// s_j becomes exp(s_j) / (rest + sum exp(s)), where rest is 0 (softmax) or 1 (softmax1).
+template <typename T> void softmax(T* s, int64_t n, bool has_rest) {
+  T top = largest(s, n), total = 0;
+  if (has_rest) top = top > 0 ? top : 0;
   for (int64_t j = 0; j < n; j++) {
     s[j] = std::exp(s[j] - top);
     total += s[j];
   }
-  const T inverse = T(1) / total;
+  const T inverse = T(1) / (has_rest ? total + std::exp(-top) : total);
   for (int64_t j = 0; j < n; j++) s[j] *= inverse;
+}
+
+// s_j becomes max(s_j - threshold, 0), which sum to 1. The threshold over all that lie above the last one rises until
+// nothing more falls below it (Michelot 1986).
+template <typename T> void sparsemax(T* s, int64_t n) {
+  const T top = largest(s, n);
+  T threshold = -1;
+  for (int64_t before = -1, step = 0; step <= n; step++) {
+    int64_t count = 0;
+    T sum = 0;
+    for (int64_t j = 0; j < n; j++) {
+      const bool is_in = s[j] - top > threshold;
+      sum += is_in ? s[j] - top : 0;
+      count += is_in;
+    }
+    if (count == before) break;
+    threshold = (sum - 1) / T(count);
+    before = count;
+  }
+  for (int64_t j = 0; j < n; j++) {
+    const T x = s[j] - top - threshold;
+    s[j] = x > 0 ? x : 0;
+  }
+}
+
+// s_j becomes max(s_j / 2 - threshold, 0)^2, which sum to 1. The sum is convex and falling in the threshold, so
+// Newton's steps from the left never pass the root.
+template <typename T> void entmax15(T* s, int64_t n) {
+  const T top = largest(s, n);
+  T threshold = -1;
+  for (int64_t step = 0; step < 64; step++) {
+    T square = 0, sum = 0;
+    for (int64_t j = 0; j < n; j++) {
+      const T x = (s[j] - top) / 2 - threshold, y = x > 0 ? x : 0;
+      sum += y;
+      square += y * y;
+    }
+    const T next = threshold + (square - 1) / (2 * sum);
+    if (!(next > threshold)) break;
+    threshold = next;
+  }
+  for (int64_t j = 0; j < n; j++) {
+    const T x = (s[j] - top) / 2 - threshold;
+    s[j] = x > 0 ? x * x : 0;
+  }
 }
 
 // The keys of a group channel by channel, [C][keys], the keys padded with zeros to whole vectors.
@@ -220,7 +271,6 @@ template <typename T, int64_t KIND> void forward_group(const Tile<T>& t, int64_t
       T* s = t.s + (g * t.R + r + i) * t.K;
       const int64_t seen = t.visible(r + i);
       for (int64_t j = seen; j < t.K; j++) s[j] = T(t.fill);
-      if (t.normalise && seen) softmax(s, seen);
     }
   }
 }
@@ -346,14 +396,19 @@ template <typename F> void each_group(int64_t groups, int64_t threads, F work) {
   for (auto& one : crew) one.join();
 }
 
-// Each row of scores becomes its softmax over the keys it may see, and 0 elsewhere.
-template <typename T> int softmax_tile(int64_t threads, Tile<T> t) {
+enum Weights : int64_t { SOFTMAX = 0, SOFTMAX1 = 1, SPARSEMAX = 2, ENTMAX15 = 3 };
+
+// Each row of scores becomes its weights over the keys it may see, and 0 elsewhere.
+template <typename T> int normalise(int64_t kind, int64_t threads, Tile<T> t) {
   each_group(t.G, threads, [=](int64_t g) {
     for (int64_t r = 0; r < t.R; r++) {
       T* s = t.s + (g * t.R + r) * t.K;
       const int64_t seen = t.visible(r);
-      if (seen) softmax(s, seen);
       for (int64_t j = seen; j < t.K; j++) s[j] = 0;
+      if (!seen) continue;
+      if (kind == SPARSEMAX) sparsemax(s, seen);
+      else if (kind == ENTMAX15) entmax15(s, seen);
+      else softmax(s, seen, kind == SOFTMAX1);
     }
   });
   return 0;
@@ -392,8 +447,8 @@ template <typename T> int backward(int64_t kind, int64_t threads, Tile<T> t) {
 extern "C" {
 int forward_f32(int64_t kind, int64_t threads, const Tile<float>* t) { return forward(kind, threads, *t); }
 int forward_f64(int64_t kind, int64_t threads, const Tile<double>* t) { return forward(kind, threads, *t); }
-int softmax_f32(int64_t, int64_t threads, const Tile<float>* t) { return softmax_tile(threads, *t); }
-int softmax_f64(int64_t, int64_t threads, const Tile<double>* t) { return softmax_tile(threads, *t); }
+int normalise_f32(int64_t kind, int64_t threads, const Tile<float>* t) { return normalise(kind, threads, *t); }
+int normalise_f64(int64_t kind, int64_t threads, const Tile<double>* t) { return normalise(kind, threads, *t); }
 int backward_f32(int64_t kind, int64_t threads, const Tile<float>* t) { return backward(kind, threads, *t); }
 int backward_f64(int64_t kind, int64_t threads, const Tile<double>* t) { return backward(kind, threads, *t); }
 }

@@ -24,6 +24,11 @@ def groups(x: Tensor, tile: Tile) -> Tensor:
     return x[tile.batch, tile.heads].flatten(0, 1)
 
 
+def last_seen(tile: Tile, first: int | None) -> int:
+    """Return the last key that a tile's first row may see, if the problem's first row may see `first` (None: all)."""
+    return tile.horizon - 1 if first is None else first + tile.start
+
+
 class Pairs(Protocol):
     """Scores of one problem, tile by tile. `needs_scores` asks for the scores again in the backward pass."""
 
@@ -32,8 +37,8 @@ class Pairs(Protocol):
     def start(self) -> None:
         """Make room for the gradients."""
 
-    def scores(self, tile: Tile, out: Tensor, fill: float, normalise: bool) -> None:
-        """Write the scores [g r k]; or, where `fills`, with what causality forbids filled, or even the softmax."""
+    def scores(self, tile: Tile, out: Tensor, fill: float) -> None:
+        """Write the scores [g r k]; where `fills`, with what causality forbids filled already."""
 
     def accumulate(self, tile: Tile, ds: Tensor, scores: Tensor | None) -> None:
         """Add a tile's part to the gradients; ds is 0 for forbidden pairs, and may be overwritten."""
@@ -56,19 +61,17 @@ class Dot:
     needs_scores = False
     fills = False
 
-    def __init__(self, q: Tensor, k: Tensor, first: int | None, accumulator: torch.dtype) -> None:
-        self.q, self.k, self.first = q, k, first
+    def __init__(self, q: Tensor, k: Tensor, accumulator: torch.dtype) -> None:
+        self.q, self.k = q, k
         self.accumulator = accumulator
 
     def start(self) -> None:
         self.dq = torch.empty_like(self.q)
         self.dk = torch.zeros_like(self.k, dtype=self.accumulator)
 
-    def scores(self, tile: Tile, out: Tensor, fill: float, normalise: bool) -> None:
+    def scores(self, tile: Tile, out: Tensor, fill: float) -> None:
         q, k = groups(self.q, tile)[:, tile.start : tile.stop], groups(self.k, tile)[:, : tile.horizon]
         torch.bmm(q, k.mT, out=out)
-        if normalise:
-            native.softmax(out, tile.horizon - 1 if self.first is None else self.first + tile.start)
 
     def accumulate(self, tile: Tile, ds: Tensor, scores: Tensor | None) -> None:
         q, k = groups(self.q, tile)[:, tile.start : tile.stop], groups(self.k, tile)[:, : tile.horizon]
@@ -84,8 +87,8 @@ class Angle(Dot):
 
     needs_scores = True
 
-    def scores(self, tile: Tile, out: Tensor, fill: float, normalise: bool) -> None:
-        super().scores(tile, out, fill, normalise)
+    def scores(self, tile: Tile, out: Tensor, fill: float) -> None:
+        super().scores(tile, out, fill)
         out.clamp_(-1, 1).arccos_().mul_(-2 / math.pi).add_(1)
 
     def accumulate(self, tile: Tile, ds: Tensor, scores: Tensor | None) -> None:
@@ -145,21 +148,21 @@ class Compiled:
         return {"a": self.a[at][tile.start :], "b": self.b[at], "w": self.w[at]}
 
     def sizes(self, tile: Tile) -> dict[str, float]:
-        """Return the sizes of the tile; `first` is the last key its first row may see."""
+        """Return the sizes of the tile, and where causality begins."""
         return {
             "G": tile.num_groups,
             "R": tile.num_rows,
             "K": tile.horizon,
             "C": self.channels,
-            "first": tile.horizon - 1 if self.first is None else self.first + tile.start,
+            "first": last_seen(tile, self.first),
             "stride_a": self.a.stride(1),
             "stride_b": self.b.stride(1),
             "scale": self.scale,
         }
 
-    def scores(self, tile: Tile, out: Tensor, fill: float, normalise: bool) -> None:
-        sizes = {**self.sizes(tile), "fill": 0 if normalise else fill, "normalise": normalise}
-        native.call("forward", self.kind, {**self.inputs(tile), "s": out}, sizes)
+    def scores(self, tile: Tile, out: Tensor, fill: float) -> None:
+        sizes = {**self.sizes(tile), "fill": fill}
+        native.call("forward", native.KINDS[self.kind], {**self.inputs(tile), "s": out}, sizes)
 
     def accumulate(self, tile: Tile, ds: Tensor, scores: Tensor | None) -> None:
         at = (tile.batch.start, tile.heads.start)
@@ -177,7 +180,7 @@ class Compiled:
                 tensors["ds"] = ds.div_(distance).mul_(self.scale**2)
             else:
                 tensors["ds"], tensors["s"] = ds, distance.log_()
-        native.call("backward", self.kind, {**self.inputs(tile), **tensors}, self.sizes(tile))
+        native.call("backward", native.KINDS[self.kind], {**self.inputs(tile), **tensors}, self.sizes(tile))
 
     def gradients(self) -> tuple[Tensor, Tensor, Tensor]:
         width, extra_width = self.sizes_of

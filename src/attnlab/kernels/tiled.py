@@ -18,10 +18,13 @@ from . import native
 from .call import Call, Request, at_least_float
 from .division import divided, divided_values, key_division_refusal, length
 from .dropout import keep_tile, scale
-from .pairs import Angle, Compiled, Dot, add_product, groups
+from .pairs import Angle, Compiled, Dot, add_product, groups, last_seen
 from .rules import RULES
 from .tiles import Tile, Tiling
 from .visibility import Visibility
+
+LOWEST = -1e30
+"""A forbidden score for the compiled weights, which know no infinities: its weight is 0 beside any score there is."""
 
 
 class Problem:
@@ -38,16 +41,15 @@ class Problem:
         self.visibility = Visibility(q.shape[2], k.shape[2], causal, mask, q.device)
         self.empty = self.visibility.empty
         self.tiling = Tiling(q.shape[0], q.shape[1], q.shape[2], k.shape[2], causal)
-        first = self.visibility.offset if causal else None
+        self.first = self.visibility.offset if causal else None
         self.pairs: Dot | Compiled
         if pairs in ("dot", "angle"):
-            self.pairs = (Dot if pairs == "dot" else Angle)(q, k, first, accumulator)
+            self.pairs = (Dot if pairs == "dot" else Angle)(q, k, accumulator)
         else:
-            self.pairs = Compiled(pairs, q, k, extra, first)
+            self.pairs = Compiled(pairs, q, k, extra, self.first)
         self.accumulator = accumulator
-        # The loops take the softmax of a row while it is in the cache, unless a mask must still come in between.
-        is_native = pairs != "angle" and q.dtype == accumulator and q.device.type == "cpu" and native.missing() is None
-        self.is_fused = is_native and weights == "softmax" and mask is None
+        is_native = self.dtype == accumulator and q.device.type == "cpu" and native.missing() is None
+        self.native_weights = weights if is_native and weights in native.WEIGHTS else None
 
     def buffer(self) -> Tensor:
         """Return a new work space that the largest tile fits in."""
@@ -55,17 +57,18 @@ class Problem:
 
     def weigh(self, tile: Tile, s: Tensor, scores: Tensor | None = None) -> None:
         """Write a tile's weights into s, and its scores into `scores` where they are wanted too."""
-        normalise = self.is_fused and scores is None
-        self.pairs.scores(tile, s, self.rule.fill, normalise)
+        self.pairs.scores(tile, s, self.rule.fill)
         if scores is not None:
             scores.copy_(s)
-        if normalise:
-            return
         view = s.view(-1, tile.num_heads, *s.shape[1:])
-        forbid(view, tile, self.visibility, self.rule.fill, skips_causal=self.pairs.fills)
-        if self.bias is not None:
-            view.add_(spread(self.bias, tile)[:, :, tile.start : tile.stop])
-        self.rule.forward(s)
+        if self.native_weights:
+            forbid(view, tile, self.visibility, LOWEST, skips_causal=True)
+            native.normalise(self.native_weights, s, last_seen(tile, self.first))
+        else:
+            forbid(view, tile, self.visibility, self.rule.fill, skips_causal=self.pairs.fills)
+            if self.bias is not None:
+                view.add_(spread(self.bias, tile)[:, :, tile.start : tile.stop])
+            self.rule.forward(s)
         if self.empty is not None:
             view.masked_fill_(spread(self.empty, tile)[:, :, tile.start : tile.stop], 0)
 
