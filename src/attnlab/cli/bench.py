@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from attnlab.cli import plugin
 from attnlab.cli.tables import print_json, print_table
 from attnlab.errors import RequestError
 
@@ -38,6 +39,9 @@ def bench(
     kernel: Annotated[str, typer.Option(help="A kernel's name; auto takes the fastest that can.")] = "auto",
     as_json: Annotated[bool, typer.Option("--json", help="Print the numbers for programs to read.")] = False,
     figure: Annotated[str | None, typer.Option(metavar="FILE", help="Draw it: FILE.svg, .png, .html or .json.")] = None,
+    plugins: Annotated[
+        list[str] | None, typer.Option("--plugin", metavar="FILE.py", help="Python that registers stages of your own.")
+    ] = None,
 ) -> int:
     """Measure mechanisms, forward and backward, beside torch's SDPA and eager PyTorch."""
     # Imported here because the command line must answer --help without torch.
@@ -50,6 +54,8 @@ def bench(
 
     setting = Setting(batch, heads, head_dim, causal, getattr(torch, DTYPES[dtype]))
     wanted = read_lengths(lengths)
+    for path in plugins or []:
+        plugin.load(path)
     mechanisms = {line: Mechanism.parse(line) for line in lines}
     # All that can be wrong with the request comes out before the first measurement.
     for mechanism in mechanisms.values():

@@ -8,6 +8,8 @@ from attnlab.mechanisms.scores import Additive, Chebyshev, Euclidean, Manhattan,
 
 from .call import Request, at_least_float
 from .rowwise import ELEMENTS
+from .running import CHUNK
+from .tiled import KEEPING, KEPT
 from .tiles import Tiling
 
 
@@ -45,23 +47,21 @@ def compares_vectors(request: Request) -> bool:
 def estimate(request: Request, kernel: str) -> Cost:
     """Count what a kernel does and holds."""
     groups = request.batch * request.num_heads
-    tiling = Tiling(request.batch, request.num_heads, request.num_queries, request.num_keys, request.causal)
+    pairs = groups * request.num_queries * request.num_keys
     width = request.head_dim + request.value_dim
     item = at_least_float(request.dtype).itemsize
     if kernel == "linear":
-        per_token = 4 * request.head_dim * request.value_dim + (2 * 64 * width if request.causal else 0)
-        states = request.head_dim * request.value_dim * (-(-request.num_keys // 64) if request.causal else 1)
-        return Cost(groups * request.num_keys * per_token, groups * states * 2 * item, 1)
-    is_cut = kernel not in ("reference",)
-    pairs = (
-        sum(t.num_groups * t.num_rows * t.horizon for t in tiling)
-        if is_cut
-        else groups * request.num_queries * request.num_keys
-    )
+        product = request.head_dim * request.value_dim
+        per_token = 4 * product + (2 * CHUNK * width if request.causal else 0)
+        num_states = -(-request.num_keys // CHUNK) if request.causal else 1
+        return Cost(groups * request.num_keys * per_token, groups * num_states * product * 2 * item, 1)
+    tiling = Tiling(request.batch, request.num_heads, request.num_queries, request.num_keys, request.causal)
     channels = request.head_dim if compares_vectors(request) else 1
+    is_kept = request.mechanism.score.name in KEEPING and pairs <= KEPT
     work = {
-        "reference": groups * request.num_queries * request.num_keys * channels * 2,
-        "rowwise": min(ELEMENTS, groups * request.num_queries * request.num_keys * channels) * 2,
+        "reference": 2 * pairs * channels,
+        "rowwise": 2 * min(ELEMENTS, pairs * channels),
         "sdpa": groups * request.num_queries,
-    }.get(kernel, tiling.largest)
-    return Cost(pairs * 2.0 * width, work * item, 2)
+    }.get(kernel, tiling.largest + pairs * is_kept)
+    computed = pairs if kernel == "reference" else sum(t.num_groups * t.num_rows * t.horizon for t in tiling)
+    return Cost(computed * 2.0 * width, work * item, 2)

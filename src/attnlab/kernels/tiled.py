@@ -203,10 +203,14 @@ KEPT = 2**21
 many times what a weight takes to store."""
 
 
+KEEPING = ("additive", "manhattan", "chebyshev")
+"""The scores whose weights are kept: costly ones, whose backward pass does not need the scores themselves."""
+
+
 def num_kept(q: Tensor, k: Tensor, pairs: str) -> int:
     """Return how many weights to keep: all, or none."""
     total = q.shape[0] * q.shape[1] * q.shape[2] * k.shape[2]
-    is_worth_it = pairs in ("additive", "manhattan", "chebyshev") and total <= KEPT
+    is_worth_it = pairs in KEEPING and total <= KEPT
     return total if is_worth_it and torch.is_grad_enabled() else 0
 
 

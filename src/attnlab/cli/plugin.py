@@ -1,0 +1,24 @@
+"""A user's own stages on the command line: `--plugin FILE.py` runs the file, whose decorators register them."""
+
+from __future__ import annotations
+
+import runpy
+import traceback
+from pathlib import Path
+
+from attnlab.errors import AttnlabError, RequestError
+
+
+def load(path: str) -> None:
+    """Run a Python file for the stages it registers."""
+    if not Path(path).is_file():
+        raise RequestError(f"--plugin needs a Python file; there is none at '{path}'")
+    try:
+        runpy.run_path(path, run_name="attnlab_plugin")
+    except AttnlabError as error:
+        raise RequestError(f"{path}: {error}") from error
+    except Exception as error:
+        # Whatever the user's own code raises: the line it happened at is what they need to see.
+        frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == path]
+        where = f", line {frames[-1].lineno}" if frames else ""
+        raise RequestError(f"{path}{where}: {type(error).__name__}: {error}") from error
