@@ -45,7 +45,7 @@ def attend(
 ) -> Tensor:
     """Attend with q [b h q d], k [b h k d] and v [b h k e]; leading axes of size 1 may be left out.
 
-    mask: booleans that broadcast to [b h q k], True = may attend.
+    mask: booleans that broadcast to [b h q k], True = may attend. What it hides must still be finite numbers.
     scale: what dot or cosine scores are multiplied with, where the mechanism does not say.
     parameters: learned parameters by the names `Mechanism.parameters` declares; their initial values if left out.
     dropout: the rate at which weights vanish. training: whether token_dropout acts.

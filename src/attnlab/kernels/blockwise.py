@@ -46,7 +46,7 @@ def is_dot_like(score: Score) -> bool:
 def refusal(request: Request) -> str | None:
     """Refuse scores that are no product, and weights with no tile-wise gradient."""
     if not is_dot_like(request.mechanism.score):
-        return f"'{request.mechanism.score}' is not a matrix product"
+        return f"needs scores that are a matrix product, not '{request.mechanism.score}'"
     return tiled.refusal(request)
 
 

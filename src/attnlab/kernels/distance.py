@@ -25,7 +25,7 @@ def is_distance(score: Score) -> bool:
 def refusal(request: Request) -> str | None:
     """Refuse other scores, other devices than the CPU, and a machine without a compiler."""
     if not is_distance(request.mechanism.score):
-        return f"'{request.mechanism.score}' is not a distance, or is a matrix product"
+        return f"computes distances that are no matrix product, not '{request.mechanism.score}'"
     return tiled.refusal(request) or native_refusal(request)
 
 

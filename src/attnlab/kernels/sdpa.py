@@ -33,7 +33,7 @@ def refusal(request: Request) -> str | None:
     if type(mechanism.weights) is not Softmax:
         return f"normalises by softmax alone, not '{mechanism.weights.name}'"
     if not is_dot_like(mechanism.score) or isinstance(mechanism.score, Angle):
-        return f"'{mechanism.score}' is not a plain dot product"
+        return f"needs scores that are a dot product, not '{mechanism.score}'"
     if request.causal and mechanism.mask.where != "before":
         return f"leaves forbidden pairs out before softmax, not '{mechanism.mask}'"
     if request.dropout:
