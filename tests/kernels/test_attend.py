@@ -14,7 +14,7 @@ import attnlab
 from attnlab import Attention, attend, weights
 from attnlab.errors import AttnlabError, KernelError, MechanismError, ParameterError, RequestError, ShapeError
 from attnlab.kernels import initial_values
-from attnlab.mechanisms import CATALOG, Mechanism, Params, Score, Value, Weights, stage
+from attnlab.mechanisms import CATALOG, Dims, Mechanism, Parameter, Params, Score, Value, Weights, stage
 from attnlab.mechanisms.scores import Dot
 
 KEYS = torch.tensor([[0, 1, 2], [1, 1, 2], [-1, 1, -2], [0, -1, -2]])
@@ -225,6 +225,7 @@ WRONG = [
     Bad(RequestError, "takes no scale", {"mechanism": "manhattan | softmax", "scale": 2.0}),
     Bad(RequestError, "has a scale already", {"mechanism": "dot(scale=3) | softmax", "scale": 2.0}),
     Bad(RequestError, "dropout must be", {"dropout": 1.0}),
+    Bad(RequestError, "causal must be True or False", {"causal": "no"}),
     Bad(ParameterError, "is missing", {"mechanism": "additive | softmax", "parameters": {}}),
     Bad(ParameterError, "has no parameter 'foo'", {"parameters": {"foo": torch.zeros(1)}}),
     Bad(
@@ -295,3 +296,40 @@ def test_no_keys_no_queries_and_no_batch_give_zeros_of_the_right_shape(name: str
     none.sum().backward()
     assert attend(q[:, :, :0], k, v, name, causal=True).shape == (2, 2, 0, 4)
     assert attend(q[:0], k[:0], v[:0], name).shape == (0, 2, 5, 4)
+
+
+def test_what_a_stage_of_the_users_own_learns_gets_a_finite_gradient_under_any_mask(own_stages: None) -> None:
+    @stage("warm")
+    @dataclass(frozen=True)
+    class Warm(Weights):
+        def parameters(self, dims: Dims) -> dict[str, Parameter]:
+            return {"heat": Parameter((dims.num_heads,), 2.0, 2.0)}
+
+        def __call__(self, scores: Tensor, n: Tensor, p: Params) -> Tensor:
+            heat = p["heat"][:, None, None]
+            return torch.softmax(scores * heat, -1) + heat * scores.square()
+
+    q, k, v = tensors(2, 2, 6, 4)
+    mask = torch.tensor([False, True, True, True, False, True])
+    grads = []
+    for kernel in ("auto", "reference"):
+        layer = Attention("dot | warm", num_heads=2, head_dim=4, kernel=kernel)
+        layer(q, k, v, causal=True, mask=mask).square().sum().backward()
+        grads.append(next(layer.parameters()).grad)
+    assert grads[0] is not None
+    assert grads[0].isfinite().all()
+    torch.testing.assert_close(*grads)
+
+
+def test_a_stage_of_the_wrong_shape_is_named(own_stages: None) -> None:
+    @stage("short")
+    @dataclass(frozen=True)
+    class Short(Score):
+        def __call__(self, q: Tensor, k: Tensor, p: Params) -> Tensor:
+            return (q @ k.mT)[..., :-1]
+
+    q, k, v = tensors(2, 2, 6, 4)
+    with pytest.raises(ShapeError, match="'short' must return"):
+        attend(q, k, v, "short | softmax")
+    with pytest.raises(ShapeError, match="this layer has 3 heads of 4; q has 2 of 4"):
+        Attention("dot | softmax", num_heads=3, head_dim=4)(q, k, v)

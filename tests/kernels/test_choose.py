@@ -63,6 +63,29 @@ def test_a_kernel_that_cannot_is_an_error_that_names_those_that_can() -> None:
         attend(q, q, q, "dot | softmax", kernel="linear")
 
 
+@pytest.mark.parametrize(
+    ("line", "note"),
+    [
+        ("dot | softmax | share(qk)", "ties a model's projections"),
+        ("dot | softmax | token_dropout(0.1)", "training=True"),
+        ("dot | softmax | bypass(alpha=0.5, layers=0-2)", "act in a model"),
+        ("dot | softmax | value_residual", "first="),
+        ("dot | softmax | penalize(output, 0.1)", "Attention.penalty"),
+    ],
+)
+def test_stages_that_act_elsewhere_are_noted(line: str, note: str) -> None:
+    assert note in str(explain(line, length=8))
+    assert not explain("dot | softmax", length=8).notes
+
+
+@pytest.mark.parametrize(
+    ("change", "says"), [({"mask": "pad"}, "none, keys, pairs"), ({"dtype": "fp32"}, "torch dtype")]
+)
+def test_what_explain_cannot_read_is_refused(change: dict[str, Any], says: str) -> None:
+    with pytest.raises(RequestError, match=says):
+        explain("dot | softmax", length=8, **change)
+
+
 @pytest.mark.parametrize("change", [{"length": 0}, {"length": 2.5}, {"length": 8, "head_dim": -1}])
 def test_sizes_that_are_none_are_refused(change: dict[str, Any]) -> None:
     with pytest.raises(RequestError, match="whole number"):

@@ -45,12 +45,16 @@ def attend(
 ) -> Tensor:
     """Attend with q [b h q d], k [b h k d] and v [b h k e]; leading axes of size 1 may be left out.
 
+    causal: no query sees a key after it. The last query stands at the last key, so that queries against a longer
+    cache see all that came before them; with more queries than keys the first ones see nothing.
     mask: booleans that broadcast to [b h q k], True = may attend. What it hides must still be finite numbers.
     scale: what dot or cosine scores are multiplied with, where the mechanism does not say.
+    kernel: a kernel's name, or 'auto' for the fastest that can (`attnlab.explain` says which).
     parameters: learned parameters by the names `Mechanism.parameters` declares; their initial values if left out.
     dropout: the rate at which weights vanish. training: whether token_dropout acts.
     x: the layer's input split by heads, for bypass; the projected tensor itself if left out (a projection of 1).
     first: the first layer's values, for value_residual; v itself if left out.
+    generator: what dropout is drawn from; torch's own if left out.
     """
     call, names = prepare(q, k, v, mechanism, causal, mask, scale, parameters, x, first)
     call = with_dropout(call, dropout, training, generator)
@@ -97,6 +101,8 @@ def prepare(
     scale: float | None, parameters: Mapping[str, Tensor] | None, x: Tensor | None, first: Tensor | None,
 ) -> tuple[Call, int]:  # fmt: skip
     """Check the inputs and apply the values stages; return the call and how many axes the caller's q had."""
+    if not isinstance(causal, bool):
+        raise RequestError(f"causal must be True or False, not {causal!r}")
     parsed = parse(mechanism) if scale is None else scaled(parse(mechanism), scale)
     num_axes = q.dim() if isinstance(q, Tensor) else 0
     q, k, v = (lifted(name, tensor) for name, tensor in (("q", q), ("k", k), ("v", v)))
@@ -124,8 +130,8 @@ def parse_line(line: str) -> Mechanism:
     return Mechanism.parse(line)
 
 
-# A constant to whoever compiles a caller.
-torch.compiler.assume_constant_result(parse_line)
+# A constant to whoever compiles a caller; see native.missing.
+parse_line._dynamo_marked_constant = True  # type: ignore[attr-defined]
 
 
 @functools.lru_cache(maxsize=1024)

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, get_args
 
 import torch
 from torch import Tensor
 
 from attnlab.errors import KernelError, RequestError, closest
-from attnlab.mechanisms import Mechanism
+from attnlab.mechanisms import Mechanism, Share
+from attnlab.mechanisms.surroundings import Penalize
+from attnlab.mechanisms.values import Bypass, ValueResidual
 
 from . import additive, blockwise, distance, linear, native, reference, rowwise, sdpa
 from .call import Call, MaskKind, Request
@@ -44,6 +46,7 @@ class Explanation:
     reason: str
     refused: Mapping[str, str]
     cost: Cost
+    notes: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         lines = [
@@ -52,6 +55,7 @@ class Explanation:
             f"  cost     {self.cost}",
         ]
         lines += [f"  refused  {name}: {why}" for name, why in self.refused.items()]
+        lines += [f"  note     {note}" for note in self.notes]
         return "\n".join(lines)
 
 
@@ -102,10 +106,33 @@ def explain(
     for name, size in sizes.items():
         if not isinstance(size, int) or size < 1:
             raise RequestError(f"{name} must be a whole number from 1 on, not {size!r}")
+    if mask not in get_args(MaskKind):
+        raise RequestError(f"mask must be one of {', '.join(get_args(MaskKind))}, not {mask!r}")
+    if not isinstance(dtype, torch.dtype):
+        raise RequestError(f"dtype must be a torch dtype such as torch.float32, not {dtype!r}")
     request = Request(
         Mechanism.parse(mechanism), length if num_queries is None else num_queries, length, head_dim, head_dim,
         num_heads, batch, causal, mask, dropout, dtype, device,
     )  # fmt: skip
     chosen, refused = choose(request, kernel)
     why = chosen.FORM if kernel == "auto" else f"asked for; {chosen.FORM}"
-    return Explanation(request, chosen.NAME, why, refused, estimate(request, chosen.NAME))
+    return Explanation(request, chosen.NAME, why, refused, estimate(request, chosen.NAME), notes(request.mechanism))
+
+
+def notes(mechanism: Mechanism) -> tuple[str, ...]:
+    """Say which stages act elsewhere than in a bare call of `attend`."""
+    said = []
+    if mechanism.share != Share():
+        said.append(f"'{mechanism.share}' ties a model's projections; q, k and v are taken as they come")
+    if mechanism.drop is not None:
+        said.append(f"'{mechanism.drop}' acts where training=True")
+    for stage in mechanism.values:
+        if isinstance(stage, Bypass):
+            said.append(f"'{stage}' takes the layer's input as x=; without it the projected tensor stands in")
+            if (stage.per, stage.schedule, stage.layers) != (Bypass.per, Bypass.schedule, Bypass.layers):
+                said.append(f"per, schedule and layers of '{stage}' act in a model")
+        if isinstance(stage, ValueResidual):
+            said.append(f"'{stage}' takes the first layer's values as first=; without it v stands in")
+    if any(isinstance(stage, Penalize) for stage in mechanism.output):
+        said.append("the penalty is a term for the loss: Attention.penalty holds it after a call")
+    return tuple(said)

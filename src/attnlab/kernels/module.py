@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from attnlab.errors import RequestError
+from attnlab.errors import RequestError, ShapeError
 from attnlab.mechanisms import Mechanism
 
 from .attend import Line, attend, initial_values
@@ -37,6 +37,10 @@ class Attention(nn.Module):
         scale: float | None = None, x: Tensor | None = None, first: Tensor | None = None,
     ) -> Tensor:  # fmt: skip
         """Attend; arguments as in `attnlab.attend`."""
+        if q.dim() == 4 and (q.shape[1], q.shape[3]) != (self.num_heads, self.head_dim):
+            raise ShapeError(
+                f"this layer has {self.num_heads} heads of {self.head_dim}; q has {q.shape[1]} of {q.shape[3]}"
+            )
         out = attend(
             q, k, v, self.mechanism, causal=causal, mask=mask, kernel=self.kernel, scale=scale,
             parameters=dict(self.named_parameters()), dropout=self.dropout if self.training else 0.0,

@@ -146,8 +146,9 @@ def missing() -> str | None:
     return None if state.available else state.reason
 
 
-# A constant to whoever compiles a caller: nobody can trace a compiler being looked for.
-torch.compiler.assume_constant_result(missing)
+# A constant to whoever compiles a caller: nobody can trace a compiler being looked for. This is the mark that
+# torch.compiler.assume_constant_result leaves, without its second of imports.
+missing._dynamo_marked_constant = True  # type: ignore[attr-defined]
 
 
 @functools.cache

@@ -3,16 +3,19 @@ against this.
 
     s = score(q, k)      w = weights(s) / divide(n), 0 where a pair may not meet      out = w·v
 
-Forbidden pairs leave at three places: −∞ before the weights (mask(before), and padding always), 0 after them
+Forbidden pairs leave at three places: −∞ (a number that serves as it) before the weights (mask(before), and padding always), 0 after them
 (mask(after)), or as a score of 0 that is weighed like any other (mask(zero)).
 """
 
 from __future__ import annotations
 
+import math
+
 import torch
 from torch import Tensor
 
-from attnlab.mechanisms import Mechanism
+from attnlab.errors import ShapeError
+from attnlab.mechanisms import Mechanism, Stage
 
 from .call import Call, Request, at_least_float
 from .dropout import keep, scale
@@ -39,12 +42,28 @@ def weights(call: Call) -> Tensor:
     """Return the weights [b h q k], before dropout."""
     mechanism, visibility = call.mechanism, call.visibility
     scores = mechanism.score(call.q, call.k, call.params_of(mechanism.score))
+    check_shape(mechanism.score, scores, (*call.q.shape[:3], call.k.shape[2]))
     visible, zeroed = visibility.pairs, None
     if mechanism.mask.where != "before" and visibility.causal:
         visible, zeroed = visibility.mask, visibility.causal_pairs
     if mechanism.mask.where == "zero" and zeroed is not None:
         scores, zeroed = scores.masked_fill(~zeroed, 0), None
     return weigh(mechanism, scores, visible, zeroed, visibility, call)
+
+
+def check_shape(stage: Stage, found: Tensor, needed: tuple[int, ...]) -> None:
+    """Name the stage whose result does not have a number for every pair."""
+    if tuple(found.shape) != needed:
+        raise ShapeError(f"'{stage}' must return [batch, heads, queries, keys] = {needed}, not {tuple(found.shape)}")
+
+
+def lowest(dtype: torch.dtype) -> float:
+    """Return the score of a forbidden pair: no weight beside any other score, and finite, also if squared.
+
+    −∞ would make NaN of the gradient of a factor that a stage of the user's own learns: 0·(−∞).
+    """
+    largest = torch.finfo(dtype).max
+    return -largest if dtype == torch.float16 else -math.sqrt(largest)
 
 
 def weigh(
@@ -59,8 +78,9 @@ def weigh(
     stage, p = mechanism.weights, call.params_of(mechanism.weights)
     n = visibility.count.clamp(min=1).to(at_least_float(scores.dtype))
     if visible is not None:
-        scores = scores.masked_fill(~visible, -torch.inf)
+        scores = scores.masked_fill(~visible, lowest(scores.dtype))
     w = stage(scores, n, p)
+    check_shape(stage, w, tuple(scores.shape))
     for wiped in (visible, zeroed):
         if wiped is not None:
             w = w.masked_fill(~wiped, 0)

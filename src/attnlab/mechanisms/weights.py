@@ -1,7 +1,8 @@
 """How scores become weights: a pure function along the last axis of [b h q k].
 
-A forbidden pair comes in as −∞, and whatever a stage makes of it is set to 0 afterwards: a stage need not
-know about masks, only leave −∞ out of what it normalises by. `divide` then divides by the visible length n.
+A forbidden pair comes in with a score far below all others, and whatever a stage makes of it is set to 0 afterwards: a
+stage need not know about masks, only let no low score into what it normalises by. `divide` then divides by the visible
+length n.
 """
 
 from __future__ import annotations
