@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import MappingProxyType
@@ -40,8 +39,15 @@ def check(path: str | Path) -> Path:
     folder = target.parent
     if not folder.is_dir():
         raise RequestError(f"cannot write the chart to {target}: there is no folder {folder}")
-    if target.is_dir() or not os.access(target if target.exists() else folder, os.W_OK):
-        raise RequestError(f"cannot write the chart to {target}: it is not writable")
+    is_new = not target.exists()
+    try:
+        # Only opening it tells: a folder may be full, read-only or gone whatever its permissions say.
+        with target.open("ab"):
+            pass
+        if is_new:
+            target.unlink()
+    except OSError as error:
+        raise RequestError(f"cannot write the chart to {target}: {error.strerror}") from error
     return target
 
 

@@ -4,6 +4,7 @@ are larger. What a query may see lies on a pale ground, so that weight on anythi
 from __future__ import annotations
 
 import json
+import math
 import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,6 +16,8 @@ from .theme import FILE, Theme, config
 SIZE = 216
 """The side of a picture; a line of its title holds this many pixels of words."""
 PIXELS_PER_CHARACTER = 6.0
+MOST_LABELS = 24
+"""How many tokens can be named along a side."""
 
 
 @dataclass(frozen=True)
@@ -28,13 +31,17 @@ class Picture:
 
 def draw(
     pictures: Sequence[Picture],
-    tokens: Sequence[str],
+    tokens: Sequence[str] = (),
     title: str = "",
     columns: int = 3,
     causal: bool = True,
     theme: Theme = FILE,
 ) -> Spec:
-    """Draw pictures of the same tokens side by side, each on a scale up to its own largest weight."""
+    """Draw pictures of the same tokens side by side, each on a scale up to its own largest weight.
+
+    tokens: what the rows and columns are called; their positions if left out.
+    """
+    tokens = tokens or [str(i) for i in range(max((len(picture.weights) for picture in pictures), default=0))]
     shared = config(theme)
     shared["title"] |= {"fontSize": 13, "subtitleFontSize": 12, "offset": 8}
     heading = {"title": {"text": title, "fontSize": 16, "offset": 16}} if title else {}
@@ -107,11 +114,12 @@ def _strength(sizes: list[float]) -> dict[str, Any]:
 
 
 def _axis(field: str, tokens: Sequence[str], side: str) -> dict[str, Any]:
-    """Name the tokens at the middle of their rows or columns."""
+    """Name the tokens at the middle of their rows or columns, as many as there is room for."""
     num_tokens = len(tokens)
+    step = max(1, math.ceil(num_tokens / MOST_LABELS))
     axis = {
         "orient": side,
-        "values": [i + 0.5 for i in range(num_tokens)],
+        "values": [i + 0.5 for i in range(0, num_tokens, step)],
         "labelExpr": f"{json.dumps(list(tokens))}[floor(datum.value)]",
         "labelFontSize": 8,
         "labelPadding": 3,

@@ -9,6 +9,8 @@ from typing import Any
 # Okabe and Ito's colours, told apart with any kind of colour vision; yellow is left out, too pale on white.
 GREEN, PURPLE, SKY, AMBER = "#009E73", "#CC79A7", "#56B4E9", "#E69F00"
 FONT = "Helvetica, Arial, 'Liberation Sans', sans-serif"
+SPACING = 36
+"""Pixels between charts side by side."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +44,7 @@ def config(theme: Theme) -> dict[str, Any]:
         "padding": theme.padding,
         "font": FONT,
         "view": {"stroke": None},
-        "concat": {"spacing": 36},
+        "concat": {"spacing": SPACING},
         "title": {"anchor": "start", "fontSize": 16, "color": ink, "subtitleColor": ink, "offset": 16},
         "axis": {
             "gridColor": theme.grid,

@@ -3,8 +3,8 @@ against this.
 
     s = score(q, k)      w = weights(s) / divide(n), 0 where a pair may not meet      out = w·v
 
-Forbidden pairs leave at three places: −∞ (a number that serves as it) before the weights (mask(before), and padding always), 0 after them
-(mask(after)), or as a score of 0 that is weighed like any other (mask(zero)).
+Forbidden pairs leave at three places: with a score as good as −∞ before the weights (mask(before), and padding always),
+0 after them (mask(after)), or as a score of 0 that is weighed like any other (mask(zero)).
 """
 
 from __future__ import annotations

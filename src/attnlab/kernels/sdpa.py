@@ -1,7 +1,7 @@
 """Softmax over dot-like scores through torch's scaled_dot_product_attention.
 
-Cosine and learned scales are multiplied into the query. The squared distance takes one more coordinate,
-[2q, 1]·[k, −‖k‖²]: softmax does not see −‖q‖². On a CPU, causality and padding go into the same fused pass.
+Cosine and learned scales are multiplied into the query, fixed ones go in as they are. The squared distance takes one
+more coordinate, [2q, 1]·[k, −‖k‖²]: softmax does not see −‖q‖². On a CPU, causality and padding go into the same pass.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from attnlab.mechanisms.scores import Angle, Euclidean
+from attnlab.mechanisms.scores import Angle, Dot, Euclidean
 from attnlab.mechanisms.weights import Softmax
 
 from .blockwise import factors, is_dot_like
@@ -46,17 +46,21 @@ def attend(call: Call) -> Tensor:
     v, divisor = divided_values(call)
     visibility, score = call.visibility, call.mechanism.score
     is_euclidean = isinstance(score, Euclidean)
-    q, k = (call.q, call.k) if is_euclidean else factors(score, call.q, call.k, call.params_of(score))
+    q, k, scale = call.q, call.k, 1.0
+    if type(score) is Dot and score.scale != "learned":
+        scale = float(score.factor(q.shape[-1], {}))
+    elif not is_euclidean:
+        q, k = factors(score, q, k, call.params_of(score))
     is_flat = visibility.is_by_key and (not visibility.causal or visibility.offset == 0)
     if q.device.type == "cpu" and is_flat and (is_euclidean or visibility.mask is not None):
         mask = None if visibility.mask is None else as_scores(visibility.mask, q.dtype)
-        out = Flash.apply(q, k, v, mask, visibility.empty, visibility.causal, is_euclidean)  # type: ignore[no-untyped-call]
+        out = Flash.apply(q, k, v, mask, visibility.empty, visibility.causal, scale, is_euclidean)  # type: ignore[no-untyped-call]
         return divided(out, divisor)
     if is_euclidean:
         q, k = coordinates(q, k)
     width = max(q.shape[-1], v.shape[-1])
     q, k, padded = (functional.pad(x, (0, width - x.shape[-1])) if x.shape[-1] < width else x for x in (q, k, v))
-    out = fused(q, k, padded, visibility)[..., : v.shape[-1]]
+    out = fused(q, k, padded, visibility, scale)[..., : v.shape[-1]]
     return divided(out, divisor)
 
 
@@ -85,17 +89,17 @@ def widened(x: Tensor, width: int, *columns: Tensor | float) -> Tensor:
     return wide
 
 
-def fused(q: Tensor, k: Tensor, v: Tensor, visibility: Visibility) -> Tensor:
+def fused(q: Tensor, k: Tensor, v: Tensor, visibility: Visibility, scale: float) -> Tensor:
     """Attend through torch's function, on any device, with whatever mask it takes."""
     if visibility.mask is None and (visibility.offset == 0 or not visibility.causal):
-        return functional.scaled_dot_product_attention(q, k, v, is_causal=visibility.causal, scale=1.0)
+        return functional.scaled_dot_product_attention(q, k, v, is_causal=visibility.causal, scale=scale)
     pairs, empty = visibility.pairs, visibility.empty
     if pairs is None:
-        return functional.scaled_dot_product_attention(q, k, v, scale=1.0)
+        return functional.scaled_dot_product_attention(q, k, v, scale=scale)
     if empty is None:
-        return functional.scaled_dot_product_attention(q, k, v, attn_mask=pairs, scale=1.0)
+        return functional.scaled_dot_product_attention(q, k, v, attn_mask=pairs, scale=scale)
     # A row that sees nothing would be 0/0: let it see everything, and throw the result away.
-    out = functional.scaled_dot_product_attention(q, k, v, attn_mask=pairs | empty, scale=1.0)
+    out = functional.scaled_dot_product_attention(q, k, v, attn_mask=pairs | empty, scale=scale)
     return out.masked_fill(empty, 0)
 
 
@@ -114,11 +118,12 @@ class Flash(torch.autograd.Function):
         mask: Tensor | None,
         empty: Tensor | None,
         causal: bool,
+        scale: float,
         euclidean: bool,
     ) -> Tensor:
         # An even width: odd rows slow the products down.
         width = max(q.shape[-1] + 2 * euclidean, v.shape[-1])
-        ctx.scale = 2 / math.sqrt(q.shape[-1]) if euclidean else 1.0
+        ctx.scale = 2 / math.sqrt(q.shape[-1]) if euclidean else scale
         if euclidean:
             left, right = (
                 widened(q, width, 1.0),
@@ -150,4 +155,4 @@ class Flash(torch.autograd.Function):
         d, value_dim = ctx.widths
         if ctx.euclidean:
             dk[..., :d].addcmul_(right[..., :d], dk[..., d : d + 1], value=-1)
-        return dq[..., :d], dk[..., :d], dv[..., :value_dim], None, None, None, None
+        return dq[..., :d], dk[..., :d], dv[..., :value_dim], None, None, None, None, None
