@@ -333,3 +333,15 @@ def test_a_stage_of_the_wrong_shape_is_named(own_stages: None) -> None:
         attend(q, k, v, "short | softmax")
     with pytest.raises(ShapeError, match="this layer has 3 heads of 4; q has 2 of 4"):
         Attention("dot | softmax", num_heads=3, head_dim=4)(q, k, v)
+
+
+@pytest.mark.parametrize("scale", [-3.0, 0.0, -0.001, 5.0])
+def test_a_scale_of_any_sign_is_a_scale(scale: float) -> None:
+    q, k, v = tensors(1, 2, 300, 8)
+    line = f"dot(scale={scale}) | softmax"
+    mask = torch.arange(300) < 280
+    for given in (None, mask):
+        expected = attend(q, k, v, line, causal=True, mask=given, kernel="reference")
+        for kernel in ("sdpa", "blockwise"):
+            found = attend(q, k, v, line, causal=True, mask=given, kernel=kernel)
+            torch.testing.assert_close(found, expected, atol=1e-4, rtol=1e-4)

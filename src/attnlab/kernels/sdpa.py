@@ -47,7 +47,8 @@ def attend(call: Call) -> Tensor:
     visibility, score = call.visibility, call.mechanism.score
     is_euclidean = isinstance(score, Euclidean)
     q, k, scale = call.q, call.k, 1.0
-    if type(score) is Dot and score.scale != "learned":
+    # torch scales after it masks: −∞ times a scale of 0 or below would be NaN or +∞, so those go into the query too.
+    if type(score) is Dot and not (isinstance(score.scale, str) or (score.scale is not None and score.scale <= 0)):
         scale = float(score.factor(q.shape[-1], {}))
     elif not is_euclidean:
         q, k = factors(score, q, k, call.params_of(score))
