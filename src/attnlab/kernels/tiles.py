@@ -57,8 +57,13 @@ class Tiling:
 
     @property
     def largest(self) -> int:
-        """The scores of the largest tile: what a work space must hold."""
-        return max((t.num_groups * t.num_rows * t.horizon for t in self), default=0)
+        """The scores of the largest tile, or a few more: what a work space must hold."""
+        first = next(self.groups(), None)
+        if first is None:
+            return 0
+        batch, heads = first
+        num_groups = int(batch.stop - batch.start) * int(heads.stop - heads.start)
+        return num_groups * self.rows * self.horizon(self.num_queries)
 
     def groups(self) -> Iterator[tuple[slice, slice]]:
         """Yield the batch rows and heads that go together."""
