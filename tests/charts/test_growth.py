@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from attnlab.charts import growth, save, svg
+from attnlab.charts import growth, save, svg, theme
 from attnlab.charts.growth import Point
 from attnlab.charts.theme import PAGE
 
@@ -29,16 +29,15 @@ def test_names_lengths_and_units_are_shown(tmp_path: Path) -> None:
 
 
 def test_each_name_has_its_own_colour_and_shape() -> None:
-    panel = growth.draw(POINTS, "")["hconcat"][0]
-    colours = panel["encoding"]["color"]["scale"]
-    shapes = panel["layer"][1]["encoding"]["shape"]["scale"]
+    point = growth.draw(POINTS, "")["hconcat"][0]["layer"][-1]["encoding"]
+    colours, shapes = point["color"]["scale"], point["shape"]["scale"]
     assert colours["domain"] == shapes["domain"] == ["SDPA", "dot | relu · blockwise"]
     assert len(set(colours["range"])) == len(set(shapes["range"])) == 2
 
 
 def test_dashes_are_explained_only_where_kinds_differ() -> None:
     def legend(points: list[Point]) -> object:
-        return growth.draw(points, "")["hconcat"][0]["layer"][0]["encoding"]["strokeDash"]["legend"]
+        return growth.draw(points, "")["hconcat"][0]["layer"][-2]["encoding"]["strokeDash"]["legend"]
 
     assert legend(POINTS)
     assert legend(POINTS[:3]) is None
@@ -75,3 +74,28 @@ def test_one_panel_may_be_drawn_alone() -> None:
 def test_a_chart_for_a_page_takes_the_pages_colours() -> None:
     assert "var(--ink)" in svg(growth.draw(POINTS, "A title", theme=PAGE))
     assert "var(" not in svg(growth.draw(POINTS, "A title"))
+
+
+def test_no_two_of_many_lines_look_alike() -> None:
+    many = [Point(f"line {number}", "kernel", 64, 1e-3, 1000) for number in range(42)]
+    point = growth.draw(many, "")["hconcat"][0]["layer"][-1]["encoding"]
+    looks = zip(point["color"]["scale"]["range"], point["shape"]["scale"]["range"], strict=True)
+    assert len(set(looks)) == 42
+
+
+def test_guides_show_n_and_its_square() -> None:
+    layers = growth.draw(POINTS, "")["hconcat"][0]["layer"]
+    assert [layer["mark"]["text"] for layer in layers if layer["mark"]["type"] == "text"] == ["n", "n²"]
+    (start, end), *_ = [layer["data"]["values"] for layer in layers if "data" in layer]
+    assert end["milliseconds"] / start["milliseconds"] == pytest.approx(end["length"] / start["length"])
+
+
+def test_long_labels_end_where_the_plots_end() -> None:
+    def legend(name: str) -> dict[str, int]:
+        spec = growth.draw([Point(name, "kernel", 64, 1e-3, 1000)], "")
+        shown: dict[str, int] = spec["hconcat"][0]["layer"][-1]["encoding"]["color"]["legend"]
+        return shown
+
+    assert legend("short")["columns"] == 2
+    assert legend("long " * 40)["columns"] == 1
+    assert legend("long " * 40)["labelLimit"] < 2 * growth.WIDTH + theme.SPACING

@@ -40,3 +40,10 @@ def test_a_kernel_that_is_off_by_a_little_is_caught(wrong: str, monkeypatch: pyt
 def test_the_reference_sets_the_bound() -> None:
     assert Agreement(error=2e-6, reference_error=1e-6, rounding=0).holds
     assert not Agreement(error=4e-6, reference_error=1e-6, rounding=0).holds
+
+
+@pytest.mark.parametrize("line", ["token_dropout(0.5)", "bypass(alpha=0.5)", "value_residual"])
+def test_every_stage_acts_while_it_is_checked(line: str) -> None:
+    plain, found = (agreement.solve(Mechanism.parse(text), 33, SETTING, "auto")[0] for text in ("dot", f"dot | {line}"))
+    assert (plain - found).abs().max() > 0.01
+    assert agree(Mechanism.parse(f"dot | {line}"), 33, SETTING).holds

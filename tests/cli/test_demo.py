@@ -65,7 +65,7 @@ def test_a_folder_that_cannot_be_written_is_refused_before_the_work(
     monkeypatch.delattr(exhibition, "collect")
     (tmp_path / "file").touch()
     assert main(["demo", "--out", str(tmp_path / "file")]) == 2
-    assert "cannot write the report to" in capsys.readouterr().err
+    assert "is a file" in capsys.readouterr().err
 
 
 def test_progress_counts_to_the_end() -> None:
@@ -78,3 +78,16 @@ def test_progress_counts_to_the_end() -> None:
 
 def test_the_pictures_are_the_same_at_every_run() -> None:
     assert exhibition.draw_weights() == exhibition.draw_weights()
+
+
+def test_what_acts_elsewhere_is_said_and_not_counted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = ("baseline", "shared-qk", "output-penalty", "token-dropout")
+    monkeypatch.setattr(exhibition, "PLAN", dataclasses.replace(SMALL, names=names))
+    assert main(["demo", "--out", str(tmp_path)]) == 0
+    out = capsys.readouterr().out
+    assert "2 of 2 agree" in out
+    assert "2 act only in a model or on the loss" in out
+    assert "as the baseline here: acts in a model" in out
+    assert "as the baseline here: acts on the loss" in (tmp_path / "report.html").read_text(encoding="utf-8")

@@ -61,3 +61,14 @@ def test_unused_processors_are_mentioned(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr("os.cpu_count", lambda: 8)
     assert doctor.observe_threads(8).consequence == ""
     assert "OMP_NUM_THREADS" in doctor.observe_threads(2).consequence
+
+
+def test_a_compiler_whose_work_cannot_be_kept_is_still_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    lost = SimpleNamespace(available=False, path="/usr/bin/g++", reason="cannot be kept in /cache")
+    monkeypatch.setattr(attnlab.kernels, "compiler", lambda: lost)
+    seen = doctor.observe_compiler()
+    assert seen.found == "/usr/bin/g++"
+    assert "cannot be kept in /cache" in seen.consequence
+    kernels = doctor.observe_kernels()
+    assert "additive" not in kernels.found
+    assert "additive and distance cannot run here" in kernels.consequence

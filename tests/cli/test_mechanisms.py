@@ -29,3 +29,11 @@ def test_json_lines_can_be_parsed_back(capsys: pytest.CaptureFixture[str]) -> No
     assert [entry["name"] for entry in shown] == list(attnlab.mechanisms.CATALOG)
     for entry in shown:
         assert attnlab.Mechanism.parse(entry["line"]) == attnlab.mechanisms.CATALOG[entry["name"]].mechanism
+
+
+def test_stages_show_their_arguments(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["mechanisms", "--stages"]) == 0
+    out = capsys.readouterr().out
+    assert "alpha=0.5, on=v, activation=relu" in out
+    assert main(["mechanisms", "--stages", "--json"]) == 0
+    assert {one["name"] for one in json.loads(capsys.readouterr().out)} == set(attnlab.mechanisms.REGISTRY)

@@ -1,13 +1,15 @@
 """What every verb shares: help without torch, exit statuses, and errors as one message."""
 
+import os
 import subprocess
 import sys
+import warnings
 from collections.abc import Callable
 
 import pytest
 
 from attnlab.cli.verbs import VERBS, main
-from attnlab.errors import AttnlabError
+from attnlab.errors import AttnlabError, AttnlabWarning
 
 HEAVY = ("torch", "numpy", "transformers", "scipy", "vl_convert")
 
@@ -90,3 +92,28 @@ def test_a_verb_answers_with_its_status(status: int) -> None:
         return status
 
     assert main(["answer"], {"answer": verb}) == status
+
+
+@pytest.mark.parametrize(("target", "status"), [("/dev/full", 2), ("closed", 141)])
+def test_output_that_nobody_takes_ends_without_a_traceback(target: str, status: int) -> None:
+    command = [sys.executable, "-m", "attnlab", "mechanisms"]
+    if target == "closed":
+        reader, writer = os.pipe()
+        os.close(reader)
+    else:
+        writer = os.open(target, os.O_WRONLY)
+    done = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, text=True, check=False)
+    os.close(writer)
+    assert done.returncode == status
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.filterwarnings("always")
+def test_a_warning_of_ours_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    def verb() -> int:
+        """Warn."""
+        warnings.warn("attnlab: slow here", AttnlabWarning, stacklevel=1)
+        return 0
+
+    assert main(["warn"], {"warn": verb}) == 0
+    assert capsys.readouterr().err == "attnlab: warning: slow here\n"

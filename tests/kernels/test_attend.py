@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -345,3 +346,33 @@ def test_a_scale_of_any_sign_is_a_scale(scale: float) -> None:
         for kernel in ("sdpa", "blockwise"):
             found = attend(q, k, v, line, causal=True, mask=given, kernel=kernel)
             torch.testing.assert_close(found, expected, atol=1e-4, rtol=1e-4)
+
+
+def test_initial_values_are_the_same_wherever_they_are_drawn() -> None:
+    mechanism = Mechanism.parse("additive | softmax")
+    expected = initial_values(mechanism, 2, 4, 4)["additive_query"]
+    with torch.inference_mode():
+        initial_values(mechanism, 2, 4, 4)
+    with torch.device("meta"):
+        assert torch.equal(initial_values(mechanism, 2, 4, 4)["additive_query"], expected)
+    torch.set_default_dtype(torch.float64)
+    try:
+        assert torch.equal(initial_values(mechanism, 2, 4, 4)["additive_query"], expected)
+    finally:
+        torch.set_default_dtype(torch.float32)
+    expected.zero_()
+    assert initial_values(mechanism, 2, 4, 4)["additive_query"].abs().sum() > 0
+
+
+def test_a_module_can_be_copied_and_derived_from() -> None:
+    class Layer(Attention):
+        def __init__(self) -> None:
+            super().__init__("additive | softmax | penalize(output, 0.1)", num_heads=2, head_dim=4)
+            self.after = torch.nn.Linear(4, 4)
+
+    q, k, v = (x.requires_grad_() for x in tensors(1, 2, 5, 4))
+    layer = Layer()
+    out = layer.after(layer(q, k, v))
+    twin = copy.deepcopy(layer)
+    assert twin.penalty is None
+    torch.testing.assert_close(twin.after(twin(q, k, v)), out)

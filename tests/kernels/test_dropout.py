@@ -49,6 +49,14 @@ def test_dropout_keeps_the_mean_and_drops_at_the_rate() -> None:
     assert not torch.equal(halves[:, :, :, 0] == 0, halves[:, :, :, 1] == 0)
 
 
+def test_the_zero_mask_drops_at_the_rate_everywhere() -> None:
+    q, v = torch.zeros(1, 1, 300, 4), torch.eye(300)[None, None]
+    w = attend(
+        q, q, v, "dot | softmax | mask(zero)", causal=True, dropout=0.1, generator=torch.Generator().manual_seed(0)
+    )
+    assert abs(float((w[0, 0, :128, 128:] == 0).float().mean()) - 0.1) < 0.02
+
+
 def test_calls_draw_anew_and_follow_the_global_seed() -> None:
     q = torch.ones(1, 1, 20, 4)
     torch.manual_seed(1)

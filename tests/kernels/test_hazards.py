@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from attnlab import Attention, attend
-from attnlab.errors import AttnlabWarning
+from attnlab.errors import AttnlabWarning, KernelError
 from attnlab.kernels import KERNELS
 from attnlab.kernels.running import running
 from attnlab.kernels.tiled import tiled
@@ -173,3 +173,69 @@ def test_the_running_operator_is_what_it_tells_torch(causal: bool) -> None:
     q, k, v = (torch.randn(3, 70, 4, generator=generator).requires_grad_() for _ in range(3))
     state, factor = torch.zeros(3, 4, 4), torch.ones(3, 70, 1)
     torch.library.opcheck(running, (q, k, v, state, factor, True, causal))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_any_strides_and_any_value_width_with_a_mask(name: str) -> None:
+    generator = torch.Generator().manual_seed(0)
+    q, k = (torch.randn(2, 2, 9, 8, generator=generator) for _ in range(2))
+    mask = torch.arange(9) < torch.tensor([9, 6])[:, None, None, None]
+    for value_dim in (8, 3, 21):
+        v = torch.randn(2, 2, 9, value_dim, generator=generator)
+        expected = attend(q.double(), k.double(), v.double(), name, causal=True, mask=mask, kernel="reference")
+        turned = [x.mT.contiguous().mT for x in (q, k, v)]
+        for kernel, module in KERNELS.items():
+            case = Problem(CATALOG[name].mechanism, {"q": q, "k": k, "v": v}, True, mask)
+            if module.refusal(case.request) is None:
+                found = attend(turned[0], turned[1], turned[2], name, causal=True, mask=mask, kernel=kernel)
+                torch.testing.assert_close(found.double(), expected, atol=1e-4, rtol=1e-4, msg=kernel)
+
+
+@pytest.mark.parametrize(
+    "line", ["dot | relu", "angle | softmax", "additive | softmax", "dot | argmax(straight_through=true)"]
+)
+def test_many_more_queries_than_keys_see_nothing_at_first(line: str) -> None:
+    q, k, v = torch.randn(1, 2, 300, 4), torch.randn(1, 2, 5, 4), torch.randn(1, 2, 5, 4)
+    out = attend(q, k, v, line, causal=True)
+    assert (out[:, :, :295] == 0).all()
+    torch.testing.assert_close(out[:, :, 295:], attend(q[:, :, 295:], k, v, line, causal=True))
+
+
+@pytest.mark.parametrize("kernel", ["sdpa", "blockwise"])
+def test_a_common_offset_does_not_blur_distances(kernel: str) -> None:
+    q, k, v = (x + 100 for x in torch.randn(3, 1, 2, 64, 64, generator=torch.Generator().manual_seed(0)))
+    expected = attend(q.double(), k.double(), v.double(), "euclidean | softmax", kernel="reference")
+    found = attend(q, k, v, "euclidean | softmax", kernel=kernel)
+    assert float((found - expected).abs().max()) < 1e-3
+
+
+@pytest.mark.filterwarnings("ignore::attnlab.errors.AttnlabWarning")
+@pytest.mark.parametrize("name", NAMES)
+def test_a_nan_that_is_seen_is_never_hidden(name: str) -> None:
+    q, k, v = torch.randn(3, 1, 2, 20, 8, generator=torch.Generator().manual_seed(0))
+    k[0, 0, 3, 0] = torch.nan
+    if CATALOG[name].mechanism.weights.name == "argmax":
+        return  # what the largest of NaN is, torch leaves open
+    for kernel in Problem(CATALOG[name].mechanism, {"q": q, "k": k, "v": v}, False, None).kernels:
+        assert attend(q, k, v, name, kernel=kernel)[0, 0].isnan().all(), kernel
+
+
+@pytest.mark.parametrize(
+    "line", ["euclidean | softmax", "cosine | softmax", "dot | relu", "additive | softmax", "dot | identity"]
+)
+def test_second_derivatives_are_refused_or_right(line: str) -> None:
+    q = torch.randn(1, 2, 6, 4, dtype=torch.float64, requires_grad=True)
+    k = torch.randn(1, 2, 6, 4, dtype=torch.float64)
+    with pytest.raises((KernelError, RuntimeError), match=r"second derivatives|Trying to backward through"):
+        torch.autograd.grad(torch.autograd.grad(attend(q, k, k, line).sum(), q, create_graph=True)[0].sum(), q)
+    (gradient,) = torch.autograd.grad(attend(q, k, k, line, kernel="reference").square().sum(), q, create_graph=True)
+    assert torch.autograd.grad(gradient.square().sum(), q)[0].abs().sum() > 0
+
+
+@pytest.mark.filterwarnings("ignore:.*should not be instantiated:DeprecationWarning")
+@pytest.mark.parametrize("line", ["dot | softmax", "cosine | relu(divide=n)", "value-bypass"])
+def test_a_compiled_caller_may_pass_a_line(line: str) -> None:
+    torch.compiler.reset()
+    q = torch.randn(1, 2, 9, 4)
+    compiled = torch.compile(lambda x: attend(x, x, x, line, causal=True), backend="aot_eager")
+    torch.testing.assert_close(compiled(q), attend(q, q, q, line, causal=True))

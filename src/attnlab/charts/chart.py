@@ -39,8 +39,8 @@ def check(path: str | Path) -> Path:
     folder = target.parent
     if not folder.is_dir():
         raise RequestError(f"cannot write the chart to {target}: there is no folder {folder}")
-    is_new = not target.exists()
     try:
+        is_new = not target.exists()
         # Only opening it tells: a folder may be full, read-only or gone whatever its permissions say.
         with target.open("ab"):
             pass

@@ -39,7 +39,7 @@ class Point:
 def draw(
     points: Sequence[Point],
     title: str,
-    subtitle: str = "",
+    subtitle: str | Sequence[str] = "",
     fields: Sequence[str] = tuple(PANELS),
     theme: Theme = FILE,
 ) -> Spec:
@@ -56,7 +56,7 @@ def draw(
     ]
     return {
         "$schema": SCHEMA,
-        "title": {"text": title, "subtitle": subtitle},
+        "title": {"text": title, "subtitle": subtitle if isinstance(subtitle, str) else list(subtitle)},
         "data": {"values": values},
         "hconcat": [_panel(values, field, len(fields), theme) for field in fields],
         "config": config(theme),
@@ -108,7 +108,8 @@ def _guides(lengths: list[int], field: str, domain: list[float], theme: Theme) -
         end = min(longest, shortest * (high / low) ** (1 / power))
         ends = [{"length": length, field: low * (length / shortest) ** power} for length in (shortest, end)]
         line = {"type": "line", "stroke": theme.ink, "strokeWidth": 1, "opacity": 0.4}
-        text = {"type": "text", "text": name, "align": "right", "dx": -6, "dy": 4, "fill": theme.ink, "opacity": 0.7}
+        below = {"align": "right", "baseline": "top", "dx": -6}
+        text = {"type": "text", "text": name, **below, "fill": theme.ink, "opacity": 0.7}
         layers.append({"data": {"values": ends}, "mark": line})
         layers.append({"data": {"values": ends[1:]}, "mark": text})
     return layers

@@ -4,7 +4,7 @@ beside what the reference itself loses in the kernel's precision."""
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -47,16 +47,36 @@ def agree(mechanism: Mechanism, length: int, setting: Setting) -> Agreement:
 
 
 def solve(mechanism: Mechanism, length: int, setting: Setting, kernel: str) -> list[Tensor]:
-    """Return the output and the gradients, from inputs that are the same in every dtype."""
+    """Return the output and the gradients, while training and from inputs that are the same in every dtype."""
     learned = initial_values(mechanism, setting.num_heads, setting.head_dim, setting.head_dim)
-    inputs = [*dataclasses.replace(setting, dtype=torch.float32).inputs(length), *learned.values()]
-    leaves = [x.detach().to(setting.dtype, copy=True).requires_grad_() for x in inputs]
-    parameters = dict(zip(learned, leaves[3:], strict=True))
-    q, k, v = leaves[:3]
-    out = attend(q, k, v, mechanism, causal=setting.causal, kernel=kernel, parameters=parameters)
+    tensors = dict(zip("qkv", dataclasses.replace(setting, dtype=torch.float32).inputs(length), strict=True))
+    if mechanism.values:
+        # Left out, these would be the values themselves, and a stage that mixes them in would do next to nothing.
+        generator = torch.Generator().manual_seed(2)
+        tensors |= {name: torch.randn(tensors["v"].shape, generator=generator) for name in ("x", "first")}
+    inputs, parameters = leaves(tensors, setting.dtype), leaves(learned, setting.dtype)
+    out = attend(
+        inputs["q"],
+        inputs["k"],
+        inputs["v"],
+        mechanism,
+        causal=setting.causal,
+        kernel=kernel,
+        parameters=parameters,
+        training=True,
+        x=inputs.get("x"),
+        first=inputs.get("first"),
+        generator=torch.Generator().manual_seed(3),
+    )
     upstream = torch.randn(out.shape, generator=torch.Generator().manual_seed(1)).to(out)
-    gradients = torch.autograd.grad(out, leaves, upstream, allow_unused=True, materialize_grads=True)
+    wanted = [*inputs.values(), *parameters.values()]
+    gradients = torch.autograd.grad(out, wanted, upstream, allow_unused=True, materialize_grads=True)
     return [out.detach(), *gradients]
+
+
+def leaves(tensors: Mapping[str, Tensor], dtype: torch.dtype) -> dict[str, Tensor]:
+    """Copy tensors into a dtype, so that each gets a gradient of its own."""
+    return {name: x.detach().to(dtype, copy=True).requires_grad_() for name, x in tensors.items()}
 
 
 def largest_error(found: Sequence[Tensor], exact: Sequence[Tensor], rounding: float) -> float:

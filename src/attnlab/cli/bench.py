@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from itertools import pairwise
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from attnlab.kernels.measure import Measurement
 
 Dtype = Literal["fp32", "bf16", "fp64"]
-DTYPES: dict[Dtype, str] = {"fp32": "float32", "bf16": "bfloat16", "fp64": "float64"}
+DTYPES: Mapping[Dtype, str] = {"fp32": "float32", "bf16": "bfloat16", "fp64": "float64"}
 COLUMNS = (
-    "length", "kernel", "time", "growth", "SDPA", "× SDPA", "eager", "× faster", "memory", "SDPA's", "eager's"
+    "length", "time", "growth", "SDPA", "time ÷ SDPA", "eager", "eager ÷ time", "memory", "SDPA's", "eager's"
 )  # fmt: skip
 NOTHING = "–"
 
@@ -35,7 +35,7 @@ def bench(
     batch: Annotated[int, typer.Option(min=1, help="How many sequences at once.")] = 1,
     heads: Annotated[int, typer.Option(min=1, help="How many heads.")] = 4,
     head_dim: Annotated[int, typer.Option(min=1, help="How wide a head is.")] = 64,
-    dtype: Annotated[Dtype, typer.Option(help="What the numbers are.")] = "fp32",
+    dtype: Annotated[str, typer.Option(metavar="|".join(DTYPES), help="What the numbers are.")] = "fp32",
     kernel: Annotated[str, typer.Option(help="A kernel's name; auto takes the fastest that can.")] = "auto",
     as_json: Annotated[bool, typer.Option("--json", help="Print the numbers for programs to read.")] = False,
     figure: Annotated[str | None, typer.Option(metavar="FILE", help="Draw it: FILE.svg, .png, .html or .json.")] = None,
@@ -52,8 +52,10 @@ def bench(
     from attnlab.kernels.machine import bf16_fault, describe
     from attnlab.mechanisms import Mechanism
 
-    setting = Setting(batch, heads, head_dim, causal, getattr(torch, DTYPES[dtype]))
+    numbers = read_dtype(dtype)
+    setting = Setting(batch, heads, head_dim, causal, getattr(torch, DTYPES[numbers]))
     wanted = read_lengths(lengths)
+    refuse_bare_lengths(lines, lengths)
     for path in plugins or []:
         plugin.load(path)
     mechanisms = {line: Mechanism.parse(line) for line in lines}
@@ -62,11 +64,11 @@ def bench(
         explained(mechanism, wanted[0], setting, kernel)
     if figure is not None:
         charts.check(figure)
-    if dtype == "bf16" and (fault := bf16_fault()):
+    if numbers == "bf16" and (fault := bf16_fault()):
         raise RequestError(fault)
     machine = describe(num_threads=1)
     if not as_json:
-        print(f"{machine}\n{describe_setting(setting, dtype)}")
+        print(f"{machine}\n{describe_setting(setting, numbers)}")
     found: dict[str, list[Comparison]] = {}
     for line, mechanism in mechanisms.items():
         found[line] = []
@@ -76,13 +78,31 @@ def bench(
         if not as_json:
             print_comparisons(line, found[line])
     if as_json:
-        print_json(as_record(machine, setting, dtype, found))
+        print_json(as_record(machine, setting, numbers, found))
     if figure is not None:
-        title = f"Forward and backward, {describe_setting(setting, dtype)}"
-        subtitle = f"{machine}; a slope of 1 is linear in the length, 2 is quadratic"
+        title = f"Forward and backward, {describe_setting(setting, numbers)}"
+        subtitle = [str(machine), "thin grey lines: growth with the length, n, and with its square, n²"]
         charts.save(charts.growth.draw(points_of(found), title, subtitle), figure)
         print(f"drawn in {figure}", file=sys.stderr)
     return 0
+
+
+def read_dtype(text: str) -> Dtype:
+    """Read the name of a dtype; torch's own names are answered with ours."""
+    for name, torch_name in DTYPES.items():
+        if text == name:
+            return name
+        if text == torch_name:
+            raise RequestError(f"--dtype calls '{text}' by its short name: {name}")
+    raise RequestError(f"--dtype is one of {', '.join(DTYPES)}, not '{text}'")
+
+
+def refuse_bare_lengths(lines: Sequence[str], lengths: str) -> None:
+    """Refuse numbers in place of mechanisms: lengths that were parted by spaces."""
+    bare = [line for line in lines if line.isascii() and line.isdigit()]
+    if bare:
+        wanted = ",".join([lengths, *bare])
+        raise RequestError(f"'{bare[0]}' is no mechanism; lengths go with commas: --lengths {wanted}")
 
 
 def read_lengths(text: str) -> list[int]:
@@ -113,7 +133,9 @@ def print_comparisons(line: str, comparisons: Sequence[Comparison]) -> None:
     print(f"\n{line}")
     reasons = {found.choice.kernel: found.choice.reason for found in comparisons}
     for kernel, reason in reasons.items():
-        print(f"kernel {kernel}: {reason}")
+        lengths = [str(found.length) for found in comparisons if found.choice.kernel == kernel]
+        where = f" at {', '.join(lengths)}" if len(reasons) > 1 else ""
+        print(f"kernel {kernel}{where}: {reason}")
     powers = growths(comparisons)
     print_table(COLUMNS, [row_of(found, power) for found, power in zip(comparisons, powers, strict=True)])
     for found in comparisons:
@@ -130,13 +152,12 @@ def row_of(found: Comparison, power: float | None) -> tuple[str, ...]:
     own, sdpa, eager = found.own, found.sdpa, found.eager
     return (
         str(found.length),
-        found.choice.kernel,
         show_seconds(own.seconds),
         NOTHING if power is None else f"n^{power:.2f}",
         show_seconds(sdpa.seconds),
-        f"{three_digits(own.seconds / sdpa.seconds)}×",
+        three_digits(own.seconds / sdpa.seconds),
         show_seconds(eager.seconds) if eager else NOTHING,
-        f"{three_digits(eager.seconds / own.seconds)}×" if eager else NOTHING,
+        three_digits(eager.seconds / own.seconds) if eager else NOTHING,
         show_bytes(own.memory),
         show_bytes(sdpa.memory),
         show_bytes(eager.memory) if eager else NOTHING,

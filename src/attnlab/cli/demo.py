@@ -16,7 +16,7 @@ from attnlab.errors import RequestError
 if TYPE_CHECKING:
     from attnlab.cli.exhibition import Exhibit
 
-COLUMNS = ("mechanism", "kernel", "time", "× SDPA", "memory", "× SDPA's", "largest error", "agrees")
+COLUMNS = ("mechanism", "kernel", "time", "time ÷ SDPA", "memory", "memory ÷ SDPA", "largest error", "agrees")
 
 
 def demo(
@@ -28,17 +28,20 @@ def demo(
 
     target = prepare(out)
     shown = exhibition.collect(exhibition.PLAN, show_progress)
-    print(f"{shown.machine}\n{shown.where_costs}")
+    print(f"{shown.machine}\nTime and memory: {shown.where_costs}\nLargest error: {shown.where_checked}")
     print_table(COLUMNS, [cells(exhibit) for exhibit in shown.exhibits])
-    print(f"{shown.num_agreeing} of {len(shown.exhibits)} agree with the fp64 reference, outputs and gradients")
+    remainder = f"; {shown.remainder}" if shown.remainder else ""
+    print(f"{shown.score} agree with the fp64 reference, outputs and gradients{remainder}")
     target.write_text(page.render(shown, shlex.join(["attnlab", "demo", "--out", out])), encoding="utf-8")
     print(f"The report is {target}; any browser opens it, without a network.")
-    return 0 if shown.num_agreeing == len(shown.exhibits) else 1
+    return 0 if shown.holds else 1
 
 
 def prepare(folder: str) -> Path:
     """Make the folder and return where the report goes; refuse before anything is computed."""
     target = Path(folder) / "report.html"
+    if Path(folder).is_file():
+        raise RequestError(f"--out needs a folder; {folder} is a file")
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -67,5 +70,5 @@ def cells(exhibit: Exhibit) -> tuple[str, ...]:
         show_bytes(exhibit.own.memory),
         three_digits(exhibit.memory_ratio),
         f"{exhibit.agreement.error:.1e}",
-        "yes" if exhibit.agreement.holds else "NO",
+        exhibit.verdict,
     )

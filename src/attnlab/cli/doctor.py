@@ -10,10 +10,13 @@ from typing import Annotated, Any
 import typer
 
 import attnlab
-from attnlab.cli.tables import print_json, print_table
+from attnlab.cli.tables import print_entries, print_json
 
 # Instructions by which a processor multiplies bf16 itself, under torch's names for x86 and ARM.
 BF16_INSTRUCTIONS = ("avx512_bf16", "amx_bf16", "bf16")
+
+COMPILED = ("additive", "distance")
+"""The kernels that are nothing without the compiled loops."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +37,7 @@ def examine(
         print_json([asdict(observation) for observation in observations])
     else:
         rows = [(seen.subject, seen.found, seen.consequence) for seen in observations]
-        print_table(("what", "found", "what follows"), rows)
+        print_entries(("what", "found", "what follows"), rows)
     return 0
 
 
@@ -61,11 +64,10 @@ def observe_compiler() -> Observation:
     compiler = attnlab.kernels.compiler()
     if compiler.available:
         return Observation("C++ compiler", str(compiler.path), "kernels are compiled once, then cached on disk")
-    return Observation(
-        "C++ compiler",
-        f"none: {compiler.reason}",
-        "additive and distance scores run uncompiled: same results, many times slower",
-    )
+    cost = "additive and distance scores run uncompiled: same results, many times slower"
+    if compiler.path is None:
+        return Observation("C++ compiler", f"none: {compiler.reason}", cost)
+    return Observation("C++ compiler", str(compiler.path), f"{compiler.reason}; {cost}")
 
 
 def observe_bf16(capabilities: Mapping[str, Any], fault: str) -> Observation:
@@ -97,5 +99,8 @@ def observe_disk() -> Observation:
 
 
 def observe_kernels() -> Observation:
-    """Name the kernels that `attend` can choose from."""
-    return Observation("kernels", ", ".join(attnlab.kernels.KERNELS), "attnlab.explain says which one a mechanism gets")
+    """Name the kernels that `attend` can choose from, and those that cannot run here."""
+    hint = "attnlab explain says which one a mechanism gets"
+    lost = () if attnlab.kernels.compiler().available else COMPILED
+    usable = ", ".join(name for name in attnlab.kernels.KERNELS if name not in lost)
+    return Observation("kernels", usable, f"{' and '.join(lost)} cannot run here; {hint}" if lost else hint)

@@ -5,6 +5,7 @@ All data are drawn from fixed seeds. Only times and memory depend on the machine
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from time import perf_counter
@@ -20,8 +21,8 @@ from attnlab.kernels import Explanation, weights
 from attnlab.kernels.comparison import Setting, explained, own_step, sdpa_step
 from attnlab.kernels.machine import Machine, describe
 from attnlab.kernels.measure import Measurement, measure
-from attnlab.mechanisms import CATALOG
-from attnlab.mechanisms.catalog import Entry
+from attnlab.mechanisms import CATALOG, Entry, Mechanism, Share
+from attnlab.mechanisms.surroundings import Penalize
 
 Progress = Callable[[int, int, str], None]
 """Told how many pieces of work are done, of how many, and what the next one is."""
@@ -68,6 +69,18 @@ class Exhibit:
     agreement: Agreement
 
     @property
+    def elsewhere(self) -> str:
+        """Where its stage acts, if not on the tensors of a single call; an empty string where it acts here."""
+        return where_else(self.choice.request.mechanism)
+
+    @property
+    def verdict(self) -> str:
+        """Whether it agrees, in words."""
+        if not self.agreement.holds:
+            return "NO"
+        return f"as the baseline here: {self.elsewhere}" if self.elsewhere else "yes"
+
+    @property
     def time_ratio(self) -> float:
         """Its time in SDPA's."""
         return self.own.seconds / self.sdpa.seconds
@@ -90,20 +103,43 @@ class Exhibition:
     seconds: float
 
     @property
+    def acting(self) -> list[Exhibit]:
+        """The mechanisms that differ from the baseline in a single call."""
+        return [exhibit for exhibit in self.exhibits if not exhibit.elsewhere]
+
+    @property
     def num_agreeing(self) -> int:
-        """How many mechanisms agree with the reference."""
-        return sum(exhibit.agreement.holds for exhibit in self.exhibits)
+        """How many of these agree with the reference."""
+        return sum(exhibit.agreement.holds for exhibit in self.acting)
+
+    @property
+    def score(self) -> str:
+        """How many of how many agree."""
+        return f"{self.num_agreeing} of {len(self.acting)}"
+
+    @property
+    def remainder(self) -> str:
+        """How many there is nothing to tell of, and why; an empty string where there are none."""
+        number = len(self.exhibits) - len(self.acting)
+        acts = "acts" if number == 1 else "act"
+        return f"{number} {acts} only in a model or on the loss" if number else ""
+
+    @property
+    def holds(self) -> bool:
+        """Whether every mechanism agrees, wherever it acts."""
+        return all(exhibit.agreement.holds for exhibit in self.exhibits)
 
     @property
     def where_checked(self) -> str:
         """What the agreement was looked at on."""
-        return f"{describe_setting(self.plan.checked, 'fp32')}, length {self.plan.checked_length}"
+        setting = describe_setting(self.plan.checked, "fp32")
+        return f"forward and backward, {setting}, length {self.plan.checked_length}"
 
     @property
     def where_costs(self) -> str:
         """What the costs were measured on."""
         setting = describe_setting(self.plan.timed, "fp32")
-        return f"Forward and backward, {setting}, length {self.plan.timed_length}"
+        return f"forward and backward, {setting}, length {self.plan.timed_length}"
 
 
 def collect(plan: Plan, progress: Progress) -> Exhibition:
@@ -135,6 +171,15 @@ def exhibit_of(entry: Entry, plan: Plan) -> Exhibit:
     taken = measure(steps, plan.budget)
     choice = explained(mechanism, plan.timed_length, plan.timed)
     return Exhibit(entry, choice, taken["own"], taken["sdpa"], agreement)
+
+
+def where_else(mechanism: Mechanism) -> str:
+    """Say where a mechanism acts that a single call computes as the baseline; an empty string where it acts there."""
+    output = tuple(stage for stage in mechanism.output if not isinstance(stage, Penalize))
+    here = dataclasses.replace(mechanism, share=Share(), output=output)
+    if here != Mechanism() or mechanism == here:
+        return ""
+    return "acts in a model" if mechanism.share != Share() else "acts on the loss"
 
 
 def points_at(length: int, plan: Plan) -> list[Point]:

@@ -1,35 +1,73 @@
-"""`attnlab mechanisms`: the catalog, one named mechanism a row, with its line and its paper."""
+"""`attnlab mechanisms`: the catalog, one named mechanism a row, with its line and its paper; or the stages that
+lines are made of."""
 
-from typing import Annotated
+from __future__ import annotations
+
+import dataclasses
+import inspect
+from typing import Annotated, Any
 
 import typer
 
 import attnlab
-from attnlab.cli.tables import print_json, print_table
+from attnlab.cli.tables import print_entries, print_json
 
 
 def print_catalog(
-    as_json: Annotated[bool, typer.Option("--json", help="Print the catalog for programs to read.")] = False,
+    stages: Annotated[bool, typer.Option("--stages", help="List the stages of a line instead.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the same for programs to read.")] = False,
 ) -> int:
-    """Print the named mechanisms, each with the line that writes it and its paper."""
+    """Print the named mechanisms, each with its line and its paper; or every stage with its arguments."""
+    if stages:
+        print_stages(as_json)
+        return 0
     entries = list(attnlab.mechanisms.CATALOG.values())
     if as_json:
-        print_json(
-            [
-                {
-                    "name": entry.name,
-                    "line": entry.line,
-                    "paper": entry.paper,
-                    "sentence": entry.sentence,
-                    "specimen": entry.specimen,
-                }
-                for entry in entries
-            ]
-        )
+        names = ("name", "line", "paper", "sentence", "specimen")
+        print_json([{name: getattr(entry, name) for name in names} for entry in entries])
         return 0
     rows = [
         (entry.name, entry.line, entry.paper, f"{'Specimen: ' if entry.specimen else ''}{entry.sentence}")
         for entry in entries
     ]
-    print_table(("name", "line", "paper", "what it is"), rows)
+    print_entries(("name", "line", "paper", "what it is"), rows)
     return 0
+
+
+def print_stages(as_json: bool) -> None:
+    """Print every registered stage: the slot it fills, its arguments with their defaults, and what it is."""
+    stages = [stage_record(stage) for slot in attnlab.mechanisms.SLOTS for stage in stages_of(slot)]
+    if as_json:
+        print_json(stages)
+        return
+    rows = [(stage["name"], stage["slot"], show_arguments(stage["arguments"]), stage["sentence"]) for stage in stages]
+    print_entries(("stage", "slot", "arguments", "what it is"), rows)
+
+
+def stages_of(slot: str) -> list[type[attnlab.mechanisms.Stage]]:
+    """Return the stages that a slot may hold."""
+    return [stage for stage in attnlab.mechanisms.REGISTRY.values() if stage.slot == slot]
+
+
+def stage_record(stage: type[attnlab.mechanisms.Stage]) -> dict[str, Any]:
+    """Return what there is to know about a stage as plain data."""
+    # Imported here because the command line must answer --help without torch.
+    from attnlab.mechanisms.arguments import argument_types, describe, write
+
+    types = argument_types(stage)
+    arguments = [
+        {
+            "name": item.name,
+            "default": None if item.default is dataclasses.MISSING else write(item.default),
+            "may_be": describe(types[item.name]),
+        }
+        for item in dataclasses.fields(stage)
+    ]
+    sentence = (inspect.getdoc(stage) or "").partition("\n")[0]
+    return {"name": stage.name, "slot": stage.slot, "arguments": arguments, "sentence": sentence}
+
+
+def show_arguments(arguments: list[dict[str, Any]]) -> str:
+    """Write arguments as a line would give them, at their defaults."""
+    written = [one["name"] if one["default"] is None else f"{one['name']}={one['default']}" for one in arguments]
+    return ", ".join(written) or "none"

@@ -49,10 +49,11 @@ def headline(shown: Exhibition) -> list[tuple[str, str]]:
     # The baseline is the first of the mechanisms whose growth is measured.
     baseline, *others = [point for point in shown.points if point.length == longest]
     fastest = min([baseline, *others], key=lambda point: point.seconds)
+    remainder = f"; {shown.remainder}" if shown.remainder else ""
     return [
         (
-            f"{shown.num_agreeing} of {len(exhibits)}",
-            "agree with the reference in fp64, outputs and gradients",
+            shown.score,
+            f"agree with the reference in fp64, outputs and gradients{remainder}",
         ),
         (f"{worst:.1e}", "is the largest error of any of them, as a part of the largest number"),
         (f"{num_near} of {len(exhibits)}", "take at most 1.5 times as long as torch's own SDPA"),
@@ -91,7 +92,7 @@ def facts(shown: Exhibition, command: str) -> dict[str, str]:
         "When": f"{datetime.now().astimezone():%Y-%m-%d %H:%M %Z}, in {shown.seconds:.0f} s",
         "Versions": f"attnlab {attnlab.__version__}, Python {platform.python_version()}, torch {shown.machine.torch}",
         "Machine": str(shown.machine),
-        "Compiler": str(compiler.path) if compiler.available else f"none: {compiler.reason}",
+        "Compiler": " · ".join(part for part in (compiler.path, compiler.reason) if part),
         "Checked on": shown.where_checked,
         "Timed on": shown.where_costs,
         "Data": "drawn from fixed seeds; nothing was downloaded",

@@ -1,17 +1,43 @@
-"""How verbs print rows: a table fitted to the terminal, plain aligned lines where there is none, or JSON."""
+"""How verbs print rows: as a table where it fits, stacked where a terminal is narrower, or as JSON.
+
+A line is broken between words alone and never by the terminal's edge, so that what is printed can be copied.
+"""
 
 import json
+import shutil
 import sys
+import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+Rows = Sequence[Sequence[str]]
+INDENT = "  "
 
-def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Print rows under their column names; the first column is never broken over lines."""
-    if sys.stdout.isatty():
-        _print_fitted(columns, rows)
-    else:
+
+def print_table(columns: Sequence[str], rows: Rows) -> None:
+    """Print rows under their column names; in a narrow terminal each as a block that names its cells."""
+    if fits(columns, rows):
         _print_aligned(columns, rows)
+        return
+    for row in rows:
+        print(f"{columns[0]} {row[0]}")
+        # What belongs together is held together: textwrap breaks no such spaces.
+        cells = [f"{name} {cell}".replace(" ", "\N{NO-BREAK SPACE}") for name, cell in zip(columns, row, strict=True)]
+        _print_below(", ".join(cells[1:]))
+
+
+def print_entries(columns: Sequence[str], rows: Rows) -> None:
+    """Print rows with long cells: a table, or the first two cells on a line and the others below."""
+    if fits(columns, rows):
+        _print_aligned(columns, rows)
+        return
+    width = max((len(row[0]) for row in rows), default=0)
+    for first, second, *others in rows:
+        head = f"{first.ljust(width)}{INDENT}{second}".rstrip()
+        for line in _wrapped(head, "") if len(head) > terminal_width() else [head]:
+            print(line)
+        for cell in others:
+            _print_below(cell)
 
 
 def print_json(value: Sequence[Any] | Mapping[str, Any]) -> None:
@@ -19,23 +45,37 @@ def print_json(value: Sequence[Any] | Mapping[str, Any]) -> None:
     print(json.dumps(value, indent=2, ensure_ascii=False))
 
 
-def _print_fitted(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    # Imported here because rich costs more than half of what `attnlab --help` may take.
-    from rich.box import SIMPLE
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(box=SIMPLE, pad_edge=False)
-    for number, column in enumerate(columns):
-        table.add_column(column, no_wrap=number == 0, overflow="fold")
-    for row in rows:
-        # Text, not str: a cell may hold square brackets, which rich would read as markup.
-        table.add_row(*(Text(cell) for cell in row))
-    Console().print(table)
+def fits(columns: Sequence[str], rows: Rows) -> bool:
+    """Tell whether a table has room: always where there is no terminal."""
+    return not sys.stdout.isatty() or sum(_widths(columns, rows)) + 2 * (len(columns) - 1) <= terminal_width()
 
 
-def _print_aligned(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    widths = [max(len(cell) for cell in cells) for cells in zip(columns, *rows, strict=True)]
+def terminal_width() -> int:
+    """Return how many characters the terminal's line holds."""
+    return shutil.get_terminal_size().columns
+
+
+def _widths(columns: Sequence[str], rows: Rows) -> list[int]:
+    return [max(len(cell) for cell in cells) for cells in zip(columns, *rows, strict=True)]
+
+
+def _print_aligned(columns: Sequence[str], rows: Rows) -> None:
+    widths = _widths(columns, rows)
     for row in (columns, *rows):
         print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+
+
+def _print_below(text: str) -> None:
+    for line in _wrapped(text, INDENT):
+        print(line.replace("\N{NO-BREAK SPACE}", " "))
+
+
+def _wrapped(text: str, indent: str) -> list[str]:
+    return textwrap.wrap(
+        text,
+        terminal_width(),
+        initial_indent=indent,
+        subsequent_indent=INDENT,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )

@@ -1,17 +1,20 @@
 """The one table of verbs that is the whole command line, and `main`, which runs one of them.
 
-Status 0 is done, 1 is that the answer is no, 2 is that the request was wrong, 130 is stopped by Ctrl-C.
+Status 0 is done, 1 is that the answer is no, 2 is that the request was wrong, 130 is stopped by Ctrl-C, 141 is that
+nobody reads the answer any more.
 """
 
 import io
+import os
 import sys
+import warnings
 from collections.abc import Callable, Mapping, Sequence
-from typing import Annotated
+from typing import Annotated, TextIO
 
 import typer
 
-from attnlab.cli import bench, demo, doctor, mechanisms
-from attnlab.errors import AttnlabError
+from attnlab.cli import bench, demo, doctor, explain, mechanisms
+from attnlab.errors import AttnlabError, AttnlabWarning
 
 Verb = Callable[..., int]
 
@@ -19,26 +22,48 @@ Verb = Callable[..., int]
 VERBS: Mapping[str, Verb] = {
     "demo": demo.demo,
     "mechanisms": mechanisms.print_catalog,
+    "explain": explain.print_explanation,
     "bench": bench.bench,
     "doctor": doctor.examine,
 }
 
+EXAMPLES: Mapping[str, str] = {
+    "bench": 'attnlab bench "cosine | relu(divide=n)" --lengths 256,512',
+    "explain": 'attnlab explain "cosine | relu(divide=n)"',
+}
+"""What to show of a verb that was called without what it needs."""
+
 REFUSED = 2
 INTERRUPTED = 130
+PIPE_CLOSED = 141
 
 
 def main(argv: Sequence[str] | None = None, verbs: Mapping[str, Verb] = VERBS) -> int:
     """Run one command line and return its exit status."""
     _replace_unprintable_characters()
     arguments = list(sys.argv[1:] if argv is None else argv) or ["--help"]
-    try:
-        status = _build(verbs)(args=arguments, prog_name="attnlab", standalone_mode=False)
-    except AttnlabError as error:
-        return _refuse(str(error))
-    except typer.TyperException as error:
-        return _refuse(f"{error.format_message()}\n{_help_hint(error)}", error.exit_code)
-    except (KeyboardInterrupt, typer.Abort):
-        status = INTERRUPTED
+    with warnings.catch_warnings():
+        warnings.showwarning = _show_warning
+        try:
+            status = _build(verbs)(args=arguments, prog_name="attnlab", standalone_mode=False)
+            # Here rather than at the interpreter's end, where a pipe that was closed would show as a traceback.
+            sys.stdout.flush()
+        except AttnlabError as error:
+            return _refuse(str(error))
+        except typer.TyperException as error:
+            return _refuse(f"{error.format_message()}\n{_help_hint(error)}", error.exit_code)
+        except (KeyboardInterrupt, typer.Abort):
+            status = INTERRUPTED
+        except (BrokenPipeError, SystemExit):
+            # The reader, such as `head`, has all it wanted. Typer makes a SystemExit of the one it meets itself.
+            _discard_output()
+            return PIPE_CLOSED
+        except OSError as error:
+            # What fails to open names its file; what has none is the writing of the answer.
+            if error.filename is not None:
+                raise
+            _discard_output()
+            return _refuse(f"cannot write the output: {error.strerror}")
     if status == INTERRUPTED:
         print("attnlab: stopped", file=sys.stderr)
     return int(status or 0)
@@ -72,7 +97,32 @@ def _describe(
 
 def _help_hint(error: typer.TyperException) -> str:
     context = getattr(error, "ctx", None)
-    return f"`{context.command_path if context else 'attnlab'} --help` shows what there is."
+    example = (
+        EXAMPLES.get(context.info_name or "") if context and "Missing argument" in error.format_message() else None
+    )
+    shown = f"For example: {example}\n" if example else ""
+    return f"{shown}`{context.command_path if context else 'attnlab'} --help` shows what there is."
+
+
+def _show_warning(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    file: TextIO | None = None,
+    line: str | None = None,
+) -> None:
+    """Print a warning of ours as one line, and any other as Python does."""
+    if issubclass(category, AttnlabWarning):
+        print(f"attnlab: warning: {str(message).removeprefix('attnlab: ')}", file=sys.stderr)
+    else:
+        print(warnings.formatwarning(message, category, filename, lineno, line), end="", file=file or sys.stderr)
+
+
+def _discard_output() -> None:
+    """Send what is still to be written nowhere, else the interpreter tries once more at its end, and complains."""
+    if sys.__stdout__ is not None:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.__stdout__.fileno())
 
 
 def _refuse(message: str, status: int = REFUSED) -> int:

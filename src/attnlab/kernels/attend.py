@@ -21,6 +21,7 @@ from attnlab.mechanisms import Mechanism, Params
 from . import reference
 from .call import Call
 from .choose import choose
+from .dropout import is_rate
 from .visibility import Visibility, as_mask
 
 Line = str | Mechanism
@@ -122,16 +123,7 @@ def prepare(
 
 def parse(mechanism: Line) -> Mechanism:
     """Read a line; a mechanism is one already."""
-    return mechanism if isinstance(mechanism, Mechanism) else parse_line(mechanism)
-
-
-def parse_line(line: str) -> Mechanism:
-    """Read a line."""
-    return Mechanism.parse(line)
-
-
-# A constant to whoever compiles a caller; see native.missing.
-parse_line._dynamo_marked_constant = True  # type: ignore[attr-defined]
+    return mechanism if isinstance(mechanism, Mechanism) else Mechanism.parse(mechanism)
 
 
 @functools.lru_cache(maxsize=1024)
@@ -214,23 +206,25 @@ def given_parameters(mechanism: Mechanism, q: Tensor, v: Tensor, given: Mapping[
     return {name: given[name].to(q) for name in declared}
 
 
-@functools.lru_cache(maxsize=64)
 def initial_values(
     mechanism: Mechanism, num_heads: int, head_dim: int, value_dim: int, seed: int = 0
 ) -> dict[str, Tensor]:
     """Return what the learned parameters start as: each a function of the seed and its own name alone."""
     values = {}
     for name, parameter in mechanism.parameters(num_heads, head_dim, value_dim).items():
-        generator = torch.Generator().manual_seed((zlib.crc32(name.encode()) << 24) + seed)
-        draw = torch.rand(parameter.shape, generator=generator)
+        if parameter.low == parameter.high:
+            values[name] = torch.full(parameter.shape, parameter.low, dtype=torch.float32, device="cpu")
+            continue
+        generator = torch.Generator().manual_seed(zlib.crc32(f"{name}:{seed}".encode()))
+        draw = torch.rand(parameter.shape, generator=generator, dtype=torch.float32, device="cpu")
         values[name] = parameter.low + (parameter.high - parameter.low) * draw
     return values
 
 
 def with_dropout(call: Call, dropout: float, training: bool, generator: torch.Generator | None) -> Call:
     """Draw a seed for attention dropout, and the tokens that vanish."""
-    if not 0 <= dropout < 1:
-        raise RequestError(f"dropout must be a rate from 0 up to but not 1, not {dropout!r}")
+    if not is_rate(dropout):
+        raise RequestError(f"dropout must be 0, or a rate from 1/65536 up to 1 − 1/65536, not {dropout!r}")
     if dropout:
         seed = int(torch.randint(2**62, (), generator=generator))
         call = dataclasses.replace(call, dropout=dropout, seed=seed)

@@ -25,6 +25,13 @@ def keep_tile(tile: Tile, seed: int, dropout: float) -> Tensor:
     return (words.view(torch.int16)[:size] >= round(dropout * LEVELS) - LEVELS // 2).view(shape)
 
 
+def is_rate(dropout: object) -> bool:
+    """Tell whether a number is a rate that 16 bits can draw: 0, or from 1/65536 up to 1 − 1/65536."""
+    if isinstance(dropout, bool) or not isinstance(dropout, int | float):
+        return False
+    return dropout == 0 or 1 / LEVELS <= dropout <= 1 - 1 / LEVELS
+
+
 def scale(dropout: float) -> float:
     """Return what the weights that stay are multiplied with."""
     return 1 / (1 - round(dropout * LEVELS) / LEVELS)
@@ -34,7 +41,10 @@ def keep(call: Call, shape: torch.Size) -> Tensor:
     """Draw which weights of a whole problem stay, [b h q k]."""
     b, h, q, k = shape
     whole = torch.zeros(b, h, q, k, dtype=torch.bool)
-    for tile in Tiling(b, h, q, k, call.visibility.causal):
+    # mask(zero) gives weight to keys that causality forbids, unless a score of 0 has none: there nothing is cut off.
+    mechanism = call.mechanism
+    is_cut = mechanism.mask.where != "zero" or mechanism.weights.name in ("relu", "identity")
+    for tile in Tiling(b, h, q, k, call.visibility.causal and is_cut):
         part = whole[tile.batch, tile.heads, tile.start : tile.stop, : tile.horizon]
         part.copy_(keep_tile(tile, call.seed, call.dropout).view(part.shape))
     return whole.to(call.q.device)

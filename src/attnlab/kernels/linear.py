@@ -90,6 +90,8 @@ class State:
 def step(mechanism: Mechanism, q: Tensor, k: Tensor, v: Tensor, state: State | None, p: Params) -> tuple[Tensor, State]:
     """Attend with one more token, [b h 1 d] each, in time and memory that do not depend on how many went before."""
     reason = refusal(Request(mechanism, 1, 1, causal=True))
+    if mechanism.values or mechanism.output:
+        reason = "it changes values or outputs, which is the caller's to do around a step"
     if reason:
         raise KernelError(f"'{mechanism}' cannot be decoded with a constant state: {reason}")
     count = 1 if state is None else state.count + 1
@@ -100,5 +102,7 @@ def step(mechanism: Mechanism, q: Tensor, k: Tensor, v: Tensor, state: State | N
     )
     if weights.divide_at == "key":
         v, divisor = divided(v, divisor), None
-    sums = k.mT @ v if state is None else state.sums + k.mT @ v
-    return divided(q @ sums, divisor), State(sums, count)
+    wide = at_least_float(q.dtype)
+    product = k.to(wide).mT @ v.to(wide)
+    sums = product if state is None else state.sums + product
+    return divided(q.to(wide) @ sums, divisor).to(q.dtype), State(sums, count)

@@ -9,6 +9,7 @@ from attnlab.errors import RequestError, ShapeError
 from attnlab.mechanisms import Mechanism
 
 from .attend import Line, attend, initial_values
+from .dropout import is_rate
 
 
 class Attention(nn.Module):
@@ -22,14 +23,23 @@ class Attention(nn.Module):
         *, dropout: float = 0.0, kernel: str = "auto", seed: int = 0,
     ) -> None:  # fmt: skip
         super().__init__()
-        for name, size in (("num_heads", num_heads), ("head_dim", head_dim), ("value_dim", value_dim or 1)):
+        for name, size in (
+            ("num_heads", num_heads),
+            ("head_dim", head_dim),
+            ("value_dim", 1 if value_dim is None else value_dim),
+        ):
             if not isinstance(size, int) or size < 1:
                 raise RequestError(f"{name} must be a whole number from 1 on, not {size!r}")
         self.mechanism = Mechanism.parse(mechanism)
-        self.num_heads, self.head_dim, self.value_dim = num_heads, head_dim, value_dim or head_dim
+        self.num_heads, self.head_dim = num_heads, head_dim
+        self.value_dim = head_dim if value_dim is None else value_dim
+        if not is_rate(dropout):
+            raise RequestError(f"dropout must be 0, or a rate from 1/65536 up to 1 − 1/65536, not {dropout!r}")
         self.dropout, self.kernel = dropout, kernel
         self.penalty: Tensor | None = None
+        self.learned: list[str] = []
         for name, value in initial_values(self.mechanism, num_heads, head_dim, self.value_dim, seed).items():
+            self.learned.append(name)
             self.register_parameter(name, nn.Parameter(value.to(torch.get_default_dtype(), copy=True)))
 
     def forward(
@@ -43,12 +53,17 @@ class Attention(nn.Module):
             )
         out = attend(
             q, k, v, self.mechanism, causal=causal, mask=mask, kernel=self.kernel, scale=scale,
-            parameters=dict(self.named_parameters()), dropout=self.dropout if self.training else 0.0,
+            parameters={name: getattr(self, name) for name in self.learned},
+            dropout=self.dropout if self.training else 0.0,
             training=self.training, x=x, first=first,
         )  # fmt: skip
         terms = [term for stage in self.mechanism.output if (term := stage.penalty(out)) is not None]
         self.penalty = sum(terms[1:], terms[0]) if terms else None
         return out
+
+    def __getstate__(self) -> dict[str, object]:
+        """Leave out the last call's penalty: it belongs to a graph, which can be neither copied nor pickled."""
+        return {**self.__dict__, "penalty": None}
 
     def extra_repr(self) -> str:
         """Show the line and the sizes."""

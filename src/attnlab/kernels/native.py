@@ -8,10 +8,12 @@ import functools
 import hashlib
 import os
 import platform
+import shlex
 import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -63,18 +65,18 @@ def cache_folder() -> Path:
     """Return where compiled loops are kept."""
     named = os.environ.get("ATTNLAB_CACHE")
     if named:
-        return Path(named)
+        return Path(named).expanduser()
     if sys.platform == "darwin":
         return Path.home() / "Library" / "Caches" / "attnlab"
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "attnlab"
 
 
-def find_compiler() -> str | None:
-    """Return the C++ compiler: $CXX, or the first of the usual names."""
-    return next(
-        (found for name in (os.environ.get("CXX"), "g++", "clang++", "c++") if name and (found := shutil.which(name))),
-        None,
-    )
+def find_compiler() -> list[str] | None:
+    """Return the C++ compiler as the words of a command: $CXX where it is set, else the first of the usual names."""
+    words = shlex.split(os.environ.get("CXX", ""))
+    if words:
+        return words if shutil.which(words[0]) else None
+    return next(([found] for name in ("g++", "clang++", "c++") if (found := shutil.which(name))), None)
 
 
 def processor() -> str:
@@ -92,47 +94,69 @@ def run(command: list[str]) -> str | None:
     return None if done.returncode == 0 else (done.stderr.strip() or f"exit status {done.returncode}")
 
 
-def build(compiler: str, target: Path) -> str | None:
+def build(compiler: list[str], target: Path) -> str | None:
     """Compile the loops into `target`; return None if that worked, else the reason it did not."""
     with tempfile.TemporaryDirectory() as folder:
         unit, library = Path(folder) / "pairs.o", Path(folder) / "pairs.so"
         said: str | None = ""
         for tuned in TUNED:
-            said = run([compiler, *FLAGS, *tuned, "-c", str(SOURCE), "-o", str(unit)])
+            said = run([*compiler, *FLAGS, *tuned, "-c", str(SOURCE), "-o", str(unit)])
             if said is None:
                 break
-        said = said or run([compiler, "-shared", str(unit), "-o", str(library), "-pthread"])
+        said = said or run([*compiler, "-shared", str(unit), "-o", str(library), "-pthread"])
         if said is not None:
             lines = said.splitlines()
-            return f"{compiler} could not build the loops: {next((x for x in lines if 'error' in x), lines[0])}"
+            first = next((line for line in lines if "error" in line), lines[0])
+            return f"{shlex.join(compiler)} could not build the loops: {first}"
+        try:
+            ctypes.CDLL(str(library))
+        except OSError as error:
+            return f"{shlex.join(compiler)} built loops that cannot be loaded: {error}"
         try:
             target.parent.mkdir(parents=True, exist_ok=True)
-            aside = target.with_suffix(f".{os.getpid()}")
-            shutil.copy(library, aside)
-            aside.replace(target)
+            handle, aside = tempfile.mkstemp(dir=target.parent)
+            with os.fdopen(handle, "wb") as file:
+                file.write(library.read_bytes())
+                file.flush()
+                os.fsync(file.fileno())
+            Path(aside).replace(target)
         except OSError as error:
             return f"the compiled loops cannot be kept in {target.parent}: {error.strerror}; set ATTNLAB_CACHE"
     return None
 
 
-@functools.cache
+BUILDING = threading.Lock()
+
+
 def loaded() -> tuple[ctypes.CDLL | None, Compiler]:
+    """Build the loops if they are not in the cache, and load them; once, whichever thread comes first."""
+    with BUILDING:
+        return load()
+
+
+@functools.cache
+def load() -> tuple[ctypes.CDLL | None, Compiler]:
     """Build the loops if they are not in the cache, and load them."""
     path = find_compiler()
     if path is None:
-        return None, Compiler(False, None, "no C++ compiler found (looked for $CXX, g++, clang++, c++)")
+        named = os.environ.get("CXX")
+        looked = (
+            f"$CXX is '{named}', which is not there" if named else "looked for g++, clang++, c++; $CXX names another"
+        )
+        return None, Compiler(False, None, f"no C++ compiler found ({looked})")
     identity = "\n".join(
-        [SOURCE.read_text(encoding="utf-8"), path, str(FLAGS), str(TUNED), processor(), platform.machine()]
+        [SOURCE.read_text(encoding="utf-8"), *path, str(FLAGS), str(TUNED), processor(), platform.machine()]
     )
     target = cache_folder() / f"pairs-{hashlib.sha256(identity.encode()).hexdigest()[:16]}.so"
     if not target.exists():
         reason = build(path, target)
         if reason is not None:
-            return None, Compiler(False, path, reason)
+            return None, Compiler(False, shlex.join(path), reason)
     try:
-        return ctypes.CDLL(str(target)), Compiler(True, path, f"compiled loops in {target}")
+        return ctypes.CDLL(str(target)), Compiler(True, shlex.join(path), f"compiled loops in {target}")
     except OSError as error:
-        return None, Compiler(False, path, f"{target} cannot be loaded: {error}")
+        reason = f"{target} cannot be loaded ({error}); delete it, and it is built anew"
+        return None, Compiler(False, shlex.join(path), reason)
 
 
 def compiler() -> Compiler:

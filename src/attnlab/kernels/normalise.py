@@ -7,6 +7,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from attnlab.errors import KernelError
+
 
 class Unit(torch.autograd.Function):
     """y = x/‖x‖ · factor; a zero vector stays zero. The factor [.. n 1] is a constant.
@@ -19,14 +21,22 @@ class Unit(torch.autograd.Function):
         norm = torch.linalg.vector_norm(x, dim=-1, keepdim=True)
         inverse = torch.where(norm == 0, 1, norm.reciprocal())
         ctx.save_for_backward(x, inverse, factor)
-        return (x * (inverse * factor)).to(x.dtype)
+        return (x * inverse * factor).to(x.dtype)
 
     @staticmethod
-    @torch.autograd.function.once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
+        refuse_second_derivatives()
         x, inverse, factor = ctx.saved_tensors
-        along = (x * grad).sum(-1, keepdim=True).mul_(inverse * inverse)
-        return torch.addcmul(grad, x, along, value=-1).mul_(inverse * factor), None
+        # Not x·(inverse²): that overflows for short vectors.
+        direction = x * inverse
+        along = (direction * grad).sum(-1, keepdim=True)
+        return torch.addcmul(grad, direction, along, value=-1).mul_(inverse).mul_(factor), None
+
+
+def refuse_second_derivatives() -> None:
+    """Raise where a backward pass is itself to be differentiated: its result would silently count as a constant."""
+    if torch.is_grad_enabled() and not torch.compiler.is_compiling():
+        raise KernelError("second derivatives need kernel='reference'; the other kernels compute the first alone")
 
 
 def unit(x: Tensor, factor: Tensor | float = 1.0) -> Tensor:

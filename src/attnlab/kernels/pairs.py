@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 import warnings
-from typing import Protocol
 
 import torch
 from torch import Tensor
@@ -24,27 +23,14 @@ def groups(x: Tensor, tile: Tile) -> Tensor:
     return x[tile.batch, tile.heads].flatten(0, 1)
 
 
+def largest(x: Tensor) -> float:
+    """Return the largest magnitude; NaN where there is one."""
+    return float(torch.stack(torch.aminmax(x)).abs().max()) if x.numel() else 0.0
+
+
 def last_seen(tile: Tile, first: int | None) -> int:
     """Return the last key that a tile's first row may see, if the problem's first row may see `first` (None: all)."""
     return tile.horizon - 1 if first is None else first + tile.start
-
-
-class Pairs(Protocol):
-    """Scores of one problem, tile by tile. `needs_scores` asks for the scores again in the backward pass."""
-
-    needs_scores: bool
-
-    def start(self) -> None:
-        """Make room for the gradients."""
-
-    def scores(self, tile: Tile, out: Tensor, fill: float) -> None:
-        """Write the scores [g r k]; where `fills`, with what causality forbids filled already."""
-
-    def accumulate(self, tile: Tile, ds: Tensor, scores: Tensor | None) -> None:
-        """Add a tile's part to the gradients; ds is 0 for forbidden pairs, and may be overwritten."""
-
-    def gradients(self) -> tuple[Tensor, Tensor, Tensor]:
-        """Return the gradients of q, k and the extra parameter."""
 
 
 def add_product(total: Tensor, left: Tensor, right: Tensor) -> None:
@@ -56,7 +42,12 @@ def add_product(total: Tensor, left: Tensor, right: Tensor) -> None:
 
 
 class Dot:
-    """s = q·k."""
+    """s = q·k.
+
+    `needs_scores` asks for a tile's scores again in the backward pass; `fills` says that what causality forbids comes
+    filled already. `scores` writes [g r k]; `accumulate` adds a tile's part to the gradients that `gradients` returns,
+    from ds, which is 0 for forbidden pairs and may be overwritten.
+    """
 
     needs_scores = False
     fills = False
@@ -64,6 +55,9 @@ class Dot:
     def __init__(self, q: Tensor, k: Tensor, accumulator: torch.dtype) -> None:
         self.q, self.k = q, k
         self.accumulator = accumulator
+
+    def is_finite(self) -> bool:
+        return math.isfinite(largest(self.q) + largest(self.k))
 
     def start(self) -> None:
         self.dq = torch.empty_like(self.q)
@@ -108,6 +102,7 @@ class Compiled:
         self.needs_scores = kind in ("minkowski", "euclidean")
         self.scale = 1 / math.sqrt(q.shape[-1]) if kind in ("manhattan", "euclidean") else 1.0
         self.channels = -(-q.shape[-1] // 16) * 16
+        self.largest = largest(q) + largest(k)
         if kind == "additive":
             q, k = self.exponentials(q, k)
         self.a, self.b = self.padded(q), self.padded(k)
@@ -119,14 +114,13 @@ class Compiled:
         Up to half the limit a product of four cannot either, and two pairs share a division.
         """
         limit = 40 if q.dtype == torch.float32 else 340
-        largest = sum(float(torch.stack(torch.aminmax(x)).abs().max()) for x in (q, k) if x.numel())
-        if largest <= limit:
-            self.kind = "additive" if largest <= limit / 2 else "additive_wide"
+        if self.largest <= limit:
+            self.kind = "additive" if self.largest <= limit / 2 else "additive_wide"
             return (2 * q).exp_(), (2 * k).exp_()
         self.kind = "additive_safe"
         warnings.warn(
-            f"attnlab: additive features reach {largest:.3g}, beyond the ±{limit} whose exponentials {q.dtype} can "
-            "hold; each pair takes its own exponential instead, which is right but several times slower",
+            f"attnlab: additive features reach {self.largest:.3g}, beyond the ±{limit} whose exponentials {q.dtype} "
+            "can hold; each pair takes its own exponential instead, which is right but several times slower",
             AttnlabWarning,
             stacklevel=2,
         )
@@ -136,6 +130,9 @@ class Compiled:
         """Fill the channels up to whole registers; zeros add nothing to a score."""
         missing = self.channels - x.shape[-1]
         return torch.nn.functional.pad(x, (0, missing)) if missing else x.contiguous()
+
+    def is_finite(self) -> bool:
+        return math.isfinite(self.largest + largest(self.w))
 
     def start(self) -> None:
         self.da, self.db = torch.empty_like(self.a), torch.zeros_like(self.b)

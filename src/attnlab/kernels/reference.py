@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from attnlab.errors import ShapeError
-from attnlab.mechanisms import Mechanism, Stage
+from attnlab.mechanisms import Mechanism, Stage, Weights
 
 from .call import Call, Request, at_least_float
 from .dropout import keep, scale
@@ -57,11 +57,13 @@ def check_shape(stage: Stage, found: Tensor, needed: tuple[int, ...]) -> None:
         raise ShapeError(f"'{stage}' must return [batch, heads, queries, keys] = {needed}, not {tuple(found.shape)}")
 
 
-def lowest(dtype: torch.dtype) -> float:
-    """Return the score of a forbidden pair: no weight beside any other score, and finite, also if squared.
+def forbidden(stage: Weights, dtype: torch.dtype) -> float:
+    """Return the score of a forbidden pair: −∞, or for a stage of the user's own a number as low as can be squared.
 
-    −∞ would make NaN of the gradient of a factor that a stage of the user's own learns: 0·(−∞).
+    What such a stage learns may be multiplied with its scores, and 0·(−∞) would make NaN of its gradient.
     """
+    if type(stage).__module__ == Weights.__module__:
+        return -math.inf
     largest = torch.finfo(dtype).max
     return -largest if dtype == torch.float16 else -math.sqrt(largest)
 
@@ -78,7 +80,7 @@ def weigh(
     stage, p = mechanism.weights, call.params_of(mechanism.weights)
     n = visibility.count.clamp(min=1).to(at_least_float(scores.dtype))
     if visible is not None:
-        scores = scores.masked_fill(~visible, lowest(scores.dtype))
+        scores = scores.masked_fill(~visible, forbidden(stage, scores.dtype))
     w = stage(scores, n, p)
     check_shape(stage, w, tuple(scores.shape))
     for wiped in (visible, zeroed):

@@ -27,7 +27,8 @@ def refusal(request: Request) -> str | None:
 def block(call: Call, q: Tensor, start: int, stop: int) -> Tensor:
     """Attend with the queries start…stop alone."""
     is_cut = call.mechanism.mask.where == "before"
-    horizon = call.visibility.horizon(stop) if is_cut else call.visibility.num_keys
+    # One key at least, though no query may see it: not every stage can take a row of none.
+    horizon = max(1, call.visibility.horizon(stop)) if is_cut else call.visibility.num_keys
     rows = dataclasses.replace(
         call, q=q, k=call.k[:, :, :horizon], v=call.v[:, :, :horizon],
         visibility=call.visibility.rows(start, stop, horizon),

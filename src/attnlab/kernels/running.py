@@ -40,7 +40,7 @@ class Tokens:
     """q or k [g n d], span by span as it enters the sums: of length 1 where asked for, times a factor a row."""
 
     def __init__(self, x: Tensor, unit: bool, factor: Tensor | None) -> None:
-        self.x, self.unit = x, unit
+        self.x = x
         self.inverse = unit_factor(x) if unit else None
         self.scale = factor
         if self.inverse is not None:
@@ -53,9 +53,9 @@ class Tokens:
         """Write the gradient of x, given that of what entered the sums."""
         if self.inverse is not None:
             # d(x/‖x‖) = (g − x̂ (x̂·g)) / ‖x‖
-            x = self.x[:, span]
-            along = (x * grad).sum(-1, keepdim=True).mul_(self.inverse[:, span].square())
-            grad = grad.addcmul_(x, along, value=-1)
+            direction = self.x[:, span] * self.inverse[:, span]
+            along = (direction * grad).sum(-1, keepdim=True)
+            grad = grad.addcmul_(direction, along, value=-1)
         if self.scale is None:
             to[:, span] = grad
         else:

@@ -16,13 +16,17 @@ from torch.nn import functional
 from attnlab.mechanisms.scores import Angle, Dot, Euclidean
 from attnlab.mechanisms.weights import Softmax
 
-from .blockwise import factors, is_dot_like
+from .blockwise import factors, from_first_key, is_dot_like
 from .call import Call, Request
 from .division import divided, divided_values, key_division_refusal
+from .normalise import refuse_second_derivatives
 from .visibility import Visibility
 
 NAME = "sdpa"
 FORM = "torch's fused scaled_dot_product_attention"
+
+SMALLEST = 1e-30
+"""The smallest scale that is left to torch: below it, one could be 0 in the precision of the pass."""
 
 aten = torch.ops.aten
 
@@ -48,7 +52,7 @@ def attend(call: Call) -> Tensor:
     is_euclidean = isinstance(score, Euclidean)
     q, k, scale = call.q, call.k, 1.0
     # torch scales after it masks: −∞ times a scale of 0 or below would be NaN or +∞, so those go into the query too.
-    if type(score) is Dot and not (isinstance(score.scale, str) or (score.scale is not None and score.scale <= 0)):
+    if type(score) is Dot and (score.scale is None or (score.scale != "learned" and score.scale > SMALLEST)):
         scale = float(score.factor(q.shape[-1], {}))
     elif not is_euclidean:
         q, k = factors(score, q, k, call.params_of(score))
@@ -68,6 +72,7 @@ def attend(call: Call) -> Tensor:
 def coordinates(q: Tensor, k: Tensor) -> tuple[Tensor, Tensor]:
     """Return vectors whose dot product is −‖q−k‖²/√d up to a constant a query."""
     scale = 2 / math.sqrt(q.shape[-1])
+    q, k = from_first_key(q, k)
     halves = k.square().sum(-1, keepdim=True) * -0.5
     return torch.cat([q, torch.ones_like(q[..., :1])], -1) * scale, torch.cat([k, halves], -1)
 
@@ -77,16 +82,17 @@ def as_scores(mask: Tensor, dtype: torch.dtype) -> Tensor:
     return torch.zeros(mask.shape, dtype=dtype).masked_fill_(~mask, -torch.inf)
 
 
-def widened(x: Tensor, width: int, *columns: Tensor | float) -> Tensor:
-    """Return x with more columns, and zeros after them up to a width; not differentiable."""
+def widened(x: Tensor, width: int, origin: Tensor | None = None) -> Tensor:
+    """Return x (as seen from an origin) with zeros up to a width, its rows contiguous; not differentiable."""
     d = x.shape[-1]
     if d == width:
-        return x
+        return x if x.stride(-1) == 1 else x.contiguous()
     wide = x.new_empty(*x.shape[:-1], width)
-    wide[..., :d] = x
+    if origin is None:
+        wide[..., :d] = x
+    else:
+        torch.sub(x, origin, out=wide[..., :d])
     wide[..., d:] = 0
-    for i, column in enumerate(columns):
-        wide[..., d + i] = column
     return wide
 
 
@@ -126,10 +132,11 @@ class Flash(torch.autograd.Function):
         width = max(q.shape[-1] + 2 * euclidean, v.shape[-1])
         ctx.scale = 2 / math.sqrt(q.shape[-1]) if euclidean else scale
         if euclidean:
-            left, right = (
-                widened(q, width, 1.0),
-                widened(k, width, torch.linalg.vector_norm(k, dim=-1).square_() * -0.5),
-            )
+            # From the first key, as from_first_key has it, in the same pass that widens.
+            d, origin = q.shape[-1], k[:, :, :1]
+            left, right = widened(q, width, origin), widened(k, width, origin)
+            left[..., d] = 1
+            right[..., d] = torch.linalg.vector_norm(right[..., :d], dim=-1).square_() * -0.5
         else:
             left, right = widened(q, width), widened(k, width)
         values = widened(v, width)
@@ -145,8 +152,8 @@ class Flash(torch.autograd.Function):
         return out[..., : v.shape[-1]]
 
     @staticmethod
-    @torch.autograd.function.once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+        refuse_second_derivatives()
         left, right, values, out, logsumexp, mask, empty = ctx.saved_tensors
         grad = widened(grad, out.shape[-1])
         grad = grad if empty is None else grad.masked_fill(empty, 0)

@@ -50,6 +50,7 @@ class Problem:
         self.accumulator = accumulator
         is_native = self.dtype == accumulator and q.device.type == "cpu" and native.missing() is None
         self.native_weights = weights if is_native and weights in native.WEIGHTS else None
+        self.is_compiled = self.native_weights is not None or isinstance(self.pairs, Compiled)
 
     def buffer(self) -> Tensor:
         """Return a new work space that the largest tile fits in."""
@@ -60,7 +61,7 @@ class Problem:
         self.pairs.scores(tile, s, self.rule.fill)
         if scores is not None:
             scores.copy_(s)
-        view = s.view(-1, tile.num_heads, *s.shape[1:])
+        view = s.view(tile.num_groups // tile.num_heads, tile.num_heads, *s.shape[1:])
         if self.native_weights:
             forbid(view, tile, self.visibility, LOWEST, skips_causal=True)
             native.normalise(self.native_weights, s, last_seen(tile, self.first))
@@ -86,7 +87,8 @@ class Problem:
             at += w.numel() if kept.numel() else 0
             w = w * self.drop(tile) if self.dropout else w
             groups(out, tile)[:, tile.start : tile.stop] = w @ groups(self.v, tile)[:, : tile.horizon]
-        return out
+        # The compiled loops know no NaN and no infinity, and could hide one: then nothing they give is to be believed.
+        return out.fill_(torch.nan) if self.is_compiled and not self.pairs.is_finite() else out
 
     def output_shape(self) -> tuple[int, int, int, int]:
         """Return the shape of the output."""
@@ -112,7 +114,9 @@ class Problem:
             add_product(groups(dv, tile)[:, : tile.horizon], (w if drop is None else w * drop).mT, g)
             self.rule.backward(dw if drop is None else dw.mul_(drop), w)
             if self.rule.fill == 0:
-                forbid(dw.view(-1, tile.num_heads, *dw.shape[1:]), tile, self.visibility, 0)
+                forbid(
+                    dw.view(tile.num_groups // tile.num_heads, tile.num_heads, *dw.shape[1:]), tile, self.visibility, 0
+                )
             self.pairs.accumulate(tile, dw, scores)
         dq, dk, dextra = self.pairs.gradients()
         return dq, dk, dv, dextra

@@ -101,7 +101,7 @@ class Angle(Score):
         """Return the score of a pair from its cosine."""
         is_inside = cosine.abs() < 1
         angle = torch.arccos(torch.where(is_inside, cosine, 0))
-        return torch.where(is_inside, 1 - angle * (2 / math.pi), cosine.detach().sign())
+        return torch.where(is_inside, 1 - angle * (2 / math.pi), cosine.detach().clamp(-1, 1))
 
     def __call__(self, q: Tensor, k: Tensor, p: Params) -> Tensor:
         return self.of(unit(q) @ unit(k).mT)

@@ -1,0 +1,21 @@
+"""`attnlab explain` prints what `attnlab.explain` says."""
+
+import json
+
+import pytest
+
+import attnlab
+from attnlab.cli import main
+
+
+def test_it_says_what_the_library_says(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", "dot | relu", "baseline", "--length", "64"]) == 0
+    said = [str(attnlab.explain(line, 64, causal=True)) for line in ("dot | relu", "baseline")]
+    assert capsys.readouterr().out == "\n\n".join(said) + "\n"
+
+
+def test_json_names_kernel_and_refusals(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", "dot | relu", "--no-causal", "--json"]) == 0
+    (shown,) = json.loads(capsys.readouterr().out)
+    assert (shown["kernel"], shown["length"], shown["causal"]) == ("blockwise", 512, False)
+    assert "linear" in shown["refused"]
