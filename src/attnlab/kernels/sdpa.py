@@ -91,7 +91,7 @@ def widened(x: Tensor, width: int, origin: Tensor | None = None) -> Tensor:
     if origin is None:
         wide[..., :d] = x
     else:
-        torch.sub(x, origin, out=wide[..., :d])
+        wide[..., :d].copy_(x).sub_(origin)
     wide[..., d:] = 0
     return wide
 
