@@ -32,20 +32,23 @@ def factors(score: Score, q: Tensor, k: Tensor, p: Params) -> tuple[Tensor, Tens
     if type(score) is Angle:
         return unit(q), unit(k)
     scale = 1 / math.sqrt(q.shape[-1])
-    q, k = from_first_key(q, k)
+    start = origin(q, k)
+    q, k = q - start, k - start
     one = q.new_ones(())
     q_norm, k_norm = (-scale * x.square().sum(-1, keepdim=True) for x in (q, k))
     left = torch.cat([q * (2 * scale), one.expand_as(q_norm), q_norm], -1)
     return left, torch.cat([k, k_norm, one.expand_as(k_norm)], -1)
 
 
-def from_first_key(q: Tensor, k: Tensor) -> tuple[Tensor, Tensor]:
-    """Return q and k as seen from the first key: the same distances, but no common offset to cancel in rounding.
+def origin(q: Tensor, k: Tensor) -> Tensor:
+    """Return where to measure distances from, [b h 1 d]: the first key if all vectors seem to lie far out around it.
 
-    The first key, not the mean of all: nothing a query may not see may reach it, not even its rounding.
+    Distances stay the same, but a common offset no longer cancels in rounding. The first key, not the mean of all:
+    nothing a query may not see may reach it, not even its rounding.
     """
-    origin = k[:, :, :1].detach()
-    return q - origin, k - origin
+    first = k[:, :, :1].detach()
+    apart = (q[:, :, :1].detach() - first).square().sum(-1, keepdim=True)
+    return torch.where(4 * apart < first.square().sum(-1, keepdim=True), first, 0)
 
 
 def is_dot_like(score: Score) -> bool:

@@ -16,7 +16,7 @@ from torch.nn import functional
 from attnlab.mechanisms.scores import Angle, Dot, Euclidean
 from attnlab.mechanisms.weights import Softmax
 
-from .blockwise import factors, from_first_key, is_dot_like
+from .blockwise import factors, is_dot_like, origin
 from .call import Call, Request
 from .division import divided, divided_values, key_division_refusal
 from .normalise import refuse_second_derivatives
@@ -72,7 +72,8 @@ def attend(call: Call) -> Tensor:
 def coordinates(q: Tensor, k: Tensor) -> tuple[Tensor, Tensor]:
     """Return vectors whose dot product is −‖q−k‖²/√d up to a constant a query."""
     scale = 2 / math.sqrt(q.shape[-1])
-    q, k = from_first_key(q, k)
+    start = origin(q, k)
+    q, k = q - start, k - start
     halves = k.square().sum(-1, keepdim=True) * -0.5
     return torch.cat([q, torch.ones_like(q[..., :1])], -1) * scale, torch.cat([k, halves], -1)
 
@@ -82,16 +83,16 @@ def as_scores(mask: Tensor, dtype: torch.dtype) -> Tensor:
     return torch.zeros(mask.shape, dtype=dtype).masked_fill_(~mask, -torch.inf)
 
 
-def widened(x: Tensor, width: int, origin: Tensor | None = None) -> Tensor:
-    """Return x (as seen from an origin) with zeros up to a width, its rows contiguous; not differentiable."""
+def widened(x: Tensor, width: int, start: Tensor | None = None) -> Tensor:
+    """Return x (measured from a start) with zeros up to a width, its rows contiguous; not differentiable."""
     d = x.shape[-1]
     if d == width:
         return x if x.stride(-1) == 1 else x.contiguous()
     wide = x.new_empty(*x.shape[:-1], width)
-    if origin is None:
+    if start is None:
         wide[..., :d] = x
     else:
-        wide[..., :d].copy_(x).sub_(origin)
+        wide[..., :d].copy_(x).sub_(start)
     wide[..., d:] = 0
     return wide
 
@@ -132,9 +133,8 @@ class Flash(torch.autograd.Function):
         width = max(q.shape[-1] + 2 * euclidean, v.shape[-1])
         ctx.scale = 2 / math.sqrt(q.shape[-1]) if euclidean else scale
         if euclidean:
-            # From the first key, as from_first_key has it, in the same pass that widens.
-            d, origin = q.shape[-1], k[:, :, :1]
-            left, right = widened(q, width, origin), widened(k, width, origin)
+            d, start = q.shape[-1], origin(q, k)
+            left, right = widened(q, width, start), widened(k, width, start)
             left[..., d] = 1
             right[..., d] = torch.linalg.vector_norm(right[..., :d], dim=-1).square_() * -0.5
         else:
