@@ -98,7 +98,7 @@ def size(x: Tensor) -> float:
 def assert_as_exact(given: Problem, kernel: str, dtype: torch.dtype) -> None:
     """Check a kernel in `dtype` against the fp64 reference.
 
-    The budget is four times the error that the reference makes in that precision, and one rounding of a dot product
+    The budget is three times the error that the reference makes in that precision, and one rounding of a dot product
     of results (a gradient that is 0 is the difference of two such). A result of few numbers can be lucky: the
     reference's error for it is taken to be at least the relative one of its worst result, and twice that. In fp64,
     where the reference is the truth, its error is that in fp32, scaled by the precision.
@@ -115,6 +115,6 @@ def assert_as_exact(given: Problem, kernel: str, dtype: torch.dtype) -> None:
     for name, exact in truth.items():
         assert not answer[name].isnan().any(), f"{name} has NaN"
         luck = 2 if exact.numel() < 16 else 1
-        budget = 4 * (luck * max(errors[name], worst * sizes[name]) + rounding)
+        budget = 3 * (luck * max(errors[name], worst * sizes[name]) + rounding)
         error = size(answer[name] - exact)
         assert error <= budget, f"{name}: error {error:.3g}, the reference's budget is {budget:.3g}"

@@ -14,7 +14,7 @@ from attnlab.kernels import attend, initial_values
 from attnlab.kernels.comparison import Setting
 from attnlab.mechanisms import Mechanism
 
-SLACK = 4.0
+SLACK = 3.0
 """How many times the reference's own error a kernel may make: it adds the same numbers in another order."""
 
 
