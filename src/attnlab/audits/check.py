@@ -1,0 +1,70 @@
+"""A check: a function that puts one question to a subject and answers with a finding. `@check("name")` adds one,
+a user's own as well as those here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from attnlab.errors import RequestError
+
+from .finding import Finding
+
+if TYPE_CHECKING:
+    from .in_model import ModelSubject
+    from .subject import Subject
+
+Kind = Literal["mechanism", "model"]
+Question = Callable[[Any], Finding | None]
+
+
+@dataclass(frozen=True)
+class Check:
+    """A question by its name. `asked` says whether it is put only on request, because it takes long."""
+
+    name: str
+    question: Question
+    asked: bool = False
+
+    def __call__(self, subject: Subject | ModelSubject) -> Finding | None:
+        """Put the question; None where it does not apply."""
+        finding = self.question(subject)
+        if finding is not None and not isinstance(finding, Finding):
+            raise RequestError(f"check '{self.name}' must return a Finding, or None, not {type(finding).__name__}")
+        return finding
+
+
+CHECKS: dict[Kind, dict[str, Check]] = {"mechanism": {}, "model": {}}
+"""Every check by its name, in the order in which they are put."""
+
+
+def check(name: str, *, on: Kind = "mechanism", asked: bool = False) -> Callable[[Question], Question]:
+    """Register a function as a check of mechanisms, or of models; it is then put in every audit.
+
+    The function takes a `Subject` (or a `ModelSubject`) and returns a `Finding` of this name, or None where its
+    question does not apply. asked: put it only where `audit` is told to by `train=True`.
+    """
+    if not isinstance(name, str) or not name.strip():
+        raise RequestError(f'@check("name") needs a name, not {name!r}')
+    if on not in CHECKS:
+        raise RequestError(f"a check is on 'mechanism' or on 'model', not {on!r}")
+
+    def register(question: Question) -> Question:
+        known = CHECKS[on].get(name)
+        if known is not None and origin(known.question) != origin(question):
+            raise RequestError(f"a check named '{name}' exists already: {'.'.join(origin(known.question))}")
+        CHECKS[on][name] = Check(name, question, asked)
+        return question
+
+    return register
+
+
+def origin(question: Question) -> tuple[str, str]:
+    """Say where a function stands, by which the same one defined again is known."""
+    return getattr(question, "__module__", "?"), getattr(question, "__qualname__", "?")
+
+
+def checks(on: Kind) -> Mapping[str, Check]:
+    """Return the checks of one kind."""
+    return CHECKS[on]

@@ -1,0 +1,55 @@
+"""Cost: with which power of the length do time and memory grow, forward and backward, by the kernel that is chosen?
+
+Reported, not judged: timings on a busy machine are noisy. `attnlab bench` measures with care and beside peers.
+"""
+
+from __future__ import annotations
+
+from attnlab.kernels.comparison import Setting, own_step
+from attnlab.kernels.measure import growth, one_thread, peak_memory, seconds_of, show_bytes, show_seconds, time_each
+
+from .check import check
+from .finding import Finding, Part
+from .subject import Mode, Subject
+
+NAME = "cost"
+SPANS = ((1024, 4096), (256, 1024), (64, 256))
+"""Lengths to compare, the longest first: at short ones the cost of a call hides the growth."""
+
+SLOW = 0.02
+"""Seconds that a step of the shorter length may take."""
+
+
+@check(NAME)
+def cost_growth(subject: Subject) -> Finding:
+    """Measure the powers of the length with which time and memory grow."""
+    setting = Setting(num_heads=2, head_dim=32, causal=subject.causalities[-1])
+    lengths = affordable(subject, setting)
+    steps = {str(length): own_step(subject.mechanism, length, setting) for length in lengths}
+    for step in steps.values():
+        step()
+    seconds = [time_each({name: step}, budget=0.2)[name] for name, step in steps.items()]
+    memory = [float(peak_memory(step)) for step in steps.values()]
+    times = growth((lengths[0], seconds[0]), (lengths[1], seconds[1]))
+    bytes_ = growth((lengths[0], memory[0]), (lengths[1], memory[1]))
+    kernel = subject.kernels(lengths[1], Mode(setting.causal))[0]
+    return Finding(
+        NAME, True, times, None,
+        f"From {lengths[0]} to {lengths[1]} tokens a step forward and backward grows as n^{times:.1f} in time "
+        f"and n^{bytes_:.1f} in memory (kernel {kernel}; {show_seconds(seconds[1])} and {show_bytes(memory[1])} at "
+        f"{lengths[1]}).",
+        "`attnlab bench`", judged=False,
+        parts=(Part("power of n, time", times, None, "", kernel), Part("power of n, memory", bytes_, None, "", kernel)),
+        data={"lengths": list(lengths), "seconds": seconds, "bytes": memory},
+    )  # fmt: skip
+
+
+def affordable(subject: Subject, setting: Setting) -> tuple[int, int]:
+    """Return the longest lengths whose measurement takes no more than a few seconds."""
+    for span in reversed(SPANS[1:]):
+        step = own_step(subject.mechanism, span[1], setting)
+        step()
+        with one_thread():
+            if seconds_of(step) > SLOW:
+                return span
+    return SPANS[0]

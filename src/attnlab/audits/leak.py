@@ -1,0 +1,176 @@
+"""Causal leak: does any output depend on a later token?
+
+By gradient, ∂out_i/∂input_j must be exactly 0 for every j > i; by perturbation, outputs before a changed token may
+move by rounding alone. Both are asked through every input apart, every kernel, with dropout and without, and in bf16.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from contextlib import nullcontext
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from .check import check
+from .finding import Finding, Part, worst
+from .subject import LONG, SHORT, Inputs, Mode, Subject, noise, without_onednn
+
+NAME = "causal leak"
+LARGE, SMALL = 1e2, 1e-2
+DROPOUT = 0.2
+
+BORDERS = (1, 31, 32, 33, 63, 64, 65, 127, 128, 129, LONG - 1)
+"""Where the tiles and spans of kernels begin: first positions of a future that is looked at as a whole."""
+
+
+@dataclass(frozen=True)
+class Leak:
+    """The strongest dependence on the future that was found: its size, what may be, and from where to where."""
+
+    size: float
+    bound: float
+    through: str
+    query: int
+    key: int
+
+    @property
+    def pair(self) -> str:
+        """The pair of positions in words."""
+        return f"output {self.query} through {self.through} of token {self.key}"
+
+
+@check(NAME)
+def causal_leak(subject: Subject) -> Finding | None:
+    """Look for any output that depends on a later token."""
+    if True not in subject.causalities:
+        return None
+    found: list[tuple[Part, Leak]] = []
+    for owner, mode in situations(subject):
+        with without_onednn() if mode.dtype == torch.bfloat16 else nullcontext():
+            for what, leak in (("gradient", by_gradient(owner, mode)), ("change", by_change(owner, mode))):
+                said = f"{what}, {mode}" + ("" if owner is subject else ", parameters moved")
+                # A parameter may have a range of its own, beyond which moving it proves nothing.
+                is_void = owner is not subject and leak.size != leak.size
+                bound = None if is_void else leak.bound
+                found.append((Part(said, leak.size, bound, leak.pair, mode.kernel), leak))
+    parts = tuple(part for part, _ in found)
+    bad = worst(parts)
+    leak = dict(found)[bad]
+    return Finding(
+        NAME, bad.passed, bad.figure, bad.bound, sentence(bad, leak, parts),
+        "" if bad.passed else subject.blame(parts, f"the stages of '{subject.mechanism}'; {leak.pair}"),
+        parts=parts, data={"map": gradient_map(subject, Mode(True), SHORT).tolist()},
+    )  # fmt: skip
+
+
+def situations(subject: Subject) -> Iterator[tuple[Subject, Mode]]:
+    """Yield how the question is put: each kernel alone, as in training, and in bf16; and with parameters moved."""
+    causal = dataclasses.replace(subject, causalities=(True,))
+    for mode in causal.modes():
+        yield subject, mode
+    training = Mode(True, dropout=DROPOUT, training=True)
+    for kernel in subject.kernels(LONG, training, "keys"):
+        yield subject, dataclasses.replace(training, kernel=kernel)
+    for mode in causal.modes(torch.bfloat16):
+        yield subject, mode
+    if subject.parameters:
+        yield subject.moved(), Mode(True, subject.kernels(LONG, Mode(True))[0])
+
+
+def by_gradient(subject: Subject, mode: Mode) -> Leak:
+    """Find the largest gradient that reaches a later token: every pair of a short sequence, borders of a long one."""
+    leaks = []
+    for name, sizes in gradients(subject, mode, SHORT, list(range(SHORT)), one_row=True).items():
+        later = torch.ones(SHORT, SHORT, dtype=torch.bool).triu(1)
+        leaks.append(strongest(sizes.masked_fill(~later, 0), 0.0, name))
+    for name, sizes in gradients(subject, mode, LONG, [t - 1 for t in BORDERS], one_row=False).items():
+        later = torch.arange(LONG) >= torch.tensor(BORDERS)[:, None]
+        found = strongest(sizes.masked_fill(~later, 0), 0.0, name)
+        leaks.append(dataclasses.replace(found, query=BORDERS[found.query] - 1))
+    return max(leaks, key=severity)
+
+
+def by_change(subject: Subject, mode: Mode) -> Leak:
+    """Change one token of a short sequence, or the whole future of a long one, and watch the outputs before it."""
+    leaks = []
+    for length, starts in ((SHORT, list(range(SHORT))), (LONG, list(BORDERS))):
+        position = torch.arange(length)
+        start = torch.tensor(starts)[:, None]
+        touched = position == start if length == SHORT else position >= start
+        base = subject.inputs(1, length, mode.dtype)
+        base = {name: t.expand(len(starts), -1, -1, -1) for name, t in base.items()}
+        before = subject.attend(base, mode)
+        for name in base:
+            for size in (LARGE, SMALL):
+                after = subject.attend(changed(base, name, touched, size), mode)
+                moved = (after - before).abs().double().amax((1, 3)).masked_fill(position >= start, 0)
+                leaks.append(located(moved, noise(before), name, starts))
+    return max(leaks, key=severity)
+
+
+def located(moved: Tensor, bound: float, name: str, starts: list[int]) -> Leak:
+    """Return the output that moved the most; row r of `moved` belongs to the change that began at starts[r]."""
+    found = strongest(moved, bound, name)
+    return dataclasses.replace(found, query=found.key, key=starts[found.query])
+
+
+def changed(base: Inputs, name: str, touched: Tensor, size: float) -> Inputs:
+    """Return the inputs with one of them changed at the touched positions, [b n]."""
+    t = base[name]
+    step = size * torch.randn(t.shape, generator=torch.Generator().manual_seed(7), dtype=torch.float64).to(t.dtype)
+    return {**base, name: torch.where(touched[:, None, :, None], t + step, t)}
+
+
+def gradients(subject: Subject, mode: Mode, length: int, rows: list[int], *, one_row: bool) -> dict[str, Tensor]:
+    """Return how strongly outputs depend on each position, [rows length], for every input.
+
+    Batch row r looks at output rows[r] alone, or with one_row=False at all up to it.
+    """
+    inputs = subject.inputs(1, length, mode.dtype)
+    leaves = {name: t.repeat(len(rows), 1, 1, 1).requires_grad_() for name, t in inputs.items()}
+    out = subject.attend(leaves, mode)
+    position, row = torch.arange(length), torch.tensor(rows)[:, None]
+    looked = position == row if one_row else position <= row
+    cotangent = torch.randn(out.shape, generator=torch.Generator().manual_seed(5)).to(out.dtype)
+    cotangent = cotangent * looked[:, None, :, None]
+    got = torch.autograd.grad(out, list(leaves.values()), cotangent, allow_unused=True)
+    empty = torch.zeros(len(rows), length, dtype=torch.float64)
+    return {
+        name: empty if g is None else g.abs().double().amax((1, 3)) for name, g in zip(leaves, got, strict=True)
+    }
+
+
+def gradient_map(subject: Subject, mode: Mode, length: int) -> Tensor:
+    """Return how strongly output i depends on token j through any input, [n n]."""
+    by_input = gradients(subject, mode, length, list(range(length)), one_row=True)
+    return torch.stack(list(by_input.values())).amax(0)
+
+
+def strongest(sizes: Tensor, bound: float, through: str) -> Leak:
+    """Return the largest of a table of sizes and where it stands; what is not a number is larger than any."""
+    spot = int(sizes.nan_to_num(nan=torch.inf).argmax())
+    row, column = divmod(spot, sizes.shape[1])
+    return Leak(float(sizes.flatten()[spot]), bound, through, row, column)
+
+
+def severity(leak: Leak) -> float:
+    """Order leaks by how far they are beyond what may be."""
+    return torch.inf if leak.size != leak.size else leak.size - leak.bound
+
+
+def sentence(bad: Part, leak: Leak, parts: tuple[Part, ...]) -> str:
+    """Explain the finding to a student."""
+    if bad.passed:
+        return (
+            f"No output depends on a later token: {len(parts)} trials over kernels, dropout and precisions found "
+            "gradients of exactly 0 and changes of rounding alone."
+        )
+    if leak.size != leak.size:
+        return f"The dependence of {leak.pair} is not a number, so nobody can say what it sees."
+    return (
+        f"The model sees the future: {leak.pair} differs ({bad.figure:.2g}, allowed {bad.bound:.2g}), "
+        "so its training loss will look better than it can be in use."
+    )
