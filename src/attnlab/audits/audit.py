@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from time import perf_counter
 from typing import TYPE_CHECKING
 
 from torch import nn
 
 from attnlab.errors import AttnlabWarning, RequestError
+from attnlab.kernels.measure import one_thread
 from attnlab.mechanisms import Mechanism
 
-from . import (  # noqa: F401  (each registers its check, in this order)
+from . import (  # noqa: F401, I001  (each registers its check, in this order)
     leak,
     prefix,
     padding,
@@ -56,7 +58,9 @@ def audit(
     start = perf_counter()
     found = []
     asked, kind = under_audit(subject, causal, seed)
-    with warnings.catch_warnings():
+    # Short sequences: two threads would wait for each other more than they compute.
+    threads = one_thread() if kind == "mechanism" else nullcontext()
+    with threads, warnings.catch_warnings():
         # Checks go to extremes on purpose, where a kernel says that it is slower than it could be.
         warnings.simplefilter("ignore", AttnlabWarning)
         for check in chosen(kind, checks, train):

@@ -13,7 +13,7 @@ from .finding import Finding, Part
 from .subject import Mode, Subject
 
 NAME = "cost"
-SPANS = ((1024, 4096), (256, 1024), (64, 256))
+SPANS: tuple[tuple[int, int], ...] = ((1024, 4096), (256, 1024), (64, 256))
 """Lengths to compare, the longest first: at short ones the cost of a call hides the growth."""
 
 SLOW = 0.02

@@ -7,12 +7,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from attnlab.charts import Spec
 from attnlab.errors import RequestError, closest
 
 
 @dataclass(frozen=True)
 class Part:
-    """One measured number of a finding, and the kernel it belongs to. Without a bound it is reported, and cannot fail."""
+    """One measured number of a finding, and the kernel it belongs to. Without a bound it is only reported."""
 
     name: str
     figure: float
@@ -173,7 +174,7 @@ class Audit:
             "findings": {name: finding.record() for name, finding in self.findings.items()},
         }
 
-    def figure(self) -> dict[str, Any]:
+    def figure(self) -> Spec:
         """Draw the leak map and the growth curves, as a Vega-Lite spec for `charts.save`."""
         from .picture import draw
 

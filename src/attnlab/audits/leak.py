@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from .check import check
-from .finding import Finding, Part, worst
+from .finding import Finding, Part, show, worst
 from .subject import LONG, SHORT, Inputs, Mode, Subject, noise, without_onednn
 
 NAME = "causal leak"
@@ -138,9 +138,7 @@ def gradients(subject: Subject, mode: Mode, length: int, rows: list[int], *, one
     cotangent = cotangent * looked[:, None, :, None]
     got = torch.autograd.grad(out, list(leaves.values()), cotangent, allow_unused=True)
     empty = torch.zeros(len(rows), length, dtype=torch.float64)
-    return {
-        name: empty if g is None else g.abs().double().amax((1, 3)) for name, g in zip(leaves, got, strict=True)
-    }
+    return {name: empty if g is None else g.abs().double().amax((1, 3)) for name, g in zip(leaves, got, strict=True)}
 
 
 def gradient_map(subject: Subject, mode: Mode, length: int) -> Tensor:
@@ -171,6 +169,6 @@ def sentence(bad: Part, leak: Leak, parts: tuple[Part, ...]) -> str:
     if leak.size != leak.size:
         return f"The dependence of {leak.pair} is not a number, so nobody can say what it sees."
     return (
-        f"The model sees the future: {leak.pair} differs ({bad.figure:.2g}, allowed {bad.bound:.2g}), "
+        f"The model sees the future: {leak.pair} differs ({bad.figure:.2g}, allowed {show(bad.bound)}), "
         "so its training loss will look better than it can be in use."
     )

@@ -31,7 +31,9 @@ def magnitude_against_length(subject: Subject) -> Finding:
     parts = tuple(Part(f"power of n, {kind} tokens", power(found), BOUND) for kind, found in sizes.items())
     bad = worst(parts)
     random, aligned = (part.figure for part in parts)
-    said = f"From {LENGTHS[0]} to {LENGTHS[-1]} tokens the output {trend(random)} for random tokens and {trend(aligned)}"
+    said = (
+        f"From {LENGTHS[0]} to {LENGTHS[-1]} tokens the output {trend(random)} for random tokens and {trend(aligned)}"
+    )
     said += " for aligned ones" + ("." if bad.passed else ": at lengths beyond those of training it will blow up.")
     return Finding(
         NAME, bad.passed, bad.figure, bad.bound, said,

@@ -75,7 +75,9 @@ def overflow(subject: Subject, dtype: torch.dtype) -> Part:
     """Report the share of outputs that overflow in half precision where scores reach ±10⁵."""
     inputs = {name: t * LARGE**0.5 if name in ("q", "k") else t for name, t in subject.inputs(2, LONG, dtype).items()}
     out = subject.attend(inputs, Mode(subject.causalities[-1], dtype=dtype))
-    return Part(f"outputs lost in {str(dtype).removeprefix('torch.')} at scores of ±1e5", count_broken(out) / out.numel())
+    return Part(
+        f"outputs lost in {str(dtype).removeprefix('torch.')} at scores of ±1e5", count_broken(out) / out.numel()
+    )
 
 
 def derivative(subject: Subject, mode: Mode) -> Part:
@@ -101,9 +103,7 @@ def is_straight_through(subject: Subject) -> bool:
 
 def scaled(inputs: Inputs, factor: float) -> Inputs:
     """Return queries and keys as many times as large, all as leaves."""
-    return {
-        name: (t * factor if name in ("q", "k") else t).detach().requires_grad_() for name, t in inputs.items()
-    }
+    return {name: (t * factor if name in ("q", "k") else t).detach().requires_grad_() for name, t in inputs.items()}
 
 
 def gradients_of(leaves: Inputs, out: Tensor) -> list[Tensor]:

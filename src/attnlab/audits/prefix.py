@@ -43,7 +43,7 @@ def prefix_consistency(subject: Subject) -> Finding | None:
         said = f"A token gets the same from the whole sequence as from the tokens before it {forms}."
     else:
         said = (
-            f"Computed from the past alone ({bad.note}) an output differs by {bad.figure:.2g} from the "
+            f"Computed {HOW[bad.note]} an output differs by {bad.figure:.2g} from the "
             "one computed with the whole sequence there: what the model learns in training it will not do in use."
         )
     where = "" if bad.passed else subject.blame(parts, f"{bad.name}: positions, counts and offsets of the stages")
@@ -88,6 +88,12 @@ def chunked(subject: Subject, mode: Mode, inputs: Inputs, end: int) -> Tensor:
     return cached(subject, mode, inputs, end, CHUNK)
 
 
+HOW = {
+    "alone": "from the prefix alone",
+    "cached": "from a cache, a token at a time,",
+    "chunked": "from a cache, several tokens at a time,",
+    "recurrent": "by the recurrent form",
+}
 FORMS: dict[str, Decode] = {"alone": alone, "cached": cached, "chunked": chunked}
 """The ways to compute from the past alone, by name."""
 

@@ -119,7 +119,8 @@ def sentence(stage: Value, found: dict[int, Variance]) -> str:
     """Explain to a student what the stage does to the variance."""
     middle = found[MIDDLE]
     tensor = {"v": "values", "q": "queries", "k": "keys"}[stage.target]
-    said = f"'{stage}' at width {MIDDLE}: the variance of the {tensor} {middle.trend}, {middle.before:.3g} to {middle.after:.3g}"
+    change = f"{middle.trend}, {middle.before:.3g} to {middle.after:.3g}"
+    said = f"'{stage}' at width {MIDDLE}: the variance of the {tensor} {change}"
     if isinstance(stage, Bypass):
         shares = ", ".join(f"{moments.share:.0%} at width {width}" for width, moments in found.items())
         said += f" (α {stage.alpha:g}, covariance {middle.covariance:.2g}); the bypass is {shares} of the second moment"

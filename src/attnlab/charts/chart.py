@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -85,3 +85,11 @@ FORMATS: Mapping[str, Callable[[dict[str, Any]], bytes]] = MappingProxyType(
     {".svg": _as_svg, ".png": _as_png, ".html": _as_html, ".json": _as_json}
 )
 """What writes each kind of file, by its ending."""
+
+
+def stacked(specs: Sequence[Spec]) -> Spec:
+    """Put charts below one another; one alone stays as it is."""
+    if len(specs) == 1:
+        return specs[0]
+    inner = [{key: value for key, value in spec.items() if key not in ("$schema", "config")} for spec in specs]
+    return {"$schema": SCHEMA, "vconcat": inner, "spacing": 40, "config": specs[0]["config"]}

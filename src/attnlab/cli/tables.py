@@ -23,7 +23,7 @@ def print_table(columns: Sequence[str], rows: Rows) -> None:
         print(f"{columns[0]} {row[0]}")
         # What belongs together is held together: textwrap breaks no such spaces.
         cells = [f"{name} {cell}".replace(" ", "\N{NO-BREAK SPACE}") for name, cell in zip(columns, row, strict=True)]
-        _print_below(", ".join(cells[1:]))
+        print_below(", ".join(cells[1:]))
 
 
 def print_entries(columns: Sequence[str], rows: Rows) -> None:
@@ -37,7 +37,7 @@ def print_entries(columns: Sequence[str], rows: Rows) -> None:
         for line in _wrapped(head, "") if len(head) > terminal_width() else [head]:
             print(line)
         for cell in others:
-            _print_below(cell)
+            print_below(cell)
 
 
 def print_json(value: Sequence[Any] | Mapping[str, Any]) -> None:
@@ -65,7 +65,8 @@ def _print_aligned(columns: Sequence[str], rows: Rows) -> None:
         print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
 
 
-def _print_below(text: str) -> None:
+def print_below(text: str) -> None:
+    """Print a text below what it belongs to, indented, and broken where the terminal ends."""
     for line in _wrapped(text, INDENT):
         print(line.replace("\N{NO-BREAK SPACE}", " "))
 

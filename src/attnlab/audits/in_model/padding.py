@@ -1,0 +1,65 @@
+"""Padding and batch invariance of a model: a sentence's answers are its own, whatever stands beside or after it."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from ..check import check
+from ..finding import Finding, Part, worst
+from ..subject import noise, peak
+from .subject import ModelSubject
+
+NAME = "padding and batch invariance"
+ROUNDINGS = 2000
+
+
+@check(NAME, on="model")
+def padding_invariance(subject: ModelSubject) -> Finding:
+    """Change padding and neighbours, and watch the real tokens."""
+    real = subject.length * 2 // 3
+    tokens = subject.tokens(1, real)
+    with torch.no_grad(), subject.mode(False):
+        whole = subject.answers(tokens)
+        bound = noise(whole, ROUNDINGS)
+        sides = ("right", "left") if can_be_padded_on_the_left(subject) else ("right",)
+        parts = [
+            Part(f"{what}, on the {side}", peak(padded(subject, tokens, side, salt) - whole), bound, note)
+            for side in sides
+            for what, salt, note in (
+                ("amount", 11, "how much padding there is"),
+                ("content", 12, "what stands in the padding"),
+            )
+        ]
+        company = torch.cat([subject.tokens(1, real, 13), tokens, subject.tokens(1, real, 14)])
+        apart = peak(subject.answers(company)[1:2] - whole)
+        parts.append(Part("neighbours", apart, bound, "its neighbours in the batch"))
+    bad = worst(parts)
+    if bad.passed:
+        said = f"Neither padding on the {' or '.join(sides)}, nor other sequences of the batch change a real token."
+    else:
+        said = (
+            f"A real token's answer depends on {bad.note} ({bad.figure:.2g}, allowed {bad.bound:.2g}): the same "
+            "sentence would score differently in another batch."
+        )
+    where = "" if bad.passed else subject.where("the attention mask it is given")
+    return Finding(NAME, bad.passed, bad.figure, bad.bound, said, where, parts=tuple(parts))
+
+
+def padded(subject: ModelSubject, tokens: Tensor, side: str, salt: int) -> Tensor:
+    """Return the real tokens' answers in a padded sequence; the salt decides what the padding is."""
+    num_padding = subject.length - tokens.shape[1]
+    padding = subject.tokens(1, num_padding, salt)
+    real, none = torch.ones_like(tokens), torch.zeros_like(padding)
+    if side == "right":
+        return subject.answers(torch.cat([tokens, padding], 1), torch.cat([real, none], 1))[:, : tokens.shape[1]]
+    mask = torch.cat([none, real], 1)
+    positions = (mask.cumsum(1) - 1).clamp(min=0)
+    return subject.answers(torch.cat([padding, tokens], 1), mask, position_ids=positions)[:, num_padding:]
+
+
+def can_be_padded_on_the_left(subject: ModelSubject) -> bool:
+    """Tell whether the model takes positions, counted from 0, as batches of prompts need."""
+    embeddings = [m for name, m in subject.model.named_modules() if name.endswith("position_embeddings")]
+    from_zero = all(getattr(m, "padding_idx", None) is None for m in embeddings)
+    return subject.causal and "position_ids" in subject.takes and from_zero and not subject.is_encoder_decoder

@@ -1,0 +1,144 @@
+"""A Hugging Face model under audit: random tokens for it, and what it makes of each of them."""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from attnlab.errors import RequestError
+
+LENGTH = 24
+"""Tokens of a sequence, unless the model takes fewer."""
+
+
+@dataclass(frozen=True)
+class ModelSubject:
+    """A model, whether no token of it may see a later one, and the seed of what it is shown."""
+
+    model: nn.Module
+    causal: bool
+    seed: int = 0
+
+    @classmethod
+    def of(cls, model: nn.Module, causal: bool | None, seed: int = 0) -> ModelSubject:
+        """Put a model under audit; causal as its own attention says, if it is left out."""
+        config = getattr(model, "config", None)
+        if config is None or not hasattr(config, "get_text_config"):
+            raise RequestError(
+                f"an audit takes a line such as 'dot | softmax' or a Hugging Face model, not {type(model).__name__}"
+            )
+        if not isinstance(getattr(config.get_text_config(), "vocab_size", None), int):
+            raise RequestError(f"{type(model).__name__} has no vocabulary; an audit shows a model random tokens")
+        return cls(model, says_causal(model) if causal is None else causal, seed)
+
+    @property
+    def title(self) -> str:
+        """The model's class, and the size that tells it from others."""
+        num_parameters = sum(p.numel() for p in self.model.parameters())
+        return f"{type(self.model).__name__}, {num_parameters:,} parameters"
+
+    @property
+    def length(self) -> int:
+        """How many tokens a sequence has."""
+        most = getattr(self.config, "max_position_embeddings", None)
+        # Some count their positions from padding's index on, so that the last ones do not exist.
+        return min(LENGTH, most - 4) if isinstance(most, int) else LENGTH
+
+    @property
+    def config(self) -> Any:
+        """The configuration of the part that reads text."""
+        return self.model.config.get_text_config()  # type: ignore[operator, union-attr]
+
+    @property
+    def takes(self) -> set[str]:
+        """The arguments the model's forward takes by name."""
+        return set(inspect.signature(self.model.forward).parameters)
+
+    @property
+    def is_encoder_decoder(self) -> bool:
+        """Whether the sequence is asked about in the decoder, beside a fixed one in the encoder."""
+        return bool(getattr(self.config, "is_encoder_decoder", False))
+
+    @property
+    def device(self) -> torch.device:
+        """Where the model is."""
+        return next(self.model.parameters()).device
+
+    def tokens(self, batch: int, length: int | None = None, salt: int = 0) -> Tensor:
+        """Draw tokens [b n], none of them one that the configuration gives a meaning of its own."""
+        special = {v for k, v in self.config.to_dict().items() if k.endswith("token_id") and isinstance(v, int)}
+        plain = torch.tensor([t for t in range(self.config.vocab_size) if t not in special])
+        draw = torch.Generator().manual_seed(1000 * self.seed + salt)
+        picked = torch.randint(len(plain), (batch, length or self.length), generator=draw)
+        return plain[picked].to(self.device)
+
+    def run(self, tokens: Tensor, mask: Tensor | None = None, **more: Any) -> Any:
+        """Run the model on tokens with a draw of dropout that is the same at every call; return its output."""
+        name = "decoder_" if self.is_encoder_decoder else ""
+        given: dict[str, Any] = {**more, f"{name}input_ids": tokens}
+        if "inputs_embeds" in more:
+            del given[f"{name}input_ids"]
+            given[f"{name}inputs_embeds"] = given.pop("inputs_embeds")
+        if mask is not None:
+            given[f"{name}attention_mask"] = mask
+        if self.is_encoder_decoder and "encoder_outputs" not in given:
+            given["input_ids"] = self.tokens(1, salt=99).expand(tokens.shape[0], -1)
+        if "use_cache" in self.takes:
+            given.setdefault("use_cache", False)
+        with torch.random.fork_rng(devices=[self.device] if self.device.type == "cuda" else []):
+            torch.manual_seed(self.seed)
+            return self.model(**given)
+
+    def answers(self, tokens: Tensor, mask: Tensor | None = None, **more: Any) -> Tensor:
+        """Return what the model makes of each token, [b n ·]."""
+        return per_token(self.run(tokens, mask, **more), tokens.shape[1])
+
+    def where(self, otherwise: str) -> str:
+        """Say where to look: at a mask function that is missing, else at what the finding says."""
+        # The registry is transformers' own, whose import a mechanism's audit does without.
+        from transformers.masking_utils import ALL_MASK_ATTENTION_FUNCTIONS
+
+        name = getattr(self.config, "_attn_implementation", None)
+        if name is not None and name not in ALL_MASK_ATTENTION_FUNCTIONS:
+            return (
+                f"attention '{name}' has no mask function, and transformers then passes no mask at all: register one "
+                "under the same name with AttentionMaskInterface.register"
+            )
+        return f"attention '{name}': {otherwise}"
+
+    @contextlib.contextmanager
+    def mode(self, training: bool) -> Iterator[None]:
+        """Put the model into training or evaluation, and back afterwards."""
+        before = {module: module.training for module in self.model.modules()}
+        self.model.train(training)
+        try:
+            yield
+        finally:
+            for module, was in before.items():
+                module.training = was
+
+
+def says_causal(model: nn.Module) -> bool:
+    """Tell whether a model's attention calls itself causal, or its configuration calls it a decoder."""
+    config: Any = model.config
+    if getattr(config, "is_encoder_decoder", False):
+        return True
+    said = [module.is_causal for module in model.modules() if isinstance(getattr(module, "is_causal", None), bool)]
+    return any(said) if said else bool(getattr(config, "is_decoder", False))
+
+
+def per_token(output: Any, length: int) -> Tensor:
+    """Return the first part of an output that has a row for every token."""
+    for name in ("logits", "last_hidden_state", "start_logits", "prediction_logits"):
+        found = getattr(output, name, None)
+        if isinstance(found, Tensor) and found.dim() >= 2 and found.shape[1] == length:
+            return found if found.dim() == 3 else found[..., None]
+    raise RequestError(
+        f"{type(output).__name__} has nothing for every token; audit the model without its head (model.base_model)"
+    )

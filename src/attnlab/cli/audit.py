@@ -1,0 +1,188 @@
+"""`attnlab audit`: put every check to mechanisms, or to a model, and say what failed, why, and where to look."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from attnlab.cli import plugin
+from attnlab.cli.tables import print_below, print_json, print_table
+from attnlab.errors import RequestError
+
+if TYPE_CHECKING:
+    from attnlab.audits import Audit, Finding
+
+NOTHING = "–"
+SHORT = {
+    "causal leak": "leak",
+    "prefix consistency": "prefix",
+    "padding and batch invariance": "padding",
+    "gradient flow": "gradients",
+    "magnitude against length": "magnitude",
+}
+"""Names that head a column of the table of many mechanisms."""
+
+
+def audit(
+    lines: Annotated[
+        list[str] | None, typer.Argument(metavar="MECHANISM…", help="Lines, or names of the catalog.")
+    ] = None,
+    catalog: Annotated[bool, typer.Option("--catalog", help="Audit every mechanism of the catalog.")] = False,
+    model: Annotated[
+        str | None, typer.Option(metavar="DIR_OR_NAME", help="Audit a Hugging Face model instead.")
+    ] = None,
+    causal: Annotated[
+        bool | None,
+        typer.Option("--causal/--no-causal", help="Whether a token sees no later one; both, or as the model says."),
+    ] = None,
+    train: Annotated[bool, typer.Option("--train", help="Also train a tiny model on random tokens: a minute.")] = False,
+    only: Annotated[str | None, typer.Option(metavar="NAMES", help="Checks to put, with commas between.")] = None,
+    details: Annotated[bool, typer.Option("--details", help="Print every number that was measured.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the findings for programs to read.")] = False,
+    figure: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Draw the leak map and the growth: FILE.svg, .png, .html, .json.")
+    ] = None,
+    plugins: Annotated[
+        list[str] | None,
+        typer.Option("--plugin", metavar="FILE.py", help="Python that registers stages or checks of your own."),
+    ] = None,
+) -> int:
+    """Ask whether mechanisms are sound: leaks, gradients, padding, numerics, growth. Status 1 where one is not."""
+    # Imported here because the command line must answer --help without torch.
+    from attnlab import charts
+
+    for path in plugins or []:
+        plugin.load(path)
+    if figure is not None:
+        charts.check(figure)
+    checks = None if only is None else [name.strip() for name in only.split(",")]
+    found = []
+    for subject in subjects(lines or [], catalog, model, checks):
+        found.append(put(subject, causal, checks, train))
+        if not as_json and len(found) == 1 and len(lines or []) == 1:
+            print_one(found[0], details)
+    if as_json:
+        print_json(found[0].record() if len(found) == 1 and not catalog else [one.record() for one in found])
+    elif len(found) > 1 or catalog:
+        print_many(found, details)
+    elif model is not None:
+        print_one(found[0], details)
+    if figure is not None:
+        charts.save(charts.stacked([one.figure() for one in found]), figure)
+    return 0 if all(one.passed for one in found) else 1
+
+
+def subjects(
+    lines: Sequence[str], catalog: bool, model: str | None, checks: Sequence[str] | None
+) -> list[tuple[str, Any]]:
+    """Return what is to be audited, by name; all that can be wrong with the request comes out here."""
+    from attnlab.audits.check import CHECKS
+    from attnlab.audits.finding import matching
+    from attnlab.mechanisms import CATALOG, Mechanism
+
+    asked = [bool(lines), catalog, model is not None]
+    if sum(asked) != 1:
+        came = "nothing" if not any(asked) else "more than one of them"
+        raise RequestError(
+            f"an audit takes mechanisms, or --catalog, or --model; it got {came}. "
+            'For example: attnlab audit "cosine | relu(divide=n)"'
+        )
+    import attnlab.audits  # noqa: F401  (the checks register themselves)
+
+    for name in checks or []:
+        matching(name, CHECKS["model" if model is not None else "mechanism"])
+    if model is not None:
+        from attnlab.audits.in_model.loading import load
+
+        return [(model, load(model))]
+    return [(line, Mechanism.parse(line)) for line in (lines or CATALOG)]
+
+
+def put(subject: tuple[str, Any], causal: bool | None, checks: Sequence[str] | None, train: bool) -> Audit:
+    """Audit one mechanism or model, with its progress on a terminal."""
+    from attnlab.audits import audit as run
+
+    name, what = subject
+    done = run(what, causal=causal, checks=checks, train=train, progress=progress_of(name))
+    if sys.stderr.isatty():
+        print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+    return done
+
+
+def progress_of(name: str) -> Callable[[str], None] | None:
+    """Return what says on a terminal which check is being put, in one line that the next one replaces."""
+    if not sys.stderr.isatty():
+        return None
+    return lambda check: print(f"\r\x1b[K{name}: {check}", end="", file=sys.stderr, flush=True)
+
+
+def print_one(audit: Audit, details: bool) -> None:
+    """Print every finding of one audit with its sentence."""
+    from attnlab.audits.finding import show
+
+    ways = {None: "causal and not causal", True: "causal", False: "not causal"}[audit.causal]
+    print(f"{audit.subject}: {ways}, {audit.seconds:.1f} s")
+    width = max(len(name) for name in audit.findings) if audit.findings else 0
+    for finding in audit.findings.values():
+        bound = "" if finding.bound is None else f"  (at most {show(finding.bound)})"
+        print(f"\n{finding.verdict:8}  {finding.name.ljust(width)}  {show(finding.figure)}{bound}")
+        explain(finding)
+        if details:
+            print_parts(finding)
+    print(f"\n{summary(audit)}")
+
+
+def explain(finding: Finding) -> None:
+    """Print a finding's sentence, and where to look where it failed."""
+    print_below(finding.sentence)
+    if not finding.passed and finding.where:
+        print_below(f"Look at {finding.where}.")
+
+
+def print_parts(finding: Finding) -> None:
+    """Print everything that was measured for one finding."""
+    from attnlab.audits.finding import show
+
+    rows = [
+        ("ok" if part.passed else "NO", show(part.figure), show(part.bound), part.name, part.note)
+        for part in finding.parts
+    ]
+    if rows:
+        print_table(("", "figure", "bound", "measured", "of"), rows)
+
+
+def print_many(audits: Sequence[Audit], details: bool) -> None:
+    """Print one table of all verdicts, and below it why each that failed did."""
+    names = list(dict.fromkeys(name for audit in audits for name in audit.findings))
+    rows = [(short_of(audit.subject), *(cell(audit, name) for name in names)) for audit in audits]
+    print_table(("mechanism", *(SHORT.get(name, name) for name in names)), rows)
+    for audit in audits:
+        for finding in audit.findings.values():
+            if details or not finding.passed:
+                print(f"\n{audit.subject}: {finding.name} {finding.verdict}")
+                explain(finding)
+    num_failed = sum(not audit.passed for audit in audits)
+    seconds = sum(audit.seconds for audit in audits)
+    print(f"\n{len(audits) - num_failed} of {len(audits)} are sound, {num_failed} failed; {seconds:.0f} s")
+
+
+def short_of(line: str) -> str:
+    """Name a mechanism of the catalog by its name, and any other by its line."""
+    from attnlab.mechanisms import CATALOG
+
+    return next((name for name, entry in CATALOG.items() if str(entry.mechanism) == line), line)
+
+
+def cell(audit: Audit, name: str) -> str:
+    """Write one verdict, or that the question does not apply."""
+    return audit.findings[name].verdict if name in audit.findings else NOTHING
+
+
+def summary(audit: Audit) -> str:
+    """Say in one line what came out."""
+    if audit.passed:
+        return f"Sound: {len(audit.findings)} checks, none failed."
+    return f"FAILED: {', '.join(finding.name for finding in audit.failed)}"
