@@ -14,19 +14,19 @@ from attnlab.errors import AttnlabWarning, RequestError
 from attnlab.kernels.measure import one_thread
 from attnlab.mechanisms import Mechanism
 
-from . import (  # noqa: F401, I001  (each registers its check, in this order)
-    leak,
-    prefix,
-    padding,
-    gradients,
-    numerics,
-    equivalences,
-    magnitude,
-    weights,
-    value_path,
+from . import (  # noqa: F401  (each registers its check)
     cost,
+    equivalences,
+    gradients,
+    leak,
+    magnitude,
+    numerics,
+    padding,
+    prefix,
+    value_path,
+    weights,
 )
-from .check import CHECKS, Check, Kind
+from .check import Check, Kind, known_checks
 from .finding import Audit, Findings, matching
 from .subject import Subject
 
@@ -86,7 +86,7 @@ def under_audit(
 
 def chosen(kind: Kind, names: Sequence[str] | None, train: bool) -> list[Check]:
     """Return the checks to put: those named, or all but the long ones."""
-    known = CHECKS[kind]
+    known = known_checks(kind)
     if names is None:
         return [check for check in known.values() if train or not check.asked]
     if isinstance(names, str):

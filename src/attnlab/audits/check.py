@@ -36,7 +36,13 @@ class Check:
 
 
 CHECKS: dict[Kind, dict[str, Check]] = {"mechanism": {}, "model": {}}
-"""Every check by its name, in the order in which they are put."""
+"""Every check by its name."""
+
+ORDER = (
+    "causal leak", "prefix consistency", "padding and batch invariance", "gradient flow", "numerics", "equivalences",
+    "magnitude against length", "weights", "value path", "cost", "i.i.d. test",
+)  # fmt: skip
+"""What is asked first: what makes a comparison worthless; then what spoils a run; then what is good to know."""
 
 
 def check(name: str, *, on: Kind = "mechanism", asked: bool = False) -> Callable[[Question], Question]:
@@ -65,6 +71,7 @@ def origin(question: Question) -> tuple[str, str]:
     return getattr(question, "__module__", "?"), getattr(question, "__qualname__", "?")
 
 
-def checks(on: Kind) -> Mapping[str, Check]:
-    """Return the checks of one kind."""
-    return CHECKS[on]
+def known_checks(on: Kind) -> Mapping[str, Check]:
+    """Return the checks of one kind in the order in which they are put, a user's own last."""
+    first = {name: CHECKS[on][name] for name in ORDER if name in CHECKS[on]}
+    return {**first, **CHECKS[on]}

@@ -31,6 +31,8 @@ def padding_invariance(subject: Subject) -> Finding:
     bad = worst(parts)
     if bad.passed:
         said = "Neither padding, its content, side and amount, nor other sequences of the batch change a real token."
+    elif bad.figure != bad.figure:
+        said = f"A real token's result is not a number, changed by {bad.note}."
     else:
         said = (
             f"A real token's result depends on {bad.note} ({bad.figure:.2g}, allowed {bad.bound:.2g}): the same "

@@ -79,8 +79,7 @@ def subjects(
     lines: Sequence[str], catalog: bool, model: str | None, checks: Sequence[str] | None
 ) -> list[tuple[str, Any]]:
     """Return what is to be audited, by name; all that can be wrong with the request comes out here."""
-    from attnlab.audits.check import CHECKS
-    from attnlab.audits.finding import matching
+    from attnlab.audits.audit import chosen
     from attnlab.mechanisms import CATALOG, Mechanism
 
     asked = [bool(lines), catalog, model is not None]
@@ -90,14 +89,13 @@ def subjects(
             f"an audit takes mechanisms, or --catalog, or --model; it got {came}. "
             'For example: attnlab audit "cosine | relu(divide=n)"'
         )
-    import attnlab.audits  # noqa: F401  (the checks register themselves)
-
-    for name in checks or []:
-        matching(name, CHECKS["model" if model is not None else "mechanism"])
     if model is not None:
+        # transformers takes seconds to import, and a mechanism alone does not need it.
         from attnlab.audits.in_model.loading import load
 
+        chosen("model", checks, train=False)
         return [(model, load(model))]
+    chosen("mechanism", checks, train=False)
     return [(line, Mechanism.parse(line)) for line in (lines or CATALOG)]
 
 
@@ -184,5 +182,5 @@ def cell(audit: Audit, name: str) -> str:
 def summary(audit: Audit) -> str:
     """Say in one line what came out."""
     if audit.passed:
-        return f"Sound: {len(audit.findings)} checks, none failed."
+        return f"Sound: none of {len(audit.findings)} checks failed." if audit.findings else "No check applies."
     return f"FAILED: {', '.join(finding.name for finding in audit.failed)}"

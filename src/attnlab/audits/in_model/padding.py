@@ -37,6 +37,11 @@ def padding_invariance(subject: ModelSubject) -> Finding:
     bad = worst(parts)
     if bad.passed:
         said = f"Neither padding on the {' or '.join(sides)}, nor other sequences of the batch change a real token."
+    elif bad.figure != bad.figure:
+        said = (
+            f"A real token's answer is not a number, changed by {bad.note}: a row of padding that sees nothing becomes "
+            "NaN, and spreads."
+        )
     else:
         said = (
             f"A real token's answer depends on {bad.note} ({bad.figure:.2g}, allowed {bad.bound:.2g}): the same "
