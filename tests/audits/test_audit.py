@@ -159,11 +159,11 @@ def test_a_check_that_gives_no_finding_is_named() -> None:
 def test_the_picture_shows_leaks_in_their_own_colour() -> None:
     checks = ["leak", "magnitude"]
     leaking, sound = (attnlab.audit(line, causal=True, checks=checks).figure() for line in ("leaking-mask", "baseline"))
-    kinds = [{value["whose"] for value in spec["hconcat"][0]["data"]["values"]} for spec in (leaking, sound)]
+    kinds = [{value["whose"] for value in spec["concat"][0]["data"]["values"]} for spec in (leaking, sound)]
     assert kinds == [{"allowed", "later token: a leak"}, {"allowed"}]
-    assert len(sound["hconcat"]) == 2
+    assert len(sound["concat"]) == 2
     assert attnlab.charts.svg(leaking).startswith("<svg")
     only = attnlab.audit("baseline", causal=False, checks=["magnitude"]).figure()
-    assert len(only["hconcat"]) == 1
-    with pytest.raises(RequestError, match="this audit has neither"):
-        attnlab.audit("baseline", checks=["weights"]).figure()
+    assert len(only["concat"]) == 1
+    with pytest.raises(RequestError, match="this audit has none of them"):
+        attnlab.audit("baseline", checks=["cost"]).figure()

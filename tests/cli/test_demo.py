@@ -20,6 +20,8 @@ SMALL = Plan(
     timed_length=16,
     growing=("baseline", "cosine-linear"),
     lengths=(8, 16),
+    audited=("baseline", "leaking-mask"),
+    checks=("causal leak", "gradient flow"),
     budget=0,
 )
 
@@ -31,7 +33,7 @@ def _small(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_whole_catalog_is_shown() -> None:
     assert tuple(PLAN.names) == tuple(CATALOG)
-    assert {*PLAN.growing, *SEEN} <= set(CATALOG)
+    assert {*PLAN.growing, *PLAN.audited, *SEEN} <= set(CATALOG)
 
 
 def test_every_mechanism_has_a_row_and_the_page_is_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -39,6 +41,7 @@ def test_every_mechanism_has_a_row_and_the_page_is_there(tmp_path: Path, capsys:
     assert main(["demo", "--out", str(folder)]) == 0
     out = capsys.readouterr().out
     assert "4 of 4 agree with the fp64 reference" in out
+    assert "1 of 2 audited are sound; not: leaking-mask" in out
     assert str(folder / "report.html") in out
     page = (folder / "report.html").read_text(encoding="utf-8")
     for name in NAMES:
@@ -59,6 +62,11 @@ def test_a_disagreement_is_shown_and_is_the_status(
     assert "disagrees" in (tmp_path / "report.html").read_text(encoding="utf-8")
 
 
+def test_an_audit_that_lets_a_specimen_pass_is_the_status(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(exhibition, "PLAN", dataclasses.replace(SMALL, checks=("gradient flow",)))
+    assert main(["demo", "--out", str(tmp_path)]) == 1
+
+
 def test_a_folder_that_cannot_be_written_is_refused_before_the_work(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -72,8 +80,8 @@ def test_progress_counts_to_the_end() -> None:
     told: list[tuple[int, int, str]] = []
     plan = dataclasses.replace(SMALL, names=NAMES[:1], lengths=(8,))
     exhibition.collect(plan, lambda *now: told.append(now))
-    assert [done for done, _, _ in told] == [0, 1, 2, 3]
-    assert {total for _, total, _ in told} == {3}
+    assert [done for done, _, _ in told] == [0, 1, 2, 3, 4, 5]
+    assert {total for _, total, _ in told} == {5}
 
 
 def test_the_pictures_are_the_same_at_every_run() -> None:

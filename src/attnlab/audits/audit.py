@@ -23,6 +23,7 @@ from . import (  # noqa: F401  (each registers its check)
     numerics,
     padding,
     prefix,
+    random_tokens,
     value_path,
     weights,
 )

@@ -128,14 +128,19 @@ def matching(name: str, known: Iterable[str]) -> str:
     names = list(known)
     if name in names:
         return name
-    asked = " ".join(str(name).lower().replace("_", " ").replace("-", " ").split())
-    found = [other for other in names if asked and asked in other.lower()]
+    asked = letters(str(name))
+    found = [other for other in names if asked and asked in letters(other)]
     if len(found) == 1:
         return found[0]
     hint = closest(str(name), names) or f"; there are {', '.join(names)}"
     raise UnknownCheckError(
         f"'{name}' could be any of {', '.join(found)}" if found else f"no check is named '{name}'{hint}"
     )
+
+
+def letters(name: str) -> str:
+    """Return a name's letters and digits alone, by which names are compared."""
+    return "".join(character for character in name.lower() if character.isalnum())
 
 
 class UnknownCheckError(RequestError, KeyError):

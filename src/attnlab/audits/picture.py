@@ -1,29 +1,97 @@
-"""The picture of an audit: its leak map and its growth curves, whichever it has."""
+"""The picture of an audit: a panel for every check that has one."""
 
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Callable
+from typing import Any
 
-from attnlab.charts import Spec
-from attnlab.charts.soundness import draw as draw_panels
+from attnlab.charts import Spec, evidence, soundness
+from attnlab.charts.evidence import Bar, Margin
+from attnlab.charts.theme import FILE, Theme
 from attnlab.errors import RequestError
 
-from .finding import Audit
+from .finding import Audit, Finding
 
 LEAK, GROWTH = "causal leak", "magnitude against length"
-CHARACTERS = 100
+CHARACTERS = 90
+Panel = dict[str, Any]
 
 
-def draw(audit: Audit) -> Spec:
-    """Draw what the audit saw."""
-    leak, growth = audit.findings.get(LEAK), audit.findings.get(GROWTH)
-    leaks = leak.data.get("map") if leak is not None else None
-    if leaks is None and growth is None:
-        raise RequestError(
-            f"a figure shows '{LEAK}' and '{GROWTH}', and this audit has neither; causal=True gives the first, "
-            "a mechanism the second"
-        )
+def draw(audit: Audit, theme: Theme = FILE, only: str | None = None) -> Spec:
+    """Draw what the audit saw; or only what one check did."""
+    found = {name: finding for name, finding in audit.findings.items() if only in (None, name)}
+    panels = [panel for name, make in PANELS.items() if name in found and (panel := make(found[name], theme))]
+    differences = [finding for name, finding in found.items() if name in DIFFERENCES and finding.bound is not None]
+    if differences:
+        rows = [Margin(one.name, one.figure, one.bound) for one in differences if one.bound is not None]
+        title = ("Differences that must be nothing", "a point right of its mark is more than is allowed")
+        panels.append(evidence.margins(title, rows, theme))
+    if not panels:
+        raise RequestError(f"a figure shows {', '.join([*PANELS, *DIFFERENCES])}; this audit has none of them")
     verdict = "passed" if audit.passed else f"failed: {', '.join(finding.name for finding in audit.failed)}"
-    sizes = {kind: growth.data[kind] for kind in ("random", "aligned")} if growth is not None else None
-    lengths = growth.data["lengths"] if growth is not None else ()
-    return draw_panels(audit.subject, textwrap.wrap(verdict, CHARACTERS), leaks, sizes, lengths)
+    return soundness.draw(audit.subject, textwrap.wrap(verdict, CHARACTERS), panels, theme)
+
+
+def leak_panel(finding: Finding, theme: Theme) -> Panel | None:
+    """Draw the leak map, where there is one."""
+    return soundness.leak_map(finding.data["map"], theme) if "map" in finding.data else None
+
+
+def growth_panel(finding: Finding, theme: Theme) -> Panel:
+    """Draw the size of the output against the length."""
+    sizes = {kind: finding.data[kind] for kind in ("random", "aligned")}
+    return soundness.growth_curves(sizes, finding.data["lengths"], theme)
+
+
+def gradient_panel(finding: Finding, theme: Theme) -> Panel | None:
+    """Draw the gradients of a mechanism's inputs and parameters; a model has too many."""
+    rows = [
+        Bar(part.name.removeprefix("gradient to "), part.figure, part.note != "")
+        for part in finding.parts
+        if part.name.startswith("gradient to ") and "left" not in part.name and (part.figure or part.note)
+    ]
+    if "none" in finding.data:
+        return None
+    return evidence.bars(("Who gets a gradient", "the largest that arrives; what gets 0 cannot learn"), rows, theme)
+
+
+def weights_panel(finding: Finding, theme: Theme) -> Panel | None:
+    """Draw the shares that describe the weights."""
+    rows = [Bar(name, figure) for name, figure in finding.data.items() if "sum" not in name]
+    return evidence.bars(("What the weights are like", "shares, on random tokens"), rows, theme) if rows else None
+
+
+def value_panel(finding: Finding, theme: Theme) -> Panel:
+    """Draw the variance before and after each stage of the value path, by width."""
+    rows = [
+        Bar(f"width {width}, {when}", moments[when], when == "after")
+        for widths in finding.data.values()
+        for width, moments in widths.items()
+        for when in ("before", "after")
+    ]
+    return evidence.bars(("Variance on the value path", "at initialisation; orange is after the stage"), rows, theme)
+
+
+def random_tokens_panel(finding: Finding, theme: Theme) -> Panel:
+    """Draw the loss on random tokens beside the least there can be."""
+    rows = [
+        Bar("whole sequence there", finding.data["loss"], not finding.passed),
+        Bar("prefix alone", finding.data["prefix_loss"]),
+    ]
+    title = ("Loss on random tokens, nats", "no honest model gets below the dashed line")
+    return evidence.bars(title, rows, theme, (finding.data["floor"], "ln V"))
+
+
+PANELS: dict[str, Callable[[Finding, Theme], Panel | None]] = {
+    LEAK: leak_panel,
+    GROWTH: growth_panel,
+    "gradient flow": gradient_panel,
+    "weights": weights_panel,
+    "value path": value_panel,
+    "i.i.d. test": random_tokens_panel,
+}
+"""The checks with a panel of their own."""
+
+DIFFERENCES = ("prefix consistency", "padding and batch invariance", "numerics", "equivalences")
+"""The checks that share a panel: each measures a difference against what is allowed."""

@@ -87,9 +87,9 @@ FORMATS: Mapping[str, Callable[[dict[str, Any]], bytes]] = MappingProxyType(
 """What writes each kind of file, by its ending."""
 
 
-def stacked(specs: Sequence[Spec]) -> Spec:
-    """Put charts below one another; one alone stays as it is."""
+def stacked(specs: Sequence[Spec], columns: int = 1) -> Spec:
+    """Put charts below one another, or so many in a row; one alone stays as it is."""
     if len(specs) == 1:
         return specs[0]
     inner = [{key: value for key, value in spec.items() if key not in ("$schema", "config")} for spec in specs]
-    return {"$schema": SCHEMA, "vconcat": inner, "spacing": 40, "config": specs[0]["config"]}
+    return {"$schema": SCHEMA, "concat": inner, "columns": columns, "spacing": 40, "config": specs[0]["config"]}

@@ -7,39 +7,29 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from .chart import SCHEMA, Spec
+from .evidence import SIZE, heading
 from .theme import FILE, GREEN, Theme, config
 
-SIZE = 300
 FAINTEST = 1e-6
 """What is drawn palest, as a share of the strongest dependence; what is exactly 0 is not drawn at all."""
 
 GUIDES = {"√n": 0.5, "n": 1.0}
 
 
-def draw(
-    title: str,
-    subtitle: Sequence[str],
-    leaks: Sequence[Sequence[float]] | None,
-    growth: Mapping[str, Sequence[float]] | None,
-    lengths: Sequence[int] = (),
-    theme: Theme = FILE,
-) -> Spec:
-    """Draw the leak map, the growth curves, or both side by side.
-
-    leaks: how strongly output i depends on token j, row by row. growth: sizes of the output by kind of token.
-    """
-    panels = [_map(leaks, theme)] if leaks is not None else []
-    panels += [_curves(growth, lengths, theme)] if growth is not None else []
+def draw(title: str, subtitle: Sequence[str], panels: Sequence[dict[str, Any]], theme: Theme = FILE) -> Spec:
+    """Draw panels of an audit under one title, two in a row."""
     return {
         "$schema": SCHEMA,
         "title": {"text": title, "subtitle": list(subtitle)},
-        "hconcat": panels,
+        "concat": list(panels),
+        "columns": 2,
         "resolve": {"scale": {"color": "independent"}},
         "config": config(theme),
     }
 
 
-def _map(leaks: Sequence[Sequence[float]], theme: Theme) -> dict[str, Any]:
+def leak_map(leaks: Sequence[Sequence[float]], theme: Theme) -> dict[str, Any]:
+    """Draw how strongly output i depends on token j, row by row; what is later than its output in orange."""
     num_tokens = len(leaks)
     strongest = max((abs(size) for row in leaks for size in row), default=0) or 1.0
     values: list[dict[str, Any]] = [
@@ -56,11 +46,11 @@ def _map(leaks: Sequence[Sequence[float]], theme: Theme) -> dict[str, Any]:
     has_leak = any(value["token"] > value["output"] for value in values)
     subtitle = "orange: an output that depends on a later token" if has_leak else "no output depends on a later token"
     return {
-        "title": {"text": "Who depends on whom", "subtitle": subtitle, "fontSize": 13, "offset": 8},
+        "title": heading("Who depends on whom", subtitle),
         "width": SIZE,
         "height": SIZE,
         "data": {"values": values},
-        "mark": {"type": "rect", "stroke": theme.background, "strokeWidth": 0.5},
+        "mark": {"type": "rect", "stroke": theme.background, "strokeWidth": 0.5, "aria": False},
         "encoding": {
             "x": _tokens("token", num_tokens),
             "x2": {"field": "right"},
@@ -90,7 +80,8 @@ def _tokens(field: str, num_tokens: int) -> dict[str, Any]:
     return {"field": field, "type": "quantitative", "scale": scale, "axis": axis}
 
 
-def _curves(growth: Mapping[str, Sequence[float]], lengths: Sequence[int], theme: Theme) -> dict[str, Any]:
+def growth_curves(growth: Mapping[str, Sequence[float]], lengths: Sequence[int], theme: Theme) -> dict[str, Any]:
+    """Draw the size of the output by kind of token against the length."""
     values: list[dict[str, Any]] = [
         {"kind": f"{kind} tokens", "length": length, "size": size}
         for kind, sizes in growth.items()
@@ -111,11 +102,10 @@ def _curves(growth: Mapping[str, Sequence[float]], lengths: Sequence[int], theme
         "field": "size",
         "type": "quantitative",
         "scale": {"type": "log", "domain": domain, "nice": False},
-        "axis": {"title": "size of the output", "format": "~g", "values": _ticks(domain)},
+        "axis": {"title": "size of the output", "format": "~g", "values": _ticks(domain), "minExtent": 36},
     }
     return {
-        "title": {"text": "Growth with the length", "subtitle": "level is sound; the thin lines grow as √n and n",
-                  "fontSize": 13, "offset": 8},
+        "title": heading("Growth with the length", "level is sound; the thin lines grow as √n and n"),
         "width": SIZE,
         "height": SIZE,
         "encoding": {"x": x, "y": y},

@@ -43,7 +43,7 @@ def audit(
     details: Annotated[bool, typer.Option("--details", help="Print every number that was measured.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the findings for programs to read.")] = False,
     figure: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Draw the leak map and the growth: FILE.svg, .png, .html, .json.")
+        str | None, typer.Option(metavar="FILE", help="Draw leaks, growth and the rest: FILE.svg, .png, .html, .json.")
     ] = None,
     plugins: Annotated[
         list[str] | None,
@@ -71,7 +71,9 @@ def audit(
     elif model is not None:
         print_one(found[0], details)
     if figure is not None:
-        charts.save(charts.stacked([one.figure() for one in found]), figure)
+        figures = [one.figure() for one in found]
+        has_one_panel = all(len(spec["concat"]) == 1 for spec in figures)
+        charts.save(charts.stacked(figures, columns=2 if has_one_panel else 1), figure)
     return 0 if all(one.passed for one in found) else 1
 
 

@@ -32,6 +32,7 @@ def demo(
     print_table(COLUMNS, [cells(exhibit) for exhibit in shown.exhibits])
     remainder = f"; {shown.remainder}" if shown.remainder else ""
     print(f"{shown.score} agree with the fp64 reference, outputs and gradients{remainder}")
+    print(shown.audited)
     target.write_text(page.render(shown, shlex.join(["attnlab", "demo", "--out", out])), encoding="utf-8")
     print(f"The report is {target}; any browser opens it, without a network.")
     return 0 if shown.holds else 1

@@ -1,4 +1,5 @@
-"""What `attnlab demo` shows: each mechanism's kernel, cost and agreement, growth over lengths, and some weights.
+"""What `attnlab demo` shows: each mechanism's kernel, cost and agreement, growth over lengths, some weights, and the
+audits of some sound mechanisms and of the specimens.
 
 All data are drawn from fixed seeds. Only times and memory depend on the machine.
 """
@@ -13,6 +14,7 @@ from time import perf_counter
 import torch
 from torch import Tensor
 
+from attnlab.audits import Audit, audit
 from attnlab.charts.growth import Point
 from attnlab.charts.heatmap import Picture
 from attnlab.cli.agreement import Agreement, agree
@@ -52,6 +54,14 @@ class Plan:
     timed_length: int = 512
     growing: Sequence[str] = ("baseline", "additive", "l1-attention", "relu-attention", "cosine-linear")
     lengths: Sequence[int] = (128, 256, 512, 1024, 2048)
+    audited: Sequence[str] = (
+        "baseline", "value-bypass", "relu-attention", "cottention", "hard", "undivided-linear", "zero-mask",
+        "leaking-mask",
+    )  # fmt: skip
+    checks: Sequence[str] = (
+        "causal leak", "prefix consistency", "padding and batch invariance", "gradient flow", "numerics",
+        "magnitude against length",
+    )  # fmt: skip
     budget: float = 0.5
 
 
@@ -100,6 +110,7 @@ class Exhibition:
     exhibits: Sequence[Exhibit]
     points: Sequence[Point]
     pictures: Sequence[Picture]
+    audits: Mapping[str, Audit]
     seconds: float
 
     @property
@@ -125,9 +136,16 @@ class Exhibition:
         return f"{number} {acts} only in a model or on the loss" if number else ""
 
     @property
+    def audited(self) -> str:
+        """What the audits found, in words."""
+        failed = [name for name, one in self.audits.items() if not one.passed]
+        return f"{len(self.audits) - len(failed)} of {len(self.audits)} audited are sound; not: {', '.join(failed)}"
+
+    @property
     def holds(self) -> bool:
-        """Whether every mechanism agrees, wherever it acts."""
-        return all(exhibit.agreement.holds for exhibit in self.exhibits)
+        """Whether every mechanism agrees, wherever it acts, and the audits fail the specimens and nothing else."""
+        is_right = all(one.passed != CATALOG[name].specimen for name, one in self.audits.items())
+        return is_right and all(exhibit.agreement.holds for exhibit in self.exhibits)
 
     @property
     def where_checked(self) -> str:
@@ -145,7 +163,7 @@ class Exhibition:
 def collect(plan: Plan, progress: Progress) -> Exhibition:
     """Run the whole plan."""
     start = perf_counter()
-    total = len(plan.names) + len(plan.lengths) + 1
+    total = len(plan.names) + len(plan.lengths) + 1 + len(plan.audited)
     exhibits: list[Exhibit] = []
     for name in plan.names:
         progress(len(exhibits), total, name)
@@ -154,10 +172,14 @@ def collect(plan: Plan, progress: Progress) -> Exhibition:
     for number, length in enumerate(plan.lengths):
         progress(len(exhibits) + number, total, f"growth at length {length}")
         points += points_at(length, plan)
-    progress(total - 1, total, "weights")
+    progress(len(exhibits) + len(plan.lengths), total, "weights")
     pictures = draw_weights()
+    audits: dict[str, Audit] = {}
+    for number, name in enumerate(plan.audited):
+        progress(total - len(plan.audited) + number, total, f"audit of {name}")
+        audits[name] = audit(name, causal=True, checks=plan.checks)
     progress(total, total, "")
-    return Exhibition(plan, describe(num_threads=1), exhibits, points, pictures, perf_counter() - start)
+    return Exhibition(plan, describe(num_threads=1), exhibits, points, pictures, audits, perf_counter() - start)
 
 
 def exhibit_of(entry: Entry, plan: Plan) -> Exhibit:

@@ -10,9 +10,12 @@ from pathlib import Path
 import jinja2
 
 import attnlab
+from attnlab.audits import picture
+from attnlab.audits.picture import GROWTH, LEAK
 from attnlab.charts import growth, heatmap, svg, theme
 from attnlab.cli.exhibition import TOKENS, Exhibition
 from attnlab.kernels.measure import show_bytes, show_seconds, three_digits
+from attnlab.mechanisms import CATALOG
 
 TEMPLATE = Path(__file__).with_name("demo.html")
 ARXIV = re.compile(r"arXiv:(\d{4}\.\d{4,5})")
@@ -36,6 +39,8 @@ def render(shown: Exhibition, command: str) -> str:
         kernels=kernels,
         growth=draw_growth(shown),
         pictures=draw_pictures(shown),
+        entries=CATALOG,
+        soundness=draw_soundness(shown),
         facts=facts(shown, command),
     )
 
@@ -76,6 +81,16 @@ def draw_growth(shown: Exhibition) -> list[str]:
 def draw_pictures(shown: Exhibition) -> list[str]:
     """Draw the weights, a picture for each mechanism."""
     return [svg(heatmap.draw([picture], TOKENS, theme=theme.PAGE)) for picture in shown.pictures]
+
+
+def draw_soundness(shown: Exhibition) -> list[str]:
+    """Draw two leak maps, a sound one and a leaking one, and the growth of a mechanism that fails by it."""
+    parts = {"baseline": LEAK, "leaking-mask": LEAK, "undivided-linear": GROWTH}
+    return [
+        svg(picture.draw(shown.audits[name], theme.PAGE, only=part))
+        for name, part in parts.items()
+        if name in shown.audits and part in shown.audits[name].findings
+    ]
 
 
 def cited(paper: str) -> tuple[str, str]:

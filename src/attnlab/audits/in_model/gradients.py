@@ -27,7 +27,11 @@ def gradient_flow(subject: ModelSubject) -> Finding:
     with subject.mode(False):
         loss = total(subject.run(tokens))
         found = torch.autograd.grad(loss, list(trained.values()), allow_unused=True)
-    sizes = {name: 0.0 if g is None else peak(g) for name, g in zip(trained, found, strict=True)}
+    sizes = {
+        piece: size
+        for name, g in zip(trained, found, strict=True)
+        for piece, size in (pieces(name, g) if g is not None else [(name, 0.0)])
+    }
     dead = [name for name, size in sizes.items() if size == 0]
     broken = [name for name, size in sizes.items() if not size < torch.inf]
     median = sorted(sizes.values())[len(sizes) // 2]
@@ -49,6 +53,15 @@ def total(output: Any) -> Tensor:
         if isinstance(value, Tensor) and value.is_floating_point() and value.requires_grad
     ]
     return torch.stack([term.float() for term in terms]).sum()
+
+
+def pieces(name: str, gradient: Tensor) -> list[tuple[str, float]]:
+    """Return the largest gradient of a parameter, in thirds where queries, keys and values may be fused in it."""
+    shape = gradient.shape
+    if len(shape) != 2 or max(shape) != 3 * min(shape):
+        return [(name, peak(gradient))]
+    thirds = gradient.chunk(3, dim=0 if shape[0] > shape[1] else 1)
+    return [(f"{name} ({which} third)", peak(t)) for which, t in zip(("first", "second", "last"), thirds, strict=True)]
 
 
 def sentence(sizes: dict[str, float], dead: list[str], broken: list[str], faint: list[str]) -> str:

@@ -9,10 +9,17 @@ import transformers
 from torch import nn
 
 from attnlab.errors import RequestError
+from attnlab.install import load as load_installed
+from attnlab.install.saving import WEIGHTS
 
 
 def load(name: str) -> nn.Module:
-    """Load a model with the head its configuration names; code that comes with a model is never run."""
+    """Load a model with the head its configuration names; code that comes with a model is never run.
+
+    One that `attnlab.save` wrote comes with its mechanism.
+    """
+    if (Path(name) / WEIGHTS).is_file():
+        return load_installed(name)
     try:
         config = transformers.AutoConfig.from_pretrained(name)
         model: nn.Module = architecture(config).from_pretrained(name)

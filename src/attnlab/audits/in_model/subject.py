@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from attnlab.errors import RequestError
+from attnlab.install import mechanism_of
 
 LENGTH = 24
 """Tokens of a sequence, unless the model takes fewer."""
@@ -39,9 +40,11 @@ class ModelSubject:
 
     @property
     def title(self) -> str:
-        """The model's class, and the size that tells it from others."""
+        """The model's class, its size, and the mechanism installed in it, if any is."""
         num_parameters = sum(p.numel() for p in self.model.parameters())
-        return f"{type(self.model).__name__}, {num_parameters:,} parameters"
+        mechanism = mechanism_of(self.model)
+        installed = "" if mechanism is None else f", with '{mechanism}'"
+        return f"{type(self.model).__name__}, {num_parameters:,} parameters{installed}"
 
     @property
     def length(self) -> int:
