@@ -1,6 +1,19 @@
 """The one place that draws: Vega-Lite specs, and the pictures and pages made of them without a network."""
 
-from . import growth, heatmap, theme
-from .chart import FORMATS, Spec, check, save, svg
+from . import evidence, growth, heatmap, panels, soundness, theme
+from .chart import FORMATS, Spec, check, save, stacked, svg
 
-__all__ = ["FORMATS", "Spec", "check", "growth", "heatmap", "save", "svg", "theme"]
+__all__ = [
+    "FORMATS",
+    "Spec",
+    "check",
+    "evidence",
+    "growth",
+    "heatmap",
+    "panels",
+    "save",
+    "soundness",
+    "stacked",
+    "svg",
+    "theme",
+]

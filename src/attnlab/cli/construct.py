@@ -1,0 +1,129 @@
+"""`attnlab construct`: queries and keys that make attention select, average and extract, or a proof that none can."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from attnlab.cli.constructions import as_record, print_construction
+from attnlab.cli.numbers import read_file, read_indices, read_vector
+from attnlab.cli.tables import print_json
+from attnlab.errors import RequestError, closest
+
+if TYPE_CHECKING:
+    from attnlab.cli.constructions import Result
+
+ABOUT_KEYS = ("keys", "values", "scale")
+NEEDS: Mapping[str, tuple[str, ...]] = {
+    "select": ("index",),
+    "select-all": (),
+    "average": (),
+    "strength": ("n", "head-dim", "weight"),
+    "extract": ("basis",),
+    "argmax": ("query",),
+    "place-key": ("query",),
+}
+"""The options that each construction cannot do without."""
+TAKES: Mapping[str, tuple[str, ...]] = {
+    "select": (*ABOUT_KEYS, "tolerance"),
+    "select-all": (*ABOUT_KEYS, "tolerance"),
+    "average": (*ABOUT_KEYS, "tolerance", "subset"),
+    "strength": (),
+    "extract": ("other",),
+    "argmax": ABOUT_KEYS,
+    "place-key": (*ABOUT_KEYS, "tolerance", "subset", "goal", "norm"),
+}
+"""The options that each construction may be given besides."""
+SAMPLES: Mapping[str, str] = {
+    "index": "0", "n": "10", "head-dim": "64", "weight": "0.45", "basis": "basis.json", "query": "1,0.5,-2",
+}  # fmt: skip
+
+
+def construct(
+    what: Annotated[str, typer.Argument(metavar="WHAT", help=f"One of {', '.join(NEEDS)}.")],
+    keys: Annotated[str | None, typer.Option(metavar="FILE", help="Keys, a row each: .json or .csv.")] = None,
+    values: Annotated[str | None, typer.Option(metavar="FILE", help="Values, a row for each key.")] = None,
+    index: Annotated[int | None, typer.Option(help="Which key to select, counted from 0.")] = None,
+    subset: Annotated[str | None, typer.Option(metavar="0,1", help="Which keys to average; all if left out.")] = None,
+    query: Annotated[str | None, typer.Option(metavar="1,0,…|FILE", help="The query of argmax and place-key.")] = None,
+    goal: Annotated[str | None, typer.Option(metavar="average|select", help="What place-key is to make.")] = None,
+    norm: Annotated[float | None, typer.Option(help="The norm of a key placed to be selected; 1 if left out.")] = None,
+    scale: Annotated[float | None, typer.Option(help="What q·k is multiplied with; 1/√d if left out.")] = None,
+    tolerance: Annotated[float | None, typer.Option(help="The error that is small enough; 0.01 if left out.")] = None,
+    n: Annotated[int | None, typer.Option("--n", help="How many orthonormal keys, for strength.")] = None,
+    head_dim: Annotated[int | None, typer.Option(help="How wide a head is, for strength.")] = None,
+    weight: Annotated[float | None, typer.Option(help="The weight of each of two keys, for strength.")] = None,
+    basis: Annotated[str | None, typer.Option(metavar="FILE", help="Columns that span v_a's subspace.")] = None,
+    other: Annotated[str | None, typer.Option(metavar="FILE", help="Columns that span v_b's subspace.")] = None,
+    figure: Annotated[str | None, typer.Option(metavar="FILE", help="Draw it: FILE.svg, .png, .html or .json.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print it for programs to read.")] = False,
+) -> int:
+    """Find queries and keys that select, average or extract, or prove that there are none."""
+    options = {
+        "keys": keys, "values": values, "index": index, "subset": subset, "query": query, "goal": goal, "norm": norm,
+        "scale": scale, "tolerance": tolerance, "n": n, "head-dim": head_dim, "weight": weight, "basis": basis,
+        "other": other,
+    }  # fmt: skip
+    given = {name: value for name, value in options.items() if value is not None}
+    check(what, given)
+    # Imported here because the command line must answer --help without torch.
+    from attnlab import charts
+
+    if figure is not None:
+        charts.check(figure)
+    result = compute(what, given)
+    if as_json:
+        print_json({"construction": what, **as_record(result)})
+    else:
+        if "keys" in TAKES[what] and keys is None:
+            print("keys: the four of the documentation's examples; --keys FILE.json brings your own")
+        print_construction(result)
+    if figure is not None:
+        charts.save(result.figure(), figure)
+        print(f"drawn in {figure}", file=sys.stderr)
+    return 0 if getattr(result, "feasible", True) else 1
+
+
+def check(what: str, given: Mapping[str, Any]) -> None:
+    """Refuse a construction that is not there, and options that are missing or belong to another one."""
+    if what not in NEEDS:
+        raise RequestError(
+            f"there is no construction '{what}'{closest(what, NEEDS) or '; there is ' + ', '.join(NEEDS)}"
+        )
+    for name in NEEDS[what]:
+        if name not in given:
+            needed = " ".join(f"--{need} {SAMPLES[need]}" for need in NEEDS[what])
+            raise RequestError(f"{what} needs --{name}; for example: attnlab construct {what} {needed}")
+    allowed = (*NEEDS[what], *TAKES[what])
+    for name in given:
+        if name not in allowed:
+            takes = ", ".join(f"--{option}" for option in allowed)
+            raise RequestError(f"--{name} does not belong to {what}, which takes {takes}")
+
+
+def compute(what: str, given: Mapping[str, Any]) -> Result:
+    """Read the files and build the construction."""
+    from attnlab import construct as room
+
+    if what == "strength":
+        return room.strength(given["n"], given["head-dim"], given["weight"])
+    if what == "extract":
+        other = read_file("--other", given["other"]) if "other" in given else None
+        return room.extract(read_file("--basis", given["basis"]), other)
+    keys = read_file("--keys", given["keys"]) if "keys" in given else room.EXAMPLE_KEYS
+    settings = {name: given[name] for name in ("scale", "tolerance", "goal", "norm") if name in given}
+    if "values" in given:
+        settings["values"] = read_file("--values", given["values"])
+    if "subset" in given:
+        settings["subset"] = read_indices("--subset", given["subset"])
+    if what == "select":
+        return room.select(keys, given["index"], **settings)
+    if what == "select-all":
+        return room.select_all(keys, **settings)
+    if what == "average":
+        return room.average(keys, **settings)
+    query = read_vector("--query", given["query"])
+    return room.argmax(keys, query, **settings) if what == "argmax" else room.place_key(keys, query, **settings)

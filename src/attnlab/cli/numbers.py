@@ -1,0 +1,79 @@
+"""Numbers given on the command line: a matrix in a .json or .csv file, or a few numbers with commas between."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+from attnlab.errors import RequestError
+
+ENDINGS = (".json", ".csv")
+
+
+def read_file(option: str, path: str) -> Any:
+    """Read what a file holds: lists of numbers in JSON, or rows with commas between."""
+    source = Path(path)
+    if source.suffix.lower() not in ENDINGS:
+        raise RequestError(f"{option} reads a file that ends in {' or '.join(ENDINGS)}, not '{path}'")
+    try:
+        text = source.read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise RequestError(f"{option} cannot read '{path}': {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise RequestError(f"{option} cannot read '{path}': it is not UTF-8 text") from error
+    return read_json(option, path, text) if source.suffix.lower() == ".json" else read_csv(option, path, text)
+
+
+def read_json(option: str, path: str, text: str) -> Any:
+    """Read lists of numbers."""
+    try:
+        found = json.loads(text)
+    except json.JSONDecodeError as error:
+        where = f"line {error.lineno}, column {error.colno}"
+        raise RequestError(f"{option}: '{path}' is not JSON ({error.msg}, {where})") from error
+    if not isinstance(found, list):
+        raise RequestError(f"{option}: '{path}' must hold lists of numbers, such as [[1, 0], [0, 1]]")
+    return found
+
+
+def read_csv(option: str, path: str, text: str) -> list[list[float]]:
+    """Read rows of numbers; empty lines do not count."""
+    rows = []
+    for number, words in enumerate(csv.reader(text.splitlines()), start=1):
+        if not any(word.strip() for word in words):
+            continue
+        try:
+            rows.append([float(word) for word in words])
+        except ValueError as error:
+            raise RequestError(f"{option}: line {number} of '{path}' must hold numbers alone ({error})") from error
+    return rows
+
+
+def read_list(option: str, text: str) -> list[float]:
+    """Read numbers with commas between."""
+    try:
+        return [float(word) for word in text.split(",")]
+    except ValueError as error:
+        raise RequestError(f"{option} takes numbers with commas between, such as 1,0.5,-2; it has '{text}'") from error
+
+
+def read_vector(option: str, text: str) -> Any:
+    """Read numbers with commas between, or a file of them."""
+    if not text.lower().endswith(ENDINGS):
+        return read_list(option, text)
+    found = read_file(option, text)
+    # A file of one row, or of one number a row, is a vector too.
+    if found and isinstance(found[0], list):
+        return found[0] if len(found) == 1 else [row[0] for row in found if len(row) == 1] or found
+    return found
+
+
+def read_indices(option: str, text: str) -> list[int]:
+    """Read whole numbers with commas between."""
+    words = [word.strip() for word in text.split(",")]
+    wrong = next((word for word in words if not (word.isascii() and word.isdigit())), None)
+    if wrong is not None:
+        raise RequestError(f"{option} takes the numbers of keys with commas between, such as 0,1; it has '{wrong}'")
+    return [int(word) for word in words]

@@ -1,0 +1,106 @@
+"""How strong q = S·(k_a + k_b) must be to average two of n orthonormal keys:
+
+    α = 1/(2 + (n−2)·e^(−S/√h)),  so  S = √h · ln((n−2)α/(1−2α)).
+
+Only two things matter of the keys: k_a and k_b are orthonormal, and all others are orthogonal to both. So the formula
+holds for more keys than dimensions too, where the others cannot all be orthogonal among themselves.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import cached_property
+
+import torch
+from torch import Tensor
+
+from attnlab.charts import Spec
+from attnlab.errors import RequestError
+
+from . import pictures
+from .focus import misplaced, target_of
+from .setting import TOLERANCE, Setting, is_number
+from .words import short
+
+
+class Strength(float):
+    """The strength S, a number, with what it does to n keys of which the first two are averaged."""
+
+    num_keys: int
+    head_dim: int
+    weight: float
+    """α, the weight of each of the two keys."""
+
+    def __new__(cls, value: float, num_keys: int, head_dim: int, weight: float) -> Strength:
+        """Make the number, and remember what it belongs to."""
+        made = super().__new__(cls, value)
+        made.num_keys, made.head_dim, made.weight = num_keys, head_dim, weight
+        return made
+
+    @cached_property
+    def setting(self) -> Setting:
+        """The keys: unit vectors, the first two met by no other; the rest come again where dimensions run out."""
+        others = [2 + number % max(self.head_dim - 2, 1) for number in range(self.num_keys - 2)]
+        keys = torch.zeros(self.num_keys, self.head_dim, dtype=torch.float64)
+        keys[range(self.num_keys), [0, 1, *others]] = 1.0
+        return Setting(keys, None, 1 / math.sqrt(self.head_dim), TOLERANCE)
+
+    @property
+    def query(self) -> Tensor:
+        """S·(k_a + k_b)."""
+        return float(self) * (self.setting.keys[0] + self.setting.keys[1])
+
+    @cached_property
+    def weights(self) -> Tensor:
+        """The kernel's weights of the query."""
+        return self.setting.weights(self.query)
+
+    @property
+    def output(self) -> Tensor:
+        """The weights themselves: each key's value is its own unit vector."""
+        return self.weights
+
+    @property
+    def error(self) -> float:
+        """The share of the weight in the wrong place, 1 − 2α where α ≤ ½."""
+        return misplaced(self.weights, target_of(self.setting, (0, 1)))
+
+    @property
+    def alone(self) -> float:
+        """The weight of each of the two keys at S = 1, with q = k_a + k_b alone."""
+        return float(self.setting.weights(self.setting.keys[0] + self.setting.keys[1])[0])
+
+    def figure(self) -> Spec:
+        """Draw the weights at S = 1 and at S, and how they grow between."""
+        return pictures.draw_strength(self)
+
+    def __str__(self) -> str:
+        if self.num_keys == 2:
+            return "Two keys that score alike have weight ½ each at every strength."
+        return (
+            f"S = {float(self):.4g} gives k_a and k_b weight {short(self.weight)} each among {self.num_keys} keys of "
+            f"head_dim {self.head_dim}; q = k_a + k_b alone gives {short(self.alone)}, and ½ comes only in the limit."
+        )
+
+
+def strength(n: int, head_dim: int, weight: float) -> Strength:
+    """Return the S for which q = S·(k_a + k_b) gives each of the two keys a weight, among n orthonormal keys.
+
+    The result is a number. It is negative for a weight below 1/n.
+    """
+    for name, count, least in (("n", n, 2), ("head_dim", head_dim, 2)):
+        if not isinstance(count, int) or isinstance(count, bool) or count < least:
+            raise RequestError(f"{name} must be a whole number from {least} on, not {count!r}")
+    if not is_number(weight):
+        raise RequestError(f"weight must be a number between 0 and 0.5, not {weight!r}")
+    if n == 2:
+        if weight != 0.5:
+            raise RequestError(f"two keys that score alike have weight 0.5 each at every strength, never {weight!r}")
+        return Strength(0.0, n, head_dim, 0.5)
+    if head_dim == 2:
+        raise RequestError(f"{n} keys of which two are orthogonal to all others need a head_dim of 3 or more, not 2")
+    if not 0 < weight < 0.5:
+        limit = "; two keys share the weight, and half each is reached only in the limit S → ∞" if weight >= 0.5 else ""
+        raise RequestError(f"weight must be above 0 and below 0.5, not {weight!r}{limit}")
+    value = math.sqrt(head_dim) * (math.log(n - 2) + math.log(weight) - math.log1p(-2 * weight))
+    return Strength(value, n, head_dim, float(weight))

@@ -1,0 +1,41 @@
+"""How constructions speak: keys by name, numbers short enough to read, sums as one writes them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from torch import Tensor
+
+MOST_TERMS = 5
+
+
+def short(number: float) -> str:
+    """Write a number with three digits."""
+    return f"{number:.3g}".replace("-", "−")
+
+
+def name_key(index: int) -> str:
+    """Name a key by its number, counted from 0."""
+    return f"k{index}"
+
+
+def name_keys(indices: Sequence[int]) -> str:
+    """Name keys: k0, k1 and k2; only how many where there are many."""
+    if len(indices) > MOST_TERMS:
+        return f"{len(indices)} keys"
+    names = [name_key(index) for index in indices]
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def equation(coefficients: Tensor) -> str:
+    """Write a weighted sum of keys, the largest weights first where there are many: 0.5·k0 + 0.5·k1."""
+    terms = {index: weight for index, weight in enumerate(coefficients.tolist()) if weight != 0}
+    largest = sorted(sorted(terms, key=lambda index: -abs(terms[index]))[:MOST_TERMS])
+    text = ""
+    for index in largest:
+        weight = terms[index]
+        sign = (" − " if weight < 0 else " + ") if text else ("−" if weight < 0 else "")
+        size = short(abs(weight))
+        text += f"{sign}{'' if size == '1' else size + '·'}{name_key(index)}"
+    left_out = len(terms) - len(largest)
+    return text + (f" + {left_out} more" if left_out else "")
