@@ -10,6 +10,7 @@ from hypothesis import settings
 # instruction set before torch is imported costs the tests nothing ('attnlab doctor' looks for this).
 os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_BF16")
 
+from attnlab.audits import CHECKS
 from attnlab.mechanisms import REGISTRY
 
 # Two workers on two cores, and kernels that compile on first use: a wall-clock deadline fails by chance.
@@ -25,3 +26,13 @@ def own_stages() -> Iterator[None]:
     yield
     REGISTRY.clear()
     REGISTRY.update(before)
+
+
+@pytest.fixture
+def own_checks() -> Iterator[None]:
+    """Forget the checks a test registers when it ends."""
+    before = {kind: dict(checks) for kind, checks in CHECKS.items()}
+    yield
+    for kind, checks in before.items():
+        CHECKS[kind].clear()
+        CHECKS[kind].update(checks)

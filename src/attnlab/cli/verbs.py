@@ -13,7 +13,7 @@ from typing import Annotated, TextIO
 
 import typer
 
-from attnlab.cli import bench, demo, doctor, explain, mechanisms
+from attnlab.cli import audit, bench, construct, demo, doctor, explain, mechanisms
 from attnlab.errors import AttnlabError, AttnlabWarning
 
 Verb = Callable[..., int]
@@ -23,12 +23,15 @@ VERBS: Mapping[str, Verb] = {
     "demo": demo.demo,
     "mechanisms": mechanisms.print_catalog,
     "explain": explain.print_explanation,
+    "audit": audit.audit,
     "bench": bench.bench,
+    "construct": construct.construct,
     "doctor": doctor.examine,
 }
 
 EXAMPLES: Mapping[str, str] = {
     "bench": 'attnlab bench "cosine | relu(divide=n)" --lengths 256,512',
+    "construct": "attnlab construct select --index 0",
     "explain": 'attnlab explain "cosine | relu(divide=n)"',
 }
 """What to show of a verb that was called without what it needs."""

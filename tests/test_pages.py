@@ -1,4 +1,4 @@
-"""The README's code runs: Python blocks as they stand, and every `attnlab` command it shows."""
+"""The code of the pages runs: Python blocks as they stand, and every `attnlab` command they show."""
 
 import re
 import shlex
@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-README = Path(__file__).parent.parent / "README.md"
+ROOT = Path(__file__).parent.parent
+PAGES = ("README.md", "docs/audits.md")
 
 
 def blocks(text: str, *languages: str) -> list[str]:
@@ -23,16 +24,21 @@ def commands(text: str) -> list[list[str]]:
     return [words[1:] for words in split if words[:1] == ["attnlab"]]
 
 
-PAGE = README.read_text(encoding="utf-8")
+TEXTS = {name: (ROOT / name).read_text(encoding="utf-8") for name in PAGES}
+BLOCKS = [
+    pytest.param(code, id=f"{name} {number}")
+    for name, text in TEXTS.items()
+    for number, code in enumerate(blocks(text, "python"))
+]
 
 
-@pytest.mark.usefixtures("own_stages")
-@pytest.mark.parametrize("code", blocks(PAGE, "python"))
+@pytest.mark.usefixtures("own_stages", "own_checks")
+@pytest.mark.parametrize("code", BLOCKS)
 def test_python_block_runs(code: str) -> None:
-    exec(compile(code, "a README block", "exec"), {"__name__": "readme"})
+    exec(compile(code, "a block of a page", "exec"), {"__name__": "page"})
 
 
-@pytest.mark.parametrize("arguments", commands(PAGE), ids=" ".join)
+@pytest.mark.parametrize("arguments", [words for text in TEXTS.values() for words in commands(text)], ids=" ".join)
 def test_command_runs(arguments: list[str], tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "attnlab", *arguments],
@@ -45,9 +51,16 @@ def test_command_runs(arguments: list[str], tmp_path: Path) -> None:
     assert done.stdout
 
 
-def test_the_readme_shows_code_of_both_kinds() -> None:
-    assert blocks(PAGE, "python")
-    assert commands(PAGE)
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_shows_code_of_both_kinds(name: str) -> None:
+    assert blocks(TEXTS[name], "python")
+    assert commands(TEXTS[name])
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_what_a_page_shows_or_points_at_is_there(name: str) -> None:
+    for target in re.findall(r"\]\(([^)#:]+)[)#]", TEXTS[name]):
+        assert (ROOT / name).parent.joinpath(target).exists(), target
 
 
 def test_blocks_and_commands_are_found() -> None:

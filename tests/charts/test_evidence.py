@@ -1,0 +1,54 @@
+"""Panels of an audit draw what they are given: 0, what is not a number, and rules across."""
+
+import math
+from typing import Any
+
+import pytest
+
+from attnlab.charts import soundness, svg
+from attnlab.charts.evidence import Bar, Margin, bars, margins, shown
+from attnlab.charts.theme import FILE
+
+TITLE = ("A title", "a subtitle")
+
+
+def drawn(panel: dict[str, Any]) -> str:
+    return svg(soundness.draw("all", ["of it"], [panel], FILE))
+
+
+def test_bars_carry_their_figures_and_a_rule_its_name() -> None:
+    picture = drawn(
+        bars(TITLE, [Bar("one", 1.25), Bar("none", 0.0, is_strong=True), Bar("less", -0.5)], FILE, (2.0, "ln V"))
+    )
+    for text in ("1.25", "none", "−0.5", "ln V", "A title", "a subtitle"):
+        assert f">{text}<" in picture
+
+
+def test_a_bar_that_is_no_number_is_said() -> None:
+    assert ">not a number<" in drawn(bars(TITLE, [Bar("lost", math.nan), Bar("fine", 1.0)], FILE))
+
+
+def test_margins_place_zero_at_the_left_and_the_endless_at_the_right() -> None:
+    rows = [Margin("exact", 0.0, 0.0), Margin("small", 1e-15, 1e-12), Margin("lost", math.inf, 1e-12)]
+    panel = margins(TITLE, rows, FILE)
+    places = [value["figure"] for value in panel["data"]["values"]]
+    assert places == sorted(places)
+    assert [value["bad"] for value in panel["data"]["values"]] == [False, False, True]
+    assert ">not a number of 1e−12<" in drawn(panel)
+
+
+@pytest.mark.parametrize(("value", "text"), [(0.0, "0"), (-1e-7, "−1e−07"), (1234.5, "1.23e+03"), (0.25, "0.25")])
+def test_numbers_are_short(value: float, text: str) -> None:
+    assert shown(value) == text
+
+
+def test_growth_that_is_no_number_or_nothing_is_left_out() -> None:
+    curves = soundness.growth_curves({"random": [1.0, math.inf], "aligned": [0.0, 2.0]}, [32, 64], FILE)
+    assert drawn(curves).startswith("<svg")
+    assert drawn(soundness.growth_curves({"random": [0.0, 0.0]}, [32, 64], FILE)).startswith("<svg")
+
+
+def test_a_leak_is_drawn_apart_from_what_is_allowed() -> None:
+    whose = [value["whose"] for value in soundness.leak_map([[1.0, 0.5], [0.1, 0.2]], FILE)["data"]["values"]]
+    assert whose == ["allowed", "later token: a leak", "allowed", "allowed"]
+    assert len(soundness.leak_map([[1.0, 0.0], [0.1, 0.2]], FILE)["data"]["values"]) == 3
