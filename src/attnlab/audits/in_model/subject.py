@@ -103,7 +103,13 @@ class ModelSubject:
         return per_token(self.run(tokens, mask, **more), tokens.shape[1])
 
     def where(self, otherwise: str) -> str:
-        """Say where to look: at a mask function that is missing, else at what the finding says."""
+        """Say where to look: the installed mechanism, a mask function that is missing, or what the finding says."""
+        mechanism = mechanism_of(self.model)
+        if mechanism is not None:
+            suspect = mechanism.mask if mechanism.mask.where != "before" else mechanism
+            return (
+                f"'{suspect}', which is installed in the model; attnlab.audit('{mechanism}') asks the mechanism alone"
+            )
         # The registry is transformers' own, whose import a mechanism's audit does without.
         from transformers.masking_utils import ALL_MASK_ATTENTION_FUNCTIONS
 
