@@ -51,7 +51,8 @@ def test_the_record_is_json() -> None:
     ("arguments", "message"),
     [
         ({"causal": 1}, "causal must be True, False or None, not 1"),
-        ({"checks": ["leek"]}, "no check is named 'leek'; there are causal leak, prefix"),
+        ({"checks": []}, "an audit without a check would pass anything"),
+        ({"checks": ["leek"]}, "no check is named 'leek', did you mean 'leak'"),
     ],
 )
 def test_a_wrong_request_is_one_clear_error(arguments: dict[str, object], message: str) -> None:
@@ -71,6 +72,8 @@ def test_what_is_neither_mechanism_nor_model_is_refused() -> None:
 def test_an_audit_leaves_random_numbers_and_threads_alone() -> None:
     torch.manual_seed(3)
     state, threads = torch.get_rng_state(), torch.get_num_threads()
+    attnlab.audit("baseline", checks=["cost"])
+    assert torch.equal(torch.get_rng_state(), state)
     first = attnlab.audit("additive", causal=True, checks=["leak", "magnitude", "numerics"])
     assert torch.equal(torch.get_rng_state(), state)
     assert torch.get_num_threads() == threads
@@ -154,6 +157,24 @@ def test_a_check_that_gives_no_finding_is_named() -> None:
     check("careless")(lambda subject: True)  # type: ignore[arg-type, return-value]
     with pytest.raises(RequestError, match="check 'careless' must return a Finding, or None, not bool"):
         attnlab.audit("baseline", checks=["careless"])
+    check("impostor")(lambda subject: Finding("causal leak", True, 0.0, 0.0, "All is well."))
+    with pytest.raises(RequestError, match="must return a Finding of its own name, not 'causal leak'"):
+        attnlab.audit("baseline", checks=["impostor"])
+
+
+@pytest.mark.usefixtures("own_checks")
+def test_a_check_that_raises_is_a_finding_and_the_others_are_not_lost() -> None:
+    @check("explosive")
+    def explosive(subject: Subject) -> Finding:
+        raise ZeroDivisionError("boo")
+
+    audit = attnlab.audit("baseline", checks=["weights", "explosive"])
+    finding = audit.findings["explosive"]
+    assert not finding.passed
+    assert finding.sentence == "The question could not be put: ZeroDivisionError: boo."
+    assert finding.where.startswith("test_audit.py, line ")
+    assert audit.findings["weights"].passed
+    assert not audit.passed
 
 
 def test_the_picture_shows_leaks_in_their_own_colour() -> None:

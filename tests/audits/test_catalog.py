@@ -56,5 +56,5 @@ def test_dividing_by_n_or_its_root_settles_who_stays_level() -> None:
     for divide in ("1", "sqrt_n", "n"):
         finding = attnlab.audit(f"dot | relu(divide={divide})", checks=["magnitude"]).findings["magnitude"]
         powers[divide] = [round(part.figure, 1) for part in finding.parts]
-    # random tokens, aligned tokens
-    assert powers == {"1": [0.5, 1.0], "sqrt_n": [0.0, 0.5], "n": [-0.5, 0.0]}
+    # random tokens, aligned tokens, random tokens of one value
+    assert powers == {"1": [0.5, 1.0, 1.0], "sqrt_n": [0.0, 0.5, 0.5], "n": [-0.5, 0.0, 0.0]}

@@ -168,7 +168,7 @@ def test_a_stage_that_looks_ahead_on_the_value_path_is_found() -> None:
 
     finding = attnlab.audit("dot | softmax | smooth", causal=True, checks=["leak"]).findings["leak"]
     assert not finding.passed
-    assert "through v" in finding.sentence
+    assert "the value of token" in finding.sentence
 
 
 @pytest.mark.usefixtures("own_stages")
@@ -183,7 +183,7 @@ def test_a_stage_that_normalises_over_the_sequence_is_found() -> None:
 
     findings = attnlab.audit("centred | relu", causal=True, checks=["leak", "prefix", "padding"]).findings
     assert [findings[name].passed for name in ("leak", "prefix", "padding")] == [False, False, False]
-    assert "through k" in findings["leak"].sentence
+    assert "the key of token" in findings["leak"].sentence
 
 
 @pytest.mark.usefixtures("own_stages")
@@ -260,3 +260,123 @@ def test_weights_that_overflow_are_found() -> None:
     finding = attnlab.audit("dot | power", causal=False, checks=["numerics"]).findings["numerics"]
     assert not finding.passed
     assert "10⁵" in finding.sentence
+
+
+def test_a_fault_in_fp32_alone_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    right = blockwise.attend
+    monkeypatch.setattr(blockwise, "attend", lambda call: right(call) * (1.5 if call.q.dtype == torch.float32 else 1))
+    finding = attnlab.audit("dot | relu(divide=n)", checks=["equivalences"]).findings["equivalences"]
+    assert not finding.passed
+    assert finding.where == "kernel blockwise"
+
+
+def test_a_mask_of_pairs_that_is_ignored_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    def blind_to_pairs(seen: Visibility) -> Visibility:
+        return seen if seen.is_by_key else dataclasses.replace(seen, mask=None)
+
+    audit = planted(monkeypatch, blind_to_pairs)
+    assert not audit.findings["equivalences"].passed
+
+
+def test_causality_that_is_lost_under_a_mask_of_pairs_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    def careless(seen: Visibility) -> Visibility:
+        return seen if seen.is_by_key else dataclasses.replace(seen, causal=False)
+
+    finding = planted(monkeypatch, careless).findings["causal leak"]
+    assert not finding.passed
+    assert all("mask of pairs" in part.name for part in finding.parts if not part.passed)
+
+
+def test_a_wrong_factor_under_dropout_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    right = blockwise.attend
+    monkeypatch.setattr(blockwise, "attend", lambda call: right(call) * (1.5 if call.dropout else 1))
+    assert not attnlab.audit("dot | relu(divide=n)", checks=["equivalences"]).passed
+
+
+def test_a_leak_beyond_the_first_span_of_a_running_sum_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    right = linear.attend
+
+    def short_sighted(call: Call) -> Tensor:
+        out = right(call)
+        return out if call.q.shape[2] <= 2048 else out + call.v[:, :, -1:]
+
+    monkeypatch.setattr(linear, "attend", short_sighted)
+    finding = attnlab.audit("cottention", causal=True, checks=["leak"]).findings["leak"]
+    assert not finding.passed
+    assert "linear" in finding.where
+
+
+@pytest.mark.usefixtures("own_stages")
+def test_a_wrong_gradient_of_a_parameter_is_found() -> None:
+    from attnlab.mechanisms.stage import Dims, Parameter
+
+    @stage("backwards")
+    @dataclasses.dataclass(frozen=True)
+    class Backwards(Value):
+        """A factor whose gradient has the wrong sign."""
+
+        def parameters(self, dims: Dims) -> dict[str, Parameter]:
+            return {"factor": Parameter((dims.num_heads,), 1.0, 1.0)}
+
+        def __call__(self, t: Tensor, x: Tensor, first: Tensor, p: Params) -> Tensor:
+            factor = p["factor"][:, None, None]
+            return t * (2 * factor.detach() - factor)
+
+    assert not attnlab.audit("dot | softmax | backwards", causal=False, checks=["numerics"]).passed
+
+
+@pytest.mark.usefixtures("own_stages")
+def test_a_distance_whose_gradient_is_lost_at_zero_is_found() -> None:
+    @stage("careless_distance")
+    @dataclasses.dataclass(frozen=True)
+    class CarelessDistance(Score):
+        """−‖q − k‖, whose derivative at 0 is not a number."""
+
+        def __call__(self, q: Tensor, k: Tensor, p: Params) -> Tensor:
+            return -(q[:, :, :, None] - k[:, :, None]).square().sum(-1).sqrt()
+
+    finding = attnlab.audit("careless_distance | softmax", causal=False, checks=["numerics"]).findings["numerics"]
+    assert not finding.passed
+    assert "equals its key" in finding.sentence
+
+
+@pytest.mark.usefixtures("own_stages")
+def test_what_a_gate_of_zero_hides_at_first_is_no_dead_gradient() -> None:
+    from attnlab.mechanisms import Output
+    from attnlab.mechanisms.stage import Dims, Parameter
+
+    @stage("opening")
+    @dataclasses.dataclass(frozen=True)
+    class Opening(Output):
+        """The output times a learned number that starts at 0."""
+
+        def parameters(self, dims: Dims) -> dict[str, Parameter]:
+            return {"gate": Parameter((dims.num_heads,), 0.0, 0.0)}
+
+        def __call__(self, output: Tensor, q: Tensor, p: Params) -> Tensor:
+            return output * p["gate"][:, None, None]
+
+    finding = attnlab.audit("dot | softmax | opening", checks=["gradient"]).findings["gradient"]
+    assert finding.passed
+    assert "only once training has moved" in finding.sentence
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "dot | argmax(divide=sqrt_n) | unit_values",
+        "dot | softmax | unit_values | bypass(alpha=0.5)",
+        "dot | softmax | value_residual | bypass(alpha=0.5)",
+        "dot(scale=300) | softmax",
+        "additive | softmax | share(qk)",
+        "euclidean(squared=false) | softmax | share(qk)",
+    ],
+)
+def test_sound_mechanisms_that_come_near_a_bound_pass(line: str) -> None:
+    audit = attnlab.audit(line, checks=["equivalences", "numerics"])
+    assert audit.passed, str(audit)
+
+
+@pytest.mark.parametrize("line", ["euclidean | identity", "manhattan | identity"])
+def test_weights_whose_sum_grows_with_the_length_are_found(line: str) -> None:
+    assert not attnlab.audit(line, checks=["magnitude"]).passed

@@ -6,7 +6,7 @@ from functools import partial
 import pytest
 
 from attnlab.kernels.comparison import Setting
-from benchmarks import additive, bypass, distance, flex, growth, install, linear, pointwise
+from benchmarks import additive, bypass, data, distance, flex, growth, install, linear, pointwise
 from benchmarks.__main__ import TABLES, main
 from benchmarks.table import COLUMNS, Row, Table, Target, at_most, compared, less_by
 
@@ -18,7 +18,8 @@ TINY_TABLES: dict[str, Callable[[], Table]] = {
     "linear": partial(linear.table, TINY, 8, 0),
     "distance": partial(distance.table, TINY, 8, TINY, 8, 0),
     "bypass": partial(bypass.table, TINY, 8, 0),
-    "install": partial(install.table, install.Size(1, 16, 2, 32, 2, 8), 0),
+    "install": partial(install.table, install.Size(1, 16, 2, 32, 2, 8), 0, install.CASES[-1:]),
+    "data": partial(data.table, data.Corpus("embedded:squad?articles=1", "embedded:squad?articles=1", None, None), 0),
     "growth": partial(growth.table, TINY, (8, 16), 0),
 }
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, nullcontext
 from time import perf_counter
 from typing import TYPE_CHECKING
 
+import torch
 from torch import nn
 
 from attnlab.errors import AttnlabWarning, RequestError
@@ -28,7 +29,7 @@ from . import (  # noqa: F401  (each registers its check)
     weights,
 )
 from .check import Check, Kind, known_checks
-from .finding import Audit, Findings, matching
+from .finding import Audit, Findings, UnknownCheckError, letters, matching
 from .subject import Subject
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ def audit(
     asked, kind = under_audit(subject, causal, seed)
     # Short sequences: two threads would wait for each other more than they compute.
     threads = one_thread() if kind == "mechanism" else nullcontext()
-    with threads, warnings.catch_warnings():
+    with threads, plain_autograd(), warnings.catch_warnings():
         # Checks go to extremes on purpose, where a kernel says that it is slower than it could be.
         warnings.simplefilter("ignore", AttnlabWarning)
         for check in chosen(kind, checks, train):
@@ -71,6 +72,19 @@ def audit(
             if finding is not None:
                 found.append(finding)
     return Audit(asked.title, asked.causal, Findings(found), perf_counter() - start)
+
+
+@contextmanager
+def plain_autograd() -> Iterator[None]:
+    """Let gradients be computed and numbers keep their precision, whatever the caller has switched; leave its draws."""
+    with ExitStack() as stack:
+        stack.enter_context(torch.random.fork_rng(devices=[]))
+        stack.enter_context(torch.inference_mode(False))
+        stack.enter_context(torch.enable_grad())
+        for device in ("cpu", "cuda"):
+            if torch.is_autocast_enabled(device):
+                stack.enter_context(torch.autocast(device, enabled=False))
+        yield
 
 
 def under_audit(
@@ -92,5 +106,18 @@ def chosen(kind: Kind, names: Sequence[str] | None, train: bool) -> list[Check]:
         return [check for check in known.values() if train or not check.asked]
     if isinstance(names, str):
         names = [names]
-    wanted = {matching(name, known) for name in names}
+    if not names:
+        raise RequestError("an audit without a check would pass anything; leave checks out for all of them")
+    wanted = {find(name, kind) for name in names}
     return [check for name, check in known.items() if name in wanted or (train and check.asked)]
+
+
+def find(name: str, kind: Kind) -> str:
+    """Return the check that is meant, and say so where it is one of the other kind."""
+    try:
+        return matching(name, known_checks(kind))
+    except UnknownCheckError:
+        other: Kind = "model" if kind == "mechanism" else "mechanism"
+        if any(letters(name) and letters(name) in letters(there) for there in known_checks(other)):
+            raise RequestError(f"'{name}' is a check of a {other}, not of a {kind}") from None
+        raise

@@ -3,11 +3,14 @@ a user's own as well as those here."""
 
 from __future__ import annotations
 
+import math
+import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from attnlab.errors import RequestError
+from attnlab.errors import AttnlabError, RequestError
 
 from .finding import Finding
 
@@ -29,10 +32,28 @@ class Check:
 
     def __call__(self, subject: Subject | ModelSubject) -> Finding | None:
         """Put the question; None where it does not apply."""
-        finding = self.question(subject)
+        try:
+            finding = self.question(subject)
+        except AttnlabError:
+            raise
+        except Exception as error:
+            # Whatever a stage, a model or a user's own check raises: the other findings are not lost for it.
+            return unanswered(self.name, error)
         if finding is not None and not isinstance(finding, Finding):
             raise RequestError(f"check '{self.name}' must return a Finding, or None, not {type(finding).__name__}")
+        if finding is not None and finding.name != self.name:
+            raise RequestError(f"check '{self.name}' must return a Finding of its own name, not '{finding.name}'")
         return finding
+
+
+def unanswered(name: str, error: Exception) -> Finding:
+    """Return what is found where a question could not be put: what was raised, and where."""
+    said = (str(error).strip().splitlines() or ["without a word"])[0]
+    last = traceback.extract_tb(error.__traceback__)[-1]
+    return Finding(
+        name, False, math.nan, None, f"The question could not be put: {type(error).__name__}: {said}.",
+        f"{Path(last.filename).name}, line {last.lineno}",
+    )  # fmt: skip
 
 
 CHECKS: dict[Kind, dict[str, Check]] = {"mechanism": {}, "model": {}}

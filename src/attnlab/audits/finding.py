@@ -122,6 +122,9 @@ class Findings(Mapping[str, Finding]):
     def __len__(self) -> int:
         return len(self._by_name)
 
+    def __repr__(self) -> str:
+        return f"Findings({', '.join(f'{name}: {finding.verdict}' for name, finding in self.items())})"
+
 
 def matching(name: str, known: Iterable[str]) -> str:
     """Return the known name that is meant: the name itself, or the only one that holds it."""
@@ -132,7 +135,10 @@ def matching(name: str, known: Iterable[str]) -> str:
     found = [other for other in names if asked and asked in letters(other)]
     if len(found) == 1:
         return found[0]
-    hint = closest(str(name), names) or f"; there are {', '.join(names)}"
+    # One word of a name is what people write, and misspell.
+    words = {word: other for other in names for word in other.split()}
+    nearest = closest(str(name), [*names, *words])
+    hint = nearest or f"; there are {', '.join(names)}"
     raise UnknownCheckError(
         f"'{name}' could be any of {', '.join(found)}" if found else f"no check is named '{name}'{hint}"
     )
@@ -169,6 +175,11 @@ class Audit:
         """The findings that failed."""
         return tuple(finding for finding in self.findings.values() if not finding.passed)
 
+    @property
+    def ways(self) -> str:
+        """Which causality was asked about, in words."""
+        return {None: "causal and not causal", True: "causal", False: "not causal"}[self.causal]
+
     def record(self) -> dict[str, Any]:
         """Return all of it as plain values, for JSON."""
         return {
@@ -186,7 +197,7 @@ class Audit:
         return draw(self)
 
     def __str__(self) -> str:
-        lines = [f"{self.subject}: {'passed' if self.passed else 'FAILED'}"]
+        lines = [f"{self.subject}, {self.ways}: {'passed' if self.passed else 'FAILED'}"]
         for finding in self.findings.values():
             numbers = "" if finding.bound is None else f" ({show(finding.figure)}, bound {show(finding.bound)})"
             lines.append(f"  {finding.verdict:8} {finding.name}{numbers}: {finding.sentence}")

@@ -26,8 +26,8 @@ def gradient_flow(subject: Subject) -> Finding:
     causal = subject.causalities[-1]
     sizes, later = reach(subject, causal), reach(subject.moved(), causal)
     starved = [name for name in judged(subject) if not sizes[name] > 0]
-    # A parameter that starts where its gradient happens to be 0 still learns; one that is never used does not.
-    dead = [name for name in starved if name in JUDGED or not later[name] > 0]
+    # What starts where its gradient happens to be 0, as behind a gate of 0, still learns; what is never used does not.
+    dead = [name for name in starved if not later[name] > 0]
     broken = [name for name in sizes if not sizes[name] < torch.inf]
     parts = [Part(f"gradient to {word(name)}", size, note=named(name, dead, broken)) for name, size in sizes.items()]
     parts.append(Part("gradient to queries and keys left at scores × 1e5", saturated(subject, causal, sizes)))
@@ -103,7 +103,9 @@ def culprit(subject: Subject, names: list[str]) -> str:
     """Name the stages that let no gradient through."""
     mechanism = subject.mechanism
     stages = [str(item) for label, item in mechanism.labelled() if any(name.startswith(f"{label}_") for name in names)]
-    if "v" in names:
+    if set(JUDGED) <= set(names) and mechanism.output:
+        stages = [*map(str, mechanism.output), str(mechanism.weights), *stages]
+    elif "v" in names:
         stages = [str(mechanism.weights), *map(str, mechanism.values), *stages]
     elif {"q", "k"} & set(names):
         stages = [str(mechanism.weights if score_passes(subject) else mechanism.score), *stages]

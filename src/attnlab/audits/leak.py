@@ -19,9 +19,13 @@ from .finding import Finding, Part, show, worst
 from .subject import LONG, SHORT, Inputs, Mode, Subject, noise, without_onednn
 
 NAME = "causal leak"
+WORDS = {
+    "q": "the query", "k": "the key", "v": "the value", "x": "the layer's input", "first": "the first layer's value",
+}  # fmt: skip
 LARGE, SMALL = 1e2, 1e-2
 DROPOUT = 0.2
 
+VERY_LONG = 2100
 BORDERS = (1, 31, 32, 33, 63, 64, 65, 127, 128, 129, LONG - 1)
 """Where the tiles and spans of kernels begin: first positions of a future that is looked at as a whole."""
 
@@ -39,7 +43,7 @@ class Leak:
     @property
     def pair(self) -> str:
         """The pair of positions in words."""
-        return f"output {self.query} through {self.through} of token {self.key}"
+        return f"output {self.query} and {WORDS[self.through]} of token {self.key}"
 
 
 @check(NAME)
@@ -54,8 +58,9 @@ def causal_leak(subject: Subject) -> Finding | None:
                 said = f"{what}, {mode}" + ("" if owner is subject else ", parameters moved")
                 # A parameter may have a range of its own, beyond which moving it proves nothing.
                 is_void = owner is not subject and leak.size != leak.size
-                bound = None if is_void else leak.bound
-                found.append((Part(said, leak.size, bound, leak.pair, mode.kernel), leak))
+                note = "void: the moved parameters make no numbers" if is_void else leak.pair
+                kernel = mode.kernel if owner is subject else ""
+                found.append((Part(said, leak.size, None if is_void else leak.bound, note, kernel), leak))
     parts = tuple(part for part, _ in found)
     bad = worst(parts)
     leak = dict(found)[bad]
@@ -67,17 +72,30 @@ def causal_leak(subject: Subject) -> Finding | None:
 
 
 def situations(subject: Subject) -> Iterator[tuple[Subject, Mode]]:
-    """Yield how the question is put: each kernel alone, as in training, and in bf16; and with parameters moved."""
+    """Yield how the question is put: to each kernel, as in training, in bf16, under masks; with parameters moved."""
     causal = dataclasses.replace(subject, causalities=(True,))
-    for mode in causal.modes():
-        yield subject, mode
-    training = Mode(True, dropout=DROPOUT, training=True)
-    for kernel in subject.kernels(LONG, training, "keys"):
-        yield subject, dataclasses.replace(training, kernel=kernel)
-    for mode in causal.modes(torch.bfloat16):
+    ways = (
+        Mode(True),
+        Mode(True, dropout=DROPOUT, training=True),
+        Mode(True, dtype=torch.bfloat16),
+        Mode(True, mask="keys"),
+        Mode(True, mask="pairs"),
+    )
+    for mode in causal.modes(*ways):
         yield subject, mode
     if subject.parameters:
-        yield subject.moved(), Mode(True, subject.kernels(LONG, Mode(True))[0])
+        yield subject.moved(), Mode(True, "auto")
+
+
+def lengths(subject: Subject, mode: Mode) -> list[tuple[int, list[int]]]:
+    """Return the lengths of sequences, and where the future begins that is looked at as a whole in each.
+
+    A kernel that sums over spans of 2048 tokens needs a sequence of more than one.
+    """
+    wanted = [(LONG, list(BORDERS))]
+    if mode.kernel == "linear" and mode.dtype == torch.float32 and mode.mask == "none":
+        wanted.append((VERY_LONG, [2047, 2048, 2049]))
+    return wanted
 
 
 def by_gradient(subject: Subject, mode: Mode) -> Leak:
@@ -86,17 +104,18 @@ def by_gradient(subject: Subject, mode: Mode) -> Leak:
     for name, sizes in gradients(subject, mode, SHORT, list(range(SHORT)), one_row=True).items():
         later = torch.ones(SHORT, SHORT, dtype=torch.bool).triu(1)
         leaks.append(strongest(sizes.masked_fill(~later, 0), 0.0, name))
-    for name, sizes in gradients(subject, mode, LONG, [t - 1 for t in BORDERS], one_row=False).items():
-        later = torch.arange(LONG) >= torch.tensor(BORDERS)[:, None]
-        found = strongest(sizes.masked_fill(~later, 0), 0.0, name)
-        leaks.append(dataclasses.replace(found, query=BORDERS[found.query] - 1))
+    for length, starts in lengths(subject, mode):
+        later = torch.arange(length) >= torch.tensor(starts)[:, None]
+        for name, sizes in gradients(subject, mode, length, [t - 1 for t in starts], one_row=False).items():
+            found = strongest(sizes.masked_fill(~later, 0), 0.0, name)
+            leaks.append(dataclasses.replace(found, query=starts[found.query] - 1))
     return max(leaks, key=severity)
 
 
 def by_change(subject: Subject, mode: Mode) -> Leak:
     """Change one token of a short sequence, or the whole future of a long one, and watch the outputs before it."""
     leaks = []
-    for length, starts in ((SHORT, list(range(SHORT))), (LONG, list(BORDERS))):
+    for length, starts in [(SHORT, list(range(SHORT))), *lengths(subject, mode)]:
         position = torch.arange(length)
         start = torch.tensor(starts)[:, None]
         touched = position == start if length == SHORT else position >= start
@@ -163,12 +182,12 @@ def sentence(bad: Part, leak: Leak, parts: tuple[Part, ...]) -> str:
     """Explain the finding to a student."""
     if bad.passed:
         return (
-            f"No output depends on a later token: {len(parts)} trials over kernels, dropout and precisions found "
-            "gradients of exactly 0 and changes of rounding alone."
+            f"No output depends on a later token: {sum(part.bound is not None for part in parts)} trials over kernels, "
+            "masks, dropout and precisions found gradients of exactly 0 and changes of rounding alone."
         )
     if leak.size != leak.size:
-        return f"The dependence of {leak.pair} is not a number, so nobody can say what it sees."
+        return f"The dependence between {leak.pair} is not a number, so nobody can say what it sees."
     return (
-        f"The model sees the future: {leak.pair} differs ({bad.figure:.2g}, allowed {show(bad.bound)}), "
-        "so its training loss will look better than it can be in use."
+        f"It sees the future: output {leak.query} changes with {WORDS[leak.through]} of token {leak.key} by "
+        f"{bad.figure:.2g} (allowed {show(bad.bound)}), so its training loss will look better than it can be in use."
     )

@@ -6,6 +6,8 @@ finite numbers. The gradients equal finite differences, unless a stage says that
 
 from __future__ import annotations
 
+import dataclasses
+
 import torch
 from torch import Tensor
 from torch.autograd import gradcheck
@@ -23,14 +25,16 @@ TINY = 5
 def numerics(subject: Subject) -> Finding:
     """Look for NaN, overflow and wrong derivatives."""
     parts: list[Part] = []
-    for kind in ("keys", "pairs"):
-        parts += [blind(subject, mode, kind) for mode in subject.modes(mask=kind)]
-    parts += [large(subject, mode) for mode in subject.modes()]
+    # What an output stage adds is its own; nothing to see must give nothing before it.
+    inner = subject.stripped(output=())
+    parts += [blind(inner, mode) for mode in inner.modes(Mode(False, mask="keys"), Mode(False, mask="pairs"))]
+    for mode in subject.modes():
+        parts += [large(subject, mode), alike(subject, mode)]
     with without_onednn():
         for dtype in (torch.float16, torch.bfloat16):
-            parts += [half(subject, mode) for mode in subject.modes(dtype)]
+            parts += [half(subject, mode) for mode in subject.modes(Mode(False, dtype=dtype))]
             parts.append(overflow(subject, dtype))
-    parts += [derivative(subject, mode) for mode in subject.modes(torch.float64)]
+    parts += [derivative(subject, mode) for mode in subject.modes(Mode(False, dtype=torch.float64))]
     bad = worst(parts)
     said = bad.note if not bad.passed else (
         "Rows that see nothing give zeros, scores of ±10⁵ and half precision give finite numbers, and the gradients "
@@ -40,8 +44,9 @@ def numerics(subject: Subject) -> Finding:
     return Finding(NAME, bad.passed, bad.figure, bad.bound, said, where, parts=tuple(parts))
 
 
-def blind(subject: Subject, mode: Mode, kind: str) -> Part:
+def blind(subject: Subject, mode: Mode) -> Part:
     """Measure what a row that may see nothing gives, and what reaches the inputs from it."""
+    kind = mode.mask
     leaves = {name: t.requires_grad_() for name, t in subject.inputs(2, LONG).items()}
     mask = torch.ones(2, 1, 1 if kind == "keys" else LONG, LONG, dtype=torch.bool)
     rows = slice(None) if kind == "keys" else slice(3, None, 7)
@@ -50,7 +55,7 @@ def blind(subject: Subject, mode: Mode, kind: str) -> Part:
     dark = out[1, :, rows]
     found = [peak(dark), *(peak(g[1]) for g in gradients_of(leaves, dark)), *(nan_size(g) for g in [out])]
     note = "A row that may see nothing must give zeros and zero gradients, and this one does not."
-    return Part(f"nothing to see ({kind}), {mode}", largest(found), 0.0, note, mode.kernel)
+    return Part(f"nothing to see, {mode}", largest(found), 0.0, note, mode.kernel)
 
 
 def large(subject: Subject, mode: Mode) -> Part:
@@ -60,6 +65,17 @@ def large(subject: Subject, mode: Mode) -> Part:
     bad = sum(count_broken(t) for t in (out, *gradients_of(leaves, out)))
     note = "Scores of ±10⁵ make numbers that are not finite: one bad batch would end a training run."
     return Part(f"scores of ±1e5, {mode}", float(bad), 0.0, note, mode.kernel)
+
+
+def alike(subject: Subject, mode: Mode) -> Part:
+    """Count the numbers that are not finite where a query is its key, as share(qk) makes it, and some tokens are 0."""
+    inputs = subject.inputs(2, LONG, mode.dtype)
+    inputs = {name: t.index_fill(2, torch.tensor([0, 5]), 0) for name, t in inputs.items()}
+    leaves = scaled({**inputs, "k": inputs["q"].clone()}, 1.0)
+    out = subject.attend(leaves, mode)
+    bad = sum(count_broken(t) for t in (out, *gradients_of(leaves, out)))
+    note = "A query that equals its key, or a token of zeros, makes numbers that are not finite."
+    return Part(f"queries that are keys, and zeros, {mode}", float(bad), 0.0, note, mode.kernel)
 
 
 def half(subject: Subject, mode: Mode) -> Part:
@@ -83,12 +99,14 @@ def overflow(subject: Subject, dtype: torch.dtype) -> Part:
 def derivative(subject: Subject, mode: Mode) -> Part:
     """Compare the gradients with finite differences."""
     inputs = subject.inputs(1, TINY, torch.float64)
-    names = list(inputs)
+    learned = {name: p.double() for name, p in subject.parameters.items()}
 
     def run(*tensors: Tensor) -> Tensor:
-        return subject.attend(dict(zip(names, tensors, strict=True)), mode)
+        given = dict(zip([*inputs, *learned], tensors, strict=True))
+        asked = dataclasses.replace(subject, parameters={name: given[name] for name in learned})
+        return asked.attend({name: given[name] for name in inputs}, mode)
 
-    tensors = tuple(inputs[name].requires_grad_() for name in names)
+    tensors = tuple(t.requires_grad_() for t in (*inputs.values(), *learned.values()))
     agrees = gradcheck(run, tensors, raise_exception=False, fast_mode=True, check_undefined_grad=False)
     note = "The gradient is not the derivative of the output, by finite differences."
     return Part(

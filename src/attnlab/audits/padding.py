@@ -6,28 +6,29 @@ output of a real token, and no gradient may reach the padding.
 
 from __future__ import annotations
 
+import dataclasses
+
 import torch
 from torch import Tensor
 
 from .check import check
 from .finding import Finding, Part, worst
-from .subject import Inputs, Mode, Subject, noise, peak
+from .subject import ROUNDINGS, Inputs, Mode, Subject, noise, peak
 
 NAME = "padding and batch invariance"
 REAL, PADDED = 133, 19
 """Real tokens, more than one tile; and padding, less than one."""
-
-ROUNDINGS = 1e4
 
 
 @check(NAME)
 def padding_invariance(subject: Subject) -> Finding:
     """Change padding and neighbours, and watch the real tokens."""
     parts: list[Part] = []
-    for mode in subject.modes(torch.float64, mask="keys"):
-        parts += padded(subject, mode)
-    for mode in subject.modes(torch.float64):
-        parts.append(in_company(subject, mode))
+    for dtype in (torch.float64, torch.float32):
+        for mode in subject.modes(Mode(False, dtype=dtype, mask="keys")):
+            parts += padded(subject, mode)
+        for mode in subject.modes(Mode(False, dtype=dtype)):
+            parts.append(in_company(subject, mode))
     bad = worst(parts)
     if bad.passed:
         said = "Neither padding, its content, side and amount, nor other sequences of the batch change a real token."
@@ -44,16 +45,16 @@ def padding_invariance(subject: Subject) -> Finding:
 
 def padded(subject: Subject, mode: Mode) -> list[Part]:
     """Compare the bare sequence with the same one padded, on either side and with other content."""
-    real = subject.inputs(1, REAL, torch.float64)
-    alone = subject.attend(real, mode)
-    bound = noise(alone, ROUNDINGS)
+    real = subject.inputs(1, REAL, mode.dtype)
+    alone = subject.attend(real, bare(subject, mode))
+    bound = noise(alone, ROUNDINGS[mode.dtype])
     amount = content = reached = 0.0
     for side in ("right", "left"):
         here = slice(0, REAL) if side == "right" else slice(PADDED, PADDED + REAL)
         mask = torch.zeros(1, 1, 1, REAL + PADDED, dtype=torch.bool)
         mask[..., here] = True
         for number, size in enumerate((1.0, 1e3)):
-            whole = joined(real, subject.inputs(1, PADDED, torch.float64, salt=1 + number), side, size)
+            whole = joined(real, subject.inputs(1, PADDED, mode.dtype, salt=1 + number), side, size)
             leaves = {name: t.requires_grad_() for name, t in whole.items()}
             out = subject.attend(leaves, mode, mask)[:, :, here]
             difference = peak(out - alone)
@@ -64,6 +65,13 @@ def padded(subject: Subject, mode: Mode) -> list[Part]:
         Part(f"content, {mode}", content, bound, "what stands in the padding", mode.kernel),
         Part(f"gradient, {mode}", reached, 0.0, "the padding: a gradient reaches it", mode.kernel),
     ]
+
+
+def bare(subject: Subject, mode: Mode) -> Mode:
+    """Return the mode without padding, by the same kernel where it can do without."""
+    plain = dataclasses.replace(mode, mask="none")
+    able = mode.kernel in subject.kernels(REAL, plain)
+    return plain if able else dataclasses.replace(plain, kernel="auto")
 
 
 def joined(real: Inputs, padding: Inputs, side: str, size: float) -> Inputs:
@@ -87,9 +95,11 @@ def gradient_in(leaves: Inputs, out: Tensor, here: slice) -> float:
 
 def in_company(subject: Subject, mode: Mode) -> Part:
     """Compare a sequence alone with the same one between two others, one of them large."""
-    real, other = subject.inputs(1, REAL, torch.float64), subject.inputs(1, REAL, torch.float64, salt=3)
+    real, other = subject.inputs(1, REAL, mode.dtype), subject.inputs(1, REAL, mode.dtype, salt=3)
     alone = subject.attend(real, mode)
     batch = {name: torch.cat([other[name], t, 1e3 * other[name]]) for name, t in real.items()}
     together = subject.attend(batch, mode)[1:2]
     apart = peak(together - alone)
-    return Part(f"neighbours, {mode}", apart, noise(alone, ROUNDINGS), "its neighbours in the batch", mode.kernel)
+    return Part(
+        f"neighbours, {mode}", apart, noise(alone, ROUNDINGS[mode.dtype]), "its neighbours in the batch", mode.kernel
+    )

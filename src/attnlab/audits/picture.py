@@ -40,7 +40,7 @@ def leak_panel(finding: Finding, theme: Theme) -> Panel | None:
 
 def growth_panel(finding: Finding, theme: Theme) -> Panel:
     """Draw the size of the output against the length."""
-    sizes = {kind: finding.data[kind] for kind in ("random", "aligned")}
+    sizes = {kind: finding.data[kind] for kind in ("random", "aligned", "one value")}
     return soundness.growth_curves(sizes, finding.data["lengths"], theme)
 
 

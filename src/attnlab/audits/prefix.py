@@ -17,11 +17,9 @@ from attnlab.kernels import linear
 
 from .check import check
 from .finding import Finding, Part, worst
-from .subject import LONG, SHORT, Inputs, Mode, Subject, noise, peak
+from .subject import LONG, ROUNDINGS, SHORT, Inputs, Mode, Subject, noise, peak
 
 NAME = "prefix consistency"
-ROUNDINGS = 1e4
-"""How many roundings two ways to the same sum may differ by, in fp64: far below any dependence, far above noise."""
 
 ENDS = (1, 2, 63, 64, 65, 128, 129, LONG)
 CHUNK = 7
@@ -33,7 +31,8 @@ def prefix_consistency(subject: Subject) -> Finding | None:
     if True not in subject.causalities:
         return None
     parts: list[Part] = []
-    for mode in dataclasses.replace(subject, causalities=(True,)).modes(torch.float64):
+    ways = (Mode(True, dtype=torch.float64), Mode(True))
+    for mode in dataclasses.replace(subject, causalities=(True,)).modes(*ways):
         parts += [compared(form, decode, subject, mode) for form, decode in FORMS.items()]
     if is_recurrent(subject):
         parts.append(compared("recurrent", recurrent, subject, Mode(True, "linear", torch.float64)))
@@ -57,9 +56,9 @@ def compared(form: str, decode: Decode, subject: Subject, mode: Mode) -> Part:
     """Measure the largest difference between the whole and one way of decoding, over prefixes of two sequences."""
     apart, bound = 0.0, 0.0
     for length, ends in ((SHORT, range(1, SHORT + 1)), (LONG, ENDS)):
-        inputs = subject.inputs(1, length, torch.float64)
+        inputs = subject.inputs(1, length, mode.dtype)
         whole = subject.attend(inputs, mode)
-        bound = max(bound, noise(whole, ROUNDINGS))
+        bound = max(bound, noise(whole, ROUNDINGS[mode.dtype]))
         for end in ends:
             out = decode(subject, mode, inputs, end)
             apart = max(apart, peak(out - whole[:, :, end - out.shape[2] : end]), key=infinite_if_not_a_number)

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from attnlab.kernels.attend import attend, initial_values, prepare
-from attnlab.kernels.call import Request
+from attnlab.kernels.call import MaskKind, Request
 from attnlab.kernels.choose import ORDER
 from attnlab.mechanisms import Mechanism
 
@@ -24,23 +24,29 @@ NUM_HEADS, HEAD_DIM = 2, 8
 SHORT = 24
 """A length at which every pair of positions is looked at."""
 
+ROUNDINGS = {torch.float64: 1e4, torch.float32: 1e3}
+"""How many roundings two ways to the same result may differ by: far above noise, far below any dependence."""
+
 LONG = 150
 """A length of more than one tile, where only the borders are looked at."""
 
 
 @dataclass(frozen=True)
 class Mode:
-    """How attention is run: by which kernel, causal or not, in which precision, and whether as in training."""
+    """How attention is run: by which kernel, causal or not, in which precision, under which kind of mask besides, and
+    whether as in training."""
 
     causal: bool
     kernel: str = "auto"
     dtype: torch.dtype = torch.float32
+    mask: MaskKind = "none"
     dropout: float = 0.0
     training: bool = False
 
     def __str__(self) -> str:
         precision = str(self.dtype).removeprefix("torch.")
         words = ["causal" if self.causal else "not causal", self.kernel, precision]
+        words += {"none": [], "keys": ["with padding"], "pairs": ["with a mask of pairs"]}[self.mask]
         if self.training:
             words.append(f"training with dropout {self.dropout:g}" if self.dropout else "training")
         return ", ".join(words)
@@ -54,12 +60,25 @@ class Subject:
     causalities: tuple[bool, ...] = (False, True)
     seed: int = 0
     parameters: Mapping[str, Tensor] = field(default_factory=dict)
+    head_dim: int = HEAD_DIM
+    value_dim: int = HEAD_DIM
 
     @classmethod
     def of(cls, mechanism: Mechanism, causal: bool | None, seed: int = 0) -> Subject:
         """Put a mechanism under audit with the initial values of what it learns."""
-        learned = initial_values(mechanism, NUM_HEADS, HEAD_DIM, HEAD_DIM, seed)
-        return cls(mechanism, (False, True) if causal is None else (causal,), seed, learned)
+        return cls(mechanism, (False, True) if causal is None else (causal,), seed).sized(HEAD_DIM, HEAD_DIM)
+
+    def sized(self, head_dim: int, value_dim: int) -> Subject:
+        """Return the subject at other widths, with parameters at their initial values."""
+        learned = initial_values(self.mechanism, NUM_HEADS, head_dim, value_dim, self.seed)
+        return dataclasses.replace(self, parameters=learned, head_dim=head_dim, value_dim=value_dim)
+
+    def stripped(self, **stages: object) -> Subject:
+        """Return the subject with some slots of its mechanism changed, and the parameters that are left."""
+        bare = dataclasses.replace(self.mechanism, **stages)  # type: ignore[arg-type]
+        kept = bare.parameters(NUM_HEADS, self.head_dim, self.value_dim)
+        learned = {name: p for name, p in self.parameters.items() if name in kept}
+        return dataclasses.replace(self, mechanism=bare, parameters=learned)
 
     @property
     def title(self) -> str:
@@ -74,28 +93,44 @@ class Subject:
     def moved(self) -> Subject:
         """Return the subject as training would leave it: what it learns a little off where it started.
 
-        A stage that starts at 0 may leak, or get no gradient, only later.
+        A stage that starts at 0 may leak, or get no gradient, only later. A parameter moves by a tenth of its size,
+        since it may have a range of its own.
         """
         draw = torch.Generator().manual_seed(self.seed + 1)
-        learned = {name: p + 0.1 * torch.randn(p.shape, generator=draw) for name, p in self.parameters.items()}
+        learned = {
+            name: p + 0.1 * torch.where(p == 0, 1, p.abs()) * torch.randn(p.shape, generator=draw).clamp(-3, 3)
+            for name, p in self.parameters.items()
+        }
         return dataclasses.replace(self, parameters=learned)
 
     def inputs(self, batch: int, length: int, dtype: torch.dtype = torch.float32, salt: int = 0) -> Inputs:
         """Draw inputs, at every call the same."""
         draw = torch.Generator().manual_seed(1000 * self.seed + salt)
         names = ("q", "k", "v", "x", "first") if self.mechanism.values else ("q", "k", "v")
-        shape = (batch, NUM_HEADS, length, HEAD_DIM)
-        return {name: torch.randn(shape, generator=draw, dtype=torch.float64).to(dtype) for name in names}
+        widths = {"q": self.head_dim, "k": self.head_dim}
+        return {
+            name: torch.randn(
+                batch, NUM_HEADS, length, widths.get(name, self.value_dim), generator=draw, dtype=torch.float64
+            ).to(dtype)
+            for name in names
+        }
 
     def attend(self, inputs: Inputs, mode: Mode, mask: Tensor | None = None) -> Tensor:
-        """Compute the mechanism; dropout takes the same draw at every call."""
-        return attend(
-            inputs["q"], inputs["k"], inputs["v"], self.mechanism,
-            causal=mode.causal, mask=mask, kernel=mode.kernel,
-            parameters={name: p.to(mode.dtype) for name, p in self.parameters.items()},
-            dropout=mode.dropout, training=mode.training, x=inputs.get("x"), first=inputs.get("first"),
-            generator=torch.Generator().manual_seed(self.seed),
-        )  # fmt: skip
+        """Compute the mechanism; dropout, and a stage that draws by itself, take the same draw at every call.
+
+        mask: in place of the one that the mode's kind of mask draws.
+        """
+        if mask is None and mode.mask != "none":
+            mask = drawn_mask(mode.mask, inputs["q"].shape[2], inputs["k"].shape[2])
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(self.seed)
+            return attend(
+                inputs["q"], inputs["k"], inputs["v"], self.mechanism,
+                causal=mode.causal, mask=mask, kernel=mode.kernel,
+                parameters={name: p.to(mode.dtype) for name, p in self.parameters.items()},
+                dropout=mode.dropout, training=mode.training, x=inputs.get("x"), first=inputs.get("first"),
+                generator=torch.Generator().manual_seed(self.seed),
+            )  # fmt: skip
 
     def projected(self, inputs: Inputs) -> tuple[Subject, Inputs]:
         """Let the values stages act, and return what is left to compute, which a cache can hold."""
@@ -103,26 +138,27 @@ class Subject:
         call, _ = prepare(
             q, k, v, self.mechanism, False, None, None, self.parameters, inputs.get("x"), inputs.get("first")
         )
-        bare = dataclasses.replace(self.mechanism, values=())
-        kept = bare.parameters(NUM_HEADS, HEAD_DIM, HEAD_DIM)
-        learned = {name: p for name, p in self.parameters.items() if name in kept}
-        subject = dataclasses.replace(self, mechanism=bare, parameters=learned)
-        return subject, {"q": call.q, "k": call.k, "v": call.v}
+        return self.stripped(values=()), {"q": call.q, "k": call.k, "v": call.v}
 
-    def kernels(self, length: int, mode: Mode, mask: str = "none") -> list[str]:
+    def kernels(self, length: int, mode: Mode) -> list[str]:
         """Name every kernel that can compute the mechanism like this."""
+        # Tokens that are dropped are a mask of keys.
+        mask: MaskKind = (
+            "keys" if mode.mask == "none" and mode.training and self.mechanism.drop is not None else mode.mask
+        )
         request = Request(
-            self.mechanism, length, length, HEAD_DIM, HEAD_DIM, NUM_HEADS, 1, mode.causal,
-            mask, mode.dropout, mode.dtype,  # type: ignore[arg-type]
+            self.mechanism, length, length, self.head_dim, self.value_dim, NUM_HEADS, 1, mode.causal,
+            mask, mode.dropout, mode.dtype,
         )  # fmt: skip
         return [kernel.NAME for kernel in ORDER if kernel.refusal(request) is None]
 
-    def modes(self, dtype: torch.dtype = torch.float32, mask: str = "none") -> Iterator[Mode]:
-        """Yield every causality with every kernel that can compute it, in one precision."""
-        for causal in self.causalities:
-            mode = Mode(causal, dtype=dtype)
-            for kernel in self.kernels(LONG, mode, mask):
-                yield dataclasses.replace(mode, kernel=kernel)
+    def modes(self, *likes: Mode) -> Iterator[Mode]:
+        """Yield every causality with every kernel that can compute it, otherwise like the modes given."""
+        for like in likes or (Mode(False),):
+            for causal in self.causalities:
+                mode = dataclasses.replace(like, causal=causal)
+                for kernel in self.kernels(LONG, mode):
+                    yield dataclasses.replace(mode, kernel=kernel)
 
     def blame(self, parts: Iterable[Part], otherwise: str) -> str:
         """Say where to look: at the kernels that fail where another does not, else at the mask, else `otherwise`."""
@@ -146,6 +182,14 @@ def without_onednn() -> Iterator[None]:
         yield
     finally:
         torch._C._set_mkldnn_enabled(before)
+
+
+def drawn_mask(kind: str, num_queries: int, num_keys: int) -> Tensor:
+    """Draw which keys may be seen, by all queries alike or by each apart; the first always, so that no row is blind."""
+    draw = torch.Generator().manual_seed(9)
+    allowed = torch.rand(1, 1, 1 if kind == "keys" else num_queries, num_keys, generator=draw) < 0.8
+    allowed[..., 0] = True
+    return allowed
 
 
 def peak(tensor: Tensor) -> float:

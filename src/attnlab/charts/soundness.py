@@ -8,7 +8,7 @@ from typing import Any
 
 from .chart import SCHEMA, Spec
 from .evidence import SIZE, heading
-from .theme import FILE, GREEN, Theme, config
+from .theme import FILE, GREEN, PURPLE, Theme, config
 
 FAINTEST = 1e-6
 """What is drawn palest, as a share of the strongest dependence; what is exactly 0 is not drawn at all."""
@@ -83,14 +83,14 @@ def _tokens(field: str, num_tokens: int) -> dict[str, Any]:
 def growth_curves(growth: Mapping[str, Sequence[float]], lengths: Sequence[int], theme: Theme) -> dict[str, Any]:
     """Draw the size of the output by kind of token against the length."""
     values: list[dict[str, Any]] = [
-        {"kind": f"{kind} tokens", "length": length, "size": size}
+        {"kind": kind, "length": length, "size": size}
         for kind, sizes in growth.items()
         for length, size in zip(lengths, sizes, strict=True)
         if size > 0 and math.isfinite(size)
     ]
     domain = _range([value["size"] for value in values])
     kinds = list(dict.fromkeys(value["kind"] for value in values))
-    scale = {"domain": kinds, "range": [theme.blue, GREEN][: len(kinds)]}
+    scale = {"domain": kinds, "range": [theme.blue, GREEN, PURPLE][: len(kinds)]}
     color = {"field": "kind", "type": "nominal", "title": None, "scale": scale}
     x = {
         "field": "length",

@@ -38,7 +38,9 @@ def audit(
         bool | None,
         typer.Option("--causal/--no-causal", help="Whether a token sees no later one; both, or as the model says."),
     ] = None,
-    train: Annotated[bool, typer.Option("--train", help="Also train a tiny model on random tokens: a minute.")] = False,
+    train: Annotated[
+        bool, typer.Option("--train", help="Also train a tiny model on random tokens: half a minute.")
+    ] = False,
     only: Annotated[str | None, typer.Option(metavar="NAMES", help="Checks to put, with commas between.")] = None,
     details: Annotated[bool, typer.Option("--details", help="Print every number that was measured.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the findings for programs to read.")] = False,
@@ -59,21 +61,27 @@ def audit(
     if figure is not None:
         charts.check(figure)
     checks = None if only is None else [name.strip() for name in only.split(",")]
-    found = []
-    for subject in subjects(lines or [], catalog, model, checks):
-        found.append(put(subject, causal, checks, train))
-        if not as_json and len(found) == 1 and len(lines or []) == 1:
-            print_one(found[0], details)
+    if train and model is not None:
+        raise RequestError("--train puts a mechanism into a tiny model of its own; it does not go with --model")
+    found: list[Audit] = []
+    try:
+        for subject in subjects(lines or [], catalog, model, checks):
+            found.append(put(subject, causal, checks, train))
+    except KeyboardInterrupt:
+        if found and not as_json:
+            print_many(found, details)
+        raise
     if as_json:
         print_json(found[0].record() if len(found) == 1 and not catalog else [one.record() for one in found])
     elif len(found) > 1 or catalog:
         print_many(found, details)
-    elif model is not None:
+    else:
         print_one(found[0], details)
     if figure is not None:
         figures = [one.figure() for one in found]
         has_one_panel = all(len(spec["concat"]) == 1 for spec in figures)
         charts.save(charts.stacked(figures, columns=2 if has_one_panel else 1), figure)
+        print(f"drawn in {figure}", file=sys.stderr)
     return 0 if all(one.passed for one in found) else 1
 
 
@@ -123,8 +131,7 @@ def print_one(audit: Audit, details: bool) -> None:
     """Print every finding of one audit with its sentence."""
     from attnlab.audits.finding import show
 
-    ways = {None: "causal and not causal", True: "causal", False: "not causal"}[audit.causal]
-    print(f"{audit.subject}: {ways}, {audit.seconds:.1f} s")
+    print(f"{audit.subject}: {audit.ways}, {audit.seconds:.1f} s")
     width = max(len(name) for name in audit.findings) if audit.findings else 0
     for finding in audit.findings.values():
         bound = "" if finding.bound is None else f"  (at most {show(finding.bound)})"
@@ -156,17 +163,20 @@ def print_parts(finding: Finding) -> None:
 
 def print_many(audits: Sequence[Audit], details: bool) -> None:
     """Print one table of all verdicts, and below it why each that failed did."""
+    from attnlab.audits.finding import show
+
     names = list(dict.fromkeys(name for audit in audits for name in audit.findings))
     rows = [(short_of(audit.subject), *(cell(audit, name) for name in names)) for audit in audits]
     print_table(("mechanism", *(SHORT.get(name, name) for name in names)), rows)
     for audit in audits:
         for finding in audit.findings.values():
             if details or not finding.passed:
-                print(f"\n{audit.subject}: {finding.name} {finding.verdict}")
+                bound = "" if finding.bound is None else f", {show(finding.figure)} (at most {show(finding.bound)})"
+                print(f"\n{short_of(audit.subject)}: {finding.name} {finding.verdict}{bound}")
                 explain(finding)
     num_failed = sum(not audit.passed for audit in audits)
     seconds = sum(audit.seconds for audit in audits)
-    print(f"\n{len(audits) - num_failed} of {len(audits)} are sound, {num_failed} failed; {seconds:.0f} s")
+    print(f"\n{len(audits) - num_failed} of {len(audits)} passed these checks, {num_failed} failed; {seconds:.0f} s")
 
 
 def short_of(line: str) -> str:
@@ -183,6 +193,8 @@ def cell(audit: Audit, name: str) -> str:
 
 def summary(audit: Audit) -> str:
     """Say in one line what came out."""
+    if not audit.findings:
+        return "None of these checks applies: leaks are asked where causal, value paths where there is one."
     if audit.passed:
-        return f"Sound: none of {len(audit.findings)} checks failed." if audit.findings else "No check applies."
+        return f"Sound: every check passed ({len(audit.findings)})."
     return f"FAILED: {', '.join(finding.name for finding in audit.failed)}"

@@ -17,6 +17,8 @@ def load(path: str) -> None:
         runpy.run_path(path, run_name="attnlab_plugin")
     except AttnlabError as error:
         raise RequestError(f"{path}: {error}") from error
+    except SystemExit as error:
+        raise RequestError(f"{path} ends the program (exit {error.code!r}) instead of registering stages") from error
     except Exception as error:
         # Whatever the user's own code raises: the line it happened at is what they need to see.
         frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == path]

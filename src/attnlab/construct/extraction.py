@@ -77,6 +77,11 @@ class Extraction:
         assert self.setting.values is not None
         return self.setting.values
 
+    @property
+    def feasible(self) -> bool:
+        """Whether a matrix recovers v_a: twice the projection on A, or along B."""
+        return self.oblique is not None
+
     def figure(self) -> Spec:
         """Draw v_a, the mixture and what comes out, and the largest error against the angle."""
         return pictures.draw_extraction(self)

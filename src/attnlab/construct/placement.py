@@ -68,10 +68,18 @@ class Placement:
     def __str__(self) -> str:
         length, names = short(float(self.key.norm())), name_keys(self.subset)
         if self.goal == "average":
-            does = f"A key of norm {length} makes the query average {names} with error {short(self.error)}"
-            return f"{does}." if self.feasible else f"{does}; no key does better: the query weighs these keys unevenly."
+            if self.feasible:
+                return f"A key of norm {length} makes the query average {names} with error {short(self.error)}."
+            why = (
+                "a query of 0 weighs every key alike, whatever the keys are"
+                if not self.query.any()
+                else "the query weighs the keys that are there unevenly, or others too much"
+            )
+            return f"No key makes the query average {names}: the best has error {short(self.error)}, since {why}."
         if self.feasible:
             return f"A key of norm {length} along the query is returned with error {short(self.error)}."
+        if not self.query.any():
+            return f"No key is returned: a query of 0 weighs every key alike, error {short(self.error)}."
         stronger = (
             f"the query must have norm {short(self.strength)}, not {short(float(self.query.norm()))}"
             if math.isfinite(self.strength)

@@ -9,7 +9,9 @@ holds for more keys than dimensions too, where the others cannot all be orthogon
 from __future__ import annotations
 
 import math
+import operator
 from functools import cached_property
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -21,6 +23,9 @@ from . import pictures
 from .focus import misplaced, target_of
 from .setting import TOLERANCE, Setting, is_number
 from .words import short
+
+MOST_NUMBERS = 10**7
+"""How many numbers the keys may be, for their weights to be computed."""
 
 
 class Strength(float):
@@ -37,9 +42,18 @@ class Strength(float):
         made.num_keys, made.head_dim, made.weight = num_keys, head_dim, weight
         return made
 
+    def __reduce__(self) -> tuple[type[Strength], tuple[float, int, int, float]]:
+        """Copy and pickle by what it was made of."""
+        return Strength, (float(self), self.num_keys, self.head_dim, self.weight)
+
     @cached_property
     def setting(self) -> Setting:
         """The keys: unit vectors, the first two met by no other; the rest come again where dimensions run out."""
+        if self.num_keys * self.head_dim > MOST_NUMBERS:
+            raise RequestError(
+                f"{self.num_keys} keys of head_dim {self.head_dim} are too many numbers to lay out; the strength and "
+                "its weight are there without them"
+            )
         others = [2 + number % max(self.head_dim - 2, 1) for number in range(self.num_keys - 2)]
         keys = torch.zeros(self.num_keys, self.head_dim, dtype=torch.float64)
         keys[range(self.num_keys), [0, 1, *others]] = 1.0
@@ -68,7 +82,7 @@ class Strength(float):
     @property
     def alone(self) -> float:
         """The weight of each of the two keys at S = 1, with q = k_a + k_b alone."""
-        return float(self.setting.weights(self.setting.keys[0] + self.setting.keys[1])[0])
+        return 1 / (2 + (self.num_keys - 2) * math.exp(-1 / math.sqrt(self.head_dim)))
 
     def figure(self) -> Spec:
         """Draw the weights at S = 1 and at S, and how they grow between."""
@@ -77,9 +91,16 @@ class Strength(float):
     def __str__(self) -> str:
         if self.num_keys == 2:
             return "Two keys that score alike have weight ½ each at every strength."
+        crowded = (
+            f" {self.num_keys} keys cannot all be orthogonal in {self.head_dim} dimensions: the others are orthogonal "
+            "to k_a and k_b alone, which is all that matters."
+            if self.num_keys > self.head_dim
+            else ""
+        )
         return (
             f"S = {float(self):.4g} gives k_a and k_b weight {short(self.weight)} each among {self.num_keys} keys of "
             f"head_dim {self.head_dim}; q = k_a + k_b alone gives {short(self.alone)}, and ½ comes only in the limit."
+            f"{crowded}"
         )
 
 
@@ -88,9 +109,7 @@ def strength(n: int, head_dim: int, weight: float) -> Strength:
 
     The result is a number. It is negative for a weight below 1/n.
     """
-    for name, count, least in (("n", n, 2), ("head_dim", head_dim, 2)):
-        if not isinstance(count, int) or isinstance(count, bool) or count < least:
-            raise RequestError(f"{name} must be a whole number from {least} on, not {count!r}")
+    n, head_dim = (read_count(name, count) for name, count in (("n", n), ("head_dim", head_dim)))
     if not is_number(weight):
         raise RequestError(f"weight must be a number between 0 and 0.5, not {weight!r}")
     if n == 2:
@@ -104,3 +123,14 @@ def strength(n: int, head_dim: int, weight: float) -> Strength:
         raise RequestError(f"weight must be above 0 and below 0.5, not {weight!r}{limit}")
     value = math.sqrt(head_dim) * (math.log(n - 2) + math.log(weight) - math.log1p(-2 * weight))
     return Strength(value, n, head_dim, float(weight))
+
+
+def read_count(name: str, given: Any) -> int:
+    """Return a whole number from 2 on, of Python's or numpy's."""
+    try:
+        count = None if isinstance(given, bool) else operator.index(given)
+    except TypeError:
+        count = None
+    if count is None or count < 2:
+        raise RequestError(f"{name} must be a whole number from 2 on, not {given!r}")
+    return count

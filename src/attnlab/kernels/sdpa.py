@@ -59,7 +59,7 @@ def attend(call: Call) -> Tensor:
     is_flat = visibility.is_by_key and (not visibility.causal or visibility.offset == 0)
     if q.device.type == "cpu" and is_flat and (is_euclidean or visibility.mask is not None):
         mask = None if visibility.mask is None else as_scores(visibility.mask, q.dtype)
-        out = Flash.apply(q, k, v, mask, visibility.empty, visibility.causal, scale, is_euclidean)  # type: ignore[no-untyped-call]
+        out = Flash.apply(q, k, v, mask, visibility.blind, visibility.causal, scale, is_euclidean)  # type: ignore[no-untyped-call]
         return divided(out, divisor)
     if is_euclidean:
         q, k = coordinates(q, k)

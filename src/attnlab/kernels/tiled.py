@@ -39,7 +39,7 @@ class Problem:
         self.dtype = q.dtype if pairs in ("dot", "angle") else accumulator
         q, k, self.v, extra = (x.to(self.dtype).contiguous() for x in (q, k, v, extra))
         self.visibility = Visibility(q.shape[2], k.shape[2], causal, mask, q.device)
-        self.empty = self.visibility.empty
+        self.empty = self.visibility.blind
         self.tiling = Tiling(q.shape[0], q.shape[1], q.shape[2], k.shape[2], causal)
         self.first = self.visibility.offset if causal else None
         self.pairs: Dot | Compiled

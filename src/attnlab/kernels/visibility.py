@@ -119,6 +119,14 @@ class Visibility:
         """The queries that see nothing, [b|1 h|1 q 1], or None where there can be none."""
         return self.count == 0 if self.may_be_empty else None
 
+    @property
+    def blind(self) -> Tensor | None:
+        """`empty`, or None where the mask leaves every query a key after all, which spares a pass over the weights."""
+        empty = self.empty
+        # What a mask holds is neither asked while tracing, nor of a device that would have to be waited for.
+        is_known = not torch.compiler.is_compiling() and self.device.type == "cpu"
+        return None if empty is None or (is_known and not bool(empty.any())) else empty
+
 
 @dataclass(frozen=True)
 class Window(Visibility):

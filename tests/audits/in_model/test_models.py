@@ -11,7 +11,6 @@ from torch import Tensor, nn
 import attnlab
 from attnlab.audits import Finding, check
 from attnlab.audits.in_model import ModelSubject
-from attnlab.errors import RequestError
 
 transformers = pytest.importorskip("transformers")
 
@@ -170,11 +169,11 @@ def test_causality_can_be_said_where_a_model_does_not() -> None:
     assert attnlab.audit(bert, causal=False).passed
 
 
-def test_a_model_without_an_answer_for_every_token_is_refused() -> None:
+def test_a_head_with_one_answer_for_a_sequence_is_left_out() -> None:
     model = transformers.BertForSequenceClassification(transformers.BertConfig(**BERT))
-    with pytest.raises(RequestError, match="nothing for every token; audit the model without its head"):
-        attnlab.audit(model)
-    assert attnlab.audit(model.base_model).passed
+    audit = attnlab.audit(model)
+    assert audit.passed
+    assert audit.subject.startswith("BertModel")
 
 
 @pytest.mark.usefixtures("own_checks")
@@ -193,3 +192,48 @@ def test_an_audit_is_a_record_with_a_picture() -> None:
     assert audit.record()["subject"].startswith("GPT2LMHeadModel")
     assert attnlab.charts.svg(audit.figure()).startswith("<svg")
     assert dataclasses.is_dataclass(audit)
+
+
+def test_a_model_in_half_precision_is_not_excused_by_its_rounding() -> None:
+    model: Any = with_attention("dusk", None)
+    audit = attnlab.audit(model.bfloat16())
+    assert {"causal leak", "prefix consistency"} <= {finding.name for finding in audit.failed}
+    assert attnlab.audit(gpt2().bfloat16()).passed
+
+
+def test_a_model_that_says_nothing_of_causality_is_tried() -> None:
+    config = transformers.BloomConfig(**SMALL, hidden_size=32, n_layer=1, n_head=2)
+    audit = attnlab.audit(transformers.BloomModel(config), checks=["leak", "prefix"])
+    assert audit.causal
+    assert audit.passed, str(audit)
+
+
+def test_an_encoder_that_ignores_its_padding_is_caught() -> None:
+    model: Any = transformers.BartForConditionalGeneration(transformers.BartConfig(**BART, init_std=0.2))
+    inner = model.model.encoder.forward
+    model.model.encoder.forward = lambda *given, **more: inner(*given, **{**more, "attention_mask": None})
+    finding = attnlab.audit(model, checks=["padding"]).findings["padding"]
+    assert not finding.passed
+    assert "the encoder's padding" in finding.sentence
+
+
+def test_a_leak_beyond_a_short_sequence_is_caught() -> None:
+    model: Any = gpt2()
+    norm = model.transformer.ln_f
+
+    class Late(nn.Module):
+        def forward(self, x: Tensor) -> Tensor:
+            out: Tensor = norm(x)
+            return out if x.shape[1] <= 32 else out + x.mean(1, keepdim=True)
+
+    model.transformer.ln_f = Late()
+    assert not attnlab.audit(model, checks=["leak"]).passed
+
+
+def test_an_audit_works_whatever_the_caller_has_switched() -> None:
+    model = gpt2()
+    with torch.no_grad():
+        assert attnlab.audit(model).passed
+        assert attnlab.audit("baseline", checks=["leak", "gradient"]).passed
+    with torch.autocast("cpu", torch.bfloat16):
+        assert attnlab.audit("baseline", checks=["leak", "equivalences"]).passed

@@ -20,6 +20,7 @@ FAINT = 1e-7
 @check(NAME, on="model")
 def gradient_flow(subject: ModelSubject) -> Finding:
     """Look for parameters that get no gradient, or one that is no number."""
+    subject = subject.precise
     trained = {name: p for name, p in subject.model.named_parameters() if p.requires_grad}
     if not trained:
         return Finding(NAME, False, 0.0, None, "No parameter of the model is to be trained.", "requires_grad")

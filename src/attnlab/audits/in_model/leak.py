@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from ..check import check
-from ..finding import Finding, Part, worst
+from ..finding import Finding, Part, show, worst
 from ..subject import noise
 from .subject import ModelSubject
 
@@ -29,6 +29,7 @@ def causal_leak(subject: ModelSubject) -> Finding | None:
         with subject.mode(training):
             for kind, mask in masks(subject):
                 parts.append(by_change(subject, kind, mask, training))
+                parts.append(by_future(subject, kind, mask, training))
                 if "inputs_embeds" in subject.takes and not subject.is_encoder_decoder:
                     parts.append(by_gradient(subject, kind, mask, training))
     bad = worst(parts)
@@ -38,8 +39,8 @@ def causal_leak(subject: ModelSubject) -> Finding | None:
         said = f"No answer of the model depends on a later token, in {len(parts)} trials over masks and modes."
     else:
         said = (
-            f"The model sees the future ({bad.name}: {bad.note} moves by {bad.figure:.2g}, allowed {bad.bound:.2g}): "
-            "its training loss will look better than it can be in use."
+            f"The model sees the future: {bad.note} changes by {bad.figure:.2g}, allowed {show(bad.bound)} "
+            f"({bad.name}); its training loss will look better than it can be in use."
         )
     where = "its mask, and whether it minds module.is_causal where the mask is None"
     return Finding(
@@ -71,8 +72,29 @@ def by_change(subject: ModelSubject, kind: str, mask: Tensor | None, training: b
     moved = moved.masked_fill(torch.ones(length, length, dtype=torch.bool, device=moved.device).triu(), 0)
     spot = int(moved.nan_to_num(nan=torch.inf).argmax())
     later, query = divmod(spot, length)
-    note = f"the answer at {query}, when token {later} changes,"
+    note = f"the answer at {query} with token {later}"
     return Part(f"change, {kind}, {word(training)}", float(moved.flatten()[spot]), noise(before), note)
+
+
+def by_future(subject: ModelSubject, kind: str, mask: Tensor | None, training: bool) -> Part:
+    """Change the whole future of a longer sequence from some token on, and watch the answers before it."""
+    length = subject.longest
+    starts = torch.tensor(sorted({t for t in (1, length // 4, length // 2, 64, 128, length - 1) if 0 < t < length}))
+    tokens = subject.tokens(1, length).expand(len(starts), -1)
+    position = torch.arange(length)
+    changed = torch.where((position >= starts[:, None]).to(tokens.device), subject.tokens(1, length, salt=1), tokens)
+    # The same kind of mask, as long as this sequence: what was hidden at the end stays hidden at the end.
+    full = None if mask is None else nn.functional.pad(mask, (length - mask.shape[1], 0), value=1)
+    full = None if full is None else full.expand(len(starts), -1)
+    with torch.no_grad():
+        before, after = subject.answers(tokens, full), subject.answers(changed, full)
+    moved = (after - before).abs().amax(-1).double().cpu().masked_fill(position >= starts[:, None], 0)
+    spot = int(moved.nan_to_num(nan=torch.inf).argmax())
+    row, query = divmod(spot, length)
+    note = f"the answer at {query} with the tokens from {int(starts[row])} on"
+    return Part(
+        f"change of {length} tokens, {kind}, {word(training)}", float(moved.flatten()[spot]), noise(before), note
+    )
 
 
 def by_gradient(subject: ModelSubject, kind: str, mask: Tensor | None, training: bool) -> Part:
@@ -80,7 +102,7 @@ def by_gradient(subject: ModelSubject, kind: str, mask: Tensor | None, training:
     table = gradient_map(subject, mask).triu(1)
     spot = int(table.nan_to_num(nan=torch.inf).argmax())
     query, later = divmod(spot, subject.length)
-    note = f"the answer at {query}, with token {later},"
+    note = f"the answer at {query} with token {later}"
     return Part(f"gradient, {kind}, {word(training)}", float(table.flatten()[spot]), 0.0, note)
 
 
@@ -91,7 +113,8 @@ def gradient_map(subject: ModelSubject, mask: Tensor | None) -> Tensor:
     embed = subject.model.get_input_embeddings()  # type: ignore[operator]
     leaf = embed(tokens).detach().requires_grad_()
     full = None if mask is None else mask.expand(length, -1)
-    answers = subject.answers(tokens, full, inputs_embeds=leaf)
+    # Not the leaf itself: a model may change what it is given in place.
+    answers = subject.answers(tokens, full, inputs_embeds=leaf * 1)
     draw = torch.Generator().manual_seed(5)
     cotangent = torch.randn(answers.shape, generator=draw).to(answers)
     cotangent = cotangent * torch.eye(length, device=answers.device)[..., None]

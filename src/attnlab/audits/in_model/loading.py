@@ -23,7 +23,8 @@ def load(name: str) -> nn.Module:
     try:
         config = transformers.AutoConfig.from_pretrained(name)
         model: nn.Module = architecture(config).from_pretrained(name)
-    except (OSError, ValueError) as error:
+    except Exception as error:
+        # transformers, safetensors and the hub raise errors of many kinds for a folder that is not a whole model.
         first = str(error).strip().splitlines()[0]
         where = "the folder" if Path(name).exists() else f"'{name}' is no folder here, and the hub"
         raise RequestError(

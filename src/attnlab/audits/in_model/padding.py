@@ -7,21 +7,21 @@ from torch import Tensor
 
 from ..check import check
 from ..finding import Finding, Part, worst
-from ..subject import noise, peak
+from ..subject import peak
 from .subject import ModelSubject
 
 NAME = "padding and batch invariance"
-ROUNDINGS = 2000
 
 
 @check(NAME, on="model")
 def padding_invariance(subject: ModelSubject) -> Finding:
     """Change padding and neighbours, and watch the real tokens."""
+    subject = subject.precise
     real = subject.length * 2 // 3
     tokens = subject.tokens(1, real)
     with torch.no_grad(), subject.mode(False):
         whole = subject.answers(tokens)
-        bound = noise(whole, ROUNDINGS)
+        bound = subject.noise(whole)
         sides = ("right", "left") if can_be_padded_on_the_left(subject) else ("right",)
         parts = [
             Part(f"{what}, on the {side}", peak(padded(subject, tokens, side, salt) - whole), bound, note)
@@ -31,6 +31,10 @@ def padding_invariance(subject: ModelSubject) -> Finding:
                 ("content", 12, "what stands in the padding"),
             )
         ]
+        if subject.is_encoder_decoder:
+            parts.append(
+                Part("what the encoder reads", encoder_padding(subject, tokens), bound, "the encoder's padding")
+            )
         company = torch.cat([subject.tokens(1, real, 13), tokens, subject.tokens(1, real, 14)])
         apart = peak(subject.answers(company)[1:2] - whole)
         parts.append(Part("neighbours", apart, bound, "its neighbours in the batch"))
@@ -61,6 +65,15 @@ def padded(subject: ModelSubject, tokens: Tensor, side: str, salt: int) -> Tenso
     mask = torch.cat([none, real], 1)
     positions = (mask.cumsum(1) - 1).clamp(min=0)
     return subject.answers(torch.cat([padding, tokens], 1), mask, position_ids=positions)[:, num_padding:]
+
+
+def encoder_padding(subject: ModelSubject, tokens: Tensor) -> float:
+    """Return how far answers move where the encoder's sequence is padded."""
+    read = subject.tokens(1, subject.length // 2, salt=99)
+    padding = subject.tokens(1, subject.length // 3, salt=98)
+    mask = torch.cat([torch.ones_like(read), torch.zeros_like(padding)], 1)
+    plain = subject.answers(tokens, input_ids=read)
+    return peak(subject.answers(tokens, input_ids=torch.cat([read, padding], 1), attention_mask=mask) - plain)
 
 
 def can_be_padded_on_the_left(subject: ModelSubject) -> bool:

@@ -13,11 +13,10 @@ from torch import Tensor
 
 from ..check import check
 from ..finding import Finding, Part, worst
-from ..subject import noise, peak
+from ..subject import peak
 from .subject import ModelSubject, per_token
 
 NAME = "prefix consistency"
-ROUNDINGS = 2000
 CHUNK = 5
 
 
@@ -26,10 +25,11 @@ def prefix_consistency(subject: ModelSubject) -> Finding | None:
     """Compare the whole sequence with prefixes and caches."""
     if not subject.causal:
         return None
+    subject = subject.precise
     tokens = subject.tokens(2)
     with torch.no_grad(), subject.mode(False):
         whole = subject.answers(tokens)
-        bound = noise(whole, ROUNDINGS)
+        bound = subject.noise(whole)
         parts = [Part("prefix alone", peak(alone(subject, tokens) - whole), bound)]
         if can_cache(subject, tokens):
             parts += [
@@ -38,7 +38,11 @@ def prefix_consistency(subject: ModelSubject) -> Finding | None:
             ]
     bad = worst(parts)
     if bad.passed:
-        ways = "alone, from the cache, and from the cache by chunks" if len(parts) > 1 else "alone (it keeps no cache)"
+        ways = (
+            "alone, from the cache, and from the cache by chunks"
+            if len(parts) > 1
+            else "alone (it keeps no cache of keys and values to compare with)"
+        )
         said = f"A token gets the same answer from the whole sequence as from the tokens before it {ways}."
     else:
         said = (

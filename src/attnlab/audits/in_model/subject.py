@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import copy
+import dataclasses
+import functools
 import inspect
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,8 +17,15 @@ from torch import Tensor, nn
 from attnlab.errors import RequestError
 from attnlab.install import mechanism_of
 
-LENGTH = 24
-"""Tokens of a sequence, unless the model takes fewer."""
+from ..subject import noise, peak, without_onednn
+
+LENGTH, LONGEST = 24, 160
+"""Tokens of a sequence that every pair is looked at of, and of a longer one, unless the model takes fewer."""
+
+ROUNDINGS, DEEP = 40, 24
+"""Roundings of one layer, and how many layers there are where a configuration does not say."""
+
+HALVES = (torch.float16, torch.bfloat16)
 
 
 @dataclass(frozen=True)
@@ -36,7 +46,10 @@ class ModelSubject:
             )
         if not isinstance(getattr(config.get_text_config(), "vocab_size", None), int):
             raise RequestError(f"{type(model).__name__} has no vocabulary; an audit shows a model random tokens")
-        return cls(model, says_causal(model) if causal is None else causal, seed)
+        model = with_answers(model)
+        if causal is None:
+            causal = says_causal(model)
+        return cls(model, is_causal(cls(model, True, seed)) if causal is None else causal, seed)
 
     @property
     def title(self) -> str:
@@ -48,10 +61,29 @@ class ModelSubject:
 
     @property
     def length(self) -> int:
-        """How many tokens a sequence has."""
+        """How many tokens a sequence has of which every pair is looked at."""
+        return min(LENGTH, self.longest)
+
+    @property
+    def longest(self) -> int:
+        """How many tokens the longest sequence has that is asked about."""
         most = getattr(self.config, "max_position_embeddings", None)
+        if not isinstance(most, int) or most < 1:
+            return LONGEST
         # Some count their positions from padding's index on, so that the last ones do not exist.
-        return min(LENGTH, most - 4) if isinstance(most, int) else LENGTH
+        return min(LONGEST, most - 4 if most > 8 else most)
+
+    @functools.cached_property
+    def precise(self) -> ModelSubject:
+        """The subject in fp32 where the model is in half precision, whose rounding would hide what is looked for."""
+        if self.dtype not in HALVES:
+            return self
+        return dataclasses.replace(self, model=copy.deepcopy(self.model).float())
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """The precision of the model's weights."""
+        return next((p.dtype for p in self.model.parameters() if p.is_floating_point()), torch.float32)
 
     @property
     def config(self) -> Any:
@@ -90,17 +122,23 @@ class ModelSubject:
             given[f"{name}inputs_embeds"] = given.pop("inputs_embeds")
         if mask is not None:
             given[f"{name}attention_mask"] = mask
-        if self.is_encoder_decoder and "encoder_outputs" not in given:
+        if self.is_encoder_decoder and "input_ids" not in more:
             given["input_ids"] = self.tokens(1, salt=99).expand(tokens.shape[0], -1)
         if "use_cache" in self.takes:
             given.setdefault("use_cache", False)
-        with torch.random.fork_rng(devices=[self.device] if self.device.type == "cuda" else []):
+        careful = without_onednn() if self.dtype in HALVES else contextlib.nullcontext()
+        with torch.random.fork_rng(devices=[self.device] if self.device.type == "cuda" else []), careful:
             torch.manual_seed(self.seed)
             return self.model(**given)
 
     def answers(self, tokens: Tensor, mask: Tensor | None = None, **more: Any) -> Tensor:
         """Return what the model makes of each token, [b n ·]."""
         return per_token(self.run(tokens, mask, **more), tokens.shape[1])
+
+    def noise(self, answers: Tensor) -> float:
+        """Return by how much two ways to the same answers may differ: each layer rounds once more."""
+        depth = getattr(self.config, "num_hidden_layers", None)
+        return noise(answers, ROUNDINGS * (1 + (depth if isinstance(depth, int) else DEEP)))
 
     def where(self, otherwise: str) -> str:
         """Say where to look: the installed mechanism, a mask function that is missing, or what the finding says."""
@@ -116,8 +154,8 @@ class ModelSubject:
         name = getattr(self.config, "_attn_implementation", None)
         if name is not None and name not in ALL_MASK_ATTENTION_FUNCTIONS:
             return (
-                f"attention '{name}' has no mask function, and transformers then passes no mask at all: register one "
-                "under the same name with AttentionMaskInterface.register"
+                f"attention '{name}', which has no mask function: transformers then passes no mask at all. Register "
+                "one under the same name with AttentionMaskInterface.register"
             )
         return f"attention '{name}': {otherwise}"
 
@@ -133,21 +171,49 @@ class ModelSubject:
                 module.training = was
 
 
-def says_causal(model: nn.Module) -> bool:
-    """Tell whether a model's attention calls itself causal, or its configuration calls it a decoder."""
+def with_answers(model: nn.Module) -> nn.Module:
+    """Return the model, or the body of one whose head has one answer for a whole sequence."""
+    probe = ModelSubject(model, causal=True)
+    body = getattr(model, "base_model", model)
+    with torch.no_grad(), probe.mode(False):
+        output = probe.run(probe.tokens(1))
+    has_them = any(True for _ in rows_of(output, probe.length))
+    return model if has_them or body is model else body
+
+
+def says_causal(model: nn.Module) -> bool | None:
+    """Tell whether a model calls itself causal, by its attention or as what can generate; None where nothing does."""
     config: Any = model.config
     if getattr(config, "is_encoder_decoder", False):
         return True
     said = [module.is_causal for module in model.modules() if isinstance(getattr(module, "is_causal", None), bool)]
-    return any(said) if said else bool(getattr(config, "is_decoder", False))
+    if said:
+        return any(said)
+    can_generate: Any = getattr(model, "can_generate", None)
+    if getattr(config, "is_decoder", False) or (can_generate is not None and can_generate()):
+        return True
+    return None
+
+
+def is_causal(subject: ModelSubject) -> bool:
+    """Find out whether a model is causal: no answer of it moves when a later token does."""
+    tokens = subject.tokens(2)
+    last = subject.tokens(2, 1, salt=1)
+    with torch.no_grad(), subject.mode(False):
+        before, after = subject.answers(tokens), subject.answers(torch.cat([tokens[:, :-1], last], 1))
+    return peak((after - before)[:, :-1]) <= noise(before)
 
 
 def per_token(output: Any, length: int) -> Tensor:
     """Return the first part of an output that has a row for every token."""
+    for found in rows_of(output, length):
+        return found
+    raise RequestError(f"{type(output).__name__} has nothing for every token, so there is nothing to compare")
+
+
+def rows_of(output: Any, length: int) -> Iterator[Tensor]:
+    """Yield the parts of an output that have a row for every token."""
     for name in ("logits", "last_hidden_state", "start_logits", "prediction_logits"):
         found = getattr(output, name, None)
         if isinstance(found, Tensor) and found.dim() >= 2 and found.shape[1] == length:
-            return found if found.dim() == 3 else found[..., None]
-    raise RequestError(
-        f"{type(output).__name__} has nothing for every token; audit the model without its head (model.base_model)"
-    )
+            yield found if found.dim() == 3 else found[..., None]

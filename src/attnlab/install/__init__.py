@@ -1,0 +1,32 @@
+"""Where: a mechanism in a Hugging Face model, and such a model saved and loaded.
+
+The room has the name of its verb: `attnlab.install(model, line)` calls `install` below, since Python puts the module
+of that name on the package whoever imports it first.
+"""
+
+import sys
+from types import ModuleType
+
+from attnlab.mechanisms import Mechanism
+
+from .inspection import attention_layers, mechanism_of, penalty, set_progress, undecayed
+from .installation import M, install, uninstall
+from .layer import Layer
+from .loading import load
+from .saving import save
+
+__all__ = [
+    "Layer", "attention_layers", "install", "load", "mechanism_of", "penalty", "save", "set_progress", "undecayed",
+    "uninstall",
+]  # fmt: skip
+
+
+class Room(ModuleType):
+    """A module that does what it is named after when called."""
+
+    def __call__(self, model: M, mechanism: str | Mechanism, *, seed: int = 0) -> M:
+        """Put a mechanism into a model: `install`."""
+        return install(model, mechanism, seed=seed)
+
+
+sys.modules[__name__].__class__ = Room

@@ -1,0 +1,172 @@
+"""Put a mechanism into a model in place, and take it out again."""
+
+from __future__ import annotations
+
+import functools
+import warnings
+from typing import TypeVar
+
+from torch import nn
+from torch.utils.hooks import RemovableHandle
+from transformers import PreTrainedModel
+
+from attnlab.errors import AttnlabWarning, InstallError, RequestError
+from attnlab.mechanisms import Mechanism, Value
+from attnlab.mechanisms.mechanism import label
+from attnlab.mechanisms.values import Bypass
+
+from .body import body_of, configs_of, give_own_configs
+from .inspection import attention_layers
+from .interface import NAME, register
+from .layer import Layer, has_penalty
+from .projections import check_forward
+from .saving import save_instead
+from .seats import Seat, find_seats
+from .sharing import FusedTie, Tie, check_sharing, tie, tied_parts
+from .tally import TALLY, Tally
+from .valuepath import ValuePath, check_layers, needs_first, paths_of, stages_at
+
+M = TypeVar("M", bound=nn.Module)
+
+RECORD = "_attnlab"
+"""The attribute of a model that says how to take its mechanism out again."""
+
+Plan = list[tuple[Seat, tuple[Value, ...]]]
+"""The attention modules, and the values stages that act in each."""
+
+
+class Record:
+    """What `install` changed in a model, besides the layers it put there."""
+
+    def __init__(self, model: PreTrainedModel) -> None:
+        self.implementations = [(config, config._attn_implementation) for config in configs_of(model)]
+        self.handles: list[RemovableHandle] = []
+        self.paths: list[ValuePath] = []
+        self.ties: list[Tie | FusedTie] = []
+
+
+def install(model: M, mechanism: str | Mechanism, *, seed: int = 0) -> M:
+    """Put a mechanism into every attention of a Hugging Face model, in place; return the model.
+
+    A mechanism that is there already is replaced. Where something is refused, the model stays as it was.
+    seed: what the learned parameters start from, together with their names; torch's own generator is left alone.
+    """
+    parsed = Mechanism.parse(mechanism)
+    if isinstance(seed, bool) or not isinstance(seed, int):
+        raise RequestError(f"seed must be a whole number, not {seed!r}")
+    body = body_of(model)
+    plan = make_plan(parsed, find_seats(body))
+    if mechanism_is_outside(body):
+        raise InstallError(
+            f"the mechanism of this {type(body).__name__} was installed in the model around it; install it there"
+        )
+    warn_of_dropped(parsed, body)
+    if RECORD in vars(body):
+        uninstall(body)
+    else:
+        give_own_configs(body)
+    register()
+    record = Record(body)
+    carry_out(plan, parsed, seed, body, record)
+    for config, _ in record.implementations:
+        config._attn_implementation = NAME
+    for part in body.modules():
+        if isinstance(part, PreTrainedModel):
+            # Saved the usual way, the weights would be read back into a model without the mechanism.
+            vars(part)["save_pretrained"] = functools.partial(save_instead, part)
+    vars(body)[RECORD] = record
+    return model
+
+
+def uninstall(model: M) -> M:
+    """Take the mechanism out of a model, in place, and return the model: as it was, with the weights it has now."""
+    body = body_of(model)
+    if RECORD not in vars(body):
+        where = "; it is in the model around this one" if mechanism_is_outside(body) else ""
+        raise InstallError(f"no mechanism was installed in this {type(body).__name__}{where}")
+    record: Record = vars(body)[RECORD]
+    for path in record.paths:
+        check_forward(path.module)
+    del vars(body)[RECORD]
+    for handle in record.handles:
+        handle.remove()
+    for change in (*record.paths, *record.ties):  # a path was laid over a tie
+        change.undo()
+    for _, module, _ in list(attention_layers(body)):
+        del module.attnlab, vars(module)[TALLY]
+    for config, implementation in record.implementations:
+        config._attn_implementation = implementation
+    for part in body.modules():
+        if isinstance(part, PreTrainedModel):
+            vars(part).pop("save_pretrained", None)
+    return model
+
+
+def mechanism_is_outside(body: PreTrainedModel) -> bool:
+    """Tell whether a model's mechanism came with the model around it."""
+    return RECORD not in vars(body) and next(attention_layers(body), None) is not None
+
+
+def make_plan(mechanism: Mechanism, seats: list[Seat]) -> Plan:
+    """Check all that can be refused, and return which values stages act in which layer."""
+    check_layers(mechanism, seats)
+    widths: dict[str, int | None] = {}
+    plan: Plan = []
+    for seat in seats:
+        check_sharing(mechanism.share, seat)
+        stages = stages_at(mechanism, seat)
+        Layer(mechanism, stages, seat, 0)  # refuses sizes that cannot be told
+        width = seat.projections["v"].width if seat.projections else None
+        if widths.setdefault(seat.stack, width) != width and any(needs_first(stage) for stage in stages):
+            raise InstallError(
+                f"the values of '{seat.name}' are {width} wide and those of the first layer {widths[seat.stack]}; "
+                f"'{mechanism}' mixes them"
+            )
+        plan.append((seat, stages))
+    return plan
+
+
+def warn_of_dropped(mechanism: Mechanism, body: PreTrainedModel) -> None:
+    """Say that sharing drops weights somebody has trained."""
+    parts = tied_parts(mechanism.share)
+    if parts and body.name_or_path:
+        kinds = "keys take" if len(parts) == 2 else "keys and values take"
+        warnings.warn(
+            f"'{mechanism.share}': the {kinds} the queries' weights, and their own pretrained ones are dropped",
+            AttnlabWarning,
+            stacklevel=3,
+        )
+
+
+def carry_out(plan: Plan, mechanism: Mechanism, seed: int, body: PreTrainedModel, record: Record) -> None:
+    """Change the modules, and write down how to change them back."""
+    looks_back = any(needs_first(stage) for _, stages in plan for stage in stages)
+    tally = Tally(looks_back)
+    layers = []
+    for seat, stages in plan:
+        layer = Layer(mechanism, stages, seat, seed)
+        layer.train(seat.module.training)
+        weight = next((p for p in seat.module.parameters() if p.is_floating_point()), None)
+        seat.module.attnlab = layer if weight is None else layer.to(device=weight.device, dtype=weight.dtype)
+        vars(seat.module)[TALLY] = tally
+        layers.append(layer)
+        if tied := tie(mechanism.share, seat):
+            record.ties.append(tied)
+        record.paths += paths_of(seat, stages)
+    share_alpha(layers)
+    if looks_back or has_penalty(mechanism):
+        for part in body.modules():
+            if isinstance(part, PreTrainedModel):
+                record.handles.append(part.register_forward_pre_hook(tally.begin))
+                record.handles.append(part.register_forward_hook(tally.end, always_call=True))
+
+
+def share_alpha(layers: list[Layer]) -> None:
+    """Let every layer use the first one's α where the mechanism learns one for the whole model."""
+    lenders: dict[str, Layer] = {}
+    for layer in layers:
+        for stage in layer.values:
+            if isinstance(stage, Bypass) and stage.learn and stage.per == "model":
+                name = f"{label(stage)}_alpha"
+                if lenders.setdefault(name, layer) is not layer:
+                    layer.borrow(name, lenders[name])

@@ -1,0 +1,86 @@
+"""What transformers calls: one attention function and one mask function, registered together under one name.
+
+The function finds the mechanism on the module that calls it. Without a mask function of the same name transformers
+would hand out no mask at all, and a causal model would see the future.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from transformers import AttentionInterface
+from transformers.masking_utils import AttentionMaskInterface
+from transformers.utils import output_capturing
+
+from attnlab.errors import InstallError
+
+from .masks import make_mask, read_mask
+from .tally import tally_of
+
+NAME = "attnlab"
+"""transformers treats names with '/', 'sdpa' or 'flex_attention' in them specially; this has none of them."""
+
+UNHONOURED = {
+    "position_bias": "a position bias",
+    "softcap": "a cap on its scores (softcap)",
+    "s_aux": "learned attention sinks",
+    "indices": "a choice of keys of its own (sparse attention)",
+    "block_indices": "a choice of keys of its own (sparse attention)",
+    "cache": "a paged cache",
+}
+"""What a model may pass that changes its scores, and that a mechanism has no place for."""
+
+
+def register() -> None:
+    """Make both functions known to transformers; doing it again changes nothing."""
+    AttentionInterface.register(NAME, attention)
+    AttentionMaskInterface.register(NAME, make_mask)
+
+
+def attention(
+    module: nn.Module,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attention_mask: Tensor | None = None,
+    dropout: float = 0.0,
+    scaling: float | None = None,
+    is_causal: bool | None = None,
+    **rest: Any,
+) -> tuple[Tensor, Tensor | None]:
+    """Attend as the module's mechanism says; q [b h q d], k and v [b h k d] come in, [b q h d] goes out."""
+    layer = getattr(module, "attnlab", None)
+    if layer is None:
+        raise InstallError(
+            f"{type(module).__name__} is to attend by '{NAME}' but holds no mechanism: its config came from a model "
+            "with one; call attnlab.install on this model too, or build it from a config of its own"
+        )
+    for name, what in UNHONOURED.items():
+        if rest.get(name) is not None:
+            raise InstallError(f"'{layer.seat_name}' has {what}, which '{layer.mechanism}' cannot honour")
+    query, scaling = unscaled(module, query, scaling)
+    rule = read_mask(attention_mask, module, is_causal)
+    out, weights = layer(query, key, value, rule, scaling, dropout, is_shown(rest))
+    for term in layer.penalties(out):
+        tally_of(module).add(term)
+    return out.transpose(1, 2), weights
+
+
+def unscaled(module: nn.Module, query: Tensor, scaling: float | None) -> tuple[Tensor, float | None]:
+    """Give back the projected query where a model (OPT, Whisper) has multiplied it with the scale already."""
+    own = getattr(module, "scaling", None)
+    if scaling == 1.0 and isinstance(own, float) and own != 1.0:
+        return query / own, own
+    return query, scaling
+
+
+def is_shown(rest: dict[str, Any]) -> bool:
+    """Tell whether the weights are asked for: by the call, or by what transformers is recording."""
+    if rest.get("output_attentions"):
+        return True
+    collector: Any = output_capturing._active_collector
+    # torch.compile cannot trace the context variable; transformers keeps a plain one beside it for that.
+    recorded = collector.global_var if torch.compiler.is_compiling() else collector.get()
+    return recorded is not None and any("attentions" in name for name in recorded)

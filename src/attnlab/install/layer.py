@@ -1,0 +1,184 @@
+"""What an attention module of a model holds as its submodule `attnlab`: a mechanism with its learned parameters.
+
+They train, move, save and load like any weight of the model.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import zlib
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from attnlab.errors import InstallError
+from attnlab.kernels import attend, initial_values, weights
+from attnlab.mechanisms import Mechanism, Share, Value
+from attnlab.mechanisms.mechanism import label
+from attnlab.mechanisms.scores import Dot
+from attnlab.mechanisms.values import Bypass
+
+from .masks import Rule
+from .projections import Part
+from .seats import Seat
+
+
+class Acting(NamedTuple):
+    """A values stage as it is now, its parameters (its name for each, and the layer's), and what they are scaled by."""
+
+    stage: Value
+    names: tuple[tuple[str, str], ...]
+    factor: float
+
+
+class Layer(nn.Module):
+    """A mechanism in one attention module.
+
+    `values` are its values stages that act here. A model gives x and the first layer's values, and keeps a cache of
+    keys and values, so they act where the projections are computed (`valuepath`), and `core` is the rest.
+    """
+
+    def __init__(self, mechanism: Mechanism, values: tuple[Value, ...], seat: Seat, seed: int) -> None:
+        super().__init__()
+        self.mechanism = mechanism
+        self.core = dataclasses.replace(mechanism, values=(), share=Share())
+        self.values = values
+        self.seat_name, self.stack = seat.name, seat.stack
+        self.learned: list[str] = []
+        self.undecayed: list[str] = []
+        self.lenders: dict[str, tuple[Layer]] = {}
+        self.expected: Tensor | None = None
+        self.honours_scale = type(mechanism.score) is Dot and mechanism.score.scale is None
+        self.scaled: dict[float, Mechanism] = {}
+        for scale in (getattr(seat.module, "scaling", None), seat.head_dim and seat.head_dim**-0.5):
+            if isinstance(scale, float):
+                self.at_scale(scale)  # made now, since torch.compile cannot trace how a stage checks its arguments
+        self.has_penalty = has_penalty(mechanism)
+        # A parameter starts as a function of the seed, the layer's name and its own: no other weight's start moves.
+        own_seed = zlib.crc32(f"{seat.name}:{seed}".encode())
+        if learns(self.core):
+            self.declare(self.core, self.sizes(seat, "q"), own_seed, self.learned)
+        for stage in values:
+            alone = dataclasses.replace(Mechanism(), values=(stage,))
+            if learns(alone):
+                self.declare(alone, self.sizes(seat, stage.target), own_seed, [])
+        self.move_to(None)
+
+    @staticmethod
+    def sizes(seat: Seat, part: Part) -> tuple[int, int, int]:
+        """Return the heads and widths that learned parameters are shaped by."""
+        heads = seat.heads_of(part)
+        if heads is None or seat.head_dim is None or seat.value_dim is None:
+            raise InstallError(
+                f"'{seat.name}' ({type(seat.module).__name__}) does not say how many heads it has and how wide they "
+                "are, which the mechanism's learned parameters are shaped by"
+            )
+        return heads, seat.head_dim, seat.value_dim
+
+    def declare(self, mechanism: Mechanism, sizes: tuple[int, int, int], seed: int, names: list[str]) -> None:
+        """Register a mechanism's learned parameters at their initial values."""
+        declared = mechanism.parameters(*sizes)
+        for name, value in initial_values(mechanism, *sizes, seed).items():
+            if any(isinstance(stage, Bypass) and stage.per != "head" for stage in mechanism.values):
+                value = value[:1]
+            names.append(name)
+            self.register_parameter(name, nn.Parameter(value.to(torch.get_default_dtype(), copy=True)))
+            if not declared[name].decays:
+                self.undecayed.append(name)
+
+    def borrow(self, name: str, lender: Layer) -> None:
+        """Use another layer's parameter in place of an own one."""
+        delattr(self, name)
+        self.undecayed.remove(name)
+        # In a tuple, so that the other layer does not become a submodule of this one.
+        self.lenders[name] = (lender,)
+
+    def move_to(self, progress: float | None) -> None:
+        """Let scheduled stages be as they are at this point of the training; None says that nobody has told it yet."""
+        self.progress = progress
+        self.acting = tuple(acting(stage, progress or 0.0) for stage in self.values)
+
+    def parameters_of(self, acting: Acting) -> Mapping[str, Tensor]:
+        """Return the parameters of a values stage under the names it gives them."""
+        found = {}
+        for name, full in acting.names:
+            (holder,) = self.lenders.get(full, (self,))
+            value = getattr(holder, full)
+            found[name] = value if acting.factor == 1 else value * acting.factor
+        return found
+
+    def at_scale(self, scale: float | None) -> Mechanism:
+        """Return what is attended by: with the model's own scale, where the score is a dot product without one."""
+        if scale is None or not self.honours_scale:
+            return self.core
+        if scale not in self.scaled:
+            self.scaled[scale] = dataclasses.replace(self.core, score=Dot(scale))
+        return self.scaled[scale]
+
+    def forward(
+        self, q: Tensor, k: Tensor, v: Tensor, rule: Rule, scale: float | None, dropout: float, is_shown: bool,
+    ) -> tuple[Tensor, Tensor | None]:  # fmt: skip
+        """Attend; return the output [b h q d], and the weights [b h q k] where they are to be shown."""
+        self.check(v, rule)
+        parameters = {name: getattr(self, name) for name in self.learned}
+        core = self.at_scale(scale)
+        out = attend(
+            q, k, v, core, causal=rule.causal, mask=rule.mask,
+            parameters=parameters, dropout=dropout, training=self.training,
+        )  # fmt: skip
+        if not is_shown:
+            return out, None
+        return out, weights(q, k, core, causal=rule.causal, mask=rule.mask, parameters=parameters)
+
+    def penalties(self, out: Tensor) -> list[Tensor]:
+        """Return what the output stages add to the loss."""
+        if not self.has_penalty:
+            return []
+        return [term for stage in self.core.output if (term := stage.penalty(out)) is not None]
+
+    def check(self, v: Tensor, rule: Rule) -> None:
+        """Refuse a mask the mechanism cannot mean, and values that did not come from where they were taken to."""
+        if rule.is_instead and self.mechanism.mask.where != "before":
+            raise InstallError(
+                f"'{self.mechanism.mask}' acts on the causal rule, but '{self.seat_name}' was given single pairs "
+                "instead (a sliding window, packed sequences, a static cache or a mask of your own)"
+            )
+        if self.expected is not None:
+            expected, self.expected = self.expected, None
+            if not torch.equal(v[:, :, -expected.shape[2] :], expected):
+                raise InstallError(
+                    f"'{self.seat_name}' lays out its fused projection in another way than queries, keys, values; "
+                    f"'{self.mechanism}' acts on projections and cannot be put there"
+                )
+
+    def __getstate__(self) -> dict[str, object]:
+        """Leave out what belongs to a pass."""
+        return {**self.__dict__, "expected": None}
+
+    def extra_repr(self) -> str:
+        """Show the line."""
+        return f"'{self.mechanism}'"
+
+
+def learns(mechanism: Mechanism) -> bool:
+    """Tell whether a mechanism has learned parameters, whatever the sizes."""
+    return bool(mechanism.parameters(1, 1))
+
+
+def acting(stage: Value, progress: float) -> Acting:
+    """Return a stage at a point of the training: a bypass in warmup has α·progress, in decay α·(1 − progress)."""
+    own = f"{label(stage)}_"
+    declared = dataclasses.replace(Mechanism(), values=(stage,)).parameters(1, 1)
+    names = tuple((name.removeprefix(own), name) for name in declared)
+    if not isinstance(stage, Bypass) or stage.schedule == "constant":
+        return Acting(stage, names, 1.0)
+    factor = progress if stage.schedule == "warmup" else 1 - progress
+    return Acting(dataclasses.replace(stage, alpha=stage.alpha * factor), names, factor)
+
+
+def has_penalty(mechanism: Mechanism) -> bool:
+    """Tell whether an output stage adds to the loss."""
+    probe = torch.zeros(1, 1, 1, 1)
+    return any(stage.penalty(probe) is not None for stage in mechanism.output)

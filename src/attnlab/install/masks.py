@@ -1,0 +1,118 @@
+"""Which pairs may meet, between a Hugging Face model that says it and `attend` that honours it.
+
+transformers asks a registered function for one mask a forward pass, and hands the answer to every layer. Ours says the
+causal rule and padding apart, because a mechanism's mask stage, its `divide=n` and its fast kernels need them apart:
+
+    None      no padding; causal where the attention module says so, as under torch's own SDPA
+    uint8     [b 1 1 k]: causal, the last query at the last key, and these keys may be seen
+    bool      [b 1 q|1 k]: exactly these pairs, whatever the module says
+    float     from elsewhere: what is added to the scores, honoured where it is 0 or as good as −∞ throughout
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+from transformers.masking_utils import bidirectional_mask_function, causal_mask_function, sdpa_mask
+
+from attnlab.errors import InstallError
+
+CAUSAL = torch.uint8
+"""The dtype that marks a padding mask as causal: nobody else's masks have it, and slices and copies keep it."""
+
+
+def make_mask(
+    batch_size: int,
+    q_length: int,
+    kv_length: int,
+    q_offset: int | Tensor = 0,
+    kv_offset: int = 0,
+    *,
+    mask_function: Any = causal_mask_function,
+    attention_mask: Tensor | None = None,
+    local_size: int | None = None,
+    allow_is_causal_skip: bool = True,
+    allow_is_bidirectional_skip: bool = False,
+    **rest: Any,
+) -> Tensor | None:
+    """Answer transformers' request for a mask; the arguments are those of its `sdpa_mask`."""
+    is_short = local_size is None or kv_length < local_size
+    # A static cache gives the offset as a tensor, and more keys than there are tokens: only pairs say that exactly.
+    is_aligned = isinstance(q_offset, int) and q_offset + q_length == kv_offset + kv_length
+    is_causal = allow_is_causal_skip and is_short and is_aligned
+    is_full = allow_is_bidirectional_skip and is_short and mask_function is bidirectional_mask_function
+    if is_causal or is_full:
+        keys = visible_keys(attention_mask, kv_offset, kv_length)
+        return keys if keys is None or not is_causal else keys.to(CAUSAL)
+    pairs: Tensor | None = sdpa_mask(
+        batch_size, q_length, kv_length, q_offset, kv_offset,  # type: ignore[arg-type]
+        mask_function=mask_function, attention_mask=attention_mask, local_size=local_size,
+        allow_is_causal_skip=False, allow_is_bidirectional_skip=False, **rest,
+    )  # fmt: skip
+    return pairs
+
+
+def visible_keys(padding: Tensor | None, start: int, length: int) -> Tensor | None:
+    """Return the keys a padding mask [b k] lets through as [b 1 1 k], or None where it lets all."""
+    if padding is None:
+        return None
+    missing = start + length - padding.shape[-1]
+    keys = torch.nn.functional.pad(padding, (0, missing)) if missing > 0 else padding
+    keys = keys[:, start : start + length].bool()
+    # What a mask holds cannot be asked while tracing; a mask that forbids nothing is right too.
+    if not torch.compiler.is_compiling() and bool(keys.all()):
+        return None
+    return keys[:, None, None, :]
+
+
+@dataclass(frozen=True)
+class Rule:
+    """What `attend` is told: the causal rule, a boolean mask, and whether the mask replaces a causal rule."""
+
+    causal: bool
+    mask: Tensor | None = None
+    is_instead: bool = False
+
+
+def read_mask(mask: Tensor | None, module: torch.nn.Module, is_causal: bool | None) -> Rule:
+    """Read what a layer was handed; `is_causal` is what the layer said with it, if anything."""
+    said = getattr(module, "is_causal", None) if is_causal is None else is_causal
+    if mask is None:
+        if said is None:
+            raise InstallError(
+                f"{type(module).__name__} was given no mask and does not say whether it is causal (no `is_causal`); "
+                "pass the model an attention_mask"
+            )
+        return Rule(bool(said))
+    if mask.dim() != 4:
+        raise InstallError(
+            f"{type(module).__name__} was given a mask of shape {tuple(mask.shape)}, not [batch, 1, queries, keys]"
+        )
+    if mask.dtype == CAUSAL:
+        if mask.shape[2] != 1:
+            raise InstallError(
+                f"{type(module).__name__} combines the causal mask with one of its own, which attnlab cannot follow"
+            )
+        return Rule(True, mask.view(torch.bool))
+    allowed = mask if mask.dtype == torch.bool else as_boolean(mask, module)
+    if allowed.shape[2] > 1 and allowed.stride(2) == 0:
+        allowed = allowed[:, :, :1]
+    return Rule(False, allowed, is_instead=bool(said) and allowed.shape[2] > 1)
+
+
+def as_boolean(bias: Tensor, module: torch.nn.Module) -> Tensor:
+    """Read a mask that is added to the scores: 0 lets a pair through, a number as good as −∞ forbids it."""
+    if not bias.is_floating_point():
+        raise InstallError(f"{type(module).__name__} was given a mask of {bias.dtype}; booleans or floats are needed")
+    allowed = bias == 0
+    # Half of the lowest number: what several masks added up to is still forbidden.
+    forbidden = bias <= max(torch.finfo(bias.dtype).min / 2, -1e4)
+    if not bool((allowed | forbidden).all()):
+        raise InstallError(
+            f"{type(module).__name__} adds a bias to its scores (ALiBi, relative positions), not only a mask; "
+            "a mechanism's score has no place for it"
+        )
+    return allowed

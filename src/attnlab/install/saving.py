@@ -1,0 +1,83 @@
+"""Save a model with its mechanism: weights as safetensors, the mechanism's line in the config, nothing else.
+
+Plain transformers cannot read the directory, and says so: it would build the model without its mechanism.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors.torch import save_file
+from torch import Tensor, nn
+from transformers import PreTrainedModel
+
+from attnlab.errors import InstallError, RequestError
+
+from .body import body_of
+from .inspection import first_layer
+
+CONFIG = "config.json"
+WEIGHTS = "attnlab.safetensors"
+"""Not model.safetensors, which from_pretrained would read into a model without the mechanism."""
+VERSION = 1
+PREFIX = "attnlab-"
+"""Before the model type in config.json, so that AutoConfig names attnlab in its error."""
+
+
+def save(model: nn.Module, path: str | os.PathLike[str]) -> None:
+    """Save a model and its mechanism in a directory, for `attnlab.load`."""
+    body = body_of(model)
+    write(body, Path(path), None)
+
+
+def write(body: PreTrainedModel, path: Path, state: dict[str, Tensor] | None) -> None:
+    """Write config and weights; `state` stands in for the model's own weights, where someone has gathered them."""
+    layer = first_layer(body)
+    if path.exists() and not path.is_dir():
+        raise RequestError(f"'{path}' is a file; a directory is needed to save a model in")
+    path.mkdir(parents=True, exist_ok=True)
+    line = str(layer.mechanism)
+    config = body.config.to_dict()
+    config["architectures"] = [type(body).__name__]
+    config["dtype"] = str(body.dtype).removeprefix("torch.")
+    config["model_type"] = f"{PREFIX}{config['model_type']}"
+    config["attnlab"] = {"mechanism": line, "version": VERSION, "progress": layer.progress}
+    (path / CONFIG).write_text(json.dumps(config, indent=2, sort_keys=True) + "\n", encoding="utf-8")
+    if body.can_generate() and body.generation_config is not None:
+        body.generation_config.save_pretrained(path)
+    state = body.state_dict() if state is None else state
+    names = named_once(body)
+    if missing := sorted(names.keys() - state.keys()):
+        raise InstallError(f"the state_dict to be saved lacks {len(missing)} of the model's weights: {missing[0]} …")
+    kept = {name: state[name].contiguous() for name in names}
+    save_file(kept, path / WEIGHTS, metadata={"format": "pt", "attnlab": line})
+
+
+def named_once(model: nn.Module) -> dict[str, Tensor]:
+    """Return what a model saves, each tensor under the first of its names only."""
+    seen: set[int] = set()
+    once = {}
+    for name, tensor in model.state_dict(keep_vars=True).items():
+        if id(tensor) not in seen:
+            seen.add(id(tensor))
+            once[name] = tensor
+    return once
+
+
+def save_instead(
+    model: PreTrainedModel, save_directory: str | os.PathLike[str], is_main_process: bool = True,
+    state_dict: dict[str, Tensor] | None = None, push_to_hub: bool = False, **rest: Any,
+) -> None:  # fmt: skip
+    """Stand in for a model's save_pretrained, so that Trainer and others save the mechanism too."""
+    if push_to_hub or rest.get("variant"):
+        raise InstallError(
+            "a model with a mechanism is saved by attnlab.save, without push_to_hub and variant; "
+            "attnlab.uninstall(model) gives back the model that from_pretrained can read"
+        )
+    if is_main_process:
+        with torch.no_grad():
+            write(model, Path(save_directory), state_dict)

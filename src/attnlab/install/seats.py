@@ -1,0 +1,143 @@
+"""Where attention sits in a model: the modules that ask transformers' registry how to attend, and their sizes."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from dataclasses import dataclass
+from types import CodeType
+
+from torch import nn
+from transformers import PreTrainedConfig, PreTrainedModel
+from transformers.pytorch_utils import Conv1D
+
+from attnlab.errors import InstallError
+
+from .projections import FUSED, Part, Projections, find_projections
+
+REGISTRY_NAME = "ALL_ATTENTION_FUNCTIONS"
+HEAD_DIMS = ("head_dim", "attention_head_size", "head_size", "key_value_proj_dim")
+HEAD_COUNTS = ("num_heads", "num_attention_heads", "n_heads", "n_head")
+
+FORBIDDING = {
+    "has_relative_attention_bias": "it adds a relative position bias to its scores",
+    "relative_attention_bias": "it adds a relative position bias to its scores",
+    "relative_k_proj": "it adds a relative position term to its scores",
+    "linear_pos": "it adds a relative position term to its scores",
+    "attn_logit_softcapping": "it caps its scores (softcap)",
+    "sinks": "it has learned attention sinks",
+}
+"""Attributes of a module whose scores hold more than a query and a key, which no mechanism has a place for."""
+
+
+@dataclass(frozen=True)
+class Seat:
+    """One attention module of a model. `stack` names the layers it belongs to, `index` which of them it is."""
+
+    name: str
+    module: nn.Module
+    stack: str
+    index: int | None
+    projections: Projections | None
+    num_heads: int | None
+    num_key_heads: int | None
+    head_dim: int | None
+    value_dim: int | None
+
+    def heads_of(self, part: Part) -> int | None:
+        """Return how many heads the queries, or the keys and values, have."""
+        return self.num_heads if part == "q" else self.num_key_heads
+
+
+def find_seats(model: PreTrainedModel) -> list[Seat]:
+    """List a model's attention modules in order; refuse a model with one that attnlab cannot reach."""
+    seats = []
+    for full_name, module in model.named_modules():
+        # The body's own names: a layer is called alike under every head, and its parameters start alike.
+        name = full_name.removeprefix(f"{model.base_model_prefix}.")
+        if dispatches(module):
+            check_scores(name, module)
+            seats.append(make_seat(name, module))
+        elif is_unreachable(module):
+            raise InstallError(
+                f"'{name}' ({type(module).__name__}) computes attention by itself, not through transformers' "
+                "AttentionInterface; a mechanism cannot be put there"
+            )
+    if not seats:
+        raise InstallError(
+            f"{type(model).__name__} has no attention module that goes through transformers' AttentionInterface; "
+            "a mechanism cannot be put there"
+        )
+    return seats
+
+
+def dispatches(module: nn.Module) -> bool:
+    """Tell whether a module's forward asks the registry of attention functions."""
+    forward = inspect.unwrap(type(module).forward)
+    code = getattr(forward, "__code__", None)
+    return code is not None and REGISTRY_NAME in names_in(code)
+
+
+def names_in(code: CodeType) -> set[str]:
+    """Return every global name a function mentions, its inner functions included."""
+    inner = (names_in(constant) for constant in code.co_consts if isinstance(constant, CodeType))
+    return set(code.co_names).union(*inner)
+
+
+def is_unreachable(module: nn.Module) -> bool:
+    """Tell whether a module is attention by its class's name, holds weights, and nothing in it asks the registry."""
+    if "attention" not in type(module).__name__.lower() or next(module.parameters(), None) is None:
+        return False
+    if any(dispatches(part) for part in module.modules()):
+        return False
+    if isinstance(module, nn.MultiheadAttention):
+        return True
+    # The small parts around an attention, such as the projection of its output, are no attention.
+    num_linear = sum(isinstance(part, nn.Linear | Conv1D) for part in module.modules())
+    return num_linear > 2 or any(hasattr(module, name) for name in (*FUSED, "query_key_value"))
+
+
+def check_scores(name: str, module: nn.Module) -> None:
+    """Refuse a module whose scores are more than a function of query and key, or that asks the registry elsewhere."""
+    if not isinstance(getattr(module, "config", None), PreTrainedConfig):
+        raise InstallError(
+            f"'{name}' ({type(module).__name__}) has no `config` to read its attention from; its structure is not known"
+        )
+    for attribute, reason in FORBIDDING.items():
+        held = getattr(module, attribute, None)
+        if held is not None and (attribute == "has_relative_attention_bias" or held is not False):
+            raise InstallError(
+                f"'{name}' ({type(module).__name__}) cannot take a mechanism: {reason}, and a mechanism's score is a "
+                "function of query and key alone"
+            )
+
+
+def make_seat(name: str, module: nn.Module) -> Seat:
+    """Read an attention module's structure and sizes."""
+    head_dim = stated(module, HEAD_DIMS)
+    count = stated(module, HEAD_COUNTS)
+    if head_dim is None and count is not None:
+        probe = find_projections(module, None)
+        head_dim = probe["q"].width // count if probe else None
+    width = head_dim * count if head_dim and count else None
+    projections = find_projections(module, width)
+    numbers = re.findall(r"(?<![^.])\d+(?![^.])", name)
+    stack = re.sub(r"(?<![^.])\d+(?![^.])", "*", name)
+    index = int(numbers[0]) if len(numbers) == 1 else None
+    if projections is None or head_dim is None:
+        keys = stated(module, ("num_key_value_heads",)) or count
+        return Seat(name, module, stack, index, None, count, keys, head_dim, head_dim)
+    num_key_heads = projections["k"].width // head_dim
+    value_dim = projections["v"].width // num_key_heads
+    num_heads = projections["q"].width // head_dim
+    return Seat(name, module, stack, index, projections, num_heads, num_key_heads, head_dim, value_dim)
+
+
+def stated(module: nn.Module, names: tuple[str, ...]) -> int | None:
+    """Return the first size that a module, or its config, states under one of these names."""
+    for holder in (module, getattr(module, "config", None)):
+        for name in names:
+            size = getattr(holder, name, None)
+            if isinstance(size, int) and not isinstance(size, bool) and size > 0:
+                return size
+    return None

@@ -1,0 +1,156 @@
+"""The values stages in a model: V' = V + α·act(x) and its like, where the projection is computed.
+
+The attention function is not given the layer's input, and a cache keeps keys and values of earlier tokens. The
+projection sees the input of exactly the tokens that are new, so cached generation stays right.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from attnlab.errors import InstallError
+from attnlab.mechanisms import Mechanism, Value
+from attnlab.mechanisms.values import Bypass, UnitValues, ValueResidual
+
+from .layer import Acting, Layer
+from .projections import Part, Projection, StandIn, check_forward, in_width
+from .seats import Seat
+from .tally import tally_of
+
+
+class ValuePath(StandIn):
+    """Stands in for the forward of the module that computes a projection, and changes that stretch of its output."""
+
+    def __init__(self, seat: Seat, parts: tuple[Part, ...]) -> None:
+        assert seat.projections is not None
+        # The attention module, not its layer: an adapter library may put a trained copy of the layer in its place.
+        self.attention = seat.module
+        self.stretches = [(part, seat.projections[part], seat.heads_of(part) or 1) for part in parts]
+        self.is_proved = not self.stretches[0][1].is_fused
+        self.take_place(self.stretches[0][1].module)
+
+    def undo(self) -> None:
+        """Take the path away."""
+        self.step_aside()
+
+    def __call__(self, x: Tensor) -> Tensor:
+        """Project, and let the stages change what was projected."""
+        output = self.original(x)
+        layer: Layer = self.attention.attnlab  # type: ignore[assignment]
+        for part, projection, num_heads in self.stretches:
+            has_adapter = getattr(self.attention, projection.name) is not self.module
+            t = raw = projection.cut(output)
+            for acting in layer.acting:
+                if acting.stage.target == part:
+                    check_adapter(acting.stage, projection, has_adapter)
+                    # Where nothing is learned by heads, the whole width is one head: no strides to hop over.
+                    parts = 1 if isinstance(acting.stage, Bypass) and acting.stage.per != "head" else num_heads
+                    source = x if x.shape[-1] == projection.width else raw
+                    views = [split(each, parts) for each in (t, source, raw)]
+                    t = apply(acting, self.attention, *views).transpose(1, 2).flatten(2)
+            output = projection.replace(output, t)
+            if part == "v" and not self.is_proved and not has_adapter and not torch.compiler.is_compiling():
+                layer.expected, self.is_proved = split(t.detach(), num_heads), True
+        return output
+
+
+def check_adapter(stage: Value, projection: Projection, has_adapter: bool) -> None:
+    """Refuse a stage that multiplies below an adapter that adds: the two would change places on merging."""
+    if has_adapter and not isinstance(stage, Bypass):
+        raise InstallError(
+            f"'{stage}' changes '{projection.name}' below an adapter (peft), which adds to it afterwards; leave "
+            f"'{projection.name}' out of target_modules, or merge the adapter first"
+        )
+
+
+def paths_of(seat: Seat, stages: tuple[Value, ...]) -> list[ValuePath]:
+    """Lay the path of every projection that a layer's stages change: one for each module."""
+    assert seat.projections is not None or not stages
+    by_module: dict[nn.Module, list[Part]] = {}
+    for part in dict.fromkeys(stage.target for stage in stages):
+        by_module.setdefault((seat.projections or {})[part].module, []).append(part)
+    return [ValuePath(seat, tuple(parts)) for parts in by_module.values()]
+
+
+def split(t: Tensor, num_heads: int) -> Tensor:
+    """Cut [b n w] into heads, [b h n d]."""
+    heads: Tensor = t.unflatten(-1, (num_heads, -1))
+    return heads.transpose(1, 2)
+
+
+def apply(acting: Acting, attention: nn.Module, t: Tensor, x: Tensor, raw: Tensor) -> Tensor:
+    """Let one stage change t; raw is t as it was projected."""
+    layer: Layer = attention.attnlab  # type: ignore[assignment]
+    stage = acting.stage
+    if layer.progress is None and layer.training and getattr(stage, "schedule", "constant") != "constant":
+        raise InstallError(
+            f"'{stage}' changes while training: call attnlab.install.set_progress(model, fraction) before each step, "
+            "with a fraction from 0 to 1"
+        )
+    first = tally_of(attention).first(layer.stack, raw) if needs_first(stage) else raw
+    return stage(t, x, first, layer.parameters_of(acting)).to(t.dtype)
+
+
+def needs_first(stage: Value) -> bool:
+    """Tell whether a stage may look at the first layer's values; a stage of the user's own is taken to."""
+    return not isinstance(stage, Bypass | UnitValues)
+
+
+def needs_input(stage: Value) -> bool:
+    """Tell whether a stage may look at the layer's input; a stage of the user's own is taken to."""
+    return not isinstance(stage, UnitValues | ValueResidual)
+
+
+def stages_at(mechanism: Mechanism, seat: Seat) -> tuple[Value, ...]:
+    """Return the values stages that act in a layer, after checking that they can."""
+    acting = tuple(stage for stage in mechanism.values if acts_at(stage, seat))
+    for stage in acting:
+        if seat.projections is None:
+            raise InstallError(
+                f"'{stage}' acts on a projection, and the structure of '{seat.name}' ({type(seat.module).__name__}) is "
+                "not recognised: no separate or fused linear modules for queries, keys and values"
+            )
+        projection = seat.projections[stage.target]
+        check_forward(projection.module)
+        width = in_width(projection.module)
+        if needs_input(stage) and width != projection.width:
+            grouped = " (key heads are grouped)" if seat.num_key_heads != seat.num_heads else ""
+            raise InstallError(
+                f"'{stage}' adds the layer's input to '{projection.name}' of '{seat.name}', but the input is {width} "
+                f"wide and the projection {projection.width}{grouped}; it needs a model in which they are equal"
+            )
+    return acting
+
+
+def acts_at(stage: Value, seat: Seat) -> bool:
+    """Tell whether a stage's `layers` names this layer."""
+    layers = getattr(stage, "layers", "all")
+    if layers == "all":
+        return True
+    if seat.index is None:
+        raise InstallError(
+            f"'{stage}' names layers, but those of '{seat.name}' have no single number (layers in groups, or one layer "
+            "used several times)"
+        )
+    return seat.index in numbers(layers)
+
+
+def numbers(layers: str) -> set[int]:
+    """Read '0-3' or '0,2' as the numbers it names."""
+    found: set[int] = set()
+    for part in layers.split(","):
+        first, _, last = part.partition("-")
+        found.update(range(int(first), int(last or first) + 1))
+    return found
+
+
+def check_layers(mechanism: Mechanism, seats: list[Seat]) -> None:
+    """Refuse layers that the model does not have."""
+    there = {seat.index for seat in seats if seat.index is not None}
+    for stage in mechanism.values:
+        layers = getattr(stage, "layers", "all")
+        if layers != "all" and there and (beyond := numbers(layers) - there):
+            raise InstallError(
+                f"'{stage}' names layer {min(beyond)}, but the model's layers are {min(there)} to {max(there)}"
+            )

@@ -1,0 +1,135 @@
+"""Tiny Hugging Face models of different structure, with seeded weights: what the tests of this room install into."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import torch
+from torch import Tensor
+from transformers import (
+    AutoConfig,
+    AutoModel,
+    AutoModelForCausalLM,
+    AutoModelForMaskedLM,
+    EncoderDecoderConfig,
+    EncoderDecoderModel,
+)
+
+VOCABULARY, WIDTH, HEADS, LENGTH = 64, 32, 4, 9
+
+SHARED: dict[str, Any] = {
+    "vocab_size": VOCABULARY, "hidden_size": WIDTH, "num_hidden_layers": 2, "num_attention_heads": HEADS,
+    "intermediate_size": 48, "max_position_embeddings": 66, "pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2,
+}  # fmt: skip
+GPT2 = {"n_embd": WIDTH, "n_layer": 2, "n_head": HEADS, "n_positions": 66}
+BART = {
+    "d_model": WIDTH, "encoder_layers": 2, "decoder_layers": 2, "encoder_attention_heads": HEADS,
+    "decoder_attention_heads": HEADS, "encoder_ffn_dim": 48, "decoder_ffn_dim": 48,
+}  # fmt: skip
+
+STRUCTURES: dict[str, tuple[str, dict[str, Any]]] = {
+    "bert": ("bert", {}),
+    "bert decoder": ("bert", {"is_decoder": True}),
+    "roberta": ("roberta", {"pad_token_id": 1}),
+    "roberta-prelayernorm": ("roberta-prelayernorm", {"pad_token_id": 1}),
+    "camembert": ("camembert", {"pad_token_id": 1}),
+    "electra": ("electra", {"embedding_size": 16}),
+    "albert": ("albert", {"embedding_size": 16}),
+    "distilbert": ("distilbert", {"dim": WIDTH, "n_layers": 2, "n_heads": HEADS, "hidden_dim": 48}),
+    "modernbert": ("modernbert", {"global_attn_every_n_layers": 2, "local_attention": 4}),
+    "gpt2": ("gpt2", GPT2),
+    "gpt2 scaled by layer": ("gpt2", {**GPT2, "scale_attn_by_inverse_layer_idx": True}),
+    "opt": ("opt", {"ffn_dim": 48, "word_embed_proj_dim": WIDTH}),
+    "llama": ("llama", {"num_key_value_heads": HEADS}),
+    "llama grouped": ("llama", {"num_key_value_heads": 2}),
+    "mistral window": ("mistral", {"num_key_value_heads": 2, "sliding_window": 4}),
+    "qwen2": ("qwen2", {"num_key_value_heads": 2}),
+    "qwen3": ("qwen3", {"num_key_value_heads": 2, "head_dim": 8}),
+    "gemma3 windows": ("gemma3_text", {"num_key_value_heads": 1, "head_dim": 8, "sliding_window": 4}),
+    "granite": ("granite", {"num_key_value_heads": 2, "attention_multiplier": 0.3}),
+    "phi3 fused": ("phi3", {"num_key_value_heads": 2}),
+    "gpt-neox": ("gpt_neox", {}),
+    "bart": ("bart", BART),
+}
+"""Model types and what their configs say beyond SHARED."""
+
+REFUSED = {
+    "t5": ("t5", {"d_model": WIDTH, "d_kv": 8, "num_layers": 1, "num_heads": HEADS, "d_ff": 48}),
+    "gemma2": ("gemma2", {"num_key_value_heads": 1, "head_dim": 8}),
+    "gpt-oss": ("gpt_oss", {"num_key_value_heads": 2, "head_dim": 8, "num_local_experts": 2, "num_experts_per_tok": 1}),
+    "bloom": ("bloom", {}),
+    "gptj": ("gptj", {**GPT2, "rotary_dim": 4}),
+    "mpt": ("mpt", {}),
+}
+"""Models that cannot take a mechanism."""
+
+INTERLEAVED = {"gpt-bigcode": ("gpt_bigcode", {**GPT2, "multi_query": False})}
+"""A fused projection laid out head by head: q k v, q k v, …"""
+
+STARTED = {
+    "bert": AutoModelForMaskedLM,
+    "roberta": AutoModelForMaskedLM,
+    "gpt2": AutoModelForCausalLM,
+    "llama": AutoModelForCausalLM,
+}
+"""The four architectures that every mechanism of the catalog goes into, with a head that has a loss."""
+
+
+def config(name: str, **changes: Any) -> Any:
+    """Return the tiny config of a structure."""
+    kind, own = (STRUCTURES | REFUSED | INTERLEAVED)[name]
+    return AutoConfig.for_model(kind, **{**SHARED, **own, **changes})
+
+
+def build(name: str, head: Any = AutoModel, *, seed: int = 0, **changes: Any) -> Any:
+    """Build a tiny model; its weights are larger than at the usual start, so that attention is not uniform."""
+    torch.manual_seed(seed)
+    model = head.from_config(config(name, **changes), attn_implementation="eager")
+    with torch.no_grad():
+        for parameter in model.parameters():
+            if parameter.dim() == 2:
+                parameter.mul_(3)
+    return model.eval()
+
+
+def with_loss(name: str, *, seed: int = 0, **changes: Any) -> Any:
+    """Build one of the four started architectures with the head that has a loss."""
+    return build(name, STARTED[name], seed=seed, **changes)
+
+
+def pair() -> Any:
+    """Build a BERT that decodes with cross-attention to another BERT."""
+    torch.manual_seed(0)
+    both = EncoderDecoderConfig.from_encoder_decoder_configs(
+        config("bert"), config("bert", is_decoder=True, add_cross_attention=True)
+    )
+    kind: Any = EncoderDecoderModel
+    model = kind(both).eval()
+    model.config.decoder_start_token_id, model.config.pad_token_id = 1, 0
+    model.set_attn_implementation("eager")
+    return model
+
+
+def tokens(batch: int = 3, length: int = LENGTH) -> Tensor:
+    """Draw token ids, the same each time."""
+    return torch.randint(3, VOCABULARY, (batch, length), generator=torch.Generator().manual_seed(1))
+
+
+def padding(side: str) -> Tensor | None:
+    """Return an attention mask for `tokens()`: of its second sequence only six are real."""
+    if side == "none":
+        return None
+    mask = torch.ones(3, LENGTH, dtype=torch.long)
+    mask[1, 6:] = 0
+    return mask.flip(1) if side == "left" else mask
+
+
+def twin(model: Any) -> Any:
+    """Copy a model."""
+    return copy.deepcopy(model)
+
+
+def learned(model: torch.nn.Module) -> dict[str, Tensor]:
+    """Return the parameters a mechanism brought along."""
+    return {name: p for name, p in model.named_parameters() if ".attnlab." in name}

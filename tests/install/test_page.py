@@ -1,0 +1,23 @@
+"""The code of docs/install.md runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.install.models import build
+from tests.test_pages import blocks
+
+PAGE = (Path(__file__).parent.parent.parent / "docs" / "install.md").read_text(encoding="utf-8")
+
+
+def test_the_pages_code_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    build("bert").save_pretrained(tmp_path / "bert")
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, object] = {"__name__": "page", "MODEL": "bert"}
+    code = blocks(PAGE, "python")
+    assert len(code) == 2
+    for block in code:
+        exec(compile(block, "a block of docs/install.md", "exec"), names)
+    assert (tmp_path / "with-bypass" / "attnlab.safetensors").exists()
