@@ -1,0 +1,41 @@
+"""Every task by its name: the one place where a name becomes a task."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields, replace
+from typing import Any
+
+from attnlab.errors import TaskError, closest
+
+from .classification import BOOLQ, GLUE, SPELLINGS, TEXT, Classification
+from .language import Clm, Mlm
+from .probes import PROBES, Probe
+from .squad import Squad
+
+AnyTask = Mlm | Clm | Squad | Classification | Probe
+
+TASKS: Mapping[str, AnyTask] = {
+    "mlm": Mlm(),
+    "clm": Clm(),
+    "squad": Squad(),
+    "squad_v2": Squad("squad_v2", has_null=True),
+    **{task.name: task for task in GLUE},
+    "boolq": BOOLQ,
+    "text": TEXT,
+    **{name: Probe(name) for name in PROBES},
+}
+
+
+def load(name: str, **settings: Any) -> Any:
+    """Return a task by its name, with settings of its own: `load("squad", max_len=256)`."""
+    known = SPELLINGS.get(name.lower(), name.lower())
+    if known not in TASKS:
+        raise TaskError(f"there is no task '{name}'{closest(name, TASKS) or '.'} There are: {', '.join(TASKS)}")
+    task = TASKS[known]
+    taken = [field.name for field in fields(task) if field.name not in ("name", "head", "higher_is_better")]
+    for setting in settings:
+        if setting not in taken:
+            hint = closest(setting, taken) or "."
+            raise TaskError(f"the task '{known}' has no setting '{setting}'{hint} It takes {', '.join(taken)}")
+    return replace(task, **settings)

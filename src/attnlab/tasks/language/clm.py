@@ -1,0 +1,127 @@
+"""Causal language modelling: predict each token from those before it.
+
+`perplexity` is exp of the mean loss over all tokens, `line_perplexity` the mean over lines of each line's own,
+`bits_per_byte` all nats in bits over the bytes of the text, which alone compares different tokenizers.
+`honest_perplexity` feeds the model nothing but the past (see `prefix`): below it, a mechanism saw the future.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from torch import Tensor, nn
+
+from attnlab.data import Source
+from attnlab.errors import TaskError
+
+from ..batch import Batch, Feature, Padding, as_tokens, pad
+from ..objective import answered, check_finite, cross_entropy, logits_of, token_losses, with_penalty
+from ..scores import Scores
+from .line import Line, LineLoss, perplexity, read_lines, total
+from .prefix import honest_losses
+
+
+@dataclass(frozen=True)
+class Clm:
+    """Predict the next token. A line begins with the tokenizer's start token and ends with its end token, if any."""
+
+    name: str = "clm"
+    max_len: int = 512
+    has_start: bool = True
+    has_end: bool = True
+    is_honest: bool = False
+    """Whether `predict` also feeds every prefix by itself: a forward pass for each position."""
+    head: str = "AutoModelForCausalLM"
+    primary: str = "perplexity"
+    higher_is_better: bool = False
+
+    @property
+    def head_settings(self) -> Mapping[str, Any]:
+        """The model's own vocabulary."""
+        return {}
+
+    def examples(self, source: str | Path | Source, split: str | None = None) -> list[Line]:
+        """Read the lines of a text."""
+        return read_lines(source, split)
+
+    def features(self, examples: Sequence[Line], tokenizer: Any) -> list[Feature]:
+        """Encode lines; one longer than `max_len` goes on in a block that begins with the last token of the one before.
+
+        So every token but the first of a line is predicted exactly once.
+        """
+        encoded = tokenizer([line.text for line in examples], add_special_tokens=False)["input_ids"]
+        features: list[Feature] = []
+        padding = Padding.of(tokenizer)
+        for line, ids in zip(examples, encoded, strict=True):
+            whole = [*self._start(tokenizer), *ids, *self._end(tokenizer)]
+            if len(whole) < 2:
+                raise TaskError(
+                    f"{line.place}: {line.text[:40]!r} is {len(whole)} token, which leaves none to predict; drop the "
+                    "line, or use a tokenizer with a start token"
+                )
+            for begin in range(0, len(whole) - 1, self.max_len - 1):
+                block = as_tokens(whole[begin : begin + self.max_len])
+                features.append(Feature(line.id, len(features), {"input_ids": block}, {"labels": block}, padding))
+        return features
+
+    def collate(self, features: Sequence[Feature], *, seed: int = 0, epoch: int = 0) -> Batch:
+        """Make a batch of blocks; labels are the tokens themselves, as the hub's models shift them."""
+        return pad(features)
+
+    def loss(self, model: nn.Module, batch: Mapping[str, Tensor]) -> Tensor:
+        """Return the mean loss of the next token."""
+        logits = logits_of(model, batch)
+        return with_penalty(model, cross_entropy(logits[:, :-1], batch["labels"][:, 1:]))
+
+    def predict(self, model: nn.Module, batches: Iterable[Batch]) -> dict[str, tuple[LineLoss, LineLoss | None]]:
+        """Return each line's loss, and beside it the honest one where that was asked for."""
+        kept = list(batches)
+        forced = forced_losses(model, kept)
+        honest = honest_losses(model, kept) if self.is_honest else {}
+        return {key: (loss, honest.get(key)) for key, loss in forced.items()}
+
+    def score(self, predictions: Mapping[str, tuple[LineLoss, LineLoss | None]], examples: Sequence[Line]) -> Scores:
+        """Return perplexities and bits per byte, and each line's mean loss."""
+        losses = {key: forced for key, (forced, _) in predictions.items()}
+        summed = total(losses, examples)
+        num_bytes = sum(len(line.text.encode()) for line in examples)
+        figures = {
+            "perplexity": perplexity(summed),
+            "line_perplexity": float(np.mean([perplexity(losses[line.id]) for line in examples])),
+            "bits_per_byte": summed.nats / math.log(2) / num_bytes,
+            "loss": summed.per_token,
+            "accuracy": summed.num_right / summed.num_tokens,
+        }
+        honest = {key: alone for key, (_, alone) in predictions.items() if alone is not None}
+        if honest:
+            figures["honest_perplexity"] = perplexity(total(honest, examples))
+        single = np.array([losses[line.id].per_token for line in examples])
+        return Scores(self.name, self.primary, figures, [line.id for line in examples], {"line_loss": single})
+
+    def _start(self, tokenizer: Any) -> list[int]:
+        token = tokenizer.bos_token_id
+        return [token] if self.has_start and token is not None else []
+
+    def _end(self, tokenizer: Any) -> list[int]:
+        token = tokenizer.eos_token_id
+        return [token] if self.has_end and token is not None else []
+
+
+def forced_losses(model: nn.Module, batches: Iterable[Batch]) -> dict[str, LineLoss]:
+    """Return each line's loss with the whole line fed at once, which trusts the model not to look ahead."""
+    losses: dict[str, LineLoss] = {}
+    for batch, output in answered(model, batches):
+        logits, labels = output.logits[:, :-1], batch["labels"][:, 1:]
+        nats = token_losses(logits, labels)
+        check_finite(nats, [feature.key for feature in batch.features])
+        is_right = logits.argmax(-1).cpu() == labels.cpu()
+        for row, feature in enumerate(batch.features):
+            n = len(feature) - 1
+            own = LineLoss(float(nats[row, :n].sum()), n, int(is_right[row, :n].sum()))
+            losses[feature.key] = losses.get(feature.key, LineLoss()) + own
+    return losses

@@ -1,0 +1,78 @@
+"""What a language model says itself: the loss of sentences it is given, and samples it draws."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from attnlab.errors import TaskError
+
+from ..objective import asking, logits_of
+from .clm import Clm, forced_losses
+from .line import LineLoss, lines_of
+from .prefix import honest_losses
+
+
+def sentence_losses(
+    model: nn.Module, tokenizer: Any, sentences: Sequence[str], task: Clm | None = None
+) -> list[LineLoss]:
+    """Return the loss of each sentence; with `Clm(is_honest=True)`, fed prefix by prefix."""
+    task = Clm() if task is None else task
+    lines = lines_of(sentences)
+    features = task.features(lines, tokenizer)
+    batches = [task.collate([feature]) for feature in features]
+    losses = (honest_losses if task.is_honest else forced_losses)(model, batches)
+    return [losses[line.id] for line in lines]
+
+
+def sample(
+    model: nn.Module,
+    tokenizer: Any,
+    prompt: str = "",
+    *,
+    num_tokens: int = 40,
+    temperature: float = 1.0,
+    top_k: int | None = None,
+    seed: int = 0,
+) -> str:
+    """Continue a prompt with tokens drawn one by one, until the end token; a temperature of 0 takes the likeliest.
+
+    Each step feeds the whole past without a cache, so that a mechanism is shown as it is.
+    """
+    if temperature < 0:
+        raise TaskError(f"a temperature is 0 or more, not {temperature:g}")
+    if top_k is not None and top_k < 1:
+        raise TaskError(f"top_k is 1 or more, not {top_k}; leave it out to draw from all tokens")
+    ids = _start(tokenizer, prompt)
+    generator = torch.Generator().manual_seed(seed)
+    num_given = len(ids)
+    with asking(model):
+        while len(ids) - num_given < num_tokens:
+            past = torch.tensor([ids])
+            logits = logits_of(model, {"input_ids": past, "attention_mask": torch.ones_like(past)})[0, -1]
+            ids.append(draw(logits.double().cpu(), temperature, top_k, generator))
+            if ids[-1] == tokenizer.eos_token_id:
+                break
+    return str(tokenizer.decode(ids, skip_special_tokens=True))
+
+
+def draw(logits: Tensor, temperature: float, top_k: int | None, generator: torch.Generator) -> int:
+    """Draw one token of the `top_k` likeliest with probability softmax(logits / temperature)."""
+    if not bool(logits.isfinite().all()):
+        raise TaskError("the model's logits have NaN or infinity in them; it diverged, so look at its training loss")
+    if temperature == 0:
+        return int(logits.argmax())
+    kept = logits.topk(min(top_k or logits.numel(), logits.numel()))
+    chances = torch.softmax(kept.values / temperature, -1)
+    return int(kept.indices[torch.multinomial(chances, 1, generator=generator)])
+
+
+def _start(tokenizer: Any, prompt: str) -> list[int]:
+    ids: list[int] = tokenizer(prompt, add_special_tokens=False)["input_ids"] if prompt else []
+    start = [] if tokenizer.bos_token_id is None else [int(tokenizer.bos_token_id)]
+    if not start and not ids:
+        raise TaskError("this tokenizer has no start token to begin with; give a prompt")
+    return [*start, *ids]

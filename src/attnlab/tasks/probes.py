@@ -1,0 +1,125 @@
+"""Probes as tasks: generated sequences with labels at some positions, and how many of these a model gets right.
+
+The label at a position is what the logits at that position should say; nothing is shifted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from torch import Tensor, nn
+
+from attnlab.data import Source
+from attnlab.errors import TaskError
+
+from .batch import IGNORED, Batch, Feature, Padding, as_tokens, pad
+from .language.line import LineLoss
+from .objective import answered, check_finite, cross_entropy, logits_of, token_losses, with_penalty
+from .reading import column_of, located, opened
+from .scores import Scores
+
+PROBES = ("mqar", "copy", "induction", "averaging", "iid")
+"""Recall of many pairs, copying, induction, selective averaging, and tokens that nothing predicts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Generated:
+    """One generated sequence with its labels, −100 where nothing is asked."""
+
+    id: str
+    input_ids: tuple[int, ...]
+    labels: tuple[int, ...]
+    place: str
+
+
+@dataclass(frozen=True)
+class Probe:
+    """Say the right token wherever one is asked for."""
+
+    name: str
+    vocab: int = 64
+    length: int = 64
+    head: str = "AutoModelForCausalLM"
+    primary: str = "accuracy"
+    higher_is_better: bool = True
+
+    @property
+    def source(self) -> str:
+        """The sequences that are generated where no others are given."""
+        return f"embedded:{self.name}?vocab={self.vocab}&length={self.length}"
+
+    @property
+    def head_settings(self) -> Mapping[str, Any]:
+        """The probe's tokens are the model's vocabulary."""
+        return {"vocab_size": self.vocab}
+
+    def examples(self, source: str | Path | Source | None = None, split: str | None = None) -> list[Generated]:
+        """Generate sequences, or read those of another source of token ids and labels."""
+        found = opened(self.source if source is None else source, split)
+        return [self._example(number, place, row) for number, (place, row) in enumerate(located(found))]
+
+    def features(self, examples: Sequence[Generated], tokenizer: Any = None) -> list[Feature]:
+        """Take the sequences as they are: tokens need no tokenizer."""
+        return [
+            Feature(
+                one.id,
+                number,
+                {"input_ids": as_tokens(one.input_ids)},
+                {"labels": as_tokens(one.labels)},
+                Padding(0),
+            )
+            for number, one in enumerate(examples)
+        ]
+
+    def collate(self, features: Sequence[Feature], *, seed: int = 0, epoch: int = 0) -> Batch:
+        """Make a batch of sequences."""
+        return pad(features)
+
+    def loss(self, model: nn.Module, batch: Mapping[str, Tensor]) -> Tensor:
+        """Return the mean loss over the positions that are asked."""
+        return with_penalty(model, cross_entropy(logits_of(model, batch), batch["labels"]))
+
+    def predict(self, model: nn.Module, batches: Iterable[Batch]) -> dict[str, LineLoss]:
+        """Return each sequence's loss, and how many of its labels the model says."""
+        predictions: dict[str, LineLoss] = {}
+        for batch, output in answered(model, batches):
+            labels = batch["labels"].cpu()
+            nats = token_losses(output.logits, labels)
+            check_finite(nats, [feature.key for feature in batch.features])
+            is_asked = labels != IGNORED
+            is_right = (output.logits.argmax(-1).cpu() == labels) & is_asked
+            for row, feature in enumerate(batch.features):
+                counts = int(is_asked[row].sum()), int(is_right[row].sum())
+                predictions[feature.key] = LineLoss(float(nats[row].sum()), *counts)
+        return predictions
+
+    def score(self, predictions: Mapping[str, LineLoss], examples: Sequence[Generated]) -> Scores:
+        """Return accuracy and loss over labelled positions, and each sequence's own accuracy."""
+        missing = next((one for one in examples if one.id not in predictions), None)
+        if missing is not None or not examples:
+            which = "there is no sequence to score" if missing is None else f"{missing.place}: no prediction"
+            raise TaskError(f"{which}; every sequence needs a prediction, and there must be one")
+        own = [predictions[one.id] for one in examples]
+        summed = sum(own, LineLoss())
+        figures = {"accuracy": summed.num_right / summed.num_tokens, "loss": summed.per_token}
+        single = {
+            "sequence_accuracy": np.array([one.num_right / one.num_tokens for one in own]),
+            "sequence_loss": np.array([one.per_token for one in own]),
+        }
+        return Scores(self.name, self.primary, figures, [one.id for one in examples], single)
+
+    def _example(self, number: int, place: str, row: Mapping[str, Any]) -> Generated:
+        ids, labels = (tuple(row[column_of(row, [name], place)]) for name in ("input_ids", "labels"))
+        if len(ids) != len(labels) or all(label == IGNORED for label in labels):
+            raise TaskError(f"{place}: {len(ids)} tokens need as many labels, one of them not {IGNORED}")
+        highest = max(*ids, *labels)
+        if highest >= self.vocab:
+            raise TaskError(
+                f"{place}: token {highest} is not below the vocabulary of {self.vocab}; use "
+                f'load("{self.name}", vocab={highest + 1})'
+            )
+        return Generated(str(number), ids, labels, place)

@@ -1,0 +1,77 @@
+"""A question about a text, with its gold answers: what SQuAD v1.1 and v2.0 are made of, and how they are read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from attnlab.data import Source
+from attnlab.errors import TaskError
+
+from ..reading import Row, column_of, located, opened
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question, its context, and every gold answer with the character it starts at; no answers: unanswerable."""
+
+    id: str
+    text: str
+    context: str
+    answers: tuple[str, ...]
+    starts: tuple[int, ...]
+    place: str
+
+    def span(self, which: int) -> tuple[int, int]:
+        """Return where a gold answer stands in the context, without whitespace at its ends."""
+        answer, start = self.answers[which], self.starts[which]
+        if start < 0 or self.context[start : start + len(answer)] != answer:
+            found = self.context[max(start, 0) : max(start, 0) + len(answer)]
+            raise TaskError(
+                f"{self.place}: the answer {answer!r} of question '{self.id}' should stand at character {start} of "
+                f"its context, where {found!r} stands; correct answer_start"
+            )
+        solid = answer.strip()
+        begin = start + answer.index(solid)
+        return begin, begin + len(solid)
+
+
+def read_questions(source: str | Path | Source, split: str | None = None) -> list[Question]:
+    """Read the questions of a source in SQuAD's form; what no model can answer for is an error with its place."""
+    questions = [_question(row, place) for place, row in located(opened(source, split))]
+    check_ids(questions)
+    return questions
+
+
+def check_ids(questions: Iterable[Question]) -> None:
+    """Refuse two questions of one id, which no prediction file can tell apart."""
+    first: dict[str, str] = {}
+    for question in questions:
+        if question.id in first:
+            raise TaskError(
+                f"{question.place}: the id '{question.id}' stands at {first[question.id]} already; give each question "
+                "an id of its own"
+            )
+        first[question.id] = question.place
+
+
+def _question(row: Row, place: str) -> Question:
+    for needed in ("id", "question", "context", "answers"):
+        column_of(row, [needed], place)
+    answers = row["answers"]
+    question = Question(
+        str(row["id"]),
+        str(row["question"]).strip(),
+        str(row["context"]),
+        tuple(answers["text"]),
+        tuple(answers["answer_start"]),
+        place,
+    )
+    for what, text in (("context", question.context), ("question", question.text)):
+        if not text.strip():
+            raise TaskError(f"{place}: question '{question.id}' has an empty {what}; fill it in or leave the row out")
+    for answer in question.answers:
+        if not answer.strip():
+            raise TaskError(f"{place}: question '{question.id}' has an empty gold answer; leave it out of 'answers'")
+    return question

@@ -1,0 +1,124 @@
+"""A question and a stretch of its context as one sequence: long contexts become several overlapping windows.
+
+Every token knows the characters of the context it stands for, without whitespace: byte-level tokens begin with the
+space before their word, and an answer must not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from attnlab.errors import TaskError
+
+from ..batch import Feature
+from ..frame import Encoded, Frame
+from .question import Question
+
+CHUNK = 512
+"""Questions encoded at a time: enough for the tokenizer's threads, little enough to hold."""
+
+OUTSIDE = -1
+"""The character of a token that is not of the context, or is whitespace alone."""
+
+Offsets = NDArray[np.int32]
+
+
+@dataclass(frozen=True, slots=True)
+class Window(Feature):
+    """A feature of a question: where each token begins and ends in the context, and the token that means no answer."""
+
+    context: str
+    begins: Offsets
+    ends: Offsets
+    null: int
+
+    def tokens_of(self, begin: int, end: int) -> tuple[int, int] | None:
+        """Return the first and last token that cover the characters from begin to end; None where it does not."""
+        inside = np.flatnonzero(self.begins != OUTSIDE)
+        if not inside.size or self.begins[inside[0]] > begin or self.ends[inside[-1]] < end:
+            return None
+        # Bytes of one character may be several tokens with the same characters: the outermost are taken.
+        first = int(np.searchsorted(self.ends[inside], begin, side="right"))
+        last = int(np.searchsorted(self.begins[inside], end, side="left")) - 1
+        return int(inside[first]), int(inside[last])
+
+    def text_of(self, first: int, last: int) -> str:
+        """Return what stands in the context from a first token to a last one."""
+        return self.context[self.begins[first] : self.ends[last]]
+
+
+def make_windows(questions: Sequence[Question], tokenizer: Any, max_len: int, stride: int) -> list[Window]:
+    """Encode questions with their contexts into windows of at most `max_len` tokens that overlap by `stride`."""
+    frame = Frame.of(tokenizer)
+    sizes = max_len - frame.num_added(is_pair=True), stride
+    windows: list[Window] = []
+    for start in range(0, len(questions), CHUNK):
+        chunk = questions[start : start + CHUNK]
+        check_fits(chunk, tokenizer, *sizes)
+        for question, encoding in _encodings(chunk, tokenizer, *sizes):
+            windows.append(_window(question, frame.put_around(encoding), frame, len(windows)))
+    return windows
+
+
+def check_fits(questions: Sequence[Question], tokenizer: Any, max_len: int, stride: int) -> None:
+    """Refuse a question so long that its windows could not move on; a question is never cut."""
+    room = max_len - stride - int(tokenizer.num_special_tokens_to_add(pair=True))
+    encoded = tokenizer([question.text for question in questions], add_special_tokens=False)["input_ids"]
+    for question, ids in zip(questions, encoded, strict=True):
+        if len(ids) >= room:
+            raise TaskError(
+                f"{question.place}: question '{question.id}' has {len(ids)} tokens, but windows of {max_len} that "
+                f"overlap by {stride} have room for {max(room - 1, 0)}; raise max_len or lower stride"
+            )
+
+
+def _encodings(
+    questions: Sequence[Question], tokenizer: Any, max_len: int, stride: int
+) -> Iterator[tuple[Question, Any]]:
+    encoded = tokenizer(
+        [question.text for question in questions],
+        [question.context for question in questions],
+        truncation="only_second",
+        max_length=max_len,
+        stride=stride,
+        return_overflowing_tokens=True,
+        padding=False,
+    )
+    for row, encoding in zip(encoded["overflow_to_sample_mapping"], encoded.encodings, strict=True):
+        yield questions[row], encoding
+
+
+def _window(question: Question, encoded: Encoded, frame: Frame, number: int) -> Window:
+    begins, ends = solid_offsets(question.context, encoded.offsets, encoded.texts)
+    if (begins == OUTSIDE).all():
+        raise TaskError(
+            f"{question.place}: the tokenizer finds no token in the context of question '{question.id}', "
+            f"{question.context[:40]!r}; is it the model's own tokenizer?"
+        )
+    null = frame.where(encoded.ids)
+    bare = Window(question.id, number, encoded.inputs, {}, frame.padding, question.context, begins, ends, null)
+    span = bare.tokens_of(*question.span(0)) if question.answers else None
+    first, last = (null, null) if span is None else span
+    return replace(bare, targets={"start_positions": first, "end_positions": last})
+
+
+def solid_offsets(
+    context: str, offsets: Sequence[tuple[int, int]], sequence: Sequence[int | None]
+) -> tuple[Offsets, Offsets]:
+    """Return the characters at which each token of the context begins and ends once whitespace is left out."""
+    begins, ends = [OUTSIDE] * len(offsets), [OUTSIDE] * len(offsets)
+    for token, ((begin, end), which) in enumerate(zip(offsets, sequence, strict=True)):
+        if which != 1:
+            continue
+        while begin < end and context[begin].isspace():
+            begin += 1
+        while begin < end and context[end - 1].isspace():
+            end -= 1
+        if begin < end:
+            begins[token], ends[token] = begin, end
+    return np.array(begins, np.int32), np.array(ends, np.int32)

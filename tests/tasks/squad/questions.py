@@ -1,0 +1,43 @@
+"""Questions about small texts, and SQuAD files of them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from attnlab.tasks.squad import Question
+
+CONTEXT = (
+    "The Denver Broncos defeated the Carolina Panthers 24–10 to earn their third title. "
+    "It was played at Levi's Stadium in Santa Clara, near the café of Köln and 北京."
+)
+
+
+def question(answer: str | None, context: str = CONTEXT, *, key: str = "q1", text: str = "Who won?") -> Question:
+    """Ask about a context; the answer is where it first stands in it, or nowhere."""
+    found = () if answer is None else (answer,)
+    return Question(key, text, context, found, tuple(context.index(one) for one in found), f"test, {key}")
+
+
+def write_squad(path: Path, questions: list[Question], **changes: Any) -> Path:
+    """Write questions as a SQuAD file, one paragraph each; `changes` go into every question."""
+    paragraphs = [
+        {
+            "context": one.context,
+            "qas": [
+                {
+                    "id": one.id,
+                    "question": one.text,
+                    "answers": [
+                        {"text": text, "answer_start": start}
+                        for text, start in zip(one.answers, one.starts, strict=True)
+                    ],
+                    **changes,
+                }
+            ],
+        }
+        for one in questions
+    ]
+    path.write_text(json.dumps({"version": "1.1", "data": [{"title": "t", "paragraphs": paragraphs}]}), "utf-8")
+    return path
