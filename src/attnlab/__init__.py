@@ -6,14 +6,18 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from attnlab import charts, errors, kernels, mechanisms
+    from attnlab import audits, charts, construct, data, errors, kernels, mechanisms, tasks
+    from attnlab.audits import audit
+    from attnlab.install import install, load, mechanism_of, save, uninstall
     from attnlab.kernels import Attention, attend, explain, weights
     from attnlab.mechanisms import CATALOG, Mechanism, Score, Value, Weights, stage
 
 __version__ = "0.1.0"
 
 HOMES = {
-    "charts": "", "errors": "", "kernels": "", "mechanisms": "",
+    "audits": "", "charts": "", "construct": "", "data": "", "errors": "", "kernels": "", "mechanisms": "", "tasks": "",
+    "audit": "audits",
+    "install": "", "load": "install", "mechanism_of": "install", "save": "install", "uninstall": "install",
     "Attention": "kernels", "attend": "kernels", "explain": "kernels", "weights": "kernels",
     "CATALOG": "mechanisms", "Mechanism": "mechanisms", "Score": "mechanisms", "Value": "mechanisms",
     "Weights": "mechanisms", "stage": "mechanisms",
@@ -21,8 +25,9 @@ HOMES = {
 """The room each public name lives in; a room is its own."""
 
 __all__ = [
-    "CATALOG", "Attention", "Mechanism", "Score", "Value", "Weights", "attend", "charts", "errors", "explain",
-    "kernels", "mechanisms", "stage", "weights",
+    "CATALOG", "Attention", "Mechanism", "Score", "Value", "Weights", "attend", "audit", "audits", "charts",
+    "construct", "data", "errors", "explain", "install", "kernels", "load", "mechanism_of", "mechanisms", "save",
+    "stage", "tasks", "uninstall", "weights",
 ]  # fmt: skip
 
 

@@ -5,6 +5,9 @@ AttnlabError
 ├── ShapeError          tensors or a mask that do not fit together
 ├── ParameterError      learned parameters that are missing, unknown or of the wrong shape
 ├── KernelError         a kernel was asked for something it cannot compute
+├── InstallError        a model that cannot take, save or load a mechanism
+├── DataError           a source, a tokenizer or a token file that is not what was needed
+├── TaskError           examples, predictions or a model that a task cannot work with
 └── RequestError        an option or a file that is not what was needed
 AttnlabWarning          something still right, but slower or other than one would expect
 """
@@ -33,6 +36,18 @@ class ParameterError(AttnlabError):
 
 class KernelError(AttnlabError):
     """A kernel that cannot compute what was asked."""
+
+
+class InstallError(AttnlabError):
+    """A model that cannot take, save or load a mechanism."""
+
+
+class DataError(AttnlabError):
+    """A source, a tokenizer or a token file that is not what was needed; names the file and the row."""
+
+
+class TaskError(AttnlabError):
+    """Examples, predictions or a model that a task cannot work with."""
 
 
 class RequestError(AttnlabError):

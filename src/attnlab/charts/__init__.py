@@ -1,6 +1,6 @@
 """The one place that draws: Vega-Lite specs, and the pictures and pages made of them without a network."""
 
-from . import evidence, growth, heatmap, panels, soundness, theme
+from . import evidence, growth, heatmap, histogram, panels, soundness, theme
 from .chart import FORMATS, Spec, check, save, stacked, svg
 
 __all__ = [
@@ -10,6 +10,7 @@ __all__ = [
     "evidence",
     "growth",
     "heatmap",
+    "histogram",
     "panels",
     "save",
     "soundness",

@@ -4,6 +4,7 @@ Status 0 is done, 1 is that the answer is no, 2 is that the request was wrong, 1
 nobody reads the answer any more.
 """
 
+import codecs
 import io
 import os
 import sys
@@ -13,7 +14,7 @@ from typing import Annotated, TextIO
 
 import typer
 
-from attnlab.cli import audit, bench, construct, demo, doctor, explain, mechanisms
+from attnlab.cli import audit, bench, construct, data, demo, doctor, explain, mechanisms, score
 from attnlab.errors import AttnlabError, AttnlabWarning
 
 Verb = Callable[..., int]
@@ -26,13 +27,17 @@ VERBS: Mapping[str, Verb] = {
     "audit": audit.audit,
     "bench": bench.bench,
     "construct": construct.construct,
+    "data": data.data,
+    "score": score.score,
     "doctor": doctor.examine,
 }
 
 EXAMPLES: Mapping[str, str] = {
     "bench": 'attnlab bench "cosine | relu(divide=n)" --lengths 256,512',
     "construct": "attnlab construct select --index 0",
+    "data": "attnlab data embedded:pydoc --tokenizer wordpiece",
     "explain": 'attnlab explain "cosine | relu(divide=n)"',
+    "score": "attnlab score squad --data dev-v1.1.json --predictions predictions.json",
 }
 """What to show of a verb that was called without what it needs."""
 
@@ -133,8 +138,22 @@ def _refuse(message: str, status: int = REFUSED) -> int:
     return status
 
 
+PLAIN = str.maketrans({
+    "−": "-", "–": "-", "·": "*", "×": "x", "÷": "/", "½": "1/2", "²": "2", "⁵": "^5", "√": "sqrt ", "→": "->",
+    "≤": "<=", "≥": ">=", "…": "...", "’": "'", "█": "#", "▓": "#", "▒": "+", "░": ".", "∞": "inf", "α": "alpha",
+})  # fmt: skip
+"""What is written where a terminal has no place for a sign: a minus that became ? would be another number."""
+
+
+def _plain(error: UnicodeError) -> tuple[str, int]:
+    assert isinstance(error, UnicodeEncodeError)
+    lost = error.object[error.start : error.end]
+    return lost.translate(PLAIN).encode("ascii", "replace").decode(), error.end
+
+
 def _replace_unprintable_characters() -> None:
-    """Let − or α come out as ? where a terminal cannot show them, instead of ending in a traceback."""
+    """Let − or α come out as - or alpha where a terminal cannot show them, instead of ending in a traceback."""
+    codecs.register_error("attnlab", _plain)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")
+            stream.reconfigure(errors="attnlab")

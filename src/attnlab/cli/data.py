@@ -1,0 +1,154 @@
+"""`attnlab data`: what a corpus is made of, and what in it would ruin a comparison."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from attnlab.cli.tables import print_below, print_json, print_table
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerFast
+
+    from attnlab.data import DataAudit, Source
+
+Unit = Literal["line", "paragraph", "file"]
+SPLIT = "split:"
+
+
+def data(
+    name: Annotated[
+        str, typer.Argument(metavar="SOURCE", help="A file, a folder, hf:NAME, hf:NAME/CONFIG, or embedded:NAME.")
+    ],
+    split: Annotated[str | None, typer.Option(help="Which files of a folder, or which split of a set.")] = None,
+    column: Annotated[str | None, typer.Option(help="The column with the text.")] = None,
+    unit: Annotated[
+        Unit, typer.Option(help="What a document of a text file is; a paragraph ends at a blank line.")
+    ] = "line",
+    against: Annotated[
+        str | None,
+        typer.Option(
+            metavar="OTHER", help="A text that should not be in it, such as the test set; split:NAME for its own."
+        ),
+    ] = None,
+    tokenizer: Annotated[
+        str | None,
+        typer.Option(
+            metavar="T", help="A name, a folder, a vocab.txt; or wordpiece, bpe, word: trained on the source."
+        ),
+    ] = None,
+    clean: Annotated[
+        str, typer.Option(metavar="STEPS", help="Clean it first, for example: unicode,whitespace,duplicates.")
+    ] = "",
+    strict: Annotated[bool, typer.Option("--strict", help="Status 1 where anything is flagged.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print everything for programs to read.")] = False,
+    figure: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Draw the lengths: FILE.svg, .png, .html, .json.")
+    ] = None,
+) -> int:
+    """Examine a corpus: documents, lengths, duplicates, encoding, unknown tokens, punctuation, overlap."""
+    # Imported here because the command line must answer --help without numpy.
+    from attnlab import charts
+    from attnlab.data import Cleaning, audit_data, open_source
+
+    if figure is not None:
+        charts.check(figure)
+    source = open_source(name, split=split, column=column, unit=unit)
+    other = None if against is None else find_other(against, source, unit)
+    cleaning = Cleaning.parse(clean)
+    audit = audit_data(source, find_tokenizer(tokenizer, source), other, cleaning, show_progress)
+    if sys.stderr.isatty():
+        print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+    if as_json:
+        print_json(audit.record())
+    else:
+        print_audit(audit)
+    if figure is not None:
+        charts.save(draw(audit), figure)
+    return 1 if strict and audit.flags else 0
+
+
+def find_other(name: str, source: Source, unit: Unit) -> Source:
+    """Open what the source is compared with: another one, or, by split:NAME, another split of the same."""
+    from attnlab.data import open_source
+
+    if not name.startswith(SPLIT):
+        return open_source(name, column=source.column, unit=unit)
+    split = name.removeprefix(SPLIT)
+    return replace(open_source(source.name, split=split, column=source.column, unit=unit), name=f"its {split} split")
+
+
+def find_tokenizer(name: str | None, source: Source) -> PreTrainedTokenizerFast | None:
+    """Load a tokenizer, or train one on the source where a kind is named."""
+    from attnlab.data import load_tokenizer, train_tokenizer
+    from attnlab.data.training import KINDS
+
+    if name is None:
+        return None
+    for kind in KINDS:
+        if name == kind:
+            return train_tokenizer(source, kind)
+    return load_tokenizer(name)
+
+
+def show_progress(num_documents: int) -> None:
+    """Say on a terminal how far the reading is, in one line that the next one replaces."""
+    if sys.stderr.isatty():
+        print(f"\r\x1b[K{num_documents:,} documents", end="", file=sys.stderr, flush=True)
+
+
+def print_audit(audit: DataAudit) -> None:
+    """Print the figures, then what was removed, then what should be looked at."""
+    print(f"{audit.name}: {audit.kind}, sha256 {audit.hash[:16]}…")
+    print_table(("", "figure", ""), list(figures(audit)))
+    for step in audit.removed:
+        print(f"{step['step']} removed {step['documents']:,} documents and {step['characters']:,} characters")
+    for flag in audit.flags:
+        print("\nLOOK AT THIS")
+        print_below(flag)
+    if not audit.flags:
+        print("\nNothing is flagged.")
+
+
+def figures(audit: DataAudit) -> Iterator[tuple[str, str, str]]:
+    """Yield each figure: its name, the number, and what it is of."""
+    yield "documents", f"{audit.num_documents:,}", f"{audit.num_empty:,} of them empty"
+    yield "words", f"{audit.num_words:,}", f"{audit.num_characters:,} characters"
+    if audit.num_tokens is not None:
+        yield "tokens", f"{audit.num_tokens:,}", f"of a vocabulary of {audit.vocabulary_size:,}, special ones aside"
+        share = audit.unknown_share
+        yield (
+            "unknown tokens",
+            "–" if share is None else f"{share:.2%}",
+            "none can be" if share is None else "of tokens",
+        )
+    spread = ", ".join(f"{name} {value:,}" for name, value in audit.quantiles.items())
+    yield f"{audit.unit} a document", f"{audit.mean_length:,.1f}", spread
+    yield "duplicates", f"{audit.num_duplicates:,}", "documents that came before, letter for letter"
+    broken = audit.encoding
+    yield "broken encoding", f"{broken.replaced + broken.mojibake:,}", "documents with U+FFFD or misread UTF-8"
+    bare = audit.punctuation
+    yield "no punctuation", f"{bare.bare_share:.1%}", f"of {bare.num_long:,} lines long enough to need some"
+    if audit.overlap is not None:
+        yield "overlap, lines", f"{audit.overlap.line_share:.2%}", f"of {audit.overlap.num_lines:,} of {audit.against}"
+        yield "overlap, 13 words", f"{audit.overlap.run_share:.2%}", f"of {audit.overlap.num_runs:,} runs"
+
+
+def draw(audit: DataAudit) -> dict[str, object]:
+    """Draw how long the documents are."""
+    from attnlab.charts import histogram
+
+    counts, edges = audit.histogram()
+    marks = {name: value for name, value in audit.quantiles.items() if name not in ("shortest", "longest")}
+    shown = {name: max(float(value), 1.0) for name, value in marks.items()}
+    titles = (
+        f"How long the documents of {audit.name.rsplit('/', 1)[-1]} are",
+        f"{audit.num_documents:,} documents, {audit.mean_length:,.1f} {audit.unit} each on average",
+        f"{audit.unit} in a document",
+        "documents",
+    )
+    return dict(histogram.draw(edges.tolist(), counts.tolist(), titles, shown))

@@ -1,0 +1,66 @@
+"""Random numbers by number: each is a hash of what it is for, so any of them can be drawn alone, in any order.
+
+The hash is SplitMix64's finaliser (Steele, Lea & Flood 2014), applied once for each part of a key.
+"""
+
+from __future__ import annotations
+
+import hashlib
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Keys = NDArray[np.uint64]
+
+STEP = np.uint64(0x9E3779B97F4A7C15)
+FIRST, SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
+
+
+def mix(numbers: Keys) -> Keys:
+    """Return a hash of each number, in which every bit depends on every bit."""
+    # Wrapping round is what is wanted here; numpy warns of it for single numbers alone.
+    with np.errstate(over="ignore"):
+        z = numbers + STEP
+        z = (z ^ (z >> np.uint64(30))) * FIRST
+        z = (z ^ (z >> np.uint64(27))) * SECOND
+        return np.asarray(z ^ (z >> np.uint64(31)))
+
+
+def as_words(numbers: ArrayLike) -> Keys:
+    """Return integers, negative ones too, as 64-bit words."""
+    given = np.asarray(numbers)
+    return given if given.dtype == np.uint64 else given.astype(np.int64).astype(np.uint64)
+
+
+def keys_of(*parts: ArrayLike) -> Keys:
+    """Return a key for numbers that belong together, such as seed, epoch and example; arrays broadcast."""
+    key = np.zeros((), dtype=np.uint64)
+    for part in parts:
+        key = mix(key ^ mix(as_words(part)))
+    return key
+
+
+def name_key(name: str) -> int:
+    """Return a number for a name, to tell apart draws for different purposes."""
+    return int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], "little", signed=True)
+
+
+def words(keys: Keys, count: int) -> Keys:
+    """Draw `count` words for each key: [..., count]."""
+    with np.errstate(over="ignore"):
+        return mix(keys[..., None] + np.arange(count, dtype=np.uint64) * STEP)
+
+
+def uniform(keys: Keys, count: int) -> NDArray[np.float64]:
+    """Draw `count` numbers from [0, 1) for each key: [..., count]."""
+    return (words(keys, count) >> np.uint64(11)).astype(np.float64) * 2.0**-53
+
+
+def below(keys: Keys, count: int, bound: int) -> NDArray[np.int64]:
+    """Draw `count` integers from 0 to bound − 1 for each key: [..., count]."""
+    return (uniform(keys, count) * bound).astype(np.int64)
+
+
+def permutations(keys: Keys, count: int) -> NDArray[np.int64]:
+    """Draw an order of `count` things for each key: [..., count]."""
+    return np.argsort(words(keys, count), axis=-1, kind="stable").astype(np.int64)

@@ -1,0 +1,102 @@
+"""How tokenizers are built of a vocabulary: BERT's word pieces, bytes in pairs, and whole words."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from attnlab.errors import DataError
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
+    from transformers import PreTrainedTokenizerFast
+
+BERT = {"pad": "[PAD]", "unk": "[UNK]", "cls": "[CLS]", "sep": "[SEP]", "mask": "[MASK]"}
+ROBERTA = {"bos": "<s>", "pad": "<pad>", "eos": "</s>", "unk": "<unk>", "mask": "<mask>", "cls": "<s>", "sep": "</s>"}
+GPT2 = {"bos": "<|endoftext|>", "eos": "<|endoftext|>", "unk": "<|endoftext|>"}
+WORDS = {"bos": "<START>", "eos": "<STOP>", "unk": "<UNK>", "pad": "<PAD>"}
+"""Special tokens by what they are for, in the order of their ids."""
+
+# tokenizers and transformers are imported in the functions: --help and sources need neither.
+
+
+def read_backend(content: str, path: Path) -> Tokenizer:
+    """Read a tokenizer.json that came from a file."""
+    from tokenizers import Tokenizer
+
+    try:
+        return Tokenizer.from_str(content)
+    except Exception as error:  # tokenizers raises nothing more particular
+        raise DataError(f"{path} is not a whole tokenizer.json ({error}); save or train it again") from error
+
+
+def wrap(backend: Tokenizer, roles: dict[str, str]) -> PreTrainedTokenizerFast:
+    """Make transformers' tokenizer of one of `tokenizers`, with the tokens of these roles."""
+    from transformers import PreTrainedTokenizerFast
+
+    tokens: dict[str, Any] = {f"{role}_token": token for role, token in roles.items()}
+    if roles == BERT:
+        # Unless told, transformers leaves out which of two texts a token is of, and BERT then takes all for the first.
+        tokens["model_input_names"] = ["input_ids", "token_type_ids", "attention_mask"]
+    return PreTrainedTokenizerFast(tokenizer_object=backend, **tokens)  # type: ignore[no-untyped-call]
+
+
+def word_pieces(vocabulary: dict[str, int], is_lowercase: bool) -> PreTrainedTokenizerFast:
+    """Build BERT's tokenizer over a vocabulary."""
+    from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
+
+    backend = Tokenizer(models.WordPiece(vocabulary, unk_token=BERT["unk"], max_input_chars_per_word=100))
+    backend.normalizer = normalizers.BertNormalizer(lowercase=is_lowercase)
+    backend.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    backend.decoder = decoders.WordPiece()
+    ends = [(BERT[role], vocabulary[BERT[role]]) for role in ("cls", "sep")]
+    backend.post_processor = processors.TemplateProcessing(
+        single="[CLS]:0 $A:0 [SEP]:0", pair="[CLS]:0 $A:0 [SEP]:0 $B:1 [SEP]:1", special_tokens=ends
+    )
+    return wrap(backend, BERT)
+
+
+def byte_pairs(vocabulary: dict[str, int], merges: list[tuple[str, str]]) -> PreTrainedTokenizerFast:
+    """Build a byte-level tokenizer over a vocabulary and its merges: RoBERTa's by its tokens, else GPT-2's."""
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors
+
+    backend = Tokenizer(models.BPE(vocabulary, merges))
+    backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    backend.decoder = decoders.ByteLevel()
+    if all(token in vocabulary for token in ROBERTA.values()):
+        first, last = ((ROBERTA[role], vocabulary[ROBERTA[role]]) for role in ("cls", "sep"))
+        # By place, as its stub has other names: sep, cls, trim_offsets, add_prefix_space.
+        backend.post_processor = processors.RobertaProcessing(last, first, True, False)
+        return wrap(backend, ROBERTA)
+    backend.post_processor = processors.ByteLevel(trim_offsets=False)
+    missing = [token for token in GPT2.values() if token not in vocabulary]
+    if missing:
+        raise DataError(
+            f"a byte-level vocabulary needs {GPT2['eos']}, as GPT-2's, or {', '.join(ROBERTA.values())}, as RoBERTa's; "
+            "this one has neither"
+        )
+    return wrap(backend, GPT2)
+
+
+def whole_words(vocabulary: dict[str, int], is_lowercase: bool = False) -> PreTrainedTokenizerFast:
+    """Build a tokenizer of words as white space parts them, with START before a text and STOP after it."""
+    from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
+
+    backend = Tokenizer(models.WordLevel(vocabulary, unk_token=WORDS["unk"]))
+    if is_lowercase:
+        backend.normalizer = normalizers.Lowercase()
+    backend.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    ends = [(WORDS[role], vocabulary[WORDS[role]]) for role in ("bos", "eos")]
+    backend.post_processor = processors.TemplateProcessing(
+        single="<START> $A <STOP>", pair="<START> $A <STOP> $B <STOP>", special_tokens=ends
+    )
+    return wrap(backend, WORDS)
+
+
+def roles_in(content: dict[str, Any]) -> dict[str, str]:
+    """Tell which of the usual special tokens a tokenizer.json has."""
+    tokens = {token["content"] for token in content.get("added_tokens", [])}
+    for roles in (BERT, ROBERTA, WORDS, GPT2):
+        if set(roles.values()) <= tokens:
+            return roles
+    return {}

@@ -1,0 +1,187 @@
+"""The rows of one file, by its ending: lines of text, JSON lines, tables and Parquet, each with its line number."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from attnlab.errors import DataError
+
+from .files import BROKEN, broken, open_bytes, read_lines, read_whole_lines
+from .squad import read_json
+
+Row = dict[str, Any]
+Unit = Literal["line", "paragraph", "file"]
+UNITS: tuple[Unit, ...] = ("line", "paragraph", "file")
+Located = Iterator[tuple[int, Row]]
+"""Rows with the line each begins at; where a format has no lines, the number of the row."""
+
+QUOTED = re.compile(r'(^|,)"(?:[^"]|"")*"(?=,|$)')
+"""A field of a .csv as RFC 4180 quotes it."""
+LONGEST_FIELD = 1 << 24
+
+
+@dataclass(frozen=True)
+class Layout:
+    """What a file does not say itself: where a document ends, and the columns of a table without a header."""
+
+    unit: Unit = "line"
+    columns: tuple[str, ...] | None = None
+
+
+BY_LINE = Layout()
+
+
+def read_text(path: Path, layout: Layout) -> Located:
+    """Yield documents as {'text': …}: lines that are not blank, runs of lines up to a blank one, or the whole file."""
+    start, lines = 1, list[str]()
+    for number, line in read_lines(path):
+        is_blank = not line.strip()
+        if layout.unit == "line":
+            if not is_blank:
+                yield number, {"text": line}
+        elif is_blank and layout.unit == "paragraph":
+            if lines:
+                yield start, {"text": "\n".join(lines)}
+            lines = []
+        elif lines or not is_blank:
+            start = start if lines else number
+            lines.append(line)
+    if lines:
+        yield start, {"text": "\n".join(lines).rstrip()}
+
+
+def read_json_lines(path: Path, layout: Layout) -> Located:
+    """Yield the object on each line."""
+    for number, line in read_lines(path):
+        if not line.strip():
+            continue
+        try:
+            row = json.loads(line)
+        except json.JSONDecodeError as error:
+            raise DataError(
+                f"{path}, line {number}: not JSON: {error.msg} at column {error.colno}; each line needs one whole "
+                f"object, and this one ends in {line[-30:]!r}"
+            ) from error
+        if not isinstance(row, dict):
+            raise DataError(f'{path}, line {number}: needs an object such as {{"text": …}}, not {line[:30]!r}')
+        yield number, row
+
+
+def read_tab_separated(path: Path, layout: Layout) -> Located:
+    """Yield the rows of a table whose quotes are literal, as GLUE's are."""
+    fields = ((number, line.split("\t")) for number, line in read_lines(path) if line)
+    yield from _under_header(path, fields, layout.columns)
+
+
+def read_comma_separated(path: Path, layout: Layout) -> Located:
+    """Yield the rows of a table with quotes as RFC 4180 has them."""
+    yield from _under_header(path, _quoted_fields(path, 0 if layout.columns is None else 1), layout.columns)
+
+
+def _quoted_fields(path: Path, number: int) -> Iterator[tuple[int, list[str]]]:
+    """Yield line and fields of each row, the first of which has this number, 0 for a header."""
+    # Articles are longer than what csv takes by default; a quote that is never closed still ends somewhere.
+    csv.field_size_limit(max(csv.field_size_limit(), LONGEST_FIELD))
+    raw: list[str] = []
+    start = 1
+
+    def feed() -> Iterator[str]:
+        for _, line in read_whole_lines(path):
+            raw.append(line)
+            yield line
+
+    reader = csv.reader(feed(), strict=True)
+    while True:
+        try:
+            fields = next(reader, None)
+        except csv.Error as error:
+            raise _stray_quote(path, number, start, str(error)) from error
+        if fields is None:
+            return
+        text = "".join(raw).rstrip("\r\n")
+        if '"' in text and '"' in QUOTED.sub(r"\1", text):
+            raise _stray_quote(path, number, start, "a quote inside a field that is not quoted")
+        if fields:
+            yield start, fields
+            number += 1
+        start += len(raw)
+        raw.clear()
+
+
+def _stray_quote(path: Path, number: int, start: int, said: str) -> DataError:
+    return DataError(
+        f"{path}, row {number}, which begins at line {start}: a stray quote ({said}); put the field in quotes and "
+        "double those inside it, or save the table as .tsv, where quotes are literal"
+    )
+
+
+def _under_header(path: Path, rows: Iterator[tuple[int, list[str]]], columns: Sequence[str] | None) -> Located:
+    """Make a dict of each row; the first row names the columns unless they are given."""
+    count = 0
+    for number, fields in rows:
+        if columns is None:
+            columns = _header(path, fields)
+            continue
+        count += 1
+        if len(fields) != len(columns):
+            raise DataError(
+                f"{path}, row {count}, line {number}: {len(fields)} fields where {len(columns)} are needed "
+                f"({', '.join(columns)}); the row begins {' · '.join(fields)[:60]!r}"
+            )
+        yield number, dict(zip(columns, fields, strict=True))
+
+
+def _header(path: Path, names: list[str]) -> list[str]:
+    doubled = sorted({name for name in names if names.count(name) > 1})
+    if doubled:
+        raise DataError(
+            f"{path}, line 1: the header names {', '.join(map(repr, doubled))} more than once; where the file has no "
+            "header, give columns=[…]"
+        )
+    return names
+
+
+def read_parquet(path: Path, layout: Layout) -> Located:
+    """Yield the rows of a Parquet file, some thousand at a time."""
+    # Imported here: Arrow takes its time and memory, and only this format needs it.
+    import pyarrow
+    import pyarrow.parquet
+
+    count = 0
+    with open_bytes(path) as file:
+        try:
+            table = pyarrow.parquet.ParquetFile(file)
+            for batch in table.iter_batches(batch_size=1024):
+                for row in batch.to_pylist():
+                    count += 1
+                    yield count, row
+        except BROKEN as error:
+            raise broken(path, f" after row {count}", error) from error
+        except (pyarrow.ArrowException, OSError) as error:
+            first = str(error).splitlines()[0]
+            raise DataError(f"{path} is not whole Parquet: {first}, after row {count}; write it again") from error
+
+
+def read_objects(path: Path, layout: Layout) -> Located:
+    """Yield the questions of a SQuAD file, or the objects of a JSON list."""
+    yield from read_json(path)
+
+
+READERS: Mapping[str, tuple[str, Callable[[Path, Layout], Located]]] = {
+    ".txt": ("text", read_text),
+    ".text": ("text", read_text),
+    ".tokens": ("text", read_text),
+    ".raw": ("text", read_text),
+    ".jsonl": ("jsonl", read_json_lines),
+    ".csv": ("csv", read_comma_separated),
+    ".tsv": ("tsv", read_tab_separated),
+    ".parquet": ("parquet", read_parquet),
+    ".json": ("json", read_objects),
+}
+"""The kind of a file and what reads it, by its ending."""
