@@ -12,7 +12,7 @@ from transformers.masking_utils import AttentionMaskInterface, bidirectional_mas
 
 import attnlab
 from attnlab.errors import InstallError
-from attnlab.install.masks import CAUSAL, make_mask, read_mask
+from attnlab.install.masks import CAUSAL, Rule, make_mask, read_mask
 from tests.install.models import LENGTH, build, padding, tokens, twin
 
 RELU = "cosine | relu(divide=n)"
@@ -159,8 +159,11 @@ def test_a_window_longer_than_the_text_is_no_window() -> None:
 
 def test_the_causal_rule_and_padding_are_kept_apart() -> None:
     keys = torch.tensor([[True, True, False]])
-    assert make_mask(1, 3, 3) is None
-    assert make_mask(1, 3, 3, attention_mask=torch.ones(1, 3, dtype=torch.bool)) is None
+    for plain in (make_mask(1, 3, 3), make_mask(1, 3, 3, attention_mask=torch.ones(1, 3, dtype=torch.bool))):
+        # Causal whatever the module says of itself, and known to hide nothing without being read.
+        assert plain is not None
+        assert (plain.dtype, plain.shape, plain.stride()) == (CAUSAL, (1, 1, 1, 3), (0, 0, 0, 0))
+        assert read_mask(plain, torch.nn.Module(), is_causal=False) == Rule(True)
     padded = make_mask(1, 3, 3, attention_mask=keys)
     assert padded is not None
     assert padded.dtype == CAUSAL

@@ -9,8 +9,12 @@ from torch import Tensor, nn
 from attnlab.errors import InstallError, RequestError
 from attnlab.mechanisms import Mechanism
 
+from .interface import NAME
 from .layer import Layer
 from .tally import tally_of
+
+RECORD = "_attnlab"
+"""The attribute of a model that says how to take its mechanism out again."""
 
 
 def attention_layers(model: nn.Module) -> Iterator[tuple[str, nn.Module, Layer]]:
@@ -33,6 +37,17 @@ def active_copy(wrapper: object) -> Layer | None:
     return found if isinstance(found, Layer) else None
 
 
+def check_in_use(model: nn.Module) -> None:
+    """Refuse a model whose mechanism is installed and no longer called."""
+    for name, module, layer in attention_layers(model):
+        called = getattr(getattr(module, "config", None), "_attn_implementation", NAME)
+        if called != NAME:
+            raise InstallError(
+                f"'{layer.mechanism}' is installed in this {type(model).__name__}, but '{name}' was switched to "
+                f"'{called}' attention since; call attnlab.install again, or attnlab.uninstall"
+            )
+
+
 def first_layer(model: nn.Module) -> Layer:
     """Return a layer of a model with a mechanism."""
     if not isinstance(model, nn.Module):
@@ -48,7 +63,12 @@ def mechanism_of(model: nn.Module) -> Mechanism | None:
     """Return the mechanism installed in a model, or None where there is none."""
     if not isinstance(model, nn.Module):
         raise InstallError(f"a model is needed, not {type(model).__name__}")
-    return next((layer.mechanism for _, _, layer in attention_layers(model)), None)
+    check_in_use(model)
+    found = {layer.mechanism for _, _, layer in attention_layers(model)}
+    if len(found) > 1:
+        lines = " and ".join(sorted(f"'{mechanism}'" for mechanism in found))
+        raise InstallError(f"parts of this {type(model).__name__} hold different mechanisms, {lines}; ask each part")
+    return next(iter(found), None)
 
 
 def undecayed(model: nn.Module) -> list[str]:

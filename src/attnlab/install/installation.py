@@ -16,7 +16,7 @@ from attnlab.mechanisms.mechanism import label
 from attnlab.mechanisms.values import Bypass
 
 from .body import body_of, configs_of, give_own_configs
-from .inspection import attention_layers
+from .inspection import RECORD, attention_layers
 from .interface import NAME, register
 from .layer import Layer, has_penalty
 from .projections import check_forward
@@ -27,9 +27,6 @@ from .tally import TALLY, Tally
 from .valuepath import ValuePath, check_layers, needs_first, paths_of, stages_at
 
 M = TypeVar("M", bound=nn.Module)
-
-RECORD = "_attnlab"
-"""The attribute of a model that says how to take its mechanism out again."""
 
 Plan = list[tuple[Seat, tuple[Value, ...]]]
 """The attention modules, and the values stages that act in each."""
@@ -56,10 +53,8 @@ def install(model: M, mechanism: str | Mechanism, *, seed: int = 0) -> M:
         raise RequestError(f"seed must be a whole number, not {seed!r}")
     body = body_of(model)
     plan = make_plan(parsed, find_seats(body))
-    if mechanism_is_outside(body):
-        raise InstallError(
-            f"the mechanism of this {type(body).__name__} was installed in the model around it; install it there"
-        )
+    if mechanism_is_elsewhere(body):
+        raise InstallError(f"a mechanism was installed in {place_of(body)}; install or uninstall it there")
     warn_of_dropped(parsed, body)
     if RECORD in vars(body):
         uninstall(body)
@@ -74,6 +69,7 @@ def install(model: M, mechanism: str | Mechanism, *, seed: int = 0) -> M:
         if isinstance(part, PreTrainedModel):
             # Saved the usual way, the weights would be read back into a model without the mechanism.
             vars(part)["save_pretrained"] = functools.partial(save_instead, part)
+            vars(part)["set_attn_implementation"] = functools.partial(refuse_switch, part)
     vars(body)[RECORD] = record
     return model
 
@@ -82,7 +78,7 @@ def uninstall(model: M) -> M:
     """Take the mechanism out of a model, in place, and return the model: as it was, with the weights it has now."""
     body = body_of(model)
     if RECORD not in vars(body):
-        where = "; it is in the model around this one" if mechanism_is_outside(body) else ""
+        where = f"; one is in {place_of(body)}" if mechanism_is_elsewhere(body) else ""
         raise InstallError(f"no mechanism was installed in this {type(body).__name__}{where}")
     record: Record = vars(body)[RECORD]
     for path in record.paths:
@@ -99,12 +95,27 @@ def uninstall(model: M) -> M:
     for part in body.modules():
         if isinstance(part, PreTrainedModel):
             vars(part).pop("save_pretrained", None)
+            vars(part).pop("set_attn_implementation", None)
     return model
 
 
-def mechanism_is_outside(body: PreTrainedModel) -> bool:
-    """Tell whether a model's mechanism came with the model around it."""
+def mechanism_is_elsewhere(body: PreTrainedModel) -> bool:
+    """Tell whether a model's mechanism came with the model around it, or with one inside."""
     return RECORD not in vars(body) and next(attention_layers(body), None) is not None
+
+
+def place_of(body: PreTrainedModel) -> str:
+    """Say where a mechanism was installed that is in a model and did not come with it."""
+    inside = [name for name, part in body.named_modules() if RECORD in vars(part)]
+    return f"its part '{inside[0]}'" if inside else f"the model around this {type(body).__name__}"
+
+
+def refuse_switch(model: PreTrainedModel, attn_implementation: object, *given: object, **more: object) -> None:
+    """Stand in for a model's set_attn_implementation: another one would leave the mechanism there and not call it."""
+    raise InstallError(
+        f"set_attn_implementation({attn_implementation!r}) would switch off the mechanism installed in this "
+        f"{type(model).__name__}; call attnlab.uninstall(model) first"
+    )
 
 
 def make_plan(mechanism: Mechanism, seats: list[Seat]) -> Plan:

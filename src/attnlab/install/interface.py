@@ -65,7 +65,8 @@ def attention(
     out, weights = layer(query, key, value, rule, scaling, dropout, is_shown(rest))
     for term in layer.penalties(out):
         tally_of(module).add(term)
-    return out.transpose(1, 2), weights
+    # Laid out as transformers' own functions do: some models take a view of it.
+    return out.transpose(1, 2).contiguous(), weights
 
 
 def unscaled(module: nn.Module, query: Tensor, scaling: float | None) -> tuple[Tensor, float | None]:

@@ -50,6 +50,7 @@ class Layer(nn.Module):
         self.undecayed: list[str] = []
         self.lenders: dict[str, tuple[Layer]] = {}
         self.expected: Tensor | None = None
+        self.is_proved = False
         self.honours_scale = type(mechanism.score) is Dot and mechanism.score.scale is None
         self.scaled: dict[float, Mechanism] = {}
         for scale in (getattr(seat.module, "scaling", None), seat.head_dim and seat.head_dim**-0.5):
@@ -145,9 +146,11 @@ class Layer(nn.Module):
                 f"'{self.mechanism.mask}' acts on the causal rule, but '{self.seat_name}' was given single pairs "
                 "instead (a sliding window, packed sequences, a static cache or a mask of your own)"
             )
-        if self.expected is not None:
-            expected, self.expected = self.expected, None
-            if not torch.equal(v[:, :, -expected.shape[2] :], expected):
+        expected, self.expected = self.expected, None
+        # A cache of fixed size holds more than was projected, and where is not known: the next pass will tell.
+        if expected is not None and v.shape[2] == expected.shape[2]:
+            self.is_proved = True
+            if not torch.equal(v, expected):
                 raise InstallError(
                     f"'{self.seat_name}' lays out its fused projection in another way than queries, keys, values; "
                     f"'{self.mechanism}' acts on projections and cannot be put there"

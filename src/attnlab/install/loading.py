@@ -19,7 +19,7 @@ from attnlab.mechanisms import Mechanism
 
 from .inspection import set_progress
 from .installation import install
-from .saving import CONFIG, PREFIX, VERSION, WEIGHTS, named_once
+from .saving import CONFIG, PREFIX, VERSION, WEIGHTS, digest, folder_of, named_once
 
 
 def load(
@@ -33,7 +33,7 @@ def load(
     mechanism: the one that must be there; another is refused.
     model_class: the class to build, where it is not one of transformers' own; no code is ever loaded from a directory.
     """
-    folder = Path(path)
+    folder = folder_of(path)
     config = read_config(folder)
     facts = config.pop("attnlab")
     saved = Mechanism.parse(facts["mechanism"])
@@ -45,10 +45,14 @@ def load(
         model = build(config, model_class, folder)
     install(model, saved)
     fill(model, tensors, folder)
+    check_config(folder)
     if facts.get("progress") is not None:
         set_progress(model, facts["progress"])
     if (folder / "generation_config.json").exists() and model.can_generate():
-        model.generation_config = GenerationConfig.from_pretrained(folder)
+        try:
+            model.generation_config = GenerationConfig.from_pretrained(folder)
+        except (OSError, ValueError, TypeError) as error:
+            raise InstallError(f"'{folder / 'generation_config.json'}' is not readable: {error}") from error
     model.eval()  # type: ignore[no-untyped-call]
     return model
 
@@ -92,7 +96,8 @@ def read_weights(folder: Path, line: str) -> dict[str, Tensor]:
 def build(config: dict[str, Any], model_class: type[PreTrainedModel] | None, folder: Path) -> PreTrainedModel:
     """Build the model a config describes, with weights still to be filled in."""
     kind = str(config.get("model_type", "")).removeprefix(PREFIX)
-    name = (config.get("architectures") or [""])[0]
+    named = config.get("architectures")
+    name = str(named[0]) if isinstance(named, list) and named else ""
     cls = getattr(transformers, name, None) if model_class is None else model_class
     if not (isinstance(cls, type) and issubclass(cls, PreTrainedModel)):
         raise InstallError(f"transformers has no model class '{name}', which '{folder}' names; give model_class=")
@@ -103,7 +108,21 @@ def build(config: dict[str, Any], model_class: type[PreTrainedModel] | None, fol
         config_class = CONFIG_MAPPING[kind]
     if cls.config_class is not None and not issubclass(config_class, cls.config_class):
         raise InstallError(f"'{folder}' is of model type '{kind}', which {cls.__name__} is not")
-    return cls(config_class.from_dict({**config, "model_type": kind}))
+    try:
+        return cls(config_class.from_dict({**config, "model_type": kind}))
+    except Exception as error:
+        # Whatever transformers makes of a config with wrong values in it.
+        raise InstallError(f"'{folder / CONFIG}' describes no {cls.__name__}: {error}") from error
+
+
+def check_config(folder: Path) -> None:
+    """Refuse a config that fits the weights by its sizes, but is not the one they were saved with."""
+    with safe_open(folder / WEIGHTS, framework="pt") as file:
+        known = (file.metadata() or {}).get("config")
+    if known != digest((folder / CONFIG).read_text(encoding="utf-8")):
+        raise InstallError(
+            f"'{folder / CONFIG}' is not the one its weights were saved with: it was changed, or belongs to others"
+        )
 
 
 def fill(model: PreTrainedModel, tensors: dict[str, Tensor], folder: Path) -> None:

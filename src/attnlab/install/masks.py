@@ -3,8 +3,9 @@
 transformers asks a registered function for one mask a forward pass, and hands the answer to every layer. Ours says the
 causal rule and padding apart, because a mechanism's mask stage, its `divide=n` and its fast kernels need them apart:
 
-    None      no padding; causal where the attention module says so, as under torch's own SDPA
-    uint8     [b 1 1 k]: causal, the last query at the last key, and these keys may be seen
+    None      no mask was asked for, or nothing is hidden; causal where the attention module says so
+    uint8     [b 1 1 k]: causal, the last query at the last key, and these keys may be seen; one number for all where
+              nothing is padded, since not every module of a causal model says that it is causal
     bool      [b 1 q|1 k]: exactly these pairs, whatever the module says
     float     from elsewhere: what is added to the scores, honoured where it is 0 or as good as −∞ throughout
 """
@@ -46,13 +47,21 @@ def make_mask(
     is_full = allow_is_bidirectional_skip and is_short and mask_function is bidirectional_mask_function
     if is_causal or is_full:
         keys = visible_keys(attention_mask, kv_offset, kv_length)
-        return keys if keys is None or not is_causal else keys.to(CAUSAL)
+        if not is_causal:
+            return keys
+        return all_keys(batch_size, kv_length, attention_mask, rest) if keys is None else keys.to(CAUSAL)
     pairs: Tensor | None = sdpa_mask(
         batch_size, q_length, kv_length, q_offset, kv_offset,  # type: ignore[arg-type]
         mask_function=mask_function, attention_mask=attention_mask, local_size=local_size,
         allow_is_causal_skip=False, allow_is_bidirectional_skip=False, **rest,
     )  # fmt: skip
     return pairs
+
+
+def all_keys(batch_size: int, length: int, padding: Tensor | None, rest: dict[str, Any]) -> Tensor:
+    """Return [b 1 1 k] of ones that are all one number in memory, by which they are known again."""
+    device = rest.get("device", None if padding is None else padding.device)
+    return torch.ones((), dtype=CAUSAL, device=device).expand(batch_size, 1, 1, length)
 
 
 def visible_keys(padding: Tensor | None, start: int, length: int) -> Tensor | None:
@@ -96,7 +105,8 @@ def read_mask(mask: Tensor | None, module: torch.nn.Module, is_causal: bool | No
             raise InstallError(
                 f"{type(module).__name__} combines the causal mask with one of its own, which attnlab cannot follow"
             )
-        return Rule(True, mask.view(torch.bool))
+        is_plain = not any(mask.stride())
+        return Rule(True, None if is_plain else mask.view(torch.bool))
     allowed = mask if mask.dtype == torch.bool else as_boolean(mask, module)
     if allowed.shape[2] > 1 and allowed.stride(2) == 0:
         allowed = allowed[:, :, :1]

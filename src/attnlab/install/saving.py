@@ -5,6 +5,7 @@ Plain transformers cannot read the directory, and says so: it would build the mo
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 from pathlib import Path
@@ -18,7 +19,7 @@ from transformers import PreTrainedModel
 from attnlab.errors import InstallError, RequestError
 
 from .body import body_of
-from .inspection import first_layer
+from .inspection import RECORD, check_in_use, first_layer
 
 CONFIG = "config.json"
 WEIGHTS = "attnlab.safetensors"
@@ -31,22 +32,32 @@ PREFIX = "attnlab-"
 def save(model: nn.Module, path: str | os.PathLike[str]) -> None:
     """Save a model and its mechanism in a directory, for `attnlab.load`."""
     body = body_of(model)
-    write(body, Path(path), None)
+    if body is not model and hasattr(model, "peft_config"):
+        raise InstallError(
+            "this model has peft adapters, which attnlab.save does not write; merge them first (merge_and_unload), or "
+            "save them with the peft model, whose adapters need the same mechanism installed below them"
+        )
+    write(body, folder_of(path), None)
 
 
 def write(body: PreTrainedModel, path: Path, state: dict[str, Tensor] | None) -> None:
     """Write config and weights; `state` stands in for the model's own weights, where someone has gathered them."""
     layer = first_layer(body)
-    if path.exists() and not path.is_dir():
-        raise RequestError(f"'{path}' is a file; a directory is needed to save a model in")
-    path.mkdir(parents=True, exist_ok=True)
+    check_in_use(body)
+    if RECORD not in vars(body):
+        raise InstallError(
+            f"the mechanism in this {type(body).__name__} was installed in another model, around it or inside; save "
+            "that one, since only it knows the mechanism whole"
+        )
+    make_folder(path)
     line = str(layer.mechanism)
     config = body.config.to_dict()
     config["architectures"] = [type(body).__name__]
     config["dtype"] = str(body.dtype).removeprefix("torch.")
     config["model_type"] = f"{PREFIX}{config['model_type']}"
     config["attnlab"] = {"mechanism": line, "version": VERSION, "progress": layer.progress}
-    (path / CONFIG).write_text(json.dumps(config, indent=2, sort_keys=True) + "\n", encoding="utf-8")
+    text = json.dumps(config, indent=2, sort_keys=True) + "\n"
+    (path / CONFIG).write_text(text, encoding="utf-8")
     if body.can_generate() and body.generation_config is not None:
         body.generation_config.save_pretrained(path)
     state = body.state_dict() if state is None else state
@@ -54,7 +65,34 @@ def write(body: PreTrainedModel, path: Path, state: dict[str, Tensor] | None) ->
     if missing := sorted(names.keys() - state.keys()):
         raise InstallError(f"the state_dict to be saved lacks {len(missing)} of the model's weights: {missing[0]} …")
     kept = {name: state[name].contiguous() for name in names}
-    save_file(kept, path / WEIGHTS, metadata={"format": "pt", "attnlab": line})
+    save_file(kept, path / WEIGHTS, metadata={"format": "pt", "attnlab": line, "config": digest(text)})
+
+
+def digest(config: str) -> str:
+    """Return the hash of a config by which the weights know it again."""
+    return hashlib.sha256(config.encode()).hexdigest()
+
+
+def make_folder(path: Path) -> None:
+    """Make the directory; refuse one whose plain weights a loader would take for this model's."""
+    if path.exists() and not path.is_dir():
+        raise RequestError(f"'{path}' is a file; a directory is needed to save a model in")
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise RequestError(f"cannot save a model in '{path}': {error.strerror}") from error
+    plain = [file.name for pattern in ("model*.safetensors*", "pytorch_model*") for file in path.glob(pattern)]
+    if plain:
+        raise RequestError(
+            f"'{path}' holds {plain[0]}, which from_pretrained would load without the mechanism; save elsewhere"
+        )
+
+
+def folder_of(path: object) -> Path:
+    """Read a path, and refuse what is none."""
+    if not isinstance(path, str | os.PathLike) or not str(path):
+        raise RequestError(f"the path of a directory is needed, not {path!r}")
+    return Path(path)
 
 
 def named_once(model: nn.Module) -> dict[str, Tensor]:
@@ -80,4 +118,4 @@ def save_instead(
         )
     if is_main_process:
         with torch.no_grad():
-            write(model, Path(save_directory), state_dict)
+            write(model, folder_of(save_directory), state_dict)

@@ -23,6 +23,7 @@ class Tally:
     def __init__(self, needs_first: bool) -> None:
         self.needs_first = needs_first
         self.depth = 0
+        self.opener: int | None = None
         self.has_gradient = False
         self.firsts: dict[str, Tensor] = {}
         self.terms: list[Tensor] = []
@@ -37,7 +38,10 @@ class Tally:
 
     def begin(self, model: nn.Module, args: Any) -> None:
         """Start a pass: a hook before the model's forward."""
+        if self.opener == id(model):
+            self.depth = 0  # the last pass was interrupted, and no hook has told
         if self.depth == 0:
+            self.opener = id(model)
             self.has_gradient = torch.is_grad_enabled()
             self.firsts, self.terms, self.total = {}, [], None
             if self.needs_first and model.training and getattr(model, "is_gradient_checkpointing", False):
@@ -53,6 +57,7 @@ class Tally:
         self.depth = max(0, self.depth - 1)  # a pass that was refused at its beginning ends too
         if self.depth:
             return None
+        self.opener = None
         self.total = sum(self.terms[1:], self.terms[0]) if self.terms else None
         self.firsts, self.terms = {}, []
         return with_term(output, self.total) if model.training and self.total is not None else None

@@ -27,7 +27,7 @@ class ValuePath(StandIn):
         # The attention module, not its layer: an adapter library may put a trained copy of the layer in its place.
         self.attention = seat.module
         self.stretches = [(part, seat.projections[part], seat.heads_of(part) or 1) for part in parts]
-        self.is_proved = not self.stretches[0][1].is_fused
+        self.is_fused = self.stretches[0][1].is_fused
         self.take_place(self.stretches[0][1].module)
 
     def undo(self) -> None:
@@ -43,20 +43,27 @@ class ValuePath(StandIn):
             t = raw = projection.cut(output)
             for acting in layer.acting:
                 if acting.stage.target == part:
-                    check_adapter(acting.stage, projection, has_adapter)
+                    check_adapter(acting.stage, projection, self.attention, has_adapter)
                     # Where nothing is learned by heads, the whole width is one head: no strides to hop over.
                     parts = 1 if isinstance(acting.stage, Bypass) and acting.stage.per != "head" else num_heads
                     source = x if x.shape[-1] == projection.width else raw
                     views = [split(each, parts) for each in (t, source, raw)]
                     t = apply(acting, self.attention, *views).transpose(1, 2).flatten(2)
             output = projection.replace(output, t)
-            if part == "v" and not self.is_proved and not has_adapter and not torch.compiler.is_compiling():
-                layer.expected, self.is_proved = split(t.detach(), num_heads), True
+            is_pending = self.is_fused and not layer.is_proved
+            if part == "v" and is_pending and not has_adapter and not torch.compiler.is_compiling():
+                layer.expected = split(t.detach(), num_heads)
         return output
 
 
-def check_adapter(stage: Value, projection: Projection, has_adapter: bool) -> None:
-    """Refuse a stage that multiplies below an adapter that adds: the two would change places on merging."""
+def check_adapter(stage: Value, projection: Projection, attention: nn.Module, has_adapter: bool) -> None:
+    """Refuse a stage and an adapter of which one multiplies: the two would change places on merging."""
+    if has_adapter and isinstance(stage, Bypass) and not hasattr(getattr(attention, projection.name), "lora_A"):
+        kind = type(getattr(attention, projection.name)).__name__
+        raise InstallError(
+            f"'{stage}' adds to '{projection.name}' below an adapter ({kind}) that does more than add; leave "
+            f"'{projection.name}' out of target_modules"
+        )
     if has_adapter and not isinstance(stage, Bypass):
         raise InstallError(
             f"'{stage}' changes '{projection.name}' below an adapter (peft), which adds to it afterwards; leave "
