@@ -23,7 +23,8 @@ SMALL: dict[str, Any] = {
 def test_a_decoder_whose_attention_does_not_call_itself_causal_sees_no_future() -> None:
     torch.manual_seed(0)
     config = transformers.BigBirdPegasusConfig(**SMALL, attention_type="original_full")
-    model: Any = transformers.AutoModelForCausalLM.from_config(config).eval()
+    auto: Any = transformers.AutoModelForCausalLM
+    model = auto.from_config(config).eval()
     assert not any(getattr(m, "is_causal", False) for n, m in model.named_modules() if n.endswith("self_attn"))
     ids = torch.randint(3, 48, (1, 9), generator=torch.Generator().manual_seed(0))
     changed = torch.cat([ids[:, :-1], (ids[:, -1:] + 1) % 45 + 3], 1)
