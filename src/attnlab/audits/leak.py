@@ -123,7 +123,8 @@ def by_change(subject: Subject, mode: Mode) -> Leak:
         base = {name: t.expand(len(starts), -1, -1, -1) for name, t in base.items()}
         before = subject.attend(base, mode)
         for name in base:
-            for size in (LARGE, SMALL):
+            # Small changes go to every pair; the borders of a long sequence are about what is seen, not how much.
+            for size in (LARGE, SMALL) if length == SHORT else (LARGE,):
                 after = subject.attend(changed(base, name, touched, size), mode)
                 moved = (after - before).abs().double().amax((1, 3)).masked_fill(position >= start, 0)
                 leaks.append(located(moved, noise(before), name, starts))
