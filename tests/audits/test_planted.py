@@ -380,3 +380,33 @@ def test_sound_mechanisms_that_come_near_a_bound_pass(line: str) -> None:
 @pytest.mark.parametrize("line", ["euclidean | identity", "manhattan | identity"])
 def test_weights_whose_sum_grows_with_the_length_are_found(line: str) -> None:
     assert not attnlab.audit(line, checks=["magnitude"]).passed
+
+
+@pytest.mark.parametrize("check", ["padding", "equivalences", "prefix"])
+def test_what_is_not_a_number_is_never_the_smaller(monkeypatch: pytest.MonkeyPatch, check: str) -> None:
+    right = blockwise.attend
+
+    def lost(call: Call) -> Tensor:
+        # Only where queries are as many as keys and more than the first trial has, so that a number comes before it.
+        is_late = call.q.shape[2] > 24 and (call.visibility.mask is not None or check == "prefix")
+        return right(call) * (torch.nan if is_late else 1.0)
+
+    monkeypatch.setattr(blockwise, "attend", lost)
+    finding = attnlab.audit("dot | relu(divide=n)", checks=[check]).findings[check]
+    assert not finding.passed
+    assert "blockwise" in finding.where
+
+
+@pytest.mark.usefixtures("own_stages")
+def test_a_stage_that_fails_in_one_mode_is_not_blamed_on_a_kernel() -> None:
+    @stage("half_blind")
+    @dataclasses.dataclass(frozen=True)
+    class HalfBlind(Value):
+        """Looks ahead in bf16 alone."""
+
+        def __call__(self, t: Tensor, x: Tensor, first: Tensor, p: Params) -> Tensor:
+            return t + t.roll(-1, 2) if t.dtype == torch.bfloat16 else t
+
+    finding = attnlab.audit("dot | softmax | half_blind", causal=True, checks=["leak"]).findings["leak"]
+    assert not finding.passed
+    assert "kernel" not in finding.where

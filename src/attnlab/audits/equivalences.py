@@ -22,7 +22,7 @@ from attnlab.mechanisms.weights import Softmax
 
 from .check import check
 from .finding import Finding, Part, worst
-from .subject import HEAD_DIM, LONG, NUM_HEADS, ROUNDINGS, SHORT, Mode, Subject, noise, peak
+from .subject import HEAD_DIM, LONG, NUM_HEADS, ROUNDINGS, SHORT, Mode, Subject, largest, noise, peak
 
 NAME = "equivalences"
 REFERENCE = "reference"
@@ -74,8 +74,8 @@ def compared(subject: Subject, ways: list[Mode], said: str) -> Iterator[Part]:
 def distance(ours: list[Tensor], theirs: list[Tensor]) -> float:
     """Return the largest difference of any result, as a part of the largest number of that result."""
     # A gradient that is next to nothing beside the others, as along a unit vector, is rounding.
-    floor = max(1e-30, 1e-3 * max(peak(b) for b in theirs))
-    return max(peak(a - b) / max(peak(b), floor) for a, b in zip(ours, theirs, strict=True))
+    floor = max(1e-30, 1e-3 * largest(peak(b) for b in theirs))
+    return largest(peak(a - b) / max(peak(b), floor) for a, b in zip(ours, theirs, strict=True))
 
 
 def results(subject: Subject, mode: Mode, drawn: torch.dtype) -> list[Tensor]:

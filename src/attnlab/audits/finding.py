@@ -27,6 +27,11 @@ class Part:
         return self.bound is None or self.figure <= self.bound
 
     @property
+    def situation(self) -> str:
+        """What was measured, whichever kernel it was."""
+        return self.name.replace(f", {self.kernel}", "", 1)
+
+    @property
     def excess(self) -> float:
         """How far the figure is beyond its bound, by which the worst part is found."""
         if self.bound is None:

@@ -14,7 +14,7 @@ from torch.autograd import gradcheck
 
 from .check import check
 from .finding import Finding, Part, worst
-from .subject import LONG, Inputs, Mode, Subject, peak, without_onednn
+from .subject import LONG, Inputs, Mode, Subject, largest, peak, without_onednn
 
 NAME = "numerics"
 LARGE = 1e5
@@ -140,8 +140,3 @@ def count_broken(tensor: Tensor) -> int:
 def nan_size(tensor: Tensor) -> float:
     """Return infinity where any number of a tensor is not finite, else 0."""
     return torch.inf if count_broken(tensor) else 0.0
-
-
-def largest(sizes: list[float]) -> float:
-    """Return the largest of some sizes; infinity where one is not a number."""
-    return max(torch.inf if found != found else found for found in sizes)

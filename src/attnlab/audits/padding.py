@@ -7,13 +7,14 @@ output of a real token, and no gradient may reach the padding.
 from __future__ import annotations
 
 import dataclasses
+import math
 
 import torch
 from torch import Tensor
 
 from .check import check
 from .finding import Finding, Part, worst
-from .subject import ROUNDINGS, Inputs, Mode, Subject, noise, peak
+from .subject import ROUNDINGS, Inputs, Mode, Subject, largest, noise, peak
 
 NAME = "padding and batch invariance"
 REAL, PADDED = 133, 19
@@ -32,7 +33,7 @@ def padding_invariance(subject: Subject) -> Finding:
     bad = worst(parts)
     if bad.passed:
         said = "Neither padding, its content, side and amount, nor other sequences of the batch change a real token."
-    elif bad.figure != bad.figure:
+    elif not math.isfinite(bad.figure):
         said = f"A real token's result is not a number, changed by {bad.note}."
     else:
         said = (
@@ -58,8 +59,11 @@ def padded(subject: Subject, mode: Mode) -> list[Part]:
             leaves = {name: t.requires_grad_() for name, t in whole.items()}
             out = subject.attend(leaves, mode, mask)[:, :, here]
             difference = peak(out - alone)
-            amount, content = (max(amount, difference), content) if number == 0 else (amount, max(content, difference))
-            reached = max(reached, gradient_in(leaves, out, here))
+            if number == 0:
+                amount = largest([amount, difference])
+            else:
+                content = largest([content, difference])
+            reached = largest([reached, gradient_in(leaves, out, here)])
     return [
         Part(f"amount, {mode}", amount, bound, "how much padding there is", mode.kernel),
         Part(f"content, {mode}", content, bound, "what stands in the padding", mode.kernel),
@@ -90,7 +94,7 @@ def gradient_in(leaves: Inputs, out: Tensor, here: slice) -> float:
     sizes = [g.abs().amax((0, 1, 3)) for g in found if g is not None]
     is_padding = torch.ones(REAL + PADDED, dtype=torch.bool)
     is_padding[here] = False
-    return max((peak(size[is_padding]) for size in sizes), default=0.0)
+    return largest(peak(size[is_padding]) for size in sizes)
 
 
 def in_company(subject: Subject, mode: Mode) -> Part:

@@ -17,7 +17,7 @@ from attnlab.kernels import linear
 
 from .check import check
 from .finding import Finding, Part, worst
-from .subject import LONG, ROUNDINGS, SHORT, Inputs, Mode, Subject, noise, peak
+from .subject import LONG, ROUNDINGS, SHORT, Inputs, Mode, Subject, largest, noise, peak
 
 NAME = "prefix consistency"
 
@@ -61,13 +61,8 @@ def compared(form: str, decode: Decode, subject: Subject, mode: Mode) -> Part:
         bound = max(bound, noise(whole, ROUNDINGS[mode.dtype]))
         for end in ends:
             out = decode(subject, mode, inputs, end)
-            apart = max(apart, peak(out - whole[:, :, end - out.shape[2] : end]), key=infinite_if_not_a_number)
+            apart = largest([apart, peak(out - whole[:, :, end - out.shape[2] : end])])
     return Part(f"{form}, {mode}", apart, bound, form, mode.kernel)
-
-
-def infinite_if_not_a_number(size: float) -> float:
-    """Order sizes so that one that is not a number comes last."""
-    return torch.inf if size != size else size
 
 
 def alone(subject: Subject, mode: Mode, inputs: Inputs, end: int) -> Tensor:

@@ -163,8 +163,10 @@ class Subject:
     def blame(self, parts: Iterable[Part], otherwise: str) -> str:
         """Say where to look: at the kernels that fail where another does not, else at the mask, else `otherwise`."""
         trials = [part for part in parts if part.kernel]
-        bad = {part.kernel for part in trials if not part.passed}
-        if {part.kernel for part in trials} - bad:
+        # Only kernels that were tried in the same way say anything about each other.
+        sound = {part.situation for part in trials if part.passed}
+        bad = {part.kernel for part in trials if not part.passed and part.situation in sound}
+        if bad:
             return f"kernel {', '.join(sorted(bad))}: other kernels compute the same mechanism without this fault"
         mask = self.mechanism.mask
         return {
@@ -195,6 +197,11 @@ def drawn_mask(kind: str, num_queries: int, num_keys: int) -> Tensor:
 def peak(tensor: Tensor) -> float:
     """Return the largest magnitude in a tensor; not a number if any is."""
     return float(tensor.detach().abs().max()) if tensor.numel() else 0.0
+
+
+def largest(sizes: Iterable[float]) -> float:
+    """Return the largest of some sizes, 0 where there are none; one that is not a number is larger than any."""
+    return max((torch.inf if size != size else size for size in sizes), default=0.0)
 
 
 def noise(out: Tensor, roundings: float = 32) -> float:

@@ -6,6 +6,7 @@ and since V = x W grows with the width of x while R does not, the bypass's share
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import torch
@@ -78,11 +79,15 @@ def value_path(subject: Subject) -> Finding | None:
         data[str(stage)] = {
             str(width): {**vars(moments), "predicted": moments.predicted} for width, moments in found.items()
         }
-    apart = max(abs(m["predicted"] - m["after"]) / m["after"] for rows in data.values() for m in rows.values())
+    broken = [part for part in parts if not math.isfinite(part.figure)]
+    if broken:
+        return Finding(
+            NAME, False, len(broken), 0.0, f"The {broken[0].name} is not a finite number.",
+            f"'{broken[0].note}'", judged=False, parts=tuple(parts),
+        )  # fmt: skip
     return Finding(
-        NAME, apart <= 1e-9, middle.after / middle.before, None, " ".join(said),
-        "docs/audits.md", judged=False, parts=tuple(parts), data=data,
-    )  # fmt: skip
+        NAME, True, middle.after / middle.before, None, " ".join(said), judged=False, parts=tuple(parts), data=data
+    )
 
 
 def at_width(subject: Subject, stage: Value, width: int) -> Variance:
@@ -107,11 +112,11 @@ def described(stage: Value, width: int, moments: Variance) -> list[Part]:
     """List the measured moments."""
     at = f"of '{stage}' at width {width}"
     return [
-        Part(f"variance before, {at}", moments.before),
-        Part(f"variance after, {at}", moments.after),
-        Part(f"variance by the identity, {at}", moments.predicted),
-        Part(f"covariance, {at}", moments.covariance),
-        Part(f"share of the second moment, {at}", moments.share),
+        Part(f"variance before, {at}", moments.before, None, str(stage)),
+        Part(f"variance after, {at}", moments.after, None, str(stage)),
+        Part(f"variance by the identity, {at}", moments.predicted, None, str(stage)),
+        Part(f"covariance, {at}", moments.covariance, None, str(stage)),
+        Part(f"share of the second moment, {at}", moments.share, None, str(stage)),
     ]
 
 

@@ -5,6 +5,7 @@ A family is recognised by what an attention module holds, never by the model's n
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
@@ -123,7 +124,7 @@ def cut_evenly(module: nn.Module, name: str, first: int) -> list[Projection] | N
     return [Projection(name, linear, start, stop) for start, stop in pairwise(ends)]
 
 
-class StandIn:
+class StandIn(ABC):
     """A callable of ours in the place of a module's forward.
 
     Not a hook after it: torch.compile takes no notice of hooks when it asks whether code compiled for one model fits
@@ -148,9 +149,9 @@ class StandIn:
         """Compute what the module would without this."""
         return type(self.module).forward(self.module, x) if self.before is None else self.before(x)
 
+    @abstractmethod
     def __call__(self, x: Tensor) -> Tensor:
         """Compute the module's output another way."""
-        raise NotImplementedError
 
 
 def check_forward(module: nn.Module) -> None:
