@@ -9,11 +9,11 @@ import torch
 from torch import Tensor
 
 import attnlab
-from attnlab.audits import Audit
+from attnlab.audits import Audit, Part, Subject
 from attnlab.kernels import blockwise, linear, reference, rowwise
 from attnlab.kernels.call import Call
 from attnlab.kernels.visibility import Visibility, Window
-from attnlab.mechanisms import Params, Score, Value, Weights, stage
+from attnlab.mechanisms import Mechanism, Params, Score, Value, Weights, stage
 
 Attend = Callable[[Call], Tensor]
 
@@ -397,16 +397,10 @@ def test_what_is_not_a_number_is_never_the_smaller(monkeypatch: pytest.MonkeyPat
     assert "blockwise" in finding.where
 
 
-@pytest.mark.usefixtures("own_stages")
-def test_a_stage_that_fails_in_one_mode_is_not_blamed_on_a_kernel() -> None:
-    @stage("half_blind")
-    @dataclasses.dataclass(frozen=True)
-    class HalfBlind(Value):
-        """Looks ahead in bf16 alone."""
-
-        def __call__(self, t: Tensor, x: Tensor, first: Tensor, p: Params) -> Tensor:
-            return t + t.roll(-1, 2) if t.dtype == torch.bfloat16 else t
-
-    finding = attnlab.audit("dot | softmax | half_blind", causal=True, checks=["leak"]).findings["leak"]
-    assert not finding.passed
-    assert "kernel" not in finding.where
+def test_a_kernel_is_blamed_only_against_others_in_the_same_trial() -> None:
+    subject = Subject.of(Mechanism(), causal=True)
+    tried = Part("change, causal, sdpa, float32", 0.0, 0.0, kernel="sdpa")
+    alone = Part("change, causal, blockwise, float32, training", 1.0, 0.0, kernel="blockwise")
+    beside = Part("change, causal, reference, float32, training", 0.0, 0.0, kernel="reference")
+    assert subject.blame([tried, alone], "the stages") == "the stages"
+    assert subject.blame([tried, alone, beside], "the stages").startswith("kernel blockwise")
