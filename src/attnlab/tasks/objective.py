@@ -61,14 +61,6 @@ def asking(model: nn.Module) -> Iterator[None]:
         model.train(was_training)
 
 
-def cross_entropy(logits: Tensor, labels: Tensor) -> Tensor:
-    """Return the mean loss over labelled positions; none at all is an error, not NaN."""
-    labels = labels.to(logits.device)
-    if not bool((labels != IGNORED).any()):
-        raise TaskError("no position of this batch has a label, so it has no loss; use longer sequences or more rows")
-    return F.cross_entropy(logits.flatten(0, -2).float(), labels.flatten(), ignore_index=IGNORED)
-
-
 def token_losses(logits: Tensor, labels: Tensor) -> Tensor:
     """Return −log p of every label in fp64, [batch, length], and 0 where there is none."""
     labels = labels.to(logits.device)
@@ -77,12 +69,18 @@ def token_losses(logits: Tensor, labels: Tensor) -> Tensor:
 
 
 def answered(model: nn.Module, batches: Iterable[Batch]) -> Iterator[tuple[Batch, Any]]:
-    """Yield every batch with the model's output on it; a batch that does not say what it is made of is an error."""
+    """Yield every batch with the model's output on it."""
     with asking(model):
-        for batch in batches:
-            if not getattr(batch, "features", ()):
-                raise TaskError("a prediction needs batches from task.collate, which know their examples")
+        for batch in asked(batches):
             yield batch, forward(model, batch)
+
+
+def asked(batches: Iterable[Batch]) -> Iterator[Batch]:
+    """Yield every batch; one that does not say what it is made of is an error."""
+    for batch in batches:
+        if not getattr(batch, "features", ()):
+            raise TaskError("a prediction needs batches from task.collate, which know their examples")
+        yield batch
 
 
 def check_finite(values: Tensor, keys: Sequence[str]) -> None:

@@ -17,8 +17,9 @@ from attnlab.data import Source
 from attnlab.errors import TaskError
 
 from .batch import IGNORED, Batch, Feature, Padding, as_tokens, pad
+from .labelled import count_labels, label_losses, mean_loss
 from .language.line import LineLoss
-from .objective import answered, check_finite, cross_entropy, logits_of, token_losses, with_penalty
+from .objective import asked, check_finite, with_penalty
 from .reading import column_of, located, opened
 from .scores import Scores
 
@@ -81,17 +82,19 @@ class Probe:
 
     def loss(self, model: nn.Module, batch: Mapping[str, Tensor]) -> Tensor:
         """Return the mean loss over the positions that are asked."""
-        return with_penalty(model, cross_entropy(logits_of(model, batch), batch["labels"]))
+        return with_penalty(model, mean_loss(model, batch, batch["labels"]))
+
+    def count(self, batch: Mapping[str, Tensor]) -> int:
+        """Return how many positions are asked."""
+        return count_labels(batch["labels"])
 
     def predict(self, model: nn.Module, batches: Iterable[Batch]) -> dict[str, LineLoss]:
         """Return each sequence's loss, and how many of its labels the model says."""
         predictions: dict[str, LineLoss] = {}
-        for batch, output in answered(model, batches):
-            labels = batch["labels"].cpu()
-            nats = token_losses(output.logits, labels)
+        for batch in asked(batches):
+            nats, is_right = label_losses(model, batch, batch["labels"])
             check_finite(nats, [feature.key for feature in batch.features])
-            is_asked = labels != IGNORED
-            is_right = (output.logits.argmax(-1).cpu() == labels) & is_asked
+            is_asked = batch["labels"].cpu() != IGNORED
             for row, feature in enumerate(batch.features):
                 counts = int(is_asked[row].sum()), int(is_right[row].sum())
                 predictions[feature.key] = LineLoss(float(nats[row].sum()), *counts)

@@ -62,6 +62,10 @@ class Task(Protocol[E, P]):
         """Return the loss to train with, a mechanism's penalty included."""
         ...
 
+    def count(self, batch: Mapping[str, Tensor]) -> int:
+        """Return how many things the loss of a batch is the mean over, by which parts of a batch are weighed."""
+        ...
+
     def predict(self, model: nn.Module, batches: Iterable[Batch]) -> dict[str, P]:
         """Return the model's answer for every example in the batches, by the example's id."""
         ...

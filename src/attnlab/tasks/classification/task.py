@@ -118,6 +118,10 @@ class Classification:
             return with_penalty(model, F.mse_loss(logits.squeeze(-1).float(), labels.float()))
         return with_penalty(model, F.cross_entropy(logits.float(), labels))
 
+    def count(self, batch: Mapping[str, Tensor]) -> int:
+        """Return how many texts there are."""
+        return len(batch["input_ids"])
+
     def predict(self, model: nn.Module, batches: Iterable[Batch]) -> dict[str, int | float]:
         """Return the class number of every text, or the number predicted."""
         predictions: dict[str, int | float] = {}

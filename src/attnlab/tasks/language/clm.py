@@ -14,13 +14,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 from torch import Tensor, nn
 
 from attnlab.data import Source
 from attnlab.errors import TaskError
 
-from ..batch import Batch, Feature, Padding, as_tokens, pad
-from ..objective import answered, check_finite, cross_entropy, logits_of, token_losses, with_penalty
+from ..batch import IGNORED, Batch, Feature, Padding, as_tokens, pad
+from ..labelled import count_labels, label_losses, mean_loss
+from ..objective import asked, check_finite, with_penalty
 from ..scores import Scores
 from .line import Line, LineLoss, perplexity, read_lines, total
 from .prefix import honest_losses
@@ -75,8 +77,11 @@ class Clm:
 
     def loss(self, model: nn.Module, batch: Mapping[str, Tensor]) -> Tensor:
         """Return the mean loss of the next token."""
-        logits = logits_of(model, batch)
-        return with_penalty(model, cross_entropy(logits[:, :-1], batch["labels"][:, 1:]))
+        return with_penalty(model, mean_loss(model, batch, next_tokens(batch)))
+
+    def count(self, batch: Mapping[str, Tensor]) -> int:
+        """Return how many tokens are predicted."""
+        return count_labels(next_tokens(batch))
 
     def predict(self, model: nn.Module, batches: Iterable[Batch]) -> dict[str, tuple[LineLoss, LineLoss | None]]:
         """Return each line's loss, and beside it the honest one where that was asked for."""
@@ -112,14 +117,17 @@ class Clm:
         return [token] if self.has_end and token is not None else []
 
 
+def next_tokens(batch: Mapping[str, Tensor]) -> Tensor:
+    """Return the label of every position: the token behind it."""
+    return torch.nn.functional.pad(batch["labels"][:, 1:], (0, 1), value=IGNORED)
+
+
 def forced_losses(model: nn.Module, batches: Iterable[Batch]) -> dict[str, LineLoss]:
     """Return each line's loss with the whole line fed at once, which trusts the model not to look ahead."""
     losses: dict[str, LineLoss] = {}
-    for batch, output in answered(model, batches):
-        logits, labels = output.logits[:, :-1], batch["labels"][:, 1:]
-        nats = token_losses(logits, labels)
+    for batch in asked(batches):
+        nats, is_right = label_losses(model, batch, next_tokens(batch))
         check_finite(nats, [feature.key for feature in batch.features])
-        is_right = logits.argmax(-1).cpu() == labels.cpu()
         for row, feature in enumerate(batch.features):
             n = len(feature) - 1
             own = LineLoss(float(nats[row, :n].sum()), n, int(is_right[row, :n].sum()))

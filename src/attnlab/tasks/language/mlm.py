@@ -19,7 +19,8 @@ from attnlab.data import Masking, Source, Vocabulary, example_keys, mask_tokens
 from attnlab.errors import TaskError
 
 from ..batch import IGNORED, Batch, Feature, Padding, as_tokens, pad
-from ..objective import answered, asking, check_finite, cross_entropy, logits_of, token_losses, with_penalty
+from ..labelled import count_labels, label_losses, mean_loss
+from ..objective import asked, check_finite, with_penalty
 from ..scores import Scores
 from .line import Line, LineLoss, perplexity, read_lines, total
 
@@ -84,17 +85,20 @@ class Mlm:
 
     def loss(self, model: nn.Module, batch: Mapping[str, Tensor]) -> Tensor:
         """Return the mean loss of the hidden tokens."""
-        return with_penalty(model, cross_entropy(logits_of(model, batch), batch["labels"]))
+        return with_penalty(model, mean_loss(model, batch, batch["labels"]))
+
+    def count(self, batch: Mapping[str, Tensor]) -> int:
+        """Return how many tokens are hidden."""
+        return count_labels(batch["labels"])
 
     def predict(self, model: nn.Module, batches: Iterable[Batch]) -> dict[str, tuple[LineLoss, LineLoss | None]]:
         """Return each line's loss on its hidden tokens, and beside it the pseudo-loss where that was asked for."""
         losses: dict[str, LineLoss] = {}
         pseudo: dict[str, LineLoss] = {}
-        for batch, output in answered(model, batches):
-            nats = token_losses(output.logits, batch["labels"])
+        for batch in asked(batches):
+            nats, is_right = label_losses(model, batch, batch["labels"])
             check_finite(nats, [feature.key for feature in batch.features])
             is_hidden = batch["labels"].cpu() != IGNORED
-            is_right = (output.logits.argmax(-1).cpu() == batch["labels"].cpu()) & is_hidden
             for row, feature in enumerate(batch.features):
                 own = LineLoss(float(nats[row].sum()), int(is_hidden[row].sum()), int(is_right[row].sum()))
                 losses[feature.key] = losses.get(feature.key, LineLoss()) + own
@@ -128,15 +132,14 @@ def pseudo_loss(model: nn.Module, feature: Feature) -> LineLoss:
     ids = torch.from_numpy(feature.inputs["input_ids"]).long()
     places = torch.tensor([at for at, token in enumerate(ids.tolist()) if not vocabulary.special[token]])
     loss = LineLoss()
-    with asking(model):
-        for some in places.split(COPIES):
-            rows = torch.arange(len(some))
-            hidden = pad([feature] * len(some))
-            hidden["input_ids"][rows, some] = mask
-            logits = logits_of(model, hidden)[rows, some][:, None]
-            nats = token_losses(logits, ids[some][:, None])
-            num_right = int((logits.argmax(-1).cpu()[:, 0] == ids[some]).sum())
-            loss += LineLoss(float(nats.sum()), len(some), num_right)
+    for some in places.split(COPIES):
+        rows = torch.arange(len(some))
+        hidden = pad([feature] * len(some))
+        hidden["input_ids"][rows, some] = mask
+        labels = torch.full_like(hidden["input_ids"], IGNORED)
+        labels[rows, some] = ids[some]
+        nats, is_right = label_losses(model, hidden, labels)
+        loss += LineLoss(float(nats.sum()), len(some), int(is_right.sum()))
     return loss
 
 

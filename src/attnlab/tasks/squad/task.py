@@ -70,6 +70,10 @@ class Squad:
         last = F.cross_entropy(ends.float(), batch["end_positions"].to(ends.device))
         return with_penalty(model, (first + last) / 2)
 
+    def count(self, batch: Mapping[str, Tensor]) -> int:
+        """Return how many windows there are."""
+        return len(batch["input_ids"])
+
     def predict(self, model: nn.Module, batches: Iterable[Batch]) -> dict[str, Answer]:
         """Return the answer to every question with a window in the batches, whose order does not matter."""
         parts: dict[str, list[tuple[Window, Logits, Logits]]] = {}
