@@ -9,10 +9,11 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from .arrangement import Arrangement, Position
     from .audit import DataAudit, audit_data
     from .cleaning import STEPS, Cleaning
     from .embedded import SETS, make_probe
-    from .loader import BatchPlan, Loader, Position
+    from .loader import BatchPlan, Loader
     from .masking import Masking, example_keys, mask_tokens
     from .order import Order
     from .packing import pack
@@ -28,7 +29,7 @@ HOMES = {
     "DataAudit": "audit", "audit_data": "audit",
     "STEPS": "cleaning", "Cleaning": "cleaning",
     "SETS": "embedded", "make_probe": "embedded",
-    "BatchPlan": "loader", "Loader": "loader", "Position": "loader",
+    "Arrangement": "arrangement", "BatchPlan": "loader", "Loader": "loader", "Position": "arrangement",
     "Masking": "masking", "example_keys": "masking", "mask_tokens": "masking",
     "Order": "order",
     "pack": "packing",
@@ -43,7 +44,7 @@ HOMES = {
 """The file of each public name."""
 
 __all__ = [
-    "PROBES", "SETS", "STEPS", "BatchPlan", "Cleaning", "DataAudit", "Loader", "Masking", "Order", "Position", "Probe",
+    "PROBES", "SETS", "STEPS", "Arrangement", "BatchPlan", "Cleaning", "DataAudit", "Loader", "Masking", "Order", "Position", "Probe",
     "Sequences", "Source", "TokenFile", "Vocabulary", "audit_data", "check_belongs", "example_keys", "hash_tokenizer",
     "load_tokenizer", "make_probe", "mask_tokens", "open_source", "pack", "train_tokenizer",
 ]  # fmt: skip

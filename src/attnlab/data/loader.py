@@ -9,31 +9,21 @@ from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import asdict, dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from attnlab.errors import DataError
 
+from .arrangement import Arrangement, Position, Rows
 from .cache import hash_of
-from .draws import keys_of, name_key, permutations
 from .masking import DEFAULT, IGNORED, Masking, example_keys, mask_tokens
-from .order import Order
 from .sequences import RowLayout, Sequences
 from .tokenfile import TokenFile
 
 Batch = dict[str, Tensor]
-PURPOSE = name_key("window")
-
-
-class Position(NamedTuple):
-    """Where a batch stands: its epoch, and its number in it."""
-
-    epoch: int = 0
-    step: int = 0
 
 
 @dataclass(frozen=True)
@@ -53,12 +43,10 @@ class BatchPlan:
     masking: Masking = DEFAULT
 
     def __post_init__(self) -> None:
-        for what, value, known in (
-            ("objective", self.objective, ("mlm", "clm")),
-            ("last", self.last, ("drop", "short")),
-        ):
-            if value not in known:
-                raise DataError(f"{what} is {' or '.join(map(repr, known))}, not '{value}'")
+        if self.objective not in ("mlm", "clm"):
+            raise DataError(f"objective is 'mlm' or 'clm', not '{self.objective}'")
+        if self.last not in ("drop", "short"):
+            raise DataError(f"last is 'drop' or 'short', not '{self.last}'")
         if self.batch < 1 or self.window < 0:
             raise DataError(
                 f"a batch has at least 1 row and a window at least 0 batches; got {self.batch}, {self.window}"
@@ -77,42 +65,31 @@ class Loader:
             )
         self.plan = plan
         self.sequences = Sequences(tokens, plan.length, plan.layout)
-        self.order = Order(len(self.sequences), plan.seed)
         self.rank, self.num_ranks, self.workers = rank, num_ranks, workers
         self.position = Position()
         self.identity = hash_of([tokens.hash, asdict(plan)])
-        self._window: tuple[tuple[int, int], NDArray[np.int64]] | None = None
-        if not self.steps_per_epoch:
+        if len(self.sequences) < plan.batch and plan.last == "drop":
             raise DataError(
                 f"the token file gives {len(self.sequences)} rows of {plan.length}, fewer than one batch of "
                 f"{plan.batch}; take a smaller batch, or last='short'"
             )
+        self.arrangement = Arrangement(
+            len(self.sequences), plan.batch, plan.seed, plan.last, plan.window, self.sequences.widths
+        )
 
     @property
     def steps_per_epoch(self) -> int:
         """How many batches an epoch has."""
-        whole, rest = divmod(len(self.sequences), self.plan.batch)
-        return whole + (rest > 0 and self.plan.last == "short")
+        return self.arrangement.steps_per_epoch
 
     @property
     def num_dropped(self) -> int:
         """How many rows an epoch leaves out, other ones each time."""
-        return len(self.sequences) % self.plan.batch if self.plan.last == "drop" else 0
+        return self.arrangement.num_dropped
 
-    def examples(self, epoch: int, step: int) -> NDArray[np.int64]:
+    def examples(self, epoch: int, step: int) -> Rows:
         """Return the numbers of the rows of a batch, over all ranks."""
-        if epoch < 0 or not 0 <= step < self.steps_per_epoch:
-            raise DataError(
-                f"an epoch has steps 0 to {self.steps_per_epoch - 1}; there came epoch {epoch}, step {step}"
-            )
-        if not self.plan.window:
-            return self._in_order(epoch, step, step + 1)
-        first = step - step % self.plan.window
-        # One window serves several steps; it is kept as one value, since threads may ask at once.
-        kept = self._window
-        if kept is None or kept[0] != (epoch, first):
-            kept = self._window = (epoch, first), self._sorted_window(epoch, first)
-        return kept[1][(step - first) * self.plan.batch :][: self.plan.batch]
+        return self.arrangement.rows(epoch, step)
 
     def batch(self, epoch: int, step: int) -> Batch:
         """Return this rank's part of the batch at a position."""
@@ -120,10 +97,13 @@ class Loader:
         share = -(-everyone.size // self.num_ranks)
         own = everyone[self.rank * share : (self.rank + 1) * share]
         # All ranks take the width of the whole batch, so that their tensors are of one shape.
-        width = self.sequences.longest(everyone) if self.plan.window else None
-        ids, mask = self.sequences.batch(own, width)
+        return self.make(own, epoch, self.sequences.longest(everyone) if self.plan.window else None)
+
+    def make(self, rows: Rows, epoch: int, width: int | None = None) -> Batch:
+        """Make a batch of rows; what is hidden in them depends on seed, epoch and the row alone."""
+        ids, mask = self.sequences.batch(rows, width)
         if self.plan.objective == "mlm":
-            keys = example_keys(self.plan.seed, epoch, own)
+            keys = example_keys(self.plan.seed, epoch, rows)
             ids, labels = mask_tokens(ids, self.sequences.file.vocabulary, keys, self.plan.masking)
         else:
             labels = np.where(mask == 1, ids, IGNORED)
@@ -140,8 +120,7 @@ class Loader:
 
     def after(self, position: Position) -> Position:
         """Return the position that follows another."""
-        epoch, step = position
-        return Position(epoch, step + 1) if step + 1 < self.steps_per_epoch else Position(epoch + 1, 0)
+        return self.arrangement.after(position)
 
     def state(self) -> dict[str, Any]:
         """Return what `resume` needs, as plain data."""
@@ -171,17 +150,3 @@ class Loader:
                 yield batch
         finally:
             pool.shutdown(wait=True, cancel_futures=True)
-
-    def _in_order(self, epoch: int, start: int, stop: int) -> NDArray[np.int64]:
-        last = min(stop * self.plan.batch, len(self.sequences))
-        return self.order.at(epoch, np.arange(start * self.plan.batch, last))
-
-    def _sorted_window(self, epoch: int, first: int) -> NDArray[np.int64]:
-        """Sort the rows of a window by length, then give its full batches a random order."""
-        stop = min(first + self.plan.window, self.steps_per_epoch)
-        rows = self._in_order(epoch, first, stop)
-        rows = rows[np.argsort(self.sequences.widths(rows), kind="stable")]
-        num_full = rows.size // self.plan.batch
-        full = rows[: num_full * self.plan.batch].reshape(num_full, self.plan.batch)
-        shuffled = permutations(np.atleast_1d(keys_of(PURPOSE, self.plan.seed, epoch, first)), num_full)[0]
-        return np.concatenate([full[shuffled].reshape(-1), rows[num_full * self.plan.batch :]])
