@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from attnlab.cli.tables import print_table
 from attnlab.errors import closest
 from attnlab.kernels.machine import describe
-from benchmarks import additive, bypass, data, distance, flex, growth, install, linear, pointwise
+from benchmarks import additive, bypass, data, distance, flex, growth, install, linear, pointwise, training
 from benchmarks.table import Table
 
 TABLES: Mapping[str, Callable[[], Table]] = {
@@ -20,6 +20,7 @@ TABLES: Mapping[str, Callable[[], Table]] = {
     "bypass": bypass.table,
     "install": install.table,
     "data": data.table,
+    "training": training.table,
     "flex": flex.table,
     "growth": growth.table,
 }

@@ -8,6 +8,8 @@ AttnlabError
 ├── InstallError        a model that cannot take, save or load a mechanism
 ├── DataError           a source, a tokenizer or a token file that is not what was needed
 ├── TaskError           examples, predictions or a model that a task cannot work with
+├── TrainingError       a run that cannot start, go on or be read
+├── StatisticsError     scores or settings that no analysis can be made of
 └── RequestError        an option or a file that is not what was needed
 AttnlabWarning          something still right, but slower or other than one would expect
 """
@@ -48,6 +50,14 @@ class DataError(AttnlabError):
 
 class TaskError(AttnlabError):
     """Examples, predictions or a model that a task cannot work with."""
+
+
+class StatisticsError(AttnlabError):
+    """Scores or settings that no analysis can be made of."""
+
+
+class TrainingError(AttnlabError):
+    """A run that cannot start, go on or be read."""
 
 
 class RequestError(AttnlabError):

@@ -14,7 +14,7 @@ from typing import Annotated, TextIO
 
 import typer
 
-from attnlab.cli import audit, bench, construct, data, demo, doctor, explain, mechanisms, score
+from attnlab.cli import audit, bench, construct, data, demo, doctor, explain, mechanisms, score, train
 from attnlab.errors import AttnlabError, AttnlabWarning
 
 Verb = Callable[..., int]
@@ -29,6 +29,7 @@ VERBS: Mapping[str, Verb] = {
     "construct": construct.construct,
     "data": data.data,
     "score": score.score,
+    "train": train.train,
     "doctor": doctor.examine,
 }
 
@@ -37,6 +38,7 @@ EXAMPLES: Mapping[str, str] = {
     "construct": "attnlab construct select --index 0",
     "data": "attnlab data embedded:pydoc --tokenizer wordpiece",
     "explain": 'attnlab explain "cosine | relu(divide=n)"',
+    "train": "attnlab train clm --architecture gpt2 --data embedded:pydoc --tokenizer wordpiece:4000 --out run",
     "score": "attnlab score squad --data dev-v1.1.json --predictions predictions.json",
 }
 """What to show of a verb that was called without what it needs."""

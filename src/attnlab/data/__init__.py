@@ -44,9 +44,10 @@ HOMES = {
 """The file of each public name."""
 
 __all__ = [
-    "PROBES", "SETS", "STEPS", "Arrangement", "BatchPlan", "Cleaning", "DataAudit", "Loader", "Masking", "Order", "Position", "Probe",
-    "Sequences", "Source", "TokenFile", "Vocabulary", "audit_data", "check_belongs", "example_keys", "hash_tokenizer",
-    "load_tokenizer", "make_probe", "mask_tokens", "open_source", "pack", "train_tokenizer",
+    "PROBES", "SETS", "STEPS", "Arrangement", "BatchPlan", "Cleaning", "DataAudit", "Loader", "Masking", "Order",
+    "Position", "Probe", "Sequences", "Source", "TokenFile", "Vocabulary", "audit_data", "check_belongs",
+    "example_keys", "hash_tokenizer", "load_tokenizer", "make_probe", "mask_tokens", "open_source", "pack",
+    "train_tokenizer",
 ]  # fmt: skip
 
 

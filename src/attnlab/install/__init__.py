@@ -13,11 +13,12 @@ from .inspection import attention_layers, mechanism_of, penalty, set_progress, u
 from .installation import M, install, uninstall
 from .layer import Layer
 from .loading import load
+from .prefix import prefix_of, set_prefix
 from .saving import save
 
 __all__ = [
-    "Layer", "attention_layers", "install", "load", "mechanism_of", "penalty", "save", "set_progress", "undecayed",
-    "uninstall",
+    "Layer", "attention_layers", "install", "load", "mechanism_of", "penalty", "prefix_of", "save", "set_prefix",
+    "set_progress", "undecayed", "uninstall",
 ]  # fmt: skip
 
 

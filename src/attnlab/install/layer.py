@@ -24,6 +24,9 @@ from .masks import Rule
 from .projections import Part
 from .seats import Seat
 
+PREFIX = ("prefix_keys", "prefix_values")
+"""The parameters [h n d] of a layer that `set_prefix` made, each None where it did not."""
+
 
 class Acting(NamedTuple):
     """A values stage as it is now, its parameters (its name for each, and the layer's), and what they are scaled by."""
@@ -57,6 +60,10 @@ class Layer(nn.Module):
             if isinstance(scale, float):
                 self.at_scale(scale)  # made now, since torch.compile cannot trace how a stage checks its arguments
         self.has_penalty = has_penalty(mechanism)
+        self.prefix_keys: nn.Parameter | None
+        self.prefix_values: nn.Parameter | None
+        for name in PREFIX:
+            self.register_parameter(name, None)
         # A parameter starts as a function of the seed, the layer's name and its own: no other weight's start moves.
         own_seed = zlib.crc32(f"{seat.name}:{seed}".encode())
         if learns(self.core):
@@ -123,6 +130,7 @@ class Layer(nn.Module):
     ) -> tuple[Tensor, Tensor | None]:  # fmt: skip
         """Attend; return the output [b h q d], and the weights [b h q k] where they are to be shown."""
         self.check(v, rule)
+        k, v, rule = self.behind_prefix(k, v, rule)
         parameters = {name: getattr(self, name) for name in self.learned}
         core = self.at_scale(scale)
         out = attend(
@@ -132,6 +140,21 @@ class Layer(nn.Module):
         if not is_shown:
             return out, None
         return out, weights(q, k, core, causal=rule.causal, mask=rule.mask, parameters=parameters)
+
+    def behind_prefix(self, k: Tensor, v: Tensor, rule: Rule) -> tuple[Tensor, Tensor, Rule]:
+        """Put the layer's prefix, where it has one, before the keys and values; every query may see it."""
+        keys, values = self.prefix_keys, self.prefix_values
+        if keys is None or values is None:
+            return k, v, rule
+        if k.shape[1] != keys.shape[0]:
+            raise InstallError(
+                f"'{self.seat_name}' attends with {k.shape[1]} key heads, and its prefix was made for {keys.shape[0]}"
+            )
+        # A cache hands over all earlier tokens, and never held the prefix: here it comes once, whatever the call.
+        k, v = (torch.cat([own.to(t.dtype).expand(len(t), -1, -1, -1), t], 2) for own, t in ((keys, k), (values, v)))
+        if rule.mask is None:
+            return k, v, rule
+        return k, v, dataclasses.replace(rule, mask=nn.functional.pad(rule.mask, (keys.shape[1], 0), value=True))
 
     def penalties(self, out: Tensor) -> list[Tensor]:
         """Return what the output stages add to the loss."""

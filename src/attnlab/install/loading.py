@@ -19,6 +19,7 @@ from attnlab.mechanisms import Mechanism
 
 from .inspection import set_progress
 from .installation import install
+from .prefix import set_prefix
 from .saving import CONFIG, PREFIX, VERSION, WEIGHTS, digest, folder_of, named_once
 
 
@@ -44,6 +45,8 @@ def load(
     with torch.random.fork_rng(devices=[]):
         model = build(config, model_class, folder)
     install(model, saved)
+    if facts.get("prefix") is not None:
+        set_prefix(model, facts["prefix"])
     fill(model, tensors, folder)
     check_config(folder)
     if facts.get("progress") is not None:

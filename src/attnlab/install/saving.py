@@ -20,6 +20,7 @@ from attnlab.errors import InstallError, RequestError
 
 from .body import body_of
 from .inspection import RECORD, check_in_use, first_layer
+from .prefix import prefix_of
 
 CONFIG = "config.json"
 WEIGHTS = "attnlab.safetensors"
@@ -27,6 +28,8 @@ WEIGHTS = "attnlab.safetensors"
 VERSION = 1
 PREFIX = "attnlab-"
 """Before the model type in config.json, so that AutoConfig names attnlab in its error."""
+UNSAVED = "_attnlab_unsaved"
+"""An attribute of a model that says what was added to it that its config and mechanism do not describe."""
 
 
 def save(model: nn.Module, path: str | os.PathLike[str]) -> None:
@@ -49,13 +52,18 @@ def write(body: PreTrainedModel, path: Path, state: dict[str, Tensor] | None) ->
             f"the mechanism in this {type(body).__name__} was installed in another model, around it or inside; save "
             "that one, since only it knows the mechanism whole"
         )
+    if UNSAVED in vars(body):
+        raise InstallError(
+            f"this {type(body).__name__} holds {vars(body)[UNSAVED]}, which attnlab.load would not "
+            "build; keep what was trained (attnlab.training.tuning.trained_state)"
+        )
     make_folder(path)
     line = str(layer.mechanism)
     config = body.config.to_dict()
     config["architectures"] = [type(body).__name__]
     config["dtype"] = str(body.dtype).removeprefix("torch.")
     config["model_type"] = f"{PREFIX}{config['model_type']}"
-    config["attnlab"] = {"mechanism": line, "version": VERSION, "progress": layer.progress}
+    config["attnlab"] = {"mechanism": line, "version": VERSION, "progress": layer.progress, "prefix": prefix_of(body)}
     text = json.dumps(config, indent=2, sort_keys=True) + "\n"
     (path / CONFIG).write_text(text, encoding="utf-8")
     if body.can_generate() and body.generation_config is not None:

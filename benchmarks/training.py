@@ -1,0 +1,239 @@
+"""One run against Hugging Face's Trainer: the same model, weights, batches and optimizer, step for step.
+
+Both are whole: loading, clipping, the update and the rate are in it. The Trainer pads as the example scripts do.
+With ATTNLAB_DATA naming a folder that has enwiki2015/, lm1b_class/, squad/ and vocabs/, the text is real; without it,
+it is random tokens of like lengths.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+import torch
+
+from attnlab.kernels.measure import one_thread, peak_memory
+from benchmarks.corpora import clm_features, mlm_features, squad_features
+from benchmarks.table import Row, Table, Target, at_most, compared, less_by
+
+ROUNDS = 2
+SAME = 0.01
+"""How far the mean losses of both may be apart."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """A model, a task and how many steps of it are timed."""
+
+    name: str
+    task: Any
+    config: dict[str, Any]
+    architecture: str
+    features: Callable[[Any, int], list[Any]]
+    batch: int
+    steps: int
+    padded_to: int
+    target: Target
+    lr: float = 5e-4
+    mechanism: str = "dot | softmax"
+
+
+@dataclass
+class Timing:
+    """What a run of some steps took, and lost."""
+
+    seconds: float
+    losses: list[float] = field(default_factory=list)
+
+
+def cases() -> list[Case]:
+    """List what is compared."""
+    from attnlab.tasks import load
+
+    bert = {
+        "hidden_size": 256, "num_hidden_layers": 4, "num_attention_heads": 4, "intermediate_size": 1024,
+        "vocab_size": 30522,
+    }  # fmt: skip
+    gpt = {"n_layer": 3, "n_head": 3, "n_embd": 48, "vocab_size": 26604, "tie_word_embeddings": False}
+    return [
+        Case("MLM, 4 layers of 256, 48 × 128", load("mlm"), bert, "bert", mlm_features, 48, 5, 128, less_by(4)),
+        Case("mini-GPT, 3 layers of 48, 32 × ≤ 100", load("clm", max_len=100), gpt, "gpt2", clm_features, 32, 12, 100,
+             less_by(5)),
+        Case("SQuAD, 4 layers of 256, 16 × ≤ 384", load("squad"), bert, "bert", squad_features, 16, 10, 384,
+             less_by(3), lr=5e-5),
+    ]  # fmt: skip
+
+
+def table(rounds: int = ROUNDS) -> Table:
+    """Compare whole runs of a few steps, in turn."""
+    rows, notes = [], []
+    for case in cases():
+        features = case.features(case.task, (case.steps + 1) * case.batch)
+        own, other, longest = compare(case, features, rounds)
+        rows.append(Row(case.name, "time", own.seconds, "HF Trainer", other.seconds, case.target))
+        rows.append(Row(case.name, "time", own.seconds, "HF Trainer, padded to the longest", longest.seconds))
+        notes.append(same_loss(case, own, other))
+        if case.architecture == "gpt2":
+            rows += more_of_mini_gpt(case, features, rounds)
+    missed = [note for note in notes if "NOT" in note]
+    made = compared(
+        "Updates a second against Hugging Face's Trainer: time of the same steps, one thread, fp32", rows, notes
+    )
+    return Table(made.title, made.columns, made.rows, made.notes, made.num_missed + len(missed))
+
+
+def more_of_mini_gpt(case: Case, features: list[Any], rounds: int) -> list[Row]:
+    """Compare memory, and the additive score with the dot product."""
+    own = peak_memory(lambda: run_own(case, features, steps=2))
+    other = peak_memory(lambda: run_trainer(case, features, steps=2))
+    additive = Case(**{**vars(case), "mechanism": "additive | softmax"})
+    times: dict[str, float] = {}
+    for _ in range(rounds + 1):
+        for one in (additive, case):
+            taken = run_own(one, features).seconds
+            times[one.mechanism] = min(times.get(one.mechanism, taken), taken)
+    return [
+        Row(case.name, "memory", own, "HF Trainer", other, less_by(2)),
+        Row("mini-GPT with additive attention", "time", times["additive | softmax"], "mini-GPT with dot attention",
+            times["dot | softmax"], at_most(1.5)),
+    ]  # fmt: skip
+
+
+def compare(case: Case, features: list[Any], rounds: int) -> tuple[Timing, Timing, Timing]:
+    """Run all three in turn, and keep the best time of each."""
+    ways: dict[str, Callable[[], Timing]] = {
+        "own": lambda: run_own(case, features),
+        "trainer": lambda: run_trainer(case, features),
+        "longest": lambda: run_trainer(case, features, is_fixed=False),
+    }
+    best: dict[str, Timing] = {}
+    with one_thread():
+        for _ in range(rounds):
+            for name, way in ways.items():
+                taken = way()
+                if name not in best or taken.seconds < best[name].seconds:
+                    best[name] = taken
+    return best["own"], best["trainer"], best["longest"]
+
+
+def same_loss(case: Case, own: Timing, other: Timing) -> str:
+    """Say whether both lost the same."""
+    mine, theirs = float(np.mean(own.losses)), float(np.mean(other.losses))
+    apart = abs(mine - theirs) / theirs
+    verdict = "the same" if apart <= SAME else "NOT THE SAME"
+    return f"{case.name}: mean loss {mine:.4f}, HF Trainer {theirs:.4f}, {100 * apart:.2f} % apart: {verdict}"
+
+
+def build_model(case: Case) -> Any:
+    """Build the model of a case, with the same weights each time."""
+    import transformers
+
+    from attnlab.training import initialise
+
+    config = transformers.AutoConfig.for_model(
+        case.architecture, pad_token_id=0, bos_token_id=1, eos_token_id=2, **{**case.config, **case.task.head_settings}
+    )
+    model = getattr(transformers, case.task.head).from_config(config)
+    initialise(model, 0)
+    return model
+
+
+def run_own(case: Case, features: list[Any], steps: int | None = None) -> Timing:
+    """Train with attnlab; the time is that of all steps but the first."""
+    from attnlab.install import install
+    from attnlab.training import FeatureStream, Job, Optimizer, Schedule, Settings, Stage, Watching, train
+
+    stage = Stage(steps=steps or case.steps, batch=case.batch)
+    settings = Settings(
+        (stage,), optimizer=Optimizer(lr=case.lr), schedule=Schedule(warmup=0), precision="fp32", divergence=None
+    )
+    model = install(build_model(case), case.mechanism)
+    watching = Watching(log_every=1, checkpoint_every=10**6)
+    stream = FeatureStream(case.task, features, stage, 0)
+    clock = clocked()
+    with tempfile.TemporaryDirectory() as folder:
+        train(Job(model, case.task, [stream], settings, watching, threads=1), folder, clock)
+    return Timing(clock.times[-1] - clock.times[0], clock.losses)
+
+
+def clocked() -> Any:
+    """Make a display that only notes when each step came, and its loss."""
+    from attnlab.training import Display
+
+    class Clock(Display):
+        """Shows nothing."""
+
+        def __init__(self) -> None:
+            super().__init__(is_quiet=True)
+            self.times: list[float] = []
+            self.losses: list[float] = []
+
+        def advance(self, step: int, num_steps: int, tokens: int, loss: float) -> float:
+            """Note a step."""
+            self.times.append(perf_counter())
+            self.losses.append(loss)
+            return 0.0
+
+    return Clock()
+
+
+def run_trainer(case: Case, features: list[Any], steps: int | None = None, *, is_fixed: bool = True) -> Timing:
+    """Train with Hugging Face's Trainer on the batches that attnlab takes; padded to one length, or to the longest."""
+    import transformers
+    from torch.utils.data import SequentialSampler
+
+    from attnlab.training import FeatureStream, Stage
+
+    steps = steps or case.steps
+    stage = Stage(steps=steps, batch=case.batch, window=50 if is_fixed else 0)
+    arrangement = FeatureStream(case.task, features, stage, 0).arrangement
+    ordered = [features[row] for step in range(steps) for row in arrangement.rows(0, step)]
+    times: list[float] = []
+    losses: list[float] = []
+
+    class InOrder(transformers.Trainer):
+        """Takes examples as they come."""
+
+        def _get_train_sampler(self, *given: Any) -> Any:
+            return SequentialSampler(ordered)
+
+        def compute_loss(self, *given: Any, **more: Any) -> Any:
+            """Note the loss."""
+            loss: Any = super().compute_loss(*given, **more)
+            losses.append(float(loss.detach()))
+            return loss
+
+    class Clock(transformers.TrainerCallback):
+        """Notes when each step ended."""
+
+        def on_step_end(self, *given: Any, **more: Any) -> None:
+            """Note a step."""
+            times.append(perf_counter())
+
+    def collate(rows: list[Any]) -> dict[str, torch.Tensor]:
+        batch = {name: tensor for name, tensor in case.task.collate(rows).items() if name != "token_type_ids"}
+        return {name: widen(name, tensor, case.padded_to) for name, tensor in batch.items()} if is_fixed else batch
+
+    with tempfile.TemporaryDirectory() as folder:
+        arguments = transformers.TrainingArguments(
+            folder, max_steps=steps, per_device_train_batch_size=case.batch, learning_rate=case.lr, weight_decay=0.01,
+            use_cpu=True, report_to="none", save_strategy="no", disable_tqdm=True, logging_strategy="no",
+            remove_unused_columns=False,
+        )  # fmt: skip
+        trainer = InOrder(
+            build_model(case), arguments, train_dataset=ordered, data_collator=collate, callbacks=[Clock()]
+        )
+        trainer.train()
+    return Timing(times[-1] - times[0], losses)
+
+
+def widen(name: str, tensor: torch.Tensor, width: int) -> torch.Tensor:
+    """Pad a batch to one length, whatever is in it."""
+    if tensor.dim() != 2 or tensor.shape[1] >= width:
+        return tensor
+    fill = -100 if name == "labels" else 0
+    return torch.nn.functional.pad(tensor, (0, width - tensor.shape[1]), value=fill)

@@ -1,0 +1,40 @@
+"""Which projections an adapter (LoRA) cannot be put on below a mechanism that acts on projections itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from torch import nn
+from transformers import PreTrainedModel
+
+from attnlab.errors import InstallError
+from attnlab.mechanisms.values import Bypass
+
+from .inspection import mechanism_of
+from .seats import find_seats
+from .sharing import tied_parts
+from .valuepath import acts_at
+
+
+def check_adapters(model: PreTrainedModel, modules: Iterable[nn.Module]) -> None:
+    """Refuse adapters on projections that the mechanism ties, or changes by more than adding to them."""
+    mechanism = mechanism_of(model)
+    adapted = {id(module) for module in modules}
+    if mechanism is None:
+        return
+    for seat in find_seats(model):
+        for part, projection in (seat.projections or {}).items():
+            if id(projection.module) not in adapted:
+                continue
+            where = f"'{projection.name}' of '{seat.name}'"
+            if part in tied_parts(mechanism.share):
+                raise InstallError(
+                    f"'{mechanism.share}' makes {where} one with another projection, and an adapter on it would part "
+                    f"them; leave '{projection.name}' out of the targets"
+                )
+            for stage in mechanism.values:
+                if stage.target == part and not isinstance(stage, Bypass) and acts_at(stage, seat):
+                    raise InstallError(
+                        f"'{stage}' changes what {where} gives, and an adapter would add to it afterwards; leave "
+                        f"'{projection.name}' out of the targets"
+                    )

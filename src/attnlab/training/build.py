@@ -1,0 +1,106 @@
+"""From a run as data to a job that could start now: task, tokenizer, examples, batches, model."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+from attnlab.data import Source, TokenFile, check_belongs, load_tokenizer, open_source, pack, train_tokenizer
+from attnlab.errors import TrainingError
+from attnlab.install import mechanism_of
+from attnlab.tasks import load as load_task
+
+from .evaluation import Examples
+from .job import Job
+from .loop import TOKENIZER
+from .run import Run, folder_of_run
+from .settings import Stage
+from .stream import FeatureStream, Stream, TokenStream
+from .tuning import apply_tuning
+from .weights import build_model
+
+TRAINED = ("word", "wordpiece", "bpe")
+LANGUAGE_HEADS = ("AutoModelForCausalLM", "AutoModelForMaskedLM")
+
+
+def build(run: Run) -> Job:
+    """Build all that a run needs."""
+    task = load_task(run.task, **run.task_settings)
+    is_probe = hasattr(task, "source")
+    source = opened(run.data.train or (task.source if is_probe else ""), "train")
+    tokenizer = None if is_probe else find_tokenizer(run, source)
+    model = build_model(run.start, task, tokenizer, run.settings.seed)
+    if tokenizer is not None:
+        check_belongs(tokenizer, model.config)
+    apply_tuning(model, run.settings.tuning, has_new_head=task.head not in LANGUAGE_HEADS, seed=run.settings.seed)
+    streams = make_streams(run, task, source, tokenizer)
+    config = run.config
+    # As the mechanism spells itself: two ways to write one line are one run.
+    config["start"]["mechanism"] = str(mechanism_of(model))
+    dev = make_dev(run, task, tokenizer)
+    return Job(model, task, streams, run.settings, run.watching, dev, tokenizer, config, run.threads)
+
+
+def opened(name: str, split: str) -> Source:
+    """Open a source, the split of it where it has splits."""
+    if not name:
+        raise TrainingError("a run needs a source to train on (data.train); a probe alone generates its own")
+    has_splits = name.startswith(("embedded:", "hf:")) or Path(name).expanduser().is_dir()
+    return open_source(name, split=split if has_splits else None)
+
+
+def find_tokenizer(run: Run, source: Source) -> Any:
+    """Load the tokenizer of a run, or train it on the run's text."""
+    named = run.data.tokenizer
+    if named is None and run.start.checkpoint is not None:
+        of_run = folder_of_run(run.start.checkpoint)
+        return load_tokenizer(of_run[0] / TOKENIZER if of_run else run.start.checkpoint)
+    if named is None:
+        raise TrainingError(
+            "a new model needs a tokenizer (data.tokenizer): a directory, a file, or word, wordpiece or bpe to train"
+        )
+    kind, _, size = named.partition(":")
+    if kind not in TRAINED:
+        return load_tokenizer(named)
+    if size and not size.isdigit():
+        raise TrainingError(f"a tokenizer's size is a whole number, as in '{kind}:4000', not '{size}'")
+    return train_tokenizer(source, kind, int(size) if size else None)  # type: ignore[arg-type]
+
+
+def make_streams(run: Run, task: Any, source: Source, tokenizer: Any) -> list[Stream]:
+    """Make what each stage trains on; stages of one length share their features."""
+    seed = run.settings.seed
+    if run.data.is_packed:
+        tokens: TokenFile = pack(source, tokenizer)
+        return [TokenStream(task, tokens, stage, seed) for stage in run.settings.stages]
+    examples = task.examples(source)[: run.data.num_train]
+    made: dict[int | None, list[Any]] = {}
+    streams: list[Stream] = []
+    for stage in run.settings.stages:
+        own = sized(task, stage)
+        if stage.length not in made:
+            made[stage.length] = own.features(examples, tokenizer)
+        streams.append(FeatureStream(own, made[stage.length], stage, seed))
+    return streams
+
+
+def sized(task: Any, stage: Stage) -> Any:
+    """Return a task with the length of a stage."""
+    if stage.length is None:
+        return task
+    if not hasattr(task, "max_len"):
+        raise TrainingError(f"the task '{task.name}' has no length to set; leave out that of stage '{stage.name}'")
+    return dataclasses.replace(task, max_len=stage.length)
+
+
+def make_dev(run: Run, task: Any, tokenizer: Any) -> Examples | None:
+    """Make what a run is evaluated on; None where it names nothing and its training source has no dev split."""
+    name = run.data.dev
+    if name is None:
+        own = run.data.train or getattr(task, "source", "")
+        if not (own.startswith("embedded:") or Path(own).expanduser().is_dir()):
+            return None
+        name = own
+    examples = task.examples(opened(name, "dev"))[: run.data.num_dev]
+    return Examples(examples, task.features(examples, tokenizer), max(stage.batch for stage in run.settings.stages))

@@ -1,0 +1,28 @@
+"""torch.compile as an option: layer by layer, since the layers of a model are alike and compile once."""
+
+from __future__ import annotations
+
+from torch import nn
+
+from attnlab.errors import TrainingError
+from attnlab.install import attention_layers
+
+
+def compile_layers(model: nn.Module) -> str:
+    """Compile the layers around every attention, in place; return what it will cost."""
+    names = {name for name, _, _ in attention_layers(model)}
+    layers = [
+        layer
+        for path, stack in model.named_modules()
+        if isinstance(stack, nn.ModuleList)
+        for number, layer in enumerate(stack)
+        if any(name.startswith(f"{path}.{number}.") for name in names)
+    ]
+    if not layers:
+        raise TrainingError(f"{type(model).__name__} keeps its layers in no list that could be compiled one by one")
+    for layer in layers:
+        layer.compile(dynamic=True)
+    return (
+        f"torch.compile: {len(layers)} layers are compiled in the first steps, which takes a minute or more and needs "
+        "a C++ compiler; results differ from those without it by rounding"
+    )

@@ -1,0 +1,56 @@
+"""All that one run needs, in memory: a model ready to train, a task, batches, examples to evaluate on, settings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from transformers import PreTrainedModel
+
+from .evaluation import Examples
+from .settings import Settings, Watching
+from .stream import Stream
+
+
+@dataclass(frozen=True)
+class Job:
+    """A run that could start now. `model` has its mechanism installed, and its tuning applied."""
+
+    model: PreTrainedModel
+    task: Any
+    streams: Sequence[Stream]
+    """What each stage of the settings trains on."""
+    settings: Settings
+    watching: Watching = field(default_factory=Watching)
+    dev: Examples | None = None
+    tokenizer: Any = None
+    config: Mapping[str, Any] = field(default_factory=dict)
+    """What the run is called by: saved as config.json, and compared with the one that is there."""
+    threads: int | None = None
+
+    @property
+    def steps_of_stages(self) -> list[int]:
+        """How many updates each stage has."""
+        return [
+            stage.num_steps(stream.arrangement.steps_per_epoch)
+            for stage, stream in zip(self.settings.stages, self.streams, strict=True)
+        ]
+
+    @property
+    def operations(self) -> float:
+        """Roughly how many operations the matrix products of the smallest pass take."""
+        weights = sum(p.numel() for p in self.model.parameters() if p.dim() >= 2)
+        return (
+            6.0
+            * weights
+            * min(
+                min(stage.micro_batch or stage.batch, stage.batch) * stream.mean_length
+                for stage, stream in zip(self.settings.stages, self.streams, strict=True)
+            )
+        )
+
+    @property
+    def num_steps(self) -> int:
+        """How many updates the run has."""
+        return sum(self.steps_of_stages)

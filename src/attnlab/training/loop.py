@@ -1,0 +1,269 @@
+"""The loop: one run from its first update, or from its last checkpoint, to its end.
+
+A step: compute gradients → stop if they are no numbers → update → write down → look (evaluate, trace, sample) →
+checkpoint. All that is random is a function of the seed and the step, so a step computed again gives the same bits.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+
+from attnlab.errors import TrainingError
+
+from .compiling import compile_layers
+from .job import Job
+from .machine import choose_threads, whole_memory
+from .precision import choose_precision
+from .progress import Display
+from .ranks import Ranks, joined
+from .record import Metrics, locked, read_json, write_json
+from .result import ENDS, Divergence, Result, Status
+from .savepoint import Savepoints
+from .settings import differences
+from .state import State
+from .stopping import StopRequest, stop_request
+from .stream import Share, Update, updates
+from .trace import weight_norms
+from .tuning import count_parameters
+from .update import Outcome, Updater
+from .watch import Nowhere, Watch
+
+RESULT, CONFIG, MODEL, TOKENIZER = "result.json", "config.json", "model.json", "tokenizer"
+"""What a run's folder holds besides its metrics, checkpoints and predictions."""
+NUM_NORMS = 5
+
+
+def train(job: Job, folder: str | Path, display: Display | None = None) -> Result:
+    """Train to the end, or go on where a process stopped; a run that has ended is not repeated."""
+    path = Path(folder)
+    with joined() as ranks:
+        if not ranks.is_first:
+            return Training(job, path, ranks, Display(is_quiet=True)).go()
+        with locked(path), display or Display() as shown:
+            check_config(job, path)
+            leave_model(job, path)
+            return Training(job, path, ranks, shown).go()
+
+
+def read_result(folder: Path) -> Result | None:
+    """Return what became of the run in a folder, or None where it has not ended."""
+    file = folder / RESULT
+    return Result.of(read_json(file)) if file.exists() else None
+
+
+def check_config(job: Job, folder: Path) -> None:
+    """Write down what run this is, or refuse a folder that holds another."""
+    file = folder / CONFIG
+    if not file.exists():
+        write_json(file, dict(job.config))
+    elif found := differences(dict(job.config), read_json(file)):
+        raise TrainingError(
+            f"{folder} holds another run, which differs in {'; '.join(found[:5])}; give this one a folder of its own"
+        )
+
+
+def leave_model(job: Job, folder: Path) -> None:
+    """Write down the model's config and its tokenizer, which another run that starts from this one needs."""
+    if not (folder / MODEL).exists():
+        if job.tokenizer is not None:
+            job.tokenizer.save_pretrained(folder / TOKENIZER)
+        write_json(folder / MODEL, json.loads(job.model.config.to_json_string(use_diff=False)))
+
+
+class DivergedError(Exception):
+    """A loss or a gradient that is no number, or grew past its bound."""
+
+    def __init__(self, divergence: Divergence) -> None:
+        super().__init__(divergence.reason)
+        self.divergence = divergence
+
+
+class Place(NamedTuple):
+    """A stage, and the steps of the run that are its own."""
+
+    stage: int
+    start: int
+    stop: int
+
+
+class Training:
+    """One run at work."""
+
+    def __init__(self, job: Job, folder: Path, ranks: Ranks, display: Display) -> None:
+        self.job, self.folder, self.ranks, self.display = job, folder, ranks, display
+        self.ended: Result | None = ranks.told(read_result(folder) if ranks.is_first else None)
+        if self.ended is not None:
+            return
+        job.model.to(ranks.device)  # type: ignore[arg-type]
+        job.model.train()
+        self.savepoints = Savepoints(job, folder, display.say)
+        kept = ranks.told(self.savepoints.checkpoints.last() if ranks.is_first else None)
+        asked = kept.state["precision"] if kept else job.settings.precision
+        threads = job.threads or (kept.state["threads"] if kept and kept.state["num_ranks"] == ranks.num else None)
+        self.threads = ranks.told(choose_threads(threads, ranks.num, job.operations / ranks.num))
+        torch.set_num_threads(self.threads)
+        self.precision = ranks.told(choose_precision(asked, ranks.device) if ranks.is_first else None)
+        self.updater = Updater(job, self.precision, ranks)
+        self.state = State()
+        self.kept_step = -1
+        if kept is None:
+            self.say_start()
+        else:
+            self.savepoints.restore(kept, self.updater.optimizer, self.setup)
+            self.state = State.of(kept.state["run"])
+        if job.settings.is_compiled:
+            display.say(compile_layers(job.model))
+
+    @property
+    def setup(self) -> dict[str, Any]:
+        """What rounding depends on besides the numbers themselves."""
+        return {"precision": self.precision.name, "threads": self.threads, "num_ranks": self.ranks.num}
+
+    def say_start(self) -> None:
+        """Tell what begins."""
+        stages = ", ".join(
+            f"{stage.name}: {steps:,} steps of {stage.batch} rows"
+            for stage, steps in zip(self.job.settings.stages, self.job.steps_of_stages, strict=True)
+        )
+        threads = f"{self.threads} thread{'s' if self.threads > 1 else ''}"
+        counts = count_parameters(self.job.model).sentence
+        self.display.say(f"{counts}\n{stages}; {threads}; {self.precision.sentence}")
+
+    def go(self) -> Result:
+        """Train, and leave a result where the run has come to its end."""
+        if self.ended is not None:
+            self.display.say(f"{self.folder}: {self.ended.sentence}; nothing to do")
+            return self.ended
+        with stop_request() as stop, closing(self.open_metrics()) as metrics, whole_memory():
+            self.metrics = metrics
+            self.watch = Watch(self.job, self.folder, metrics, self.ranks, stop)
+            try:
+                result = self.steps(stop)
+            except DivergedError as error:
+                result = self.result("diverged", error.divergence)
+            if result.status in ENDS and self.ranks.is_first:
+                metrics.sync()
+                write_json(self.folder / RESULT, result.record())
+        self.display.say(result.sentence)
+        return result
+
+    def open_metrics(self) -> Any:
+        """Open the metrics; only the first process writes any."""
+        if not self.ranks.is_first:
+            return Nowhere()
+        return Metrics(self.folder / "metrics.jsonl", self.display.say, self.state.step or -1)
+
+    def steps(self, stop: StopRequest) -> Result:
+        """Make every update that is left."""
+        self.updater.move_to(self.state.step)
+        self.clock = time.perf_counter()
+        if self.state.watched_step < self.state.step and not self.look():
+            return self.interrupt()
+        for place in self.places():
+            share = Share(self.ranks.rank, self.ranks.num, self.job.settings.stages[place.stage].micro_batch)
+            stream = self.job.streams[place.stage]
+            for update in updates(stream, share, self.state.step - place.start, place.stop - place.start):
+                if self.is_stale():
+                    return self.result("stopped early")
+                self.make(update, place)
+                if not self.look() or self.ranks.total(float(bool(stop)))[0]:
+                    return self.interrupt()
+                if self.state.step % self.job.watching.checkpoint_every == 0 or self.is_stale():
+                    self.keep()
+        self.keep()
+        return self.result("finished")
+
+    def places(self) -> Iterator[Place]:
+        """Yield the stages that are not over."""
+        start = 0
+        for number, steps in enumerate(self.job.steps_of_stages):
+            if self.state.step < start + steps:
+                yield Place(number, start, start + steps)
+            start += steps
+
+    def make(self, update: Update, place: Place) -> None:
+        """Make one update, and write it down."""
+        outcome = self.updater.compute(update, self.state.step, place.stage)
+        if not outcome.is_finite:
+            self.diverge(update, outcome, place, "the loss or its gradient is no finite number")
+        self.updater.take(outcome)
+        self.state.add(outcome.loss, outcome.tokens)
+        self.updater.move_to(self.state.step)
+        times = self.job.settings.divergence
+        if self.state.is_diverging(times):
+            self.diverge(update, outcome, place, f"the mean loss of the last steps is over {times:g} times the first")
+        self.write_down(outcome, update.position.epoch)
+
+    def write_down(self, outcome: Outcome, epoch: int) -> None:
+        """Show and record an update."""
+        now = time.perf_counter()
+        self.state.seconds, self.clock = self.state.seconds + now - self.clock, now
+        speed = self.display.advance(self.state.step, self.job.num_steps, self.state.tokens, outcome.loss)
+        if self.state.step % self.job.watching.log_every and self.state.step != self.job.num_steps:
+            return
+        values = {
+            "loss": self.state.take_mean_loss(), "lr": outcome.lr, "gradient_norm": outcome.gradient_norm,
+            "tokens": self.state.tokens, "epoch": epoch,
+        }  # fmt: skip
+        timing = {"tokens_per_second": speed, "seconds": self.state.seconds}
+        self.metrics.write("train", self.state.step, values, timing)
+        self.watch.chart({**values, **timing}, self.state.step)
+
+    def look(self) -> bool:
+        """Evaluate, trace and sample where that is due; tell whether it came to its end."""
+        evaluation = self.ranks.told(self.watch.look(self.state.step) if self.ranks.is_first else None)
+        if evaluation == "interrupted":
+            return False
+        self.state.watched_step = self.state.step
+        if evaluation is not None:
+            is_best = self.state.note(evaluation, higher_is_better=self.job.task.higher_is_better)
+            self.display.say(f"{evaluation.sentence}{', the best so far' if is_best else ''}")
+            if is_best:
+                self.keep()
+        self.clock = time.perf_counter()
+        return True
+
+    def is_stale(self) -> bool:
+        """Tell whether evaluations have not got better for as long as was asked for."""
+        patience = self.job.settings.patience
+        return patience is not None and self.state.num_stale >= patience
+
+    def keep(self) -> None:
+        """Write a checkpoint; the metrics up to it are on the disk before it is."""
+        if self.ranks.is_first and self.kept_step != self.state.step:
+            self.kept_step = self.state.step
+            self.metrics.sync()
+            self.savepoints.keep(self.state, self.updater.optimizer, self.setup)
+
+    def interrupt(self) -> Result:
+        """Leave a checkpoint to go on from."""
+        self.keep()
+        self.display.say("the same command goes on from here")
+        return self.result("interrupted")
+
+    def diverge(self, update: Update, outcome: Outcome, place: Place, reason: str) -> None:
+        """End the run with a record of where it diverged."""
+        norms = sorted(weight_norms(self.job.model).items(), key=lambda pair: -pair[1])
+        found = Divergence(
+            self.state.step, reason, outcome.loss, outcome.gradient_norm, outcome.lr,
+            self.job.settings.stages[place.stage].name, update.position.epoch,
+            self.job.streams[place.stage].names(update.rows), dict(norms[:NUM_NORMS]),
+        )  # fmt: skip
+        raise DivergedError(found)
+
+    def result(self, status: Status, divergence: Divergence | None = None) -> Result:
+        """Say what became of the run."""
+        state, counts = self.state, count_parameters(self.job.model)
+        loss = state.recent_losses[-1] if state.recent_losses else None
+        numbers = {str(part): number for part, number in counts.trained.items() if number}
+        return Result(
+            status, state.step, self.job.num_steps, loss, state.last, state.best, divergence, state.tokens,
+            state.seconds, {**numbers, "trained": counts.num_trained, "total": counts.num_total},
+        )  # fmt: skip

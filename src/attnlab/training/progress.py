@@ -1,0 +1,76 @@
+"""What a person sees of a run: a bar where there is a terminal, else a plain line every so often. On stderr."""
+
+from __future__ import annotations
+
+import sys
+import time
+from types import TracebackType
+from typing import Any, TextIO
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn
+
+SECONDS = 15.0
+"""Between plain lines."""
+
+
+class Display:
+    """Shows a run's progress and messages. Tokens a second and the time left are those of this process's own steps."""
+
+    def __init__(self, stream: TextIO | None = None, *, is_quiet: bool = False) -> None:
+        self.stream = stream or sys.stderr
+        self.is_quiet = is_quiet
+        self.has_terminal = not is_quiet and self.stream.isatty()
+        self.bar: Progress | None = None
+        self.bar_task: Any = None
+        self.first: tuple[float, int, int] | None = None
+        self.shown_at = 0.0
+
+    def __enter__(self) -> Display:
+        if self.has_terminal:
+            columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[said]}"))
+            self.bar = Progress(*columns, console=Console(file=self.stream), transient=True)
+            self.bar_task = self.bar.add_task("training", said="")
+            self.bar.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self.bar is not None:
+            self.bar.stop()
+            self.bar = None
+
+    def say(self, message: str) -> None:
+        """Tell something, whatever the verbosity of progress."""
+        if self.bar is not None:
+            self.bar.console.print(message, markup=False, highlight=False, soft_wrap=True)
+        elif not self.is_quiet:
+            print(message, file=self.stream, flush=True)
+
+    def advance(self, step: int, num_steps: int, tokens: int, loss: float) -> float:
+        """Show where a run is; return tokens a second since this process began."""
+        now = time.perf_counter()
+        if self.first is None:
+            self.first = now, step, tokens
+            return 0.0
+        began, first_step, first_tokens = self.first
+        elapsed = max(now - began, 1e-9)
+        speed = (tokens - first_tokens) / elapsed
+        left = (num_steps - step) * elapsed / max(1, step - first_step)
+        said = f"step {step:,}/{num_steps:,}  loss {loss:.4f}  {speed:,.0f} tokens/s  {in_words(left)} left"
+        if self.bar is not None:
+            self.bar.update(self.bar_task, completed=step, total=num_steps, said=said)
+        elif now - self.shown_at > SECONDS or step == num_steps:
+            self.shown_at = now
+            self.say(said)
+        return speed
+
+
+def in_words(seconds: float) -> str:
+    """Write a span of time as a person says it."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    if seconds < 5400:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds / 3600:.1f} h"

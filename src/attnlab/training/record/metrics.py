@@ -1,0 +1,207 @@
+"""metrics.jsonl: one line a measurement, only ever appended to; a line that is computed again is compared instead."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, NoReturn
+
+from attnlab.errors import TrainingError
+
+from .files import make_folder, sync_folder, write_all
+from .plain import check_plain, spell, unspell
+from .trouble import trouble
+
+Line = dict[str, Any]
+Key = tuple[str, int, Any]
+IDENTITY = ("kind", "step", "name")
+"""What tells one line from another, together."""
+
+
+class Metrics:
+    """The metrics of one run, open for appending; the process that writes them has the run's lock."""
+
+    def __init__(self, path: Path, say: Callable[[str], None], after: int = -1) -> None:
+        """Open the file, cutting off a torn last line. `after` is the step a run goes on from, -1 for its beginning.
+
+        Lines of that step and later are remembered, to compare with what is computed again; an earlier one is looked
+        up in the file.
+        """
+        self.path = path
+        self.say = say
+        self._after = after
+        self._before: dict[Key, Line] = {}
+        self._newest: dict[Key, Line] = {}
+        self._newest_step = -1
+        self._has_differed = False
+        self._descriptor = _open(path)
+        try:
+            self._cut_torn_line(end=self._remember())
+        except BaseException:
+            self.close()
+            raise
+
+    def write(self, kind: str, step: int, values: Mapping[str, Any], timing: Mapping[str, float] | None = None) -> None:
+        """Append a line, or compare it with the one that the file has of that kind, step and values["name"].
+
+        `timing` may differ from one time to the next; values must be the same to the last bit.
+        """
+        timing = timing or {}
+        names = ["kind", "step", *values, *timing]
+        assert len(set(names)) == len(names), f"names twice in one line: {names}"
+        line = spell({"kind": kind, "step": step, **values, **timing})
+        assert _is_record(line), f"a line needs a kind, a step and, if any, a name that is text: {line}"
+        check_plain(line, f"the metrics of step {step}")
+        key = _key(line)
+        recorded = self._recorded(key)
+        if recorded is not None:
+            self._compare(line, recorded, set(timing))
+            return
+        self._append((json.dumps(line) + "\n").encode())
+        if step > self._newest_step:
+            self._newest_step = step
+            self._newest.clear()
+        if step == self._newest_step:
+            self._newest[key] = line
+
+    def sync(self) -> None:
+        """Make every line last. Before a checkpoint is written, so that no line before it is ever missing."""
+        try:
+            os.fsync(self._descriptor)
+        except OSError as error:
+            raise trouble("write", self.path, error) from error
+
+    def close(self) -> None:
+        """Close the file; nothing can be written any more."""
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+    @staticmethod
+    def read(path: Path) -> list[Line]:
+        """Read every whole line, with NaN and the infinities as floats again; a torn last line is left out."""
+        return [
+            {name: value if name in IDENTITY else unspell(value) for name, value in line.items()}
+            for _, line in _scan(path)
+        ]
+
+    def _remember(self) -> int:
+        """Keep the lines that may be computed again, and return where the last whole line ends."""
+        whole = 0
+        for end, line in _scan(self.path):
+            whole = end
+            if line["step"] >= self._after:
+                self._before[_key(line)] = line
+        return whole
+
+    def _cut_torn_line(self, end: int) -> None:
+        torn = os.fstat(self._descriptor).st_size - end
+        if torn == 0:
+            return
+        try:
+            os.ftruncate(self._descriptor, end)
+            os.fsync(self._descriptor)
+        except OSError as error:
+            raise trouble("write", self.path, error) from error
+        self.say(f"cut {torn:,} bytes off the end of {self.path}: a line that was not written to its end")
+
+    def _append(self, line: bytes) -> None:
+        end = os.fstat(self._descriptor).st_size
+        try:
+            write_all(self._descriptor, line)
+        except BaseException as error:
+            # Half a line would spoil the next one; should cutting it fail too, the next start does it.
+            with suppress(OSError):
+                os.ftruncate(self._descriptor, end)
+            if isinstance(error, OSError):
+                raise trouble("write", self.path, error) from error
+            raise
+
+    def _recorded(self, key: Key) -> Line | None:
+        for known in (self._newest, self._before):
+            if key in known:
+                return known[key]
+        if key[1] >= max(self._after, self._newest_step):
+            return None
+        return next((line for _, line in _scan(self.path) if _key(line) == key), None)
+
+    def _compare(self, line: Line, recorded: Line, timing: set[str]) -> None:
+        names = [name for name in {**recorded, **line} if name not in timing]
+        differing = [name for name in names if _text(line, name) != _text(recorded, name)]
+        if not differing or self._has_differed:
+            return
+        self._has_differed = True
+        name = differing[0]
+        self.say(
+            f"this run does not repeat itself exactly: from step {line['step']} on, first in {line['kind']} {name}, "
+            f"{_text(recorded, name)} in {self.path} and {_text(line, name)} now. The recorded lines stay. The same "
+            "machine, threads, versions and settings are needed to repeat a run"
+        )
+
+
+def _open(path: Path) -> int:
+    try:
+        make_folder(path.parent)
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0), 0o666)
+        sync_folder(path.parent)
+        return descriptor
+    except OSError as error:
+        raise trouble("write", path, error) from error
+
+
+def _scan(path: Path) -> Iterator[tuple[int, Line]]:
+    """Yield where each line ends, and the line; stop before a torn last one, refuse a broken one before that."""
+    end = 0
+    try:
+        with path.open("rb") as file:
+            for number, raw in enumerate(file, 1):
+                line = _parse(raw)
+                if line is None and not file.readline():
+                    return
+                if not _is_record(line):
+                    raise TrainingError(
+                        f"line {number} of {path} is not a line of metrics: {_start(raw)}; bring the file back from a "
+                        "copy, or take that line out if you can do without it"
+                    )
+                end += len(raw)
+                yield end, line
+    except FileNotFoundError as error:
+        raise TrainingError(f"there is no {path}; is {path.parent} the folder of a run?") from error
+    except OSError as error:
+        raise trouble("read", path, error) from error
+
+
+def _parse(raw: bytes) -> Any:
+    """Read one line; None where it is torn."""
+    if not raw.endswith(b"\n"):
+        return None
+    try:
+        return json.loads(raw, parse_constant=_refuse)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _is_record(line: Any) -> bool:
+    if not isinstance(line, dict) or not isinstance(line.get("name", ""), str):
+        return False
+    return isinstance(line.get("kind"), str) and type(line.get("step")) is int
+
+
+def _refuse(constant: str) -> NoReturn:
+    raise ValueError(f"{constant} is not JSON")
+
+
+def _key(line: Line) -> Key:
+    return line["kind"], line["step"], line.get("name")
+
+
+def _text(line: Line, name: str) -> str:
+    """Write a value as the file does: two floats have the same text only if they have the same bits."""
+    return json.dumps(line[name], sort_keys=True) if name in line else "nothing"
+
+
+def _start(raw: bytes) -> str:
+    return repr(raw[:60].decode("utf-8", "replace"))

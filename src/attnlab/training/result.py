@@ -1,0 +1,87 @@
+"""What became of a run: finished, stopped early, diverged, or interrupted; and the figures it left."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
+
+Status = Literal["finished", "stopped early", "diverged", "interrupted"]
+ENDS: tuple[Status, ...] = ("finished", "stopped early", "diverged")
+"""An interrupted run goes on; these do not."""
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """The figures of a task after a step."""
+
+    step: int
+    primary: str
+    figures: Mapping[str, float]
+
+    @property
+    def value(self) -> float:
+        """The figure that decides."""
+        return self.figures[self.primary]
+
+    @property
+    def sentence(self) -> str:
+        """What is said of it."""
+        return f"step {self.step:,}: {self.primary} {self.value:.6g}"
+
+
+@dataclass(frozen=True)
+class Divergence:
+    """Where a run diverged: what the step had before it, and what came of it."""
+
+    step: int
+    reason: str
+    loss: float
+    gradient_norm: float
+    lr: float
+    stage: str
+    epoch: int
+    examples: list[str]
+    weight_norms: Mapping[str, float]
+    """The largest, by parameter."""
+
+
+@dataclass(frozen=True)
+class Result:
+    """What became of a run."""
+
+    status: Status
+    step: int
+    num_steps: int
+    loss: float | None = None
+    """Of the last update."""
+    last: Evaluation | None = None
+    best: Evaluation | None = None
+    divergence: Divergence | None = None
+    tokens: int = 0
+    seconds: float = 0.0
+    parameters: Mapping[str, int] = field(default_factory=dict)
+
+    def record(self) -> dict[str, Any]:
+        """Return it as plain data."""
+        return asdict(self)
+
+    @classmethod
+    def of(cls, record: Mapping[str, Any]) -> Result:
+        """Read what `record` gave."""
+        kinds = {"last": Evaluation, "best": Evaluation, "divergence": Divergence}
+        return cls(**{
+            name: kinds[name](**value) if name in kinds and value is not None else value
+            for name, value in record.items()
+        })  # fmt: skip
+
+    @property
+    def sentence(self) -> str:
+        """What is said of it."""
+        said = f"{self.status} at step {self.step:,} of {self.num_steps:,}"
+        if self.divergence is not None:
+            return f"{said}: {self.divergence.reason}"
+        for name, found in (("last", self.last), ("best", self.best)):
+            if found is not None and (name == "last" or self.last is None or found.step != self.last.step):
+                said += f"; {name} {found.primary} {found.value:.6g} (step {found.step:,})"
+        return said

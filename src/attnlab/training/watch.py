@@ -1,0 +1,113 @@
+"""What is looked at between updates: evaluations, traces, samples, losses of sentences. None of it moves a weight."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+from attnlab.errors import TrainingError
+from attnlab.tasks import sample, sentence_losses
+
+from .evaluation import EvaluationStoppedError, as_answers, evaluate
+from .job import Job
+from .ranks import Ranks
+from .record import write_json
+from .result import Evaluation
+from .stopping import StopRequest
+from .trace import trace
+
+
+class Watch:
+    """Looks at a run, and writes down what it sees."""
+
+    def __init__(self, job: Job, folder: Path, metrics: Any, ranks: Ranks, stop: StopRequest) -> None:
+        self.job, self.folder, self.metrics, self.stop = job, folder, metrics, stop
+        if job.watching.sample_every is not None:
+            self.check_voice()
+        is_charted = job.watching.has_tensorboard and ranks.is_first
+        self.writer = open_tensorboard(folder / "tensorboard") if is_charted else None
+
+    def is_due(self, every: int | None, step: int) -> bool:
+        """Tell whether something is to be done after a step: every so many, and at the end."""
+        return every is not None and (step % every == 0 or step == self.job.num_steps)
+
+    def look(self, step: int) -> Evaluation | Literal["interrupted"] | None:
+        """Look at the model after a step."""
+        watching = self.job.watching
+        if self.is_due(watching.trace_every, step):
+            stream = self.job.streams[-1]
+            batch = stream.make(stream.arrangement.rows(0, 0), 0)
+            self.metrics.write("trace", step, trace(self.job.model, batch))
+        if self.is_due(watching.sample_every, step):
+            self.listen(step)
+        is_last = step == self.job.num_steps
+        if self.job.dev is None or not (is_last or self.is_due(watching.evaluate_every, step)):
+            return None
+        return self.evaluate(step)
+
+    def evaluate(self, step: int) -> Evaluation | Literal["interrupted"]:
+        """Ask the task for its figures; a request to stop is honoured between batches."""
+        assert self.job.dev is not None
+        try:
+            scores, predictions = evaluate(self.job.model, self.job.task, self.job.dev, self.stop.__bool__)
+        except EvaluationStoppedError:
+            return "interrupted"
+        self.metrics.write("evaluation", step, scores.record())
+        self.chart(scores.figures, step, "dev/")
+        write_json(self.folder / "predictions" / f"step-{step:08d}.json", as_answers(scores, predictions))
+        return Evaluation(step, scores.primary, dict(scores.figures))
+
+    def check_voice(self) -> None:
+        """Refuse samples that could not be drawn, before anything has been trained."""
+        job = self.job
+        if job.tokenizer is None or job.task.head != "AutoModelForCausalLM":
+            raise TrainingError(
+                f"samples need a model that reads forwards and its tokenizer, which a run of '{job.task.name}' has "
+                "not; leave sample_every out"
+            )
+        for prompt in job.watching.prompts:
+            sample(job.model, job.tokenizer, prompt, num_tokens=0)
+
+    def listen(self, step: int) -> None:
+        """Let a model that reads forwards continue prompts, and say the loss of sentences."""
+        job, watching = self.job, self.job.watching
+        for number, prompt in enumerate(watching.prompts):
+            text = sample(job.model, job.tokenizer, prompt, num_tokens=watching.num_tokens, seed=number)
+            self.metrics.write("sample", step, {"name": f"prompt {number}", "prompt": prompt, "text": text})
+        if watching.sentences:
+            losses = sentence_losses(job.model, job.tokenizer, watching.sentences)
+            for number, (text, loss) in enumerate(zip(watching.sentences, losses, strict=True)):
+                values = {"name": f"sentence {number}", "text": text, "loss": loss.per_token, "tokens": loss.num_tokens}
+                self.metrics.write("sentence", step, values)
+
+    def chart(self, figures: Mapping[str, Any], step: int, prefix: str = "train/") -> None:
+        """Hand figures to TensorBoard, where that was asked for."""
+        if self.writer is not None:
+            for name, value in figures.items():
+                self.writer.add_scalar(prefix + name, value, step)
+            self.writer.flush()
+
+
+class Nowhere:
+    """The metrics of a process that writes none."""
+
+    def write(self, *line: Any) -> None:
+        """Leave it to the first process."""
+
+    def sync(self) -> None:
+        """Have nothing to put on the disk."""
+
+    def close(self) -> None:
+        """Have nothing to close."""
+
+
+def open_tensorboard(folder: Path) -> Any:
+    """Open TensorBoard's event files."""
+    try:
+        # Imported here because it is an option, and most do without it.
+        from torch.utils.tensorboard import SummaryWriter
+    except ImportError as error:
+        raise TrainingError("TensorBoard files need the package tensorboard; install attnlab[tensorboard]") from error
+    writer: Any = SummaryWriter(str(folder))
+    return writer
