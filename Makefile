@@ -8,7 +8,7 @@ TORCH ?= torch==2.13.0
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: setup demo test check bench clean
+.PHONY: setup demo test check bench soak clean
 .DEFAULT_GOAL := check
 
 setup: $(READY)
@@ -34,6 +34,10 @@ check: $(READY)
 
 bench: $(READY)
 	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks
+
+# Fifty runs killed with -9 at random moments, each started again until it ends.
+soak: $(READY)
+	OMP_NUM_THREADS=1 $(BIN)/python -m tests.training.test_kills 50
 
 clean:
 	rm -rf build dist out .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
+from .record.plain import spell, unspell
+
 Status = Literal["finished", "stopped early", "diverged", "interrupted"]
 ENDS: tuple[Status, ...] = ("finished", "stopped early", "diverged")
 """An interrupted run goes on; these do not."""
@@ -64,11 +66,13 @@ class Result:
 
     def record(self) -> dict[str, Any]:
         """Return it as plain data."""
-        return asdict(self)
+        plain: dict[str, Any] = spell(asdict(self))  # a loss that diverged is no number of JSON
+        return plain
 
     @classmethod
     def of(cls, record: Mapping[str, Any]) -> Result:
         """Read what `record` gave."""
+        record = unspell(dict(record))
         kinds = {"last": Evaluation, "best": Evaluation, "divergence": Divergence}
         return cls(**{
             name: kinds[name](**value) if name in kinds and value is not None else value

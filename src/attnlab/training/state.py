@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from .record.plain import spell, unspell
 from .result import Evaluation
 
 FEW = 10
@@ -68,12 +69,13 @@ class State:
 
     def record(self) -> dict[str, Any]:
         """Return it as plain data."""
-        return asdict(self)
+        plain: dict[str, Any] = spell(asdict(self))
+        return plain
 
     @classmethod
     def of(cls, record: Mapping[str, Any]) -> State:
         """Read what `record` gave."""
-        values = dict(record)
+        values = unspell(dict(record))
         for name in ("last", "best"):
             if values.get(name) is not None:
                 values[name] = Evaluation(**values[name])

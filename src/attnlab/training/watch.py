@@ -13,6 +13,7 @@ from .evaluation import EvaluationStoppedError, as_answers, evaluate
 from .job import Job
 from .ranks import Ranks
 from .record import write_json
+from .record.plain import spell
 from .result import Evaluation
 from .stopping import StopRequest
 from .trace import trace
@@ -55,7 +56,8 @@ class Watch:
             return "interrupted"
         self.metrics.write("evaluation", step, scores.record())
         self.chart(scores.figures, step, "dev/")
-        write_json(self.folder / "predictions" / f"step-{step:08d}.json", as_answers(scores, predictions))
+        answers = spell(as_answers(scores, predictions))
+        write_json(self.folder / "predictions" / f"step-{step:08d}.json", answers)
         return Evaluation(step, scores.primary, dict(scores.figures))
 
     def check_voice(self) -> None:
