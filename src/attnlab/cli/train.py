@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -27,14 +28,18 @@ def train(
     dev: Annotated[str | None, typer.Option(metavar="SOURCE", help="What to evaluate on.")] = None,
     architecture: Annotated[str | None, typer.Option(metavar="TYPE", help="A new model: bert, gpt2, llama …")] = None,
     start: Annotated[str | None, typer.Option(metavar="PATH", help="A checkpoint, or the folder of a run.")] = None,
-    mechanism: Annotated[str, typer.Option(metavar="LINE", help="What attention is.")] = "dot | softmax",
+    mechanism: Annotated[
+        str | None, typer.Option(metavar="LINE", help="What attention is; 'dot | softmax' if left out.")
+    ] = None,
     tokenizer: Annotated[str | None, typer.Option(help="A path, or word, wordpiece:4000, bpe:8000 to train.")] = None,
     steps: Annotated[int | None, typer.Option(help="Updates.")] = None,
     epochs: Annotated[float | None, typer.Option(help="Times over the data, where no steps are given.")] = None,
     batch: Annotated[int | None, typer.Option(help="Rows of an update.")] = None,
     lr: Annotated[float | None, typer.Option(help="The highest learning rate.")] = None,
-    seed: Annotated[int, typer.Option(help="Of initial weights, order, masking and dropout.")] = 0,
-    tune: Annotated[str, typer.Option(help="full, head, prompt, prefix or lora.")] = "full",
+    seed: Annotated[
+        int | None, typer.Option(help="Of initial weights, order, masking and dropout; 0 if left out.")
+    ] = None,
+    tune: Annotated[str | None, typer.Option(help="full, head, prompt, prefix or lora; full if left out.")] = None,
     stage: Annotated[
         list[str] | None, typer.Option(metavar="A=B,…", help="A stage, as name=long,steps=15000,length=512; repeat it.")
     ] = None,
@@ -56,33 +61,42 @@ def train(
 
     folder = Path(out).expanduser()
     sections = sorted_out(assign or [])
-    quick = {"steps": steps, "epochs": epochs, "batch": batch}
-    for name, value in quick.items():
-        if value is not None:
-            sections["stage"].setdefault(name, str(value))
-    for section, name, given in (("optimizer", "lr", lr), ("tuning", "mode", tune if tune != "full" else None)):
-        if given is not None:
-            sections[section].setdefault(name, str(given))
+    options = {
+        "steps": ("stage", "steps", steps), "epochs": ("stage", "epochs", epochs), "batch": ("stage", "batch", batch),
+        "lr": ("optimizer", "lr", lr), "tune": ("tuning", "mode", tune), "seed": ("settings", "seed", seed),
+        "data": ("data", "train", data or None), "dev": ("data", "dev", dev),
+        "tokenizer": ("data", "tokenizer", tokenizer),
+    }  # fmt: skip
+    for option, (section, name, value) in options.items():
+        put(sections[section], name, value, f"--{option} and --set {section}.{name}")
     for name, texts in (("prompts", prompt), ("sentences", sentence)):
         if texts:
             sections["watching"][name] = ""
     if not task:
-        run = stored(folder, sections, threads)
+        chosen = {"--architecture": architecture, "--start": start, "--mechanism": mechanism, "--stage": stage}
+        run = stored(folder, sections, [option for option, value in chosen.items() if value], threads)
     else:
-        for name, text in (("train", data), ("dev", dev), ("tokenizer", tokenizer)):
-            if text:
-                sections["data"].setdefault(name, text)
         places = {"architecture": architecture, "checkpoint": start, "mechanism": mechanism}
-        run = described(task, places, sections, stage or [], seed, threads)
+        run = described(task, places, sections, stage or [], threads)
     run = listening(run, prompt, sentence)
     ended = read_result(folder)
-    with Display() as display:
-        result = train_job(build(run), folder, display) if ended is None or task else ended
-    if as_json:
+    is_first = os.environ.get("RANK", "0") == "0"  # under torchrun one process speaks for all
+    display = Display(is_quiet=not is_first)
+    result = train_job(build(run, display.say), folder, display) if ended is None or task else ended
+    if as_json and is_first:
         print_json(result.record())
-    else:
+    elif is_first:
         print_result(result, folder)
     return {"diverged": 1, "interrupted": INTERRUPTED}.get(result.status, 0)
+
+
+def put(section: dict[str, str], name: str, value: object, both: str) -> None:
+    """Put the value of an option, if it was given, where --set would; both at once are an error."""
+    if value is None:
+        return
+    if name in section:
+        raise RequestError(f"{both} say the same thing; give one of them")
+    section[name] = str(value)
 
 
 def sorted_out(texts: list[str]) -> dict[str, dict[str, str]]:
@@ -100,7 +114,7 @@ def sorted_out(texts: list[str]) -> dict[str, dict[str, str]]:
 
 
 def described(
-    task: str, places: dict[str, str | None], sections: dict[str, dict[str, str]], stages: list[str], seed: int,
+    task: str, places: dict[str, str | None], sections: dict[str, dict[str, str]], stages: list[str],
     threads: int | None,
 ) -> Run:  # fmt: skip
     """Make a run of what the command line says."""
@@ -117,6 +131,9 @@ def described(
         made = (Stage(**filled(Stage, shared, "stage")),)
     kinds: dict[str, type[Any]] = {"optimizer": Optimizer, "schedule": Schedule, "tuning": Tuning}
     parts = {name: kind(**filled(kind, sections[name], name)) for name, kind in kinds.items()}
+    for name in sections["settings"]:
+        if name in (*parts, "stages"):
+            raise RequestError(f"{name} has settings of its own: --set {name.removesuffix('s')}.NAME=VALUE")
     settings = filled(Settings, sections["settings"], "settings")
     config = {name: plain(text) for name, text in sections["config"].items()}
     return Run(
@@ -124,27 +141,33 @@ def described(
         Start(config=config, **{name: value for name, value in places.items() if value}),
         Data(**filled(Data, sections["data"], "data")),
         {name: plain(text) for name, text in sections["task"].items()},
-        Settings(**{"stages": made, "seed": seed, **parts, **settings}),
+        Settings(**{"stages": made, **parts, **settings}),
         Watching(**filled(Watching, sections["watching"], "watching")),
         threads,
     )
 
 
-def stored(folder: Path, sections: dict[str, dict[str, str]], threads: int | None) -> Run:
+def stored(folder: Path, sections: dict[str, dict[str, str]], chosen: list[str], threads: int | None) -> Run:
     """Read the run that a folder holds; what decides its result cannot change."""
     import dataclasses
 
-    from attnlab.training import Run, Watching
+    from attnlab.training import Run, Stage, Watching
     from attnlab.training.record import read_json
 
     if not (folder / "config.json").exists():
         raise RequestError(f"{folder} holds no run to go on with; to begin one, name a task: attnlab train clm --out …")
-    if changed := [name for name in SECTIONS if name != "watching" and sections[name]]:
+    smaller = {"micro_batch": sections["stage"].pop("micro_batch")} if "micro_batch" in sections["stage"] else {}
+    given = [f"{section}.{name}" for section in SECTIONS if section != "watching" for name in sections[section]]
+    if changed := [*chosen, *given]:
         raise RequestError(
             f"a run goes on as it was begun, and {changed[0]} was given; begin another in a folder of its own"
         )
     watching = Watching(**filled(Watching, sections["watching"], "watching"))
-    return dataclasses.replace(Run.of(read_json(folder / "config.json")), watching=watching, threads=threads)
+    run = Run.of(read_json(folder / "config.json"))
+    passes = filled(Stage, smaller, "stage")
+    stages = tuple(dataclasses.replace(stage, **passes) for stage in run.settings.stages)
+    settings = dataclasses.replace(run.settings, stages=stages)
+    return dataclasses.replace(run, settings=settings, watching=watching, threads=threads)
 
 
 def listening(run: Run, prompts: list[str] | None, sentences: list[str] | None) -> Run:

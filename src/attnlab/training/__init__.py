@@ -2,8 +2,9 @@
 
 from .build import build
 from .evaluation import Examples, evaluate
+from .folder import read_result
 from .job import Job
-from .loop import read_result, train
+from .loop import train
 from .progress import Display
 from .result import Divergence, Evaluation, Result
 from .run import Data, Run, Start

@@ -12,25 +12,27 @@ from attnlab.install import mechanism_of
 from attnlab.tasks import load as load_task
 
 from .evaluation import Examples
+from .folder import TOKENIZER
 from .job import Job
-from .loop import TOKENIZER
+from .positions import check_positions
 from .run import Run, folder_of_run
-from .settings import Stage
+from .settings import Stage, check_number
 from .stream import FeatureStream, Stream, TokenStream
 from .tuning import apply_tuning
-from .weights import build_model
+from .weights import Say, build_model
 
 TRAINED = ("word", "wordpiece", "bpe")
 LANGUAGE_HEADS = ("AutoModelForCausalLM", "AutoModelForMaskedLM")
 
 
-def build(run: Run) -> Job:
-    """Build all that a run needs."""
+def build(run: Run, say: Say = str) -> Job:
+    """Build all that a run needs; `say` is told what a user should know of it."""
     task = load_task(run.task, **run.task_settings)
+    check_kind(run, task)
     is_probe = hasattr(task, "source")
     source = opened(run.data.train or (task.source if is_probe else ""), "train")
     tokenizer = None if is_probe else find_tokenizer(run, source)
-    model = build_model(run.start, task, tokenizer, run.settings.seed)
+    model = build_model(run.start, task, tokenizer, run.settings.seed, say)
     if tokenizer is not None:
         check_belongs(tokenizer, model.config)
     apply_tuning(model, run.settings.tuning, has_new_head=task.head not in LANGUAGE_HEADS, seed=run.settings.seed)
@@ -39,15 +41,31 @@ def build(run: Run) -> Job:
     # As the mechanism spells itself: two ways to write one line are one run.
     config["start"]["mechanism"] = str(mechanism_of(model))
     dev = make_dev(run, task, tokenizer)
+    for stream in streams:
+        check_positions(model, stream.longest, "a row to train on")
+    if dev is not None:
+        check_positions(model, max(map(len, dev.features)), "a row to evaluate on")
     return Job(model, task, streams, run.settings, run.watching, dev, tokenizer, config, run.threads)
+
+
+def check_kind(run: Run, task: Any) -> None:
+    """Refuse settings that are for other tasks than this one."""
+    if hasattr(task, "max_len"):
+        check_number("task.max_len", task.max_len, 2, is_whole=True)
+    if (run.data.is_packed and task.head not in LANGUAGE_HEADS) or (run.data.is_packed and hasattr(task, "source")):
+        raise TrainingError(f"packed rows train 'mlm' or 'clm', not '{task.name}'; leave data.is_packed out")
 
 
 def opened(name: str, split: str) -> Source:
     """Open a source, the split of it where it has splits."""
     if not name:
         raise TrainingError("a run needs a source to train on (data.train); a probe alone generates its own")
-    has_splits = name.startswith(("embedded:", "hf:")) or Path(name).expanduser().is_dir()
-    return open_source(name, split=split if has_splits else None)
+    return open_source(name, split=split_in(name, split))
+
+
+def split_in(name: str, split: str) -> str | None:
+    """Return the split to ask a source for, None where it has none."""
+    return split if name.startswith(("embedded:", "hf:")) or Path(name).expanduser().is_dir() else None
 
 
 def find_tokenizer(run: Run, source: Source) -> Any:
@@ -91,6 +109,7 @@ def sized(task: Any, stage: Stage) -> Any:
         return task
     if not hasattr(task, "max_len"):
         raise TrainingError(f"the task '{task.name}' has no length to set; leave out that of stage '{stage.name}'")
+    check_number(f"length of stage '{stage.name}'", stage.length, 2, is_whole=True)
     return dataclasses.replace(task, max_len=stage.length)
 
 
@@ -102,5 +121,7 @@ def make_dev(run: Run, task: Any, tokenizer: Any) -> Examples | None:
         if not (own.startswith("embedded:") or Path(own).expanduser().is_dir()):
             return None
         name = own
-    examples = task.examples(opened(name, "dev"))[: run.data.num_dev]
-    return Examples(examples, task.features(examples, tokenizer), max(stage.batch for stage in run.settings.stages))
+    # By name, since a task may know a split by a name of its own, as MNLI's two.
+    examples = task.examples(name, split_in(name, "dev"))[: run.data.num_dev]
+    batch = max(min(stage.micro_batch or stage.batch, stage.batch) for stage in run.settings.stages)
+    return Examples(examples, task.features(examples, tokenizer), batch)

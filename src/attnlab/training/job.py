@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -28,6 +30,12 @@ class Job:
     config: Mapping[str, Any] = field(default_factory=dict)
     """What the run is called by: saved as config.json, and compared with the one that is there."""
     threads: int | None = None
+
+    @property
+    def record(self) -> dict[str, Any]:
+        """All that a run is known by: its config, and its settings also where nobody wrote one."""
+        plain: dict[str, Any] = json.loads(json.dumps({"settings": dataclasses.asdict(self.settings), **self.config}))
+        return plain
 
     @property
     def steps_of_stages(self) -> list[int]:

@@ -6,7 +6,7 @@ checkpoint. All that is random is a function of the seed and the step, so a step
 
 from __future__ import annotations
 
-import json
+import math
 import time
 from collections.abc import Iterator
 from contextlib import closing
@@ -15,28 +15,26 @@ from typing import Any, NamedTuple
 
 import torch
 
-from attnlab.errors import TrainingError
+from attnlab.data import Position
 
 from .compiling import compile_layers
+from .folder import MICRO, RESULT, check_config, leave_config, read_result
 from .job import Job
 from .machine import choose_threads, whole_memory
 from .precision import choose_precision
 from .progress import Display
 from .ranks import Ranks, joined
-from .record import Metrics, locked, read_json, write_json
+from .record import Metrics, locked, write_json
 from .result import ENDS, Divergence, Result, Status
 from .savepoint import Savepoints
-from .settings import differences
 from .state import State
 from .stopping import StopRequest, stop_request
 from .stream import Share, Update, updates
 from .trace import weight_norms
 from .tuning import count_parameters
 from .update import Outcome, Updater
-from .watch import Nowhere, Watch
+from .watch import Diverged, Nowhere, Watch
 
-RESULT, CONFIG, MODEL, TOKENIZER = "result.json", "config.json", "model.json", "tokenizer"
-"""What a run's folder holds besides its metrics, checkpoints and predictions."""
 NUM_NORMS = 5
 
 
@@ -48,33 +46,7 @@ def train(job: Job, folder: str | Path, display: Display | None = None) -> Resul
             return Training(job, path, ranks, Display(is_quiet=True)).go()
         with locked(path), display or Display() as shown:
             check_config(job, path)
-            leave_model(job, path)
             return Training(job, path, ranks, shown).go()
-
-
-def read_result(folder: Path) -> Result | None:
-    """Return what became of the run in a folder, or None where it has not ended."""
-    file = folder / RESULT
-    return Result.of(read_json(file)) if file.exists() else None
-
-
-def check_config(job: Job, folder: Path) -> None:
-    """Write down what run this is, or refuse a folder that holds another."""
-    file = folder / CONFIG
-    if not file.exists():
-        write_json(file, dict(job.config))
-    elif found := differences(dict(job.config), read_json(file)):
-        raise TrainingError(
-            f"{folder} holds another run, which differs in {'; '.join(found[:5])}; give this one a folder of its own"
-        )
-
-
-def leave_model(job: Job, folder: Path) -> None:
-    """Write down the model's config and its tokenizer, which another run that starts from this one needs."""
-    if not (folder / MODEL).exists():
-        if job.tokenizer is not None:
-            job.tokenizer.save_pretrained(folder / TOKENIZER)
-        write_json(folder / MODEL, json.loads(job.model.config.to_json_string(use_diff=False)))
 
 
 class DivergedError(Exception):
@@ -106,7 +78,9 @@ class Training:
         self.savepoints = Savepoints(job, folder, display.say)
         kept = ranks.told(self.savepoints.checkpoints.last() if ranks.is_first else None)
         asked = kept.state["precision"] if kept else job.settings.precision
-        threads = job.threads or (kept.state["threads"] if kept and kept.state["num_ranks"] == ranks.num else None)
+        threads = job.threads
+        if threads is None and kept and kept.state["num_ranks"] == ranks.num:
+            threads = kept.state["threads"]
         self.threads = ranks.told(choose_threads(threads, ranks.num, job.operations / ranks.num))
         torch.set_num_threads(self.threads)
         self.precision = ranks.told(choose_precision(asked, ranks.device) if ranks.is_first else None)
@@ -124,7 +98,8 @@ class Training:
     @property
     def setup(self) -> dict[str, Any]:
         """What rounding depends on besides the numbers themselves."""
-        return {"precision": self.precision.name, "threads": self.threads, "num_ranks": self.ranks.num}
+        passes = [stage.micro_batch for stage in self.job.settings.stages]
+        return {"precision": self.precision.name, "threads": self.threads, "num_ranks": self.ranks.num, MICRO: passes}
 
     def say_start(self) -> None:
         """Tell what begins."""
@@ -144,9 +119,12 @@ class Training:
         with stop_request() as stop, closing(self.open_metrics()) as metrics, whole_memory():
             self.metrics = metrics
             self.watch = Watch(self.job, self.folder, metrics, self.ranks, stop)
+            if self.ranks.is_first:
+                leave_config(self.job, self.folder)
             try:
                 result = self.steps(stop)
             except DivergedError as error:
+                self.keep()
                 result = self.result("diverged", error.divergence)
             if result.status in ENDS and self.ranks.is_first:
                 metrics.sync()
@@ -166,7 +144,7 @@ class Training:
         self.clock = time.perf_counter()
         if self.state.watched_step < self.state.step and not self.look():
             return self.interrupt()
-        for place in self.places():
+        for place in self.places(self.state.step):
             share = Share(self.ranks.rank, self.ranks.num, self.job.settings.stages[place.stage].micro_batch)
             stream = self.job.streams[place.stage]
             for update in updates(stream, share, self.state.step - place.start, place.stop - place.start):
@@ -180,25 +158,25 @@ class Training:
         self.keep()
         return self.result("finished")
 
-    def places(self) -> Iterator[Place]:
-        """Yield the stages that are not over."""
+    def places(self, step: int) -> Iterator[Place]:
+        """Yield the stages that are not over at a step."""
         start = 0
         for number, steps in enumerate(self.job.steps_of_stages):
-            if self.state.step < start + steps:
+            if step < start + steps:
                 yield Place(number, start, start + steps)
             start += steps
 
     def make(self, update: Update, place: Place) -> None:
         """Make one update, and write it down."""
         outcome = self.updater.compute(update, self.state.step, place.stage)
+        times = self.job.settings.divergence
         if not outcome.is_finite:
             self.diverge(update, outcome, place, "the loss or its gradient is no finite number")
+        if self.state.would_diverge(outcome.loss, times):
+            self.diverge(update, outcome, place, f"the mean loss of the last steps is over {times:g} times the first")
         self.updater.take(outcome)
         self.state.add(outcome.loss, outcome.tokens)
         self.updater.move_to(self.state.step)
-        times = self.job.settings.divergence
-        if self.state.is_diverging(times):
-            self.diverge(update, outcome, place, f"the mean loss of the last steps is over {times:g} times the first")
         self.write_down(outcome, update.position.epoch)
 
     def write_down(self, outcome: Outcome, epoch: int) -> None:
@@ -221,6 +199,8 @@ class Training:
         evaluation = self.ranks.told(self.watch.look(self.state.step) if self.ranks.is_first else None)
         if evaluation == "interrupted":
             return False
+        if isinstance(evaluation, Diverged):
+            self.diverge_after(evaluation.reason)
         self.state.watched_step = self.state.step
         if evaluation is not None:
             is_best = self.state.note(evaluation, higher_is_better=self.job.task.higher_is_better)
@@ -250,13 +230,27 @@ class Training:
 
     def diverge(self, update: Update, outcome: Outcome, place: Place, reason: str) -> None:
         """End the run with a record of where it diverged."""
-        norms = sorted(weight_norms(self.job.model).items(), key=lambda pair: -pair[1])
         found = Divergence(
             self.state.step, reason, outcome.loss, outcome.gradient_norm, outcome.lr,
             self.job.settings.stages[place.stage].name, update.position.epoch,
-            self.job.streams[place.stage].names(update.rows), dict(norms[:NUM_NORMS]),
+            self.job.streams[place.stage].names(update.rows), self.largest_norms(),
         )  # fmt: skip
         raise DivergedError(found)
+
+    def diverge_after(self, reason: str) -> None:
+        """End the run with a record of the update after which the model answers with what is no number."""
+        step = self.state.step - 1
+        place = next(place for place in self.places(step) if step < place.stop)
+        stream = self.job.streams[place.stage]
+        position = Position(*divmod(step - place.start, stream.arrangement.steps_per_epoch))
+        rows = stream.arrangement.rows(*position)
+        outcome = Outcome(self.state.recent_losses[-1], math.nan, self.updater.rate(step, place.stage), 0)
+        self.diverge(Update(position, rows, []), outcome, place, reason)
+
+    def largest_norms(self) -> dict[str, float]:
+        """Return the norms of the largest weights, by name."""
+        norms = weight_norms(self.job.model).items()
+        return dict(sorted(norms, key=lambda pair: (not math.isnan(pair[1]), -pair[1]))[:NUM_NORMS])
 
     def result(self, status: Status, divergence: Divergence | None = None) -> Result:
         """Say what became of the run."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -33,12 +33,11 @@ class Ranks:
         """Whether this is the process that writes and evaluates."""
         return self.rank == 0
 
-    def share(self, objective: nn.Module) -> nn.Module:
-        """Let processes add up their gradients."""
+    def share(self, objective: nn.Module, has_unused: Callable[[], bool]) -> nn.Module:
+        """Let processes add up their gradients; they must know whether the loss leaves weights out, such as a pooler."""
         if self.num == 1:
             return objective
-        # A model may hold weights that this loss does not reach, such as a pooler.
-        return DistributedDataParallel(objective, find_unused_parameters=True)
+        return DistributedDataParallel(objective, find_unused_parameters=has_unused())
 
     def apart(self, objective: nn.Module) -> AbstractContextManager[object]:
         """Keep gradients to this process for now, where a pass is not the last of an update."""

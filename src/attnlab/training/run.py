@@ -11,7 +11,7 @@ from typing import Any
 
 from attnlab.errors import TrainingError
 
-from .settings import Optimizer, Schedule, Settings, Stage, Watching
+from .settings import Optimizer, Schedule, Settings, Stage, Watching, check_number
 from .tuning import Tuning
 
 
@@ -30,6 +30,13 @@ class Data:
     tokenizer: str | None = None
     """A directory, a file or a name of the hub; or 'word', 'wordpiece', 'bpe', trained on the training text, with a
     size behind a colon. None takes that of the model to start from."""
+
+    def __post_init__(self) -> None:
+        for what in ("num_train", "num_dev"):
+            if getattr(self, what) is not None:
+                check_number(f"data.{what}", getattr(self, what), 1, is_whole=True)
+        if self.is_packed and self.num_train is not None:
+            raise TrainingError("data.num_train counts examples, and packed rows are none; leave one of the two out")
 
 
 @dataclass(frozen=True)
@@ -74,7 +81,17 @@ class Run:
 
     @classmethod
     def of(cls, config: Mapping[str, Any]) -> Run:
-        """Read what `config` gave."""
+        """Read what `config` gave; anything else, such as the config.json of a model, is an error."""
+        try:
+            return cls._read(config)
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise TrainingError(
+                f"this config.json is not that of a run of attnlab.training ({type(error).__name__}: {error}); is it a "
+                "model's?"
+            ) from error
+
+    @classmethod
+    def _read(cls, config: Mapping[str, Any]) -> Run:
         values = dict(config)
         settings = dict(values.pop("settings"))
         settings["stages"] = tuple(Stage(**stage) for stage in settings["stages"])

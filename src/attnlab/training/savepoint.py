@@ -47,7 +47,9 @@ class Savepoints:
         restore_optimizer(optimizer, self.job.model, kept.optimizer)
         self.say(f"going on from step {kept.step:,} of {self.job.num_steps:,}")
         changed = [
-            f"{name} {kept.state[name]}, now {value}" for name, value in setup.items() if kept.state[name] != value
+            f"{name} {kept.state.get(name)}, now {value}"
+            for name, value in setup.items()
+            if kept.state.get(name) != value
         ]
         if changed:
             self.say(f"{'; '.join(changed)}: sums round differently, so the end will not be the same to the bit")

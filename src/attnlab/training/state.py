@@ -50,18 +50,23 @@ class State:
         self.loss_sum, self.loss_count = 0.0, 0
         return mean
 
-    def is_diverging(self, times: float | None) -> bool:
-        """Tell whether the mean of the last losses is too many times that of the first ones."""
-        if times is None or self.step < 2 * FEW:
+    def would_diverge(self, loss: float, times: float | None) -> bool:
+        """Tell whether the mean of the last losses, with one more, is too many times that of the first ones."""
+        if times is None or self.step + 1 < 2 * FEW:
             return False
-        first, last = sum(self.first_losses) / FEW, sum(self.recent_losses) / FEW
+        first, last = sum(self.first_losses) / FEW, (sum(self.recent_losses[1 - FEW :]) + loss) / FEW
         return math.isfinite(first) and last > times * abs(first)
 
     def note(self, evaluation: Evaluation, *, higher_is_better: bool) -> bool:
         """Take in an evaluation; tell whether it is the best so far."""
         self.last = evaluation
         sign = 1 if higher_is_better else -1
-        if self.best is None or sign * evaluation.value > sign * self.best.value:
+
+        def worth(one: Evaluation) -> float:
+            # NaN, such as a correlation of answers that are all alike, must not stay the best for good.
+            return -math.inf if math.isnan(one.value) else sign * one.value
+
+        if self.best is None or worth(evaluation) > worth(self.best):
             self.best, self.num_stale = evaluation, 0
             return True
         self.num_stale += 1

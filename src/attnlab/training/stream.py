@@ -39,6 +39,10 @@ class Stream(Protocol):
     def mean_length(self) -> float:
         """Tokens of a row."""
 
+    @property
+    def longest(self) -> int:
+        """Tokens of the longest row."""
+
     def make(self, rows: Rows, epoch: int) -> Mapping[str, Tensor]:
         """Make a batch of rows."""
 
@@ -55,6 +59,7 @@ class FeatureStream:
         self.task, self.features, self.seed = task, features, seed
         self.lengths = np.array([len(feature) for feature in features])
         self.mean_length = float(self.lengths.mean())
+        self.longest = int(self.lengths.max())
         last: Literal["drop", "short"] = "drop" if len(features) >= stage.batch else "short"
         self.arrangement = Arrangement(
             len(features), stage.batch, seed, last, stage.window, lambda rows: self.lengths[rows]
@@ -83,6 +88,7 @@ class TokenStream:
         plan = BatchPlan(length=stage.length or task.max_len, batch=stage.batch, objective=task.name, seed=seed, **more)
         self.loader = Loader(tokens, plan)
         self.mean_length = float(plan.length)
+        self.longest = plan.length
         self.arrangement = self.loader.arrangement
         self.identity = self.loader.identity
 

@@ -9,7 +9,9 @@ import torch
 from torch import Tensor, nn
 
 from attnlab.install import attention_layers
-from attnlab.tasks.objective import asking
+from attnlab.tasks.objective import asking, forward
+
+from .tuning.parts import PROMPT
 
 ROWS = 4
 """Rows of a batch that attention is looked at on."""
@@ -39,11 +41,13 @@ def entropies(model: Any, batch: Mapping[str, Tensor]) -> dict[str, list[float]]
 
     Weights that do not sum to 1 are taken by their absolute values, divided by their sum; a row of zeros has none.
     """
-    few = {name: batch[name][:ROWS] for name in ("input_ids", "attention_mask") if name in batch}
+    few = {name: tensor[:ROWS] for name, tensor in batch.items()}
     is_real = few["attention_mask"].bool() if "attention_mask" in few else torch.ones_like(few["input_ids"]).bool()
-    device = next(model.parameters()).device
+    prompt = getattr(model, PROMPT, None)
+    if prompt is not None:
+        is_real = prompt.inserted(is_real, False)
     with asking(model):
-        output = model(**{name: tensor.to(device) for name, tensor in few.items()}, output_attentions=True)
+        output = forward(model, few, output_attentions=True)
     names = [name for name, _, _ in attention_layers(model)]
     found = {}
     for name, weights in zip(names, output.attentions or (), strict=False):

@@ -61,7 +61,17 @@ class Updater:
         self.job, self.precision, self.ranks = job, precision, ranks
         self.optimizer = make_optimizer(job.model, job.settings.optimizer)
         self.trained = list(trained_parameters(job.model).values())
-        self.objective = ranks.share(Objective(job.model, job.task))
+        own = Objective(job.model, job.task)
+        self.objective = ranks.share(own, lambda: self.has_unused(own))
+
+    def has_unused(self, objective: nn.Module) -> bool:
+        """Tell whether anything trains that the loss does not reach, by trying on a few rows."""
+        self.move_to(0)
+        stream = self.job.streams[0]
+        objective(stream.make(stream.arrangement.rows(0, 0)[:8], 0)).backward()
+        is_left_out = any(parameter.grad is None for parameter in self.trained)
+        self.optimizer.zero_grad(set_to_none=True)
+        return is_left_out
 
     def rate(self, step: int, stage: int) -> float:
         """Return the learning rate of a step."""

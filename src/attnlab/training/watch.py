@@ -4,19 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from attnlab.errors import TrainingError
 from attnlab.tasks import sample, sentence_losses
+from attnlab.tasks.objective import NotFiniteError
 
 from .evaluation import EvaluationStoppedError, as_answers, evaluate
 from .job import Job
+from .positions import check_positions
 from .ranks import Ranks
 from .record import write_json
 from .record.plain import spell
 from .result import Evaluation
 from .stopping import StopRequest
 from .trace import trace
+
+
+class Diverged(NamedTuple):
+    """What a model that answers with NaN or infinity was asked."""
+
+    reason: str
+
+
+Seen = Evaluation | Diverged | Literal["interrupted"] | None
 
 
 class Watch:
@@ -33,8 +44,17 @@ class Watch:
         """Tell whether something is to be done after a step: every so many, and at the end."""
         return every is not None and (step % every == 0 or step == self.job.num_steps)
 
-    def look(self, step: int) -> Evaluation | Literal["interrupted"] | None:
+    def look(self, step: int) -> Seen:
         """Look at the model after a step."""
+        try:
+            return self.look_around(step)
+        except EvaluationStoppedError:
+            return "interrupted"
+        except NotFiniteError as error:
+            return Diverged(str(error))
+
+    def look_around(self, step: int) -> Evaluation | None:
+        """Trace, sample and evaluate, where that is due."""
         watching = self.job.watching
         if self.is_due(watching.trace_every, step):
             stream = self.job.streams[-1]
@@ -47,13 +67,10 @@ class Watch:
             return None
         return self.evaluate(step)
 
-    def evaluate(self, step: int) -> Evaluation | Literal["interrupted"]:
+    def evaluate(self, step: int) -> Evaluation:
         """Ask the task for its figures; a request to stop is honoured between batches."""
         assert self.job.dev is not None
-        try:
-            scores, predictions = evaluate(self.job.model, self.job.task, self.job.dev, self.stop.__bool__)
-        except EvaluationStoppedError:
-            return "interrupted"
+        scores, predictions = evaluate(self.job.model, self.job.task, self.job.dev, self.stop.__bool__)
         self.metrics.write("evaluation", step, scores.record())
         self.chart(scores.figures, step, "dev/")
         answers = spell(as_answers(scores, predictions))
@@ -70,6 +87,15 @@ class Watch:
             )
         for prompt in job.watching.prompts:
             sample(job.model, job.tokenizer, prompt, num_tokens=0)
+            check_positions(job.model, self.num_ids(prompt) + job.watching.num_tokens - 1, "a prompt with its sample")
+        for sentence in job.watching.sentences:
+            check_positions(job.model, self.num_ids(sentence) + 1, "a sentence")
+        if job.watching.sentences:
+            sentence_losses(job.model, job.tokenizer, job.watching.sentences)
+
+    def num_ids(self, text: str) -> int:
+        """Return how many tokens a text has behind a start token."""
+        return 1 + len(self.job.tokenizer(text, add_special_tokens=False)["input_ids"])
 
     def listen(self, step: int) -> None:
         """Let a model that reads forwards continue prompts, and say the loss of sentences."""

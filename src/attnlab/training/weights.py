@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import transformers
 from torch import Tensor
 from transformers import AutoConfig, PreTrainedModel
 from transformers.models.auto.configuration_auto import CONFIG_MAPPING
+from transformers.utils import logging as transformers_logging
 
 from attnlab.errors import TrainingError, closest
 from attnlab.install import install, load, mechanism_of
@@ -22,9 +24,10 @@ from .run import Run, Start, folder_of_run
 from .start import initialise
 
 CONFIG = "config.json"
+Say = Callable[[str], Any]
 
 
-def build_model(start: Start, task: Any, tokenizer: Any, seed: int) -> PreTrainedModel:
+def build_model(start: Start, task: Any, tokenizer: Any, seed: int, say: Say) -> PreTrainedModel:
     """Build the model of a run with the head its task needs, and install its mechanism."""
     if start.architecture is not None:
         model = fresh(config_of(start.architecture, start, task, tokenizer), task, seed)
@@ -32,10 +35,10 @@ def build_model(start: Start, task: Any, tokenizer: Any, seed: int) -> PreTraine
     path = str(start.checkpoint)
     of_run = folder_of_run(path)
     if of_run is not None:
-        return from_run(*of_run, start, task, seed)
+        return from_run(*of_run, start, task, seed, say)
     if saved_by_attnlab(Path(path).expanduser()):
         return from_saved(Path(path).expanduser(), start, task, seed)
-    model = pretrained(path, start, task, seed)
+    model = pretrained(path, start, task, seed, say)
     return install(model, start.mechanism, seed=seed)
 
 
@@ -54,7 +57,19 @@ def config_of(kind: str, start: Start, task: Any, tokenizer: Any) -> Any:
             "eos_token_id": tokenizer.eos_token_id,
         }
     check_settings(kind, start.config)
-    return AutoConfig.for_model(kind, **{**own, **task.head_settings, **start.config})
+    with building():
+        return AutoConfig.for_model(kind, **{**own, **task.head_settings, **start.config})
+
+
+@contextmanager
+def building() -> Iterator[None]:
+    """Let what transformers says of a config be one sentence; what it raises depends on the setting."""
+    try:
+        with torch.random.fork_rng(devices=[]):
+            yield
+    except (ValueError, TypeError, KeyError, AttributeError, RuntimeError, ZeroDivisionError) as error:
+        said = " ".join(str(error).split())
+        raise TrainingError(f"no model can be built of this config ({type(error).__name__}: {said})") from error
 
 
 def check_settings(kind: str, settings: Mapping[str, Any]) -> None:
@@ -73,31 +88,64 @@ def head_class(task: Any) -> Any:
 
 def fresh(config: Any, task: Any, seed: int) -> PreTrainedModel:
     """Build a model whose every weight starts from the seed and its name."""
-    with torch.random.fork_rng(devices=[]):
-        try:
-            model: PreTrainedModel = head_class(task).from_config(config)
-        except (ValueError, TypeError) as error:
-            raise TrainingError(f"no model can be built of this config: {str(error).splitlines()[0]}") from error
+    with building():
+        model: PreTrainedModel = head_class(task).from_config(config)
     initialise(model, seed)
     return model
 
 
-def pretrained(path: str, start: Start, task: Any, seed: int) -> PreTrainedModel:
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Keep transformers from reporting on stderr what is said here in its place."""
+    verbosity, has_bar = transformers_logging.get_verbosity(), transformers_logging.is_progress_bar_enabled()
+    transformers_logging.set_verbosity_error()  # type: ignore[no-untyped-call]
+    transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+    try:
+        yield
+    finally:
+        transformers_logging.set_verbosity(verbosity)
+        if has_bar:
+            transformers_logging.enable_progress_bar()  # type: ignore[no-untyped-call]
+
+
+def pretrained(path: str, start: Start, task: Any, seed: int, say: Say) -> PreTrainedModel:
     """Load a checkpoint of transformers; weights it lacks, such as a new head's, start from the seed."""
-    with torch.random.fork_rng(devices=[]):
+    with torch.random.fork_rng(devices=[]), quiet():
         try:
+            config = changed(AutoConfig.from_pretrained(path), start, task)
             model, info = head_class(task).from_pretrained(
-                path, output_loading_info=True, **task.head_settings, **start.config
+                path, config=config, output_loading_info=True, ignore_mismatched_sizes=True
             )
         except (OSError, ValueError) as error:
             raise TrainingError(
                 f"no model can be loaded from '{path}': {str(error).splitlines()[0]}; give a directory with "
                 "config.json and model.safetensors, or a name of the hub while online"
             ) from error
-    initialise(model, seed, set(info["missing_keys"]))
+    for name, theirs, own in info["mismatched_keys"]:
+        if name.startswith(f"{model.base_model_prefix}."):
+            raise TrainingError(
+                f"'{name}' is {list(theirs)} in {path} and {list(own)} in a model of this config; leave the sizes as "
+                "they are there"
+            )
+    resized = {name for name, *_ in info["mismatched_keys"]}
+    missing, unused = sorted({*info["missing_keys"], *resized}), sorted(info["unexpected_keys"])
+    initialise(model, seed, set(missing))
     model.float()
+    if missing:
+        say(f"{path} has no {', '.join(missing[:4])}{' …' * (len(missing) > 4)} of this size: started from the seed")
+    if unused:
+        say(f"{path} also has {', '.join(unused[:4])}{' …' * (len(unused) > 4)}, which this model has no place for")
     found: PreTrainedModel = model
     return found
+
+
+def changed(config: Any, start: Start, task: Any) -> Any:
+    """Return a checkpoint's config with the head that a task needs, and the settings that a run has of its own."""
+    check_settings(config.model_type, start.config)
+    with building():
+        for name, value in {**task.head_settings, **start.config}.items():
+            setattr(config, name, value)
+    return config
 
 
 def saved_by_attnlab(folder: Path) -> bool:
@@ -113,12 +161,12 @@ def from_saved(folder: Path, start: Start, task: Any, seed: int) -> PreTrainedMo
     return transplant(state, donor.config, start, task, seed)
 
 
-def from_run(folder: Path, is_best: bool, start: Start, task: Any, seed: int) -> PreTrainedModel:
+def from_run(folder: Path, is_best: bool, start: Start, task: Any, seed: int, say: Say) -> PreTrainedModel:
     """Take the weights of another run."""
     other = Run.of(read_json(folder / CONFIG))
     if other.settings.tuning.mode != "full":
         raise TrainingError(f"the run in {folder} tuned a '{other.settings.tuning.mode}' alone; start from what it did")
-    checkpoints = Checkpoints(folder / "checkpoints", print)
+    checkpoints = Checkpoints(folder / "checkpoints", say)
     newest = checkpoints.last()
     if newest is None:
         raise TrainingError(f"the run in {folder} has no checkpoint yet")
@@ -126,20 +174,20 @@ def from_run(folder: Path, is_best: bool, start: Start, task: Any, seed: int) ->
     if is_best and best is None:
         raise TrainingError(f"the run in {folder} was never evaluated, so none of its checkpoints is the best")
     kept = checkpoints.at(best["step"]) if is_best else newest
-    model = transplant(kept.model, AutoConfig.for_model(**read_json(folder / "model.json")), start, task, seed)
-    if str(mechanism_of(model)) != other.start.mechanism:
-        raise TrainingError(
-            f"the run in {folder} trained '{other.start.mechanism}', not '{mechanism_of(model)}'; start from a run of "
-            "the same mechanism"
-        )
-    return model
+    config = AutoConfig.for_model(**read_json(folder / "model.json"))
+    return transplant(kept.model, config, start, task, seed, mechanism=other.start.mechanism)
 
 
-def transplant(state: Mapping[str, Tensor], config: Any, start: Start, task: Any, seed: int) -> PreTrainedModel:
+def transplant(
+    state: Mapping[str, Tensor], config: Any, start: Start, task: Any, seed: int, mechanism: str | None = None
+) -> PreTrainedModel:
     """Build a model with the task's head around the weights of another; a head of the same kind comes along."""
-    for name, value in {**task.head_settings, **start.config}.items():
-        setattr(config, name, value)
-    model = install(fresh(config, task, seed), start.mechanism, seed=seed)
+    model = install(fresh(changed(config, start, task), task, seed), start.mechanism, seed=seed)
+    if mechanism is not None and str(mechanism_of(model)) != mechanism:
+        raise TrainingError(
+            f"the checkpoint was trained with '{mechanism}', not '{mechanism_of(model)}'; name its own mechanism, or "
+            "start from a run of this one"
+        )
     own = model.state_dict()
     common = {name: tensor for name, tensor in state.items() if name in own and own[name].shape == tensor.shape}
     body = [name for name in own if name.startswith(f"{model.base_model_prefix}.")]

@@ -1,0 +1,22 @@
+"""How long a row a model can take: what it numbers positions with has so many numbers and no more."""
+
+from __future__ import annotations
+
+from transformers import PreTrainedModel
+
+from attnlab.errors import TrainingError
+
+from .tuning.parts import PROMPT
+from .tuning.prompt import positions_of
+
+
+def check_positions(model: PreTrainedModel, length: int, what: str) -> None:
+    """Refuse what is longer than a model can take, a prompt of its own included."""
+    limit = positions_of(model)
+    prompt = getattr(model, PROMPT, None)
+    room = None if limit is None else limit - (0 if prompt is None else prompt.length)
+    if room is not None and length > room:
+        raise TrainingError(
+            f"{what} has {length} tokens, and this {type(model).__name__} has positions for {room}; cut rows shorter "
+            "(task.max_len, or the length of a stage), or build a model with more (max_position_embeddings)"
+        )
