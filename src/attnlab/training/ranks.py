@@ -34,7 +34,7 @@ class Ranks:
         return self.rank == 0
 
     def share(self, objective: nn.Module, has_unused: Callable[[], bool]) -> nn.Module:
-        """Let processes add up their gradients; they must know whether the loss leaves weights out, such as a pooler."""
+        """Let processes add up their gradients; they must know whether a loss leaves weights out, such as a pooler."""
         if self.num == 1:
             return objective
         return DistributedDataParallel(objective, find_unused_parameters=has_unused())
