@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from attnlab.cli.tables import print_table
 from attnlab.errors import closest
 from attnlab.kernels.machine import describe
-from benchmarks import additive, bypass, data, distance, flex, growth, install, linear, pointwise, training
+from benchmarks import additive, bypass, data, distance, flex, growth, install, linear, pointwise, tiles, training
 from benchmarks.table import Table
 
 TABLES: Mapping[str, Callable[[], Table]] = {
@@ -19,6 +19,7 @@ TABLES: Mapping[str, Callable[[], Table]] = {
     "distance": distance.table,
     "bypass": bypass.table,
     "install": install.table,
+    "tiles": tiles.table,
     "data": data.table,
     "training": training.table,
     "flex": flex.table,

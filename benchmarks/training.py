@@ -153,14 +153,14 @@ def build_model(case: Case) -> Any:
     return model
 
 
-def run_own(case: Case, features: list[Any], steps: int | None = None) -> Timing:
+def run_own(case: Case, features: list[Any], steps: int | None = None, precision: Any = "auto") -> Timing:
     """Train with attnlab; the time is that of all steps but the first."""
     from attnlab.install import install
     from attnlab.training import FeatureStream, Job, Optimizer, Schedule, Settings, Stage, Watching, train
 
     stage = Stage(steps=steps or case.steps, batch=case.batch)
     settings = Settings(
-        (stage,), optimizer=Optimizer(lr=case.lr), schedule=Schedule(warmup=0), precision="fp32", divergence=None
+        (stage,), optimizer=Optimizer(lr=case.lr), schedule=Schedule(warmup=0), precision=precision, divergence=None
     )
     model = install(build_model(case), case.mechanism)
     watching = Watching(log_every=1, checkpoint_every=10**6)

@@ -6,11 +6,12 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from attnlab import audits, charts, construct, data, errors, kernels, mechanisms, tasks
+    from attnlab import audits, charts, construct, data, errors, kernels, mechanisms, statistics, tasks
     from attnlab.audits import audit
     from attnlab.install import install, load, mechanism_of, save, uninstall
     from attnlab.kernels import Attention, attend, explain, weights
     from attnlab.mechanisms import CATALOG, Mechanism, Score, Value, Weights, stage
+    from attnlab.statistics import compare
 
 __version__ = "0.1.0"
 
@@ -21,13 +22,14 @@ HOMES = {
     "Attention": "kernels", "attend": "kernels", "explain": "kernels", "weights": "kernels",
     "CATALOG": "mechanisms", "Mechanism": "mechanisms", "Score": "mechanisms", "Value": "mechanisms",
     "Weights": "mechanisms", "stage": "mechanisms",
+    "compare": "statistics", "statistics": "",
 }  # fmt: skip
 """The room each public name lives in; a room is its own."""
 
 __all__ = [
     "CATALOG", "Attention", "Mechanism", "Score", "Value", "Weights", "attend", "audit", "audits", "charts",
-    "construct", "data", "errors", "explain", "install", "kernels", "load", "mechanism_of", "mechanisms", "save",
-    "stage", "tasks", "uninstall", "weights",
+    "compare", "construct", "data", "errors", "explain", "install", "kernels", "load", "mechanism_of", "mechanisms",
+    "save", "stage", "statistics", "tasks", "uninstall", "weights",
 ]  # fmt: skip
 
 

@@ -9,6 +9,7 @@ AttnlabError
 ├── DataError           a source, a tokenizer or a token file that is not what was needed
 ├── TaskError           examples, predictions or a model that a task cannot work with
 ├── TrainingError       a run that cannot start, go on or be read
+├── StudyError          a study file, a study's folder or its ledger that is not what was needed
 ├── StatisticsError     scores or settings that no analysis can be made of
 └── RequestError        an option or a file that is not what was needed
 AttnlabWarning          something still right, but slower or other than one would expect
@@ -50,6 +51,10 @@ class DataError(AttnlabError):
 
 class TaskError(AttnlabError):
     """Examples, predictions or a model that a task cannot work with."""
+
+
+class StudyError(AttnlabError):
+    """A study file, a study's folder or its ledger that is not what was needed."""
 
 
 class StatisticsError(AttnlabError):

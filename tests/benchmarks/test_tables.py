@@ -6,7 +6,7 @@ from functools import partial
 import pytest
 
 from attnlab.kernels.comparison import Setting
-from benchmarks import additive, bypass, data, distance, flex, growth, install, linear, pointwise
+from benchmarks import additive, bypass, data, distance, flex, growth, install, linear, pointwise, tiles
 from benchmarks.__main__ import TABLES, main
 from benchmarks.table import COLUMNS, Row, Table, Target, at_most, compared, less_by
 
@@ -19,6 +19,7 @@ TINY_TABLES: dict[str, Callable[[], Table]] = {
     "distance": partial(distance.table, TINY, 8, TINY, 8, 0),
     "bypass": partial(bypass.table, TINY, 8, 0),
     "install": partial(install.table, install.Size(1, 16, 2, 32, 2, 8), 0, install.CASES[-1:]),
+    "tiles": partial(tiles.table, (tiles.Size(33, 20, 40, 0.0, is_head=True),), 0.0),
     "data": partial(data.table, data.Corpus("embedded:squad?articles=1", "embedded:squad?articles=1", None, None), 0),
     "growth": partial(growth.table, TINY, (8, 16), 0),
 }

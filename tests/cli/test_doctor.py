@@ -13,7 +13,7 @@ from attnlab.cli import doctor, main
 def test_everything_looked_at_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["doctor"]) == 0
     out = capsys.readouterr().out
-    for subject in ("python", "torch", "C++ compiler", "bf16", "threads", "disk free", "kernels"):
+    for subject in ("python", "torch", "C++ compiler", "bf16", "bf16 tiles", "threads", "disk free", "kernels"):
         assert subject in out
     assert str(torch.__version__) in out
     for kernel in attnlab.kernels.KERNELS:
@@ -55,6 +55,13 @@ def test_bf16_that_ends_the_process_says_what_to_set() -> None:
     seen = doctor.observe_bf16({"amx_bf16": True}, fault="bf16 products end the process here; set X=Y")
     assert seen.found == "amx_bf16"
     assert seen.consequence == "bf16 products end the process here; set X=Y"
+
+
+def test_tiles_are_there_or_it_says_why_not() -> None:
+    assert doctor.observe_tiles(True, "bf16 tiles work").found == "yes"
+    seen = doctor.observe_tiles(False, "no bf16 tiles: the processor has no amx_tile")
+    assert seen.found == "none"
+    assert seen.consequence.startswith("the processor has no amx_tile; ")
 
 
 def test_unused_processors_are_mentioned(monkeypatch: pytest.MonkeyPatch) -> None:

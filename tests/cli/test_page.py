@@ -9,7 +9,7 @@ import pytest
 from attnlab.cli import exhibition, page
 from attnlab.cli.exhibition import Exhibition
 
-from .test_demo import SMALL
+from .test_demo import SHORT, SMALL
 
 VOID = {"meta"}
 
@@ -34,7 +34,7 @@ class Elements(HTMLParser):
 
 @pytest.fixture(scope="module")
 def shown() -> Exhibition:
-    return exhibition.collect(SMALL, lambda *_: None)
+    return exhibition.collect(dataclasses.replace(SMALL, course=SHORT), lambda *_: None)
 
 
 def test_nothing_is_loaded_and_nothing_is_run(shown: Exhibition) -> None:
@@ -61,12 +61,21 @@ def test_what_is_shown_is_escaped(shown: Exhibition) -> None:
     exhibit = dataclasses.replace(shown.exhibits[0], entry=entry)
     picture = dataclasses.replace(shown.pictures[0], title=hostile, sentence=hostile)
     point = dataclasses.replace(shown.points[0], name=hostile)
+    losses = [dataclasses.replace(shown.lessons[0].dev[0], arm=hostile)]
+    lesson = dataclasses.replace(shown.lessons[0], entry=entry, training=losses, dev=losses, sample=hostile)
     text = page.render(
-        dataclasses.replace(shown, exhibits=[exhibit], pictures=[picture], points=[point]),
+        dataclasses.replace(shown, exhibits=[exhibit], pictures=[picture], points=[point], lessons=[lesson]),
         f"attnlab demo --out {hostile}",
     )
     assert "script" not in {tag for tag, _ in Elements(text).found}
-    assert text.count("&lt;script&gt;alert(1)") >= 7
+    assert text.count("&lt;script&gt;alert(1)") >= 11
+
+
+def test_a_leak_that_is_not_caught_is_no_success(shown: Exhibition) -> None:
+    sound, leaking = shown.lessons
+    assert shown.holds
+    uncaught = dataclasses.replace(leaking, honest_perplexity=leaking.perplexity)
+    assert not dataclasses.replace(shown, lessons=[sound, uncaught]).holds
 
 
 @pytest.mark.parametrize(
@@ -87,3 +96,4 @@ def test_what_was_run_can_be_run_again(shown: Exhibition) -> None:
     assert str(shown.machine) == facts["Machine"]
     assert "length 16" in facts["Timed on"]
     assert "length 9" in facts["Checked on"]
+    assert "6 steps" in facts["Trained"]

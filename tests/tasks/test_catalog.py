@@ -72,6 +72,20 @@ def test_wrong_names_are_answered_with_the_closest() -> None:
         load("squad", maxlen=3)
 
 
+@pytest.mark.parametrize(
+    ("name", "settings", "said"),
+    [
+        ("clm", {"max_len": "long"}, "max_len of the task 'clm' is a int, such as 512, not 'long'"),
+        ("clm", {"is_honest": 1}, "is_honest of the task 'clm' is a bool"),
+        ("mlm", {"masking": 0.3}, "masking of the task 'mlm' is a Masking, not 0.3; it can be set from Python alone"),
+    ],
+    ids=["text", "number", "object"],
+)
+def test_settings_of_the_wrong_kind_are_refused(name: str, settings: dict[str, Any], said: str) -> None:
+    with pytest.raises(TaskError, match=said):
+        load(name, **settings)
+
+
 def test_any_file_with_a_label_column_is_a_task(tmp_path: Path) -> None:
     path = tmp_path / "reviews.csv"
     path.write_text('text,label\n"good, very",pos\nbad,neg\n', encoding="utf-8")

@@ -1,12 +1,13 @@
 """The one place that draws: Vega-Lite specs, and the pictures and pages made of them without a network."""
 
-from . import evidence, growth, heatmap, histogram, panels, soundness, theme
+from . import curves, evidence, growth, heatmap, histogram, panels, soundness, theme
 from .chart import FORMATS, Spec, check, save, stacked, svg
 
 __all__ = [
     "FORMATS",
     "Spec",
     "check",
+    "curves",
     "evidence",
     "growth",
     "heatmap",

@@ -46,6 +46,7 @@ def observe() -> list[Observation]:
     # Imported here because the command line must answer --help without torch.
     import torch
 
+    from attnlab.kernels.amx import has_tiles
     from attnlab.kernels.machine import bf16_fault
 
     return [
@@ -53,6 +54,7 @@ def observe() -> list[Observation]:
         Observation("torch", str(torch.__version__)),
         observe_compiler(),
         observe_bf16(torch.cpu.get_capabilities(), bf16_fault()),
+        observe_tiles(*has_tiles()),
         observe_threads(torch.get_num_threads()),
         observe_disk(),
         observe_kernels(),
@@ -81,6 +83,13 @@ def observe_bf16(capabilities: Mapping[str, Any], fault: str) -> Observation:
     return Observation(
         "bf16", found, "fine: products work, but emulated; they save memory and cost time, fp32 is faster"
     )
+
+
+def observe_tiles(works: bool, reason: str) -> Observation:
+    """Say whether attnlab's own bf16 products, which do without torch's, can be had."""
+    if works:
+        return Observation("bf16 tiles", "yes", "linear layers can be trained with bf16 products, several times faster")
+    return Observation("bf16 tiles", "none", f"{reason.removeprefix('no bf16 tiles: ')}; training takes fp32 products")
 
 
 def observe_threads(num_threads: int) -> Observation:

@@ -1,5 +1,5 @@
-"""What `attnlab demo` shows: each mechanism's kernel, cost and agreement, growth over lengths, some weights, and the
-audits of some sound mechanisms and of the specimens.
+"""What `attnlab demo` shows: each mechanism's kernel, cost and agreement, growth over lengths, some weights, the
+audits of some sound mechanisms and of the specimens, and some of both trained.
 
 All data are drawn from fixed seeds. Only times and memory depend on the machine.
 """
@@ -19,6 +19,7 @@ from attnlab.charts.growth import Point
 from attnlab.charts.heatmap import Picture
 from attnlab.cli.agreement import Agreement, agree
 from attnlab.cli.bench import describe_setting
+from attnlab.cli.lessons import Course, Lesson, teach
 from attnlab.kernels import Explanation, weights
 from attnlab.kernels.comparison import Setting, explained, own_step, sdpa_step
 from attnlab.kernels.machine import Machine, describe
@@ -63,6 +64,7 @@ class Plan:
         "magnitude against length",
     )  # fmt: skip
     budget: float = 0.5
+    course: Course = field(default_factory=Course)
 
 
 PLAN = Plan()
@@ -111,6 +113,7 @@ class Exhibition:
     points: Sequence[Point]
     pictures: Sequence[Picture]
     audits: Mapping[str, Audit]
+    lessons: Sequence[Lesson]
     seconds: float
 
     @property
@@ -143,9 +146,10 @@ class Exhibition:
 
     @property
     def holds(self) -> bool:
-        """Whether every mechanism agrees, wherever it acts, and the audits fail the specimens and nothing else."""
+        """Whether every mechanism agrees and learns, and the specimens and nothing else are found at fault."""
         is_right = all(one.passed != CATALOG[name].specimen for name, one in self.audits.items())
-        return is_right and all(exhibit.agreement.holds for exhibit in self.exhibits)
+        has_learned = all(lesson.holds for lesson in self.lessons)
+        return is_right and has_learned and all(exhibit.agreement.holds for exhibit in self.exhibits)
 
     @property
     def where_checked(self) -> str:
@@ -163,7 +167,8 @@ class Exhibition:
 def collect(plan: Plan, progress: Progress) -> Exhibition:
     """Run the whole plan."""
     start = perf_counter()
-    total = len(plan.names) + len(plan.lengths) + 1 + len(plan.audited)
+    num_before = len(plan.names) + len(plan.lengths) + 1 + len(plan.audited)
+    total = num_before + len(plan.course.arms)
     exhibits: list[Exhibit] = []
     for name in plan.names:
         progress(len(exhibits), total, name)
@@ -176,10 +181,15 @@ def collect(plan: Plan, progress: Progress) -> Exhibition:
     pictures = draw_weights()
     audits: dict[str, Audit] = {}
     for number, name in enumerate(plan.audited):
-        progress(total - len(plan.audited) + number, total, f"audit of {name}")
+        progress(num_before - len(plan.audited) + number, total, f"audit of {name}")
         audits[name] = audit(name, causal=True, checks=plan.checks)
+    lessons: list[Lesson] = []
+    for name in plan.course.arms:
+        progress(num_before + len(lessons), total, f"training {name}")
+        lessons.append(teach(name, plan.course))
     progress(total, total, "")
-    return Exhibition(plan, describe(num_threads=1), exhibits, points, pictures, audits, perf_counter() - start)
+    seconds = perf_counter() - start
+    return Exhibition(plan, describe(num_threads=1), exhibits, points, pictures, audits, lessons, seconds)
 
 
 def exhibit_of(entry: Entry, plan: Plan) -> Exhibit:

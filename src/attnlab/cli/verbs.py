@@ -14,7 +14,7 @@ from typing import Annotated, TextIO
 
 import typer
 
-from attnlab.cli import audit, bench, construct, data, demo, doctor, explain, mechanisms, score, train
+from attnlab.cli import audit, bench, construct, data, demo, doctor, explain, judge, mechanisms, run, score, train
 from attnlab.errors import AttnlabError, AttnlabWarning
 
 Verb = Callable[..., int]
@@ -29,7 +29,9 @@ VERBS: Mapping[str, Verb] = {
     "construct": construct.construct,
     "data": data.data,
     "score": score.score,
+    "judge": judge.judge,
     "train": train.train,
+    "run": run.run,
     "doctor": doctor.examine,
 }
 
@@ -39,6 +41,7 @@ EXAMPLES: Mapping[str, str] = {
     "data": "attnlab data embedded:pydoc --tokenizer wordpiece",
     "explain": 'attnlab explain "cosine | relu(divide=n)"',
     "train": "attnlab train clm --architecture gpt2 --data embedded:pydoc --tokenizer wordpiece:4000 --out run",
+    "judge": "attnlab judge results.csv",
     "score": "attnlab score squad --data dev-v1.1.json --predictions predictions.json",
 }
 """What to show of a verb that was called without what it needs."""
@@ -143,6 +146,7 @@ def _refuse(message: str, status: int = REFUSED) -> int:
 PLAIN = str.maketrans({
     "−": "-", "–": "-", "·": "*", "×": "x", "÷": "/", "½": "1/2", "²": "2", "⁵": "^5", "√": "sqrt ", "→": "->",
     "≤": "<=", "≥": ">=", "…": "...", "’": "'", "█": "#", "▓": "#", "▒": "+", "░": ".", "∞": "inf", "α": "alpha",
+    "±": "+-",
 })  # fmt: skip
 """What is written where a terminal has no place for a sign: a minus that became ? would be another number."""
 

@@ -83,10 +83,16 @@ class FusedTie(StandIn):
 
     def __call__(self, x: Tensor) -> Tensor:
         """Compute [q k v] from fewer columns."""
+        return self.repeated(self.original(x), -1)
+
+    def original(self, x: Tensor) -> Tensor:
+        """Compute [q v] or [q]; not by the module's own forward, since Conv1D's insists on its stated width."""
+        if self.before is not None:
+            return self.before(x)
         weight, bias = self.module.weight, self.module.bias
         assert isinstance(weight, Tensor)
         assert not isinstance(bias, nn.Module)
-        return self.repeated(functional.linear(x, weight.T if self.is_conv else weight, bias), -1)
+        return functional.linear(x, weight.T if self.is_conv else weight, bias)
 
     def change(self, to: Callable[[Tensor, int], Tensor]) -> None:
         """Put other parameters in the place of weight and bias."""

@@ -1,5 +1,5 @@
-"""The compiled inner loops of pairs.cpp: built once with the machine's own C++ compiler, kept in the user's cache,
-called through ctypes. Without a compiler attnlab still works, slower, and says so once."""
+"""Compiled inner loops, those of pairs.cpp above all: built once with the machine's own C++ compiler, kept in the
+user's cache, called through ctypes. Without a compiler attnlab still works, slower, and says so once."""
 
 from __future__ import annotations
 
@@ -24,12 +24,27 @@ from torch import Tensor
 
 from attnlab.errors import AttnlabWarning, KernelError
 
-SOURCE = Path(__file__).with_name("pairs.cpp")
-
 # -ffast-math goes to the compiler but not to the linker: there it would switch denormals off in the whole process.
-FLAGS = ["-std=c++17", "-O3", "-ffast-math", "-fPIC"]
-TUNED = [["-march=native", "-mprefer-vector-width=512"], ["-march=native"], ["-mcpu=native"], []]
+FLAGS = ("-std=c++17", "-O3", "-ffast-math", "-fPIC")
+TUNED = (("-march=native", "-mprefer-vector-width=512"), ("-march=native",), ("-mcpu=native",), ())
 """What tunes the loops to this processor; the first set the compiler accepts is taken."""
+
+
+@dataclass(frozen=True)
+class Loops:
+    """A file of loops beside this one, and how it is compiled."""
+
+    file: str
+    flags: tuple[str, ...]
+    tuned: tuple[tuple[str, ...], ...]
+
+    @property
+    def source(self) -> Path:
+        """Where the file is."""
+        return Path(__file__).with_name(self.file)
+
+
+PAIRS = Loops("pairs.cpp", FLAGS, TUNED)
 
 KINDS = {
     "additive": 0, "additive_safe": 1, "manhattan": 2, "euclidean": 3, "minkowski": 4, "chebyshev": 5,
@@ -94,13 +109,13 @@ def run(command: list[str]) -> str | None:
     return None if done.returncode == 0 else (done.stderr.strip() or f"exit status {done.returncode}")
 
 
-def build(compiler: list[str], target: Path) -> str | None:
+def build(compiler: list[str], loops: Loops, target: Path) -> str | None:
     """Compile the loops into `target`; return None if that worked, else the reason it did not."""
     with tempfile.TemporaryDirectory() as folder:
-        unit, library = Path(folder) / "pairs.o", Path(folder) / "pairs.so"
+        unit, library = Path(folder) / "loops.o", Path(folder) / "loops.so"
         said: str | None = ""
-        for tuned in TUNED:
-            said = run([*compiler, *FLAGS, *tuned, "-c", str(SOURCE), "-o", str(unit)])
+        for tuned in loops.tuned:
+            said = run([*compiler, *loops.flags, *tuned, "-c", str(loops.source), "-o", str(unit)])
             if said is None:
                 break
         said = said or run([*compiler, "-shared", str(unit), "-o", str(library), "-pthread"])
@@ -128,14 +143,14 @@ def build(compiler: list[str], target: Path) -> str | None:
 BUILDING = threading.Lock()
 
 
-def loaded() -> tuple[ctypes.CDLL | None, Compiler]:
+def loaded(loops: Loops = PAIRS) -> tuple[ctypes.CDLL | None, Compiler]:
     """Build the loops if they are not in the cache, and load them; once, whichever thread comes first."""
     with BUILDING:
-        return load()
+        return load(loops)
 
 
 @functools.cache
-def load() -> tuple[ctypes.CDLL | None, Compiler]:
+def load(loops: Loops) -> tuple[ctypes.CDLL | None, Compiler]:
     """Build the loops if they are not in the cache, and load them."""
     path = find_compiler()
     if path is None:
@@ -144,12 +159,11 @@ def load() -> tuple[ctypes.CDLL | None, Compiler]:
             f"$CXX is '{named}', which is not there" if named else "looked for g++, clang++, c++; $CXX names another"
         )
         return None, Compiler(False, None, f"no C++ compiler found ({looked})")
-    identity = "\n".join(
-        [SOURCE.read_text(encoding="utf-8"), *path, str(FLAGS), str(TUNED), processor(), platform.machine()]
-    )
-    target = cache_folder() / f"pairs-{hashlib.sha256(identity.encode()).hexdigest()[:16]}.so"
+    how = [*path, *loops.flags, str(loops.tuned), processor(), platform.machine()]
+    identity = "\n".join([loops.source.read_text(encoding="utf-8"), *how])
+    target = cache_folder() / f"{loops.source.stem}-{hashlib.sha256(identity.encode()).hexdigest()[:16]}.so"
     if not target.exists():
-        reason = build(path, target)
+        reason = build(path, loops, target)
         if reason is not None:
             return None, Compiler(False, shlex.join(path), reason)
     try:

@@ -38,4 +38,16 @@ def load(name: str, **settings: Any) -> Any:
         if setting not in taken:
             hint = closest(setting, taken) or "."
             raise TaskError(f"the task '{known}' has no setting '{setting}'{hint} It takes {', '.join(taken)}")
+        check_setting(f"{setting} of the task '{known}'", settings[setting], getattr(task, setting))
     return replace(task, **settings)
+
+
+def check_setting(what: str, value: Any, usual: Any) -> None:
+    """Refuse a number or a word where the default is of another kind."""
+    simple = bool, int, float, str
+    if isinstance(usual, simple):
+        kinds = (int, float) if type(usual) is float else (type(usual),)
+        if type(value) not in kinds:
+            raise TaskError(f"{what} is a {type(usual).__name__}, such as {usual!r}, not {value!r}")
+    elif value is None or isinstance(value, simple):
+        raise TaskError(f"{what} is a {type(usual).__name__}, not {value!r}; it can be set from Python alone")

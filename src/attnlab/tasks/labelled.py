@@ -82,9 +82,12 @@ def head_input(
 def way_of(model: nn.Module, batch: Mapping[str, Tensor], labels: Tensor) -> Way:
     """Return the least costly way that gives a model's own logits; one that is not the least is said once."""
     if model not in PROVEN:
-        PROVEN[model] = found_way(model, batch, labels)
-        if PROVEN[model] != "chunked":
-            asked = "labelled positions" if PROVEN[model] == "labelled" else "all positions"
+        found = found_way(model, batch, labels)
+        if found is None:
+            return "whole"
+        PROVEN[model] = found
+        if found != "chunked":
+            asked = "labelled positions" if found == "labelled" else "all positions"
             warnings.warn(
                 f"the logits of {type(model).__name__} are not its body's output through one linear layer and no more; "
                 f"its loss is computed from the logits of {asked} at once: the same figure, but slower",
@@ -94,8 +97,8 @@ def way_of(model: nn.Module, batch: Mapping[str, Tensor], labels: Tensor) -> Way
     return PROVEN[model]
 
 
-def found_way(model: nn.Module, batch: Mapping[str, Tensor], labels: Tensor) -> Way:
-    """Try the ways on a few rows of a batch."""
+def found_way(model: nn.Module, batch: Mapping[str, Tensor], labels: Tensor) -> Way | None:
+    """Try the ways on a few rows of a batch; None where the logits are no numbers, which proves nothing."""
     rows = (labels != IGNORED).any(1).nonzero()[:PROBE_ROWS, 0]
     few = {name: tensor[rows] for name, tensor in batch.items()}
     is_labelled = labels[rows] != IGNORED
@@ -107,6 +110,8 @@ def found_way(model: nn.Module, batch: Mapping[str, Tensor], labels: Tensor) -> 
             fewer, _ = head_input(model, few, is_labelled, "labelled")
         except SelectionError:
             return "whole"
+        if not bool(whole.isfinite().all()):
+            return None
         bound = TOLERANCE.get(whole.dtype, 3e-2) * whole.abs().max()
         if fewer.shape != whole.shape or not bool((fewer - whole).abs().max() <= bound):
             return "whole"

@@ -15,14 +15,18 @@ from attnlab.errors import TaskError
 from .batch import IGNORED, Batch
 
 
-def forward(model: nn.Module, batch: Mapping[str, Tensor]) -> Any:
+class NotFiniteError(TaskError):
+    """A model that answers with NaN or infinity: it diverged."""
+
+
+def forward(model: nn.Module, batch: Mapping[str, Tensor], **more: Any) -> Any:
     """Run a model on the inputs of a batch that it knows, and return its output."""
     device = next(model.parameters()).device
     names = ["input_ids", "attention_mask"]
     # GPT-2 would take token types too, and look them up among its words; RoBERTa has one type only.
     if "token_type_ids" in batch and getattr(getattr(model, "config", None), "type_vocab_size", 0) > 1:
         names.append("token_type_ids")
-    return model(**{name: batch[name].to(device) for name in names if name in batch})
+    return model(**{name: batch[name].to(device) for name in names if name in batch}, **more)
 
 
 def logits_of(model: nn.Module, batch: Mapping[str, Tensor]) -> Tensor:
@@ -88,7 +92,7 @@ def check_finite(values: Tensor, keys: Sequence[str]) -> None:
     wrong = ~values.isfinite().flatten(1).all(1) if values.dim() > 1 else ~values.isfinite()
     if bool(wrong.any()):
         first = int(wrong.nonzero()[0])
-        raise TaskError(
+        raise NotFiniteError(
             f"the model answers example '{keys[first]}' with NaN or infinity, one of {int(wrong.sum())} in this "
             "batch; it diverged, so look at its training loss"
         )

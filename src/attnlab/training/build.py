@@ -52,7 +52,7 @@ def check_kind(run: Run, task: Any) -> None:
     """Refuse settings that are for other tasks than this one."""
     if hasattr(task, "max_len"):
         check_number("task.max_len", task.max_len, 2, is_whole=True)
-    if (run.data.is_packed and task.head not in LANGUAGE_HEADS) or (run.data.is_packed and hasattr(task, "source")):
+    if run.data.is_packed and task.name not in ("mlm", "clm"):
         raise TrainingError(f"packed rows train 'mlm' or 'clm', not '{task.name}'; leave data.is_packed out")
 
 

@@ -99,7 +99,10 @@ class Training:
     def setup(self) -> dict[str, Any]:
         """What rounding depends on besides the numbers themselves."""
         passes = [stage.micro_batch for stage in self.job.settings.stages]
-        return {"precision": self.precision.name, "threads": self.threads, "num_ranks": self.ranks.num, MICRO: passes}
+        return {
+            "precision": self.precision.name, "products": self.precision.by, "threads": self.threads,
+            "num_ranks": self.ranks.num, MICRO: passes,
+        }  # fmt: skip
 
     def say_start(self) -> None:
         """Tell what begins."""

@@ -17,6 +17,6 @@ def check_positions(model: PreTrainedModel, length: int, what: str) -> None:
     room = None if limit is None else limit - (0 if prompt is None else prompt.length)
     if room is not None and length > room:
         raise TrainingError(
-            f"{what} has {length} tokens, and this {type(model).__name__} has positions for {room}; cut rows shorter "
-            "(task.max_len, or the length of a stage), or build a model with more (max_position_embeddings)"
+            f"{what} has {length} tokens, and this {type(model).__name__} has positions for {room}; make it shorter "
+            "(rows by task.max_len, or the length of a stage), or build a model with more (max_position_embeddings)"
         )

@@ -11,17 +11,23 @@ import os
 import platform
 import subprocess
 import sys
-from contextlib import AbstractContextManager, nullcontext, suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 import torch
+from torch import nn
 
 from attnlab.data.cache import cache_folder
 from attnlab.errors import TrainingError
+from attnlab.install.products import has_tiles, low_products, products
+from attnlab.tasks.crossentropy import multiplied_by
 
 Choice = Literal["auto", "fp32", "bf16"]
+PAYS = 1.1
+"""How many times faster bf16 must be to be taken: it rounds."""
 
 TRIAL = """
 import time, torch
@@ -41,16 +47,23 @@ print(seconds(torch.float32) / seconds(torch.bfloat16))
 
 @dataclass(frozen=True)
 class Precision:
-    """A number format for matrix products, and why it was taken."""
+    """A number format for matrix products, whose kernels compute in it, and why it was taken."""
 
     name: Literal["fp32", "bf16"]
     reason: str
+    by: Literal["torch", "tiles"] = "torch"
 
-    def products(self, device: torch.device) -> AbstractContextManager[object]:
-        """Compute in this format what is computed inside."""
+    @contextmanager
+    def products(self, model: nn.Module, device: torch.device) -> Iterator[None]:
+        """Compute in this format what is computed inside; weights, sums and all else stay in fp32."""
         if self.name == "fp32":
-            return nullcontext()
-        return torch.autocast(device.type, dtype=torch.bfloat16)
+            yield
+        elif self.by == "tiles":
+            with low_products(model), multiplied_by(products.product):
+                yield
+        else:
+            with torch.autocast(device.type, dtype=torch.bfloat16):
+                yield
 
     @property
     def sentence(self) -> str:
@@ -62,26 +75,32 @@ def choose_precision(asked: Choice, device: torch.device) -> Precision:
     """Decide by trying; bf16 that was asked for and cannot be had is an error."""
     if asked == "fp32":
         return Precision("fp32", "as asked")
-    works, reason = has_bf16(device)
-    if works:
-        return Precision("bf16", "as asked" if asked == "bf16" else reason)
-    if asked == "bf16" and "slower" not in reason:
-        raise TrainingError(f"bf16 was asked for, but {reason}; ask for fp32, or auto")
-    return Precision("bf16", f"as asked, though {reason}") if asked == "bf16" else Precision("fp32", reason)
-
-
-def has_bf16(device: torch.device) -> tuple[bool, str]:
-    """Tell whether bf16 products pay on a device, and how that is known."""
-    if device.type == "cuda":
-        is_there = torch.cuda.is_bf16_supported(including_emulation=False)
-        return is_there, f"the GPU {'has' if is_there else 'has no'} bf16"
     if device.type != "cpu":
-        return False, f"bf16 was not tried on '{device.type}'"
+        return choose_on_gpu(asked, device)
     ratio = tried()
     if ratio is None:
-        return False, "a bf16 product ends the process here (an instruction that the processor announces faults)"
-    speed = f"a bf16 product takes {1 / ratio:.2f} times as long as one in fp32"
-    return ratio > 1.1, speed if ratio > 1.1 else f"bf16 is slower or no faster here ({speed})"
+        reason = "torch's bf16 products end the process here"
+    else:
+        reason = f"torch's bf16 products take {1 / ratio:.2f} times as long as those in fp32"
+    if ratio is not None and ratio > PAYS:
+        return Precision("bf16", reason)
+    has_own, why = has_tiles()
+    if has_own:
+        return Precision("bf16", f"by attnlab's tiles, since {reason}", "tiles")
+    if asked == "auto":
+        return Precision("fp32", f"{reason}; {why}")
+    if ratio is None:
+        raise TrainingError(f"bf16 was asked for, but {reason}, and there are {why}; ask for fp32, or auto")
+    return Precision("bf16", f"as asked, though {reason}")
+
+
+def choose_on_gpu(asked: Choice, device: torch.device) -> Precision:
+    """Ask the GPU what it has."""
+    is_there = device.type == "cuda" and torch.cuda.is_bf16_supported(including_emulation=False)
+    reason = f"the {device.type} device {'has' if is_there else 'has no'} bf16 that is known to work"
+    if asked == "bf16" and not is_there:
+        raise TrainingError(f"bf16 was asked for, but {reason}; ask for fp32, or auto")
+    return Precision("bf16" if is_there else "fp32", reason)
 
 
 def tried() -> float | None:

@@ -14,12 +14,14 @@ from attnlab.errors import TrainingError, closest
 
 from .tuning import Tuning
 
+LARGEST = 1e300
+
 
 def check_number(what: str, value: object, low: float, high: float = math.inf, *, is_whole: bool = False) -> None:
     """Refuse what is no number, or out of bounds."""
     kind = int if is_whole else (int, float)
-    # An infinite float is refused by comparison, since a whole number may be too large to ask whether it is finite.
-    if isinstance(value, bool) or not isinstance(value, kind) or not low <= value <= high or value == math.inf:
+    # Past LARGEST a whole number fits no float any more, and infinity is none.
+    if isinstance(value, bool) or not isinstance(value, kind) or not low <= value <= min(high, LARGEST):
         bound = f"of at least {low:g}" if high == math.inf else f"from {low:g} to {high:g}"
         raise TrainingError(f"{what} is a {'whole ' if is_whole else ''}number {bound}, not {value!r}")
 

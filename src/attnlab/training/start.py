@@ -27,13 +27,15 @@ def initialise(model: PreTrainedModel, seed: int, only: Collection[str] | None =
     only: names of parameters; the others stay as they are. torch's own generator is left alone.
     """
     names = {id(module): name for name, module in model.named_modules()}
+    owners = owners_of(model)
     for module in model.modules():
         vars(module).pop(MARK, None)
     for name, parameter in model.named_parameters(remove_duplicate=False):
-        setattr(parameter, MARK, only is not None and name not in only)
+        if owners[id(parameter)] == name:
+            setattr(parameter, MARK, only is not None and name not in only)
     parts = [part for part in model.modules() if isinstance(part, PreTrainedModel)]
     for part in parts:
-        vars(part)["_initialize_weights"] = functools.partial(seeded, part, names, seed)
+        vars(part)["_initialize_weights"] = functools.partial(seeded, part, names, owners, seed)
     try:
         with torch.random.fork_rng(devices=[]):
             model.init_weights()  # type: ignore[no-untyped-call]
@@ -44,9 +46,33 @@ def initialise(model: PreTrainedModel, seed: int, only: Collection[str] | None =
             vars(module)[MARK] = True
 
 
-def seeded(part: PreTrainedModel, names: dict[int, str], seed: int, module: nn.Module, *more: Any) -> None:
+def owners_of(model: PreTrainedModel) -> dict[int, str]:
+    """Return the name that each parameter is drawn under.
+
+    Of a head that is tied to the body it is the body's, so that models with different heads begin with one body.
+    """
+    found: dict[int, str] = {}
+    names = [(name, id(parameter)) for name, parameter in model.named_parameters(remove_duplicate=False)]
+    for name, parameter in sorted(names, key=lambda pair: not pair[0].startswith(f"{model.base_model_prefix}.")):
+        found.setdefault(parameter, name)
+    return found
+
+
+def seeded(
+    part: PreTrainedModel, names: dict[int, str], owners: dict[int, str], seed: int, module: nn.Module, *more: Any
+) -> None:
     """Stand in for transformers' own method: the same draws, from a seed of this module's."""
-    own = names[id(module)].removeprefix(f"{part.base_model_prefix}.")
+    name = names[id(module)]
+    own = name.removeprefix(f"{part.base_model_prefix}.")
     key = int(np.asarray(keys_of(INITIAL, seed, name_key(own))).astype(np.int64)) & (2**63 - 1)
     torch.manual_seed(key)
+    tied = [
+        parameter
+        for local, parameter in module.named_parameters(recurse=False)
+        if owners[id(parameter)] != f"{name}.{local}".lstrip(".") and not getattr(parameter, MARK)
+    ]
+    for parameter in tied:
+        setattr(parameter, MARK, True)
     type(part)._initialize_weights(part, module, *more)
+    for parameter in tied:
+        setattr(parameter, MARK, False)

@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 import transformers
+from huggingface_hub.errors import StrictDataclassError
 from torch import Tensor
 from transformers import AutoConfig, PreTrainedModel
 from transformers.models.auto.configuration_auto import CONFIG_MAPPING
@@ -67,8 +68,9 @@ def building() -> Iterator[None]:
     try:
         with torch.random.fork_rng(devices=[]):
             yield
-    except (ValueError, TypeError, KeyError, AttributeError, RuntimeError, ZeroDivisionError) as error:
-        said = " ".join(str(error).split())
+    except (ValueError, TypeError, KeyError, AttributeError, RuntimeError, StrictDataclassError) as error:
+        first, *more = str(error).splitlines() or [""]
+        said = " ".join([first, *more[:1]] if first.endswith(":") else [first])
         raise TrainingError(f"no model can be built of this config ({type(error).__name__}: {said})") from error
 
 
@@ -121,7 +123,7 @@ def pretrained(path: str, start: Start, task: Any, seed: int, say: Say) -> PreTr
                 f"no model can be loaded from '{path}': {str(error).splitlines()[0]}; give a directory with "
                 "config.json and model.safetensors, or a name of the hub while online"
             ) from error
-    for name, theirs, own in info["mismatched_keys"]:
+    for name, theirs, own in sorted(info["mismatched_keys"]):
         if name.startswith(f"{model.base_model_prefix}."):
             raise TrainingError(
                 f"'{name}' is {list(theirs)} in {path} and {list(own)} in a model of this config; leave the sizes as "

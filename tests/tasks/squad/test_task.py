@@ -74,6 +74,16 @@ def test_the_loss_is_the_models_own() -> None:
     assert task.loss(model, batch).item() == pytest.approx(own.item(), rel=1e-6)
 
 
+def test_the_loss_does_not_depend_on_padding() -> None:
+    task, tokenizer = load("squad", **SMALL), wordpiece()
+    model = build("bert", task, tokenizer)
+    batch = task.collate(task.features([question("Denver Broncos")], tokenizer)[:1])
+    wide = {
+        name: torch.nn.functional.pad(tensor, (0, 9)) if tensor.dim() == 2 else tensor for name, tensor in batch.items()
+    }
+    torch.testing.assert_close(task.loss(model, wide), task.loss(model, batch))
+
+
 def test_a_model_without_the_head_or_with_nan_is_refused() -> None:
     task, tokenizer = load("squad", **SMALL), wordpiece()
     parts = batches(task, task.features(many(2), tokenizer))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -31,8 +32,8 @@ def read_pattern(text: str, names: Sequence[str]) -> Pattern:
     wrong = next((part for part in parts if part not in PARTS), None)
     if wrong is not None or not parts or len(set(parts)) < len(parts):
         raise RequestError(
-            f"columns={text}: a pattern is made of {{arm}}, {{group}}, {{metric}} and {{seed}}, each at most once, such as "
-            "{arm}_{group}_{metric}_{seed}"
+            f"columns={text}: a pattern is made of {{arm}}, {{group}}, {{metric}} and {{seed}}, each at most once, "
+            "such as {arm}_{group}_{metric}_{seed}"
         )
     literal = re.split(r"\{\w+\}", text)
     expression = re.escape(literal[0])
@@ -48,14 +49,16 @@ def read_pattern(text: str, names: Sequence[str]) -> Pattern:
 def guess_pattern(names: Sequence[str], wanted: Sequence[str]) -> Pattern | None:
     """Find which part of the names is which; None where they are not alike, or say nothing of what is wanted."""
     words = {name: BETWEEN.split(name)[::2] for name in names}
-    lengths = {len(split) for split in words.values()}
-    if len(names) < 2 or len(lengths) != 1:
+    # Some columns besides, such as wall_time, are made otherwise; most are made alike.
+    length, count = Counter(len(split) for split in words.values()).most_common(1)[0] if words else (0, 0)
+    if count < 2 or 2 * count <= len(names):
         return None
+    words = {name: split for name, split in words.items() if len(split) == length}
     columns = list(zip(*words.values(), strict=True))
     roles = _roles(columns, wanted)
     if "arm" in wanted and "arm" not in roles.values():
         return None
-    between = BETWEEN.split(names[0])[1::2]
+    between = BETWEEN.split(next(iter(words)))[1::2]
     meanings: dict[str, dict[str, str]] = {}
     for name, split in words.items():
         said = {part: split[place] for place, part in roles.items() if part != "group"}
@@ -63,11 +66,11 @@ def guess_pattern(names: Sequence[str], wanted: Sequence[str]) -> Pattern | None
         meanings[name] = said | ({"group": "_".join(rest)} if rest else {})
     shown = [f"{{{roles.get(place, 'group')}}}" for place in range(len(columns))]
     text = "".join(part + sign for part, sign in zip(shown, [*between, ""], strict=True))
-    return Pattern(text, meanings)
+    return Pattern(re.sub(r"\{group\}([^{]+\{group\})+", "{group}", text), meanings)
 
 
 def _roles(columns: Sequence[Sequence[str]], wanted: Sequence[str]) -> dict[int, str]:
-    """Give each place in the names its part: the seed by its number, the metric by its name, the arm by what is left."""
+    """Give each place in the names its part: seeds are numbers, metrics have known names, an arm is what is left."""
     roles: dict[int, str] = {}
     varying = [place for place, words in enumerate(columns) if len(set(words)) > 1]
     if "seed" in wanted:

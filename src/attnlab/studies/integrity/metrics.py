@@ -23,7 +23,7 @@ SETS = {
     10570: "SQuAD v1.1's development set", 11873: "SQuAD v2.0's development set", 3270: "BoolQ's validation set",
     9815: "MNLI's matched validation set", 9832: "MNLI's mismatched validation set", 40430: "QQP's validation set",
     5463: "QNLI's validation set", 872: "SST-2's validation set", 1043: "CoLA's validation set",
-    408: "MRPC's validation set", 277: "RTE's validation set", 10000: "a test set of 10,000",
+    408: "MRPC's validation set", 277: "RTE's validation set",
 }  # fmt: skip
 """Evaluation sets whose size gives them away."""
 

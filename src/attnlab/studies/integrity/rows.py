@@ -15,7 +15,7 @@ NOTHING = frozenset({
     "diverged", "crashed", "oom",
 })  # fmt: skip
 """What stands where a run has no score."""
-MOST_CELLS = 2_000_000
+MOST_CELLS = 500_000
 
 
 @dataclass(frozen=True)
@@ -49,18 +49,23 @@ def read_rows(path: str) -> Rows:
     if len(lines) < 2:
         raise RequestError(f"'{path}' has {len(lines)} lines; a table needs a header and at least one row")
     delimiter = max(DELIMITERS, key=lines[0].count)
+    reader = csv.reader(text.splitlines(), delimiter=delimiter)
+    filled = []
     try:
-        rows = [(reader.line_num, row) for reader in [csv.reader(text.splitlines(), delimiter=delimiter)] for row in reader]
+        for row in reader:
+            if any(cell.strip() for cell in row):
+                filled.append((reader.line_num, tuple(cell.strip() for cell in row)))
     except csv.Error as error:
         raise RequestError(f"'{path}' is no table: {error}") from error
-    filled = [(number, tuple(cell.strip() for cell in row)) for number, row in rows if any(cell.strip() for cell in row)]
     return _checked(path, filled)
 
 
 def _checked(path: str, rows: list[tuple[int, tuple[str, ...]]]) -> Rows:
     header = rows[0][1]
     if len(header) < 2:
-        raise RequestError(f"'{path}' has one column, '{header[0]}'; columns are told apart by commas, semicolons or tabs")
+        raise RequestError(
+            f"'{path}' has one column, '{header[0]}'; columns are told apart by commas, semicolons or tabs"
+        )
     twice = next((name for number, name in enumerate(header) if name in header[:number]), None)
     if twice is not None:
         raise RequestError(f"'{path}' has two columns named '{twice}'; give each a name of its own")
@@ -72,7 +77,9 @@ def _checked(path: str, rows: list[tuple[int, tuple[str, ...]]]) -> Rows:
     if len(rows) < 2:
         raise RequestError(f"'{path}' has a header and no rows")
     if len(rows) * len(header) > MOST_CELLS:
-        raise RequestError(f"'{path}' has more than {MOST_CELLS:,} cells; give the scores of runs, not of every example")
+        raise RequestError(
+            f"'{path}' has more than {MOST_CELLS:,} cells; give the scores of runs, not of every example"
+        )
     return Rows(path, header, tuple(rows[1:]))
 
 

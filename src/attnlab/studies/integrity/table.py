@@ -80,7 +80,7 @@ class ResultTable:
 
     def of_metric(self, metric: str) -> list[float]:
         """Return all values of a metric."""
-        return [cell.value for cell in self.values if cell.metric == metric and cell.value is not None]
+        return [value_of(cell) for cell in self.values if cell.metric == metric]
 
     def at(self, step: float | None) -> list[Cell]:
         """Return the cells of one step."""
@@ -93,6 +93,12 @@ def grouped(cells: Iterable[Cell], key: Callable[[Cell], Key]) -> dict[Key, list
     for cell in cells:
         found.setdefault(key(cell), []).append(cell)
     return found
+
+
+def value_of(cell: Cell) -> float:
+    """Return the value of a cell that is known to have one."""
+    assert cell.value is not None
+    return cell.value
 
 
 def show_step(step: float | None) -> str:

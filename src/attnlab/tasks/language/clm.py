@@ -85,9 +85,13 @@ class Clm:
 
     def predict(self, model: nn.Module, batches: Iterable[Batch]) -> dict[str, tuple[LineLoss, LineLoss | None]]:
         """Return each line's loss, and beside it the honest one where that was asked for."""
-        kept = list(batches)
-        forced = forced_losses(model, kept)
-        honest = honest_losses(model, kept) if self.is_honest else {}
+        forced: dict[str, LineLoss] = {}
+        honest: dict[str, LineLoss] = {}
+        # Batch by batch, so that whoever makes them on the way can stop there.
+        for batch in batches:
+            add_losses(forced, forced_losses(model, [batch]))
+            if self.is_honest:
+                add_losses(honest, honest_losses(model, [batch]))
         return {key: (loss, honest.get(key)) for key, loss in forced.items()}
 
     def score(self, predictions: Mapping[str, tuple[LineLoss, LineLoss | None]], examples: Sequence[Line]) -> Scores:
@@ -120,6 +124,12 @@ class Clm:
 def next_tokens(batch: Mapping[str, Tensor]) -> Tensor:
     """Return the label of every position: the token behind it."""
     return torch.nn.functional.pad(batch["labels"][:, 1:], (0, 1), value=IGNORED)
+
+
+def add_losses(losses: dict[str, LineLoss], more: Mapping[str, LineLoss]) -> None:
+    """Add the losses of further blocks to those of their lines."""
+    for key, loss in more.items():
+        losses[key] = losses.get(key, LineLoss()) + loss
 
 
 def forced_losses(model: nn.Module, batches: Iterable[Batch]) -> dict[str, LineLoss]:

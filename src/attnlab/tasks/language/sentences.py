@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from attnlab.errors import TaskError
 
-from ..objective import asking, logits_of
+from ..objective import NotFiniteError, asking, logits_of
 from .clm import Clm, forced_losses
 from .line import LineLoss, lines_of
 from .prefix import honest_losses
@@ -62,7 +62,9 @@ def sample(
 def draw(logits: Tensor, temperature: float, top_k: int | None, generator: torch.Generator) -> int:
     """Draw one token of the `top_k` likeliest with probability softmax(logits / temperature)."""
     if not bool(logits.isfinite().all()):
-        raise TaskError("the model's logits have NaN or infinity in them; it diverged, so look at its training loss")
+        raise NotFiniteError(
+            "the model's logits have NaN or infinity in them; it diverged, so look at its training loss"
+        )
     if temperature == 0:
         return int(logits.argmax())
     kept = logits.topk(min(top_k or logits.numel(), logits.numel()))

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
@@ -66,6 +67,10 @@ class Squad:
     def loss(self, model: nn.Module, batch: Mapping[str, Tensor]) -> Tensor:
         """Return the mean of the losses of start and end."""
         starts, ends = _logits(model, forward(model, batch))
+        if "attention_mask" in batch:
+            # No answer is in padding; without this a loss would depend on what else is in its batch.
+            is_padding = batch["attention_mask"].to(starts.device) == 0
+            starts, ends = starts.masked_fill(is_padding, -torch.inf), ends.masked_fill(is_padding, -torch.inf)
         first = F.cross_entropy(starts.float(), batch["start_positions"].to(starts.device))
         last = F.cross_entropy(ends.float(), batch["end_positions"].to(ends.device))
         return with_penalty(model, (first + last) / 2)

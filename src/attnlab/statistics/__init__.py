@@ -1,0 +1,67 @@
+"""Numbers to conclusions, without torch: estimates over seeds, exact tests, spread, planning, looks and verdicts.
+
+Names load on first use, since scipy takes half a second to import.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .arms import Family, compare_many
+    from .bootstrap import corpus_estimate
+    from .comparison import Comparison, compare, compare_corpus, compare_summaries
+    from .effects import Effects, hedges_g, measure_effects
+    from .eprocess import EProcess, e_process
+    from .estimate import Estimate, Noise, crossed, crossed_apart, paired_t, welch, welch_from
+    from .exact import Exact, permutation, sign_flip
+    from .families import Adjusted, adjust
+    from .looks import LOOKS, look_limits
+    from .pairing import Pairing, check_pairing
+    from .planning import Plan, detectable_effect, make_plan, seeds_needed
+    from .spread import Spread, measure_spread, sd_interval
+    from .stability import Stability, judge_stability
+    from .summary import Summary
+    from .verdict import Evidence, Question, Verdict, decide
+
+HOMES = {
+    "Family": "arms", "compare_many": "arms",
+    "corpus_estimate": "bootstrap",
+    "Comparison": "comparison", "compare": "comparison", "compare_corpus": "comparison",
+    "compare_summaries": "comparison",
+    "Effects": "effects", "hedges_g": "effects", "measure_effects": "effects",
+    "EProcess": "eprocess", "e_process": "eprocess",
+    "Estimate": "estimate", "Noise": "estimate", "crossed": "estimate", "crossed_apart": "estimate",
+    "paired_t": "estimate", "welch": "estimate", "welch_from": "estimate",
+    "Exact": "exact", "permutation": "exact", "sign_flip": "exact",
+    "Adjusted": "families", "adjust": "families",
+    "LOOKS": "looks", "look_limits": "looks",
+    "Pairing": "pairing", "check_pairing": "pairing",
+    "Plan": "planning", "detectable_effect": "planning", "make_plan": "planning", "seeds_needed": "planning",
+    "Spread": "spread", "measure_spread": "spread", "sd_interval": "spread",
+    "Stability": "stability", "judge_stability": "stability",
+    "Summary": "summary",
+    "Evidence": "verdict", "Question": "verdict", "Verdict": "verdict", "decide": "verdict",
+}  # fmt: skip
+"""The file of each public name."""
+
+__all__ = [
+    "LOOKS", "Adjusted", "Comparison", "EProcess", "Effects", "Estimate", "Evidence", "Exact", "Family", "Noise",
+    "Pairing", "Plan", "Question", "Spread", "Stability", "Summary", "Verdict", "adjust", "check_pairing", "compare",
+    "compare_corpus", "compare_many", "compare_summaries", "corpus_estimate", "crossed", "crossed_apart", "decide",
+    "detectable_effect", "e_process", "hedges_g", "judge_stability", "look_limits", "make_plan", "measure_effects",
+    "measure_spread", "paired_t", "permutation", "sd_interval", "seeds_needed", "sign_flip", "welch", "welch_from",
+]  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    if name not in HOMES:
+        raise AttributeError(f"module 'attnlab.statistics' has no attribute '{name}'")
+    value = getattr(importlib.import_module(f"{__name__}.{HOMES[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *HOMES])

@@ -1,0 +1,155 @@
+"""Estimates of variant − baseline with a standard error and degrees of freedom: paired t, Welch, crossed two-way.
+
+Crossed: D[seed, example] has the variance (MS_seed + MS_example − MS_residual)/(n_s·n_e), so that the interval speaks
+of other seeds and other examples (Satterthwaite 1946 gives the degrees of freedom).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import stats
+
+from .scores import Arm, Numbers
+
+
+@dataclass(frozen=True)
+class Noise:
+    """What more seeds change: the variance of the difference at n seeds an arm is per_seed/n + fixed.
+
+    df: the degrees of freedom it was estimated with. growth: how many each further seed adds.
+    """
+
+    per_seed: float
+    df: float
+    growth: float = 1.0
+    fixed: float = 0.0
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A difference, its standard error, and the degrees of freedom of its t interval. Unknown is NaN."""
+
+    difference: float
+    se: float
+    df: float
+    method: str
+    noise: Noise
+    note: str = ""
+
+    @property
+    def t(self) -> float:
+        """The difference in standard errors."""
+        if self.se > 0:
+            return self.difference / self.se
+        return math.nan
+
+    @property
+    def p(self) -> float:
+        """How often no difference would look at least this large."""
+        return float(2 * stats.t.sf(abs(self.t), self.df))
+
+    def interval(self, alpha: float = 0.05) -> tuple[float, float]:
+        """Return the 1 − alpha interval of the difference."""
+        half = float(stats.t.isf(alpha / 2, self.df)) * self.se
+        return self.difference - half, self.difference + half
+
+
+def estimate(baseline: Arm, variant: Arm, paired: bool) -> Estimate:
+    """Choose the estimate that fits the scores: per example where there are examples, else one number a seed."""
+    if baseline.values.ndim == 1:
+        return paired_t(variant.values - baseline.values) if paired else welch(baseline.values, variant.values)
+    if min(baseline.num_seeds, variant.num_seeds) < 2:
+        return paired_t(variant.per_seed[:1] - baseline.per_seed[:1])
+    return crossed(variant.values - baseline.values) if paired else crossed_apart(baseline.values, variant.values)
+
+
+def paired_t(differences: Numbers) -> Estimate:
+    """Estimate a mean difference from one difference a seed: s/√n with n − 1 degrees of freedom."""
+    n = len(differences)
+    variance = float(np.var(differences, ddof=1)) if n > 1 else math.nan
+    df = n - 1 if n > 1 else math.nan
+    return Estimate(float(differences.mean()), math.sqrt(variance / n), df, "paired t", Noise(variance, df))
+
+
+def welch(baseline: Numbers, variant: Numbers) -> Estimate:
+    """Estimate the difference of two means whose spreads may differ (Welch 1947)."""
+    moments = [(float(arm.mean()), sd_of(arm), len(arm)) for arm in (baseline, variant)]
+    return welch_from(*moments)
+
+
+def welch_from(baseline: tuple[float, float, int], variant: tuple[float, float, int]) -> Estimate:
+    """Estimate as `welch` does, from mean, SD and number of seeds of each arm."""
+    (mean_b, sd_b, n_b), (mean_v, sd_v, n_v) = baseline, variant
+    parts = [sd_b**2 / n_b, sd_v**2 / n_v]
+    df = satterthwaite(parts, [n_b - 1, n_v - 1])
+    # At equal n this share of the degrees of freedom comes with each further seed of both arms.
+    growth = satterthwaite([sd_b**2, sd_v**2], [1, 1])
+    noise = Noise(sd_b**2 + sd_v**2, df, growth)
+    return Estimate(mean_v - mean_b, math.sqrt(sum(parts)), df, "Welch t", noise)
+
+
+def crossed(differences: Numbers) -> Estimate:
+    """Estimate the mean of D[seed, example] for seeds and examples that were both drawn from many."""
+    n_s, n_e = differences.shape
+    ms_seed, ms_example, ms_residual = mean_squares(differences)
+    total = ms_seed + ms_example - ms_residual
+    per_seed = ms_seed / n_e
+    fixed = max(0.0, ms_example - ms_residual) / (n_s * n_e)
+    noise = Noise(per_seed, n_s - 1, fixed=fixed)
+    mean = float(differences.mean())
+    if total <= 0:
+        note = "the examples' share of the variance came out below 0 and is taken as 0"
+        return Estimate(mean, math.sqrt(per_seed / n_s), n_s - 1, "crossed two-way", noise, note)
+    df = satterthwaite([ms_seed, ms_example, -ms_residual], [n_s - 1, n_e - 1, (n_s - 1) * (n_e - 1)])
+    return Estimate(mean, math.sqrt(total / (n_s * n_e)), df, "crossed two-way", noise)
+
+
+def crossed_apart(baseline: Numbers, variant: Numbers) -> Estimate:
+    """Estimate as `crossed` does, where the examples are the same in both arms but the seeds are not paired."""
+    n_e = baseline.shape[1]
+    by_example = variant.mean(axis=0) - baseline.mean(axis=0)
+    parts, dfs = [float(np.var(by_example, ddof=1)) / n_e], [n_e - 1.0]
+    for arm in (baseline, variant):
+        n = len(arm)
+        ms_seed, _, ms_residual = mean_squares(arm)
+        parts += [ms_seed / (n * n_e), -ms_residual / (n * n_e)]
+        dfs += [n - 1.0, (n - 1.0) * (n_e - 1.0)]
+    seeds = [parts[1], parts[3]]
+    alone = welch(baseline.mean(axis=1), variant.mean(axis=1))
+    fixed = max(0.0, sum(parts) - sum(seeds))
+    noise = Noise(alone.noise.per_seed, alone.df, alone.noise.growth, fixed)
+    if sum(parts) <= 0:
+        note = "the examples' share of the variance came out below 0 and is taken as 0"
+        return Estimate(alone.difference, alone.se, alone.df, "crossed two-way, seeds apart", noise, note)
+    se = math.sqrt(sum(parts))
+    return Estimate(alone.difference, se, satterthwaite(parts, dfs), "crossed two-way, seeds apart", noise)
+
+
+def mean_squares(table: Numbers) -> tuple[float, float, float]:
+    """Return MS_seed, MS_example and MS_residual of a table [seed, example]."""
+    n_s, n_e = table.shape
+    mean = table.mean()
+    by_seed, by_example = table.mean(axis=1) - mean, table.mean(axis=0) - mean
+    residual = table - mean - by_seed[:, None] - by_example[None, :]
+    ms_seed = n_e * float(by_seed @ by_seed) / (n_s - 1)
+    ms_example = n_s * float(by_example @ by_example) / (n_e - 1)
+    return ms_seed, ms_example, float((residual**2).sum()) / ((n_s - 1) * (n_e - 1))
+
+
+def satterthwaite(parts: Sequence[float], dfs: Sequence[float]) -> float:
+    """Return the degrees of freedom of a sum of mean squares: (Σ part)² / Σ part²/df."""
+    # In units of the largest, since squares of variances leave the range of a double.
+    unit = max(abs(part) for part in parts)
+    if not unit > 0:
+        return math.nan
+    shares = [part / unit for part in parts]
+    return sum(shares) ** 2 / sum(share**2 / df for share, df in zip(shares, dfs, strict=True) if df > 0)
+
+
+def sd_of(values: Numbers) -> float:
+    """Return the standard deviation with n − 1, NaN for one value."""
+    return float(np.std(values, ddof=1)) if len(values) > 1 else math.nan

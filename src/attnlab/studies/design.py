@@ -1,0 +1,180 @@
+"""A study as data: arms, sizes, stages, tasks, seeds. What a TOML file says, or Python; nothing unknown passes."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+
+from attnlab.errors import AttnlabError
+from attnlab.mechanisms import Mechanism
+
+Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.+-]*$", max_length=60)]
+Count = Annotated[int, Field(ge=1, le=10**9)]
+Positive = Annotated[float, Field(gt=0, lt=1e12, allow_inf_nan=False)]
+Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
+Value = str | int | float | bool | list[str | int | float | bool]
+
+
+class Part(BaseModel):
+    """A part of a study."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+class Arm(Part):
+    """A mechanism, and what else is different where it is studied: settings by their path, as in `--set`."""
+
+    mechanism: str
+    set: dict[str, Value] = Field(default_factory=dict)
+
+    @field_validator("mechanism")
+    @classmethod
+    def is_a_mechanism(cls, line: str) -> str:
+        """Refuse a line that is no mechanism."""
+        try:
+            return str(Mechanism.parse(line))
+        except AttnlabError as error:
+            raise ValueError(str(error)) from error
+
+
+class Size(Part):
+    """A model: an architecture with fresh weights, or a checkpoint to start from."""
+
+    architecture: str | None = None
+    checkpoint: str | None = None
+    config: dict[str, Value] = Field(default_factory=dict)
+    tokenizer: str | None = None
+
+    @model_validator(mode="after")
+    def has_one_start(self) -> Size:
+        """Refuse two starts, or none."""
+        if (self.architecture is None) == (self.checkpoint is None):
+            raise ValueError("give architecture or checkpoint, one of the two")
+        return self
+
+
+class Source(Part):
+    """Data by name: what to train and to evaluate on."""
+
+    train: str
+    dev: str | None = None
+    num_train: Count | None = None
+    num_dev: Count | None = None
+    is_packed: bool = False
+
+
+class Optimizing(Part):
+    """The optimizer of a stage."""
+
+    name: Literal["adamw", "adam", "sgd"] = "adamw"
+    lr: Positive = 5e-4
+    betas: tuple[Share, Share] = Field(default=(0.9, 0.999), strict=False)
+    eps: Positive = 1e-8
+    weight_decay: Annotated[float, Field(ge=0, lt=1e6, allow_inf_nan=False)] = 0.01
+    momentum: Share = 0.9
+
+
+class Phase(Part):
+    """A part of a stage with one batch size and length."""
+
+    name: Name = "train"
+    steps: Count | None = None
+    epochs: Positive | None = None
+    batch: Count = 32
+    micro_batch: Count | None = None
+    length: Count | None = None
+    lr: Positive | None = None
+    window: Annotated[int, Field(ge=0, le=10**6)] = 50
+
+    @model_validator(mode="after")
+    def has_one_extent(self) -> Phase:
+        """Refuse steps and epochs together, or neither."""
+        if (self.steps is None) == (self.epochs is None):
+            raise ValueError("give steps or epochs, one of the two")
+        return self
+
+
+class Scheduling(Part):
+    """The learning rate over a stage."""
+
+    kind: Literal["linear", "cosine", "constant"] = "linear"
+    warmup: Annotated[float, Field(ge=0, lt=1e9, allow_inf_nan=False)] = 0.06
+    floor: Share = 0.0
+
+
+class Tuned(Part):
+    """What is tuned."""
+
+    mode: Literal["full", "head", "prompt", "prefix", "lora"] = "full"
+    length: Count = 128
+    rank: Count = 8
+    alpha: Positive = 16.0
+    dropout: Share = 0.0
+    targets: list[str] = Field(default_factory=list)
+
+
+class Stage(Part):
+    """One training of every run: pretraining, fine-tuning. A later one starts from an earlier one's weights."""
+
+    name: Name
+    task: str
+    data: str
+    after: Name | None = None
+    """The stage whose weights this one starts from; None starts as the size says."""
+    task_settings: dict[str, Value] = Field(default_factory=dict)
+    phases: list[Phase] = Field(min_length=1, max_length=20)
+    optimizer: Optimizing = Field(default_factory=Optimizing)
+    schedule: Scheduling = Field(default_factory=Scheduling)
+    tuning: Tuned = Field(default_factory=Tuned)
+    clip: Positive | None = 1.0
+    precision: Literal["auto", "fp32", "bf16"] = "auto"
+    evaluate_every: Count | None = None
+    checkpoint_every: Count = 500
+    trace_every: Count | None = None
+    smallest: Positive | None = None
+    """The smallest difference worth having, in units of the task's deciding figure; None compares nothing here."""
+    is_shared: bool = False
+    """Whether the first seed's training serves all seeds of an arm; seeds then vary what comes after it alone."""
+
+
+class Design(Part):
+    """Arms, compared with a baseline over seeds that are paired."""
+
+    name: Name
+    question: str = ""
+    baseline: Name
+    seeds: list[Annotated[int, Field(ge=0, lt=2**31)]] = Field(min_length=1, max_length=1000)
+    looks: list[Count] | Literal["open"] | None = None
+    has_leaking: bool = False
+    """Whether an arm whose audit finds a leak is trained too; it is never compared."""
+    arms: dict[Name, Arm] = Field(min_length=1, max_length=200)
+    sizes: dict[Name, Size] = Field(min_length=1, max_length=50)
+    data: dict[Name, Source] = Field(default_factory=dict)
+    stages: list[Stage] = Field(min_length=1, max_length=20)
+
+    @field_validator("arms", mode="before")
+    @classmethod
+    def lines_are_arms(cls, arms: Any) -> Any:
+        """Take a line where an arm is nothing else."""
+        if not isinstance(arms, dict):
+            return arms
+        return {name: {"mechanism": arm} if isinstance(arm, str) else arm for name, arm in arms.items()}
+
+    @model_validator(mode="after")
+    def fits_together(self) -> Design:
+        """Refuse names that nothing has."""
+        if self.baseline not in self.arms:
+            raise ValueError(f"baseline is '{self.baseline}', and the arms are {', '.join(self.arms)}")
+        if len(set(self.seeds)) != len(self.seeds):
+            raise ValueError("a seed stands twice among the seeds")
+        before: list[str] = []
+        for stage in self.stages:
+            if stage.name in before:
+                raise ValueError(f"two stages are called '{stage.name}'")
+            if stage.after is not None and stage.after not in before:
+                raise ValueError(
+                    f"stage '{stage.name}' comes after '{stage.after}', and no stage before it is called so"
+                )
+            before.append(stage.name)
+        return self

@@ -1,0 +1,63 @@
+"""Arms that were not given the same: other last steps, or other tokens, epochs or sizes of batches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from .finding import Finding, listed
+from .table import ResultTable
+
+CHECK = "different budgets"
+
+
+def check_budgets(table: ResultTable) -> Iterator[Finding]:
+    """Compare what the arms of each group were given."""
+    if len(table.arms) < 2:
+        return
+    for group in table.groups:
+        yield from _different(group, "step", _last_steps(table, group))
+        names = {name for budget in table.budgets.values() for name in budget}
+        for name in sorted(names):
+            yield from _different(group, name, _given(table, group, name))
+
+
+def _different(group: str, what: str, by_arm: Mapping[str, set[str]]) -> Iterator[Finding]:
+    given = {arm: values for arm, values in by_arm.items() if values}
+    if len({frozenset(values) for values in given.values()}) <= 1:
+        return
+    shown = [f"'{arm}' {listed(sorted(values, key=_number), 3)}" for arm, values in given.items()]
+    where = f" of {group}" if group else ""
+    last = "last step" if what == "step" else what
+    yield Finding(
+        CHECK,
+        f"the arms{where} differ in {last}: {', '.join(shown)}; a difference between them may be its",
+        data={"group": group, "what": what, "arms": {arm: sorted(values) for arm, values in given.items()}},
+    )
+
+
+def _last_steps(table: ResultTable, group: str) -> dict[str, set[str]]:
+    """The last step of each run that has a score, by arm; a run that stops short is a budget of its own."""
+    last: dict[tuple[str, str], float] = {}
+    for cell in table.values:
+        if cell.group == group and cell.step is not None:
+            key = cell.arm, cell.seed
+            last[key] = max(last.get(key, cell.step), cell.step)
+    found: dict[str, set[str]] = {}
+    for (arm, _), step in last.items():
+        found.setdefault(arm, set()).add(f"{step:g}")
+    return found
+
+
+def _given(table: ResultTable, group: str, name: str) -> dict[str, set[str]]:
+    found: dict[str, set[str]] = {}
+    for (arm, of_group, _), budget in table.budgets.items():
+        if of_group == group and name in budget:
+            found.setdefault(arm, set()).add(budget[name])
+    return found
+
+
+def _number(text: str) -> tuple[float, str]:
+    try:
+        return float(text), text
+    except ValueError:
+        return float("inf"), text

@@ -1,0 +1,86 @@
+"""The verdict's words, exactly, and what each of them rests on."""
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from attnlab.statistics import Evidence, Question, decide
+
+WORDS = {
+    "BETTER",
+    "WORSE",
+    "BETTER, BELOW YOUR THRESHOLD",
+    "WORSE, BELOW YOUR THRESHOLD",
+    "NO MEANINGFUL DIFFERENCE",
+    "TOO FEW SEEDS (n < 5)",
+    "DEGENERATE",
+}
+
+
+def evidence(low: float, high: float, **other: Any) -> Evidence:
+    return replace(Evidence(5, (low + high) / 2, (low, high), "", lambda: 7.0), **other)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "words"),
+    [
+        (0.5, 2.5, "BETTER"),
+        (-2.5, -0.5, "WORSE"),
+        (0.1, 1.7, "BETTER, BELOW YOUR THRESHOLD"),
+        (0.1, 0.5, "BETTER, BELOW YOUR THRESHOLD"),
+        (-0.5, -0.1, "WORSE, BELOW YOUR THRESHOLD"),
+        (-0.5, 0.5, "NO MEANINGFUL DIFFERENCE"),
+        (-0.5, 1.5, "INCONCLUSIVE (about 7 more seeds)"),
+        (-2.0, 2.0, "INCONCLUSIVE (about 7 more seeds)"),
+        (-math.inf, math.inf, "INCONCLUSIVE (about 7 more seeds)"),
+    ],
+)
+def test_the_interval_decides(low: float, high: float, words: str) -> None:
+    given_difference = 0.0 if math.isinf(low) else (low + high) / 2
+    assert decide(evidence(low, high, difference=given_difference), Question()).words == words
+
+
+def test_the_reason_tells_whether_the_interval_reaches_the_threshold() -> None:
+    assert decide(evidence(0.1, 1.7), Question()).reason.endswith("reaches beyond it")
+    assert decide(evidence(0.1, 0.5), Question()).reason.endswith("also ends below it")
+
+
+def test_where_less_is_better_the_words_turn() -> None:
+    question = Question(higher_is_better=False)
+    assert decide(evidence(0.5, 2.5), question).words == "WORSE"
+    assert decide(evidence(-0.5, -0.1), question).words == "BETTER, BELOW YOUR THRESHOLD"
+
+
+def test_what_comes_first() -> None:
+    few = evidence(0.5, 2.5, num_seeds=4, degenerate="no spread")
+    assert decide(few, Question(obstacle="the variant leaks")).words == "NOT COMPARABLE (the variant leaks)"
+    assert decide(few, Question()).words == "TOO FEW SEEDS (n < 5)"
+    assert decide(evidence(1.0, 1.0, degenerate="no spread"), Question()).words == "DEGENERATE"
+
+
+def test_where_no_number_of_seeds_will_do_it_says_so() -> None:
+    verdict = decide(evidence(-2.0, 2.0, more_seeds=lambda: math.inf), Question())
+    assert verdict.words == "INCONCLUSIVE (about ∞ more seeds)"
+    assert "the examples too few" in verdict.reason
+
+
+def test_after_the_last_look_more_seeds_are_another_study() -> None:
+    verdict = decide(evidence(-2.0, 2.0, num_seeds=20), Question(looks=(5, 10, 15, 20)))
+    assert "the declared looks are over" in verdict.reason
+
+
+@given(
+    low=st.floats(-10, 10),
+    width=st.floats(0, 10),
+    smallest=st.floats(0.01, 5),
+    num_seeds=st.integers(1, 30),
+    higher=st.booleans(),
+)
+def test_no_other_words(low: float, width: float, smallest: float, num_seeds: int, higher: bool) -> None:
+    found = decide(evidence(low, low + width, num_seeds=num_seeds), Question(smallest, higher))
+    assert found.words in WORDS | {"INCONCLUSIVE (about 7 more seeds)"}
+    assert found.reason

@@ -1,0 +1,21 @@
+"""Words that no output may have, since they say more than numbers can."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import attnlab
+
+SOURCE = Path(attnlab.__file__).parent
+FORBIDDEN = ("significan", "≈ 0", "≈0", "proves", "proven")
+FILES = sorted(
+    [*(SOURCE / "statistics").rglob("*.py"), *(SOURCE / "studies").rglob("*.py"), SOURCE / "cli" / "judge.py"]
+)
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(SOURCE)))
+def test_no_text_says_more_than_numbers_can(path: Path) -> None:
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            assert not [word for word in FORBIDDEN if word in node.value.lower()], node.value

@@ -1,0 +1,95 @@
+"""From a run as data to a job: what is opened, cut, sized and refused before anything trains."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from attnlab.errors import DataError, TaskError, TrainingError
+from attnlab.training import Data, Stage, Tuning, build
+from tests.training.runs import DATA, WORLD, small
+
+LONG = Data("embedded:squad?articles=2", tokenizer="word:150")
+
+
+def test_a_run_is_built_with_all_its_parts() -> None:
+    job = build(small(mechanism="dot|softmax|bypass"))
+    assert job.config["start"]["mechanism"] == "dot | softmax | bypass(alpha=0.5)"
+    assert (len(job.streams), job.num_steps) == (1, 6)
+    assert job.dev is not None
+    assert len(job.dev.examples) == 7
+    assert job.model.config.vocab_size == len(job.tokenizer)
+
+
+def test_two_ways_to_write_a_mechanism_are_one_run() -> None:
+    lines = ("dot | softmax | bypass(alpha=0.5)", "softmax|dot|bypass")
+    assert build(small(mechanism=lines[0])).record == build(small(mechanism=lines[1])).record
+
+
+def test_stages_have_rows_of_their_own_length() -> None:
+    job = build(small(stages=(Stage("a", steps=1, batch=2, length=8), Stage("b", steps=1, batch=2))))
+    assert [stream.longest for stream in job.streams] == [8, 32]
+    with pytest.raises(TrainingError, match="the task 'mqar' has no length to set; leave out that of stage 'a'"):
+        build(small("mqar", stages=(Stage("a", steps=1, length=8),)))
+
+
+def test_rows_are_evaluated_by_as_many_as_a_pass_holds() -> None:
+    for stages, batch in (
+        ((Stage(steps=1, batch=8),), 8),
+        ((Stage(steps=1, batch=8, micro_batch=3),), 3),
+        ((Stage(steps=1, batch=8, micro_batch=30),), 8),
+    ):
+        job = build(small(stages=stages))
+        assert job.dev is not None
+        assert job.dev.batch == batch
+
+
+def test_mnli_is_evaluated_on_its_own_half(tmp_path: Path) -> None:
+    names = ("entailment", "neutral", "contradiction")
+    for split, number in (("train", 12), ("dev_matched", 5), ("dev_mismatched", 7)):
+        rows = [{"sentence1": f"a {at}", "sentence2": "b c", "label": names[at % 3]} for at in range(number)]
+        (tmp_path / f"{split}.jsonl").write_text("\n".join(map(json.dumps, rows)) + "\n", encoding="utf-8")
+    words = tmp_path / "words.txt"
+    words.write_text("a b c 1 2 3\n", encoding="utf-8")
+    tokenizer = build(small(data=Data(str(words), tokenizer="word:20"))).tokenizer
+    words.unlink()
+    tokenizer.save_pretrained(tmp_path / "tokenizer")
+    for task, number in (("mnli", 5), ("mnli_mismatched", 7)):
+        run = small("sst2", data=Data(str(tmp_path), tokenizer=str(tmp_path / "tokenizer")))
+        job = build(dataclasses.replace(run, task=task))
+        assert job.dev is not None
+        assert len(job.dev.examples) == number
+
+
+@pytest.mark.parametrize(
+    ("changes", "task", "said"),
+    [
+        ({"data": Data(tokenizer="word")}, {}, r"a run needs a source to train on \(data\.train\)"),
+        ({"data": Data(WORLD)}, {}, r"a new model needs a tokenizer \(data\.tokenizer\)"),
+        ({"data": Data(WORLD, tokenizer="word:many")}, {}, "as in 'word:4000', not 'many'"),
+        ({"data": Data("embedded:pydco", tokenizer="word")}, {}, "did you mean 'pydoc'"),
+        ({"data": Data("nowhere.txt", tokenizer="word")}, {}, "there is no nowhere.txt"),
+        ({"task": "squad", "data": dataclasses.replace(DATA["squad"], is_packed=True, num_train=None)}, {}, "packed"),
+        ({"task": "mqar", "data": Data(is_packed=True)}, {}, "packed rows train 'mlm' or 'clm', not 'mqar'"),
+        ({"data": LONG}, {"max_len": 70}, "a row to train on has 70 tokens, .* GPT2LMHeadModel has positions for 64"),
+        ({}, {"max_len": 1}, r"task\.max_len is a whole number of at least 2, not 1"),
+        ({}, {"max_len": "long"}, "max_len of the task 'clm' is a int, such as 512, not 'long'"),
+        ({}, {"max_length": 9}, "has no setting 'max_length', did you mean 'max_len'"),
+        ({"task": "mlm"}, {"masking": 0.3}, "masking of the task 'mlm' is a Masking, not 0.3"),
+        ({"stages": (Stage("a", steps=1, length=1),)}, {}, "length of stage 'a' is a whole number of at least 2"),
+        ({"data": LONG, "stages": (Stage("a", steps=1, length=65),)}, {}, "a row to train on has 65 tokens"),
+        ({"task": "squad", "tuning": Tuning("prompt", length=20)}, {}, "has 48 tokens, .* positions for 44"),
+    ],
+    ids=[
+        "no source", "no tokenizer", "size", "embedded", "file", "packed squad", "packed probe", "positions",
+        "one token", "text", "unknown", "masking", "stage", "long stage", "prompt",
+    ],
+)  # fmt: skip
+def test_what_cannot_train_is_refused_before_it_does(changes: dict[str, Any], task: dict[str, Any], said: str) -> None:
+    run = small(**changes)
+    with pytest.raises((TrainingError, DataError, TaskError), match=said):
+        build(dataclasses.replace(run, task_settings={**run.task_settings, **task}))
