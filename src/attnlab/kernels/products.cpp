@@ -138,7 +138,8 @@ void pack(const Factor& f, Range lines, Range steps, float* sums, uint16_t* to) 
   };
   // Most tiles are whole, and for these the compiler leaves the masks out.
   auto any = [&](int64_t g, int64_t s) {
-    const int64_t num_lines = std::min(lines.size() - g * LINES, LINES), num_steps = std::min(steps.size() - s * STEPS, STEPS);
+    const int64_t num_lines = std::min(lines.size() - g * LINES, LINES);
+    const int64_t num_steps = std::min(steps.size() - s * STEPS, STEPS);
     if (num_lines == LINES && num_steps == STEPS) tile(g, s, LINES, STEPS);
     else tile(g, s, num_lines, num_steps);
   };
