@@ -6,7 +6,10 @@ import dataclasses
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from attnlab.data import Source, TokenFile, check_belongs, load_tokenizer, open_source, pack, train_tokenizer
+from attnlab.data.draws import keys_of, name_key
 from attnlab.errors import TrainingError
 from attnlab.install import mechanism_of
 from attnlab.tasks import load as load_task
@@ -22,6 +25,7 @@ from .tuning import apply_tuning
 from .weights import Say, build_model
 
 TRAINED = ("word", "wordpiece", "bpe")
+STAGE = name_key("stage")
 LANGUAGE_HEADS = ("AutoModelForCausalLM", "AutoModelForMaskedLM")
 
 
@@ -30,7 +34,7 @@ def build(run: Run, say: Say = str) -> Job:
     task = load_task(run.task, **run.task_settings)
     check_kind(run, task)
     is_probe = hasattr(task, "source")
-    source = opened(run.data.train or (task.source if is_probe else ""), "train")
+    source = opened(run.data.train or (task.source if is_probe else ""), "train", run.data.column)
     tokenizer = None if is_probe else find_tokenizer(run, source)
     model = build_model(run.start, task, tokenizer, run.settings.seed, say)
     if tokenizer is not None:
@@ -56,11 +60,11 @@ def check_kind(run: Run, task: Any) -> None:
         raise TrainingError(f"packed rows train 'mlm' or 'clm', not '{task.name}'; leave data.is_packed out")
 
 
-def opened(name: str, split: str) -> Source:
+def opened(name: str, split: str, column: str | None = None) -> Source:
     """Open a source, the split of it where it has splits."""
     if not name:
         raise TrainingError("a run needs a source to train on (data.train); a probe alone generates its own")
-    return open_source(name, split=split_in(name, split))
+    return open_source(name, split=split_in(name, split), column=column)
 
 
 def split_in(name: str, split: str) -> str | None:
@@ -88,19 +92,25 @@ def find_tokenizer(run: Run, source: Source) -> Any:
 
 def make_streams(run: Run, task: Any, source: Source, tokenizer: Any) -> list[Stream]:
     """Make what each stage trains on; stages of one length share their features."""
-    seed = run.settings.seed
+    stages = run.settings.stages
+    seeds = [stage_seed(run.settings.seed, number) for number in range(len(stages))]
     if run.data.is_packed:
         tokens: TokenFile = pack(source, tokenizer)
-        return [TokenStream(task, tokens, stage, seed) for stage in run.settings.stages]
+        return [TokenStream(task, tokens, stage, seed) for stage, seed in zip(stages, seeds, strict=True)]
     examples = task.examples(source)[: run.data.num_train]
     made: dict[int | None, list[Any]] = {}
     streams: list[Stream] = []
-    for stage in run.settings.stages:
+    for stage, seed in zip(stages, seeds, strict=True):
         own = sized(task, stage)
         if stage.length not in made:
             made[stage.length] = own.features(examples, tokenizer)
         streams.append(FeatureStream(own, made[stage.length], stage, seed))
     return streams
+
+
+def stage_seed(seed: int, number: int) -> int:
+    """Return the seed of a stage's order and masking: the run's own, and others after it, so that none is repeated."""
+    return seed if number == 0 else int(keys_of(STAGE, seed, number) >> np.uint64(2))
 
 
 def sized(task: Any, stage: Stage) -> Any:
@@ -118,10 +128,11 @@ def make_dev(run: Run, task: Any, tokenizer: Any) -> Examples | None:
     name = run.data.dev
     if name is None:
         own = run.data.train or getattr(task, "source", "")
-        if not (own.startswith("embedded:") or Path(own).expanduser().is_dir()):
+        if split_in(own, "dev") is None:
             return None
         name = own
     # By name, since a task may know a split by a name of its own, as MNLI's two.
-    examples = task.examples(name, split_in(name, "dev"))[: run.data.num_dev]
+    wanted = name if run.data.column is None else opened(name, "dev", run.data.column)
+    examples = task.examples(wanted, split_in(name, "dev"))[: run.data.num_dev]
     batch = max(min(stage.micro_batch or stage.batch, stage.batch) for stage in run.settings.stages)
     return Examples(examples, task.features(examples, tokenizer), batch)

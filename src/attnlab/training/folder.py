@@ -9,12 +9,13 @@ from typing import Any
 from attnlab.errors import TrainingError
 
 from .job import Job
+from .pairing import pairing_of
 from .record import read_json, write_json
 from .record.trouble import trouble
 from .result import Result
 from .settings import differences
 
-RESULT, CONFIG, MODEL, TOKENIZER = "result.json", "config.json", "model.json", "tokenizer"
+RESULT, CONFIG, MODEL, PAIRING, TOKENIZER = "result.json", "config.json", "model.json", "pairing.json", "tokenizer"
 """What a run's folder holds besides its metrics, checkpoints and predictions."""
 MICRO = "micro_batch"
 
@@ -41,6 +42,8 @@ def leave_config(job: Job, folder: Path) -> None:
     """Write down what run this is, and the model's config and tokenizer, which a run that starts from it needs."""
     if not (folder / CONFIG).exists():
         write_json(folder / CONFIG, job.record)
+    if not (folder / PAIRING).exists():
+        write_json(folder / PAIRING, pairing_of(job))
     if not (folder / MODEL).exists():
         if job.tokenizer is not None:
             save_tokenizer(job.tokenizer, folder / TOKENIZER)

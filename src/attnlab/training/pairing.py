@@ -1,4 +1,4 @@
-"""What a run shares with the runs of other arms that have its seed, as hashes: whether they are pairs can be checked."""
+"""What a run shares with runs of other arms that have its seed, as hashes: that they are pairs can be checked."""
 
 from __future__ import annotations
 

@@ -25,6 +25,8 @@ class Data:
     num_train: int | None = None
     """The first so many examples."""
     num_dev: int | None = None
+    column: str | None = None
+    """Of a table, the column that texts come from, for a language model or a tokenizer to be trained."""
     is_packed: bool = False
     """Whether a language model trains on packed rows of a token file, and not on one line a row."""
     tokenizer: str | None = None
