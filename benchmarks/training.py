@@ -8,7 +8,7 @@ it is random tokens of like lengths.
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
@@ -16,7 +16,7 @@ from typing import Any
 import torch
 
 from attnlab.kernels.measure import one_thread, peak_memory
-from benchmarks.corpora import clm_features, mlm_features, squad_features
+from benchmarks.corpora import clm_features, mlm_features, squad_features, where_from
 from benchmarks.table import Row, Table, Target, at_most, compared, less_by
 
 ROUNDS = 2
@@ -67,22 +67,31 @@ def cases() -> list[Case]:
     ]  # fmt: skip
 
 
-def table(rounds: int = ROUNDS) -> Table:
+def table(rounds: int = ROUNDS, compared_cases: Sequence[Case] | None = None) -> Table:
     """Compare whole runs of a few steps, in turn."""
-    rows, notes = [], []
-    for case in cases():
+    from attnlab.training.precision import choose_precision
+
+    precision = choose_precision("auto", torch.device("cpu"))
+    rows: list[Row] = []
+    notes = [f"Own: {precision.sentence}. The Trainer: fp32, its default.", where_from()]
+    num_apart = 0
+    for case in cases() if compared_cases is None else compared_cases:
         features = case.features(case.task, (case.steps + 2) * case.batch)
-        own, other, longest = compare(case, features, rounds)
-        rows.append(Row(case.name, "time", own.seconds, "HF Trainer", other.seconds, case.target))
-        rows.append(Row(case.name, "time", own.seconds, "HF Trainer, padded to the longest", longest.seconds))
-        notes.append(same_loss(case, own, other))
+        taken = compare(case, features, rounds, precision.name)
+        for peer, target in (("HF Trainer", case.target), ("HF Trainer, padded to the longest", None)):
+            rows.append(Row(case.name, "time", taken["own"].seconds, peer, taken[peer].seconds, target))
+        if precision.name != "fp32":
+            fp32, other = taken["own, fp32"], taken["HF Trainer"]
+            rows.append(Row(f"{case.name}, own in fp32", "time", fp32.seconds, "HF Trainer", other.seconds))
+        said, is_apart = same_loss(case, taken["own"], taken["HF Trainer"])
+        notes.append(said)
+        num_apart += is_apart
         if case.architecture == "gpt2":
             rows += more_of_mini_gpt(case, features, rounds)
-    missed = [note for note in notes if "NOT" in note]
     made = compared(
-        "Updates a second against Hugging Face's Trainer: time of the same steps, one thread, fp32", rows, notes
+        "Whole runs of a few steps against Hugging Face's Trainer: the same batches, one thread", rows, notes
     )
-    return Table(made.title, made.columns, made.rows, made.notes, made.num_missed + len(missed))
+    return Table(made.title, made.columns, made.rows, made.notes, made.num_missed + num_apart)
 
 
 def more_of_mini_gpt(case: Case, features: list[Any], rounds: int) -> list[Row]:
@@ -102,13 +111,15 @@ def more_of_mini_gpt(case: Case, features: list[Any], rounds: int) -> list[Row]:
     ]  # fmt: skip
 
 
-def compare(case: Case, features: list[Any], rounds: int) -> tuple[Timing, Timing, Timing]:
-    """Run all three in turn, and keep the best time of each."""
+def compare(case: Case, features: list[Any], rounds: int, precision: str) -> dict[str, Timing]:
+    """Run all in turn, and keep the best time of each."""
     ways: dict[str, Callable[[], Timing]] = {
         "own": lambda: run_own(case, features),
-        "trainer": lambda: run_trainer(case, features),
-        "longest": lambda: run_trainer(case, features, is_fixed=False),
+        "HF Trainer": lambda: run_trainer(case, features),
+        "HF Trainer, padded to the longest": lambda: run_trainer(case, features, is_fixed=False),
     }
+    if precision != "fp32":
+        ways["own, fp32"] = lambda: run_own(case, features, precision="fp32")
     best: dict[str, Timing] = {}
     with one_thread():
         for _ in range(rounds):
@@ -116,17 +127,18 @@ def compare(case: Case, features: list[Any], rounds: int) -> tuple[Timing, Timin
                 taken = way()
                 if name not in best or taken.seconds < best[name].seconds:
                     best[name] = taken
-    return best["own"], best["trainer"], best["longest"]
+    return best
 
 
-def same_loss(case: Case, own: Timing, other: Timing) -> str:
-    """Say whether both reached the same."""
+def same_loss(case: Case, own: Timing, other: Timing) -> tuple[str, bool]:
+    """Say whether both reached the same, and tell whether they did not."""
     apart = abs(own.loss - other.loss) / other.loss
     verdict = "the same" if apart <= SAME else "NOT THE SAME"
-    return (
+    said = (
         f"{case.name}: loss after the steps on other rows {own.loss:.4f}, HF Trainer's {other.loss:.4f}, "
-        f"{100 * apart:.2f} % apart: {verdict}"
+        f"{100 * apart:.2f} % apart: {verdict} (within {100 * SAME:g} %)"
     )
+    return said, apart > SAME
 
 
 def loss_on(case: Case, model: Any, features: list[Any]) -> float:
@@ -223,8 +235,8 @@ def run_trainer(case: Case, features: list[Any], steps: int | None = None, *, is
     with tempfile.TemporaryDirectory() as folder:
         arguments = transformers.TrainingArguments(
             folder, max_steps=steps, per_device_train_batch_size=case.batch, learning_rate=case.lr, weight_decay=0.01,
-            use_cpu=True, report_to="none", save_strategy="no", disable_tqdm=True, logging_strategy="no",
-            remove_unused_columns=False,
+            use_cpu=True, report_to="none", log_level="error", save_strategy="no", disable_tqdm=True,
+            logging_strategy="no", remove_unused_columns=False,
         )  # fmt: skip
         trainer = InOrder(
             build_model(case), arguments, train_dataset=ordered, data_collator=collate, callbacks=[Clock()]

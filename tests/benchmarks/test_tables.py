@@ -6,11 +6,18 @@ from functools import partial
 import pytest
 
 from attnlab.kernels.comparison import Setting
-from benchmarks import additive, bypass, data, distance, flex, growth, install, linear, pointwise, tiles
+from attnlab.tasks import load
+from benchmarks import additive, bypass, data, distance, flex, growth, install, linear, pointwise, tiles, training
 from benchmarks.__main__ import TABLES, main
+from benchmarks.corpora import clm_features
 from benchmarks.table import COLUMNS, Row, Table, Target, at_most, compared, less_by
 
 TINY = Setting(num_heads=2, head_dim=8)
+
+TINY_RUN = training.Case(
+    "tiny", load("clm", max_len=12), {"n_layer": 1, "n_head": 2, "n_embd": 8, "vocab_size": 26604}, "gpt2",
+    clm_features, 4, 2, 100, at_most(1e6),
+)  # fmt: skip
 
 TINY_TABLES: dict[str, Callable[[], Table]] = {
     "additive": partial(additive.table, TINY, 8, 0),
@@ -21,6 +28,7 @@ TINY_TABLES: dict[str, Callable[[], Table]] = {
     "install": partial(install.table, install.Size(1, 16, 2, 32, 2, 8), 0, install.CASES[-1:]),
     "tiles": partial(tiles.table, (tiles.Size(33, 20, 40, 0.0, is_head=True),), 0.0),
     "data": partial(data.table, data.Corpus("embedded:squad?articles=1", "embedded:squad?articles=1", None, None), 0),
+    "training": partial(training.table, 1, [TINY_RUN]),
     "growth": partial(growth.table, TINY, (8, 16), 0),
 }
 

@@ -40,6 +40,20 @@ def test_ticks_of_a_logarithmic_axis_are_round_and_few(low: float, high: float, 
     assert ticks is None or found == pytest.approx(ticks)
 
 
+@pytest.mark.parametrize(
+    ("low", "high", "ticks"),
+    [(1.4, 7.02, [2, 3, 4, 5, 6]), (-0.5, 1.1, [-0.5, 0, 0.5, 1]), (1e6, 9e6, None)],
+)
+def test_ticks_of_a_level_axis_are_round_and_none_is_at_the_top(
+    low: float, high: float, ticks: list[float] | None
+) -> None:
+    axis = Axis(low, high)
+    found = axis.ticks()
+    assert 3 <= len(found) <= MOST_TICKS + 1
+    assert axis.share(found[-1]) < 0.98
+    assert ticks is None or found == pytest.approx(ticks)
+
+
 @given(NAMES)
 def test_names_keep_their_order_and_their_distance(places: dict[str, float]) -> None:
     found = spread(places, 300)

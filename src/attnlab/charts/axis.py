@@ -12,7 +12,9 @@ AIR = 0.04
 """The part of the axis beyond the lowest and the highest value."""
 LINE = 16
 """The height of a name."""
-FEWEST_TICKS, MOST_TICKS = 3, 8
+FEWEST_TICKS, MOST_TICKS = 3, 7
+TOP = 0.97
+"""How far up the highest tick may be."""
 
 
 @dataclass(frozen=True)
@@ -47,24 +49,30 @@ class Axis:
 
     def encoding(self, field: str, title: str) -> dict[str, Any]:
         """Return it as Vega-Lite has it."""
-        scale = {"domain": [self.low, self.high], "nice": False}
-        axis: dict[str, Any] = {"title": title, "tickCount": 5, "minExtent": 30}
+        scale: dict[str, Any] = {"domain": [self.low, self.high], "nice": False}
         if self.is_logarithmic:
-            scale |= {"type": "log"}
-            axis |= {"values": self.ticks(), "format": ",~g"}
+            scale["type"] = "log"
+        # As much room for the labels in every chart, so that those side by side are of one size.
+        axis = {"title": title, "values": self.ticks(), "format": ",~g", "minExtent": 30}
         return {"field": field, "type": "quantitative", "scale": scale, "axis": axis}
 
     def ticks(self) -> list[float]:
-        """Return round numbers on a logarithmic axis: near powers of ten, or level ones where these are too few."""
-        powers = range(math.floor(math.log10(self.low)), math.ceil(math.log10(self.high)) + 1)
-        for steps in ((1,), (1, 2, 5)):
-            found = [step * 10.0**power for power in powers for step in steps]
-            found = [tick for tick in found if self.low <= tick <= self.high]
-            if len(found) >= FEWEST_TICKS:
-                return found[:: math.ceil(len(found) / MOST_TICKS)]
-        unit = 10.0 ** math.floor(math.log10((self.high - self.low) / 2))
-        level = [unit * number for number in range(math.ceil(self.low / unit), math.floor(self.high / unit) + 1)]
-        return level[:: math.ceil(len(level) / MOST_TICKS)]
+        """Return round numbers: level ones, or near powers of ten on a logarithmic axis where these are enough."""
+        if self.is_logarithmic:
+            powers = range(math.floor(math.log10(self.low)), math.ceil(math.log10(self.high)) + 1)
+            for steps in ((1,), (1, 2, 5)):
+                found = self.shown([step * 10.0**power for power in powers for step in steps])
+                if len(found) >= FEWEST_TICKS:
+                    return found[:: math.ceil(len(found) / MOST_TICKS)]
+        least = (self.high - self.low) / MOST_TICKS
+        power = 10.0 ** math.floor(math.log10(least))
+        apart = next(step * power for step in (1, 2, 5, 10) if step * power >= least)
+        numbers = range(math.ceil(self.low / apart), math.floor(self.high / apart) + 1)
+        return self.shown([apart * number for number in numbers])
+
+    def shown(self, ticks: Sequence[float]) -> list[float]:
+        """Return the ticks within the axis, but for one at its very top, whose label would make the chart taller."""
+        return [tick for tick in ticks if self.low <= tick and self.share(tick) <= TOP]
 
 
 def spread(places: Mapping[str, float], height: float) -> dict[str, float]:

@@ -41,11 +41,11 @@ class Course:
     num_heads: int = 4
     length: int = 24
     batch: int = 32
-    steps: int = 250
+    steps: int = 350
     lr: float = 1.2e-2
     evaluate_every: int = 50
     log_every: int = 5
-    prompt: str = "the value of the"
+    prompt: str = "if the object is"
     num_tokens: int = 24
 
     @property
@@ -99,8 +99,8 @@ class Lesson:
     def note(self) -> str:
         """What the two perplexities say."""
         if self.is_honest:
-            return "sound: the same from the past alone"
-        return f"caught: {three_digits(self.honest_perplexity / self.perplexity)} times that from the past alone"
+            return "sound: from the past alone the same"
+        return f"caught: from the past alone {three_digits(self.honest_perplexity / self.perplexity)} times as high"
 
 
 def teach(name: str, course: Course) -> Lesson:
