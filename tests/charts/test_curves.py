@@ -35,6 +35,20 @@ def test_names_axes_and_titles_are_shown(tmp_path: Path) -> None:
     assert save(spec, tmp_path / "c.png").stat().st_size > 0
 
 
+@pytest.mark.parametrize("is_logarithmic", [False, True])
+@pytest.mark.parametrize(
+    ("low", "high", "labels"),
+    [(2, 10.5, ["2", "4", "6", "8", "10"]), (50, 73.5, ["50", "60", "70"]), (1e6, 9e6, ["2e+6"])],
+)
+def test_round_numbers_are_written_as_such(low: float, high: float, labels: list[str], is_logarithmic: bool) -> None:
+    if is_logarithmic and low == 2:
+        labels = ["2", "5", "10"]
+    drawn = Curves([Point("a", 0, 1, low), Point("a", 0, 2, high)], is_logarithmic=is_logarithmic)
+    picture = svg(curves.draw(drawn, ""))
+    for label in labels:
+        assert f">{label}<" in picture
+
+
 def test_seeds_are_thin_and_their_mean_is_bold_in_a_band() -> None:
     drawn = Curves(points())
     seeds, means = layers(drawn, "line")

@@ -13,6 +13,11 @@ AIR = 0.04
 LINE = 16
 """The height of a name."""
 FEWEST_TICKS, MOST_TICKS = 3, 7
+LABEL = (
+    "datum.value == 0 || abs(datum.value) >= 1e-4 && abs(datum.value) < 1e6 "
+    "? format(datum.value, ',~r') : format(datum.value, '~e')"
+)
+"""How a tick is written: Vega's own would round it to the digits that the whole axis has."""
 TOP = 0.97
 """How far up the highest tick may be."""
 
@@ -53,7 +58,7 @@ class Axis:
         if self.is_logarithmic:
             scale["type"] = "log"
         # As much room for the labels in every chart, so that those side by side are of one size.
-        axis = {"title": title, "values": self.ticks(), "format": ",~g", "minExtent": 30}
+        axis = {"title": title, "values": self.ticks(), "labelExpr": LABEL, "minExtent": 30}
         return {"field": field, "type": "quantitative", "scale": scale, "axis": axis}
 
     def ticks(self) -> list[float]:

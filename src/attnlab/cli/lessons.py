@@ -41,7 +41,7 @@ class Course:
     num_heads: int = 4
     length: int = 24
     batch: int = 32
-    steps: int = 350
+    steps: int = 300
     lr: float = 1.2e-2
     evaluate_every: int = 50
     log_every: int = 5
