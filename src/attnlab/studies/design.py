@@ -2,18 +2,49 @@
 
 from __future__ import annotations
 
+import math
+from itertools import pairwise
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, PlainValidator, field_validator, model_validator
 
 from attnlab.errors import AttnlabError
 from attnlab.mechanisms import Mechanism
+
+from .misfits import misfits
+
+LARGEST = 2**53
+"""Whole numbers beyond it are no settings, and fit no float."""
+
+
+def plain_value(value: Any) -> Any:
+    """Take a text, a number, a truth, or a list of these."""
+    for one in value if isinstance(value, list) else [value]:
+        is_number = isinstance(one, int | float) and math.isfinite(min(max(one, -LARGEST), LARGEST))
+        is_settable = one is None or isinstance(one, bool) or (is_number and abs(one) <= LARGEST)
+        if not is_settable and not (isinstance(one, str) and "\0" not in one):
+            raise ValueError("give a text, a finite number, true or false, or a list of these")
+    return value
+
+
+def declared_looks(looks: Any) -> Any:
+    """Take numbers of seeds that grow, or "open"."""
+    if looks is None or looks == "open":
+        return looks
+    is_whole = isinstance(looks, list) and all(type(look) is int and 2 <= look <= 1000 for look in looks)
+    if not is_whole or not looks or any(later <= earlier for earlier, later in pairwise(looks)):
+        raise ValueError('looks are numbers of seeds that grow, such as [5, 10, 15, 20], or "open"')
+    return looks
+
 
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.+-]*$", max_length=60)]
 Count = Annotated[int, Field(ge=1, le=10**9)]
 Positive = Annotated[float, Field(gt=0, lt=1e12, allow_inf_nan=False)]
 Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
-Value = str | int | float | bool | list[str | int | float | bool]
+Rate = Annotated[float, Field(ge=0, le=0.9999999, allow_inf_nan=False)]
+Text = Annotated[str, Field(pattern=r"^[^\x00-\x08\x0b-\x1f]*$", max_length=4000)]
+Value = Annotated[Any, PlainValidator(plain_value)]
+Settings = Annotated[dict[Text, Value], Field(max_length=200)]
 
 
 class Part(BaseModel):
@@ -25,8 +56,8 @@ class Part(BaseModel):
 class Arm(Part):
     """A mechanism, and what else is different where it is studied: settings by their path, as in `--set`."""
 
-    mechanism: str
-    set: dict[str, Value] = Field(default_factory=dict)
+    mechanism: Text
+    set: Settings = Field(default_factory=dict)
 
     @field_validator("mechanism")
     @classmethod
@@ -41,10 +72,10 @@ class Arm(Part):
 class Size(Part):
     """A model: an architecture with fresh weights, or a checkpoint to start from."""
 
-    architecture: str | None = None
-    checkpoint: str | None = None
-    config: dict[str, Value] = Field(default_factory=dict)
-    tokenizer: str | None = None
+    architecture: Text | None = None
+    checkpoint: Text | None = None
+    config: Settings = Field(default_factory=dict)
+    tokenizer: Text | None = None
 
     @model_validator(mode="after")
     def has_one_start(self) -> Size:
@@ -57,8 +88,8 @@ class Size(Part):
 class Source(Part):
     """Data by name: what to train and to evaluate on."""
 
-    train: str
-    dev: str | None = None
+    train: Text
+    dev: Text | None = None
     num_train: Count | None = None
     num_dev: Count | None = None
     is_packed: bool = False
@@ -69,10 +100,10 @@ class Optimizing(Part):
 
     name: Literal["adamw", "adam", "sgd"] = "adamw"
     lr: Positive = 5e-4
-    betas: tuple[Share, Share] = Field(default=(0.9, 0.999), strict=False)
+    betas: tuple[Rate, Rate] = Field(default=(0.9, 0.999), strict=False)
     eps: Positive = 1e-8
     weight_decay: Annotated[float, Field(ge=0, lt=1e6, allow_inf_nan=False)] = 0.01
-    momentum: Share = 0.9
+    momentum: Rate = 0.9
 
 
 class Phase(Part):
@@ -111,18 +142,18 @@ class Tuned(Part):
     rank: Count = 8
     alpha: Positive = 16.0
     dropout: Share = 0.0
-    targets: list[str] = Field(default_factory=list)
+    targets: list[Text] = Field(default_factory=list)
 
 
 class Stage(Part):
     """One training of every run: pretraining, fine-tuning. A later one starts from an earlier one's weights."""
 
     name: Name
-    task: str
-    data: str
+    task: Text
+    data: Text
     after: Name | None = None
     """The stage whose weights this one starts from; None starts as the size says."""
-    task_settings: dict[str, Value] = Field(default_factory=dict)
+    task_settings: Settings = Field(default_factory=dict)
     phases: list[Phase] = Field(min_length=1, max_length=20)
     optimizer: Optimizing = Field(default_factory=Optimizing)
     schedule: Scheduling = Field(default_factory=Scheduling)
@@ -142,10 +173,11 @@ class Design(Part):
     """Arms, compared with a baseline over seeds that are paired."""
 
     name: Name
-    question: str = ""
+    question: Text = ""
     baseline: Name
     seeds: list[Annotated[int, Field(ge=0, lt=2**31)]] = Field(min_length=1, max_length=1000)
-    looks: list[Count] | Literal["open"] | None = None
+    looks: Annotated[list[int] | Literal["open"] | None, PlainValidator(declared_looks)] = None
+    """Numbers of seeds at which the study is looked at; "open" for after every seed, None for once at the end."""
     has_leaking: bool = False
     """Whether an arm whose audit finds a leak is trained too; it is never compared."""
     arms: dict[Name, Arm] = Field(min_length=1, max_length=200)
@@ -163,18 +195,8 @@ class Design(Part):
 
     @model_validator(mode="after")
     def fits_together(self) -> Design:
-        """Refuse names that nothing has."""
-        if self.baseline not in self.arms:
-            raise ValueError(f"baseline is '{self.baseline}', and the arms are {', '.join(self.arms)}")
-        if len(set(self.seeds)) != len(self.seeds):
-            raise ValueError("a seed stands twice among the seeds")
-        before: list[str] = []
-        for stage in self.stages:
-            if stage.name in before:
-                raise ValueError(f"two stages are called '{stage.name}'")
-            if stage.after is not None and stage.after not in before:
-                raise ValueError(
-                    f"stage '{stage.name}' comes after '{stage.after}', and no stage before it is called so"
-                )
-            before.append(stage.name)
+        """Refuse names that nothing has, and doubles."""
+        wrong = misfits(self.model_dump())
+        if wrong:
+            raise ValueError("; ".join(f"{'.'.join(map(str, place))}: {why}" for place, why in wrong))
         return self

@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import dataclasses
-import hashlib
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from attnlab.data import open_source
-from attnlab.errors import StudyError
+from attnlab.errors import AttnlabError, StudyError, closest
+from attnlab.tasks import load as load_task
 from attnlab.training import Data, Optimizer, Run, Schedule, Settings, Start, Tuning, Watching
 from attnlab.training import Stage as TrainingStage
+from attnlab.training.weights import config_of as model_config
 
 from .design import Arm, Design, Size, Source, Stage
-from .text import assign
+from .identity import contents_of_size, contents_of_source, id_of
+from .overrides import config_of, with_settings
 
-FORMAT = 1
-"""Raised where the same settings give other results: runs of another format are other runs."""
+Key = tuple[str, str, str, int]
 
 
 @dataclass(frozen=True)
@@ -52,20 +50,26 @@ class PlannedRun:
 def plan(study: Design, sources: Mapping[str, str] | None = None, threads: int = 1) -> list[PlannedRun]:
     """Make the runs of a study; `sources` says where data is that the study names."""
     found = placed_sources(study, sources or {})
-    hashes = {name: hash_of_source(source) for name, source in found.items()}
-    planned: dict[tuple[str, str, str, int], PlannedRun] = {}
-    for stage in study.stages:
-        if stage.data not in found:
+    taken = {stage.data: stage for stage in study.stages}
+    for name, stage in taken.items():
+        if name not in found:
             known = ", ".join(found) or "none"
-            raise StudyError(f"stage '{stage.name}' takes the data '{stage.data}', and the study has {known}")
+            hint = closest(name, found) or "."
+            raise StudyError(f"stage '{stage.name}' takes the data '{name}'{hint} The study has {known}")
+    contents = {name: contents_of_source(found[name]) for name in taken}
+    starts = {name: contents_of_size(size) for name, size in study.sizes.items()}
+    planned: dict[Key, PlannedRun] = {}
+    for stage in study.stages:
         for size_name, size in study.sizes.items():
             for arm_name, arm in study.arms.items():
+                made = make_run(with_settings(stage, arm), arm, size, found[stage.data])
+                check_run(made, f"stage '{stage.name}', size '{size_name}', arm '{arm_name}'")
                 for seed in study.seeds[:1] if stage.is_shared else study.seeds:
-                    parent = parent_of(study, stage, planned, (size_name, arm_name, seed))
-                    run = make_run(with_settings(stage, arm), arm, size, found[stage.data], seed)
-                    run = dataclasses.replace(run, threads=threads)
-                    own = id_of(run, parent, hashes[stage.data])
                     key = (stage.name, size_name, arm_name, seed)
+                    parent = parent_of(study, stage, planned, key)
+                    settings = dataclasses.replace(made.settings, seed=seed)
+                    run = dataclasses.replace(made, settings=settings, threads=threads)
+                    own = id_of(run, parent, {**contents[stage.data], **starts[size_name]})
                     planned[key] = PlannedRun(own, arm_name, size_name, stage.name, seed, run, parent)
     check_distinct(list(planned.values()))
     return list(planned.values())
@@ -74,59 +78,36 @@ def plan(study: Design, sources: Mapping[str, str] | None = None, threads: int =
 def placed_sources(study: Design, given: Mapping[str, str]) -> dict[str, Source]:
     """Return the data of a study, with the places that were given for it."""
     found = dict(study.data)
+    wanted = {*found, *(stage.data for stage in study.stages)}
     for name, place in given.items():
-        base, _, part = name.partition(".")
-        if part not in ("", "train", "dev"):
-            raise StudyError(f"--data takes name=PATH, name.train=PATH or name.dev=PATH, not '{name}'")
+        base, _, part = (name, "", "") if name in wanted else name.rpartition(".")
+        if base not in wanted or part not in ("", "train", "dev"):
+            hint = closest(name, wanted) or "."
+            raise StudyError(
+                f"--data takes name=PATH, name.train=PATH or name.dev=PATH, and the study takes no data called "
+                f"'{name}'{hint} It takes {', '.join(sorted(wanted))}"
+            )
         old = found.get(base)
-        changed = {"train": place, "dev": None} if not part else {part: place}
+        changed = {part: place} if part else {"train": place, "dev": None}
         found[base] = Source(train=place) if old is None else old.model_copy(update=changed)
     return found
 
 
-def hash_of_source(source: Source) -> dict[str, str]:
-    """Return the hashes of what a source holds, so that other content under the same name is another run."""
-    hashes = {}
-    for split, name in (("train", source.train), ("dev", source.dev)):
-        if name is not None:
-            has_splits = name.startswith(("embedded:", "hf:")) or Path(name).expanduser().is_dir()
-            hashes[split] = open_source(name, split=split if has_splits else None).hash
-    return hashes
-
-
-def parent_of(
-    study: Design, stage: Stage, planned: Mapping[tuple[str, str, str, int], PlannedRun], key: tuple[str, str, int]
-) -> str | None:
+def parent_of(study: Design, stage: Stage, planned: Mapping[Key, PlannedRun], key: Key) -> str | None:
     """Return the run that a run comes after."""
     if stage.after is None:
         return None
     before = next(one for one in study.stages if one.name == stage.after)
-    size, arm, seed = key
+    _, size, arm, seed = key
     return planned[stage.after, size, arm, study.seeds[0] if before.is_shared else seed].id
 
 
-def with_settings(stage: Stage, arm: Arm) -> Stage:
-    """Return a stage with the settings of an arm: by path in any stage, or behind `stages.NAME.` in one."""
-    content = stage.model_dump(mode="python")
-    for where, value in arm.set.items():
-        own = where
-        if where.startswith("stages."):
-            _, name, own = where.split(".", 2)
-            if name != stage.name:
-                continue
-        if not own.startswith("config."):
-            assign(content, own, value, f"arm with '{arm.mechanism}'")
-    return Stage.model_validate(content)
-
-
-def make_run(stage: Stage, arm: Arm, size: Size, source: Source, seed: int) -> Run:
-    """Make the run of a stage, an arm, a size and a seed."""
-    own = {where.removeprefix("config."): value for where, value in arm.set.items() if where.startswith("config.")}
-    start = Start(size.architecture, size.checkpoint, {**size.config, **own}, arm.mechanism)
+def make_run(stage: Stage, arm: Arm, size: Size, source: Source) -> Run:
+    """Make the run of a stage, an arm and a size; its seed is yet to be set."""
+    start = Start(size.architecture, size.checkpoint, {**size.config, **config_of(arm)}, arm.mechanism)
     tuning = stage.tuning.model_dump()
     settings = Settings(
         stages=tuple(TrainingStage(**phase.model_dump()) for phase in stage.phases),
-        seed=seed,
         optimizer=Optimizer(**stage.optimizer.model_dump()),
         schedule=Schedule(**stage.schedule.model_dump()),
         tuning=Tuning(**{**tuning, "targets": tuple(tuning["targets"])}),
@@ -140,22 +121,23 @@ def make_run(stage: Stage, arm: Arm, size: Size, source: Source, seed: int) -> R
     return Run(stage.task, start, data, stage.task_settings, settings, watching)
 
 
-def id_of(run: Run, parent: str | None, hashes: Mapping[str, str]) -> str:
-    """Return the id of a run: a hash of all that determines its result, and not of what it is called."""
-    config: dict[str, Any] = run.config
-    for name in ("train", "dev"):
-        config["data"].pop(name)
-    content = [FORMAT, config, run.watching.evaluate_every, parent, dict(hashes)]
-    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
+def check_run(run: Run, where: str) -> None:
+    """Refuse what no run could begin with, while nothing is there yet: a task, an architecture, their settings."""
+    try:
+        task = load_task(run.task, **run.task_settings)
+        if run.start.architecture is not None:
+            model_config(run.start.architecture, run.start, task, None)
+    except AttnlabError as error:
+        raise StudyError(f"{where}: {error}") from error
 
 
 def check_distinct(runs: list[PlannedRun]) -> None:
-    """Refuse two arms that are one: they would be compared with themselves."""
+    """Refuse two runs that are one: an arm would be compared with itself."""
     seen: dict[str, PlannedRun] = {}
     for run in runs:
         other = seen.setdefault(run.id, run)
         if other is not run:
             raise StudyError(
-                f"the arms '{other.arm}' and '{run.arm}' are the same in stage '{run.stage}': the same mechanism and "
-                "settings; change or remove one of them"
+                f"'{other.title}' and '{run.title}' are the same run: the same mechanism, model, data and settings; "
+                "change or remove one of them"
             )

@@ -1,0 +1,70 @@
+"""What a run is known by: a hash of all that determines its result, of files their content and never their place."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from attnlab.data import open_source
+from attnlab.errors import StudyError
+from attnlab.training import Run
+from attnlab.training.build import split_in
+
+from .design import Size, Source
+
+FORMAT = 1
+"""Raised where the same settings give other results: runs of another format are other runs."""
+PASSING = ("lock", "log.txt")
+"""Files of a run's folder that say nothing of its weights."""
+
+
+def id_of(run: Run, parent: str | None, contents: Mapping[str, str]) -> str:
+    """Return the id of a run: a hash of all that determines its result, and not of what it is called."""
+    config: dict[str, Any] = run.config
+    for name in ("train", "dev"):
+        config["data"].pop(name)
+    for place, name in ((config["start"], "checkpoint"), (config["data"], "tokenizer")):
+        if name in contents:
+            place.pop(name)
+    for stage in config["settings"]["stages"]:
+        stage.pop("name")
+    content = [FORMAT, config, run.watching.evaluate_every, parent, dict(contents)]
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def contents_of_source(source: Source) -> dict[str, str]:
+    """Return the hashes of what a source holds, so that other content under the same name is another run."""
+    dev = source.dev
+    if dev is None and split_in(source.train, "dev") is not None:
+        dev = source.train  # what a run is evaluated on where nothing is named
+    named = {"train": source.train, **({} if dev is None else {"dev": dev})}
+    return {split: open_source(name, split=split_in(name, split)).hash for split, name in named.items()}
+
+
+def contents_of_size(size: Size) -> dict[str, str]:
+    """Return the hashes of the files a model starts from; names of the hub stand for themselves."""
+    found = {}
+    for what, name in (("checkpoint", size.checkpoint), ("tokenizer", size.tokenizer)):
+        folder = None if name is None else Path(name.removesuffix(":best").removesuffix(":last")).expanduser()
+        if folder is not None and folder.exists():
+            mark = ":best" if str(name).endswith(":best") else ""
+            found[what] = hash_of_files(folder) + mark
+    return found
+
+
+def hash_of_files(place: Path) -> str:
+    """Return the hash of a file, or of all files of a folder by their names."""
+    files = [file for file in sorted(place.rglob("*")) if file.is_file()] if place.is_dir() else [place]
+    total = hashlib.sha256()
+    try:
+        for file in files:
+            if file.name not in PASSING:
+                with file.open("rb") as opened:
+                    digest = hashlib.file_digest(opened, "sha256").hexdigest()
+                total.update(f"{file.relative_to(place)} {digest}\n".encode())
+    except OSError as error:
+        raise StudyError(f"cannot read {error.filename}, which the study starts from: {error.strerror}") from error
+    return total.hexdigest()

@@ -1,0 +1,96 @@
+"""What does not fit together in a study whose single values may all be right: names that nothing has, doubles."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from attnlab.errors import closest
+
+Misfit = tuple[tuple[str | int, ...], str]
+"""A place, and what is wrong there."""
+
+SETTABLE = ("phases", "optimizer", "schedule", "tuning", "task_settings", "clip", "precision", "config")
+"""What an arm may set of a stage: what else makes up a stage, all arms have in common."""
+
+
+def misfits(content: Mapping[str, Any]) -> list[Misfit]:
+    """List what does not fit together, in plain data that may hold anything."""
+    arms, stages = content.get("arms"), content.get("stages")
+    entries = [stage if isinstance(stage, dict) else {} for stage in stages] if isinstance(stages, list) else []
+    found = list(of_stages(entries))
+    seeds = content.get("seeds")
+    if isinstance(seeds, list):
+        counts = Counter(seed for seed in seeds if isinstance(seed, int) and 0 <= seed < 2**31)
+        found += [(("seeds",), f"seed {seed} stands twice") for seed, number in counts.items() if number > 1]
+    if isinstance(arms, dict):
+        baseline = content.get("baseline")
+        if isinstance(baseline, str) and baseline not in arms:
+            hint = closest(baseline, arms) or "."
+            known = ", ".join(map(str, list(arms)[:10]))
+            found.append((("baseline",), f"no arm is called '{baseline[:60]}'{hint} The arms are {known}"))
+        for name, arm in arms.items():
+            if isinstance(arm, dict) and isinstance(arm.get("set"), dict):
+                found += [(("arms", name, "set", where), why) for where, why in of_settings(arm["set"], entries)]
+    return found
+
+
+def of_stages(stages: list[dict[str, Any]]) -> Iterator[Misfit]:
+    """Find stages of one name, and stages after none or after what they cannot start from."""
+    before: dict[str, dict[str, Any]] = {}
+    for number, stage in enumerate(stages):
+        name, after = stage.get("name"), stage.get("after")
+        if isinstance(after, str) and after not in before:
+            hint = closest(after, before) or "."
+            yield ("stages", number, "after"), f"no stage before this one is called '{after[:60]}'{hint}"
+        elif isinstance(after, str) and (mode := mode_of(before[after])) != "full":
+            why = f"'{after}' tunes a '{mode}' alone, whose weights no other stage can start from"
+            yield ("stages", number, "after"), f"{why}; start both from the stage before it"
+        if stage.get("is_shared") is True and stage.get("smallest") is not None:
+            why = "a stage that is shared has one seed, which cannot be compared; leave smallest or is_shared out"
+            yield ("stages", number, "smallest"), why
+        if isinstance(name, str):
+            if name in before:
+                yield ("stages", number, "name"), f"two stages are called '{name[:60]}'"
+            before[name] = stage
+
+
+def mode_of(stage: Mapping[str, Any]) -> Any:
+    """Return what a stage tunes."""
+    tuning = stage.get("tuning")
+    return tuning.get("mode", "full") if isinstance(tuning, dict) else "full"
+
+
+def of_settings(settings: Mapping[Any, Any], stages: list[dict[str, Any]]) -> Iterator[tuple[str, str]]:
+    """Find settings of an arm that are of no stage, or not an arm's to set."""
+    names = [stage["name"] for stage in stages if isinstance(stage.get("name"), str)]
+    for where in settings:
+        if not isinstance(where, str):
+            continue
+        name, own = addressed(where, names)
+        if name is not None and name not in names:
+            yield where, f"no stage is called '{name[:60]}'{closest(name, names) or '.'}"
+        elif own.split(".")[0] not in SETTABLE:
+            hint = closest(own.split(".")[0], SETTABLE) or "."
+            yield where, f"an arm cannot set '{(own or where)[:60]}'{hint} It sets {', '.join(SETTABLE)}"
+        elif own in SETTABLE and own not in ("clip", "precision"):
+            yield where, f"give a setting inside '{own}', such as '{own}.{EXAMPLES[own]}'"
+        elif name is not None and own.startswith("config."):
+            yield where, f"the model is one over all stages; give '{own}' alone"
+
+
+EXAMPLES = {
+    "phases": "0.batch", "optimizer": "lr", "schedule": "warmup", "tuning": "rank", "task_settings": "max_len",
+    "config": "n_layer",
+}  # fmt: skip
+
+
+def addressed(where: str, names: list[str]) -> tuple[str | None, str]:
+    """Part `stages.NAME.setting` into the stage it is for and the setting; None where it is for all."""
+    if not where.startswith("stages."):
+        return None, where
+    rest = where.removeprefix("stages.")
+    known = [name for name in names if rest.startswith(f"{name}.")]
+    name = max(known, key=len) if known else rest.partition(".")[0]
+    return name, rest.removeprefix(name).removeprefix(".")
