@@ -241,6 +241,7 @@ def run_trainer(case: Case, features: list[Any], steps: int | None = None, *, is
         trainer = InOrder(
             build_model(case), arguments, train_dataset=ordered, data_collator=collate, callbacks=[Clock()]
         )
+        trainer.remove_callback(transformers.PrinterCallback)
         trainer.train()
     return Timing(times[-1] - times[0], loss_on(case, trainer.model, features))
 

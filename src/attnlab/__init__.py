@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from attnlab.kernels import Attention, attend, explain, weights
     from attnlab.mechanisms import CATALOG, Mechanism, Score, Value, Weights, stage
     from attnlab.statistics import compare
+    from attnlab.studies import Study
 
 __version__ = "0.1.0"
 
@@ -23,11 +24,12 @@ HOMES = {
     "CATALOG": "mechanisms", "Mechanism": "mechanisms", "Score": "mechanisms", "Value": "mechanisms",
     "Weights": "mechanisms", "stage": "mechanisms",
     "compare": "statistics", "statistics": "",
+    "Study": "studies",
 }  # fmt: skip
 """The room each public name lives in; a room is its own."""
 
 __all__ = [
-    "CATALOG", "Attention", "Mechanism", "Score", "Value", "Weights", "attend", "audit", "audits", "charts",
+    "CATALOG", "Attention", "Mechanism", "Score", "Study", "Value", "Weights", "attend", "audit", "audits", "charts",
     "compare", "construct", "data", "errors", "explain", "install", "kernels", "load", "mechanism_of", "mechanisms",
     "save", "stage", "statistics", "tasks", "uninstall", "weights",
 ]  # fmt: skip

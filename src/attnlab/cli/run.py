@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+import tomllib
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from attnlab.cli import plugin as plugins
-from attnlab.cli.assignments import parted, plain
+from attnlab.cli.assignments import NONE, parted
 from attnlab.cli.tables import print_json, print_table
 from attnlab.errors import RequestError
 
@@ -40,25 +40,44 @@ def run(
     # Imported here because the command line must answer --help without torch.
     from attnlab.studies.study import Study
 
-    settings = {name: plain(value) for name, value in parted(assign or [], "--set").items()}
-    study = Study.load(file, budget, assign=settings, data=parted(data or [], "--data"), threads=threads)
+    settings = {name: value_of(text) for name, text in parted(assign or [], "--set").items()}
+    places = parted(data or [], "--data")
+    study = Study.load(file, budget, assign=settings, data=places, threads=threads, plugins=tuple(plugin or ()))
     if dry_run:
         print_plan(study)
         return 0
     if not out:
         raise RequestError("--out DIR is missing: the folder that the study keeps its ledger and runs in")
-    say = print if not as_json else str
-    conclusion = study.run(Path(out).expanduser(), workers, say)  # type: ignore[arg-type]
+    conclusion = study.run(out, workers, ignore if as_json else tell)
     if as_json:
         print_json({
             "runs": conclusion.num_runs, "ended": conclusion.num_ended, "failed": dict(conclusion.failed),
-            "answers": [{**vars(one), "comparison": one.comparison.record()} for one in conclusion.answers],
+            "answers": [one.record() for one in conclusion.answers],
         })  # fmt: skip
     else:
         print_conclusion(conclusion, out)
-    if conclusion.failed:
-        return 1
-    return 0 if conclusion.is_whole else INTERRUPTED
+    if not conclusion.is_whole:
+        return INTERRUPTED
+    return 1 if conclusion.failed else 0
+
+
+def value_of(text: str) -> Any:
+    """Read a value as a study file has it; `none` is nothing, and what is no TOML is a text."""
+    if text.lower() in NONE:
+        return None
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except (ValueError, RecursionError):
+        return text
+
+
+def tell(message: str) -> None:
+    """Print a message at once, also where a pipe would keep it back."""
+    print(message, flush=True)
+
+
+def ignore(message: str) -> None:
+    """Leave a message out where programs read."""
 
 
 def print_plan(study: Study) -> None:
@@ -73,14 +92,21 @@ def print_conclusion(conclusion: Conclusion, out: str) -> None:
     """Print a verdict for every arm, and what stands beside it."""
     rows = []
     for answer in conclusion.answers:
-        found = answer.comparison
-        low, high = found.interval
-        span = f"{found.difference:+.4g} [{low:+.4g}, {high:+.4g}]"
-        rows.append((answer.stage, answer.size, answer.arm, answer.figure, span, answer.verdict, str(found.stability)))
+        span, stability = "", ""
+        if answer.comparison is not None:
+            low, high = answer.comparison.interval
+            span = f"{answer.comparison.difference:+.4g} [{low:+.4g}, {high:+.4g}]"
+            stability = str(answer.comparison.stability)
+        rows.append((answer.stage, answer.size, answer.arm, answer.figure, span, answer.verdict, stability))
     if rows:
         print_table(("stage", "size", "arm", "figure", "difference", "verdict", "stability"), rows)
+    for answer in conclusion.answers:
+        for note in answer.notes:
+            print(f"{answer.stage}, {answer.size}, {answer.arm}: {note}")
     for title, reason in conclusion.failed.items():
         print(f"failed: {title}: {reason}")
     print(f"{conclusion.num_ended} of {conclusion.num_runs} runs have ended; the ledger is {out}/ledger.sqlite")
     if not conclusion.is_whole:
-        print("the same command goes on")
+        print("the same command goes on; verdicts come when no run is left to wait for")
+    elif conclusion.failed:
+        print("the same command tries once more what failed")

@@ -42,6 +42,7 @@ EXAMPLES: Mapping[str, str] = {
     "explain": 'attnlab explain "cosine | relu(divide=n)"',
     "train": "attnlab train clm --architecture gpt2 --data embedded:pydoc --tokenizer wordpiece:4000 --out run",
     "judge": "attnlab judge results.csv",
+    "run": "attnlab run study.toml --out study --workers 2",
     "score": "attnlab score squad --data dev-v1.1.json --predictions predictions.json",
 }
 """What to show of a verb that was called without what it needs."""

@@ -2,76 +2,44 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from attnlab.statistics import Comparison, Question, check_pairing, compare, compare_many
+from attnlab.errors import StatisticsError
+from attnlab.statistics import Comparison, Question, compare, compare_many, look_limits
+from attnlab.statistics.verdict import FEWEST_SEEDS, NOT_COMPARABLE
 from attnlab.tasks.scores import LOWER_IS_BETTER
-from attnlab.training.record.plain import unspell
 
 from .design import Design, Stage
-from .execution import ENDED, RUNS
-from .ledger import Ledger, ResultRow
+from .evidence import Evidence, Table
+from .ledger import Ledger
 from .plan import PlannedRun
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What a study says of one arm, in one stage and size."""
+    """What a study says of one arm, in one stage and size; no comparison where there was nothing to compare."""
 
     stage: str
     size: str
     arm: str
     figure: str
-    comparison: Comparison
+    verdict: str
+    comparison: Comparison | None
+    notes: tuple[str, ...] = ()
 
-    @property
-    def verdict(self) -> str:
-        """The verdict's words."""
-        return str(self.comparison.verdict)
-
-
-@dataclass(frozen=True)
-class Evidence:
-    """The runs of one stage and size: what each arm's seeds gave."""
-
-    runs: Mapping[str, Mapping[int, PlannedRun]]
-    results: Mapping[str, ResultRow]
-    obstacles: Mapping[str, str]
-    """Why arms cannot be compared, whatever they gave."""
-    ledger: Ledger
-    folder: Path
-
-    def figure(self) -> str | None:
-        """Return the figure that decides, where any run has one."""
-        for seeds in self.runs.values():
-            for run in seeds.values():
-                row = self.results.get(run.id)
-                if row is not None and row.result.get("last"):
-                    return str(row.result["last"]["primary"])
-        return None
-
-    def values(self, arm: str, figure: str) -> dict[int, float | None]:
-        """Return each seed's figure; None for a run that failed or diverged."""
-        found: dict[int, float | None] = {}
-        for seed, run in self.runs[arm].items():
-            row = self.results.get(run.id)
-            ended = row is not None and row.status in ENDED and row.result.get("last")
-            found[seed] = float(unspell(row.result)["last"]["figures"][figure]) if ended and row else None
-        return found
+    def record(self) -> dict[str, Any]:
+        """Return all of it as plain values, for JSON."""
+        comparison = None if self.comparison is None else self.comparison.record()
+        return {**vars(self), "notes": list(self.notes), "comparison": comparison}
 
 
-def analyse(study: Design, planned: Sequence[PlannedRun], ledger: Ledger, folder: Path) -> list[Answer]:
-    """Compare every arm with the baseline."""
-    leaks = [arm for arm, (passed, found) in ledger.audits().items() if not passed and is_leak(found)]
-    leaking = dict.fromkeys(leaks, "its audit finds a leak")
-    results = ledger.results()
+def analyse(
+    study: Design, planned: Sequence[PlannedRun], ledger: Ledger, obstacles: Mapping[str, str]
+) -> list[Answer]:  # fmt: skip
+    """Compare every arm with the baseline. obstacles: why arms cannot be compared, whatever they gave."""
+    results, parents = ledger.results(), {run.id: run for run in planned}
     answers: list[Answer] = []
     for stage in study.stages:
         for size in study.sizes if stage.smallest is not None else ():
@@ -79,74 +47,119 @@ def analyse(study: Design, planned: Sequence[PlannedRun], ledger: Ledger, folder
             for run in planned:
                 if run.stage == stage.name and run.size == size:
                     runs[run.arm][run.seed] = run
-            answers += compare_arms(study, stage, size, Evidence(runs, results, leaking, ledger, folder))
+            found = Asking(study, stage, size, Evidence(runs, results, ledger, parents))
+            answers += found.answers(obstacles)
     return answers
 
 
-def compare_arms(study: Design, stage: Stage, size: str, evidence: Evidence) -> list[Answer]:
-    """Compare the arms of one stage and size; those that cannot be compared are answered with the reason."""
-    figure = evidence.figure()
-    if figure is None:
-        return []
-    question = Question(float(stage.smallest or 1.0), figure not in LOWER_IS_BETTER)
-    tables = {arm: scores_of(evidence, arm, figure) for arm in study.arms}
-    sound: dict[str, Any] = {}
-    answers = []
-    for arm in study.arms:
-        if arm == study.baseline or not any(value is not None for value in tables[arm].values()):
-            continue
-        obstacle = evidence.obstacles.get(arm) or unpaired(evidence, study.baseline, arm)
-        if obstacle:
-            found = compare(
-                tables[study.baseline], tables[arm], True, question.smallest,
-                higher_is_better=question.higher_is_better, obstacle=obstacle,
-            )  # fmt: skip
-            answers.append(Answer(stage.name, size, arm, figure, found))
-        else:
-            sound[arm] = tables[arm]
-    if sound:
-        family = compare_many(tables[study.baseline], sound, True, question)
-        answers += [Answer(stage.name, size, arm, figure, found) for arm, found in family.comparisons.items()]
-    return answers
+@dataclass(frozen=True)
+class Asking:
+    """One stage and size of a study, asked about every arm."""
+
+    study: Design
+    stage: Stage
+    size: str
+    evidence: Evidence
+
+    def answers(self, obstacles: Mapping[str, str]) -> list[Answer]:
+        """Compare the arms; those that cannot be compared are answered with the reason, none is left out."""
+        figure = self.evidence.figure() or ""
+        baseline = self.study.baseline
+        found: dict[str, Answer] = {}
+        sound: list[str] = []
+        for arm in (one for one in self.study.arms if one != baseline):
+            nothing = self.nothing(arm, figure)
+            own, theirs = obstacles.get(arm, ""), obstacles.get(baseline, "")
+            obstacle = own or (f"of the baseline, {theirs}" if theirs else "")
+            obstacle = obstacle or nothing or self.evidence.unpaired(baseline, arm, self.seeds_of(arm, figure))
+            if nothing:
+                found[arm] = self.answer(arm, figure, None, obstacle)
+            elif obstacle:
+                tables = self.evidence.tables((baseline, arm), figure)
+                question = Question(self.smallest, figure not in LOWER_IS_BETTER, obstacle=obstacle)
+                found[arm] = self.answer(arm, figure, asked(tables[baseline], tables[arm], question), obstacle)
+            else:
+                sound.append(arm)
+        found.update({arm: self.answer(arm, figure, *one) for arm, one in self.family(sound, figure).items()})
+        return [found[arm] for arm in self.study.arms if arm in found]
+
+    @property
+    def smallest(self) -> float:
+        """The smallest difference worth having."""
+        return float(self.stage.smallest or 1.0)
+
+    def nothing(self, arm: str, figure: str) -> str:
+        """Say why there is nothing to compare, or nothing where there is."""
+        if not figure:
+            return "no run was evaluated; has the data a dev split?"
+        for name, one in (("the baseline", self.study.baseline), ("it", arm)):
+            values = self.evidence.values(one, figure)
+            if not any(value is not None for value in values.values()):
+                return f"none of the {len(values)} runs of {name} has a figure" if values else f"{name} was not trained"
+        return "" if self.seeds_of(arm, figure) else "no seed has a figure in both arms"
+
+    def seeds_of(self, arm: str, figure: str) -> list[int]:
+        """List the seeds that have a figure in an arm and in the baseline."""
+        ours, theirs = (self.evidence.values(one, figure) for one in (self.study.baseline, arm))
+        return [seed for seed, value in ours.items() if value is not None and theirs.get(seed) is not None]
+
+    def family(self, arms: Sequence[str], figure: str) -> dict[str, tuple[Comparison | None, str]]:
+        """Compare arms that can be compared, as one family."""
+        if not arms:
+            return {}
+        tables = self.evidence.tables((self.study.baseline, *arms), figure)
+        baseline = tables[self.study.baseline]
+        question = Question(self.smallest, figure not in LOWER_IS_BETTER)
+        try:
+            if self.study.looks is None:
+                found = compare_many(baseline, {arm: tables[arm] for arm in arms}, True, question)
+                return {arm: (comparison, "") for arm, comparison in found.comparisons.items()}
+            # Looks are of one comparison: each has its share of the level.
+            alpha = question.alpha / len(arms)
+            asked_for = {arm: self.looked(question, alpha, len(self.seeds_of(arm, figure))) for arm in arms}
+            return {
+                arm: (asked(baseline, tables[arm], own), own.obstacle) for arm, own in asked_for.items()
+            }  # fmt: skip
+        except StatisticsError as error:
+            return {arm: (None, str(error)) for arm in arms}
+
+    def looked(self, question: Question, alpha: float, num_seeds: int) -> Question:
+        """Return the question as it is put at this look."""
+        looks, planned = self.study.looks, len(self.study.seeds)
+        base = {"smallest": question.smallest, "higher_is_better": question.higher_is_better}
+        if looks is None or looks == "open" or num_seeds in looks:
+            return Question(**base, alpha=alpha, looks=looks)  # type: ignore[arg-type]
+        assert isinstance(looks, list)
+        if planned >= FEWEST_SEEDS and planned not in looks:
+            why = f"{planned} seeds are none of the declared looks, {', '.join(map(str, looks))}"
+            return Question(**base, obstacle=why)  # type: ignore[arg-type]
+        # Seeds that failed bring a look back below the number it was declared for: the limit of the one before holds.
+        limits = look_limits(looks, alpha)
+        before = [look for look in looks if look <= num_seeds] or looks[:1]
+        return Question(**base, alpha=limits[before[-1]])  # type: ignore[arg-type]
+
+    def answer(self, arm: str, figure: str, comparison: Comparison | None, obstacle: str) -> Answer:
+        """Write an answer with what must be said beside it."""
+        verdict = NOT_COMPARABLE.format(obstacle) if comparison is None else comparison.verdict
+        notes = () if comparison is None else comparison.notes
+        shared = next((run for run in self.ancestors() if run.is_shared), None)
+        if shared is not None:
+            notes += (f"'{shared.name}' was trained once an arm: seeds vary what comes after it alone",)
+        return Answer(self.stage.name, self.size, arm, figure, verdict, comparison, notes)
+
+    def ancestors(self) -> list[Stage]:
+        """List the stages that this one comes after."""
+        stages = {stage.name: stage for stage in self.study.stages}
+        found, stage = [], self.stage
+        while stage.after is not None:
+            stage = stages[stage.after]
+            found.append(stage)
+        return found
 
 
-def scores_of(evidence: Evidence, arm: str, figure: str) -> dict[int, Any]:
-    """Return a row of examples for each seed where the figure is their mean, else one number; None for a failed run."""
-    values = evidence.values(arm, figure)
-    rows: dict[int, NDArray[np.float64]] = {}
-    for seed, value in values.items():
-        found = evidence.ledger.scores(evidence.runs[arm][seed].id, figure) if value is not None else None
-        if found is not None and value is not None and np.isclose(found[1].mean(), value):
-            rows[seed] = found[1]
-    if rows and all(value is None or seed in rows for seed, value in values.items()):
-        return {seed: rows.get(seed) for seed in values}
-    return dict(values)
-
-
-def unpaired(evidence: Evidence, baseline: str, arm: str) -> str:
-    """Say why the runs of two arms are no pairs, or nothing where they are."""
-    ours = {seed: read_pairing(evidence.folder, run) for seed, run in evidence.runs[baseline].items()}
-    theirs = {seed: read_pairing(evidence.folder, run) for seed, run in evidence.runs[arm].items()}
-    both = [seed for seed in ours if seed in theirs and ours[seed] and theirs[seed]]
-    hashes: list[dict[str, dict[str, str]]] = [{}, {}]
-    for seed in both:
-        common = ours[seed]["weights"].keys() & theirs[seed]["weights"].keys()
-        for number, own in enumerate((ours[seed], theirs[seed])):
-            weights = {name: own["weights"][name] for name in sorted(common)}
-            hashes[number][str(seed)] = {
-                "the initial weights": json.dumps(weights),
-                "the training data": own["batches"],
-                "the evaluation set": own["evaluation"],
-            }
-    return check_pairing(*hashes).reason if both else ""
-
-
-def read_pairing(folder: Path, run: PlannedRun) -> dict[str, Any]:
-    """Read what a run shares with those of its seed; nothing where it was not run."""
-    file = folder / RUNS / run.id / "pairing.json"
-    return json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
-
-
-def is_leak(findings: Sequence[Mapping[str, Any]]) -> bool:
-    """Tell whether an audit found that the future is seen."""
-    return any("leak" in str(one.get("name")) and not one.get("passed") for one in findings)
+def asked(baseline: Table, variant: Table, question: Question) -> Comparison:
+    """Put a question to two arms."""
+    return compare(
+        baseline, variant, True, question.smallest, higher_is_better=question.higher_is_better, alpha=question.alpha,
+        looks=question.looks, obstacle=question.obstacle,
+    )  # fmt: skip

@@ -7,9 +7,7 @@ returns; a run's result, metrics and scores come in together or not at all.
 from __future__ import annotations
 
 import json
-import os
 import sqlite3
-import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -21,6 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnlab.errors import StudyError
+
+from .disk import refuse_network
 
 VERSION = 1
 TABLES: Mapping[str, str] = {
@@ -36,13 +36,11 @@ TABLES: Mapping[str, str] = {
                "line TEXT NOT NULL, PRIMARY KEY (run, kind, step, name)",
     "scores": "run TEXT NOT NULL REFERENCES runs(id), name TEXT NOT NULL, ids TEXT NOT NULL, scores BLOB NOT NULL, "
               "PRIMARY KEY (run, name)",
-    "audits": "arm TEXT NOT NULL, mechanism TEXT NOT NULL, passed INTEGER NOT NULL, findings TEXT NOT NULL, "
-              "at REAL NOT NULL, PRIMARY KEY (arm, mechanism)",
+    "pairings": "run TEXT PRIMARY KEY REFERENCES runs(id), hashes TEXT NOT NULL",
+    "audits": "mechanism TEXT NOT NULL, is_causal INTEGER NOT NULL, passed INTEGER NOT NULL, findings TEXT NOT NULL, "
+              "at REAL NOT NULL, PRIMARY KEY (mechanism, is_causal)",
     "events": "number INTEGER PRIMARY KEY, kind TEXT NOT NULL, said TEXT NOT NULL, at REAL NOT NULL",
 }  # fmt: skip
-
-NETWORK = ("nfs", "nfs4", "cifs", "smb3", "smbfs", "fuse.sshfs", "9p", "afs", "ceph", "glusterfs", "lustre", "beegfs")
-"""File systems whose locks sqlite cannot trust."""
 
 
 @dataclass(frozen=True)
@@ -75,6 +73,8 @@ class Delivery:
     status: str
     result: Mapping[str, Any]
     metrics: Sequence[Mapping[str, Any]]
+    pairing: Mapping[str, Any]
+    """Hashes of what the run shares with those of its seed in other arms."""
     ids: Sequence[str]
     scores: Mapping[str, Sequence[float]]
 
@@ -86,38 +86,67 @@ class Ledger:
         refuse_network(path)
         if not is_new and not path.exists():
             raise StudyError(f"{path.parent} holds no study: it has no {path.name}")
+        self.path = path
+        self.base = self._connect()
         try:
-            self.base = sqlite3.connect(path, isolation_level=None, timeout=60)
-            self.base.execute("PRAGMA journal_mode=WAL")
-            self.base.execute("PRAGMA synchronous=FULL")
-            self.base.execute("PRAGMA foreign_keys=ON")
-            self._make_tables(path)
-        except sqlite3.DatabaseError as error:
-            raise StudyError(f"{path} cannot be used as a ledger: {error}; move it away to begin anew") from error
+            self._set_up(is_new)
+        except BaseException:
+            self.base.close()
+            raise
 
-    def _make_tables(self, path: Path) -> None:
+    def _connect(self) -> sqlite3.Connection:
+        try:
+            return sqlite3.connect(self.path, isolation_level=None, timeout=60)
+        except sqlite3.Error as error:
+            raise StudyError(f"{self.path} cannot be used as a ledger: {error}") from error
+
+    def _set_up(self, is_new: bool) -> None:
+        # Without the last of these, INSERT OR REPLACE would remove a row past the trigger.
+        for setting in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", "recursive_triggers=ON"):
+            found = self.do(f"PRAGMA {setting}").fetchone()
+            if setting == "journal_mode=WAL" and found[0] != "wal":
+                raise StudyError(f"{self.path}: the file system has no shared memory for a ledger; use a local disk")
+        tables = {row[0] for row in self.do("SELECT name FROM sqlite_master WHERE type = 'table'")}
+        if tables and "facts" not in tables:
+            raise StudyError(f"{self.path} is a database of something else; give the study another folder")
+        if is_new and not tables:
+            self._make_tables()
+        if self.fact("version") != str(VERSION):
+            raise StudyError(
+                f"{self.path} is of format {self.fact('version')}, and this attnlab writes {VERSION}; go on with the "
+                "attnlab that began it, or give the study another folder"
+            )
+
+    def _make_tables(self) -> None:
         with self.together():
             for name, columns in TABLES.items():
-                self.base.execute(f"CREATE TABLE IF NOT EXISTS {name} ({columns})")
+                self.do(f"CREATE TABLE {name} ({columns})")
                 for what in ("UPDATE", "DELETE"):
-                    self.base.execute(
-                        f"CREATE TRIGGER IF NOT EXISTS no_{what.lower()}_of_{name} BEFORE {what} ON {name} "
+                    self.do(
+                        f"CREATE TRIGGER no_{what.lower()}_of_{name} BEFORE {what} ON {name} "
                         f"BEGIN SELECT RAISE(ABORT, 'the ledger is only ever added to'); END"
                     )
-            self.base.execute("INSERT OR IGNORE INTO facts VALUES ('version', ?)", (str(VERSION),))
-        if self.fact("version") != str(VERSION):
-            raise StudyError(f"{path} is of format {self.fact('version')}; this attnlab writes {VERSION}")
+            self.do("INSERT INTO facts VALUES ('version', ?)", (str(VERSION),))
+
+    def do(self, command: str, values: Sequence[Any] = ()) -> sqlite3.Cursor:
+        """Carry out a command of SQL; trouble with the file is one sentence."""
+        try:
+            return self.base.execute(command, values)
+        except sqlite3.Error as error:
+            advice = "move it away to begin anew" if "not a database" in str(error) else "what is in it is whole"
+            raise StudyError(f"{self.path} cannot be used as a ledger: {error}; {advice}") from error
 
     @contextmanager
     def together(self) -> Iterator[None]:
         """Let what is added inside come in as one, or not at all."""
-        self.base.execute("BEGIN IMMEDIATE")
+        self.do("BEGIN IMMEDIATE")
         try:
             yield
+            self.do("COMMIT")
         except BaseException:
-            self.base.execute("ROLLBACK")
+            if self.base.in_transaction:
+                self.do("ROLLBACK")
             raise
-        self.base.execute("COMMIT")
 
     def close(self) -> None:
         """Let go of the file."""
@@ -125,12 +154,12 @@ class Ledger:
 
     def fact(self, name: str) -> str | None:
         """Return what was noted under a name."""
-        found = self.base.execute("SELECT value FROM facts WHERE name = ?", (name,)).fetchone()
+        found = self.do("SELECT value FROM facts WHERE name = ?", (name,)).fetchone()
         return None if found is None else str(found[0])
 
     def note_fact(self, name: str, value: str) -> None:
         """Note something once and for all; another value under the same name is an error."""
-        self.base.execute("INSERT OR IGNORE INTO facts VALUES (?, ?)", (name, value))
+        self.do("INSERT OR IGNORE INTO facts VALUES (?, ?)", (name, value))
         if self.fact(name) != value:
             raise StudyError(f"the study's {name} is '{self.fact(name)}', not '{value}'; begin another study")
 
@@ -138,108 +167,82 @@ class Ledger:
         """Add the runs that are not there yet."""
         with self.together():
             for run in runs:
-                row = (
-                    run.id,
-                    run.arm,
-                    run.size,
-                    run.stage,
-                    run.seed,
-                    json.dumps(run.config, sort_keys=True),
-                    time.time(),
-                )
-                self.base.execute("INSERT OR IGNORE INTO runs VALUES (?, ?, ?, ?, ?, ?, ?)", row)
+                config = json.dumps(run.config, sort_keys=True)
+                row = (run.id, run.arm, run.size, run.stage, run.seed, config, time.time())
+                self.do("INSERT OR IGNORE INTO runs VALUES (?, ?, ?, ?, ?, ?, ?)", row)
 
     def begin(self, run: str, worker: str) -> int:
         """Note that a run was started; return the attempt's number."""
-        added = self.base.execute("INSERT INTO attempts (run, worker, at) VALUES (?, ?, ?)", (run, worker, time.time()))
+        added = self.do("INSERT INTO attempts (run, worker, at) VALUES (?, ?, ?)", (run, worker, time.time()))
         return int(added.lastrowid or 0)
 
     def fail(self, attempt: int, reason: str) -> None:
         """Note that an attempt failed."""
-        self.base.execute("INSERT OR IGNORE INTO failures VALUES (?, ?, ?)", (attempt, reason, time.time()))
+        self.do("INSERT OR IGNORE INTO failures VALUES (?, ?, ?)", (attempt, reason, time.time()))
 
     def deliver(self, delivery: Delivery) -> None:
         """Take in all that a run leaves; once it is there, it is not taken in again."""
         with self.together():
             row = (delivery.run, delivery.attempt, delivery.status, json.dumps(delivery.result), time.time())
-            if not self.base.execute("INSERT OR IGNORE INTO results VALUES (?, ?, ?, ?, ?)", row).rowcount:
+            if not self.do("INSERT OR IGNORE INTO results VALUES (?, ?, ?, ?, ?)", row).rowcount:
                 return
             for line in delivery.metrics:
                 key = (delivery.run, line["kind"], line["step"], line.get("name", ""), json.dumps(line))
-                self.base.execute("INSERT INTO metrics VALUES (?, ?, ?, ?, ?)", key)
+                self.do("INSERT INTO metrics VALUES (?, ?, ?, ?, ?)", key)
+            self.do("INSERT INTO pairings VALUES (?, ?)", (delivery.run, json.dumps(delivery.pairing)))
             for name, values in delivery.scores.items():
                 blob = np.asarray(values, dtype="<f8").tobytes()
-                self.base.execute(
+                self.do(
                     "INSERT INTO scores VALUES (?, ?, ?, ?)", (delivery.run, name, json.dumps(list(delivery.ids)), blob)
                 )
 
-    def add_audit(self, arm: str, mechanism: str, passed: bool, findings: Sequence[Mapping[str, Any]]) -> None:
-        """Note what an audit of an arm found."""
-        row = (arm, mechanism, int(passed), json.dumps(list(findings)), time.time())
-        self.base.execute("INSERT OR IGNORE INTO audits VALUES (?, ?, ?, ?, ?)", row)
+    def add_audit(
+        self, mechanism: str, is_causal: bool, passed: bool, findings: Sequence[Mapping[str, Any]]
+    ) -> None:  # fmt: skip
+        """Note what an audit of a mechanism found."""
+        row = (mechanism, int(is_causal), int(passed), json.dumps(list(findings)), time.time())
+        self.do("INSERT OR IGNORE INTO audits VALUES (?, ?, ?, ?, ?)", row)
 
     def say(self, kind: str, said: str) -> None:
         """Note an event."""
-        self.base.execute("INSERT INTO events (kind, said, at) VALUES (?, ?, ?)", (kind, said, time.time()))
+        self.do("INSERT INTO events (kind, said, at) VALUES (?, ?, ?)", (kind, said, time.time()))
 
     def runs(self) -> list[RunRow]:
         """List all runs in the order they were planned."""
-        rows = self.base.execute("SELECT id, arm, size, stage, seed, config FROM runs ORDER BY rowid").fetchall()
+        rows = self.do("SELECT id, arm, size, stage, seed, config FROM runs ORDER BY rowid").fetchall()
         return [RunRow(id, arm, size, stage, seed, json.loads(config)) for id, arm, size, stage, seed, config in rows]
 
     def results(self) -> dict[str, ResultRow]:
         """Return what became of the runs that have ended, by id."""
-        rows = self.base.execute("SELECT run, status, result FROM results").fetchall()
+        rows = self.do("SELECT run, status, result FROM results").fetchall()
         return {row[0]: ResultRow(row[0], row[1], json.loads(row[2])) for row in rows}
 
-    def audits(self) -> dict[str, tuple[bool, list[dict[str, Any]]]]:
-        """Return whether each arm's audit passed, and what it found."""
-        rows = self.base.execute("SELECT arm, passed, findings FROM audits").fetchall()
-        return {row[0]: (bool(row[1]), json.loads(row[2])) for row in rows}
+    def audit(self, mechanism: str, is_causal: bool) -> list[dict[str, Any]] | None:
+        """Return what an audit of a mechanism found, None where there was none."""
+        query = "SELECT findings FROM audits WHERE mechanism = ? AND is_causal = ?"
+        found = self.do(query, (mechanism, int(is_causal))).fetchone()
+        return None if found is None else list(json.loads(found[0]))
 
-    def num_failures(self, run: str) -> int:
-        """Return how many attempts of a run have failed."""
-        query = "SELECT COUNT(*) FROM failures JOIN attempts ON attempt = number WHERE run = ?"
-        return int(self.base.execute(query, (run,)).fetchone()[0])
+    def failures(self) -> list[tuple[str, str]]:
+        """List the runs whose attempts failed, with the reason, in the order it happened."""
+        query = "SELECT run, reason FROM failures JOIN attempts ON attempt = number ORDER BY number"
+        return [(row[0], row[1]) for row in self.do(query)]
 
-    def last_failure(self, run: str) -> str | None:
-        """Return why the last failed attempt of a run failed."""
-        query = (
-            "SELECT reason FROM failures JOIN attempts ON attempt = number WHERE run = ? ORDER BY number DESC LIMIT 1"
-        )
-        found = self.base.execute(query, (run,)).fetchone()
-        return None if found is None else str(found[0])
+    def events(self, kind: str) -> list[str]:
+        """List what was said of one kind."""
+        return [row[0] for row in self.do("SELECT said FROM events WHERE kind = ? ORDER BY number", (kind,))]
+
+    def pairing(self, run: str) -> dict[str, Any] | None:
+        """Return the hashes of what a run shares with those of its seed in other arms."""
+        found = self.do("SELECT hashes FROM pairings WHERE run = ?", (run,)).fetchone()
+        return None if found is None else dict(json.loads(found[0]))
 
     def scores(self, run: str, name: str) -> tuple[list[str], NDArray[np.float64]] | None:
         """Return the scores of a run's examples under a name, with the examples' ids."""
-        found = self.base.execute("SELECT ids, scores FROM scores WHERE run = ? AND name = ?", (run, name)).fetchone()
+        found = self.do("SELECT ids, scores FROM scores WHERE run = ? AND name = ?", (run, name)).fetchone()
         return None if found is None else (json.loads(found[0]), np.frombuffer(found[1], dtype="<f8"))
 
     def lines(self, run: str, kind: str) -> list[dict[str, Any]]:
         """Return the metrics of one kind, by step."""
         query = "SELECT line FROM metrics WHERE run = ? AND kind = ? ORDER BY step, name"
-        return [json.loads(row[0]) for row in self.base.execute(query, (run, kind))]
-
-
-def refuse_network(path: Path) -> None:
-    """Refuse a folder on a network file system, where a ledger is lost sooner or later."""
-    kind = file_system_of(path)
-    if kind in NETWORK:
-        raise StudyError(
-            f"{path.parent} is on a network file system ({kind}), whose locks sqlite cannot trust; give --out a folder "
-            "of a local disk, and copy the study when it has ended"
-        )
-
-
-def file_system_of(path: Path) -> str:
-    """Return the kind of file system that a path is on, where Linux tells."""
-    if sys.platform != "linux" or not os.path.exists("/proc/mounts"):
-        return ""
-    place = os.path.realpath(path.parent)
-    best, kind = "", ""
-    for line in Path("/proc/mounts").read_text(encoding="utf-8", errors="replace").splitlines():
-        _, mount, own, *_ = line.split()
-        mount = mount.replace("\\040", " ")
-        if (place == mount or place.startswith(mount.rstrip("/") + "/")) and len(mount) >= len(best):
-            best, kind = mount, own
-    return kind
+        return [json.loads(row[0]) for row in self.do(query, (run, kind))]

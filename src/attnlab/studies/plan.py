@@ -12,6 +12,7 @@ from attnlab.tasks import load as load_task
 from attnlab.training import Data, Optimizer, Run, Schedule, Settings, Start, Tuning, Watching
 from attnlab.training import Stage as TrainingStage
 from attnlab.training.weights import config_of as model_config
+from attnlab.training.weights import quiet
 
 from .design import Arm, Design, Size, Source, Stage
 from .identity import contents_of_size, contents_of_source, id_of
@@ -126,7 +127,8 @@ def check_run(run: Run, where: str) -> None:
     try:
         task = load_task(run.task, **run.task_settings)
         if run.start.architecture is not None:
-            model_config(run.start.architecture, run.start, task, None)
+            with quiet():
+                model_config(run.start.architecture, run.start, task, None)
     except AttnlabError as error:
         raise StudyError(f"{where}: {error}") from error
 

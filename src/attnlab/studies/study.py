@@ -2,24 +2,31 @@
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Callable, Mapping
+import json
+import platform
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
+
+import torch
 
 from attnlab.audits import audit
 from attnlab.errors import StudyError
 from attnlab.tasks import load as load_task
+from attnlab.training.precision import choose_precision
 from attnlab.training.record import locked
 from attnlab.training.stopping import stop_request
 
-from .analysis import Answer, analyse, is_leak
+from .analysis import Answer, analyse
 from .design import Design
+from .disk import refuse_network
 from .execution import Execution
 from .ledger import Ledger
+from .mistakes import Origin, check
 from .plan import PlannedRun, plan
-from .text import check, read_design
+from .text import read_design
 
 LEDGER, FILE = "ledger.sqlite", "study.toml"
 Say = Callable[[str], None]
@@ -27,7 +34,7 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Conclusion:
-    """What came out of a study so far."""
+    """What came out of a study so far; answers come when no run is left to wait for."""
 
     answers: list[Answer]
     num_ended: int
@@ -37,8 +44,8 @@ class Conclusion:
 
     @property
     def is_whole(self) -> bool:
-        """Whether every run has ended."""
-        return self.num_ended == self.num_runs
+        """Whether every run has ended or was given up."""
+        return self.num_ended + len(self.failed) == self.num_runs
 
 
 @dataclass(frozen=True)
@@ -49,19 +56,25 @@ class Study:
     file: Path | None = None
     sources: Mapping[str, str] | None = None
     threads: int = 1
+    plugins: Sequence[str] = ()
+    """Python files with stages of your own, for the processes that train."""
+
+    def __post_init__(self) -> None:
+        if self.threads < 1:
+            raise StudyError(f"threads are at least 1, not {self.threads}")
 
     @classmethod
     def load(
         cls, path: str | Path, budget: str | None = None, *, assign: Mapping[str, Any] | None = None,
-        data: Mapping[str, str] | None = None, threads: int = 1,
+        data: Mapping[str, str] | None = None, threads: int = 1, plugins: Sequence[str] = (),
     ) -> Study:  # fmt: skip
-        """Read a study file."""
-        return cls(read_design(path, budget, assign), Path(path), data, threads)
+        """Read a study file, with one of its budgets, settings by their paths and places of its data."""
+        return cls(read_design(path, budget, assign), Path(path), data, threads, plugins)
 
     @classmethod
     def of(cls, content: Mapping[str, Any]) -> Study:
         """Make a study of plain data, as a file would say it."""
-        return cls(check(dict(content), "", "the study"))
+        return cls(check(dict(content), Origin("the study")))
 
     def plan(self) -> list[PlannedRun]:
         """Return the runs of the study."""
@@ -71,43 +84,73 @@ class Study:
         """Run what has not ended, and answer; a folder that holds another study, or is in use, is refused."""
         if workers < 1:
             raise StudyError(f"workers are at least 1, not {workers}")
-        folder = Path(out)
+        folder = Path(out).expanduser().resolve()
         planned = self.plan()
+        refuse_network(folder / LEDGER)
         with locked(folder), stop_request() as stop:
             ledger = Ledger(folder / LEDGER)
             try:
-                ledger.note_fact("study", self.design.name)
-                self.leave_file(folder)
-                trained = self.audited(planned, ledger, say)
-                work = Execution(folder, ledger, trained, workers, say, stop)
+                self.enter(folder, ledger)
+                leaking = self.leaking(ledger, say)
+                trained = planned if self.design.has_leaking else [run for run in planned if run.arm not in leaking]
+                work = Execution(
+                    folder, ledger, trained, say, stop, workers, self.plugins, self.precision(ledger)
+                )  # fmt: skip
                 work.go()
-                ended = ledger.results()
-                answers = analyse(self.design, trained, ledger, folder)
                 failed = {run.title: work.given_up[run.id] for run in trained if run.id in work.given_up}
-                return Conclusion(answers, sum(run.id in ended for run in trained), len(trained), failed)
+                found = Conclusion([], sum(run.id in work.statuses for run in trained), len(trained), failed)
+                if not found.is_whole:
+                    return found  # a verdict on the seeds that happen to be there would be a look that nobody declared
+                answers = analyse(self.design, trained, ledger, leaking)
+                return Conclusion(answers, found.num_ended, found.num_runs, failed)
             finally:
                 ledger.close()
 
-    def leave_file(self, folder: Path) -> None:
-        """Keep the study file beside its results."""
-        if self.file is not None and not (folder / FILE).exists():
-            shutil.copyfile(self.file, folder / FILE)
+    def enter(self, folder: Path, ledger: Ledger) -> None:
+        """Write down what study this is, and with what it is run; keep its file beside its results."""
+        ledger.note_fact("study", self.design.name)
+        design = json.dumps(self.design.model_dump(mode="json"), sort_keys=True)
+        if ledger.events("design")[-1:] != [design]:
+            ledger.say("design", design)
+        versions = {name: version(name) for name in ("attnlab", "torch", "transformers")}
+        ledger.say("started", json.dumps({**versions, "python": platform.python_version(), "host": platform.node()}))
+        if self.file is not None and self.file.is_file():
+            content, kept = self.file.read_bytes(), folder / FILE
+            if not kept.exists() or kept.read_bytes() != content:
+                aside = folder / f".{FILE}.writing"
+                aside.write_bytes(content)
+                aside.replace(kept)
 
-    def audited(self, planned: list[PlannedRun], ledger: Ledger, say: Say) -> list[PlannedRun]:
-        """Audit every arm once, and leave out those that leak, unless they were asked for."""
-        known = ledger.audits()
+    def precision(self, ledger: Ledger) -> str | None:
+        """Return what `auto` is in this study: tried once, so that all its runs take the same."""
+        if all(stage.precision != "auto" for stage in self.design.stages):
+            return None
+        known = ledger.fact("precision")
+        if known is None:
+            known = choose_precision("auto", torch.device("cuda" if torch.cuda.is_available() else "cpu")).name
+            ledger.note_fact("precision", known)
+        return known
+
+    def leaking(self, ledger: Ledger, say: Say) -> dict[str, str]:
+        """Audit every arm's mechanism once; return those that see the future, and say so."""
         is_causal = any(load_task(stage.task).head == "AutoModelForCausalLM" for stage in self.design.stages)
+        leaking = []
         for name, arm in self.design.arms.items():
-            if name not in known:
+            findings = ledger.audit(arm.mechanism, is_causal)
+            if findings is None:
                 found = audit(arm.mechanism, causal=is_causal)
-                ledger.add_audit(name, arm.mechanism, found.passed, [one.record() for one in found.findings.values()])
-                wrong = [check for check, one in found.findings.items() if not one.passed]
-                if wrong:
-                    say(f"{name}: its audit failed: {', '.join(wrong)}")
-        leaking = {arm for arm, (passed, found) in ledger.audits().items() if not passed and is_leak(found)}
-        if leaking and not self.design.has_leaking:
-            say(
-                f"not trained, since they see the future: {', '.join(sorted(leaking))} (has_leaking = true trains them)"
+                findings = [one.record() for one in found.findings.values()]
+                ledger.add_audit(arm.mechanism, is_causal, found.passed, findings)
+            wrong = [str(one["name"]) for one in findings if not one["passed"]]
+            if wrong:
+                say(f"{name}: its audit failed: {', '.join(wrong)}")
+            if any("leak" in one for one in wrong):
+                leaking.append(name)
+        if self.design.baseline in leaking and not self.design.has_leaking:
+            raise StudyError(
+                f"the baseline '{self.design.baseline}' sees the future, so that nothing can be compared with it; take "
+                "another one (has_leaking = true trains it all the same)"
             )
-            return [run for run in planned if run.arm not in leaking]
-        return planned
+        if leaking and not self.design.has_leaking:
+            say(f"not trained, since they see the future: {', '.join(leaking)} (has_leaking = true trains them)")
+        return dict.fromkeys(leaking, "its audit finds a leak")

@@ -1,0 +1,40 @@
+"""The disk a study is on: a ledger needs locks that can be trusted, which a network file system does not have."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+from attnlab.errors import StudyError
+
+MOUNTS = Path("/proc/mounts")
+NETWORK = (
+    "nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "afs", "ceph", "gpfs", "glusterfs", "lustre", "beegfs", "fuse.sshfs",
+    "fuse.glusterfs", "fuse.s3fs", "fuse.rclone", "fuse.ceph", "fuse.gcsfuse",
+)  # fmt: skip
+"""File systems whose locks sqlite cannot trust."""
+
+
+def refuse_network(path: Path) -> None:
+    """Refuse a folder on a network file system, where a ledger is lost sooner or later."""
+    kind = file_system_of(path)
+    if kind in NETWORK:
+        raise StudyError(
+            f"{path.parent} is on a network file system ({kind}), whose locks sqlite cannot trust; give --out a folder "
+            "of a local disk, and copy the study when it has ended"
+        )
+
+
+def file_system_of(path: Path) -> str:
+    """Return the kind of file system that a path is on, where Linux tells."""
+    if sys.platform != "linux" or not MOUNTS.exists():
+        return ""
+    place = os.path.realpath(path.parent)
+    best, kind = "", ""
+    for line in MOUNTS.read_text(encoding="utf-8", errors="replace").splitlines():
+        _, mount, own, *_ = [*line.split(), "", "", ""]
+        mount = mount.replace("\\040", " ")
+        if (place == mount or place.startswith(mount.rstrip("/") + "/")) and len(mount) >= len(best):
+            best, kind = mount, own
+    return kind

@@ -1,0 +1,71 @@
+"""What a run leaves in its folder, as a study takes it in; and a folder that was moved, made to fit again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from attnlab.errors import StudyError
+from attnlab.training import Run
+from attnlab.training.folder import CONFIG, PAIRING, RESULT
+from attnlab.training.record import Metrics, read_json, write_json
+from attnlab.training.record.plain import spell, unspell
+
+from .ledger import Delivery
+from .server import ERROR, LOG
+
+ENDED = ("finished", "stopped early")
+"""What a run has become that has a figure."""
+
+
+def has_ended(folder: Path) -> bool:
+    """Tell whether the run in a folder has come to an end."""
+    return (folder / RESULT).exists()
+
+
+def delivery_of(run: str, attempt: int, folder: Path) -> Delivery:
+    """Read all that a run that has ended leaves."""
+    result = read_json(folder / RESULT)
+    try:
+        ids: Sequence[str] = ()
+        scores: dict[str, list[float]] = {}
+        if result["last"] is not None:
+            answers = read_json(folder / "predictions" / f"step-{result['last']['step']:08d}.json")
+            ids, scores = answers["ids"], unspell(answers["per_example"])
+        metrics = Metrics.read(folder / "metrics.jsonl") if (folder / "metrics.jsonl").exists() else []
+        pairing = read_json(folder / PAIRING)
+        return Delivery(run, attempt, result["status"], result, [spell(line) for line in metrics], pairing, ids, scores)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise StudyError(
+            f"{folder} does not hold what a run leaves ({type(error).__name__}: {error}); delete it to run it again"
+        ) from error
+
+
+def last_words(folder: Path, status: int) -> str:
+    """Say why the process of a run has ended, by its signal or by what it said last."""
+    log = folder / LOG
+    lines = log.read_text(encoding="utf-8", errors="replace").strip().splitlines() if log.exists() else []
+    if status < 0:
+        hint = "; was there memory enough?" if status == -9 else ""
+        return f"its process was ended by signal {-status}{hint}"
+    return lines[-1].removeprefix(ERROR) if lines else f"its process ended with status {status}"
+
+
+def readdress(folder: Path, run: Run) -> None:
+    """Let a folder say where things are now: its id is proof that only places and names can have changed."""
+    if not (folder / CONFIG).exists():
+        return
+    kept = read_json(folder / CONFIG)
+    try:
+        now: Any = run.config
+        before = str(kept)
+        kept["start"]["checkpoint"] = now["start"]["checkpoint"]
+        for name in ("train", "dev", "tokenizer"):
+            kept["data"][name] = now["data"][name]
+        for stage, own in zip(kept["settings"]["stages"], now["settings"]["stages"], strict=True):
+            stage["name"] = own["name"]
+    except (KeyError, TypeError, ValueError) as error:
+        raise StudyError(f"{folder / CONFIG} is not that of this run; delete {folder} to run it again") from error
+    if str(kept) != before:
+        write_json(folder / CONFIG, kept)

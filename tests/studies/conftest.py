@@ -1,0 +1,19 @@
+"""A cache of their own for the tests of this room, and runs that are trained in this process."""
+
+from __future__ import annotations
+
+import pytest
+
+from .samples import InProcess
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keep token files and trials of this machine out of the user's own cache."""
+    monkeypatch.setenv("ATTNLAB_CACHE", str(tmp_path_factory.getbasetemp() / "cache"))
+
+
+@pytest.fixture
+def here(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Train in this process."""
+    monkeypatch.setattr("attnlab.studies.execution.Dispatch", InProcess)

@@ -1,0 +1,106 @@
+"""A small study as text and as plain data, with changes by their paths; and a stand-in that trains in this process."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from attnlab.errors import AttnlabError
+from attnlab.studies.paths import put
+from attnlab.studies.server import ERROR, FAILED, INTERRUPTED, LOG
+from attnlab.studies.study import Study
+from attnlab.training import Display, Run, Watching, build, train
+
+STUDY = """\
+name = "small"
+question = "does a bypass help recall?"
+baseline = "dot"
+seeds = [1, 2]
+
+[arms]
+dot = "dot | softmax"
+bypass = "dot | softmax | bypass(alpha=0.5)"
+slow = { mechanism = "cosine | softmax", set = { "optimizer.lr" = 1e-3 } }
+
+[sizes.tiny]
+architecture = "gpt2"
+config = { n_layer = 1, n_embd = 16, n_head = 2, n_positions = 32 }
+
+[data.recall]
+train = "embedded:mqar?vocab=32&length=24&pairs=4&examples=80"
+dev = "embedded:mqar?vocab=32&length=24&pairs=4&examples=20"
+
+[[stages]]
+name = "recall"
+task = "mqar"
+task_settings = { vocab = 32, length = 24 }
+data = "recall"
+smallest = 0.02
+precision = "fp32"
+checkpoint_every = 2
+
+[[stages.phases]]
+steps = 4
+batch = 8
+
+[stages.optimizer]
+lr = 3e-3
+
+[budgets.smoke]
+seeds = [1]
+"stages.recall.phases.0.steps" = 3
+
+[budgets.paper]
+seeds = [1, 2, 3, 4, 5]
+stages.recall.phases.0.steps = 9
+"""
+
+
+def content(**changes: Any) -> dict[str, Any]:
+    """Return the study as plain data, with changes by their paths (`__` for a dot)."""
+    found = tomllib.loads(STUDY)
+    del found["budgets"]
+    for where, value in changes.items():
+        put(found, where.replace("__", "."), value, "a test")
+    return found
+
+
+def study(**changes: Any) -> Study:
+    """Return the study with changes."""
+    return Study.of(content(**changes))
+
+
+def quiet(message: str) -> None:
+    """Say nothing."""
+
+
+class InProcess:
+    """Stands in for the process that starts runs: trains here, since each start of that one costs seconds."""
+
+    def __init__(self, plugins: Sequence[str] = ()) -> None:
+        self.answers: list[dict[str, Any]] = []
+
+    def send(self, order: dict[str, Any]) -> None:
+        """Train at once."""
+        if "id" not in order:
+            return
+        folder = Path(order["folder"])
+        try:
+            run = Run.of({**order["config"], "threads": 1, "watching": Watching(**order["watching"])})
+            result = train(build(run), folder, Display(is_quiet=True))
+            status = INTERRUPTED if result.status == "interrupted" else 0
+        except AttnlabError as error:
+            folder.mkdir(parents=True, exist_ok=True)
+            (folder / LOG).write_text(f"{ERROR}{error}\n", encoding="utf-8")
+            status = FAILED
+        self.answers.append({"id": order["id"], "status": status})
+
+    def hear(self) -> list[dict[str, Any]]:
+        """Return what was trained."""
+        found, self.answers = self.answers, []
+        return found
+
+    def close(self, *, at_once: bool) -> None:
+        """Have nothing to end."""
