@@ -194,5 +194,7 @@ def print_result(result: Result, folder: Path) -> None:
     print(f"{folder}: {result.sentence}")
     if rows:
         print_table(("", "step", "figures"), rows)
+    for note in dict.fromkeys(found.note for found in (result.last, result.best) if found is not None and found.note):
+        print(note)
     numbers = ", ".join(f"{name} {number:,}" for name, number in result.parameters.items())
     print(f"parameters: {numbers}; {result.tokens:,} tokens in {result.seconds:,.1f} s of updates")

@@ -154,7 +154,9 @@ class Training:
                 if self.is_stale():
                     return self.result("stopped early")
                 self.make(update, place)
-                if not self.look() or self.ranks.total(float(bool(stop)))[0]:
+                is_asked = self.ranks.total(float(bool(stop)))[0] > 0
+                # After the last update there is nothing left to stop but a look at the model.
+                if not self.look() or (is_asked and self.state.step < self.job.num_steps):
                     return self.interrupt()
                 if self.state.step % self.job.watching.checkpoint_every == 0 or self.is_stale():
                     self.keep()

@@ -20,6 +20,8 @@ class Evaluation:
     step: int
     primary: str
     figures: Mapping[str, float]
+    note: str = ""
+    """What must be said with them: how many classes were predicted, and what always the same would reach."""
 
     @property
     def value(self) -> float:
@@ -29,7 +31,7 @@ class Evaluation:
     @property
     def sentence(self) -> str:
         """What is said of it."""
-        return f"step {self.step:,}: {self.primary} {self.value:.6g}"
+        return f"step {self.step:,}: {self.primary} {self.value:.6g}{f' ({self.note})' if self.note else ''}"
 
 
 @dataclass(frozen=True)

@@ -75,7 +75,8 @@ class Watch:
         self.chart(scores.figures, step, "dev/")
         answers = spell(as_answers(scores, predictions))
         write_json(self.folder / "predictions" / f"step-{step:08d}.json", answers)
-        return Evaluation(step, scores.primary, dict(scores.figures))
+        note = scores.collapse.sentence if scores.collapse is not None else ""
+        return Evaluation(step, scores.primary, dict(scores.figures), note)
 
     def check_voice(self) -> None:
         """Refuse samples that could not be drawn, before anything has been trained."""
