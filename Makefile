@@ -35,9 +35,10 @@ check: $(READY)
 bench: $(READY)
 	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks
 
-# Fifty runs killed with -9 at random moments, each started again until it ends.
+# Fifty runs and twenty times a study, killed with -9 at random moments and started again until they end.
 soak: $(READY)
 	OMP_NUM_THREADS=1 $(BIN)/python -m tests.training.test_kills 50
+	OMP_NUM_THREADS=1 $(BIN)/python -m tests.studies.test_kills 20
 
 clean:
 	rm -rf build dist out .mypy_cache .pytest_cache .ruff_cache .hypothesis

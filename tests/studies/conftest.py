@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import functools
+
 import pytest
+
+from attnlab.audits import Audit, audit
 
 from .samples import InProcess
 
@@ -13,7 +17,14 @@ def own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monk
     monkeypatch.setenv("ATTNLAB_CACHE", str(tmp_path_factory.getbasetemp() / "cache"))
 
 
+@functools.cache
+def audited(mechanism: str, causal: bool) -> Audit:
+    """Look for leaks alone, which is what a study goes by; all checks would take seconds each time."""
+    return audit(mechanism, causal=causal, checks=["causal leak"])
+
+
 @pytest.fixture
 def here(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Train in this process."""
+    """Train in this process, and look for each mechanism's leaks once for all tests."""
     monkeypatch.setattr("attnlab.studies.execution.Dispatch", InProcess)
+    monkeypatch.setattr("attnlab.studies.study.audit", audited)

@@ -65,6 +65,7 @@ def with_other_lines(draw: random.Random) -> str:
     """Put lines in, take some out, double and shuffle some."""
     lines = STUDY.split("\n")
     for _ in range(draw.choice((1, 1, 2, 4))):
+        lines = lines or [""]
         at = draw.randrange(len(lines))
         kind = draw.randrange(5)
         if kind == 0:
@@ -91,7 +92,14 @@ def with_other_bytes(draw: random.Random) -> bytes:
 
 def rubbish(draw: random.Random) -> bytes:
     """Make something that is no study file at all."""
-    kinds = (b"", b"\n" * 9, draw.randbytes(draw.randrange(1, 3000)), b"PK\x03\x04" + draw.randbytes(99), b"{}", b"\xff")
+    kinds = (
+        b"",
+        b"\n" * 9,
+        draw.randbytes(draw.randrange(1, 3000)),
+        b"PK\x03\x04" + draw.randbytes(99),
+        b"{}",
+        b"\xff",
+    )
     deep = ("a = " + "[" * draw.randrange(1, 5000)).encode(), b"[a" + b".a" * draw.randrange(1, 2000) + b"]"
     return draw.choice((*kinds, *deep, b"x" * (2**17 + 1), STUDY.encode("utf-16")))
 

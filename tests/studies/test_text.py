@@ -102,7 +102,9 @@ def test_a_mistake_is_said_in_the_files_words(old: str, new: str, message: str, 
 
 def test_a_stage_cannot_start_from_what_tuned_a_part_alone(file: Path) -> None:
     text = STUDY.replace("[stages.optimizer]", '[stages.tuning]\nmode = "lora"\n[stages.optimizer]')
-    text += '[[stages]]\nname = "next"\ntask = "mqar"\ndata = "recall"\nafter = "recall"\n[[stages.phases]]\nsteps = 1\n'
+    text += (
+        '[[stages]]\nname = "next"\ntask = "mqar"\ndata = "recall"\nafter = "recall"\n[[stages.phases]]\nsteps = 1\n'
+    )
     assert "'recall' tunes a 'lora' alone" in refusal(file, text.replace("[budgets", "[[stages]]\n[budgets", 0))
 
 
@@ -175,26 +177,26 @@ def test_a_file_of_windows_is_read(file: Path) -> None:
 
 
 def test_spoiled_files_are_one_clear_error_or_a_study(tmp_path: Path) -> None:
-    file, num_valid = tmp_path / "study.toml", 0
+    file, num_valid, refusals = tmp_path / "study.toml", 0, list[str]()
     for seed in range(NUM_FILES):
         file.write_bytes(make(seed))
         try:
             study = read_design(file)
         except StudyError as error:
-            assert str(error).startswith((str(file), "cannot read the study file")), seed
-            assert len(str(error)) < 20_000, seed
+            refusals.append(str(error))
             continue
         num_valid += 1
         if num_valid <= NUM_PLANS:
             with suppress(AttnlabError):  # such as a source that is not there
                 plan(study)
     assert 100 < num_valid < NUM_FILES / 2
+    assert all(said.startswith(str(file)) and len(said) < 20_000 for said in refusals)
 
 
 def test_files_too_large_or_too_deep_are_refused_at_once(file: Path) -> None:
     assert "more than" in refusal(file, "#" * (LARGEST + 1))
     assert "dots" in refusal(file, "a." * 60_000 + "a = 1")
-    assert "and 13980 more" in refusal(file, "".join(f"k{number} = 1\n" for number in range(13_994)))
+    assert "and 8987 more" in refusal(file, "".join(f"k{number} = 1\n" for number in range(9_001)))
 
 
 def test_the_command_refuses_spoiled_files_and_leaves_no_folder(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import tomllib
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -95,7 +96,8 @@ def print_conclusion(conclusion: Conclusion, out: str) -> None:
         span, stability = "", ""
         if answer.comparison is not None:
             low, high = answer.comparison.interval
-            span = f"{answer.comparison.difference:+.4g} [{low:+.4g}, {high:+.4g}]"
+            has_interval = math.isfinite(low) and math.isfinite(high)  # one seed has none
+            span = f"{answer.comparison.difference:+.4g}" + f" [{low:+.4g}, {high:+.4g}]" * has_interval
             stability = str(answer.comparison.stability)
         rows.append((answer.stage, answer.size, answer.arm, answer.figure, span, answer.verdict, stability))
     if rows:

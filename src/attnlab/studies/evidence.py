@@ -1,4 +1,4 @@
-"""What a ledger knows of one stage and size: figures and examples' scores of each arm's seeds, and whether they are pairs."""
+"""What a ledger knows of one stage and size: figures of each arm's seeds, their examples' scores, and their pairs."""
 
 from __future__ import annotations
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from attnlab.data import open_source
 from attnlab.errors import StudyError
+from attnlab.mechanisms import Mechanism
 from attnlab.training import Run
 from attnlab.training.build import split_in
 
@@ -53,6 +54,17 @@ def contents_of_size(size: Size) -> dict[str, str]:
             mark = ":best" if str(name).endswith(":best") else ""
             found[what] = hash_of_files(folder) + mark
     return found
+
+
+def contents_of_stages(mechanism: str, plugins: Sequence[str]) -> dict[str, str]:
+    """Return the hash of the files that stages of the user's own come from, where a mechanism has any."""
+    own = [one for one in Mechanism.parse(mechanism).written() if not type(one).__module__.startswith("attnlab.")]
+    if own and not plugins:
+        raise StudyError(
+            f"'{own[0]}' is a stage of your own, which the processes that train do not know; put it into a file, and "
+            "give that as --plugin FILE.py (plugins= in Python)"
+        )
+    return {f"plugin {number}": hash_of_files(Path(file)) for number, file in enumerate(plugins) if own}
 
 
 def hash_of_files(place: Path) -> str:

@@ -11,16 +11,17 @@ Path = tuple[str, ...]
 DEEPEST = 30
 
 
-def put(content: Any, where: str, value: Any, said_by: str) -> list[Path]:
+def put(content: Any, where: str, value: Any, said_by: str, above: Path = ()) -> list[Path]:
     """Put a value at a path, and return the paths that were set; a table is put into a table one by one.
 
-    A list is stepped into by a number, or by the `name` of its entry; a table that is not there yet is made.
+    A list is stepped into by a number, or by the `name` of its entry; a table that is not there yet is made. above:
+    the path of the content itself.
     """
-    steps, place, walked = where.split("."), content, list[str]()
+    steps, place, walked = where.split("."), content, list(above)
     if len(steps) > DEEPEST:
         raise StudyError(f"{said_by}: '{where[:60]}…' leads nowhere: it is deeper than any setting")
     while True:
-        key, rest = match(place, steps)
+        key, rest = (".".join(steps), []) if is_by_path(walked, place) else match(place, steps)
         if key is None:
             raise StudyError(f"{said_by}: '{where}' leads nowhere: there is no '{'.'.join([*walked, steps[0]])}'")
         walked.append(str(key))
@@ -31,10 +32,14 @@ def put(content: Any, where: str, value: Any, said_by: str) -> list[Path]:
         place, steps = place[key], rest
     old = place.get(key) if isinstance(place, dict) else place[key]
     if isinstance(value, Mapping) and value and isinstance(old, dict | list):
-        inner = [path for name, own in value.items() for path in put(old, name, own, said_by)]
-        return [(*walked, *path) for path in inner]
+        return [path for name, own in value.items() for path in put(old, name, own, said_by, tuple(walked))]
     place[key] = value
     return [tuple(walked)]
+
+
+def is_by_path(walked: list[str], place: Any) -> bool:
+    """Tell whether a table is an arm's own settings, whose keys are paths themselves."""
+    return len(walked) == 3 and (walked[0], walked[2]) == ("arms", "set") and isinstance(place, dict)
 
 
 def match(place: Any, steps: list[str]) -> tuple[Any, list[str]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,7 +15,7 @@ from attnlab.training.weights import config_of as model_config
 from attnlab.training.weights import quiet
 
 from .design import Arm, Design, Size, Source, Stage
-from .identity import contents_of_size, contents_of_source, id_of
+from .identity import contents_of_size, contents_of_source, contents_of_stages, id_of
 from .overrides import config_of, with_settings
 
 Key = tuple[str, str, str, int]
@@ -48,8 +48,10 @@ class PlannedRun:
         return dataclasses.replace(self.run, start=start, data=data)
 
 
-def plan(study: Design, sources: Mapping[str, str] | None = None, threads: int = 1) -> list[PlannedRun]:
-    """Make the runs of a study; `sources` says where data is that the study names."""
+def plan(
+    study: Design, sources: Mapping[str, str] | None = None, threads: int = 1, plugins: Sequence[str] = ()
+) -> list[PlannedRun]:  # fmt: skip
+    """Make the runs of a study. sources: where data is that it names. plugins: files of the user's own stages."""
     found = placed_sources(study, sources or {})
     taken = {stage.data: stage for stage in study.stages}
     for name, stage in taken.items():
@@ -59,6 +61,7 @@ def plan(study: Design, sources: Mapping[str, str] | None = None, threads: int =
             raise StudyError(f"stage '{stage.name}' takes the data '{name}'{hint} The study has {known}")
     contents = {name: contents_of_source(found[name]) for name in taken}
     starts = {name: contents_of_size(size) for name, size in study.sizes.items()}
+    own = {name: contents_of_stages(arm.mechanism, plugins) for name, arm in study.arms.items()}
     planned: dict[Key, PlannedRun] = {}
     for stage in study.stages:
         for size_name, size in study.sizes.items():
@@ -70,8 +73,8 @@ def plan(study: Design, sources: Mapping[str, str] | None = None, threads: int =
                     parent = parent_of(study, stage, planned, key)
                     settings = dataclasses.replace(made.settings, seed=seed)
                     run = dataclasses.replace(made, settings=settings, threads=threads)
-                    own = id_of(run, parent, {**contents[stage.data], **starts[size_name]})
-                    planned[key] = PlannedRun(own, arm_name, size_name, stage.name, seed, run, parent)
+                    id = id_of(run, parent, {**contents[stage.data], **starts[size_name], **own[arm_name]})
+                    planned[key] = PlannedRun(id, arm_name, size_name, stage.name, seed, run, parent)
     check_distinct(list(planned.values()))
     return list(planned.values())
 
@@ -124,6 +127,8 @@ def make_run(stage: Stage, arm: Arm, size: Size, source: Source) -> Run:
 
 def check_run(run: Run, where: str) -> None:
     """Refuse what no run could begin with, while nothing is there yet: a task, an architecture, their settings."""
+    if "name" in run.task_settings:
+        raise StudyError(f"{where}: a task has no setting 'name'; which one it is, task says")
     try:
         task = load_task(run.task, **run.task_settings)
         if run.start.architecture is not None:

@@ -17,7 +17,7 @@ from attnlab.errors import StudyError
 from attnlab.tasks import load as load_task
 from attnlab.training.precision import choose_precision
 from attnlab.training.record import locked
-from attnlab.training.stopping import stop_request
+from attnlab.training.stopping import StopRequest, stop_request
 
 from .analysis import Answer, analyse
 from .design import Design
@@ -78,7 +78,7 @@ class Study:
 
     def plan(self) -> list[PlannedRun]:
         """Return the runs of the study."""
-        return plan(self.design, self.sources, self.threads)
+        return plan(self.design, self.sources, self.threads, self.plugins)
 
     def run(self, out: str | Path, workers: int = 1, say: Say = print) -> Conclusion:
         """Run what has not ended, and answer; a folder that holds another study, or is in use, is refused."""
@@ -91,7 +91,7 @@ class Study:
             ledger = Ledger(folder / LEDGER)
             try:
                 self.enter(folder, ledger)
-                leaking = self.leaking(ledger, say)
+                leaking = self.leaking(ledger, say, stop)
                 trained = planned if self.design.has_leaking else [run for run in planned if run.arm not in leaking]
                 work = Execution(
                     folder, ledger, trained, say, stop, workers, self.plugins, self.precision(ledger)
@@ -131,13 +131,16 @@ class Study:
             ledger.note_fact("precision", known)
         return known
 
-    def leaking(self, ledger: Ledger, say: Say) -> dict[str, str]:
+    def leaking(self, ledger: Ledger, say: Say, stop: StopRequest) -> dict[str, str]:
         """Audit every arm's mechanism once; return those that see the future, and say so."""
         is_causal = any(load_task(stage.task).head == "AutoModelForCausalLM" for stage in self.design.stages)
         leaking = []
         for name, arm in self.design.arms.items():
             findings = ledger.audit(arm.mechanism, is_causal)
             if findings is None:
+                if stop:
+                    raise KeyboardInterrupt
+                say(f"{name}: auditing {arm.mechanism}")
                 found = audit(arm.mechanism, causal=is_causal)
                 findings = [one.record() for one in found.findings.values()]
                 ledger.add_audit(arm.mechanism, is_causal, found.passed, findings)

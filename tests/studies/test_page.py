@@ -1,0 +1,34 @@
+"""The code of docs/studies.md runs, and its tables name every setting and every table of the ledger."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from attnlab.cli import main
+from attnlab.studies.design import Design, Size, Source, Stage
+from attnlab.studies.ledger import TABLES
+from tests.test_pages import blocks, commands
+
+PAGE = (Path(__file__).parents[2] / "docs" / "studies.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.usefixtures("here")
+def test_the_pages_code_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (file,) = blocks(PAGE, "toml")
+    Path("study.toml").write_text(file, encoding="utf-8")
+    for arguments in commands(PAGE):
+        assert main(arguments) == 0
+    assert "15 runs" in capsys.readouterr().out
+    (code,) = blocks(PAGE, "python")
+    exec(compile(code, "the block of docs/studies.md", "exec"), {"__name__": "page"})
+    assert "bypass TOO FEW SEEDS (n < 5)" in capsys.readouterr().out
+
+
+def test_the_page_names_every_setting_and_every_table() -> None:
+    names = [*Size.model_fields, *Source.model_fields, *Stage.model_fields, *Design.model_fields, *TABLES]
+    assert [name for name in names if name not in PAGE] == []
