@@ -27,7 +27,7 @@ TASKS: Mapping[str, AnyTask] = {
 }
 
 
-def load(name: str, **settings: Any) -> Any:
+def load(name: str, /, **settings: Any) -> Any:
     """Return a task by its name, with settings of its own: `load("squad", max_len=256)`."""
     known = SPELLINGS.get(name.lower(), name.lower())
     if known not in TASKS:
