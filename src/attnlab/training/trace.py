@@ -48,9 +48,12 @@ def entropies(model: Any, batch: Mapping[str, Tensor]) -> dict[str, list[float]]
         is_real = prompt.inserted(is_real, False)
     with asking(model):
         output = forward(model, few, output_attentions=True)
+    attentions = output.attentions or ()
     names = [name for name, _, _ in attention_layers(model)]
+    if len(names) != len(attentions):  # ALBERT passes through one module many times
+        names = [f"attention {number}" for number in range(len(attentions))]
     found = {}
-    for name, weights in zip(names, output.attentions or (), strict=False):
+    for name, weights in zip(names, attentions, strict=True):
         shares = weights.detach().double().abs().cpu()
         shares = shares / shares.sum(-1, keepdim=True).clamp_min(1e-300)
         rows = -(shares * shares.clamp_min(1e-300).log()).sum(-1)
