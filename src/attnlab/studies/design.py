@@ -162,7 +162,14 @@ class Stage(Part):
     precision: Literal["auto", "fp32", "bf16"] = "auto"
     evaluate_every: Count | None = None
     checkpoint_every: Count = 500
+    log_every: Count = 10
     trace_every: Count | None = None
+    sample_every: Count | None = None
+    """Steps between samples and losses of sentences, where the model reads forwards; a large one is the end alone."""
+    prompts: Annotated[list[Text], Field(max_length=50)] = Field(default_factory=lambda: [""])
+    sentences: Annotated[list[Text], Field(max_length=50)] = Field(default_factory=list)
+    num_tokens: Annotated[int, Field(ge=1, le=10_000)] = 40
+    """Of a sample."""
     smallest: Positive | None = None
     """The smallest difference worth having, in units of the task's deciding figure; None compares nothing here."""
     is_shared: bool = False

@@ -207,6 +207,11 @@ class Ledger:
         """Note an event."""
         self.do("INSERT INTO events (kind, said, at) VALUES (?, ?, ?)", (kind, said, time.time()))
 
+    def say_news(self, kind: str, said: str) -> None:
+        """Note an event, unless it is what was said last of its kind."""
+        if self.events(kind)[-1:] != [said]:
+            self.say(kind, said)
+
     def runs(self) -> list[RunRow]:
         """List all runs in the order they were planned."""
         rows = self.do("SELECT id, arm, size, stage, seed, config FROM runs ORDER BY rowid").fetchall()
@@ -228,9 +233,17 @@ class Ledger:
         query = "SELECT run, reason FROM failures JOIN attempts ON attempt = number ORDER BY number"
         return [(row[0], row[1]) for row in self.do(query)]
 
-    def events(self, kind: str) -> list[str]:
-        """List what was said of one kind."""
-        return [row[0] for row in self.do("SELECT said FROM events WHERE kind = ? ORDER BY number", (kind,))]
+    def events(self, kind: str, since: str | None = None) -> list[str]:
+        """List what was said of one kind; since: only after the last event of that kind."""
+        query = (
+            "SELECT said FROM events WHERE kind = ? AND number > "
+            "(SELECT coalesce(max(number), 0) FROM events WHERE kind = ?) ORDER BY number"
+        )
+        return [row[0] for row in self.do(query, (kind, since))]
+
+    def attempts(self) -> list[tuple[str, str, float]]:
+        """List every start: the run, the worker, and when."""
+        return [tuple(row) for row in self.do("SELECT run, worker, at FROM attempts ORDER BY number")]
 
     def pairing(self, run: str) -> dict[str, Any] | None:
         """Return the hashes of what a run shares with those of its seed in other arms."""

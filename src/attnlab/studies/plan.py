@@ -79,6 +79,12 @@ def plan(
     return list(planned.values())
 
 
+def contents_of_study(study: Design, sources: Mapping[str, str] | None = None) -> dict[str, dict[str, str]]:
+    """Return the hashes of the data that a study takes, by name and split."""
+    found = placed_sources(study, sources or {})
+    return {name: contents_of_source(found[name]) for name in dict.fromkeys(stage.data for stage in study.stages)}
+
+
 def placed_sources(study: Design, given: Mapping[str, str]) -> dict[str, Source]:
     """Return the data of a study, with the places that were given for it."""
     found = dict(study.data)
@@ -119,8 +125,9 @@ def make_run(stage: Stage, arm: Arm, size: Size, source: Source) -> Run:
         precision=stage.precision,
     )
     watching = Watching(
-        evaluate_every=stage.evaluate_every, checkpoint_every=stage.checkpoint_every, trace_every=stage.trace_every
-    )
+        stage.evaluate_every, stage.checkpoint_every, stage.log_every, stage.trace_every, stage.sample_every,
+        tuple(stage.prompts), tuple(stage.sentences), stage.num_tokens,
+    )  # fmt: skip
     data = Data(**source.model_dump(), tokenizer=size.tokenizer)
     return Run(stage.task, start, data, stage.task_settings, settings, watching)
 

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import platform
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -25,10 +23,13 @@ from .disk import refuse_network
 from .execution import Execution
 from .ledger import Ledger
 from .mistakes import Origin, check
-from .plan import PlannedRun, plan
+from .plan import PlannedRun, contents_of_study, plan
+from .provenance import command, provenance
 from .text import read_design
 
 LEDGER, FILE = "ledger.sqlite", "study.toml"
+PLAN = "plan"
+LEAKS = "its audit finds a leak"
 Say = Callable[[str], None]
 
 
@@ -58,6 +59,9 @@ class Study:
     threads: int = 1
     plugins: Sequence[str] = ()
     """Python files with stages of your own, for the processes that train."""
+    budget: str | None = None
+    assign: Mapping[str, Any] | None = None
+    """The budget and the settings that the design was read with, for the record."""
 
     def __post_init__(self) -> None:
         if self.threads < 1:
@@ -69,7 +73,8 @@ class Study:
         data: Mapping[str, str] | None = None, threads: int = 1, plugins: Sequence[str] = (),
     ) -> Study:  # fmt: skip
         """Read a study file, with one of its budgets, settings by their paths and places of its data."""
-        return cls(read_design(path, budget, assign), Path(path), data, threads, plugins)
+        design = read_design(path, budget, assign)
+        return cls(design, Path(path), data, threads, plugins, budget, assign)
 
     @classmethod
     def of(cls, content: Mapping[str, Any]) -> Study:
@@ -90,9 +95,13 @@ class Study:
         with locked(folder), stop_request() as stop:
             ledger = Ledger(folder / LEDGER)
             try:
-                self.enter(folder, ledger)
+                self.enter(folder, ledger, workers)
                 leaking = self.leaking(ledger, say, stop)
                 trained = planned if self.design.has_leaking else [run for run in planned if run.arm not in leaking]
+                ledger.say_news(PLAN, json.dumps({
+                    "runs": [run.id for run in trained], "obstacles": leaking,
+                    "data": contents_of_study(self.design, self.sources),
+                }))  # fmt: skip
                 work = Execution(
                     folder, ledger, trained, say, stop, workers, self.plugins, self.precision(ledger)
                 )  # fmt: skip
@@ -106,14 +115,15 @@ class Study:
             finally:
                 ledger.close()
 
-    def enter(self, folder: Path, ledger: Ledger) -> None:
+    def enter(self, folder: Path, ledger: Ledger, workers: int) -> None:
         """Write down what study this is, and with what it is run; keep its file beside its results."""
         ledger.note_fact("study", self.design.name)
-        design = json.dumps(self.design.model_dump(mode="json"), sort_keys=True)
-        if ledger.events("design")[-1:] != [design]:
-            ledger.say("design", design)
-        versions = {name: version(name) for name in ("attnlab", "torch", "transformers")}
-        ledger.say("started", json.dumps({**versions, "python": platform.python_version(), "host": platform.node()}))
+        ledger.say_news("design", json.dumps(self.design.model_dump(mode="json"), sort_keys=True))
+        again = command(
+            str(self.file or FILE), str(folder), self.budget, self.assign, self.sources, self.plugins, workers=workers,
+            threads=self.threads,
+        )  # fmt: skip
+        ledger.say("started", json.dumps({**provenance(), "command": again}))
         if self.file is not None and self.file.is_file():
             content, kept = self.file.read_bytes(), folder / FILE
             if not kept.exists() or kept.read_bytes() != content:
@@ -156,4 +166,4 @@ class Study:
             )
         if leaking and not self.design.has_leaking:
             say(f"not trained, since they see the future: {', '.join(leaking)} (has_leaking = true trains them)")
-        return dict.fromkeys(leaking, "its audit finds a leak")
+        return dict.fromkeys(leaking, LEAKS)

@@ -1,0 +1,67 @@
+"""What a study was run with: versions, machine, commit, the content of its data, and the command that repeats it."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import shlex
+import subprocess
+from collections.abc import Mapping, Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+VERSIONS = ("attnlab", "torch", "transformers", "numpy", "scipy")
+
+
+def provenance() -> dict[str, Any]:
+    """Return what this process runs with."""
+    return {
+        **{name: version(name) for name in VERSIONS},
+        "python": platform.python_version(),
+        "host": platform.node(),
+        "system": f"{platform.system()} {platform.machine()}",
+        "processor": processor(),
+        "cores": os.cpu_count(),
+        "commit": commit(),
+    }
+
+
+def processor() -> str:
+    """Name the processor, where the system tells."""
+    about = Path("/proc/cpuinfo")
+    lines = about.read_text(encoding="utf-8", errors="replace").splitlines() if about.exists() else []
+    named = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return named[0] if named else platform.processor() or "unknown"
+
+
+def commit() -> str | None:
+    """Return the commit of the checkout that attnlab runs from, marked where it was changed; None outside of one."""
+    folder = Path(__file__).parent
+    try:
+        asked = [
+            subprocess.run(["git", "-C", str(folder), *words], capture_output=True, text=True, timeout=10, check=True)
+            for words in (("rev-parse", "HEAD"), ("status", "--porcelain", "--untracked-files=no", "--", "."))
+        ]
+    except (OSError, subprocess.SubprocessError):  # no git, or no checkout: an installed package has its version
+        return None
+    return asked[0].stdout.strip() + (" with changes" if asked[1].stdout.strip() else "")
+
+
+def command(
+    file: str, out: str, budget: str | None = None, assign: Mapping[str, Any] | None = None,
+    data: Mapping[str, str] | None = None, plugins: Sequence[str] = (), **numbers: int,
+) -> str:  # fmt: skip
+    """Write the command that runs a study as it was run; numbers: options such as workers, where they are not 1."""
+    words = ["attnlab", "run", file, "--out", out]
+    words += ["--budget", budget] if budget is not None else []
+    for name, value in numbers.items():
+        words += [f"--{name}", str(value)] if value != 1 else []
+    for name, place in (data or {}).items():
+        words += ["--data", f"{name}={place}"]
+    for name, value in (assign or {}).items():
+        words += ["--set", f"{name}={'none' if value is None else json.dumps(value)}"]
+    for plugin in plugins:
+        words += ["--plugin", plugin]
+    return shlex.join(words)

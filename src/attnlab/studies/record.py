@@ -1,0 +1,108 @@
+"""A study's folder, read: what was planned, what came of it and what it says, at any time, without running anything."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from attnlab.errors import StudyError
+from attnlab.training import Run
+
+from .analysis import Answer, analyse
+from .design import Design
+from .evidence import Evidence
+from .ledger import Ledger, ResultRow
+from .plan import PlannedRun
+from .study import LEDGER, PLAN
+
+
+@dataclass(frozen=True)
+class Record:
+    """What a ledger knows of the study as it was last started."""
+
+    folder: Path
+    ledger: Ledger
+    design: Design
+    runs: tuple[PlannedRun, ...]
+    """Those of the last start, in the order they were planned; runs of arms that leak and were not trained are none."""
+    obstacles: Mapping[str, str]
+    """Arms that cannot be compared, whatever they gave, and why."""
+    data: Mapping[str, Mapping[str, str]]
+    """The hash of each source's splits."""
+    starts: tuple[Mapping[str, Any], ...]
+    """Each time the study was started: versions, machine, command."""
+
+    @cached_property
+    def results(self) -> dict[str, ResultRow]:
+        """What became of runs that have ended, by id."""
+        return self.ledger.results()
+
+    @cached_property
+    def given_up(self) -> dict[str, str]:
+        """Runs that were given up since the last start, by id, and why."""
+        said = (event.partition(": ") for event in self.ledger.events("given up", since="started"))
+        return {id: why for id, _, why in said if id not in self.results}
+
+    @property
+    def num_ended(self) -> int:
+        """How many runs have ended."""
+        return sum(run.id in self.results for run in self.runs)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether no run is left to wait for."""
+        return all(run.id in self.results or run.id in self.given_up for run in self.runs)
+
+    @cached_property
+    def answers(self) -> list[Answer]:
+        """What the study says; nothing while a run is left to wait for, since that would be a look nobody declared."""
+        return analyse(self.design, self.runs, self.ledger, self.obstacles) if self.is_whole else []
+
+    def evidence(self, stage: str, size: str) -> Evidence:
+        """Return the runs of one stage and size, by arm and seed."""
+        runs: dict[str, dict[int, PlannedRun]] = {arm: {} for arm in self.design.arms}
+        for run in self.runs:
+            if (run.stage, run.size) == (stage, size):
+                runs[run.arm][run.seed] = run
+        return Evidence(runs, self.results, self.ledger, {run.id: run for run in self.runs})
+
+    def folder_of(self, run: PlannedRun) -> Path:
+        """Return where a run's files are."""
+        return self.folder / "runs" / run.id
+
+
+@contextmanager
+def open_record(folder: str | Path) -> Iterator[Record]:
+    """Open the folder of a study for reading, also while it runs."""
+    place = Path(folder).expanduser()
+    if not place.is_dir():
+        raise StudyError(f"{folder} is no folder; give the one a study was run in, attnlab run --out DIR")
+    ledger = Ledger(place / LEDGER, is_new=False)
+    try:
+        yield read(place, ledger)
+    finally:
+        ledger.close()
+
+
+def read(folder: Path, ledger: Ledger) -> Record:
+    """Read what a ledger knows of the study as it was last started."""
+    designs, plans = ledger.events("design"), ledger.events(PLAN)
+    if not designs or not plans:
+        raise StudyError(f"{folder} holds a study that was never planned to its end; attnlab run goes on with it")
+    plan = json.loads(plans[-1])
+    rows = {row.id: row for row in ledger.runs()}
+    runs = []
+    for id in plan["runs"]:
+        if id in rows:
+            row = rows[id]
+            config = dict(row.config)
+            parent = config.pop("parent")
+            runs.append(PlannedRun(id, row.arm, row.size, row.stage, row.seed, Run.of(config), parent))
+    starts = tuple(json.loads(said) for said in ledger.events("started"))
+    design = Design.model_validate(json.loads(designs[-1]), strict=False)
+    return Record(folder, ledger, design, tuple(runs), plan["obstacles"], plan["data"], starts)
