@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from attnlab.mechanisms import REGISTRY, Dims, Mechanism, Weights
-from attnlab.mechanisms.weights import Argmax, Entmax15, Identity, Relu, Sigmoid, Softmax, Softmax1, Sparsemax
+from attnlab.mechanisms.weights import Argmax, Entmax15, Gelu, Identity, Relu, Sigmoid, Softmax, Softmax1, Sparsemax
 
 INF = math.inf
 ALL = [cls() for cls in REGISTRY.values() if issubclass(cls, Weights)]
@@ -37,6 +37,7 @@ def weigh(stage: Weights, row: list[float], n: float | None = None, dtype: torch
         (Softmax1(), [-1e4, -1e4], [0, 0]),
         (Softmax1(), [-INF, -INF], [0, 0]),
         (Relu(), [-2, 0, 3], [0, 0, 3]),
+        (Gelu(), [0, 1, -1, -1e4], [0, 0.5 * (1 + math.erf(0.5**0.5)), -0.5 * (1 - math.erf(0.5**0.5)), 0]),
         (Sigmoid(), [0, 0, 0, 0], [1 / 5] * 4),  # σ(−log 4)
         (Sigmoid(), [math.log(2)], [2 / 3]),  # σ(log 2 − log 1)
         (Sigmoid(), [0, 0, -INF], [1 / 3, 1 / 3, 0]),  # what may not be seen does not count in n
@@ -179,7 +180,7 @@ def test_a_pointwise_weight_depends_on_its_own_score_alone() -> None:
         before, after = weigh(stage, [0.3, 0.9], 2)[0], weigh(stage, [0.3, 1.5], 2)[0]
         if stage.pointwise:
             assert before == after
-    assert [stage.name for stage in ALL if stage.pointwise] == ["relu", "sigmoid", "identity"]
+    assert [stage.name for stage in ALL if stage.pointwise] == ["relu", "gelu", "sigmoid", "identity"]
 
 
 @pytest.mark.parametrize(("divide", "expected"), [("n", [1, 4, 9]), ("sqrt_n", [1, 2, 3])])

@@ -56,6 +56,8 @@ ENTRIES = (
           "ReLU divided by the visible length in place of softmax."),
     Entry("relu-cosine", "cosine | relu(divide=n)", OURS,
           "ReLU over cosine scores, divided by the visible length."),
+    Entry("gelu-cosine", "cosine | gelu(divide=n)", OURS,
+          "GELU over cosine scores, divided by the visible length: ReLU without its corner."),
     Entry("sparsemax", "dot | sparsemax", "Martins & Astudillo 2016, arXiv:1602.02068",
           "Weights with exact zeros: the projection onto the simplex."),
     Entry("entmax", "dot | entmax15", "Peters et al. 2019, arXiv:1905.05702",

@@ -19,6 +19,8 @@ from .stage import Dims, Parameter, Params, Slot, Stage, stage
 
 START = 0.5
 """Where the m of divide=learned starts: n**-sigmoid(m)."""
+NO_MORE = -40.0
+"""A score from which on down gelu is 0 in every precision; −∞·0 would be NaN."""
 
 
 @dataclass(frozen=True)
@@ -76,6 +78,17 @@ class Relu(Weights):
 
     def __call__(self, scores: Tensor, n: Tensor, p: Params) -> Tensor:
         return torch.relu(scores)
+
+
+@stage("gelu")
+@dataclass(frozen=True)
+class Gelu(Weights):
+    """s_ij·Φ(s_ij), Φ the normal distribution: ReLU without its corner, a little below 0 for small negative scores."""
+
+    pointwise: ClassVar[bool] = True
+
+    def __call__(self, scores: Tensor, n: Tensor, p: Params) -> Tensor:
+        return torch.nn.functional.gelu(scores.clamp(min=NO_MORE))
 
 
 @stage("sigmoid")
