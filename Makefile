@@ -35,10 +35,12 @@ check: $(READY)
 bench: $(READY)
 	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks
 
-# Fifty runs and twenty times a study, killed with -9 at random moments and started again until they end.
+# Fifty runs and twenty times a study, killed with -9 at random moments and started again until they end; and a study
+# on a cluster of which a node is killed.
 soak: $(READY)
 	OMP_NUM_THREADS=1 $(BIN)/python -m tests.training.test_kills 50
 	OMP_NUM_THREADS=1 $(BIN)/python -m tests.studies.test_kills 20
+	OMP_NUM_THREADS=1 $(BIN)/python -m tests.studies.test_ray
 
 clean:
 	rm -rf build dist out .mypy_cache .pytest_cache .ruff_cache .hypothesis

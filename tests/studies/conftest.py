@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
+from typing import Any
 
 import pytest
+from torch import nn
 
 from attnlab.audits import Audit, audit
+from attnlab.audits.in_model import ModelSubject
+from attnlab.errors import AttnlabError
+from attnlab.studies.trial import tried
+from attnlab.studies.trials import Trials
 
 from .samples import InProcess
 
@@ -23,8 +30,29 @@ def audited(mechanism: str, causal: bool) -> Audit:
     return audit(mechanism, causal=causal, checks=["causal leak"])
 
 
+AUDITED: dict[tuple[str, bool], Audit] = {}
+
+
+def audited_in_model(model: nn.Module, causal: bool, checks: Sequence[str]) -> Audit:
+    """Audit models that are alike, by class, size and mechanism, once for all tests."""
+    key = ModelSubject(model, causal).title, causal
+    if key not in AUDITED:
+        AUDITED[key] = audit(model, causal=causal, checks=checks)
+    return AUDITED[key]
+
+
+def tried_here(trials: Trials, order: dict[str, Any]) -> dict[str, Any]:
+    """Try a run in this process, since each start of another one costs seconds."""
+    try:
+        return tried(order)
+    except AttnlabError as error:
+        return {"error": str(error)}
+
+
 @pytest.fixture
 def here(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Train in this process, and look for each mechanism's leaks once for all tests."""
+    """Train in this process, and look for the leaks of each mechanism and model once for all tests."""
     monkeypatch.setattr("attnlab.studies.execution.Dispatch", InProcess)
+    monkeypatch.setattr(Trials, "ask", tried_here)
     monkeypatch.setattr("attnlab.studies.study.audit", audited)
+    monkeypatch.setattr("attnlab.studies.installed.audit", audited_in_model)

@@ -76,7 +76,7 @@ def test_every_mistake_is_said_at_once_with_its_line_and_the_closest_match(file:
         ('"optimizer.lr" = 1e-3', '"optimizer.lr" = "x"', "cannot have 'optimizer.lr' so: should be a valid number"),
         ('"optimizer.lr" = 1e-3', '"stages.recal.clip" = 2.0', "no stage is called 'recal', did you mean 'recall'?"),
         ('"optimizer.lr" = 1e-3', '"stages.recall" = 2', "an arm cannot set 'stages.recall'"),
-        ('"optimizer.lr" = 1e-3', 'data = "other"', "an arm cannot set 'data'"),
+        ('"optimizer.lr" = 1e-3', 'after = "other"', "an arm cannot set 'after'"),
         ('"optimizer.lr" = 1e-3', "config = 3", "give a setting inside 'config', such as 'config.n_layer'"),
         ('"optimizer.lr" = 1e-3', '"stages.recall.config.n_layer" = 3', "the model is one over all stages"),
         ("seeds = [1, 2]", "seeds = [1, 2, 1]", "seed 1 stands twice"),

@@ -1,7 +1,7 @@
 """The one place that draws: Vega-Lite specs, and the pictures and pages made of them without a network."""
 
-from . import curves, evidence, growth, heatmap, histogram, panels, soundness, theme
-from .chart import FORMATS, Spec, check, save, stacked, svg
+from . import curves, evidence, forest, growth, heatmap, histogram, panels, seeds, soundness, theme
+from .chart import FORMATS, Spec, check, runtime, save, stacked, svg
 
 __all__ = [
     "FORMATS",
@@ -9,11 +9,14 @@ __all__ = [
     "check",
     "curves",
     "evidence",
+    "forest",
     "growth",
     "heatmap",
     "histogram",
     "panels",
+    "runtime",
     "save",
+    "seeds",
     "soundness",
     "stacked",
     "svg",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -59,6 +60,14 @@ def svg(spec: Spec) -> str:
     import vl_convert
 
     return vl_convert.vegalite_to_svg(dict(spec), vl_version=VERSION)
+
+
+@cache
+def runtime() -> str:
+    """Return the script that gives a page `vegaEmbed`, which makes specs live without a network."""
+    import vl_convert
+
+    return vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", vl_version=VERSION)
 
 
 def _as_svg(spec: dict[str, Any]) -> bytes:

@@ -25,8 +25,6 @@ MOST_CHARACTERS = 41
 MOST_DOTS = 12
 """Values of a line up to which each is drawn as a dot."""
 DASHES = ([1, 0], [6, 3], [2, 2], [8, 3, 2, 3])
-UNDASHED = {"strokeDash": {"value": DASHES[0]}}
-"""For what is no line of an arm, and would take its dashes."""
 
 Layer = dict[str, Any]
 
@@ -83,15 +81,15 @@ def draw(curves: Curves, title: str, subtitle: str | Sequence[str] = "", theme: 
         "field": "step", "type": "quantitative", "scale": {"domain": [0, most], "nice": False},
         "axis": {"title": curves.across, "format": ",d", "tickCount": 5, "tickMinStep": 1, "grid": False},
     }  # fmt: skip
-    tall = max(HEIGHT, LINE * len(curves.arms))
+    tall, looks = max(HEIGHT, LINE * len(curves.arms)), _told_apart(curves, theme)
     return {
         "$schema": SCHEMA,
         "title": {"text": title, "subtitle": subtitle if isinstance(subtitle, str) else list(subtitle)},
         "width": WIDTH,
         "height": tall,
-        "encoding": {"x": x, "y": axis.encoding("value", curves.up), **_told_apart(curves, theme)},
+        "encoding": {"x": x, "y": axis.encoding("value", curves.up), "color": looks["color"]},
         "layer": [
-            *_lines(points, means, curves),
+            *_lines(points, means, curves, {"strokeDash": looks["strokeDash"]}),
             *_marks(marks, ends(points, means)),
             *_names(ends(points, means), axis, tall, theme),
         ],
@@ -138,21 +136,21 @@ def short(name: str) -> str:
     return name if len(name) <= MOST_CHARACTERS else f"{name[:kept]}…{name[-kept:]}"
 
 
-def _lines(points: Sequence[Point], means: Sequence[Average], curves: Curves) -> list[Layer]:
+def _lines(points: Sequence[Point], means: Sequence[Average], curves: Curves, dashes: Layer) -> list[Layer]:
     several = {arm for arm in curves.arms if len({point.seed for point in points if point.arm == arm}) > 1}
     bold = {"values": [vars(one) for one in means]}
-    band = {"y": {"field": "low", "type": "quantitative"}, "y2": {"field": "high"}, **UNDASHED}
+    band = {"y": {"field": "low", "type": "quantitative"}, "y2": {"field": "high"}}
     layers: list[Layer] = [
         {"data": {"values": [row for row in bold["values"] if row["arm"] in several]},
          "mark": {"type": "area", "opacity": 0.15, "strokeWidth": 0}, "encoding": band},
         {"data": {"values": [vars(point) for point in points if point.arm in several]},
          "mark": {"type": "line", "strokeWidth": 1, "opacity": 0.4},
-         "encoding": {"detail": {"field": "seed", "type": "nominal"}}},
-        {"data": bold, "mark": {"type": "line", "strokeWidth": 2.25}},
+         "encoding": {"detail": {"field": "seed", "type": "nominal"}, **dashes}},
+        {"data": bold, "mark": {"type": "line", "strokeWidth": 2.25}, "encoding": dashes},
     ]  # fmt: skip
     if max((sum(one.arm == arm for one in means) for arm in curves.arms), default=0) <= MOST_DOTS:
         dot = {"type": "point", "filled": True, "size": 35, "opacity": 1, "tooltip": {"content": "data"}}
-        layers.append({"data": bold, "mark": dot, "encoding": UNDASHED})
+        layers.append({"data": bold, "mark": dot})
     return layers
 
 
@@ -164,7 +162,7 @@ def _marks(marks: Sequence[Point], ends: Sequence[Point | Average]) -> list[Laye
     return [
         {"data": {"values": tied}, "mark": {"type": "rule", "strokeWidth": 1.5},
          "encoding": {"y2": {"field": "end"}, "strokeDash": {"value": [2, 3]}}},
-        {"data": {"values": [vars(mark) for mark in marks]}, "mark": diamond, "encoding": UNDASHED},
+        {"data": {"values": [vars(mark) for mark in marks]}, "mark": diamond},
     ]  # fmt: skip
 
 
@@ -178,10 +176,10 @@ def _names(ends: Sequence[Point | Average], axis: Axis, tall: float, theme: Them
     text = {"type": "text", "align": "left", "dx": 4, "fontSize": 12}
     return [
         {"data": rows, "mark": {"type": "rule", "strokeWidth": 1, "opacity": 0.7},
-         "encoding": {"x2": behind, "y2": {"field": "at"}, **UNDASHED}},
+         "encoding": {"x2": behind, "y2": {"field": "at"}}},
         {"data": rows, "mark": text,
          "encoding": {"x": behind, "y": {"field": "at", "type": "quantitative"}, "color": {"value": theme.ink},
-                      "text": {"field": "name", "type": "nominal"}, **UNDASHED}},
+                      "text": {"field": "name", "type": "nominal"}}},
     ]  # fmt: skip
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -10,7 +12,7 @@ from attnlab.cli.tables import print_below, print_json, print_table
 from attnlab.errors import RequestError
 
 if TYPE_CHECKING:
-    from attnlab.studies.integrity import Judgement
+    from attnlab.studies.integrity import Finding, Judgement
     from attnlab.studies.integrity.analysis import Analysis, Row
 
 COLUMNS = (
@@ -20,7 +22,10 @@ COLUMNS = (
 
 
 def judge(
-    table: Annotated[str, typer.Argument(metavar="TABLE.csv", help="Results by arm and seed, long or wide.")],
+    table: Annotated[
+        str,
+        typer.Argument(metavar="TABLE.csv|DIR", help="Results by arm and seed, long or wide; or a study's folder."),
+    ],
     mapping: Annotated[
         str | None,
         typer.Option(
@@ -42,11 +47,14 @@ def judge(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print everything for programs to read.")] = False,
 ) -> int:
-    """Examine anybody's result table for faults, and say what it shows."""
+    """Examine anybody's result table for faults, and say what it shows; or a study of your own."""
     if examples is not None and examples < 1:
         raise RequestError(f"--examples takes a number from 1 on; it has {examples}")
     if smallest is not None and not 0 < smallest < float("inf"):
         raise RequestError(f"--smallest takes a number above 0; it has {smallest}")
+    if Path(table).expanduser().is_dir():
+        given = {"--map": mapping, "--baseline": baseline, "--examples": examples, "--summary": summary}
+        return judge_study(table, {**given, "--smallest": smallest}, as_json)
     # Imported here because the command line must answer --help without numpy.
     from attnlab.studies.integrity import judge as examine
     from attnlab.studies.integrity import read_table
@@ -60,6 +68,43 @@ def judge(
     return 0 if judgement.is_clean else 1
 
 
+def judge_study(folder: str, given: Mapping[str, object], as_json: bool) -> int:
+    """Examine the study in a folder; what a table must be told with, its ledger says itself."""
+    unwanted = next((option for option, value in given.items() if value is not None), None)
+    if unwanted is not None:
+        raise RequestError(f"{unwanted} is for a table, and {folder} is a folder, whose ledger says it; leave it out")
+    # Imported here because a table is examined without torch.
+    from attnlab.studies.record import open_record
+
+    with open_record(folder) as record:
+        findings, is_clean = record.findings, not any(finding.is_fault for finding in record.findings)
+        if as_json:
+            print_json({
+                "study": record.design.name, "runs": len(record.runs), "ended": record.num_ended, "is_clean": is_clean,
+                "findings": [finding.record() for finding in findings],
+            })  # fmt: skip
+        else:
+            arms = ", ".join(record.design.arms)
+            print(f"{record.design.name}: {record.num_ended} of {len(record.runs)} runs have ended; arms {arms}")
+            print_below(f"Read from the ledger of {folder}; baseline '{record.design.baseline}'.")
+            for finding in findings:
+                print_finding(finding)
+            print_count(findings)
+    return 0 if is_clean else 1
+
+
+def print_finding(finding: Finding) -> None:
+    """Print one finding."""
+    print(f"\n{'FAULT' if finding.is_fault else 'note '}  {finding.check}")
+    print_below(f"{finding.sentence}.")
+
+
+def print_count(findings: Sequence[Finding]) -> None:
+    """Print how many faults were found."""
+    num = sum(finding.is_fault for finding in findings)
+    print(f"\n{num} {'fault' if num == 1 else 'faults'} found." if num else "\nNo fault found.")
+
+
 def print_judgement(judgement: Judgement) -> None:
     """Print how the table was read, what was found, and what it shows."""
     table = judgement.table
@@ -67,14 +112,12 @@ def print_judgement(judgement: Judgement) -> None:
     print(f"{table.name}: {len(table.cells)} values of {metrics or 'nothing'}; arms {arms or 'none'}")
     print_below(f"Read as: {'; '.join(table.layout)}; baseline '{table.baseline}'. --map and --baseline change it.")
     for finding in judgement.findings:
-        print(f"\n{'FAULT' if finding.is_fault else 'note '}  {finding.check}")
-        print_below(f"{finding.sentence}.")
+        print_finding(finding)
     for analysis in judgement.analyses:
         print_analysis(analysis)
     if len(table.arms) < 2:
         print("\nOne arm alone: nothing is compared. --map arm=COLUMN says which column names the arms.")
-    num = len(judgement.faults)
-    print(f"\n{num} {'fault' if num == 1 else 'faults'} found." if num else "\nNo fault found.")
+    print_count(judgement.findings)
 
 
 def print_analysis(analysis: Analysis) -> None:

@@ -14,7 +14,28 @@ from typing import Annotated, TextIO
 
 import typer
 
-from attnlab.cli import audit, bench, construct, data, demo, doctor, explain, judge, mechanisms, run, score, train
+from attnlab.cli import (
+    audit,
+    bench,
+    compare,
+    construct,
+    data,
+    demo,
+    doctor,
+    explain,
+    export,
+    generate,
+    judge,
+    mechanisms,
+    new,
+    plan,
+    recipes,
+    report,
+    run,
+    score,
+    train,
+    watch,
+)
 from attnlab.errors import AttnlabError, AttnlabWarning
 
 Verb = Callable[..., int]
@@ -31,18 +52,33 @@ VERBS: Mapping[str, Verb] = {
     "score": score.score,
     "judge": judge.judge,
     "train": train.train,
+    "recipes": recipes.recipes,
+    "new": new.new,
     "run": run.run,
+    "watch": watch.watch,
+    "plan": plan.plan,
+    "compare": compare.compare,
+    "report": report.report,
+    "generate": generate.generate,
+    "export": export.export,
     "doctor": doctor.examine,
 }
 
 EXAMPLES: Mapping[str, str] = {
     "bench": 'attnlab bench "cosine | relu(divide=n)" --lengths 256,512',
+    "compare": "attnlab compare study",
     "construct": "attnlab construct select --index 0",
     "data": "attnlab data embedded:pydoc --tokenizer wordpiece",
+    "export": "attnlab export study/runs/ID --out model",
+    "generate": 'attnlab generate run --prompt "The list"',
     "explain": 'attnlab explain "cosine | relu(divide=n)"',
     "train": "attnlab train clm --architecture gpt2 --data embedded:pydoc --tokenizer wordpiece:4000 --out run",
     "judge": "attnlab judge results.csv",
+    "new": 'attnlab new "cosine | relu(divide=n)"',
+    "plan": "attnlab plan study.toml --pilot pilot",
+    "report": "attnlab report study --open",
     "run": "attnlab run study.toml --out study --workers 2",
+    "watch": "attnlab watch study --open",
     "score": "attnlab score squad --data dev-v1.1.json --predictions predictions.json",
 }
 """What to show of a verb that was called without what it needs."""

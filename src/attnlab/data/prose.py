@@ -6,6 +6,7 @@ The text is that of the running Python, so it differs a little from version to v
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -16,10 +17,14 @@ from .rows import Row
 DEV_SHARE = 10
 """One topic in so many is held out, by the hash of its name."""
 
+MARKS = re.compile(r"[^\w\s]+")
+
 
 @dataclass(frozen=True)
 class Prose:
-    """The topics, each one document."""
+    """The topics, each one document. punctuation=0 leaves the marks between words out."""
+
+    punctuation: int = 1
 
     @property
     def kind(self) -> str:
@@ -40,7 +45,8 @@ class Prose:
             raise DataError("this Python came without pydoc_data; give a text file instead") from error
         for name in sorted(topics):
             if split is None or split == split_of(name):
-                yield {"topic": name, "text": topics[name].strip()}
+                text = topics[name].strip()
+                yield {"topic": name, "text": text if self.punctuation else MARKS.sub(" ", text)}
 
 
 def split_of(topic: str) -> str:

@@ -13,6 +13,7 @@ from attnlab.tasks.scores import LOWER_IS_BETTER
 
 from .design import Design, Stage
 from .evidence import Evidence, Table
+from .honesty import honest_note
 from .ledger import Ledger
 from .plan import PlannedRun
 
@@ -77,7 +78,9 @@ class Asking:
             elif obstacle:
                 tables = self.evidence.tables((baseline, arm), figure)
                 question = Question(self.smallest, figure not in LOWER_IS_BETTER, obstacle=obstacle)
-                found[arm] = self.answer(arm, figure, asked(tables[baseline], tables[arm], question), obstacle)
+                comparison = asked(tables[baseline], tables[arm], question)
+                more = (honest_note(self.evidence, arm, baseline, figure),) if own else ()
+                found[arm] = self.answer(arm, figure, comparison, obstacle, more)
             else:
                 sound.append(arm)
         found.update({arm: self.answer(arm, figure, *one) for arm, one in self.family(sound, figure).items()})
@@ -138,10 +141,12 @@ class Asking:
         before = [look for look in looks if look <= num_seeds] or looks[:1]
         return Question(**base, alpha=limits[before[-1]])  # type: ignore[arg-type]
 
-    def answer(self, arm: str, figure: str, comparison: Comparison | None, obstacle: str) -> Answer:
+    def answer(
+        self, arm: str, figure: str, comparison: Comparison | None, obstacle: str, more: tuple[str, ...] = ()
+    ) -> Answer:  # fmt: skip
         """Write an answer with what must be said beside it."""
         verdict = NOT_COMPARABLE.format(obstacle) if comparison is None else comparison.verdict
-        notes = () if comparison is None else comparison.notes
+        notes = more if comparison is None else more + comparison.notes
         shared = next((run for run in self.ancestors() if run.is_shared), None)
         if shared is not None:
             notes += (f"'{shared.name}' was trained once an arm: seeds vary what comes after it alone",)

@@ -6,11 +6,12 @@ import math
 from itertools import pairwise
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, PlainValidator, field_validator, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PlainValidator, field_validator, model_validator
 
 from attnlab.errors import AttnlabError
 from attnlab.mechanisms import Mechanism
 
+from .choice import chosen
 from .misfits import misfits
 
 LARGEST = 2**53
@@ -37,6 +38,14 @@ def declared_looks(looks: Any) -> Any:
     return looks
 
 
+def mechanism_line(line: str) -> str:
+    """Take a line as its mechanism spells itself."""
+    try:
+        return str(Mechanism.parse(line))
+    except AttnlabError as error:
+        raise ValueError(str(error)) from error
+
+
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.+-]*$", max_length=60)]
 Count = Annotated[int, Field(ge=1, le=10**9)]
 Positive = Annotated[float, Field(gt=0, lt=1e12, allow_inf_nan=False)]
@@ -44,6 +53,7 @@ Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 Rate = Annotated[float, Field(ge=0, le=0.9999999, allow_inf_nan=False)]
 Text = Annotated[str, Field(pattern=r"^[^\x00-\x08\x0b-\x1f]*$", max_length=4000)]
 Value = Annotated[Any, PlainValidator(plain_value)]
+Line = Annotated[Text, AfterValidator(mechanism_line)]
 Settings = Annotated[dict[Text, Value], Field(max_length=200)]
 
 
@@ -56,17 +66,14 @@ class Part(BaseModel):
 class Arm(Part):
     """A mechanism, and what else is different where it is studied: settings by their path, as in `--set`."""
 
-    mechanism: Text
+    mechanism: Line
+    by_size: dict[Text, Line] = Field(default_factory=dict)
+    """Another line where the model has another size, such as an α that goes with its width."""
     set: Settings = Field(default_factory=dict)
 
-    @field_validator("mechanism")
-    @classmethod
-    def is_a_mechanism(cls, line: str) -> str:
-        """Refuse a line that is no mechanism."""
-        try:
-            return str(Mechanism.parse(line))
-        except AttnlabError as error:
-            raise ValueError(str(error)) from error
+    def line(self, size: str) -> str:
+        """Return the mechanism in a model of some size."""
+        return self.by_size.get(size, self.mechanism)
 
 
 class Size(Part):
@@ -92,6 +99,7 @@ class Source(Part):
     dev: Text | None = None
     num_train: Count | None = None
     num_dev: Count | None = None
+    column: Text | None = None
     is_packed: bool = False
 
 
@@ -170,6 +178,8 @@ class Stage(Part):
     sentences: Annotated[list[Text], Field(max_length=50)] = Field(default_factory=list)
     num_tokens: Annotated[int, Field(ge=1, le=10_000)] = 40
     """Of a sample."""
+    num_scored: Count | None = None
+    """So many of the examples it trains on are scored too at the end, beside those it does not."""
     smallest: Positive | None = None
     """The smallest difference worth having, in units of the task's deciding figure; None compares nothing here."""
     is_shared: bool = False
@@ -187,10 +197,19 @@ class Design(Part):
     """Numbers of seeds at which the study is looked at; "open" for after every seed, None for once at the end."""
     has_leaking: bool = False
     """Whether an arm whose audit finds a leak is trained too; it is never compared."""
+    only_arms: list[Name] | None = None
+    only_sizes: list[Name] | None = None
+    """Those of the file that are taken, None for all: how a budget leaves some out."""
     arms: dict[Name, Arm] = Field(min_length=1, max_length=200)
     sizes: dict[Name, Size] = Field(min_length=1, max_length=50)
     data: dict[Name, Source] = Field(default_factory=dict)
     stages: list[Stage] = Field(min_length=1, max_length=20)
+
+    @model_validator(mode="before")
+    @classmethod
+    def takes_some(cls, content: Any) -> Any:
+        """Leave out the arms and sizes that are not taken."""
+        return chosen(content) if isinstance(content, dict) else content
 
     @field_validator("arms", mode="before")
     @classmethod

@@ -15,6 +15,7 @@ from attnlab.errors import AttnlabError
 from attnlab.training import Run
 from attnlab.training.stopping import StopRequest
 
+from .cluster import Cluster
 from .dispatch import Dispatch
 from .ledger import Ledger, RunRow
 from .plan import PlannedRun
@@ -24,7 +25,15 @@ from .server import INTERRUPTED
 RUNS = "runs"
 MOST_FAILURES = 2
 """Attempts of a run that may fail before it is given up."""
+MOST_LOSSES = 5
+"""Nodes that a run may lose before that counts as a failure of its own."""
 Say = Callable[[str], None]
+Server = Dispatch | Cluster
+Tick = Callable[[], None]
+
+
+def no_tick() -> None:
+    """Do nothing between looks at the workers."""
 
 
 @dataclass
@@ -36,13 +45,19 @@ class Execution:
     planned: Sequence[PlannedRun]
     say: Say
     stop: StopRequest
-    workers: int = 1
+    workers: int | None = 1
+    """Runs at a time; None sends all, for a cluster to queue."""
     plugins: Sequence[str] = ()
     precision: str | None = None
     """What `auto` is here, the same for all runs of a study."""
-    running: dict[str, tuple[PlannedRun, int]] = field(default_factory=dict)
+    tick: Tick = no_tick
+    """Called several times a second while runs are going."""
+    on: str = "local"
+    running: dict[str, tuple[PlannedRun, int | None]] = field(default_factory=dict)
+    """Runs that were sent, with their attempt: None where they wait for a node."""
     statuses: dict[str, str] = field(default_factory=dict)
     failures: dict[str, int] = field(default_factory=dict)
+    losses: dict[str, int] = field(default_factory=dict)
     given_up: dict[str, str] = field(default_factory=dict)
 
     def go(self) -> None:
@@ -52,7 +67,7 @@ class Execution:
         self.collect()
         if self.stop or not self.ready():
             return
-        server = Dispatch(self.plugins)
+        server = Cluster(self.plugins) if self.on == "ray" else Dispatch(self.plugins)
         is_over = False
         try:
             self.feed(server)
@@ -68,11 +83,16 @@ class Execution:
         finally:
             server.close(at_once=not is_over)
 
-    def attend(self, server: Dispatch) -> None:
+    def attend(self, server: Server) -> None:
         """Hear what the workers have done."""
         for answer in server.hear():
-            if "status" in answer:
-                self.hear(answer["id"], answer["status"])
+            if "node" in answer:
+                self.begin(answer["id"], answer["node"])
+            elif "lost" in answer:
+                self.lose(answer["id"], answer["lost"])
+            elif "status" in answer:
+                self.hear(answer["id"], answer["status"], answer.get("reason"))
+        self.tick()
 
     def collect(self) -> None:
         """Take in runs that ended while no study was there to see it."""
@@ -93,16 +113,20 @@ class Execution:
                 found.append(run)
         return found
 
-    def feed(self, server: Dispatch) -> None:
+    def feed(self, server: Server) -> None:
         """Start as many runs as there are workers."""
-        while len(self.running) < self.workers and not self.stop and (ready := self.ready()):
+        while self.has_room() and not self.stop and (ready := self.ready()):
             self.start(ready[0], server)
 
-    def start(self, run: PlannedRun, server: Dispatch) -> None:
+    def has_room(self) -> bool:
+        """Tell whether one more run may be started."""
+        return self.workers is None or len(self.running) < self.workers
+
+    def start(self, run: PlannedRun, server: Server) -> None:
         """Start a run."""
         folder = self.folder / RUNS / run.id
         own = resolved(run.at(self.folder / RUNS), self.precision)
-        attempt = self.ledger.begin(run.id, f"{platform.node()}:{os.getpid()}")
+        attempt = self.ledger.begin(run.id, f"{platform.node()}:{os.getpid()}") if self.on == "local" else None
         try:
             readdress(folder, own)
         except AttnlabError as error:
@@ -114,15 +138,34 @@ class Execution:
             "watching": dataclasses.asdict(own.watching),
         })  # fmt: skip
 
-    def hear(self, id: str, status: int) -> None:
+    def begin(self, id: str, node: str) -> None:
+        """Note the node that a run has come to."""
+        run, _ = self.running[id]
+        self.running[id] = run, self.ledger.begin(id, node)
+        self.say(f"{run.title}: on node {node}")
+
+    def lose(self, id: str, reason: str) -> None:
+        """Take in that a run's node is gone, which is not the run's doing: it starts again, on another one."""
+        run, attempt = self.running.pop(id)
+        self.ledger.say("lost", f"{id}: {reason}")
+        if self.stop:
+            return
+        self.losses[id] = self.losses.get(id, 0) + 1
+        if self.losses[id] >= MOST_LOSSES:
+            self.fail(run, attempt, f"its node was lost {self.losses[id]} times ({reason})")
+        else:
+            self.say(f"{run.title}: its node was lost ({reason}); it starts again")
+
+    def hear(self, id: str, status: int, reason: str | None = None) -> None:
         """Take in that a worker has ended."""
         run, attempt = self.running.pop(id)
         if status == 0:
+            assert attempt is not None
             self.take_in(run, attempt)
         elif status == INTERRUPTED or (self.stop and status == -signal.SIGTERM):
             self.ledger.say("interrupted", f"{run.id} was asked to stop")
         else:
-            self.fail(run, attempt, last_words(self.folder / RUNS / run.id, status))
+            self.fail(run, attempt, reason or last_words(self.folder / RUNS / run.id, status))
 
     def take_in(self, run: PlannedRun, attempt: int) -> None:
         """Take a run that has ended into the ledger."""
@@ -136,9 +179,9 @@ class Execution:
         num_done = sum(one.id in self.statuses for one in self.planned)
         self.say(f"{num_done}/{len(self.planned)} {run.title}: {delivery.status}{figure_in(delivery.result)}")
 
-    def fail(self, run: PlannedRun, attempt: int, reason: str) -> None:
+    def fail(self, run: PlannedRun, attempt: int | None, reason: str) -> None:
         """Note a failed attempt, and give a run up that has failed too often since the study was started."""
-        self.ledger.fail(attempt, reason)
+        self.ledger.fail(self.ledger.begin(run.id, self.on) if attempt is None else attempt, reason)
         self.failures[run.id] = self.failures.get(run.id, 0) + 1
         self.say(f"{run.title} failed: {reason} (see {self.folder / RUNS / run.id})")
         if self.failures[run.id] >= MOST_FAILURES:

@@ -245,6 +245,21 @@ class Ledger:
         """List every start: the run, the worker, and when."""
         return [tuple(row) for row in self.do("SELECT run, worker, at FROM attempts ORDER BY number")]
 
+    def going(self) -> list[str]:
+        """List the runs that were started since the study was, and have neither ended nor failed."""
+        query = (
+            "SELECT run, max(number) AS newest FROM attempts "
+            "WHERE at >= (SELECT coalesce(max(at), 0) FROM events WHERE kind = 'started') "
+            "AND run NOT IN (SELECT run FROM results) "
+            "GROUP BY run HAVING newest NOT IN (SELECT attempt FROM failures) ORDER BY newest"
+        )
+        return [row[0] for row in self.do(query)]
+
+    def durations(self) -> dict[str, float]:
+        """Return the seconds from the start to the end of the attempt that each run ended in."""
+        query = "SELECT results.run, results.at - attempts.at FROM results JOIN attempts ON attempt = number"
+        return {row[0]: float(row[1]) for row in self.do(query)}
+
     def pairing(self, run: str) -> dict[str, Any] | None:
         """Return the hashes of what a run shares with those of its seed in other arms."""
         found = self.do("SELECT hashes FROM pairings WHERE run = ?", (run,)).fetchone()

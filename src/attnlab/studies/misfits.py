@@ -11,15 +11,17 @@ from attnlab.errors import closest
 Misfit = tuple[tuple[str | int, ...], str]
 """A place, and what is wrong there."""
 
-SETTABLE = ("phases", "optimizer", "schedule", "tuning", "task_settings", "clip", "precision", "config")
+SETTABLE = ("phases", "optimizer", "schedule", "tuning", "task_settings", "clip", "precision", "data", "config")
 """What an arm may set of a stage: what else makes up a stage, all arms have in common."""
+WHOLE = ("clip", "precision", "data")
+"""Those that are no tables."""
 
 
 def misfits(content: Mapping[str, Any]) -> list[Misfit]:
     """List what does not fit together, in plain data that may hold anything."""
     arms, stages = content.get("arms"), content.get("stages")
     entries = [stage if isinstance(stage, dict) else {} for stage in stages] if isinstance(stages, list) else []
-    found = list(of_stages(entries))
+    found = [*of_stages(entries), *of_choices(content)]
     seeds = content.get("seeds")
     if isinstance(seeds, list):
         counts = Counter(seed for seed in seeds if isinstance(seed, int) and 0 <= seed < 2**31)
@@ -31,6 +33,8 @@ def misfits(content: Mapping[str, Any]) -> list[Misfit]:
             known = ", ".join(map(str, list(arms)[:10]))
             found.append((("baseline",), f"no arm is called '{baseline[:60]}'{hint} The arms are {known}"))
         for name, arm in arms.items():
+            if isinstance(arm, dict):
+                found += [(("arms", name, "by_size", size), why) for size, why in of_sizes(arm, content.get("sizes"))]
             if isinstance(arm, dict) and isinstance(arm.get("set"), dict):
                 found += [(("arms", name, "set", where), why) for where, why in of_settings(arm["set"], entries)]
     return found
@@ -62,6 +66,25 @@ def mode_of(stage: Mapping[str, Any]) -> Any:
     return tuning.get("mode", "full") if isinstance(tuning, dict) else "full"
 
 
+def of_choices(content: Mapping[str, Any]) -> Iterator[Misfit]:
+    """Find arms and sizes that are to be taken and are not there."""
+    for what in ("arms", "sizes"):
+        wanted, there = content.get(f"only_{what}"), content.get(what)
+        if isinstance(wanted, list) and isinstance(there, dict):
+            for name in wanted:
+                if isinstance(name, str) and name not in there:
+                    yield (f"only_{what}",), f"none of the {what} is called '{name[:60]}'{closest(name, there) or '.'}"
+
+
+def of_sizes(arm: Mapping[str, Any], sizes: Any) -> Iterator[tuple[str, str]]:
+    """Find lines of an arm for sizes that the study has not."""
+    own = arm.get("by_size")
+    if isinstance(own, dict) and isinstance(sizes, dict):
+        for size in map(str, own):
+            if size not in sizes:
+                yield size, f"no size is called '{size[:60]}'{closest(size, sizes) or '.'}"
+
+
 def of_settings(settings: Mapping[Any, Any], stages: list[dict[str, Any]]) -> Iterator[tuple[str, str]]:
     """Find settings of an arm that are of no stage, or not an arm's to set."""
     names = [stage["name"] for stage in stages if isinstance(stage.get("name"), str)]
@@ -74,7 +97,7 @@ def of_settings(settings: Mapping[Any, Any], stages: list[dict[str, Any]]) -> It
         elif own.split(".")[0] not in SETTABLE:
             hint = closest(own.split(".")[0], SETTABLE) or "."
             yield where, f"an arm cannot set '{(own or where)[:60]}'{hint} It sets {', '.join(SETTABLE)}"
-        elif own in SETTABLE and own not in ("clip", "precision"):
+        elif own in SETTABLE and own not in WHOLE:
             yield where, f"give a setting inside '{own}', such as '{own}.{EXAMPLES[own]}'"
         elif name is not None and own.startswith("config."):
             yield where, f"the model is one over all stages; give '{own}' alone"

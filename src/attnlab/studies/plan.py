@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,8 +15,9 @@ from attnlab.training.weights import config_of as model_config
 from attnlab.training.weights import quiet
 
 from .design import Arm, Design, Size, Source, Stage
-from .identity import contents_of_size, contents_of_source, contents_of_stages, id_of
+from .identity import contents_of_source, contents_of_stages, id_of
 from .overrides import config_of, with_settings
+from .presence import contents_of
 
 Key = tuple[str, str, str, int]
 
@@ -49,31 +50,36 @@ class PlannedRun:
 
 
 def plan(
-    study: Design, sources: Mapping[str, str] | None = None, threads: int = 1, plugins: Sequence[str] = ()
+    study: Design, sources: Mapping[str, str] | None = None, threads: int = 1, plugins: Sequence[str] = (),
+    leaking: Collection[str] = (),
 ) -> list[PlannedRun]:  # fmt: skip
-    """Make the runs of a study. sources: where data is that it names. plugins: files of the user's own stages."""
+    """Make the runs of a study. sources: where data is that it names. plugins: files of the user's own stages.
+
+    leaking: arms that see the future, whose language models are also evaluated on the past alone.
+    """
     found = placed_sources(study, sources or {})
-    taken = {stage.data: stage for stage in study.stages}
-    for name, stage in taken.items():
+    taken = taken_by(study)
+    for name, stage_name in taken.items():
         if name not in found:
             known = ", ".join(found) or "none"
             hint = closest(name, found) or "."
-            raise StudyError(f"stage '{stage.name}' takes the data '{name}'{hint} The study has {known}")
-    contents = {name: contents_of_source(found[name]) for name in taken}
-    starts = {name: contents_of_size(size) for name, size in study.sizes.items()}
-    own = {name: contents_of_stages(arm.mechanism, plugins) for name, arm in study.arms.items()}
+            raise StudyError(f"stage '{stage_name}' takes the data '{name}'{hint} The study has {known}")
+    contents, starts = contents_of(study, found, taken)
     planned: dict[Key, PlannedRun] = {}
     for stage in study.stages:
         for size_name, size in study.sizes.items():
             for arm_name, arm in study.arms.items():
-                made = make_run(with_settings(stage, arm), arm, size, found[stage.data])
+                own, line = with_settings(stage, arm), arm.line(size_name)
+                made = make_run(own, arm, size, found[own.data], line)
+                own_files = contents_of_stages(line, plugins)
+                made = with_honest_figure(made) if arm_name in leaking else made
                 check_run(made, f"stage '{stage.name}', size '{size_name}', arm '{arm_name}'")
                 for seed in study.seeds[:1] if stage.is_shared else study.seeds:
                     key = (stage.name, size_name, arm_name, seed)
                     parent = parent_of(study, stage, planned, key)
                     settings = dataclasses.replace(made.settings, seed=seed)
                     run = dataclasses.replace(made, settings=settings, threads=threads)
-                    id = id_of(run, parent, {**contents[stage.data], **starts[size_name], **own[arm_name]})
+                    id = id_of(run, parent, {**contents[own.data], **starts[size_name], **own_files})
                     planned[key] = PlannedRun(id, arm_name, size_name, stage.name, seed, run, parent)
     check_distinct(list(planned.values()))
     return list(planned.values())
@@ -82,13 +88,22 @@ def plan(
 def contents_of_study(study: Design, sources: Mapping[str, str] | None = None) -> dict[str, dict[str, str]]:
     """Return the hashes of the data that a study takes, by name and split."""
     found = placed_sources(study, sources or {})
-    return {name: contents_of_source(found[name]) for name in dict.fromkeys(stage.data for stage in study.stages)}
+    return {name: contents_of_source(found[name]) for name in taken_by(study)}
+
+
+def taken_by(study: Design) -> dict[str, str]:
+    """Return the data that a study takes, each with the first stage that does."""
+    found: dict[str, str] = {}
+    for stage in study.stages:
+        for own in (stage, *(with_settings(stage, arm) for arm in study.arms.values())):
+            found.setdefault(own.data, stage.name)
+    return found
 
 
 def placed_sources(study: Design, given: Mapping[str, str]) -> dict[str, Source]:
     """Return the data of a study, with the places that were given for it."""
     found = dict(study.data)
-    wanted = {*found, *(stage.data for stage in study.stages)}
+    wanted = {*found, *taken_by(study)}
     for name, place in given.items():
         base, _, part = (name, "", "") if name in wanted else name.rpartition(".")
         if base not in wanted or part not in ("", "train", "dev"):
@@ -112,9 +127,9 @@ def parent_of(study: Design, stage: Stage, planned: Mapping[Key, PlannedRun], ke
     return planned[stage.after, size, arm, study.seeds[0] if before.is_shared else seed].id
 
 
-def make_run(stage: Stage, arm: Arm, size: Size, source: Source) -> Run:
-    """Make the run of a stage, an arm and a size; its seed is yet to be set."""
-    start = Start(size.architecture, size.checkpoint, {**size.config, **config_of(arm)}, arm.mechanism)
+def make_run(stage: Stage, arm: Arm, size: Size, source: Source, line: str) -> Run:
+    """Make the run of a stage, an arm, a size and its mechanism's line; its seed is yet to be set."""
+    start = Start(size.architecture, size.checkpoint, {**size.config, **config_of(arm)}, line)
     tuning = stage.tuning.model_dump()
     settings = Settings(
         stages=tuple(TrainingStage(**phase.model_dump()) for phase in stage.phases),
@@ -126,10 +141,17 @@ def make_run(stage: Stage, arm: Arm, size: Size, source: Source) -> Run:
     )
     watching = Watching(
         stage.evaluate_every, stage.checkpoint_every, stage.log_every, stage.trace_every, stage.sample_every,
-        tuple(stage.prompts), tuple(stage.sentences), stage.num_tokens,
+        tuple(stage.prompts), tuple(stage.sentences), stage.num_tokens, stage.num_scored,
     )  # fmt: skip
     data = Data(**source.model_dump(), tokenizer=size.tokenizer)
     return Run(stage.task, start, data, stage.task_settings, settings, watching)
+
+
+def with_honest_figure(run: Run) -> Run:
+    """Return a run that is evaluated on the past alone as well, where its task has such a figure."""
+    if run.task.lower() != "clm":
+        return run
+    return dataclasses.replace(run, task_settings={**run.task_settings, "is_honest": True})
 
 
 def check_run(run: Run, where: str) -> None:

@@ -16,9 +16,16 @@ from attnlab.training import Run
 from .analysis import Answer, analyse
 from .design import Design
 from .evidence import Evidence
+from .installed import audited_task, lines_of, reads_forwards
+from .integrity import Finding
+from .integrity.own import examine
 from .ledger import Ledger, ResultRow
+from .overlap import SourceOverlap, noted_overlaps
 from .plan import PlannedRun
-from .study import LEDGER, PLAN
+
+LEDGER = "ledger.sqlite"
+PLAN = "plan"
+"""What the ledger calls the event of a study that was planned to its end."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +43,8 @@ class Record:
     """The hash of each source's splits."""
     starts: tuple[Mapping[str, Any], ...]
     """Each time the study was started: versions, machine, command."""
+    audits: Mapping[str, tuple[str, ...]]
+    """What the ledger has the audits of each arm by: of its mechanism alone, and of every size it is installed in."""
 
     @cached_property
     def results(self) -> dict[str, ResultRow]:
@@ -62,6 +71,20 @@ class Record:
     def answers(self) -> list[Answer]:
         """What the study says; nothing while a run is left to wait for, since that would be a look nobody declared."""
         return analyse(self.design, self.runs, self.ledger, self.obstacles) if self.is_whole else []
+
+    @property
+    def overlaps(self) -> list[SourceOverlap]:
+        """How much of what each source holds out is trained on, as it was counted when the study ran."""
+        return noted_overlaps(self.ledger, self.data)
+
+    def audit_of(self, key: str) -> list[dict[str, Any]]:
+        """Return what an audit found, by what the ledger has it by."""
+        return self.ledger.audit(key, reads_forwards(audited_task(self.design))) or []
+
+    @cached_property
+    def findings(self) -> tuple[Finding, ...]:
+        """What the study finds when it examines itself, faults first."""
+        return examine(self)
 
     def evidence(self, stage: str, size: str) -> Evidence:
         """Return the runs of one stage and size, by arm and seed."""
@@ -105,4 +128,7 @@ def read(folder: Path, ledger: Ledger) -> Record:
             runs.append(PlannedRun(id, row.arm, row.size, row.stage, row.seed, Run.of(config), parent))
     starts = tuple(json.loads(said) for said in ledger.events("started"))
     design = Design.model_validate(json.loads(designs[-1]), strict=False)
-    return Record(folder, ledger, design, tuple(runs), plan["obstacles"], plan["data"], starts)
+    # A ledger from before arms were audited as they are installed has each mechanism's own audit alone.
+    audits = plan.get("audits") or {name: [*lines_of(design, name)] for name in design.arms}
+    by_arm = {name: tuple(keys) for name, keys in audits.items()}
+    return Record(folder, ledger, design, tuple(runs), plan["obstacles"], plan["data"], starts, by_arm)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from attnlab.errors import StudyError
 from attnlab.training import Run
@@ -12,6 +11,7 @@ from attnlab.training.folder import CONFIG, PAIRING, RESULT
 from attnlab.training.record import Metrics, read_json, write_json
 from attnlab.training.record.plain import spell, unspell
 
+from .address import readdressed
 from .ledger import Delivery
 from .server import ERROR, LOG
 
@@ -58,14 +58,8 @@ def readdress(folder: Path, run: Run) -> None:
         return
     kept = read_json(folder / CONFIG)
     try:
-        now: Any = run.config
-        before = str(kept)
-        kept["start"]["checkpoint"] = now["start"]["checkpoint"]
-        for name in ("train", "dev", "tokenizer"):
-            kept["data"][name] = now["data"][name]
-        for stage, own in zip(kept["settings"]["stages"], now["settings"]["stages"], strict=True):
-            stage["name"] = own["name"]
+        now = readdressed(kept, run.config)
     except (KeyError, TypeError, ValueError) as error:
         raise StudyError(f"{folder / CONFIG} is not that of this run; delete {folder} to run it again") from error
-    if str(kept) != before:
-        write_json(folder / CONFIG, kept)
+    if now != kept:
+        write_json(folder / CONFIG, now)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,24 +11,29 @@ from typing import Any
 import torch
 
 from attnlab.audits import audit
-from attnlab.errors import StudyError
-from attnlab.tasks import load as load_task
+from attnlab.errors import AttnlabError, StudyError
 from attnlab.training.precision import choose_precision
 from attnlab.training.record import locked
 from attnlab.training.stopping import StopRequest, stop_request
 
 from .analysis import Answer, analyse
-from .design import Design
+from .connection import connected
+from .design import Arm, Design
 from .disk import refuse_network
-from .execution import Execution
+from .execution import Execution, Tick, no_tick
+from .installed import Installed, audited_task, lines_of, reads_forwards
+from .integrity import Finding
 from .ledger import Ledger
 from .mistakes import Origin, check
-from .plan import PlannedRun, contents_of_study, plan
+from .overlap import Counting, tasks_of
+from .plan import PlannedRun, contents_of_study, placed_sources, plan
 from .provenance import command, provenance
+from .record import LEDGER as LEDGER
+from .record import PLAN as PLAN
+from .record import read
 from .text import read_design
 
-LEDGER, FILE = "ledger.sqlite", "study.toml"
-PLAN = "plan"
+FILE = "study.toml"
 LEAKS = "its audit finds a leak"
 Say = Callable[[str], None]
 
@@ -42,6 +47,8 @@ class Conclusion:
     num_runs: int
     failed: Mapping[str, str]
     """Runs that were given up, and why."""
+    findings: Sequence[Finding] = ()
+    """What the study finds when it examines itself, faults first."""
 
     @property
     def is_whole(self) -> bool:
@@ -81,29 +88,42 @@ class Study:
         """Make a study of plain data, as a file would say it."""
         return cls(check(dict(content), Origin("the study")))
 
-    def plan(self) -> list[PlannedRun]:
-        """Return the runs of the study."""
-        return plan(self.design, self.sources, self.threads, self.plugins)
+    def plan(self, leaking: Collection[str] = ()) -> list[PlannedRun]:
+        """Return the runs of the study; those of arms that leak are also evaluated on the past alone."""
+        return plan(self.design, self.sources, self.threads, self.plugins, leaking)
 
-    def run(self, out: str | Path, workers: int = 1, say: Say = print) -> Conclusion:
-        """Run what has not ended, and answer; a folder that holds another study, or is in use, is refused."""
-        if workers < 1:
+    def run(
+        self, out: str | Path, workers: int | None = None, say: Say = print, *, on: str = "local", tick: Tick = no_tick
+    ) -> Conclusion:  # fmt: skip
+        """Run what has not ended, and answer; a folder that holds another study, or is in use, is refused.
+
+        workers: runs at a time, 1 unless said. on: local, or ray, where workers are as many as the cluster has room
+        for unless said. tick: called several times a second while runs are going.
+        """
+        workers = 1 if workers is None and on == "local" else workers
+        if workers is not None and workers < 1:
             raise StudyError(f"workers are at least 1, not {workers}")
         folder = Path(out).expanduser().resolve()
         planned = self.plan()
         refuse_network(folder / LEDGER)
-        with locked(folder), stop_request() as stop:
+        with connected(on, self.threads), locked(folder), stop_request() as stop:
             ledger = Ledger(folder / LEDGER)
             try:
-                self.enter(folder, ledger, workers)
-                leaking = self.leaking(ledger, say, stop)
+                self.enter(folder, ledger, workers, on)
+                audits = self.audits(ledger, say, stop)
+                leaking = self.leaking(ledger, audits, say)
+                if leaking and self.design.has_leaking:
+                    planned = self.plan(leaking)
                 trained = planned if self.design.has_leaking else [run for run in planned if run.arm not in leaking]
+                contents = contents_of_study(self.design, self.sources)
                 ledger.say_news(PLAN, json.dumps({
-                    "runs": [run.id for run in trained], "obstacles": leaking,
-                    "data": contents_of_study(self.design, self.sources),
+                    "runs": [run.id for run in trained], "obstacles": leaking, "data": contents, "audits": audits,
                 }))  # fmt: skip
+                sources = placed_sources(self.design, self.sources or {})
+                Counting(ledger, sources, contents, say, stop).note(tasks_of(self.design))
                 work = Execution(
-                    folder, ledger, trained, say, stop, workers, self.plugins, self.precision(ledger)
+                    folder, ledger, trained, say, stop, workers, self.plugins, self.precision(ledger), tick=tick,
+                    on=on,
                 )  # fmt: skip
                 work.go()
                 failed = {run.title: work.given_up[run.id] for run in trained if run.id in work.given_up}
@@ -111,18 +131,20 @@ class Study:
                 if not found.is_whole:
                     return found  # a verdict on the seeds that happen to be there would be a look that nobody declared
                 answers = analyse(self.design, trained, ledger, leaking)
-                return Conclusion(answers, found.num_ended, found.num_runs, failed)
+                return Conclusion(answers, found.num_ended, found.num_runs, failed, read(folder, ledger).findings)
             finally:
                 ledger.close()
 
-    def enter(self, folder: Path, ledger: Ledger, workers: int) -> None:
+    def enter(self, folder: Path, ledger: Ledger, workers: int | None, on: str = "local") -> None:
         """Write down what study this is, and with what it is run; keep its file beside its results."""
         ledger.note_fact("study", self.design.name)
         ledger.say_news("design", json.dumps(self.design.model_dump(mode="json"), sort_keys=True))
         again = command(
-            str(self.file or FILE), str(folder), self.budget, self.assign, self.sources, self.plugins, workers=workers,
-            threads=self.threads,
+            str(self.file or FILE), str(folder), self.budget, self.assign, self.sources, self.plugins,
+            threads=self.threads, **({} if workers is None else {"workers": workers}),
         )  # fmt: skip
+        if on != "local":
+            again += f" --on {on}" + (" --workers 1" if workers == 1 else "")
         ledger.say("started", json.dumps({**provenance(), "command": again}))
         if self.file is not None and self.file.is_file():
             content, kept = self.file.read_bytes(), folder / FILE
@@ -141,20 +163,50 @@ class Study:
             ledger.note_fact("precision", known)
         return known
 
-    def leaking(self, ledger: Ledger, say: Say, stop: StopRequest) -> dict[str, str]:
-        """Audit every arm's mechanism once; return those that see the future, and say so."""
-        is_causal = any(load_task(stage.task).head == "AutoModelForCausalLM" for stage in self.design.stages)
-        leaking = []
+    @property
+    def is_causal(self) -> bool:
+        """Whether no token may see a later one."""
+        return reads_forwards(audited_task(self.design))
+
+    def audits(self, ledger: Ledger, say: Say, stop: StopRequest) -> dict[str, list[str]]:
+        """Audit every arm once, its mechanism alone and installed in every size; return what the ledger has them by."""
+        found: dict[str, list[str]] = {}
         for name, arm in self.design.arms.items():
-            findings = ledger.audit(arm.mechanism, is_causal)
-            if findings is None:
+            installed = {one.key: one for one in self.installed(arm)}
+            lines = lines_of(self.design, name)
+            missing = [key for key in (*lines, *installed) if ledger.audit(key, self.is_causal) is None]
+            if missing:
+                say(f"{name}: auditing {', '.join(lines)}")
+            for key in missing:
                 if stop:
                     raise KeyboardInterrupt
-                say(f"{name}: auditing {arm.mechanism}")
-                found = audit(arm.mechanism, causal=is_causal)
-                findings = [one.record() for one in found.findings.values()]
-                ledger.add_audit(arm.mechanism, is_causal, found.passed, findings)
-            wrong = [str(one["name"]) for one in findings if not one["passed"]]
+                if key not in installed:
+                    ledger.add_audit(key, self.is_causal, *self.alone(key))
+                    continue
+                try:
+                    ledger.add_audit(key, self.is_causal, *installed[key].audit(self.is_causal))
+                except AttnlabError as error:
+                    # Where no run of it can be built either, each says so, and fails alone.
+                    say(f"{name}: {key} cannot be audited: {error}")
+            found[name] = [key for key in (*lines, *installed) if ledger.audit(key, self.is_causal) is not None]
+        return found
+
+    def alone(self, line: str) -> tuple[bool, list[Mapping[str, Any]]]:
+        """Audit a mechanism by itself; return whether it passed, and what was found."""
+        found = audit(line, causal=self.is_causal)
+        return found.passed, [one.record() for one in found.findings.values()]
+
+    def installed(self, arm: Arm) -> list[Installed]:
+        """Return an arm in every size."""
+        task = audited_task(self.design)
+        return [Installed(arm, name, size, task) for name, size in self.design.sizes.items()]
+
+    def leaking(self, ledger: Ledger, audits: Mapping[str, Sequence[str]], say: Say) -> dict[str, str]:
+        """Return the arms of which an audit finds that they see the future, and say what failed."""
+        leaking = []
+        for name, keys in audits.items():
+            findings = [one for key in keys for one in ledger.audit(key, self.is_causal) or ()]
+            wrong = list(dict.fromkeys(str(one["name"]) for one in findings if not one["passed"]))
             if wrong:
                 say(f"{name}: its audit failed: {', '.join(wrong)}")
             if any("leak" in one for one in wrong):

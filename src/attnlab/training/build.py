@@ -49,7 +49,8 @@ def build(run: Run, say: Say = str) -> Job:
         check_positions(model, stream.longest, "a row to train on")
     if dev is not None:
         check_positions(model, max(map(len, dev.features)), "a row to evaluate on")
-    return Job(model, task, streams, run.settings, run.watching, dev, tokenizer, config, run.threads)
+    known = make_known(run, task, source, tokenizer)
+    return Job(model, task, streams, run.settings, run.watching, dev, known, tokenizer, config, run.threads)
 
 
 def check_kind(run: Run, task: Any) -> None:
@@ -134,5 +135,17 @@ def make_dev(run: Run, task: Any, tokenizer: Any) -> Examples | None:
     # By name, since a task may know a split by a name of its own, as MNLI's two.
     wanted = name if run.data.column is None else opened(name, "dev", run.data.column)
     examples = task.examples(wanted, split_in(name, "dev"))[: run.data.num_dev]
-    batch = max(min(stage.micro_batch or stage.batch, stage.batch) for stage in run.settings.stages)
-    return Examples(examples, task.features(examples, tokenizer), batch)
+    return Examples(examples, task.features(examples, tokenizer), rows_of_a_pass(run))
+
+
+def make_known(run: Run, task: Any, source: Source, tokenizer: Any) -> Examples | None:
+    """Make what a run trains on and is scored on too; None where that was not asked for."""
+    if run.watching.num_scored is None:
+        return None
+    examples = task.examples(source)[: run.data.num_train][: run.watching.num_scored]
+    return Examples(examples, task.features(examples, tokenizer), rows_of_a_pass(run))
+
+
+def rows_of_a_pass(run: Run) -> int:
+    """Return how many rows an evaluation feeds at a time."""
+    return max(min(stage.micro_batch or stage.batch, stage.batch) for stage in run.settings.stages)

@@ -16,6 +16,7 @@ from .result import Result
 from .settings import differences
 
 RESULT, CONFIG, MODEL, PAIRING, TOKENIZER = "result.json", "config.json", "model.json", "pairing.json", "tokenizer"
+STEPS = "steps.json"
 """What a run's folder holds besides its metrics, checkpoints and predictions."""
 MICRO = "micro_batch"
 
@@ -42,12 +43,26 @@ def leave_config(job: Job, folder: Path) -> None:
     """Write down what run this is, and the model's config and tokenizer, which a run that starts from it needs."""
     if not (folder / CONFIG).exists():
         write_json(folder / CONFIG, job.record)
+    if not (folder / STEPS).exists():
+        write_json(folder / STEPS, job.steps_of_stages)
     if not (folder / PAIRING).exists():
         write_json(folder / PAIRING, pairing_of(job))
     if not (folder / MODEL).exists():
         if job.tokenizer is not None:
             save_tokenizer(job.tokenizer, folder / TOKENIZER)
         write_json(folder / MODEL, json.loads(job.model.config.to_json_string(use_diff=False)))
+
+
+def read_num_steps(folder: Path) -> int | None:
+    """Return how many updates the run in a folder has; None where it has not begun, or does not say."""
+    if (folder / STEPS).exists():
+        return int(sum(read_json(folder / STEPS)))
+    if (folder / RESULT).exists():
+        return int(read_json(folder / RESULT)["num_steps"])
+    if not (folder / CONFIG).exists():
+        return None
+    steps = [stage["steps"] for stage in read_json(folder / CONFIG)["settings"]["stages"]]
+    return None if None in steps else int(sum(steps))
 
 
 def save_tokenizer(tokenizer: Any, folder: Path) -> None:

@@ -26,6 +26,8 @@ class Job:
     settings: Settings
     watching: Watching = field(default_factory=Watching)
     dev: Examples | None = None
+    known: Examples | None = None
+    """Some of what it trains on, to be scored at the end."""
     tokenizer: Any = None
     config: Mapping[str, Any] = field(default_factory=dict)
     """What the run is called by: saved as config.json, and compared with the one that is there."""

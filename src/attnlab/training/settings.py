@@ -159,10 +159,12 @@ class Watching:
     prompts: tuple[str, ...] = ("",)
     sentences: tuple[str, ...] = ()
     num_tokens: int = 40
+    num_scored: int | None = None
+    """So many of the examples it trains on are scored too at the end, to hold beside those it does not."""
     has_tensorboard: bool = False
 
     def __post_init__(self) -> None:
-        for what in ("evaluate_every", "checkpoint_every", "log_every", "trace_every", "sample_every"):
+        for what in ("evaluate_every", "checkpoint_every", "log_every", "trace_every", "sample_every", "num_scored"):
             value = getattr(self, what)
             if value is not None or what in ("checkpoint_every", "log_every"):
                 check_number(what, value, 1, is_whole=True)

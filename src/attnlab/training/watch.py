@@ -63,6 +63,9 @@ class Watch:
         if self.is_due(watching.sample_every, step):
             self.listen(step)
         is_last = step == self.job.num_steps
+        if is_last and self.job.known is not None:
+            scores, _ = evaluate(self.job.model, self.job.task, self.job.known, self.stop.__bool__)
+            self.metrics.write("training set", step, scores.record())
         if self.job.dev is None or not (is_last or self.is_due(watching.evaluate_every, step)):
             return None
         return self.evaluate(step)

@@ -21,7 +21,7 @@ def check_possibility(table: ResultTable, num_examples: int | None = None) -> It
         cells = [cell for cell in table.values if cell.metric == metric]
         if cells:
             yield from _beyond(metric, cells)
-            yield from _no_share(metric, cells, num_examples)
+            yield from _no_share(metric, cells, num_examples or table.num_examples.get(metric))
     yield from _below_exact_match(table)
 
 

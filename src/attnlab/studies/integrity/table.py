@@ -42,7 +42,10 @@ class Answers:
 
 @dataclass(frozen=True)
 class ResultTable:
-    """All cells of a table. layout: how it was read, in words. budgets: what else a run was given, by run."""
+    """All cells of a table. layout: how it was read, in words. budgets: what else a run was given, by run.
+
+    num_examples: of metrics that count right answers, among how many, where that is known.
+    """
 
     name: str
     layout: tuple[str, ...]
@@ -50,6 +53,7 @@ class ResultTable:
     baseline: str
     budgets: Mapping[tuple[str, str, str], Mapping[str, str]] = field(default_factory=dict)
     answers: tuple[Answers, ...] = ()
+    num_examples: Mapping[str, int] = field(default_factory=dict)
 
     @cached_property
     def values(self) -> tuple[Cell, ...]:

@@ -36,6 +36,8 @@ class Clm:
     max_len: int = 512
     has_start: bool = True
     has_end: bool = True
+    is_cut: bool = False
+    """Whether what a line has beyond `max_len` is left out, and not predicted in further blocks."""
     is_honest: bool = False
     """Whether `predict` also feeds every prefix by itself: a forward pass for each position."""
     head: str = "AutoModelForCausalLM"
@@ -54,7 +56,7 @@ class Clm:
     def features(self, examples: Sequence[Line], tokenizer: Any) -> list[Feature]:
         """Encode lines; one longer than `max_len` goes on in a block that begins with the last token of the one before.
 
-        So every token but the first of a line is predicted exactly once.
+        So every token but the first of a line is predicted exactly once, unless lines are cut.
         """
         encoded = tokenizer([line.text for line in examples], add_special_tokens=False)["input_ids"]
         features: list[Feature] = []
@@ -66,7 +68,7 @@ class Clm:
                     f"{line.place}: {line.text[:40]!r} is {len(whole)} token, which leaves none to predict; drop the "
                     "line, or use a tokenizer with a start token"
                 )
-            for begin in range(0, len(whole) - 1, self.max_len - 1):
+            for begin in (0,) if self.is_cut else range(0, len(whole) - 1, self.max_len - 1):
                 block = as_tokens(whole[begin : begin + self.max_len])
                 features.append(Feature(line.id, len(features), {"input_ids": block}, {"labels": block}, padding))
         return features

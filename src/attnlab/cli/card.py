@@ -1,0 +1,191 @@
+"""A model card: what an exported model is, how it was trained and loads, what it reached, and what it cannot say."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from attnlab.cli.membership import Membership, membership_of
+from attnlab.install import mechanism_of
+from attnlab.mechanisms import Mechanism
+from attnlab.studies.provenance import VERSIONS, provenance
+from attnlab.training import Evaluation, count_parameters
+from attnlab.training.folder import read_num_steps, read_result
+from attnlab.training.restored import Restored
+
+PIPELINES = {
+    "AutoModelForCausalLM": "text-generation", "AutoModelForMaskedLM": "fill-mask",
+    "AutoModelForQuestionAnswering": "question-answering",
+    "AutoModelForSequenceClassification": "text-classification",
+}  # fmt: skip
+"""What the hub calls the use of a head."""
+BASELINE = Mechanism.parse("dot | softmax")
+FEW_TOKENS = 1e9
+
+
+def card_of(found: Restored, folder: Path, checkpoint: str, num_merged: int) -> str:
+    """Write the card of a run's model. num_merged: LoRA adapters that were merged into its weights."""
+    member, versions = membership_of(folder), provenance()
+    parts = {
+        "": opening(found, folder, checkpoint, num_merged),
+        "How to load it": loading(found),
+        "Training": training(found),
+        "Data": data(found, member),
+        "Figures": figures(found, checkpoint),
+        "What its study says": verdict(member),
+        "Limitations": limitations(found, folder),
+        "Versions": listed({name: versions[name] for name in (*VERSIONS, "python")}),
+    }
+    body = "\n\n".join(f"## {title}\n\n{text}" if title else text for title, text in parts.items())
+    return f"{front_matter(found)}\n{body}\n"
+
+
+def front_matter(found: Restored) -> str:
+    """Write what the hub reads; a text in JSON is one in YAML."""
+    kind = str(found.model.config.model_type)
+    facts: dict[str, Any] = {"library_name": "attnlab", "tags": ["attnlab", "attention", kind, found.run.task]}
+    if found.task.head in PIPELINES and found.tokenizer is not None:
+        facts["pipeline_tag"] = PIPELINES[found.task.head]
+    lines = [f"{name}: {json.dumps(value)}" for name, value in facts.items()]
+    return "\n".join(["---", *lines, "---", ""])
+
+
+def opening(found: Restored, folder: Path, checkpoint: str, num_merged: int) -> str:
+    """Say what the model is."""
+    counts = count_parameters(found.model)
+    parts = {name: number for name, number in counts.total.items() if number}
+    facts = {
+        "Mechanism": f"`{mechanism_of(found.model)}`",
+        "Architecture": f"{found.model.config.model_type} ({type(found.model).__name__})",
+        "Started from": start_of(found),
+        "Parameters": f"{counts.num_total:,}: " + ", ".join(f"{name} {number:,}" for name, number in parts.items()),
+        "Tuned": tuned(found, num_merged),
+        "Task": found.run.task,
+        "Checkpoint": f"the {checkpoint} one, step {found.state.step:,} of {length_of(folder)}",
+    }
+    return f"# {folder.name}\n\nA model trained by attnlab, a test bench for attention mechanisms.\n\n{listed(facts)}"
+
+
+def start_of(found: Restored) -> str:
+    """Say what weights training began with."""
+    start = found.run.start
+    return f"fresh weights of {start.architecture}" if start.architecture is not None else f"`{start.checkpoint}`"
+
+
+def length_of(folder: Path) -> str:
+    """Say how many updates a run has, and whether it came to its end."""
+    num_steps, result = read_num_steps(folder), read_result(folder)
+    said = "an unknown number" if num_steps is None else f"{num_steps:,}"
+    return f"{said}; the run {'has not ended' if result is None else f'is {result.status}'}"
+
+
+def tuned(found: Restored, num_merged: int) -> str:
+    """Say what of the model trained."""
+    mode = found.run.settings.tuning.mode
+    said = {"full": "everything", "head": "the head alone", "prefix": "a prefix of every layer, which is saved with it"}
+    if num_merged:
+        return f"LoRA; its {num_merged} adapters are merged into the weights, the same but for rounding"
+    return said.get(mode, mode)
+
+
+def loading(found: Restored) -> str:
+    """Say how the folder is read, and what does not read it."""
+    tokenizer = "tokenizer = transformers.AutoTokenizer.from_pretrained(FOLDER)\n" * (found.tokenizer is not None)
+    imports = "import transformers\n" * (found.tokenizer is not None)
+    code = f"```python\nimport attnlab\n{imports}\nmodel = attnlab.load(FOLDER)\n{tokenizer}```"
+    refuses = (
+        "Plain `from_pretrained` refuses this folder: it would build the model without its mechanism, and compute "
+        "something else."
+    )
+    if not is_plain(found):
+        return f"{code}\n\n{refuses}"
+    return (
+        f"{code}\n\nPlain `from_pretrained` refuses this folder, as every one of attnlab. But the mechanism is the "
+        "baseline and has nothing of its own to learn, so the weights are those of a plain model, which one line "
+        "writes:\n\n```python\nattnlab.uninstall(attnlab.load(FOLDER)).save_pretrained(ANOTHER)\n```"
+    )
+
+
+def is_plain(found: Restored) -> bool:
+    """Tell whether a plain model computes the same: the baseline, and neither a parameter nor a prefix of its own."""
+    total = count_parameters(found.model).total
+    return mechanism_of(found.model) == BASELINE and not total["mechanism"] and not total["prefix"]
+
+
+def training(found: Restored) -> str:
+    """Write the settings of the run, and what it took."""
+    settings = found.run.settings
+    stages = "; ".join(
+        f"{stage.name}: {f'{stage.steps:,} steps' if stage.steps is not None else f'{stage.epochs:g} epochs'} of "
+        f"{stage.batch} rows"
+        for stage in settings.stages
+    )
+    optimizer, schedule = settings.optimizer, settings.schedule
+    return listed({
+        "Stages": stages,
+        "Optimizer": f"{optimizer.name}, learning rate {optimizer.lr:g}, weight decay {optimizer.weight_decay:g}",
+        "Schedule": f"{schedule.kind}, warmup {schedule.warmup:g}, floor {schedule.floor:g}",
+        "Clipped at": settings.clip, "Precision": found.precision, "Seed": settings.seed,
+        "Tokens seen": f"{found.state.tokens:,}", "Seconds of updates": f"{found.state.seconds:,.1f}",
+    })  # fmt: skip
+
+
+def data(found: Restored, member: Membership | None) -> str:
+    """Name what the model was trained and evaluated on, with hashes."""
+    named = found.run.data
+    facts: dict[str, Any] = {
+        "Trained on": f"`{named.train or found.run.task}`",
+        "Evaluated on": f"`{named.dev}`" if named.dev else "the dev split of the same, where it has one",
+    }
+    for what, number in (("training", named.num_train), ("evaluation", named.num_dev)):
+        if number is not None:
+            facts[f"Examples of {what}"] = f"the first {number:,}"
+    for number, identity in enumerate(found.streams):
+        facts[f"Hash of the batches of stage {number + 1}"] = f"`{identity}`"
+    for source, splits in ({} if member is None else member.data).items():
+        for split, digest in splits.items():
+            facts[f"Hash of {source}, {split}"] = f"`{digest}`"
+    return listed(facts)
+
+
+def figures(found: Restored, checkpoint: str) -> str:
+    """Write what the model reached at this checkpoint."""
+    state = found.state
+    seen: Evaluation | None = state.best if checkpoint == "best" else state.last
+    if seen is None:
+        return "The run was not evaluated up to this checkpoint."
+    rows = "\n".join(f"| {name} | {value:.6g} |" for name, value in seen.figures.items())
+    note = f"\n\n{seen.note}" if seen.note else ""
+    return f"After step {seen.step:,}; `{seen.primary}` decides.\n\n| figure | |\n|---|---|\n{rows}{note}"
+
+
+def verdict(member: Membership | None) -> str:
+    """Write the verdict of the run's arm, where the run is one of a study that has come to its end."""
+    if member is None:
+        return "The run is not one of a study: nothing was compared, and one run is no evidence that a mechanism helps."
+    return member.sentence
+
+
+def limitations(found: Restored, folder: Path) -> str:
+    """Say what the card cannot vouch for."""
+    said = [
+        "This is one run of one seed; its figures are those of the data above and of no other.",
+        "What it was trained on was not examined for this card: it may hold errors, private text or prejudice, and so "
+        "may what the model says.",
+        "No licence is stated here: that of the data and of the weights it started from decides.",
+    ]
+    result = read_result(folder)
+    if result is None:
+        said.append("The run has not ended: a later checkpoint may differ.")
+    elif result.status == "diverged":
+        said.append("The run diverged: its weights are of no use but to look at.")
+    if found.state.tokens < FEW_TOKENS:
+        said.append(f"It saw {found.state.tokens:,} tokens, few beside those of published models.")
+    return "\n".join(f"- {one}" for one in said)
+
+
+def listed(facts: Mapping[str, Any]) -> str:
+    """Write facts as a list."""
+    return "\n".join(f"- **{name}:** {value}" for name, value in facts.items())

@@ -1,0 +1,62 @@
+"""How verbs print what a study says: a verdict for every arm, and what stands beside it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from attnlab.cli.tables import print_table
+
+if TYPE_CHECKING:
+    from attnlab.studies.analysis import Answer
+    from attnlab.studies.integrity import Finding
+    from attnlab.studies.study import Conclusion
+
+COLUMNS = ("stage", "size", "arm", "figure", "difference", "verdict", "stability")
+
+
+def print_conclusion(conclusion: Conclusion, out: str) -> None:
+    """Print what came out of a study, and how to go on where it has not ended."""
+    print_answers(conclusion.answers)
+    print_findings(conclusion.findings)
+    print_failed(conclusion.failed)
+    print(f"{conclusion.num_ended} of {conclusion.num_runs} runs have ended; the ledger is {out}/ledger.sqlite")
+    if not conclusion.is_whole:
+        print("the same command goes on; verdicts come when no run is left to wait for")
+    elif conclusion.failed:
+        print("the same command tries once more what failed")
+
+
+def print_answers(answers: Sequence[Answer]) -> None:
+    """Print a verdict for every arm, and its notes."""
+    rows = []
+    for answer in answers:
+        span, stability = "", ""
+        if answer.comparison is not None:
+            span = show_span(answer.comparison.difference, answer.comparison.interval)
+            stability = str(answer.comparison.stability)
+        rows.append((answer.stage, answer.size, answer.arm, answer.figure, span, answer.verdict, stability))
+    if rows:
+        print_table(COLUMNS, rows)
+    for answer in answers:
+        for note in answer.notes:
+            print(f"{answer.stage}, {answer.size}, {answer.arm}: {note}")
+
+
+def print_findings(findings: Sequence[Finding]) -> None:
+    """Print what a study finds when it examines itself, a line each."""
+    for finding in findings:
+        print(f"{'FAULT' if finding.is_fault else 'note'}: {finding.check}: {finding.sentence}")
+
+
+def print_failed(failed: Mapping[str, str]) -> None:
+    """Print the runs that were given up, and why."""
+    for title, reason in failed.items():
+        print(f"failed: {title}: {reason}")
+
+
+def show_span(difference: float, interval: tuple[float, float]) -> str:
+    """Write a difference with its interval, where it has one: one seed has none."""
+    low, high = interval
+    return f"{difference:+.4g}" + f" [{low:+.4g}, {high:+.4g}]" * (math.isfinite(low) and math.isfinite(high))

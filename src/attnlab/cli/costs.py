@@ -1,0 +1,75 @@
+"""How `attnlab run --dry-run` prints what would be run, and what it costs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from attnlab.cli.tables import print_below, print_table
+
+if TYPE_CHECKING:
+    from attnlab.studies.estimate import Cost, Estimate
+    from attnlab.studies.plan import PlannedRun
+
+RUNS = ("run", "stage", "size", "arm", "seed", "task", "")
+COSTS = (
+    "stage", "size", "arm", "runs left", "parameters", "trained", "updates", "tokens", "operations/update", "memory",
+    "disk/run", "an update", "an evaluation", "a run",
+)  # fmt: skip
+
+
+def print_estimate(estimate: Estimate, runs: Sequence[PlannedRun]) -> None:
+    """Print the runs of a study, what those of each stage, size and arm cost, and what all of them do."""
+    rows = [
+        (run.id, run.stage, run.size, run.arm, str(run.seed), run.run.task, "ended" if run.id in estimate.ended else "")
+        for run in runs
+    ]
+    print_table(RUNS, rows)
+    print()
+    print_table(COSTS, [cells(cost) for cost in estimate.costs])
+    print()
+    for line in totals(estimate):
+        print(line)
+    for note in estimate.notes:
+        print_below(note)
+
+
+def cells(cost: Cost) -> tuple[str, ...]:
+    """Write one cost under COSTS."""
+    from attnlab.kernels.cost import readable
+    from attnlab.kernels.measure import show_bytes, show_seconds
+    from attnlab.training.progress import in_words
+
+    left = f"{cost.num_left} of {cost.num_runs}"
+    if cost.workload is None:
+        return (cost.stage, cost.size, cost.arm, left, *["–"] * (len(COSTS) - 4))
+    work, times = cost.workload, ["–"] * 3
+    if cost.timing is not None and cost.update is not None and cost.seconds is not None:
+        look = show_seconds(cost.timing.evaluation) if work.num_evaluations else "none"
+        times = [show_seconds(cost.update), look, in_words(cost.seconds)]
+    return (
+        cost.stage, cost.size, cost.arm, left, f"{work.num_parameters:,}", f"{work.num_trained:,}",
+        f"{work.num_steps:,}", f"{work.num_tokens:,.0f}", readable(work.operations / work.num_steps).strip(),
+        show_bytes(cost.memory), show_bytes(work.kept_bytes), *times,
+    )  # fmt: skip
+
+
+def totals(estimate: Estimate) -> Iterator[str]:
+    """Say what all runs that are left cost together."""
+    from attnlab.kernels.cost import readable
+    from attnlab.kernels.measure import show_bytes
+    from attnlab.training.progress import in_words
+
+    num_runs = sum(cost.num_runs for cost in estimate.costs)
+    ended = f", of which {len(estimate.ended)} have ended" if estimate.ended else ""
+    yield f"{num_runs} runs{ended}"
+    if not estimate.num_left:
+        yield "nothing is left to run"
+        return
+    at_once = "1 worker" if estimate.workers == 1 else f"{estimate.workers} workers"
+    yield (
+        f"{readable(estimate.operations).strip()} operations of updates; {show_bytes(estimate.memory)} of memory with "
+        f"{at_once}; {show_bytes(estimate.kept_bytes)} of checkpoints on the disk"
+    )
+    if estimate.seconds is not None:
+        yield f"about {in_words(estimate.seconds)} on this machine with {at_once}"

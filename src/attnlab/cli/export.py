@@ -1,0 +1,104 @@
+"""`attnlab export`: the trained model of a run as a folder to keep, load and publish, and its card."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from attnlab.errors import RequestError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from attnlab.training.restored import Restored
+
+KEPT = ("last", "best")
+CARD = "README.md"
+
+
+def export(
+    folder: Annotated[str, typer.Argument(metavar="RUN", help="The folder of a run, or of a study.")],
+    out: Annotated[str, typer.Option(metavar="DIR", help="A folder that is empty, or not there yet.")] = "",
+    checkpoint: Annotated[str, typer.Option(help="last or best.")] = "last",
+    arm: Annotated[str | None, typer.Option(help="Of a study: the run of this arm.")] = None,
+    run_seed: Annotated[int | None, typer.Option(help="Of a study: the run of this seed.")] = None,
+    stage: Annotated[str | None, typer.Option(help="Of a study: the run of this stage.")] = None,
+    size: Annotated[str | None, typer.Option(help="Of a study: the run of this size.")] = None,
+    plugin: Annotated[list[str] | None, typer.Option(metavar="FILE.py", help="Stages of your own; repeat it.")] = None,
+) -> int:
+    """Write a run's model, tokenizer and model card into a folder, for attnlab.load."""
+    if not out:
+        raise RequestError("--out DIR is missing: the folder to write the model into")
+    if checkpoint not in KEPT:
+        raise RequestError(f"--checkpoint is last or best, not '{checkpoint}'")
+    target = empty(out)
+    # Imported here because the command line must answer --help without torch.
+    from attnlab.cli import plugin as plugins
+    from attnlab.cli.card import card_of
+    from attnlab.cli.runs import Wanted, folder_of
+    from attnlab.install import save
+    from attnlab.training.folder import save_tokenizer
+    from attnlab.training.restored import restore
+
+    for own in plugin or []:
+        plugins.load(own)
+    place = folder_of(folder, Wanted(arm, run_seed, stage, size))
+    found = restore(place, is_best=checkpoint == "best", say=tell)
+    num_merged = ready(found, place)
+    with aside(target) as beside:
+        save(found.model, beside)
+        if found.tokenizer is not None:
+            save_tokenizer(found.tokenizer, beside)
+        (beside / CARD).write_text(card_of(found, place, checkpoint, num_merged), encoding="utf-8")
+    print(f"{target}: step {found.state.step:,} of the run in {place}; attnlab.load('{target}') reads it")
+    return 0
+
+
+def empty(out: str) -> Path:
+    """Return the folder to write into; one that holds something is refused."""
+    target = Path(out).expanduser()
+    try:
+        if target.exists() and (not target.is_dir() or any(target.iterdir())):
+            what = "a folder that is not empty" if target.is_dir() else "a file"
+            raise RequestError(f"{out} is {what}; give --out one that is empty or not there yet")
+    except OSError as error:
+        raise RequestError(f"cannot look into {out}: {error.strerror}") from error
+    return target
+
+
+def ready(found: Restored, folder: Path) -> int:
+    """Make a model one that can be saved whole: merge LoRA's adapters and return how many; a prompt cannot be."""
+    from attnlab.training.tuning.merging import merge_lora
+
+    if found.run.settings.tuning.mode == "prompt":
+        raise RequestError(
+            f"the run in {folder} tuned a prompt, which stands beside a model and has no place in its files; keep the "
+            "folder of the run (attnlab generate reads it), or tune a prefix, which is saved with the model"
+        )
+    return merge_lora(found.model)
+
+
+@contextmanager
+def aside(target: Path) -> Iterator[Path]:
+    """Give a folder to write into that takes its place when all of it is there, and is gone otherwise."""
+    beside = target.with_name(f".{target.name}.writing")
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.rmtree(beside, ignore_errors=True)
+        beside.mkdir()
+        yield beside
+        beside.replace(target)
+    except OSError as error:
+        raise RequestError(f"cannot write {target}: {error.strerror or error}") from error
+    finally:
+        shutil.rmtree(beside, ignore_errors=True)
+
+
+def tell(message: str) -> None:
+    """Say something of the checkpoint."""
+    print(message, file=sys.stderr, flush=True)

@@ -1,0 +1,60 @@
+"""Which study a run's folder is of, and what that study says of the run's arm."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+
+from attnlab.cli.conclusion import show_span
+from attnlab.studies.analysis import Answer
+from attnlab.studies.plan import PlannedRun
+from attnlab.studies.record import LEDGER, open_record
+
+
+@dataclass(frozen=True)
+class Membership:
+    """A run as one of a study's."""
+
+    run: PlannedRun
+    study: str
+    question: str
+    baseline: str
+    is_whole: bool
+    """Whether no run of the study is left to wait for; there is no answer before."""
+    answer: Answer | None
+    data: Mapping[str, Mapping[str, str]]
+    """The hash of each source's splits."""
+
+    @property
+    def sentence(self) -> str:
+        """What the study says of the run's arm."""
+        run, question = self.run, f" ({escape(self.question, quote=False)})" if self.question else ""
+        where = f"Arm `{run.arm}`, stage `{run.stage}`, size `{run.size}`, seed {run.seed} of the study `{self.study}`"
+        if not self.is_whole:
+            return f"{where}{question}. Not all of its runs have ended, so there is no verdict yet."
+        if run.arm == self.baseline:
+            return f"{where}{question}. This arm is the baseline that others are compared with."
+        if self.answer is None:
+            return f"{where}{question}. This stage is not compared."
+        said = f"{where}{question}; against `{self.baseline}`, by {self.answer.figure}: **{self.answer.verdict}**"
+        if self.answer.comparison is not None:
+            said += f", difference {show_span(self.answer.comparison.difference, self.answer.comparison.interval)}"
+        return "\n".join([f"{said}.", *([""] if self.answer.notes else []), *(f"- {one}" for one in self.answer.notes)])
+
+
+def membership_of(folder: Path) -> Membership | None:
+    """Return what study a run's folder is of; None where it is of none."""
+    home, id = folder.resolve().parent.parent, folder.resolve().name
+    if not (home / LEDGER).is_file():
+        return None
+    with open_record(home) as record:
+        run = next((one for one in record.runs if one.id == id), None)
+        if run is None:
+            return None
+        own = [one for one in record.answers if (one.arm, one.stage, one.size) == (run.arm, run.stage, run.size)]
+        design, answer = record.design, own[0] if own else None
+        return Membership(
+            run, design.name, design.question, design.baseline, record.is_whole, answer, record.data
+        )  # fmt: skip

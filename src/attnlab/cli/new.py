@@ -1,0 +1,56 @@
+"""`attnlab new`: a study file for a mechanism, ready to run and to be changed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from attnlab.cli import plugin as plugins
+from attnlab.errors import RequestError
+
+TEMPLATE = Path(__file__).with_name("new.toml")
+
+
+def new(
+    mechanism: Annotated[str, typer.Argument(metavar="MECHANISM", help="A line, or a name of the catalog.")],
+    out: Annotated[str, typer.Option(metavar="FILE", help="Where the study file goes.")] = "study.toml",
+    name: Annotated[str, typer.Option(help="What the arm is called.")] = "idea",
+    baseline: Annotated[str, typer.Option(metavar="LINE", help="What it is compared with.")] = "dot | softmax",
+    plugin: Annotated[list[str] | None, typer.Option(metavar="FILE.py", help="Stages of your own; repeat it.")] = None,
+) -> int:
+    """Write a study file that compares a mechanism with a baseline, on data that comes with attnlab."""
+    for own in plugin or []:
+        plugins.load(own)
+    # Imported here because the command line must answer --help without torch.
+    import jinja2
+
+    from attnlab.mechanisms import Mechanism
+    from attnlab.studies.text import read_design
+
+    lines = {"mechanism": str(Mechanism.parse(mechanism)), "baseline": str(Mechanism.parse(baseline))}
+    if lines["mechanism"] == lines["baseline"]:
+        raise RequestError(f"'{mechanism}' is the baseline itself; give another one, or --baseline LINE")
+    flags = "".join(f" --plugin {own}" for own in plugin or [])
+    environment = jinja2.Environment(undefined=jinja2.StrictUndefined, keep_trailing_newline=True, autoescape=False)
+    text = environment.from_string(TEMPLATE.read_text(encoding="utf-8")).render(
+        **lines, name=name, file=out, flags=flags
+    )
+    target = Path(out)
+    try:
+        with target.open("x", encoding="utf-8") as opened:
+            opened.write(text)
+    except FileExistsError as error:
+        raise RequestError(f"{target} is there already; give another place with --out FILE") from error
+    except OSError as error:
+        raise RequestError(f"cannot write {target}: {error.strerror}") from error
+    try:
+        read_design(target)
+    except BaseException:
+        target.unlink()
+        raise
+    print(f"{target} compares '{lines['mechanism']}' with '{lines['baseline']}' over 5 paired seeds. Try it, then run it:")
+    print(f"  attnlab run {target} --budget smoke --out try{flags}")
+    print(f"  attnlab run {target} --out study --workers 2{flags}")
+    return 0

@@ -1,0 +1,205 @@
+"""`attnlab plan`: how many seeds a study needs to see what it is for, and what those it has can see."""
+
+from __future__ import annotations
+
+import math
+import shlex
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from attnlab.cli.assignments import parted
+from attnlab.cli.run import value_of
+from attnlab.cli.tables import print_below, print_json, print_table
+from attnlab.errors import RequestError
+
+if TYPE_CHECKING:
+    from attnlab.studies.design import Design
+    from attnlab.studies.prospect import Aim, Prospect
+
+POWERS = (0.8, 0.9)
+NUMBERS = (3, 5, 10, 20)
+"""Seeds of the table that is shown where nothing is known of the spread."""
+NUM_PILOT = 3
+
+
+def plan(
+    path: Annotated[str, typer.Argument(metavar="FILE|DIR", help="A study file, or the folder of a study.")],
+    pilot: Annotated[
+        str | None, typer.Option(metavar="DIR", help="The folder of a pilot of the study file, such as 3 seeds of it.")
+    ] = None,
+    spread: Annotated[
+        float | None, typer.Option(metavar="SD", help="Without a pilot: the SD of the paired difference of one seed.")
+    ] = None,
+    power: Annotated[
+        list[float] | None, typer.Option(help="How often the effect is to be seen; 0.8 and 0.9 unless said; repeat it.")
+    ] = None,
+    alpha: Annotated[float, typer.Option(help="How often nothing may look like something, over all arms.")] = 0.05,
+    budget: Annotated[str | None, typer.Option(help="A section of the study file.")] = None,
+    assign: Annotated[
+        list[str] | None, typer.Option("--set", metavar="A.B=C", help="A setting of the study file; repeat it.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print everything for programs to read.")] = False,
+) -> int:
+    """Say how many seeds detect the smallest difference worth having, from a pilot's spread."""
+    check_numbers(power or POWERS, alpha, spread)
+    is_folder = Path(path).expanduser().is_dir()
+    given = {"--pilot": pilot, "--spread": spread, "--budget": budget, "--set": assign}
+    if is_folder and (wrong := [option for option, value in given.items() if value is not None]):
+        raise RequestError(f"{path} is the folder of a study, which is its own pilot; {wrong[0]} is for a study file")
+    if pilot is not None and spread is not None:
+        raise RequestError("--pilot and --spread say the same thing; give one of them")
+    # Imported here because the command line must answer --help without scipy.
+    from attnlab.studies.prospect import Aim, prospects, seconds_of_a_seed
+    from attnlab.studies.record import open_record
+    from attnlab.studies.text import read_design
+
+    aim = Aim(tuple(power or POWERS), alpha)
+    settings = {name: value_of(text) for name, text in parted(assign or [], "--set").items()}
+    design = None if is_folder else read_design(path, budget, settings)
+    seed_time = None
+    if is_folder or pilot is not None:
+        with open_record(path if is_folder else str(pilot)) as record:
+            design = design or record.design
+            check_compares(design, path)
+            found = prospects(design, record, aim)
+            seed_time = seconds_of_a_seed(record)
+    else:
+        assert design is not None
+        check_compares(design, path)
+        if spread is None:
+            print_nothing_known(design, path, aim, as_json)
+            return 0
+        found = prospects(design, spread, aim)
+    if as_json:
+        times = None if seed_time is None else {"runs": seed_time[0], "seconds": seed_time[1]}
+        notes = list(notes_of(found, design, aim))
+        print_json({"prospects": [one.record() for one in found], "a_seed": times, "notes": notes})
+    else:
+        print_prospects(found, design, aim, seed_time)
+    return 0
+
+
+def check_numbers(powers: Sequence[float], alpha: float, spread: float | None) -> None:
+    """Refuse numbers that are no power, no level or no spread."""
+    for one in powers:
+        if not 0 < one < 1:
+            raise RequestError(f"--power takes a number between 0 and 1, such as 0.8; it has {one:g}")
+    if not 0 < alpha < 0.5:
+        raise RequestError(f"--alpha takes a number between 0 and 0.5, such as 0.05; it has {alpha:g}")
+    if spread is not None and not 0 < spread < math.inf:
+        raise RequestError(f"--spread takes a number above 0, in units of the deciding figure; it has {spread:g}")
+
+
+def check_compares(design: Design, path: str) -> None:
+    """Refuse a study that compares nothing."""
+    if all(stage.smallest is None for stage in design.stages):
+        raise RequestError(
+            f"no stage of {path} says the smallest difference worth having; set it, such as stages.NAME.smallest = 0.01"
+        )
+    if len(design.arms) < 2:
+        raise RequestError(f"{path} has one arm, and nothing to compare it with; add another")
+
+
+def print_prospects(
+    found: Sequence[Prospect], design: Design, aim: Aim, seed_time: tuple[int, float] | None
+) -> None:  # fmt: skip
+    """Print what each comparison needs, and what more seeds take."""
+    from attnlab.statistics.account import show, show_count
+
+    needed = [f"seeds for {power:.0%}" for power in aim.powers]
+    seen = [f"{len(design.seeds)} detect ({power:.0%})" for power in aim.powers]
+    columns = ("stage", "size", "arm", "figure", "smallest", "pilot", "SD", "SD taken", *needed, *seen)
+    rows = []
+    for one in found:
+        pilot = str(one.num_pilot) if one.num_pilot else "–"
+        own = (one.stage, one.size, one.arm, one.figure or "–", f"{one.smallest:g}", pilot, show(one.sd))
+        counts = [show_count(one.seeds.get(power, math.nan)) for power in aim.powers]
+        effects = [show(one.detectable.get(power, math.nan)) for power in aim.powers]
+        rows.append((*own, show(one.sd_bound), *counts, *effects))
+    print_table(columns, rows)
+    for one in found:
+        if one.obstacle:
+            print(f"{one.stage}, {one.size}, {one.arm}: {one.obstacle}")
+    for line in more_seeds(found, design, aim, seed_time):
+        print(line)
+    for note in notes_of(found, design, aim):
+        print_below(note)
+
+
+def more_seeds(
+    found: Sequence[Prospect], design: Design, aim: Aim, seed_time: tuple[int, float] | None
+) -> Iterator[str]:  # fmt: skip
+    """Say how many more seeds settle every comparison, and how long they take."""
+    from attnlab.statistics.verdict import FEWEST_SEEDS
+    from attnlab.training.progress import in_words
+
+    for power in aim.powers:
+        needs = [one.seeds[power] for one in found if power in one.seeds]
+        if not needs:
+            continue
+        if math.isinf(max(needs)):
+            yield f"{power:.0%}: for some comparisons no number of seeds will do; the examples are too few for it"
+            continue
+        needed = max(FEWEST_SEEDS, int(max(needs)))
+        more = needed - len(design.seeds)
+        if more <= 0:
+            yield f"{power:.0%}: the study's {len(design.seeds)} seeds do for every comparison above"
+            continue
+        took = ""
+        if seed_time is not None:
+            num, seconds = seed_time
+            took = f": {more * num} runs, about {in_words(more * seconds)} one after the other at the pilot's pace"
+        yield f"{power:.0%}: {needed} seeds, {more} more than the study has{took}"
+
+
+def notes_of(found: Sequence[Prospect], design: Design, aim: Aim) -> Iterator[str]:
+    """Say what the numbers rest on."""
+    from attnlab.statistics.verdict import FEWEST_SEEDS
+    from attnlab.studies.prospect import level_of
+
+    if any(one.num_pilot for one in found):
+        yield "SD is that of one seed's paired difference; its 80 % upper bound is taken, since pilots often show less"
+    elif found and not found[0].obstacle:
+        yield "the SD of the paired difference is taken as it was given"
+    if (num := len(design.arms) - 1) > 1:
+        yield f"alpha {aim.alpha:g} is shared by {num} arms, as the strictest step of Holm's does"
+    if isinstance(design.looks, list):
+        limit = level_of(design, aim.alpha)
+        yield f"planned at the limit of the last declared look, {limit:.3g} at {design.looks[-1]} seeds"
+        if any(need > design.looks[-1] for one in found for need in one.seeds.values()):
+            yield f"more than {design.looks[-1]} seeds are past the declared looks, and another study"
+    elif design.looks == "open":
+        yield "looks are open-ended, which this does not count in: they take more seeds than this"
+    if any(need < FEWEST_SEEDS for one in found for need in one.seeds.values()):
+        yield f"a verdict takes at least {FEWEST_SEEDS} seeds in any case"
+
+
+def print_nothing_known(design: Design, path: str, aim: Aim, as_json: bool) -> None:
+    """Say that nothing is known of the spread, how to find out, and what seeds detect in units of it."""
+    from attnlab.statistics.estimate import Noise
+    from attnlab.statistics.planning import detectable_effect
+    from attnlab.studies.prospect import level_of
+
+    level = level_of(design, aim.alpha)
+    unit = Noise(1.0, math.inf)
+    effects = {n: {power: detectable_effect(unit, n, power, level) for power in aim.powers} for n in NUMBERS}
+    seeds = (design.seeds + [seed for seed in range(1, 10) if seed not in design.seeds])[:NUM_PILOT]
+    commands = [
+        shlex.join(["attnlab", "run", path, "--out", "pilot", "--set", f"seeds={seeds}"]),
+        shlex.join(["attnlab", "plan", path, "--pilot", "pilot"]),
+    ]
+    if as_json:
+        shown = {str(n): {f"{power:g}": one for power, one in own.items()} for n, own in effects.items()}
+        print_json({"prospects": [], "detectable_in_sd": shown, "level": level, "pilot": commands})
+        return
+    print("There is nothing to estimate the spread over seeds from. A pilot of 3 seeds tells:")
+    for command in commands:
+        print(f"  {command}")
+    print("Or give it: --spread SD. In units of the SD of the paired difference, seeds detect:")
+    rows = [(str(n), *(f"{own[power]:.2f}" for power in aim.powers)) for n, own in effects.items()]
+    print_table(("seeds", *(f"at {power:.0%} power" for power in aim.powers)), rows)
+    for note in notes_of([], design, aim):
+        print_below(note)

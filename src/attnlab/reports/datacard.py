@@ -1,0 +1,77 @@
+"""The data a study took: where each source is, what its splits hold as hashes, how much was read, and what overlaps."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from attnlab.studies.record import Record
+
+
+@dataclass(frozen=True)
+class Card:
+    """One source: facts by name."""
+
+    name: str
+    facts: Sequence[tuple[str, str]]
+
+
+def cards_of(record: Record) -> list[Card]:
+    """Return a card for every source that a stage takes."""
+    return [
+        Card(name, [*places_of(record, name), *numbers_of(record, name), *overlaps_of(record, name)])
+        for name in dict.fromkeys(stage.data for stage in record.design.stages)
+    ]
+
+
+def stages_of(record: Record, name: str) -> list[str]:
+    """List the stages that take a source."""
+    return [stage.name for stage in record.design.stages if stage.data == name]
+
+
+def places_of(record: Record, name: str) -> list[tuple[str, str]]:
+    """Say where the splits of a source are, and what they hold."""
+    stages = stages_of(record, name)
+    data = next((run.run.data for run in record.runs if run.stage in stages), None)
+    hashes = record.data.get(name, {})
+    facts = [("taken by", ", ".join(stages))]
+    for split in ("train", "dev"):
+        place = None if data is None else getattr(data, split)
+        if place is not None or split in hashes:
+            facts.append((split, place or "held out of the training source"))
+        if split in hashes:
+            facts.append((f"{split}, SHA-256", hashes[split]))
+    return facts
+
+
+def numbers_of(record: Record, name: str) -> list[tuple[str, str]]:
+    """Say how much of a source is read, and how much was evaluated on."""
+    facts = []
+    for stage in record.design.stages:
+        runs = [run for run in record.runs if run.stage == stage.name and run.id in record.results]
+        if stage.data != name or not runs:
+            continue
+        own = runs[0].run.data
+        limits = [
+            f"{what}: at most {number:,}" for what, number in (("train", own.num_train), ("dev", own.num_dev)) if number
+        ]
+        tokens = record.results[runs[0].id].result.get("tokens")
+        said = [*limits, *([f"{tokens:,} tokens trained on by a run"] if tokens else [])]
+        if (num := num_evaluated(record, runs[0].id)) is not None:
+            said.append(f"{num:,} examples evaluated on")
+        if said:
+            facts.append((f"numbers, {stage.name}", "; ".join(said)))
+    return facts
+
+
+def num_evaluated(record: Record, run: str) -> int | None:
+    """Return how many examples a run was evaluated on, where it has a score for each."""
+    last = record.results[run].result.get("last")
+    scores = [record.ledger.scores(run, name) for name in (last["figures"] if last else ())]
+    return next((len(found[0]) for found in scores if found is not None), None)
+
+
+def overlaps_of(record: Record, name: str) -> list[tuple[str, str]]:
+    """Say how much of what is held out was trained on."""
+    counted = [(f"overlap, {one.unit}s", one.sentence) for one in record.overlaps if one.source == name]
+    return counted or [("overlap", "was not counted")]

@@ -1,0 +1,127 @@
+"""What came of every arm in every stage and size, as the ledger has it: figures, statuses, costs, and the answer."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from attnlab.statistics import Summary
+from attnlab.statistics.scores import LARGEST, read_arm
+from attnlab.studies.analysis import Answer
+from attnlab.studies.ledger import ResultRow
+from attnlab.studies.plan import PlannedRun
+from attnlab.studies.record import Record
+
+DIVERGED, FAILED, WAITING = "diverged", "failed", "not ended"
+NOTHING = Summary(math.nan, math.nan, 0)
+
+
+@dataclass(frozen=True)
+class Row:
+    """One arm in one stage and size."""
+
+    stage: str
+    size: str
+    arm: str
+    figure: str
+    is_baseline: bool
+    values: Mapping[int, float | None]
+    """The deciding figure of each seed; None where there is none."""
+    statuses: Mapping[int, str]
+    results: Sequence[ResultRow]
+    """Of the runs that have ended."""
+    answer: Answer | None
+
+    @property
+    def summary(self) -> Summary:
+        """Mean, SD and number of the seeds that have a figure."""
+        return summed(self.values)
+
+    @property
+    def num_lost(self) -> int:
+        """How many runs failed or diverged."""
+        return sum(status in (DIVERGED, FAILED) for status in self.statuses.values())
+
+    @property
+    def seconds(self) -> float:
+        """How long a run trained, on average."""
+        return summed({row.run: row.result.get("seconds") for row in self.results}).mean
+
+    @property
+    def tokens_per_second(self) -> float:
+        """How fast a run trained, on average."""
+        return summed({row.run: speed(row.result) for row in self.results}).mean
+
+    def parameters(self, which: str) -> int | None:
+        """Return how many numbers the model has (total), or are trained."""
+        found = [row.result.get("parameters", {}).get(which) for row in self.results]
+        return next((int(number) for number in found if number is not None), None)
+
+
+@dataclass(frozen=True)
+class Place:
+    """One stage and size of a study, with a row for every arm, the baseline's first."""
+
+    stage: str
+    size: str
+    figure: str
+    smallest: float | None
+    rows: tuple[Row, ...]
+
+    @property
+    def title(self) -> str:
+        """What a person calls it."""
+        return f"{self.stage}, {self.size}"
+
+
+def places_of(record: Record) -> list[Place]:
+    """Return every stage and size of a study, in the order of its design."""
+    answers = {(answer.stage, answer.size, answer.arm): answer for answer in record.answers}
+    found = []
+    for stage in record.design.stages:
+        for size in record.design.sizes:
+            evidence = record.evidence(stage.name, size)
+            figure = evidence.figure() or ""
+            rows = []
+            for arm in arms_of(record):
+                runs = evidence.runs[arm]
+                rows.append(Row(
+                    stage.name, size, arm, figure, arm == record.design.baseline, evidence.values(arm, figure),
+                    {seed: status_of(record, run) for seed, run in runs.items()},
+                    [record.results[run.id] for run in runs.values() if run.id in record.results],
+                    answers.get((stage.name, size, arm)),
+                ))  # fmt: skip
+            found.append(Place(stage.name, size, figure, stage.smallest, tuple(rows)))
+    return found
+
+
+def arms_of(record: Record) -> list[str]:
+    """List the arms: the baseline, then the others as they were planned."""
+    return list(dict.fromkeys([record.design.baseline, *(run.arm for run in record.runs), *record.design.arms]))
+
+
+def status_of(record: Record, run: PlannedRun) -> str:
+    """Say what became of a run in a word or two."""
+    if run.id in record.results:
+        return record.results[run.id].status
+    return FAILED if run.id in record.given_up else WAITING
+
+
+def summed(values: Mapping[Any, Any]) -> Summary:
+    """Sum numbers up, leaving out what is none."""
+    found = {key: number for key, value in values.items() if (number := finite(value)) is not None}
+    return Summary.of(read_arm("arm", found)) if found else NOTHING
+
+
+def finite(value: Any) -> float | None:
+    """Return a value as a number, None where it is none; NaN and the infinities are spelled out in a ledger."""
+    number = math.nan if value is None else float(value)
+    return number if abs(number) <= LARGEST else None
+
+
+def speed(result: Mapping[str, Any]) -> float | None:
+    """Return the tokens a second of one run."""
+    seconds = result.get("seconds")
+    return result.get("tokens", 0) / seconds if seconds else None

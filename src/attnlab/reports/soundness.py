@@ -1,0 +1,84 @@
+"""What audits found of every arm, alone and installed, and the map of a leak where there is one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from attnlab.audits import audit
+from attnlab.audits.picture import LEAK
+from attnlab.charts import soundness
+from attnlab.errors import AttnlabError
+from attnlab.studies.record import Record
+
+from .figures import LEAKS, Figure
+from .results import arms_of
+
+
+@dataclass(frozen=True)
+class Audited:
+    """One audit of an arm: of what, and each check's verdict; what was wrong, in sentences."""
+
+    arm: str
+    subject: str
+    verdicts: dict[str, str]
+    wrong: Sequence[str]
+    said: Sequence[str]
+    """What is reported without being judged."""
+
+
+@dataclass(frozen=True)
+class LeakMap:
+    """The map of a leak as a figure, or why there is none."""
+
+    figure: Figure | None
+    note: str = ""
+
+
+def audits_of(record: Record) -> list[Audited]:
+    """Return every audit of every arm."""
+    found = []
+    for arm in arms_of(record):
+        for key in record.audits.get(arm, ()):
+            findings = record.audit_of(key)
+            judged = [one for one in findings if one.get("judged", True) or not one["passed"]]
+            wrong = [
+                " ".join(filter(None, (one["sentence"], one.get("where", "")))) for one in judged if not one["passed"]
+            ]
+            said = [one["sentence"] for one in findings if one["name"] == "installed model"]
+            found.append(Audited(arm, key, {one["name"]: one["verdict"] for one in judged}, wrong, said))
+    return found
+
+
+def leak_maps(record: Record) -> list[LeakMap]:
+    """Return a map for every arm whose mechanism leaks."""
+    found = []
+    for arm in arms_of(record):
+        line = record.design.arms[arm].mechanism
+        leaks = [
+            (key, one) for key in record.audits.get(arm, ()) for one in record.audit_of(key)
+            if one["name"] == LEAK and not one["passed"]
+        ]  # fmt: skip
+        if leaks:
+            own = [one for key, one in leaks if key == line]
+            found.append(leak_map(arm, line, own[0]) if own else LeakMap(None, f"{arm} leaks as it is installed alone; "
+                         "there is a map of a mechanism's own leaks only."))  # fmt: skip
+    return found
+
+
+def leak_map(arm: str, line: str, finding: dict[str, Any]) -> LeakMap:
+    """Draw the map that the ledger keeps; where it keeps none, the mechanism is audited once more."""
+    strengths, note = finding.get("data", {}).get("map"), ""
+    if strengths is None:
+        try:
+            strengths = audit(line, causal=True, checks=[LEAK]).findings[LEAK].data["map"]
+        except AttnlabError as error:
+            return LeakMap(None, f"The map of {arm} cannot be drawn, since its mechanism is not known here: {error}")
+        note = " The ledger keeps no map: it was drawn anew for this report, from the same random tokens."
+    rows = [[float(strength) for strength in row] for row in strengths]
+    caption = "Orange is an output that depends on a later token: its figures are of no use." + note
+    return LeakMap(Figure(
+        LEAKS, f"{LEAKS}-{arm}", f"The leak of {arm}", caption,
+        lambda theme: soundness.draw(arm, [line], [soundness.leak_map(rows, theme)], theme),
+    ))  # fmt: skip

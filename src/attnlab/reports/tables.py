@@ -1,0 +1,83 @@
+"""The results as CSV: one line for every run, and one for every arm in every stage and size.
+
+Spreadsheets take a text that begins with = + - or @ for a formula, so such a text gets an apostrophe before it.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from attnlab.studies.record import Record
+
+from .cells import compared, is_apart
+from .results import Place, finite, status_of
+
+FORMULA = ("=", "+", "-", "@")
+RUN = ("stage", "size", "arm", "seed", "run", "status", "step")
+COST = ("seconds", "tokens", "parameters", "trained")
+SUMMARY = (
+    "stage", "size", "arm", "is_baseline", "figure", "mean", "sd", "seeds", "failed", "difference", "low", "high",
+    "level", "p", "method", "hedges_g", "rho", "is_comparable", "verdict", "stability", "tokens_per_second", "seconds",
+    "parameters", "trained",
+)  # fmt: skip
+
+
+def per_seed(record: Record) -> str:
+    """Write a line for every run: what became of it, all its last figures, and its cost."""
+    lasts = {id: row.result.get("last") or {} for id, row in record.results.items()}
+    figures = sorted({name for last in lasts.values() for name in last.get("figures", {})})
+    rows = []
+    for run in record.runs:
+        row = record.results.get(run.id)
+        result: Mapping[str, Any] = {} if row is None else row.result
+        counts = result.get("parameters", {})
+        found = lasts.get(run.id, {}).get("figures", {})
+        rows.append([
+            run.stage, run.size, run.arm, run.seed, run.id, status_of(record, run), result.get("step"),
+            *(found.get(name) for name in figures),
+            result.get("seconds"), result.get("tokens"), counts.get("total"), counts.get("trained"),
+        ])  # fmt: skip
+    return as_csv([*RUN, *figures, *COST], rows)
+
+
+def summary(places: Sequence[Place]) -> str:
+    """Write a line for every arm: mean, SD, difference, interval, p and verdict; what is unknown is empty."""
+    rows = []
+    for row in (row for place in places for row in place.rows):
+        comparison, means = compared(row), row.summary
+        numbers: list[Any] = [None] * 8
+        if comparison is not None:
+            numbers = [
+                comparison.difference, *comparison.interval, comparison.level, comparison.p, comparison.method,
+                comparison.effects.hedges_g, comparison.rho,
+            ]  # fmt: skip
+        rows.append([
+            row.stage, row.size, row.arm, row.is_baseline, row.figure, means.mean, means.sd, means.n, row.num_lost,
+            *numbers, None if row.answer is None else not is_apart(row),
+            None if row.answer is None else row.answer.verdict, None if comparison is None else comparison.stability,
+            row.tokens_per_second, row.seconds, row.parameters("total"), row.parameters("trained"),
+        ])  # fmt: skip
+    return as_csv(SUMMARY, rows)
+
+
+def as_csv(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
+    """Write rows under their names."""
+    written = io.StringIO()
+    writer = csv.writer(written, lineterminator="\n")
+    writer.writerow([safe(name) for name in header])
+    writer.writerows([[safe(cell) for cell in row] for row in rows])
+    return written.getvalue()
+
+
+def safe(cell: Any) -> Any:
+    """Return a cell as a table may hold it: a number that is none is empty, a text is never a formula."""
+    if cell in ("NaN", "Infinity", "-Infinity") or (isinstance(cell, float) and finite(cell) is None):
+        return ""
+    if not isinstance(cell, str):
+        return cell
+    # The writer quotes a line feed, but not a carriage return, which readers take for the end of a line.
+    text = cell.replace("\r", " ")
+    return f"'{text}" if text.lstrip().startswith(FORMULA) else text

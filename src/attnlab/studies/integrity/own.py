@@ -1,0 +1,72 @@
+"""`examine` puts the integrity checks to a study's own runs, from its ledger alone: no data and no model is needed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from attnlab.statistics.verdict import NOT_COMPARABLE
+
+from .analysis import Analysis, Row, check_claims
+from .fairness import check_given, check_parameters, check_settings
+from .finding import Finding
+from .held_out import check_held_out
+from .leaks import check_asked, check_leaks
+from .lone_seed import check_lone_seed
+from .possibility import check_possibility
+from .predictions import is_one_answer, one_answer
+from .recorded import check_recorded
+from .repetition import check_repetition
+from .runs import StageRuns
+
+if TYPE_CHECKING:
+    from ..record import Record
+
+
+def examine(record: Record) -> tuple[Finding, ...]:
+    """Put every check to what a study has so far; faults come first."""
+    found = [*check_leaks(record), *check_held_out(record)]
+    for stage in record.design.stages:
+        found += examine_stage(StageRuns(record, stage.name))
+    found += [*check_claimed(record), *check_settings(record), *check_asked(record)]
+    return tuple(sorted(found, key=lambda finding: not finding.is_fault))
+
+
+def examine_stage(runs: StageRuns) -> Iterator[Finding]:
+    """Put the checks of a table to the runs of one stage."""
+    table = runs.table()
+    yield from check_repetition(table)
+    yield from check_answers(runs)
+    yield from check_possibility(table)
+    last = runs.last_table()
+    for step in last.steps:
+        yield from check_lone_seed(last, step)
+    yield from check_given(runs)
+    yield from check_recorded(runs)
+    yield from check_parameters(runs)
+
+
+def check_answers(runs: StageRuns) -> Iterator[Finding]:
+    """Find runs that give one answer to everything, the seeds of an arm together."""
+    together: dict[tuple[str, str], list[int]] = {}
+    given_by: dict[tuple[str, str], tuple[Mapping[str, int], float | None]] = {}
+    for run, given, usual in runs.answers():
+        if is_one_answer(given, usual):
+            key = runs.name(run), max(given, key=lambda answer: given[answer])
+            together.setdefault(key, []).append(run.seed)
+            given_by[key] = given, usual
+    for (name, answer), seeds in together.items():
+        whose = f"{name}, {'seeds' if len(seeds) > 1 else 'seed'} {', '.join(map(str, seeds))}"
+        yield one_answer(whose, *given_by[name, answer])
+
+
+def check_claimed(record: Record) -> Iterator[Finding]:
+    """Say which comparisons have too few seeds, and what they would take; no fault, since no verdict claims more."""
+    rows = []
+    for one in record.answers:
+        if one.comparison is not None and not one.verdict.startswith(NOT_COMPARABLE.partition("(")[0]):
+            group = f"{one.stage}, {one.size}"
+            rows.append(Row(group, one.figure, one.arm, one.comparison, one.comparison, one.comparison.p))
+    for finding in check_claims(Analysis(None, tuple(rows))):
+        yield replace(finding, is_fault=False)

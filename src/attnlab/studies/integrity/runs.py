@@ -1,0 +1,149 @@
+"""A study's own runs as result tables, one a stage, since stages are evaluated on different examples."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from attnlab.training.record.plain import unspell
+
+from ..remains import ENDED
+from .metrics import COUNTED, kind_of
+from .table import Cell, ResultTable
+
+if TYPE_CHECKING:
+    from ..ledger import ResultRow
+    from ..plan import PlannedRun
+    from ..record import Record
+
+Budgets = Mapping[tuple[str, str, str], Mapping[str, str]]
+SCORES = {"exact_match": "exact"}
+"""Figures whose scores of single examples have another name."""
+
+
+@dataclass(frozen=True)
+class StageRuns:
+    """The runs of one stage that came to their end, with what the ledger has of them."""
+
+    record: Record
+    stage: str
+
+    @cached_property
+    def ended(self) -> list[tuple[PlannedRun, ResultRow]]:
+        """The runs with a figure; a run that diverged has none, and was not given what the others were."""
+        rows = ((run, self.record.results.get(run.id)) for run in self.record.runs if run.stage == self.stage)
+        return [(run, row) for run, row in rows if row is not None and row.status in ENDED]
+
+    def group(self, run: PlannedRun) -> str:
+        """What a run is compared within: its stage and size, where the study has several."""
+        design = self.record.design
+        parts = [run.stage] * (len(design.stages) > 1) + [run.size] * (len(design.sizes) > 1)
+        return ", ".join(parts)
+
+    def name(self, run: PlannedRun) -> str:
+        """Name an arm within its group."""
+        return " ".join(filter(None, (f"arm '{run.arm}'", self.group(run))))
+
+    def table(self) -> ResultTable:
+        """Return every evaluation of every run; before the end, none in which one class alone was predicted.
+
+        Many a classifier begins so, at the same value in every run, and learns afterwards.
+        """
+        cells = [cell for run, row in self.ended for cell in self.cells(run, row)]
+        return self.made(cells, self.budgets())
+
+    def last_table(self) -> ResultTable:
+        """Return what decides alone: the last evaluation of every run."""
+        cells: list[Cell] = []
+        for run, row in self.ended:
+            last = row.result.get("last")
+            if last:
+                cells += self.cell(run, last["step"], last["primary"], unspell(last["figures"]))
+        return self.made(cells, {})
+
+    def made(self, cells: list[Cell], budgets: Budgets) -> ResultTable:
+        """Make a table of cells."""
+        design = self.record.design
+        return ResultTable(
+            design.name, (f"stage '{self.stage}'",), tuple(cells), design.baseline, budgets,
+            num_examples=self.num_examples(),
+        )  # fmt: skip
+
+    def cells(self, run: PlannedRun, row: ResultRow) -> Iterator[Cell]:
+        """Yield the figures of a run, step by step."""
+        last = row.result.get("last") or {}
+        for line in self.evaluations(run):
+            is_early = line["step"] != last.get("step")
+            if not (is_early and line.get("collapse", {}).get("one_class_only")):
+                for name in last.get("figures", line):
+                    if kind_of(name):
+                        yield from self.cell(run, line["step"], name, line)
+
+    def cell(self, run: PlannedRun, step: int, name: str, figures: Mapping[str, Any]) -> Iterator[Cell]:
+        """Yield one figure, where it is a number."""
+        value = figures.get(name)
+        if isinstance(value, int | float) and math.isfinite(value):
+            place = f"{run.title}, step {step}, {name}"
+            yield Cell(run.arm, self.group(run), name, str(run.seed), step, float(value), repr(float(value)), place)
+
+    def evaluations(self, run: PlannedRun) -> list[dict[str, Any]]:
+        """Return the lines of a run's evaluations."""
+        return [unspell(line) for line in self.record.ledger.lines(run.id, "evaluation")]
+
+    def scores(self, run: PlannedRun, figure: str) -> Any:
+        """Return the scores of examples whose mean a figure is; None where it is no such mean."""
+        found = self.record.ledger.scores(run.id, SCORES.get(figure, figure))
+        return None if found is None else found[1]
+
+    def num_examples(self) -> dict[str, int]:
+        """Return among how many examples a figure counts the right ones, where all runs have as many."""
+        counts: dict[str, set[int]] = {}
+        for run, row in self.ended:
+            for figure in (row.result.get("last") or {}).get("figures", ()):
+                scores = self.scores(run, figure) if kind_of(figure) in COUNTED else None
+                if scores is not None:
+                    counts.setdefault(figure, set()).add(len(scores))
+        return {figure: next(iter(found)) for figure, found in counts.items() if len(found) == 1}
+
+    def whole_seeds(self) -> dict[str, set[int]]:
+        """Return, by size, the seeds that came to their end in every arm that was trained."""
+        found: dict[str, dict[str, set[int]]] = {}
+        for run in self.record.runs:
+            if run.stage == self.stage:
+                found.setdefault(run.size, {}).setdefault(run.arm, set())
+        for run, _ in self.ended:
+            found[run.size][run.arm].add(run.seed)
+        return {size: set.intersection(*arms.values()) for size, arms in found.items()}
+
+    def budgets(self) -> Budgets:
+        """Return what each run was given; of seeds that all arms have, since another seed may have other tokens."""
+        seeds, found = self.whole_seeds(), {}
+        for run, row in self.ended:
+            if run.seed in seeds[run.size]:
+                given = {"batch": ", ".join(str(stage.batch) for stage in run.run.settings.stages)}
+                tokens = {"tokens": str(row.result["tokens"])} if "tokens" in row.result else {}
+                found[run.arm, self.group(run), str(run.seed)] = {**given, **tokens}
+        return found
+
+    def answers(self) -> Iterator[tuple[PlannedRun, Mapping[str, int], float | None]]:
+        """Yield how often each answer was given in a run's last evaluation, and the share of the most frequent label.
+
+        Of tasks without classes the answers are read from the run's folder, where that still is.
+        """
+        for run, row in self.ended:
+            last = row.result.get("last")
+            if not last:
+                continue
+            line = next((one for one in self.evaluations(run) if one["step"] == last["step"]), {})
+            if "collapse" in line:
+                yield run, line["collapse"]["predicted_counts"], line["collapse"]["majority_rate"]
+                continue
+            file = self.record.folder_of(run) / "predictions" / f"step-{last['step']:08d}.json"
+            given = json.loads(file.read_text(encoding="utf-8")).get("predictions") if file.is_file() else None
+            if given:
+                yield run, Counter(map(str, given.values())), None

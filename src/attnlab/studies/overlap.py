@@ -1,0 +1,199 @@
+"""What of a study's held-out examples it also trains on: counted while the data is there, for readers who have it not.
+
+Examples are compared whole, whatever their case and white space, as hashes of 8 bytes: those held out are kept, and
+those trained on stream past them. So it costs one reading, and the memory of the held-out set.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+import numpy as np
+
+from attnlab.data import open_source
+from attnlab.data.cleaning import digest_of
+from attnlab.data.overlap import LEAST_LINE, Wanted
+from attnlab.errors import AttnlabError
+from attnlab.tasks import load as load_task
+from attnlab.tasks.classification import Classification
+from attnlab.tasks.probes import Probe
+from attnlab.tasks.reading import Row, column_of, located
+from attnlab.tasks.squad import Squad
+from attnlab.training.build import split_in
+from attnlab.training.stopping import StopRequest
+
+from .design import Design, Source
+from .execution import Say
+from .ledger import Ledger
+from .overrides import with_settings
+
+KIND = "overlap"
+"""What the ledger calls such an event."""
+DOCUMENT = "document"
+BLOCK = 4096
+"""Examples that are looked up at a time."""
+
+
+@dataclass(frozen=True)
+class SourceOverlap:
+    """How many of a source's held-out examples stand in what is trained on, and the hashes of both."""
+
+    source: str
+    unit: str
+    """What an example is: a document, a text, a question with its context, a sequence."""
+    train: str
+    dev: str
+    num_train: int | None
+    num_dev: int | None
+    column: str | None = None
+    num_held_out: int = 0
+    num_found: int = 0
+    num_short: int = 0
+    """Held-out documents that are not looked for: headings recur without saying anything."""
+
+    @property
+    def question(self) -> tuple[Any, ...]:
+        """What was asked, whatever the answer is."""
+        return self.source, self.unit, self.train, self.dev, self.num_train, self.num_dev, self.column
+
+    @property
+    def share(self) -> float:
+        """The share of held-out examples that are trained on."""
+        return self.num_found / self.num_held_out if self.num_held_out else 0.0
+
+    @property
+    def sentence(self) -> str:
+        """What is said of it."""
+        aside = f" ({self.num_short:,} of fewer than {LEAST_LINE} words aside)" if self.num_short else ""
+        return (
+            f"{self.num_found:,} of {self.num_held_out:,} {self.unit}s that '{self.source}' holds out{aside} stand "
+            f"also in what it trains on ({self.share:.2%}), whatever their case and white space"
+        )
+
+
+def noted_overlaps(ledger: Ledger, contents: Mapping[str, Mapping[str, str]]) -> list[SourceOverlap]:
+    """Return what was counted of data with these hashes, the newest of each source and unit."""
+    noted = [SourceOverlap(**json.loads(said)) for said in ledger.events(KIND)]
+    found = {
+        (one.source, one.unit): one
+        for one in noted if dict(contents.get(one.source, {})) == {"train": one.train, "dev": one.dev}
+    }  # fmt: skip
+    return list(found.values())
+
+
+@dataclass(frozen=True)
+class Counting:
+    """Counts the overlaps of a study that its ledger does not have yet."""
+
+    ledger: Ledger
+    sources: Mapping[str, Source]
+    contents: Mapping[str, Mapping[str, str]]
+    """The hash of each source's splits."""
+    say: Say
+    stop: StopRequest
+
+    def note(self, tasks: Iterable[tuple[str, Any]]) -> None:
+        """Count for each pair of a source's name and a task that reads it; say what is found."""
+        known = {SourceOverlap(**json.loads(said)).question for said in self.ledger.events(KIND)}
+        for name, task in tasks:
+            source, hashes = self.sources[name], self.contents[name]
+            if "dev" not in hashes:
+                continue
+            kept = hashes["train"], hashes["dev"], source.num_train, source.num_dev, source.column
+            asked = SourceOverlap(name, unit_of(task), *kept)
+            if asked.question in known:
+                continue
+            known.add(asked.question)
+            try:
+                found = self.counted(asked, source, task)
+            except AttnlabError as error:
+                # A row that no run can read either: each run that reads it says so, and fails alone.
+                self.say(f"{name}: what it holds out cannot be looked for in what it trains on: {error}")
+                continue
+            self.ledger.say(KIND, json.dumps(dataclasses.asdict(found)))
+            if found.num_found:
+                self.say(f"{name}: {found.sentence}")
+
+    def counted(self, asked: SourceOverlap, source: Source, task: Any) -> SourceOverlap:
+        """Read what is held out, then let what is trained on pass by."""
+        every = held_out(task, source)
+        # Where no document is long, short ones are what the source is made of.
+        long = [text for text in every if asked.unit != DOCUMENT or len(text.split()) >= LEAST_LINE] or every
+        wanted = Wanted([np.array([digest_of(text) for text in long], dtype=np.uint64)])
+        texts = islice(trained_on(task, source), source.num_train)
+        while block := [digest_of(plain(text)) for text in islice(texts, BLOCK)]:
+            if self.stop:
+                raise KeyboardInterrupt
+            wanted.look(np.array(block, dtype=np.uint64))
+        return dataclasses.replace(
+            asked, num_held_out=len(long), num_found=wanted.num_found, num_short=len(every) - len(long)
+        )  # fmt: skip
+
+
+def tasks_of(study: Design) -> list[tuple[str, Any]]:
+    """Return every source that a stage takes, or an arm in it, with the task that reads it."""
+    stages = [with_settings(stage, arm) for stage in study.stages for arm in study.arms.values()]
+    return [(stage.data, load_task(stage.task, **stage.task_settings)) for stage in stages]
+
+
+def unit_of(task: Any) -> str:
+    """Name what an example of a task is."""
+    if isinstance(task, Squad):
+        return "question"
+    return "text" if isinstance(task, Classification) else "sequence" if isinstance(task, Probe) else DOCUMENT
+
+
+def plain(text: str) -> str:
+    """Return a text without regard to case and white space."""
+    return " ".join(text.casefold().split())
+
+
+def held_out(task: Any, source: Source) -> list[str]:
+    """Return the examples that a run is evaluated on, as they are compared."""
+    name = source.dev if source.dev is not None else source.train
+    split = split_in(name, "dev")
+    wanted = name if source.column is None else open_source(name, split=split, column=source.column)
+    examples = task.examples(wanted, split)[: source.num_dev]
+    return [plain(text_of(one)) for one in examples]
+
+
+def text_of(example: Any) -> str:
+    """Return all that an example shows a model, as one text."""
+    if hasattr(example, "input_ids"):
+        return sequence_text(example.input_ids, example.labels)
+    return "\n".join(filter(None, (example.text, getattr(example, "pair", None), getattr(example, "context", None))))
+
+
+def sequence_text(tokens: Iterable[int], labels: Iterable[int]) -> str:
+    """Return tokens and labels as one text."""
+    return f"{' '.join(map(str, tokens))} : {' '.join(map(str, labels))}"
+
+
+def trained_on(task: Any, source: Source) -> Iterator[str]:
+    """Yield the examples that a run trains on, one after another, as `text_of` would give them."""
+    split = split_in(source.train, "train")
+    if isinstance(task, Classification):
+        for place, row in located(task.columns.open(source.train, split)):
+            yield from labelled_text(task, row, place)
+        return
+    opened = open_source(source.train, split=split, column=source.column)
+    if isinstance(task, Squad):
+        yield from (f"{row['question']}\n{row['context']}" for _, row in located(opened))
+    elif isinstance(task, Probe):
+        yield from (sequence_text(row["input_ids"], row["labels"]) for _, row in located(opened))
+    else:
+        yield from opened.documents()
+
+
+def labelled_text(task: Classification, row: Row, place: str) -> Iterator[str]:
+    """Yield the text of a row, with its pair; nothing of a row that is left out by agreement."""
+    columns = task.columns
+    label = next((name for name in columns.label if name in row), None)
+    if label is None or str(row[label]) not in columns.skipped:
+        names = [column_of(row, wanted, place) for wanted in (columns.text, columns.pair) if wanted]
+        yield "\n".join(str(row[name]) for name in names if row[name])

@@ -1,0 +1,169 @@
+"""What a study can hope to see: seeds that detect the smallest effect of interest, from a pilot's spread.
+
+The pilot gives the spread of paired differences and never the difference itself, so that planning is no look. The level
+is what the study's verdicts leave an arm at least: alpha shared by all arms (Holm's strictest step), and the limit of
+the last look where looks are declared.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from attnlab.statistics import look_limits
+from attnlab.statistics.account import plain
+from attnlab.statistics.estimate import Noise, estimate
+from attnlab.statistics.planning import at_upper_bound, detectable_effect, seeds_needed
+from attnlab.statistics.scores import read_arms
+
+from .design import Design, Stage
+from .record import Record
+
+FEWEST = 2
+"""Seeds of a pilot below which there is no spread."""
+
+
+@dataclass(frozen=True)
+class Aim:
+    """How sure a study wants to be."""
+
+    powers: Sequence[float] = (0.8, 0.9)
+    alpha: float = 0.05
+
+
+@dataclass(frozen=True)
+class Prospect:
+    """What can be hoped for of one arm, in one stage and size."""
+
+    stage: str
+    size: str
+    arm: str
+    smallest: float
+    level: float
+    num_declared: int
+    """Seeds of the study."""
+    figure: str = ""
+    num_pilot: int = 0
+    """Seeds that the spread was taken from; 0 where it was given."""
+    sd: float = math.nan
+    """Of the paired difference."""
+    sd_bound: float = math.nan
+    """What is planned with: the pilot's upper bound, or the SD that was given."""
+    seeds: dict[float, float] = field(default_factory=dict)
+    """Those needed, by power; ∞ where no number does."""
+    detectable: dict[float, float] = field(default_factory=dict)
+    """What the declared seeds detect, by power."""
+    obstacle: str = ""
+    """Why there is nothing to plan from."""
+
+    def record(self) -> dict[str, Any]:
+        """Return it as plain values, for JSON."""
+        by_power = {name: {f"{power:g}": one for power, one in getattr(self, name).items()} for name in BY_POWER}
+        found: dict[str, Any] = plain({**vars(self), **by_power})
+        return found
+
+
+BY_POWER = ("seeds", "detectable")
+
+
+def level_of(design: Design, alpha: float) -> float:
+    """Return the level that the verdict of an arm is made at, at the strictest."""
+    own = alpha / max(1, len(design.arms) - 1)
+    return look_limits(design.looks, own)[design.looks[-1]] if isinstance(design.looks, list) else own
+
+
+def prospects(design: Design, pilot: Record | float, aim: Aim) -> list[Prospect]:
+    """Plan every comparison of a study from a pilot, or from the SD of a paired difference."""
+    found = []
+    for stage in (one for one in design.stages if one.smallest is not None):
+        for size in design.sizes:
+            for arm in (one for one in design.arms if one != design.baseline):
+                smallest = float(stage.smallest or 0.0)
+                blank = Prospect(stage.name, size, arm, smallest, level_of(design, aim.alpha), len(design.seeds))
+                if isinstance(pilot, Record):
+                    found.append(from_pilot(blank, design, stage, pilot, aim))
+                else:
+                    found.append(planned(blank, Noise(pilot**2, math.inf), aim, sd=pilot))
+    return found
+
+
+def from_pilot(blank: Prospect, design: Design, stage: Stage, pilot: Record, aim: Aim) -> Prospect:
+    """Plan one comparison from a pilot, or say why it gives nothing to plan from."""
+    obstacle = misfit(blank, design, stage, pilot)
+    if obstacle:
+        return replace(blank, obstacle=obstacle)
+    evidence = pilot.evidence(stage.name, blank.size)
+    figure, arms = evidence.figure() or "", (design.baseline, blank.arm)
+    values = [evidence.values(arm, figure) for arm in arms]
+    both = [seed for seed, value in values[0].items() if value is not None and values[1].get(seed) is not None]
+    if len(both) < FEWEST:
+        few = f"{len(both)} {'seed has' if len(both) == 1 else 'seeds have'} ended in both arms"
+        return replace(blank, figure=figure, obstacle=f"{few}; a spread needs at least {FEWEST}, better 3 to 5")
+    unpaired = evidence.unpaired(*arms, both)
+    if unpaired:
+        return replace(blank, figure=figure, obstacle=unpaired)
+    tables = evidence.tables(arms, figure)
+    # A seed that one arm has not come to yet is no pair, and no failure.
+    first, second = ({seed: tables[arm][seed] for seed in both} for arm in arms)
+    noise = estimate(*read_arms(first, second, paired=True), paired=True).noise
+    bound = math.sqrt(at_upper_bound(noise).per_seed)
+    found = planned(blank, at_upper_bound(noise), aim, sd=math.sqrt(noise.per_seed))
+    same = "" if bound > 0 else "every pair of seeds differs by the same: the pilot shows no spread to plan from"
+    return replace(found, figure=figure, num_pilot=len(both), obstacle=same)
+
+
+def misfit(blank: Prospect, design: Design, stage: Stage, pilot: Record) -> str:
+    """Say why a pilot is none of this comparison, or nothing where it is."""
+    stages = {one.name: one for one in pilot.design.stages}
+    if stage.name not in stages or blank.size not in pilot.design.sizes:
+        return "the pilot has no such stage and size"
+    if stages[stage.name].task != stage.task:
+        return f"'{stage.name}' is {stages[stage.name].task} in the pilot, and {stage.task} in the study"
+    for arm in (design.baseline, blank.arm):
+        if arm not in pilot.design.arms:
+            return f"the pilot has no arm '{arm}'"
+        if pilot.design.arms[arm].mechanism != design.arms[arm].mechanism:
+            return f"'{arm}' is {pilot.design.arms[arm].mechanism} in the pilot"
+        if arm in pilot.obstacles:
+            return f"of '{arm}', {pilot.obstacles[arm]}"
+    return ""
+
+
+def planned(blank: Prospect, noise: Noise, aim: Aim, *, sd: float) -> Prospect:
+    """Plan one comparison with the noise that is expected."""
+    if noise.per_seed <= 0:
+        return replace(blank, sd=sd, sd_bound=0.0)
+    seeds = {power: seeds_needed(noise, blank.smallest, power, blank.level) for power in aim.powers}
+    effects = {power: detectable_effect(noise, blank.num_declared, power, blank.level) for power in aim.powers}
+    return replace(blank, sd=sd, sd_bound=math.sqrt(noise.per_seed), seeds=seeds, detectable=effects)
+
+
+def seconds_of_a_seed(record: Record) -> tuple[int, float] | None:
+    """Return the runs that one more seed has, and what they take one after the other; None where a time is not known.
+
+    A run took from its last start to its end, and at least the seconds that its own updates count up over all starts.
+    """
+    took = dict(record.ledger.do(
+        "SELECT results.run, results.at - attempts.at FROM results JOIN attempts ON results.attempt = attempts.number"
+    ).fetchall())  # fmt: skip
+    num, total = 0, 0.0
+    for times in times_by_kind(record, took):
+        if not times:
+            return None
+        num, total = num + 1, total + sum(times) / len(times)
+    return (num, total) if num else None
+
+
+def times_by_kind(record: Record, took: dict[str, float]) -> Iterator[list[float]]:
+    """Yield the times of the runs of each stage, size and arm that a seed has a run of."""
+    shared = {stage.name for stage in record.design.stages if stage.is_shared}
+    kinds: dict[tuple[str, str, str], list[float]] = {}
+    for run in record.runs:
+        if run.stage in shared:
+            continue
+        times = kinds.setdefault((run.stage, run.size, run.arm), [])
+        if run.id in took:
+            times.append(max(took[run.id], float(record.results[run.id].result.get("seconds") or 0.0)))
+    yield from kinds.values()

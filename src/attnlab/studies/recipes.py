@@ -1,0 +1,35 @@
+"""The studies that come with attnlab, by name: files of TOML in the folder `recipes` of the package."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from attnlab.errors import StudyError, closest
+
+FOLDER = Path(__file__).parent.parent / "recipes"
+FIRST = "quickstart"
+
+
+def recipes() -> dict[str, Path]:
+    """Return the file of each recipe, the one to begin with first."""
+    files = sorted(FOLDER.glob("*.toml"), key=lambda file: (file.stem != FIRST, file.stem))
+    return {file.stem: file for file in files}
+
+
+def find_study(text: str) -> Path:
+    """Return the file that is meant by a path or by the name of a recipe; a file of that name goes first."""
+    known = recipes()
+    if Path(text).is_file() or (text not in known and ("." in text or "/" in text)):
+        return Path(text)
+    if text in known:
+        return known[text]
+    hint = closest(text, known) or "."
+    raise StudyError(
+        f"'{text}' is neither a study file nor a recipe{hint} Give a file that ends in .toml, or one of: {', '.join(known)}"
+    )
+
+
+def purpose(file: Path) -> str:
+    """Return what a recipe is for: the comment that its file begins with."""
+    first = file.read_text(encoding="utf-8").splitlines()[0]
+    return first.removeprefix("#").strip()

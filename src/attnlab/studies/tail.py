@@ -1,0 +1,103 @@
+"""What a run that is going has written of itself so far: its metrics read on from where the last look ended."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import deque
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from attnlab.training.record.plain import unspell
+
+METRICS = "metrics.jsonl"
+NUM_POINTS = 60
+"""Of a curve: enough to see where it bends."""
+NUM_RECENT = 10
+"""Lines of which the pace is taken."""
+
+
+class Seen(NamedTuple):
+    """What an evaluation on the way gave."""
+
+    step: int
+    name: str
+    value: float
+
+
+class Tail:
+    """The metrics of one run, for a reader who comes back; a line that is not yet whole waits for the next look."""
+
+    def __init__(self, folder: Path) -> None:
+        self.path = folder / METRICS
+        self.begin(None)
+
+    def begin(self, inode: int | None) -> None:
+        """Know nothing yet."""
+        self.inode = inode
+        self.offset = 0
+        self.step = 0
+        self.loss: float | None = None
+        self.tokens_per_second: float | None = None
+        self.evaluation: Seen | None = None
+        self.points: list[tuple[int, float]] = []
+        self.every = 1
+        self.num_lines = 0
+        self.recent: deque[tuple[int, float]] = deque(maxlen=NUM_RECENT)
+
+    def read(self) -> None:
+        """Take in what was written since the last look."""
+        try:
+            with self.path.open("rb") as file:
+                found = self.path.stat()
+                # A folder that was deleted and begun anew, or came back whole from elsewhere.
+                if found.st_ino != self.inode or found.st_size < self.offset:
+                    self.begin(found.st_ino)
+                file.seek(self.offset)
+                new = file.read()
+        except FileNotFoundError:
+            return
+        whole = new.rfind(b"\n") + 1
+        self.offset += whole
+        for raw in new[:whole].splitlines():
+            self.take(raw)
+
+    def take(self, raw: bytes) -> None:
+        """Take in one line; one that is broken is for the run to complain of, which knows what to do."""
+        try:
+            line = json.loads(raw)
+            step, kind = int(line["step"]), line["kind"]
+            if kind == "train":
+                self.note_update(step, unspell(line))
+            elif kind == "evaluation":
+                self.evaluation = Seen(step, line["primary"], float(unspell(line[line["primary"]])))
+        except (ValueError, TypeError, KeyError, RecursionError):
+            return
+
+    def note_update(self, step: int, line: dict[str, Any]) -> None:
+        """Take in how an update went."""
+        loss, speed = float(line["loss"]), float(line["tokens_per_second"])
+        self.step, self.loss = step, loss
+        self.tokens_per_second = speed or self.tokens_per_second  # the first line of a process has none
+        self.recent.append((step, float(line["seconds"])))
+        if self.num_lines % self.every == 0 and math.isfinite(loss):
+            self.points.append((step, loss))
+        self.num_lines += 1
+        if len(self.points) > 2 * NUM_POINTS:
+            self.points, self.every = self.points[::2], 2 * self.every
+
+    @property
+    def curve(self) -> list[tuple[int, float]]:
+        """The loss by step, thinned, up to the newest."""
+        has_newest = self.loss is not None and math.isfinite(self.loss) and self.points[-1:] != [(self.step, self.loss)]
+        return [*self.points, (self.step, self.loss)] if has_newest and self.loss is not None else list(self.points)
+
+    @property
+    def pace(self) -> float | None:
+        """Seconds of an update, as the last ones took; None before there is one."""
+        if not self.recent:
+            return None
+        (first, began), (last, ended) = self.recent[0], self.recent[-1]
+        if last > first and ended > began:
+            return (ended - began) / (last - first)
+        return ended / last if last > 0 else None

@@ -1,0 +1,180 @@
+"""`attnlab export` writes a model that loads as what was trained, with a card that says no more than is known."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+import transformers
+
+import attnlab
+from attnlab.cli import main
+from attnlab.training import Job, Optimizer, Stage, Tuning, Watching
+from attnlab.training.restored import restore
+from tests.studies.moments import Moment
+from tests.training.runs import small, trained
+
+LINE = "cosine(scale=learned) | softmax | bypass(alpha=0.5, schedule=warmup)"
+SHORT = (Stage(steps=2, batch=4),)
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ATTNLAB_CACHE", str(tmp_path_factory.getbasetemp() / "cache"))
+
+
+def ids_of(job: Job) -> dict[str, Any]:
+    """Return the first batch of a job."""
+    batch = job.streams[0].make(job.streams[0].arrangement.rows(0, 0), 0)
+    return {name: batch[name] for name in ("input_ids", "attention_mask") if name in batch}
+
+
+def logits_of(job: Job) -> torch.Tensor:
+    """Return what a job's model answers its first batch with."""
+    job.model.eval()  # type: ignore[no-untyped-call]
+    with torch.no_grad():
+        found: torch.Tensor = job.model(**ids_of(job)).logits
+    return found
+
+
+def card(folder: Path) -> str:
+    return (folder / "README.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("line", ["dot | softmax", LINE], ids=["baseline", "learned"])
+def test_what_is_loaded_is_what_was_trained(line: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    job, _ = trained(small(stages=SHORT, mechanism=line), tmp_path / "run")
+    assert main(["export", str(tmp_path / "run"), "--out", str(tmp_path / "out")]) == 0
+    shown = capsys.readouterr()
+    assert f"{tmp_path / 'out'}: step 2 of the run in" in shown.out
+    assert shown.err == ""
+    model: Any = attnlab.load(tmp_path / "out")
+    with torch.no_grad():
+        assert torch.equal(model(**ids_of(job)).logits, logits_of(job))
+    tokenizer = transformers.PreTrainedTokenizerFast.from_pretrained(tmp_path / "out")
+    assert tokenizer("Ada")["input_ids"] == job.tokenizer("Ada")["input_ids"]
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["out", "run"]
+    assert f"- **Mechanism:** `{attnlab.mechanism_of(model)}`" in card(tmp_path / "out")
+
+
+def test_a_baseline_is_plain_after_one_line_as_its_card_says(tmp_path: Path) -> None:
+    job, _ = trained(small(stages=SHORT), tmp_path / "run")
+    assert main(["export", str(tmp_path / "run"), "--out", str(tmp_path / "out")]) == 0
+    assert "attnlab.uninstall(attnlab.load(FOLDER)).save_pretrained(ANOTHER)" in card(tmp_path / "out")
+    with pytest.raises(ValueError, match="attnlab-gpt2"):
+        transformers.AutoModelForCausalLM.from_pretrained(tmp_path / "out")
+    attnlab.uninstall(attnlab.load(tmp_path / "out")).save_pretrained(tmp_path / "plain")
+    plain: Any = transformers.AutoModelForCausalLM.from_pretrained(tmp_path / "plain")
+    with torch.no_grad():
+        torch.testing.assert_close(plain(**ids_of(job)).logits, logits_of(job))
+
+
+def test_a_mechanism_of_its_own_is_not_called_plain(tmp_path: Path) -> None:
+    trained(small(stages=SHORT, mechanism=LINE), tmp_path / "run")
+    assert main(["export", str(tmp_path / "run"), "--out", str(tmp_path / "out")]) == 0
+    assert "uninstall" not in card(tmp_path / "out")
+    assert "Plain `from_pretrained` refuses this folder: it would build" in card(tmp_path / "out")
+
+
+def test_the_card_says_what_the_run_was(tmp_path: Path) -> None:
+    trained(small(stages=SHORT), tmp_path / "run")
+    assert main(["export", str(tmp_path / "run"), "--out", str(tmp_path / "out")]) == 0
+    text = card(tmp_path / "out")
+    _, front, _ = text.split("---\n", 2)
+    facts = {name: json.loads(value) for name, _, value in (line.partition(": ") for line in front.splitlines())}
+    assert facts == {
+        "library_name": "attnlab", "tags": ["attnlab", "attention", "gpt2", "clm"], "pipeline_tag": "text-generation",
+    }  # fmt: skip
+    for said in (
+        "step 2 of 2; the run is finished", "gpt2 (GPT2LMHeadModel)", "- **Seed:** 3", "- **Precision:** fp32",
+        "train: 2 steps of 4 rows", "embedded:squad?articles=6&people=1", "Hash of the batches of stage 1:** `",
+        "| perplexity |", "The run is not one of a study", f"- **torch:** {torch.__version__}", "one run of one seed",
+    ):  # fmt: skip
+        assert said in text
+
+
+def test_the_best_checkpoint_is_exported_with_its_own_figures(tmp_path: Path) -> None:
+    watching, stages = Watching(evaluate_every=1), (Stage(steps=6, batch=4),)
+    _, result = trained(small(stages=stages, watching=watching, optimizer=Optimizer(lr=0.5)), tmp_path / "run")
+    assert result.best.step != result.last.step
+    assert main(["export", str(tmp_path / "run"), "--out", str(tmp_path / "out"), "--checkpoint", "best"]) == 0
+    assert f"After step {result.best.step}; " in card(tmp_path / "out")
+    assert f"| perplexity | {result.best.value:.6g} |" in card(tmp_path / "out")
+    weights = attnlab.load(tmp_path / "out").state_dict()
+    best = restore(tmp_path / "run", is_best=True).model.state_dict()
+    assert all(torch.equal(weights[name], best[name]) for name in best)
+
+
+@pytest.mark.parametrize("mode", ["head", "prefix", "lora"])
+def test_a_tuned_part_is_exported_with_its_model(mode: str, tmp_path: Path) -> None:
+    task = "squad" if mode == "head" else "clm"
+    tuning = Tuning(mode, length=4, rank=2)  # type: ignore[arg-type]
+    tuned: dict[str, Any] = {"tuning": tuning, "mechanism": "dot | softmax | bypass(alpha=0.5)"}
+    stages = (Stage(steps=3, batch=4),)
+    job, _ = trained(small(task, stages=stages, optimizer=Optimizer(lr=0.1), **tuned), tmp_path / "run")
+    assert main(["export", str(tmp_path / "run"), "--out", str(tmp_path / "out")]) == 0
+    model: Any = attnlab.load(tmp_path / "out")
+    job.model.eval()  # type: ignore[no-untyped-call]
+    with torch.no_grad():
+        found, wanted = (one(**ids_of(job)).to_tuple()[0] for one in (model, job.model))
+    torch.testing.assert_close(found, wanted)
+    assert ("adapters are merged" in card(tmp_path / "out")) == (mode == "lora")
+
+
+def test_a_prompt_has_no_place_in_a_models_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    trained(small(stages=SHORT, tuning=Tuning("prompt", length=4)), tmp_path / "run")
+    assert main(["export", str(tmp_path / "run"), "--out", str(tmp_path / "out")]) == 2
+    assert "tuned a prompt, which stands beside a model" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_place_that_cannot_be_written_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    trained(small(stages=SHORT), tmp_path / "run")
+    (tmp_path / "file").write_text("kept", encoding="utf-8")
+    assert main(["export", str(tmp_path / "run"), "--out", str(tmp_path / "file" / "out")]) == 2
+    assert f"cannot write {tmp_path / 'file' / 'out'}: " in capsys.readouterr().err
+
+
+def test_wrong_requests_are_one_message_and_leave_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "kept").write_text("kept", encoding="utf-8")
+    (tmp_path / "run" / "checkpoints").mkdir(parents=True)
+    (tmp_path / "run" / "config.json").write_text("{}", encoding="utf-8")
+    out = ["--out", str(tmp_path / "out")]
+    for arguments, said in (
+        ([str(tmp_path)], "--out DIR is missing"),
+        ([str(tmp_path), *out, "--checkpoint", "newest"], "--checkpoint is last or best"),
+        ([str(tmp_path), "--out", str(tmp_path / "full")], "is a folder that is not empty"),
+        ([str(tmp_path), "--out", str(tmp_path / "full" / "kept")], "is a file"),
+        ([str(tmp_path / "nothing"), *out], "is no folder"),
+        ([str(tmp_path / "full"), *out], "holds no model"),
+        ([str(tmp_path / "run"), *out], "is not that of a run"),
+    ):
+        assert main(["export", *arguments]) == 2
+        assert said in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+    assert (tmp_path / "full" / "kept").read_text(encoding="utf-8") == "kept"
+
+
+def test_the_card_of_a_studys_run_says_what_the_study_says(tmp_path: Path) -> None:
+    moment = Moment(tmp_path)
+    moment.plan()
+    own = moment.run("bypass", 1)
+    folder = tmp_path / "runs" / own.id
+    trained(small(stages=SHORT), folder)
+    said = []
+    for seed in (1, 2):
+        for arm, accuracy in (("dot", 0.5), ("bypass", 0.75), ("slow", 0.25)):
+            moment.end(arm, seed, accuracy + seed / 100)
+        assert (
+            main(["export", str(tmp_path), "--arm", "bypass", "--run-seed", "1", "--out", str(tmp_path / f"{seed}")])
+            == 0
+        )
+        said.append(card(tmp_path / f"{seed}"))
+    moment.ledger.close()
+    assert "Not all of its runs have ended, so there is no verdict yet" in said[0]
+    assert "against `dot`, by accuracy: **" in said[1]
+    assert "Arm `bypass`, stage `recall`, size `tiny`, seed 1 of the study `small` (does a bypass help" in said[1]

@@ -1,0 +1,243 @@
+"""A report says what the ledger carries and no more: finished, unfinished, failed, leaking, with odd numbers."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from attnlab.errors import StudyError
+from attnlab.reports import write
+from attnlab.reports.contents import Contents, contents_of
+from attnlab.reports.page import render
+from attnlab.studies.record import open_record
+
+from .made import BASE, HIGH, HOSTILE, LEAK, Made, history, whole
+
+VOID = {"meta"}
+
+
+class Elements(HTMLParser):
+    """Collects every element and attribute, and checks that what is opened is closed."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.found: list[tuple[str, dict[str, str | None]]] = []
+        self.open: list[str] = []
+        self.scripts: list[tuple[str | None, str]] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.found.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.open.append(tag)
+        if tag == "script":
+            self.scripts.append((dict(attrs).get("type"), ""))
+
+    def handle_data(self, data: str) -> None:
+        if self.open[-1:] == ["script"]:
+            kind, text = self.scripts.pop()
+            self.scripts.append((kind, text + data))
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+
+def contents(folder: Path) -> Contents:
+    with open_record(folder) as record:
+        return contents_of(record)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    found = whole(tmp_path_factory.mktemp("whole"))
+    write(found)
+    return found
+
+
+@pytest.fixture(scope="module")
+def page(folder: Path) -> str:
+    return (folder / "report.html").read_text(encoding="utf-8")
+
+
+def rows(path: Path) -> list[dict[str, str]]:
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_verdicts_are_said_in_words_and_numbers(folder: Path) -> None:
+    better, worse = contents(folder).headline.verdicts
+    assert (better.arm, better.verdict, better.tone) == ("better", "BETTER", "good")
+    assert re.fullmatch(r"accuracy \+0\.102 \[\+0\.\d+, \+0\.\d+\] over 5 paired seeds", better.numbers)
+    assert (worse.verdict, worse.numbers[:8]) == ("TOO FEW SEEDS (n < 5)", "accuracy")
+
+
+def test_an_arm_that_leaks_stands_apart_and_is_not_in_the_forest(folder: Path) -> None:
+    found = contents(folder)
+    (apart,) = found.headline.apart
+    assert (apart.arm, apart.verdict, apart.reason) == ("leaking", "NOT COMPARABLE", "Its audit finds a leak.")
+    forest = found.effects[0]
+    assert "not here: leaking" in forest.caption
+    assert [leak.figure.name for leak in found.leaks if leak.figure] == ["leak-leaking"]
+    row = next(row for row in rows(folder / "tables" / "summary.csv") if row["arm"] == "leaking")
+    assert row["is_comparable"] == "False"
+
+
+def test_every_section_is_there_and_in_order(page: str) -> None:
+    names = ["effects", "curves", "results", "audits", "traces", "samples", "data", "origin", "integrity", "limits"]
+    assert re.findall(r'<section id="(\w+)"', page) == names
+
+
+def test_nothing_is_loaded_and_only_our_own_scripts_run(page: str) -> None:
+    elements = Elements(page)
+    assert elements.open == []
+    assert not {"link", "img", "iframe", "object", "base", "form"} & {tag for tag, _ in elements.found}
+    for tag, attributes in elements.found:
+        assert not {"src", "srcset", "style"} & set(attributes)
+        assert not [name for name in attributes if name.startswith("on")]
+        assert "href" not in attributes or (tag == "a" and str(attributes["href"]).startswith("#"))
+    assert len([text for kind, text in elements.scripts if kind is None]) == 2
+    policy = next(attributes["content"] for _, attributes in elements.found if "http-equiv" in attributes)
+    assert policy is not None
+    assert policy.startswith("default-src 'none'; script-src 'sha256-")
+    assert "unsafe" not in policy
+
+
+def test_hostile_text_stays_text(page: str) -> None:
+    assert page.count("&lt;script&gt;alert(1)") >= 4
+    assert "<script>alert" not in page
+    assert "{{ 7 * 7 }}" in page
+    specs = [json.loads(text) for kind, text in Elements(page).scripts if kind == "application/json"]
+    assert len(specs) >= 6
+    assert all("$schema" in spec for spec in specs)
+
+
+def test_pictures_of_one_page_do_not_share_names(page: str) -> None:
+    names = [attributes["id"] for _, attributes in Elements(page).found if "id" in attributes]
+    assert len(names) == len(set(names))
+
+
+def test_figures_are_there_for_papers(folder: Path) -> None:
+    names = {path.name for path in (folder / "figures").iterdir()}
+    for stem in ("forest-recall-tiny", "seeds-recall-tiny", "curves-recall-tiny-train-loss", "leak-leaking"):
+        assert {f"{stem}.svg", f"{stem}.png"} <= names
+    assert not [name for name in names if name.startswith(".")]
+
+
+def test_every_run_is_in_a_table(folder: Path) -> None:
+    found = rows(folder / "tables" / "per_seed.csv")
+    assert len(found) == 20
+    lost = next(row for row in found if row["arm"] == "worse" and row["seed"] == "3")
+    assert (lost["status"], lost["accuracy"]) == ("diverged", "")
+    assert found[0] == {
+        "stage": "recall", "size": "tiny", "arm": "dot", "seed": "1", "run": found[0]["run"], "status": "finished",
+        "step": "4", "accuracy": "0.5", "seconds": "2.0", "tokens": "1000", "parameters": "120", "trained": "100",
+    }  # fmt: skip
+
+
+def test_samples_stand_side_by_side_and_losses_are_means(folder: Path) -> None:
+    found = contents(folder)
+    (samples,), (sentences,) = found.samples, found.sentences
+    assert samples.arms == ["dot", "better", "leaking", "worse"]
+    assert [seed for _, seed, _ in samples.rows] == [1, 2, 3]
+    assert "first 3 of 5 seeds" in samples.note
+    assert sentences.rows[0] == (HOSTILE, ["2.5 (12.2)"] * 4)
+
+
+def test_limits_speak_of_the_design(folder: Path) -> None:
+    said = " ".join(contents(folder).limits)
+    for words in ("5 seeds an arm", "One size of model, tiny", "one dataset, recall", "worse 1 of 5", "correlation"):
+        assert words in said
+
+
+def test_an_unfinished_study_has_no_verdict(tmp_path: Path) -> None:
+    made = Made(tmp_path)
+    made.give("dot", BASE)
+    made.give("better", HIGH[:2])
+    page = write(made.done()).read_text(encoding="utf-8")
+    found = contents(tmp_path)
+    assert found.headline.state.startswith("7 of 10 runs have ended. There are no verdicts yet")
+    assert not found.headline.verdicts
+    assert [figure.kind for figure in found.figures] == ["seeds"]
+    assert "BETTER" not in page
+
+
+def test_a_study_without_any_result_is_reported_too(tmp_path: Path) -> None:
+    made = Made(tmp_path)
+    for run in made.planned:
+        made.ledger.fail(made.ledger.begin(run.id, "here"), "no room left")
+        made.ledger.say("given up", f"{run.id}: no room left")
+    page = write(made.done()).read_text(encoding="utf-8")
+    assert "0 of 10 runs have ended, 10 failed" in page
+    assert "no room left" in page
+    assert "NOT COMPARABLE" in page
+    assert not list((tmp_path / "figures").glob("*"))
+
+
+@pytest.mark.parametrize("odd", ["NaN", "-Infinity", 1e300])
+def test_figures_that_are_no_numbers_are_left_out_and_counted(odd: Any, tmp_path: Path) -> None:
+    made = Made(tmp_path)
+    lines = history()
+    lines[0]["loss"] = lines[1]["accuracy"] = odd
+    lines[2]["h.0.attn.entropy"] = [odd, odd]
+    made.give("dot", BASE, metrics=lines)
+    made.give("better", [*HIGH[:4], "NaN"], metrics=history())
+    text = render(contents(made.done()))
+    found = contents(tmp_path)
+    row = found.places[0].rows[1]
+    assert (row.summary.n, row.values[5]) == (4, None)
+    assert "NaN" not in json.dumps([json.loads(spec) for kind, spec in Elements(text).scripts if kind])
+
+
+def test_one_seed_has_no_interval(tmp_path: Path) -> None:
+    made = Made(tmp_path, seeds=[1])
+    made.give("dot", BASE[:1]).give("better", HIGH[:1])
+    found = contents(made.done())
+    assert found.headline.verdicts[0].numbers == "accuracy +0.1 over 1 paired seed"
+    assert "1 seed an arm: the spread is as good as unknown, and there is no verdict." in found.limits
+    assert render(found)
+
+
+def test_a_map_that_the_ledger_has_not_is_drawn_anew_and_said_so(tmp_path: Path) -> None:
+    arms = {"dot": "dot | softmax", "leaking": "dot | softmax | mask(after)"}
+    made = Made(tmp_path, {"leaking": "its audit finds a leak"}, arms=arms)
+    made.audit("leaking", {**LEAK, "data": {}})
+    (leak,) = contents(made.done()).leaks
+    assert leak.figure is not None
+    assert "drawn anew" in leak.figure.caption
+
+
+def test_pictures_of_an_earlier_report_go_and_files_of_others_stay(tmp_path: Path) -> None:
+    made = Made(tmp_path)
+    made.give("dot", BASE)
+    folder = made.done()
+    write(folder)
+    pictures = folder / "figures"
+    for name in ("forest-old-tiny.svg", "my-own.svg", "forest-notes.txt"):
+        (pictures / name).write_text("x", encoding="utf-8")
+    write(folder)
+    assert {path.name for path in pictures.iterdir()} == {
+        "seeds-recall-tiny.svg", "seeds-recall-tiny.png", "my-own.svg", "forest-notes.txt"
+    }  # fmt: skip
+
+
+def test_a_folder_that_is_no_study_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(StudyError, match="holds no study"):
+        write(tmp_path)
+    with pytest.raises(StudyError, match="is no folder"):
+        write(tmp_path / "nowhere")
+
+
+def test_the_study_file_is_shown_and_its_budget_is_minded(tmp_path: Path) -> None:
+    made = Made(tmp_path)
+    made.give("dot", BASE).give("better", HIGH)
+    (tmp_path / "study.toml").write_text(f"# {HOSTILE}\n[budgets.paper]\nseeds = [1]\n", encoding="utf-8")
+    found = contents(made.done())
+    assert found.origin.study_text.startswith(f"# {HOSTILE}")
+    assert any("not with 'paper'" in limit for limit in found.limits)
+    assert "<script>alert" not in render(found)

@@ -1,0 +1,63 @@
+"""What is answered where no cluster can be had: Ray that is missing or old, addresses that are none."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from types import SimpleNamespace
+
+import pytest
+
+from attnlab.errors import StudyError
+from attnlab.studies import connection
+from attnlab.studies.connection import check_answer, check_room, connected, find_address, load_ray
+
+
+def test_a_place_that_is_none_is_answered() -> None:
+    with pytest.raises(StudyError, match="on local or ray, not on 'rya', did you mean 'ray'"), connected("rya", 1):
+        pass
+
+
+def test_missing_ray_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(StudyError, match=r"pip install 'attnlab\[ray\]'"), connected("ray", 1):
+        pass
+
+
+def test_old_ray_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(importlib, "import_module", lambda name: SimpleNamespace(__version__="2.9.3"))
+    with pytest.raises(StudyError, match=r"Ray is 2\.9\.3, and 2\.54 is needed"):
+        load_ray()
+
+
+@pytest.mark.parametrize("address", ["local", "nonsense", "ray://head:10001", "head:", ":6379"])
+def test_an_address_that_is_none_is_refused(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RAY_ADDRESS", address)
+    with pytest.raises(StudyError, match="HOST:PORT of a cluster's head is needed"):
+        find_address()
+
+
+@pytest.mark.parametrize(
+    ("program", "words"),
+    [
+        pytest.param("import time; time.sleep(60)", "at RAY_ADDRESS=head:1 within 0 seconds", id="silent"),
+        pytest.param("raise ConnectionError('no such cluster')", "(no such cluster)", id="refused"),
+        pytest.param("raise SystemExit(7)", "(status 7)", id="wordless"),
+    ],
+)
+def test_a_connection_that_comes_to_nothing_is_one_sentence(
+    program: str, words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connection, "CONNECT", program)
+    if "sleep" in program:
+        monkeypatch.setattr(connection, "PATIENCE", 0.1)
+    with pytest.raises(StudyError) as raised:
+        check_answer("head:1")
+    assert words in str(raised.value)
+
+
+def test_runs_that_fit_on_no_node_are_refused() -> None:
+    nodes = [{"Alive": True, "Resources": {"CPU": 4.0}}, {"Alive": False, "Resources": {"CPU": 16.0}}]
+    check_room(SimpleNamespace(nodes=lambda: nodes), 4)
+    with pytest.raises(StudyError, match="the largest of the cluster has 4; take fewer threads"):
+        check_room(SimpleNamespace(nodes=lambda: nodes), 8)

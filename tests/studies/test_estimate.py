@@ -1,0 +1,223 @@
+"""What a study will cost: exact counts, times that add up, ended runs for nothing, and nothing left behind."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+from transformers import AutoConfig, AutoModelForSequenceClassification
+
+from attnlab.cli import main
+from attnlab.errors import StudyError
+from attnlab.install import install
+from attnlab.kernels import explain
+from attnlab.studies.estimate import Cost, estimate
+from attnlab.studies.plan import PlannedRun
+from attnlab.studies.study import Study
+from attnlab.studies.timetable import wall_seconds
+from attnlab.studies.trial import Timing
+from attnlab.studies.trials import Trials
+from attnlab.studies.workload import Phase, Workload, count, products_of
+from attnlab.training import build
+
+from .samples import STUDY, content, quiet, study
+
+WEIGHTS = 16 * 48 + 16 * 16 + 16 * 64 + 64 * 16
+"""Numbers in the matrices of a layer of 16 channels: projections of attention, and both of the MLP."""
+PARAMETERS = 2 * 32 * 16 + WEIGHTS + (48 + 16 + 64 + 16) + 3 * 32
+"""Words and positions, matrices, their biases, three norms."""
+TINY = {"n_layer": 1, "n_embd": 16, "n_head": 2, "n_positions": 32}
+
+
+def workload(**changes: Any) -> Workload:
+    """Count the first run of the small study with changes."""
+    job = build(study(**changes).plan()[0].run)
+    job.model.train()
+    return count(job)
+
+
+def test_parameters_steps_tokens_and_bytes_are_exact() -> None:
+    found = workload()
+    assert (found.num_parameters, found.num_trained) == (PARAMETERS, PARAMETERS) == (4336, 4336)
+    assert (found.num_steps, found.num_tokens) == (4, 4 * 8 * 24)
+    assert found.state_bytes == 4 * 4 * PARAMETERS  # weights, gradients, two moments
+    assert found.checkpoint_bytes == 3 * 4 * PARAMETERS
+    assert (found.num_evaluations, found.num_dev_batches) == (1, 3)
+    assert Workload.of(json.loads(json.dumps(found.record()))) == found
+
+
+def test_operations_are_products_head_and_attention() -> None:
+    tokens, labels = 8 * 24, 8 * 4
+    pairs = 8 * 2 * 24 * 24
+    attention = 2 * (8 + 8) * pairs
+    assert workload().phases[0].operations == 6 * (WEIGHTS * tokens + 32 * 16 * labels) + 3 * attention
+    known = explain("dot | softmax", 24, causal=True, batch=8, num_heads=2, head_dim=8, dropout=0.1)
+    assert known.cost.operations == attention
+
+
+def test_weights_that_do_not_train_cost_less() -> None:
+    config = AutoConfig.for_model("gpt2", **TINY, vocab_size=32, num_labels=2)
+    kind: Any = AutoModelForSequenceClassification
+    model = install(kind.from_config(config), "dot | softmax")
+    head = 2 * 16
+    assert products_of(model, has_language_head=False) == (6 * (WEIGHTS + head), 0, 3)
+    for parameter in model.transformer.parameters():
+        parameter.requires_grad_(False)
+    assert products_of(model, has_language_head=False) == (2 * WEIGHTS + 6 * head, 0, 1)
+    model.transformer.ln_f.weight.requires_grad_(True)
+    assert products_of(model, has_language_head=False) == (4 * WEIGHTS + 6 * head, 0, 3)
+
+
+@pytest.mark.parametrize(
+    ("evaluate_every", "checkpoint_every", "looks", "checkpoints", "kept"),
+    [(None, 500, 1, 1, 1), (None, 2, 1, 2, 2), (2, 3, 2, 3, 3), (1, 1, 4, 4, 3)],
+)
+def test_evaluations_and_checkpoints_are_counted(
+    evaluate_every: int | None, checkpoint_every: int, looks: int, checkpoints: int, kept: int
+) -> None:
+    found = workload(stages__recall__evaluate_every=evaluate_every, stages__recall__checkpoint_every=checkpoint_every)
+    assert (found.num_evaluations, found.num_checkpoints, found.num_kept) == (looks, checkpoints, kept)
+
+
+def test_a_run_takes_what_its_parts_take() -> None:
+    work = Workload(1, 1, (Phase(10, 1.0, 1.0), Phase(5, 1.0, 1.0)), 3, 1, 2, 1, 1, 2)
+    cost = Cost("s", "t", "a", 4, 1, work, Timing(7.0, (0.5, 2.0), 1.5, 0.5, 0.25, 0, 2))
+    assert cost.update == pytest.approx(1.0)
+    assert cost.seconds == pytest.approx(7 + 10 * 0.5 + 5 * 2 + 3 * 1.5 + 0.5 + 2 * 0.25)
+
+
+def planned(id: str, parent: str | None = None) -> PlannedRun:
+    """Return a run of which only its place in the order matters."""
+    return PlannedRun(id, "arm", "size", "stage", 1, study(seeds=[1]).plan()[0].run, parent)
+
+
+@pytest.mark.parametrize(("workers", "seconds"), [(1, 13.0), (2, 7.0), (3, 6.0), (9, 6.0)])
+def test_workers_share_runs_and_a_child_waits_for_its_parent(workers: int, seconds: float) -> None:
+    runs = [planned("a"), planned("b"), planned("c"), planned("d", "a"), planned("e", "gone")]
+    times = {"a": 3.0, "b": 2.0, "c": 3.0, "d": 3.0, "e": 2.0}
+    assert wall_seconds(runs, times, workers) == seconds
+
+
+@pytest.mark.usefixtures("here")
+def test_every_stage_size_and_arm_is_tried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    said = list[str]()
+    found = estimate(study(), workers=2, say=said.append)
+    assert said == [f"trying recall, tiny, {arm}" for arm in ("dot", "bypass", "slow")]
+    assert [(one.arm, one.num_runs, one.num_left) for one in found.costs] == [
+        ("dot", 2, 2), ("bypass", 2, 2), ("slow", 2, 2),
+    ]  # fmt: skip
+    assert all(one.timing is not None and one.seconds is not None and one.seconds > 0 for one in found.costs)
+    assert found.seconds is not None
+    assert found.kept_bytes == 6 * 2 * 3 * 4 * PARAMETERS
+    assert json.loads(json.dumps(found.record()))["runs"] == 6
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.usefixtures("here")
+def test_without_calibration_there_is_no_time() -> None:
+    found = estimate(study(seeds=[1]), is_timed=False)
+    assert (found.seconds, found.costs[0].timing) == (None, None)
+    assert found.memory == 4 * 4 * PARAMETERS
+    assert "no time, since nothing was timed" in found.notes[0]
+
+
+@pytest.mark.usefixtures("here")
+def test_a_quick_estimate_tries_the_baseline_alone() -> None:
+    said = list[str]()
+    plain = content()
+    plain["arms"] = dict(reversed(plain["arms"].items()))
+    found = estimate(Study.of(plain), is_quick=True, say=said.append)
+    assert said == ["trying recall, tiny, dot"]
+    assert len({one.seconds for one in found.costs}) == 1
+    assert "'dot' alone was tried; the other arms are taken to cost the same" in found.notes
+
+
+@pytest.mark.usefixtures("here")
+def test_runs_that_have_ended_cost_nothing(tmp_path: Path) -> None:
+    study(seeds=[1]).run(tmp_path / "out", say=quiet)
+    more = estimate(study(), tmp_path / "out", is_timed=False)
+    assert [(one.num_ended, one.num_left) for one in more.costs] == [(1, 1)] * 3
+    assert more.kept_bytes == 3 * 2 * 3 * 4 * PARAMETERS
+    said = list[str]()
+    done = estimate(study(seeds=[1]), tmp_path / "out", say=said.append)
+    assert (done.num_left, done.seconds, done.notes, said) == (0, 0.0, (), [])
+    with pytest.raises(StudyError, match="holds the study 'small', not 'other'; give another folder"):
+        estimate(study(name="other"), tmp_path / "out")
+
+
+@pytest.mark.usefixtures("here")
+def test_a_later_stage_has_the_firsts_tokenizer_and_is_said_to_lack_its_weights(tmp_path: Path) -> None:
+    for name, words in (("first", "a few words of one text\n"), ("second", "others\n")):
+        (tmp_path / f"{name}.txt").write_text(words * 12, encoding="utf-8")
+    plain = content(seeds=[1])
+    plain["data"] = {name: {"train": str(tmp_path / f"{name}.txt")} for name in ("first", "second")}
+    plain["sizes"]["tiny"]["tokenizer"] = "word:60"
+    stage = {"task": "clm", "task_settings": {"max_len": 16}, "precision": "fp32", "phases": [{"steps": 1, "batch": 4}]}
+    plain["stages"] = [
+        {**stage, "name": "one", "data": "first"}, {**stage, "name": "two", "data": "second", "after": "one"},
+    ]  # fmt: skip
+    found = estimate(Study.of(plain), is_timed=False)
+    numbers = {one.stage: one.workload.num_parameters for one in found.costs if one.workload}
+    assert numbers["one"] == numbers["two"]
+    assert "tried from fresh weights, since those of the stage before are not there yet: two" in found.notes
+
+
+@pytest.mark.usefixtures("here")
+def test_what_cannot_be_built_is_said_before_anything_is_run() -> None:
+    odd = {"mechanism": "dot | softmax", "set": {"config.n_embd": 15}}
+    with pytest.raises(StudyError, match="recall, tiny, slow: no model can be built of this config"):
+        estimate(study(arms__slow=odd), is_timed=False)
+    with pytest.raises(StudyError, match="workers are at least 1, not 0"):
+        estimate(study(), workers=0)
+
+
+def test_trials_have_a_process_of_their_own() -> None:
+    run = study(seeds=[1]).plan()[0].run
+    with Trials() as trials:
+        found, timing = trials.put("a run", run, None, 0.1)
+        assert (found.num_parameters, timing is not None and timing.num_timed > 0) == (PARAMETERS, True)
+        odd = study(seeds=[1], sizes__tiny__config__n_embd=15).plan()[0].run
+        with pytest.raises(StudyError, match="odd: no model can be built"):
+            trials.put("odd", odd, None, 0.0)
+        again, timing = trials.put("a run", run, None, 0.0)
+        assert (again, timing) == (found, None)
+    assert trials.opening > 0
+    assert trials.process is not None
+    assert trials.process.poll() == 0
+
+
+@pytest.mark.usefixtures("here")
+def test_the_command_shows_what_a_study_costs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "study.toml"
+    file.write_text(STUDY, encoding="utf-8")
+    command = ["run", str(file), "--budget", "smoke", "--dry-run"]
+    assert main([*command, "--workers", "2"]) == 0
+    shown = capsys.readouterr().out
+    assert "4,336" in shown
+    assert "3 runs\n" in shown
+    assert "on this machine with 2 workers" in shown
+    assert main([*command, "--no-calibration"]) == 0
+    assert "on this machine" not in capsys.readouterr().out
+    assert main([*command, "--json"]) == 0
+    record = json.loads(capsys.readouterr().out)
+    assert record["costs"][0]["workload"]["num_parameters"] == 4336
+    assert main(["run", str(file), "--out", str(tmp_path / "out"), "--no-calibration"]) == 2
+    assert "--no-calibration is for --dry-run" in capsys.readouterr().err
+    assert main([*command, "--set", "arms.slow.set.config.n_embd=15"]) == 2
+    assert "recall, tiny, slow: no model can be built" in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == ["study.toml"]
+
+
+@pytest.mark.usefixtures("here")
+def test_the_command_marks_runs_that_have_ended(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file, out = tmp_path / "study.toml", str(tmp_path / "out")
+    file.write_text(STUDY, encoding="utf-8")
+    Study.load(file, "smoke").run(out, say=quiet)
+    assert main(["run", str(file), "--budget", "smoke", "--dry-run", "--out", out]) == 0
+    shown = capsys.readouterr().out
+    assert shown.count("mqar  ended\n") == 3
+    assert "3 runs, of which 3 have ended\nnothing is left to run\n" in shown

@@ -1,0 +1,220 @@
+"""What is said of a study while it runs: from half a line of metrics to which arm is ahead, and never a verdict."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from attnlab.errors import StudyError
+from attnlab.studies.execution import Execution
+from attnlab.studies.progress import Progress, Snapshot
+from attnlab.studies.standing import LOSS
+from attnlab.studies.tail import NUM_POINTS, Tail
+from attnlab.training.stopping import StopRequest
+
+from .moments import Moment, evaluation, update, write
+from .samples import quiet, study
+
+
+@pytest.fixture
+def moment(tmp_path: Path) -> Iterator[Moment]:
+    found = Moment(tmp_path)
+    found.hold()
+    yield found
+    found.ledger.close()
+
+
+@pytest.fixture
+def planned(moment: Moment) -> Moment:
+    moment.plan()
+    return moment
+
+
+def test_a_line_is_read_when_it_is_whole(tmp_path: Path) -> None:
+    tail = Tail(tmp_path)
+    tail.read()
+    assert (tail.step, tail.loss, tail.pace) == (0, None, None)
+    line = update(20, 2.0, 3.0)
+    write(tmp_path, update(10, 3.0, 1.0, 0.0) + line[:17])
+    tail.read()
+    assert (tail.step, tail.loss, tail.tokens_per_second) == (10, 3.0, None)
+    write(tmp_path, line[17:] + evaluation(20, 0.5))
+    tail.read()
+    assert (tail.step, tail.loss, tail.tokens_per_second, tail.pace) == (20, 2.0, 1000.0, 0.2)
+    assert tail.evaluation == (20, "accuracy", 0.5)
+    assert tail.curve == [(10, 3.0), (20, 2.0)]
+
+
+def test_a_torn_line_that_was_cut_off_does_not_shift_what_follows(tmp_path: Path) -> None:
+    tail = Tail(tmp_path)
+    write(tmp_path, update(10, 3.0, 1.0) + '{"kind": "tra')
+    tail.read()
+    (tmp_path / "metrics.jsonl").write_text(update(10, 3.0, 1.0) + update(20, 1.0, 2.0), encoding="utf-8")
+    tail.read()
+    assert (tail.step, tail.loss) == (20, 1.0)
+
+
+@pytest.mark.parametrize(
+    "line", ["[]\n", "null\n", "{}\n", '{"kind": "train", "step": "x"}\n', "\n", '{"kind": "train", "step": 9}\n'],
+    ids=["list", "null", "empty", "word", "blank", "lossless"],
+)  # fmt: skip
+def test_a_line_that_is_broken_is_passed_over(tmp_path: Path, line: str) -> None:
+    tail = Tail(tmp_path)
+    write(tmp_path, line + update(10, 3.0, 1.0))
+    tail.read()
+    assert (tail.step, tail.loss) == (10, 3.0)
+
+
+def test_a_file_that_began_anew_is_read_anew(tmp_path: Path) -> None:
+    tail = Tail(tmp_path)
+    write(tmp_path, update(10, 3.0, 1.0) + update(20, 2.0, 2.0))
+    tail.read()
+    (tmp_path / "metrics.jsonl").unlink()
+    write(tmp_path, update(10, 5.0, 1.0))
+    tail.read()
+    assert (tail.step, tail.curve) == (10, [(10, 5.0)])
+
+
+def test_a_long_curve_is_thinned_and_ends_where_the_run_is(tmp_path: Path) -> None:
+    tail = Tail(tmp_path)
+    write(tmp_path, "".join(update(step, 1 / step, step) for step in range(1, 10_000)))
+    tail.read()
+    assert NUM_POINTS <= len(tail.curve) <= 2 * NUM_POINTS + 1
+    assert (tail.curve[0], tail.curve[-1]) == ((1, 1.0), (9_999, 1 / 9_999))
+
+
+def test_a_loss_that_is_no_number_is_no_point(tmp_path: Path) -> None:
+    tail = Tail(tmp_path)
+    write(tmp_path, update(10, 3.0, 1.0) + update(20, "NaN", 2.0))
+    tail.read()
+    assert tail.curve == [(10, 3.0)]
+    assert tail.loss is not None
+    assert tail.loss != tail.loss
+
+
+def test_a_study_that_is_audited_has_no_runs_yet(moment: Moment) -> None:
+    seen = Progress(moment.folder).look()
+    assert (seen.name, seen.question, seen.phase) == ("small", "does a bypass help recall?", "preparing")
+    assert (seen.runs, seen.seconds_left, seen.standings) == ((), None, ())
+
+
+def test_what_is_no_study_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(StudyError, match="is no folder"):
+        Progress(tmp_path / "nothing")
+    with pytest.raises(StudyError, match="holds no study"):
+        Progress(tmp_path).look()
+
+
+def test_runs_are_going_waiting_ended_or_given_up(planned: Moment) -> None:
+    planned.end("dot", 1, 0.5)
+    write(planned.begin("dot", 2), update(10, 3.0, 1.0) + update(20, 2.0, 2.0) + evaluation(20, 0.25))
+    failed = planned.run("bypass", 1)
+    planned.ledger.fail(planned.ledger.begin(failed.id, "here:1"), "memory")
+    planned.ledger.say("given up", f"{failed.id}: memory")
+    seen = Progress(planned.folder).look()
+    states = {(one.run.arm, one.run.seed): one.state for one in seen.runs}
+    assert states == {
+        ("dot", 1): "finished", ("dot", 2): "running", ("bypass", 1): "given up", ("bypass", 2): "waiting",
+        ("slow", 1): "waiting", ("slow", 2): "waiting",
+    }  # fmt: skip
+    assert (seen.phase, seen.num_ended, seen.num_given_up) == ("running", 1, 1)
+    (going,) = seen.going
+    assert (going.step, going.num_steps, going.loss, going.tokens_per_second) == (20, 100, 2.0, 1000.0)
+    assert going.seconds_left == pytest.approx(8.0)
+    assert going.evaluation == (20, "accuracy", 0.25)
+
+
+def test_an_attempt_that_failed_is_not_going_and_the_next_one_is(planned: Moment) -> None:
+    run = planned.run("dot", 1)
+    planned.ledger.fail(planned.ledger.begin(run.id, "here:1"), "memory")
+    assert Progress(planned.folder).look().going == []
+    planned.ledger.begin(run.id, "here:1")
+    assert [one.run.id for one in Progress(planned.folder).look().going] == [run.id]
+
+
+def test_nothing_is_going_where_nobody_works(planned: Moment) -> None:
+    planned.begin("dot", 1)
+    gone = subprocess.Popen([sys.executable, "-c", ""])
+    gone.wait()
+    planned.hold(gone.pid)
+    seen = Progress(planned.folder).look()
+    assert (seen.phase, seen.going, seen.seconds_left) == ("stopped", [], None)
+    (planned.folder / "lock").write_text("", encoding="utf-8")
+    assert Progress(planned.folder).look().phase == "stopped"
+    planned.hold(1, "another.example")
+    assert Progress(planned.folder).look().phase == "running"
+
+
+def test_time_left_is_what_runs_of_the_kind_took(planned: Moment) -> None:
+    assert Progress(planned.folder).look().seconds_left is None
+    planned.end("dot", 1, 0.5, seconds=10.0)
+    write(planned.begin("dot", 2), update(50, 3.0, 5.0))
+    seen = Progress(planned.folder).look()
+    # 5 s of the run that goes, and three runs of 10 s like dot's mean of 10 and 10, and one more.
+    assert seen.seconds_left == pytest.approx(5 + 4 * 10, rel=1e-6)
+    write(planned.begin("bypass", 1), update(50, 3.0, 5.0))
+    assert Progress(planned.folder).look().seconds_left == pytest.approx((5 + 5 + 3 * 10) / 2, rel=1e-6)
+
+
+def standing(seen: Snapshot) -> list[tuple[str, float, int]]:
+    """Return the places of the only stage and size."""
+    (found,) = seen.standings
+    return [(place.arm, round(place.mean, 6), place.num_seeds) for place in found.places]
+
+
+def test_arms_stand_by_losses_until_one_has_ended(planned: Moment) -> None:
+    for arm, loss in (("dot", 3.0), ("bypass", 2.0)):
+        write(planned.begin(arm, 1), update(10, loss, 1.0))
+    seen = Progress(planned.folder).look()
+    assert seen.standings[0].figure == LOSS
+    assert standing(seen) == [("bypass", 2.0, 1), ("dot", 3.0, 1)]
+    assert seen.standings[0].leader == "bypass"
+    for seed, accuracy in ((1, 0.5), (2, 0.7)):
+        planned.end("dot", seed, accuracy)
+    planned.end("bypass", 2, 0.4)
+    seen = Progress(planned.folder).look()
+    assert standing(seen) == [("dot", 0.6, 2), ("bypass", 0.4, 1)]
+    assert seen.standings[0].sentence == (
+        "recall, tiny: dot leads; mean accuracy: dot 0.6 (2 seeds), bypass 0.4 (1 seed)"
+    )  # fmt: skip
+
+
+def test_nobody_leads_alone_or_level(planned: Moment) -> None:
+    planned.end("dot", 1, 0.5)
+    assert Progress(planned.folder).look().standings[0].leader is None
+    planned.end("bypass", 1, 0.5)
+    assert Progress(planned.folder).look().standings[0].leader is None
+
+
+def test_an_arm_that_sees_the_future_does_not_lead(tmp_path: Path) -> None:
+    moment = Moment(tmp_path, obstacles={"bypass": "its audit finds a leak"})
+    moment.hold()
+    moment.plan()
+    for arm, accuracy in (("dot", 0.5), ("bypass", 0.99), ("slow", 0.4)):
+        moment.end(arm, 1, accuracy)
+    (found,) = Progress(tmp_path).look().standings
+    moment.ledger.close()
+    assert (found.leader, found.apart) == ("dot", ("bypass",))
+    assert found.sentence.endswith("not compared, since they see the future: bypass")
+
+
+@pytest.mark.usefixtures("here")
+def test_a_study_is_looked_at_while_it_runs(tmp_path: Path) -> None:
+    moment = Moment(tmp_path, study(seeds=[1], stages__recall__log_every=1))
+    moment.hold()
+    moment.plan()
+    progress = Progress(tmp_path, has_curves=True)
+    seen: list[Snapshot] = []
+    work = Execution(
+        tmp_path, moment.ledger, moment.planned, quiet, StopRequest(), tick=lambda: seen.append(progress.look())
+    )  # fmt: skip
+    work.go()
+    moment.ledger.close()
+    assert [one.num_ended for one in seen] == [1, 2, 3]
+    assert [one.phase for one in seen] == ["running", "running", "ended"]
+    assert [[step for step, _ in one.curve] for one in seen[-1].runs] == [[1, 2, 3, 4]] * 3
+    assert [one.evaluation is not None for one in seen[-1].runs] == [True] * 3
