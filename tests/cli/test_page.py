@@ -9,7 +9,7 @@ import pytest
 from attnlab.cli import exhibition, page
 from attnlab.cli.exhibition import Exhibition
 
-from .test_demo import SHORT, SMALL
+from .test_gallery import SMALL
 
 VOID = {"meta"}
 
@@ -34,11 +34,11 @@ class Elements(HTMLParser):
 
 @pytest.fixture(scope="module")
 def shown() -> Exhibition:
-    return exhibition.collect(dataclasses.replace(SMALL, course=SHORT), lambda *_: None)
+    return exhibition.collect(SMALL, lambda *_: None)
 
 
 def test_nothing_is_loaded_and_nothing_is_run(shown: Exhibition) -> None:
-    text = page.render(shown, "attnlab demo")
+    text = page.render(shown, "attnlab mechanisms")
     elements = Elements(text)
     assert elements.open == []
     assert not {"script", "link", "img", "iframe", "object"} & {tag for tag, _ in elements.found}
@@ -61,21 +61,12 @@ def test_what_is_shown_is_escaped(shown: Exhibition) -> None:
     exhibit = dataclasses.replace(shown.exhibits[0], entry=entry)
     picture = dataclasses.replace(shown.pictures[0], title=hostile, sentence=hostile)
     point = dataclasses.replace(shown.points[0], name=hostile)
-    losses = [dataclasses.replace(shown.lessons[0].dev[0], arm=hostile)]
-    lesson = dataclasses.replace(shown.lessons[0], entry=entry, training=losses, dev=losses, sample=hostile)
     text = page.render(
-        dataclasses.replace(shown, exhibits=[exhibit], pictures=[picture], points=[point], lessons=[lesson]),
-        f"attnlab demo --out {hostile}",
+        dataclasses.replace(shown, exhibits=[exhibit], pictures=[picture], points=[point]),
+        f"attnlab mechanisms --page {hostile}",
     )
     assert "script" not in {tag for tag, _ in Elements(text).found}
-    assert text.count("&lt;script&gt;alert(1)") >= 11
-
-
-def test_a_leak_that_is_not_caught_is_no_success(shown: Exhibition) -> None:
-    sound, leaking = shown.lessons
-    assert shown.holds
-    uncaught = dataclasses.replace(leaking, honest_perplexity=leaking.perplexity)
-    assert not dataclasses.replace(shown, lessons=[sound, uncaught]).holds
+    assert text.count("&lt;script&gt;alert(1)") >= 7
 
 
 @pytest.mark.parametrize(
@@ -91,9 +82,8 @@ def test_papers_in_the_arxiv_are_linked(paper: str, parts: tuple[str, str]) -> N
 
 
 def test_what_was_run_can_be_run_again(shown: Exhibition) -> None:
-    facts = page.facts(shown, "attnlab demo --out here")
-    assert facts["Command"] == "attnlab demo --out here"
+    facts = page.facts(shown, "attnlab mechanisms --out here")
+    assert facts["Command"] == "attnlab mechanisms --out here"
     assert str(shown.machine) == facts["Machine"]
     assert "length 16" in facts["Timed on"]
     assert "length 9" in facts["Checked on"]
-    assert "6 steps" in facts["Trained"]

@@ -241,3 +241,29 @@ def test_the_study_file_is_shown_and_its_budget_is_minded(tmp_path: Path) -> Non
     assert found.origin.study_text.startswith(f"# {HOSTILE}")
     assert any("not with 'paper'" in limit for limit in found.limits)
     assert "<script>alert" not in render(found)
+
+
+def test_an_arm_with_a_line_for_every_size_shows_them_all(tmp_path: Path) -> None:
+    config = {"n_layer": 1, "n_embd": 16, "n_head": 2, "n_positions": 32}
+    size, other = ({"architecture": "gpt2", "config": {**config, "n_embd": width}} for width in (16, 32))
+    mine = {"mechanism": "dot | softmax | bypass(alpha=0.5)", "by_size": {"wide": "dot | softmax | bypass(alpha=0.25)"}}
+    made = Made(tmp_path, arms={"dot": "dot | softmax", "mine": mine}, sizes={"tiny": size, "wide": other})
+    found = contents(made.give("dot", BASE).done())
+    assert found.lines["dot"] == [("dot | softmax", "")]
+    assert [sizes for _, sizes in found.lines["mine"]] == ["tiny", "wide"]
+    assert "bypass(alpha=0.25)</code> (wide)" in render(found)
+
+
+def test_an_arm_whose_audit_is_missing_is_not_called_sound(tmp_path: Path) -> None:
+    page = render(contents(Made(tmp_path).give("dot", BASE).done()))
+    assert "its audit is not in the ledger" in page
+    assert "nothing is wrong" not in page
+
+
+def test_a_stage_that_is_not_known_here_is_said(tmp_path: Path) -> None:
+    made = Made(tmp_path)
+    design = json.loads(made.ledger.events("design")[-1])
+    design["arms"]["better"]["mechanism"] = "laplace | softmax"
+    made.ledger.say("design", json.dumps(design))
+    with pytest.raises(StudyError, match=r"unknown stage 'laplace'.*--plugin"):
+        write(made.done())

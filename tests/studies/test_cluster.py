@@ -14,7 +14,7 @@ import pytest
 
 from attnlab.errors import StudyError
 from attnlab.studies import node
-from attnlab.studies.cluster import files_in, placed
+from attnlab.studies.cluster import files_in, placed, reason_in
 from attnlab.studies.execution import MOST_LOSSES, Execution
 from attnlab.studies.ledger import Ledger
 from attnlab.studies.versions import differences, versions
@@ -80,6 +80,21 @@ def test_folders_of_killed_runs_are_removed(tmp_path: Path, monkeypatch: pytest.
         node.sweep()
         assert held.exists()
     assert list(tmp_path.iterdir()) == []
+
+
+class TaskError(Exception):
+    """Stands in for what Ray raises of a task that failed."""
+
+    def __init__(self, cause: Exception) -> None:
+        super().__init__(f"Traceback:\n{type(cause).__name__}: {cause}")
+        self.cause = cause
+
+
+def test_why_a_task_failed_is_said_in_one_line() -> None:
+    assert reason_in(TaskError(StudyError("the disk is full"))) == "the disk is full"
+    assert reason_in(TaskError(ValueError("seven"))) == "ValueError: seven"
+    with pytest.raises(StudyError, match="a node has no attnlab"):
+        reason_in(TaskError(ModuleNotFoundError("No module named 'attnlab'")))
 
 
 class Losing:

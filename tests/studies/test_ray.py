@@ -80,7 +80,7 @@ class Nodes:
     def add(self, *more: str) -> None:
         """Start a node, and wait until it is one."""
         command = [str(RAY), "start", "--num-cpus=1", "--object-store-memory=80000000", "--block", *more]
-        environment = {**os.environ, "RAY_USAGE_STATS_ENABLED": "0"}
+        environment = {**os.environ, "RAY_USAGE_STATS_ENABLED": "0", "TMPDIR": str(self.folder)}
         with (self.folder / f"{len(self.nodes)}.log").open("wb") as log:
             self.nodes.append(subprocess.Popen(command, stdout=log, stderr=log, env=environment))
         self.said("(block forever)")
@@ -149,6 +149,7 @@ def finish_without_a_node(file: Path, out: Path, nodes: Nodes, *more: str) -> st
     nodes.kill(len(nodes.nodes) - 1)
     said = "" if driver.wait() else log.read_text(encoding="utf-8")
     assert "its node was lost" in said, log.read_text(encoding="utf-8")
+    assert "raylet" not in said  # Ray's own words
     return said
 
 

@@ -1,8 +1,5 @@
-"""What `attnlab demo` shows: each mechanism's kernel, cost and agreement, growth over lengths, some weights, the
-audits of some sound mechanisms and of the specimens, and some of both trained.
-
-All data are drawn from fixed seeds. Only times and memory depend on the machine.
-"""
+"""What `attnlab mechanisms --page` shows: each mechanism's kernel, cost and agreement, growth over lengths, some
+weights, and the audits of some sound mechanisms and of the specimens."""
 
 from __future__ import annotations
 
@@ -19,7 +16,6 @@ from attnlab.charts.growth import Point
 from attnlab.charts.heatmap import Picture
 from attnlab.cli.agreement import Agreement, agree
 from attnlab.cli.bench import describe_setting
-from attnlab.cli.lessons import Course, Lesson, teach
 from attnlab.kernels import Explanation, weights
 from attnlab.kernels.comparison import Setting, explained, own_step, sdpa_step
 from attnlab.kernels.machine import Machine, describe
@@ -64,7 +60,6 @@ class Plan:
         "magnitude against length",
     )  # fmt: skip
     budget: float = 0.5
-    course: Course = field(default_factory=Course)
 
 
 PLAN = Plan()
@@ -105,7 +100,7 @@ class Exhibit:
 
 @dataclass(frozen=True)
 class Exhibition:
-    """Everything the demo found, and what it ran on."""
+    """Everything that was found, and what it ran on."""
 
     plan: Plan
     machine: Machine
@@ -113,7 +108,6 @@ class Exhibition:
     points: Sequence[Point]
     pictures: Sequence[Picture]
     audits: Mapping[str, Audit]
-    lessons: Sequence[Lesson]
     seconds: float
 
     @property
@@ -146,10 +140,9 @@ class Exhibition:
 
     @property
     def holds(self) -> bool:
-        """Whether every mechanism agrees and learns, and the specimens and nothing else are found at fault."""
+        """Whether every mechanism agrees, and the specimens and nothing else are found at fault."""
         is_right = all(one.passed != CATALOG[name].specimen for name, one in self.audits.items())
-        has_learned = all(lesson.holds for lesson in self.lessons)
-        return is_right and has_learned and all(exhibit.agreement.holds for exhibit in self.exhibits)
+        return is_right and all(exhibit.agreement.holds for exhibit in self.exhibits)
 
     @property
     def where_checked(self) -> str:
@@ -167,8 +160,7 @@ class Exhibition:
 def collect(plan: Plan, progress: Progress) -> Exhibition:
     """Run the whole plan."""
     start = perf_counter()
-    num_before = len(plan.names) + len(plan.lengths) + 1 + len(plan.audited)
-    total = num_before + len(plan.course.arms)
+    total = len(plan.names) + len(plan.lengths) + 1 + len(plan.audited)
     exhibits: list[Exhibit] = []
     for name in plan.names:
         progress(len(exhibits), total, name)
@@ -181,15 +173,11 @@ def collect(plan: Plan, progress: Progress) -> Exhibition:
     pictures = draw_weights()
     audits: dict[str, Audit] = {}
     for number, name in enumerate(plan.audited):
-        progress(num_before - len(plan.audited) + number, total, f"audit of {name}")
+        progress(total - len(plan.audited) + number, total, f"audit of {name}")
         audits[name] = audit(name, causal=True, checks=plan.checks)
-    lessons: list[Lesson] = []
-    for name in plan.course.arms:
-        progress(num_before + len(lessons), total, f"training {name}")
-        lessons.append(teach(name, plan.course))
     progress(total, total, "")
     seconds = perf_counter() - start
-    return Exhibition(plan, describe(num_threads=1), exhibits, points, pictures, audits, lessons, seconds)
+    return Exhibition(plan, describe(num_threads=1), exhibits, points, pictures, audits, seconds)
 
 
 def exhibit_of(entry: Entry, plan: Plan) -> Exhibit:

@@ -10,14 +10,20 @@ from typing import Annotated, Any
 import typer
 
 import attnlab
+from attnlab.cli import gallery
 from attnlab.cli.tables import print_entries, print_json
 
 
 def print_catalog(
     stages: Annotated[bool, typer.Option("--stages", help="List the stages of a line instead.")] = False,
+    page: Annotated[
+        str, typer.Option(metavar="DIR", help="Compute, check and time them all, and write a page there.")
+    ] = "",
     as_json: Annotated[bool, typer.Option("--json", help="Print the same for programs to read.")] = False,
 ) -> int:
     """Print the named mechanisms, each with its line and its paper; or every stage with its arguments."""
+    if page:
+        return gallery.show(page)
     if stages:
         print_stages(as_json)
         return 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Annotated
 
@@ -10,6 +11,7 @@ import typer
 from attnlab.cli import plugin as plugins
 from attnlab.errors import RequestError
 
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,50}")
 TEMPLATE = Path(__file__).with_name("new.toml")
 
 
@@ -32,6 +34,8 @@ def new(
     lines = {"mechanism": str(Mechanism.parse(mechanism)), "baseline": str(Mechanism.parse(baseline))}
     if lines["mechanism"] == lines["baseline"]:
         raise RequestError(f"'{mechanism}' is the baseline itself; give another one, or --baseline LINE")
+    if not NAME.fullmatch(name) or name == "baseline":
+        raise RequestError(f"--name is letters, digits and - _, and not 'baseline'; it has '{name}'")
     flags = "".join(f" --plugin {own}" for own in plugin or [])
     environment = jinja2.Environment(undefined=jinja2.StrictUndefined, keep_trailing_newline=True, autoescape=False)
     text = environment.from_string(TEMPLATE.read_text(encoding="utf-8")).render(
@@ -50,7 +54,7 @@ def new(
     except BaseException:
         target.unlink()
         raise
-    print(f"{target} compares '{lines['mechanism']}' with '{lines['baseline']}' over 5 paired seeds. Try it, then run it:")
+    print(f"{target} compares '{lines['mechanism']}' with '{lines['baseline']}' over 5 paired seeds. Try, then run it:")
     print(f"  attnlab run {target} --budget smoke --out try{flags}")
     print(f"  attnlab run {target} --out study --workers 2{flags}")
     return 0

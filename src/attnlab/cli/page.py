@@ -1,8 +1,7 @@
-"""The demo's report: one HTML file with its pictures inside, which loads nothing and runs no script."""
+"""The page of the catalog: one HTML file with its pictures inside, which loads nothing and runs no script."""
 
 from __future__ import annotations
 
-import math
 import platform
 import re
 from datetime import datetime
@@ -13,14 +12,12 @@ import jinja2
 import attnlab
 from attnlab.audits import picture
 from attnlab.audits.picture import GROWTH, LEAK
-from attnlab.charts import curves, growth, heatmap, svg, theme
-from attnlab.charts.curves import Curves, Point
+from attnlab.charts import growth, heatmap, svg, theme
 from attnlab.cli.exhibition import TOKENS, Exhibition
 from attnlab.kernels.measure import show_bytes, show_seconds, three_digits
 from attnlab.mechanisms import CATALOG
 
-TEMPLATE = Path(__file__).with_name("demo.html")
-UP = "loss, nats a token"
+TEMPLATE = Path(__file__).with_name("gallery.html")
 ARXIV = re.compile(r"arXiv:(\d{4}\.\d{4,5})")
 
 
@@ -44,7 +41,6 @@ def render(shown: Exhibition, command: str) -> str:
         pictures=draw_pictures(shown),
         entries=CATALOG,
         soundness=draw_soundness(shown),
-        lessons=draw_lessons(shown),
         facts=facts(shown, command),
     )
 
@@ -97,19 +93,6 @@ def draw_soundness(shown: Exhibition) -> list[str]:
     ]
 
 
-def draw_lessons(shown: Exhibition) -> list[str]:
-    """Draw the losses of the arms that were trained: on what they train, and on what is held out."""
-    lessons = shown.lessons
-    while_training = Curves([point for lesson in lessons for point in lesson.training], UP)
-    honest = [
-        Point(lesson.entry.name, lesson.dev[-1].seed, lesson.dev[-1].step, math.log(lesson.honest_perplexity))
-        for lesson in lessons
-    ]
-    held_out = Curves([point for lesson in lessons for point in lesson.dev], UP, marks=honest)
-    titles = {"Loss while training": while_training, "Loss on text that is held out": held_out}
-    return [svg(curves.draw(drawn, title, theme=theme.PAGE)) for title, drawn in titles.items()]
-
-
 def cited(paper: str) -> tuple[str, str]:
     """Part a paper from its number in the arXiv, which is empty where it has none."""
     found = ARXIV.search(paper)
@@ -127,6 +110,5 @@ def facts(shown: Exhibition, command: str) -> dict[str, str]:
         "Compiler": " · ".join(part for part in (compiler.path, compiler.reason) if part),
         "Checked on": shown.where_checked,
         "Timed on": shown.where_costs,
-        "Trained": shown.plan.course.sentence,
-        "Data": "drawn from fixed seeds, and the documentation that comes with Python; nothing was downloaded",
+        "Data": "drawn from fixed seeds; nothing was downloaded",
     }

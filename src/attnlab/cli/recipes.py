@@ -28,15 +28,15 @@ def recipes(
     from attnlab.studies.recipes import purpose
     from attnlab.studies.recipes import recipes as known
 
-    rows = [{"name": recipe, "about": purpose(file), **sizes(file)} for recipe, file in known().items()]
+    found = {recipe: (purpose(file), sizes(file)) for recipe, file in known().items()}
     if as_json:
-        print_json(rows)
+        print_json([{"name": recipe, "about": about, "runs": runs} for recipe, (about, runs) in found.items()])
         return 0
     print_table(
         ("recipe", *(f"{budget}: runs" for budget in BUDGETS), "what it asks"),
-        [(row["name"], *(f"{row[budget]:,}" for budget in BUDGETS), row["about"]) for row in rows],
+        [(recipe, *(f"{runs[budget]:,}" for budget in BUDGETS), about) for recipe, (about, runs) in found.items()],
     )
-    print("attnlab run NAME --budget smoke --out DIR runs one; --dry-run says what it needs, and how long it takes here.")
+    print("attnlab run NAME --budget smoke --out DIR runs one; --dry-run says what it needs, and its time here.")
     print("attnlab recipes copy NAME writes it to a file of yours, to change.")
     return 0
 

@@ -8,14 +8,18 @@ from typing import Annotated
 
 import typer
 
+from attnlab.cli import plugin as plugins
 from attnlab.errors import AttnlabError, RequestError
 
 
 def report(
     folder: Annotated[str, typer.Argument(metavar="DIR", help="The folder of a study.")],
+    plugin: Annotated[list[str] | None, typer.Option(metavar="FILE.py", help="Stages of your own; repeat it.")] = None,
     is_opened: Annotated[bool, typer.Option("--open", help="Open the page in a browser.")] = False,
 ) -> int:
     """Write the report of a study: one page that opens offline, tables and figures."""
+    for own in plugin or []:
+        plugins.load(own)
     # Imported here because the command line must answer --help without torch.
     from attnlab.reports import write
 

@@ -11,7 +11,6 @@ from attnlab.statistics.account import show, show_p, signed
 
 from .results import Row
 
-
 MOST_DECIMALS = 12
 
 

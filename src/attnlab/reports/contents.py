@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from attnlab.studies.installed import lines_of
 from attnlab.studies.integrity import Finding
 from attnlab.studies.record import Record
 
@@ -37,8 +38,8 @@ class Contents:
     origin: Origin
     findings: Sequence[Finding]
     limits: Sequence[str]
-    lines: dict[str, str]
-    """The mechanism of each arm."""
+    lines: dict[str, list[tuple[str, str]]]
+    """The mechanism of each arm, and the sizes that have it where they differ."""
 
     @property
     def effects(self) -> list[Figure]:
@@ -85,5 +86,12 @@ def contents_of(record: Record) -> Contents:
         origin=origin_of(record),
         findings=sorted(record.findings, key=lambda finding: not finding.is_fault),
         limits=limits_of(record, places),
-        lines={arm: record.design.arms[arm].mechanism for arm in arms_of(record)},
+        lines={arm: mechanisms_of(record, arm) for arm in arms_of(record)},
     )
+
+
+def mechanisms_of(record: Record, arm: str) -> list[tuple[str, str]]:
+    """Return the lines of an arm; several where models of different sizes have different ones."""
+    own, lines = record.design.arms[arm], lines_of(record.design, arm)
+    sizes = {line: ", ".join(size for size in record.design.sizes if own.line(size) == line) for line in lines}
+    return [(line, sizes[line] if len(lines) > 1 else "") for line in lines]

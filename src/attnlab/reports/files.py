@@ -19,9 +19,7 @@ def put(path: Path, content: str | bytes) -> Path:
     except OSError as error:
         with suppress(OSError):
             aside.unlink(missing_ok=True)
-        raise RequestError(
-            f"cannot write the report to {path}: {error.strerror}; make room or give rights there"
-        ) from error
+        raise RequestError(f"cannot write the report to {path}: {error.strerror}; clear what is in the way") from error
     return path
 
 

@@ -12,7 +12,7 @@ CHOSEN = ("arm", "stage", "size", "mean", "SD", "seeds", "difference", "interval
 SIGNS = {
     "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#", "%": r"\%", "_": r"\_",
     "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"\textless{}", ">": r"\textgreater{}",
-    "|": r"\textbar{}", '"': r"\textquotedbl{}", "−": "$-$", "–": "--", "±": r"$\pm$", "∞": r"$\infty$",
+    "|": r"\textbar{}", '"': "''", "−": "$-$", "–": "--", "±": r"$\pm$", "∞": r"$\infty$",
     "α": r"$\alpha$", "ρ": r"$\rho$", "…": r"\ldots{}", "≥": r"$\geq$", "≤": r"$\leq$", "×": r"$\times$",
 }  # fmt: skip
 

@@ -10,6 +10,7 @@ from attnlab.audits import audit
 from attnlab.audits.picture import LEAK
 from attnlab.charts import soundness
 from attnlab.errors import AttnlabError
+from attnlab.studies.installed import lines_of
 from attnlab.studies.record import Record
 
 from .figures import LEAKS, Figure
@@ -52,22 +53,23 @@ def audits_of(record: Record) -> list[Audited]:
 
 
 def leak_maps(record: Record) -> list[LeakMap]:
-    """Return a map for every arm whose mechanism leaks."""
+    """Return a map for every mechanism that leaks by itself, and a word about arms that leak in a model alone."""
     found = []
     for arm in arms_of(record):
-        line = record.design.arms[arm].mechanism
-        leaks = [
-            (key, one) for key in record.audits.get(arm, ()) for one in record.audit_of(key)
+        leaks = {
+            key: one for key in record.audits.get(arm, ()) for one in record.audit_of(key)
             if one["name"] == LEAK and not one["passed"]
-        ]  # fmt: skip
-        if leaks:
-            own = [one for key, one in leaks if key == line]
-            found.append(leak_map(arm, line, own[0]) if own else LeakMap(None, f"{arm} leaks as it is installed alone; "
-                         "there is a map of a mechanism's own leaks only."))  # fmt: skip
+        }  # fmt: skip
+        own = [line for line in lines_of(record.design, arm) if line in leaks]
+        found += [leak_map(arm, line, leaks[line], f"-{number}" * (number > 0)) for number, line in enumerate(own)]
+        if leaks and not own:
+            found.append(
+                LeakMap(None, f"{arm} leaks where it is installed alone, and a map is of a mechanism by itself.")
+            )
     return found
 
 
-def leak_map(arm: str, line: str, finding: dict[str, Any]) -> LeakMap:
+def leak_map(arm: str, line: str, finding: dict[str, Any], ending: str) -> LeakMap:
     """Draw the map that the ledger keeps; where it keeps none, the mechanism is audited once more."""
     strengths, note = finding.get("data", {}).get("map"), ""
     if strengths is None:
@@ -79,6 +81,6 @@ def leak_map(arm: str, line: str, finding: dict[str, Any]) -> LeakMap:
     rows = [[float(strength) for strength in row] for row in strengths]
     caption = "Orange is an output that depends on a later token: its figures are of no use." + note
     return LeakMap(Figure(
-        LEAKS, f"{LEAKS}-{arm}", f"The leak of {arm}", caption,
+        LEAKS, f"{LEAKS}-{arm}{ending}", f"The leak of {arm}", caption,
         lambda theme: soundness.draw(arm, [line], [soundness.leak_map(rows, theme)], theme),
     ))  # fmt: skip

@@ -25,6 +25,7 @@ from .versions import versions
 STARTS = (("start", "checkpoint"), ("data", "tokenizer"))
 """What of a config may name files of a model, which are sent along."""
 MARKS = (":best", ":last")
+OWN_NODE = "that of this machine, which ends this process: bring it back with `ray start`, and give the same command"
 
 
 @dataclass
@@ -32,8 +33,10 @@ class Going:
     """A run that was sent."""
 
     order: dict[str, Any]
+    place: str = ""
+    """The node that it is on, once it is on one."""
     process: dict[str, Any] = dataclasses.field(default_factory=dict)
-    """Where its process is, once there is one."""
+    """Its process there, once there is one."""
     is_over: bool = False
 
 
@@ -42,6 +45,7 @@ class Cluster:
 
     def __init__(self, plugins: Sequence[str] = ()) -> None:
         self.ray: Any = importlib.import_module("ray")
+        self.place = self.ray.get_runtime_context().get_node_id()
         self.is_on_gpu = torch.cuda.is_available()
         self.plugins = tuple((Path(plugin).name, Path(plugin).read_bytes()) for plugin in plugins)
         # Whether a run is tried again is for the study to say, which knows why it ended.
@@ -83,9 +87,9 @@ class Cluster:
         if not going.process:
             self.ray.cancel(task)
             return
-        there = importlib.import_module("ray.util.scheduling_strategies").NodeAffinitySchedulingStrategy
-        place = there(node_id=going.process["place"], soft=False)
-        asking = self.ray.remote(num_cpus=0, max_retries=0, scheduling_strategy=place)(node.stop)
+        affinity = importlib.import_module("ray.util.scheduling_strategies").NodeAffinitySchedulingStrategy
+        there = affinity(node_id=going.place, soft=False)
+        asking = self.ray.remote(num_cpus=0, max_retries=0, scheduling_strategy=there)(node.stop)
         asking.remote(going.process["pid"], going.process["group"])
 
     def hear(self) -> list[dict[str, Any]]:
@@ -104,9 +108,10 @@ class Cluster:
             return None if going.is_over else {"id": id, "lost": "its task ended without a word"}
         except self.ray.exceptions.RayError as error:
             del self.going[task]
-            return None if going.is_over else {"id": id, **self.end_of(error)}
+            return None if going.is_over else {"id": id, **self.end_of(error, going.place)}
         if "refusal" in answer:
             raise StudyError(answer["refusal"])
+        going.place = answer.get("place", going.place)
         if "pid" in answer:
             going.process = answer
         if "folder" in answer:
@@ -114,7 +119,7 @@ class Cluster:
             take_home(answer.pop("folder"), going.order)
         return answer
 
-    def end_of(self, error: Any) -> dict[str, Any]:
+    def end_of(self, error: Any, place: str) -> dict[str, Any]:
         """Say how a task ended that has no more to say: asked to stop, failed, or lost with its node."""
         known = self.ray.exceptions
         if isinstance(error, known.TaskCancelledError):
@@ -123,7 +128,8 @@ class Cluster:
             return {"status": FAILED, "reason": "its node has no memory left for it"}
         if isinstance(error, known.RayTaskError):
             return {"status": FAILED, "reason": reason_in(error)}
-        return {"lost": type(error).__name__}
+        # Ray ends a process whose own node is gone, without a word of its own.
+        return {"lost": OWN_NODE if place == self.place else type(error).__name__}
 
     def close(self, *, at_once: bool) -> None:
         """Leave nothing behind: tasks that are still there end with their workers."""
@@ -165,10 +171,10 @@ def take_home(parcel: bytes, order: dict[str, Any]) -> None:
 
 
 def reason_in(error: Any) -> str:
-    """Say why a task failed: in our words, or with the last line of what the node says."""
+    """Say why a task failed, in our words or the node's last ones; a node without attnlab would fail every run."""
     cause = error.cause
     if isinstance(cause, AttnlabError):
         return str(cause)
     if "No module named 'attnlab" in str(error):
-        return "attnlab is not installed on the node; `pip install 'attnlab[ray]'` installs it there"
+        raise StudyError("a node has no attnlab; `pip install 'attnlab[ray]'` on every node installs it") from error
     return str(error).strip().splitlines()[-1]

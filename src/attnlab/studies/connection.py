@@ -21,6 +21,10 @@ PATIENCE = 20.0
 """Seconds that a cluster has to answer."""
 REACH = 3.0
 """Seconds that its port has to open."""
+QUIET = {
+    "RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0", "RAY_DEDUP_LOGS_SKIP_REGEX": ".",
+}  # fmt: skip
+"""What Ray reads when it is imported; the last is what leaves out the log of a lost node, which it would print."""
 CONNECT = "import sys, ray; ray.init(address=sys.argv[1], log_to_driver=False)"
 ADVICE = "start one with `ray start --head` on this machine, or set RAY_ADDRESS=HOST:PORT to that of its head"
 
@@ -51,8 +55,8 @@ def connected(on: str, threads: int) -> Iterator[None]:
 
 def load_ray() -> Any:
     """Import Ray, where it is there and new enough."""
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+    for name, value in QUIET.items():
+        os.environ.setdefault(name, value)
     try:
         ray = importlib.import_module("ray")
     except ImportError as error:

@@ -6,7 +6,16 @@ import math
 from itertools import pairwise
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PlainValidator, field_validator, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    PlainValidator,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 
 from attnlab.errors import AttnlabError
 from attnlab.mechanisms import Mechanism
@@ -38,8 +47,14 @@ def declared_looks(looks: Any) -> Any:
     return looks
 
 
-def mechanism_line(line: str) -> str:
+IS_RECORDED = "is_recorded"
+"""Says of a design that it is read from a ledger: a stage of a user's own need not be known to read what came of it."""
+
+
+def mechanism_line(line: str, info: ValidationInfo) -> str:
     """Take a line as its mechanism spells itself."""
+    if info.context is not None and info.context.get(IS_RECORDED):
+        return line
     try:
         return str(Mechanism.parse(line))
     except AttnlabError as error:

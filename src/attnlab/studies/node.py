@@ -40,7 +40,7 @@ def work(errand: Mapping[str, Any], parcels: Sequence[str], *contents: bytes) ->
     """Train a run; yield where it is, its process, and how that ended with the folder. parcels: what contents are."""
     node = importlib.import_module("ray").get_runtime_context().get_node_id()
     id, name = errand["order"]["id"], f"{platform.node()}:{node[:8]}"
-    yield {"id": id, "node": name}
+    yield {"id": id, "node": name, "place": node}
     wrong = differences(errand["versions"], versions())
     if wrong:
         yield {"id": id, "refusal": f"node {name} has {wrong}; install the same on every node"}

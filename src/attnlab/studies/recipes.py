@@ -25,7 +25,7 @@ def find_study(text: str) -> Path:
         return known[text]
     hint = closest(text, known) or "."
     raise StudyError(
-        f"'{text}' is neither a study file nor a recipe{hint} Give a file that ends in .toml, or one of: {', '.join(known)}"
+        f"'{text}' is neither a study file nor a recipe{hint} Give a .toml file, or one of: {', '.join(known)}"
     )
 
 

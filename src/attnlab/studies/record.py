@@ -10,11 +10,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from pydantic import ValidationError
+
 from attnlab.errors import StudyError
 from attnlab.training import Run
 
 from .analysis import Answer, analyse
-from .design import Design
+from .design import IS_RECORDED, Design
 from .evidence import Evidence
 from .installed import audited_task, lines_of, reads_forwards
 from .integrity import Finding
@@ -127,8 +129,17 @@ def read(folder: Path, ledger: Ledger) -> Record:
             parent = config.pop("parent")
             runs.append(PlannedRun(id, row.arm, row.size, row.stage, row.seed, Run.of(config), parent))
     starts = tuple(json.loads(said) for said in ledger.events("started"))
-    design = Design.model_validate(json.loads(designs[-1]), strict=False)
+    design = design_in(designs[-1], folder)
     # A ledger from before arms were audited as they are installed has each mechanism's own audit alone.
     audits = plan.get("audits") or {name: [*lines_of(design, name)] for name in design.arms}
     by_arm = {name: tuple(keys) for name, keys in audits.items()}
     return Record(folder, ledger, design, tuple(runs), plan["obstacles"], plan["data"], starts, by_arm)
+
+
+def design_in(said: str, folder: Path) -> Design:
+    """Read the design that a ledger has; its mechanisms were read when it was run, and may be unknown here."""
+    try:
+        return Design.model_validate(json.loads(said), strict=False, context={IS_RECORDED: True})
+    except ValidationError as error:
+        why = error.errors()[0]["msg"].removeprefix("Value error, ").splitlines()[0]
+        raise StudyError(f"the study in {folder} cannot be read by this attnlab: {why}") from error

@@ -11,6 +11,7 @@ from typing import Any
 import torch
 
 from attnlab.audits import audit
+from attnlab.audits.check import known_checks
 from attnlab.errors import AttnlabError, StudyError
 from attnlab.training.precision import choose_precision
 from attnlab.training.record import locked
@@ -193,7 +194,9 @@ class Study:
 
     def alone(self, line: str) -> tuple[bool, list[Mapping[str, Any]]]:
         """Audit a mechanism by itself; return whether it passed, and what was found."""
-        found = audit(line, causal=self.is_causal)
+        # All but what it costs: that is measured on this machine, and decides nothing here.
+        checks = [name for name, check in known_checks("mechanism").items() if not check.asked and name != "cost"]
+        found = audit(line, causal=self.is_causal, checks=checks)
         return found.passed, [one.record() for one in found.findings.values()]
 
     def installed(self, arm: Arm) -> list[Installed]:

@@ -1,0 +1,108 @@
+"""The recipes are studies that can be planned, with the sizes and settings they were published with."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from attnlab.cli import main
+from attnlab.errors import StudyError
+from attnlab.mechanisms import CATALOG
+from attnlab.studies.recipes import find_study, purpose, recipes
+from attnlab.studies.study import Study
+from attnlab.studies.text import read_design
+from attnlab.training import build
+
+BUDGETS = ("smoke", "laptop", "paper")
+NAMES = (
+    "quickstart", "boolq-tuning", "cosine-bert", "minigpt-masks", "minigpt-scores", "minigpt-sharing", "probes",
+    "sst2-roberta", "value-bypass", "value-bypass-transfer",
+)  # fmt: skip
+
+
+def test_these_are_the_recipes() -> None:
+    assert tuple(recipes()) == NAMES
+    assert all(len(purpose(file)) > 20 for file in recipes().values())
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_recipe_has_its_three_budgets_and_its_own_name(name: str) -> None:
+    for budget in BUDGETS:
+        assert read_design(recipes()[name], budget).name == name
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_smallest_budget_can_be_planned_without_a_network(name: str) -> None:
+    study = Study.load(recipes()[name], "smoke")
+    assert len(study.plan()) >= 4
+    assert all(stage.smallest is not None for stage in study.design.stages)
+
+
+def test_the_small_gpt_has_the_published_size() -> None:
+    study = Study.load(
+        recipes()["minigpt-scores"], "smoke", assign={"sizes.minigpt.config.n_positions": 1024, "seeds": [1]}
+    )
+    job = build(study.plan()[0].run)
+    embedded = job.model.config.vocab_size * 48 * 2  # its words come from the text, and have a head of their own
+    assert job.model.num_parameters() - embedded == 2_688_048 - 26_604 * 48 * 2
+
+
+def test_the_probes_ask_the_whole_catalog() -> None:
+    design = read_design(recipes()["probes"])
+    assert {name: arm.mechanism for name, arm in design.arms.items()} == {
+        name: str(entry.mechanism) for name, entry in CATALOG.items()
+    }
+
+
+def test_the_bypass_is_studied_as_published() -> None:
+    design = read_design(recipes()["value-bypass"], "paper")
+    assert design.seeds == [42, 2, 8, 9, 5]
+    pretrain, squad = design.stages
+    phases = [(phase.steps, phase.batch, phase.length) for phase in pretrain.phases]
+    assert phases == [(65000, 48, 128), (15000, 48, 512)]
+    assert (squad.phases[0].epochs, squad.phases[0].batch, squad.optimizer.lr) == (3, 64, 5e-5)
+    assert {size.architecture for size in design.sizes.values()} == {"bert", "roberta-prelayernorm"}
+    assert design.arms["first-half"].line("8L-512").endswith("layers=0-3)")
+    assert design.arms["last-half"].line("6L-384").endswith("layers=3-5)")
+
+
+def test_what_is_missing_is_said_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    study = Study.load(recipes()["boolq-tuning"], data={"boolq.train": "not/there.jsonl"})
+    with pytest.raises(StudyError) as caught:
+        study.plan()
+    said = str(caught.value)
+    for words in (
+        "data 'boolq' of stage 'boolq'",
+        "--data boolq=PATH",
+        "size 'bert'",
+        "size 'roberta'",
+        "--set sizes.",
+    ):
+        assert words in said
+
+
+def test_a_name_or_a_file_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert find_study("probes") == recipes()["probes"]
+    assert find_study("mine.toml") == Path("mine.toml")
+    Path("probes").write_text("", encoding="utf-8")
+    assert find_study("probes") == Path("probes")  # a file of that name is nearer
+    with pytest.raises(StudyError, match="did you mean 'quickstart'"):
+        find_study("quikstart")
+
+
+def test_a_recipe_is_listed_and_copied(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["recipes"]) == 0
+    listed = capsys.readouterr().out
+    assert all(name in listed for name in NAMES)
+    assert main(["recipes", "copy", "probes"]) == 0
+    assert Path("probes.toml").read_bytes() == recipes()["probes"].read_bytes()
+    assert main(["recipes", "copy", "probes"]) == 2
+    assert "is there already" in capsys.readouterr().err
+    assert main(["recipes", "copy", "prob"]) == 2
+    assert main(["recipes", "paste"]) == 2
