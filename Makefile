@@ -8,7 +8,7 @@ TORCH ?= torch==2.13.0
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: setup demo test check bench soak clean
+.PHONY: setup demo test check bench smoke soak clean
 .DEFAULT_GOAL := check
 
 setup: $(READY)
@@ -34,6 +34,10 @@ check: $(READY)
 
 bench: $(READY)
 	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks
+
+# Every recipe with its smallest budget: about ten minutes.
+smoke: $(READY)
+	OMP_NUM_THREADS=1 $(BIN)/python -m tests.smoke
 
 # Fifty runs and twenty times a study, killed with -9 at random moments and started again until they end; and a study
 # on a cluster of which a node is killed.

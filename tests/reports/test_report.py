@@ -15,7 +15,7 @@ from attnlab.errors import StudyError
 from attnlab.reports import write
 from attnlab.reports.contents import Contents, contents_of
 from attnlab.reports.page import render
-from attnlab.studies.record import open_record
+from attnlab.studies.record import PLAN, open_record
 
 from .made import BASE, HIGH, HOSTILE, LEAK, Made, history, whole
 
@@ -261,9 +261,12 @@ def test_an_arm_whose_audit_is_missing_is_not_called_sound(tmp_path: Path) -> No
 
 
 def test_a_stage_that_is_not_known_here_is_said(tmp_path: Path) -> None:
-    made = Made(tmp_path)
-    design = json.loads(made.ledger.events("design")[-1])
+    made = Made(tmp_path, {"better": "its audit finds a leak"})
+    design, plan = (json.loads(made.ledger.events(kind)[-1]) for kind in ("design", PLAN))
     design["arms"]["better"]["mechanism"] = "laplace | softmax"
+    plan["audits"]["better"] = ["laplace | softmax"]
     made.ledger.say("design", json.dumps(design))
-    with pytest.raises(StudyError, match=r"unknown stage 'laplace'.*--plugin"):
-        write(made.done())
+    made.ledger.say(PLAN, json.dumps(plan))
+    made.ledger.add_audit("laplace | softmax", True, False, [{**LEAK, "data": {}}])
+    page = write(made.give("dot", BASE).done()).read_text(encoding="utf-8")
+    assert "The map of better cannot be drawn, since its mechanism is not known here: unknown stage" in page
