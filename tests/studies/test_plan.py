@@ -135,6 +135,37 @@ def test_an_arms_own_settings_are_its_runs(tmp_path: Path) -> None:
     assert by_arm["dot"].start.config["n_layer"] == 1
 
 
+def test_an_arm_may_have_another_line_in_another_size() -> None:
+    plain = content(arms__wide={"mechanism": "cosine | relu", "by_size": {"large": "cosine | gelu"}})
+    large = {**plain["sizes"]["tiny"], "config": {**plain["sizes"]["tiny"]["config"], "n_layer": 2}}
+    runs = Study.of({**plain, "sizes": {**plain["sizes"], "large": large}}).plan()
+    lines = {run.size: run.run.start.mechanism for run in runs if run.arm == "wide"}
+    assert lines == {"tiny": "cosine | relu", "large": "cosine | gelu"}
+    with pytest.raises(StudyError, match=r"no size is called 'larg', did you mean 'large'"):
+        Study.of({
+            **plain, "sizes": {"large": large},
+            "arms": {**plain["arms"], "wide": {"mechanism": "cosine", "by_size": {"larg": "angle"}}},
+        })  # fmt: skip
+
+
+def test_an_arm_may_have_data_of_its_own() -> None:
+    other = {"train": "embedded:mqar?vocab=32&length=24&pairs=4&examples=33"}
+    own = {"mechanism": "cosine | relu", "set": {"data": "other"}}
+    runs = study(data__other=other, arms__own=own).plan()
+    assert {run.arm: run.run.data.train for run in runs}["own"] == other["train"]
+    with pytest.raises(StudyError, match=r"stage 'recall' takes the data 'othr', did you mean 'other'"):
+        study(data__other=other, arms__own={**own, "set": {"data": "othr"}}).plan()
+
+
+def test_some_of_the_arms_and_sizes_are_taken() -> None:
+    runs = study(only_arms=["dot", "slow"], only_sizes=["tiny"]).plan()
+    assert list(dict.fromkeys(run.arm for run in runs)) == ["dot", "slow"]
+    with pytest.raises(StudyError, match=r"none of the arms is called 'slo', did you mean 'slow'"):
+        study(only_arms=["dot", "slo"])
+    with pytest.raises(StudyError, match=r"no arm is called 'dot'"):
+        study(only_arms=["slow"])
+
+
 def test_arms_that_are_one_are_refused() -> None:
     with pytest.raises(StudyError, match=r"'recall, tiny, dot, seed 1' and 'recall, tiny, twin, seed 1' are the same"):
         study(arms__twin="softmax | dot").plan()

@@ -15,6 +15,7 @@ import torch
 from attnlab.errors import TrainingError
 from attnlab.training import Data, Optimizer, Stage, Tuning, Watching, build, read_result, train
 from attnlab.training import evaluation as evaluations
+from attnlab.training.record import Metrics
 from tests.training.runs import (
     DATA,
     Listening,
@@ -120,13 +121,16 @@ def test_a_run_stops_early_only_if_asked(tmp_path: Path) -> None:
 def test_watching_changes_nothing(tmp_path: Path) -> None:
     closely = Watching(
         evaluate_every=1, checkpoint_every=1, log_every=1, trace_every=1, sample_every=1, prompts=("Ada",),
-        sentences=("Ada was born",), num_tokens=2,
+        sentences=("Ada was born",), num_tokens=2, num_scored=3,
     )  # fmt: skip
     for name, watching in (("hardly", Watching()), ("closely", closely)):
         trained(small(dropout=0.2, watching=watching), tmp_path / name)
     one, other = (last_of(tmp_path / name) for name in ("hardly", "closely"))
     assert_same_tensors(one.model, other.model)
     assert_same_tensors(one.optimizer, other.optimizer)
+    (line,) = [line for line in Metrics.read(tmp_path / "closely" / "metrics.jsonl") if line["kind"] == "training set"]
+    assert line["step"] == one.step
+    assert line["perplexity"] > 1
 
 
 def test_a_caller_with_a_generator_of_its_own_changes_nothing(tmp_path: Path) -> None:

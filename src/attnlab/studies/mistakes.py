@@ -11,6 +11,7 @@ from pydantic import ValidationError
 
 from attnlab.errors import StudyError, closest
 
+from .choice import chosen
 from .design import Design
 from .lines import Lines, line_of
 from .misfits import Misfit, misfits
@@ -46,7 +47,7 @@ def check(content: Mapping[str, Any], origin: Origin) -> Design:
     except ValidationError as error:
         # What does not fit together is looked for here also where single values are wrong.
         places = [(one["loc"], one) for one in error.errors(include_url=False, include_context=False) if one["loc"]]
-        apart = misfits(content)
+        apart = misfits(chosen(content))
         described = [(place, describe(one)) for place, one in places[:MOST_SHOWN]] + apart[:MOST_SHOWN]
         raise StudyError(listed(described, len(places) + len(apart), origin)) from error
     if wrong := list(wrong_settings(study)):

@@ -50,6 +50,12 @@ def test_each_token_of_a_long_line_is_predicted_once() -> None:
     assert said == list(whole[1:])
 
 
+def test_a_line_can_be_cut() -> None:
+    (feature,) = load("clm", max_len=16, is_cut=True).features(LINES[:1], byte_level())
+    (whole,) = load("clm").features(LINES[:1], byte_level())
+    assert feature.inputs["input_ids"].tolist() == whole.inputs["input_ids"][:16].tolist()
+
+
 def test_start_and_end_can_be_left_out() -> None:
     tokenizer = byte_level()
     (plain,) = load("clm", has_start=False, has_end=False).features(LINES[:1], tokenizer)
