@@ -14,7 +14,7 @@ from attnlab.errors import StudyError, closest
 from .choice import chosen
 from .design import Design
 from .lines import Lines, line_of
-from .misfits import Misfit, misfits
+from .misfits import Misfit, misfits, of_choices
 from .overrides import wrong_settings
 
 MOST_SHOWN = 20
@@ -47,7 +47,8 @@ def check(content: Mapping[str, Any], origin: Origin) -> Design:
     except ValidationError as error:
         # What does not fit together is looked for here also where single values are wrong.
         places = [(one["loc"], one) for one in error.errors(include_url=False, include_context=False) if one["loc"]]
-        apart = misfits(chosen(content))
+        named = list(of_choices(content))  # of all names, where those that are not taken give the closest match
+        apart = [*named, *(one for one in misfits(chosen(content)) if one[0] not in [place for place, _ in named])]
         described = [(place, describe(one)) for place, one in places[:MOST_SHOWN]] + apart[:MOST_SHOWN]
         raise StudyError(listed(described, len(places) + len(apart), origin)) from error
     if wrong := list(wrong_settings(study)):
