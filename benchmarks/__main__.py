@@ -9,7 +9,20 @@ from collections.abc import Callable, Mapping, Sequence
 from attnlab.cli.tables import print_table
 from attnlab.errors import closest
 from attnlab.kernels.machine import describe
-from benchmarks import additive, bypass, data, distance, flex, growth, install, linear, pointwise, tiles, training
+from benchmarks import (
+    additive,
+    bypass,
+    data,
+    distance,
+    flex,
+    growth,
+    install,
+    linear,
+    pointwise,
+    report,
+    tiles,
+    training,
+)
 from benchmarks.table import Table
 
 TABLES: Mapping[str, Callable[[], Table]] = {
@@ -22,6 +35,7 @@ TABLES: Mapping[str, Callable[[], Table]] = {
     "tiles": tiles.table,
     "data": data.table,
     "training": training.table,
+    "report": report.table,
     "flex": flex.table,
     "growth": growth.table,
 }

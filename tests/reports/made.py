@@ -94,3 +94,14 @@ def whole(folder: Path) -> Path:
     made.audit("dot", {**LEAK, "passed": True, "verdict": "passed", "sentence": "No leak.", "where": ""})
     made.audit("leaking", LEAK)
     return made.done()
+
+
+def large(folder: Path) -> Path:
+    """Make a study of ten arms and ten seeds."""
+    lines = [*ARMS.values(), *(f"dot | softmax | bypass(alpha={number / 10})" for number in range(1, 9))]
+    arms = {f"arm-{number}" if number else "dot": line for number, line in enumerate(lines)}
+    made = Made(folder, arms=arms, seeds=list(range(10)))
+    for number, arm in enumerate(arms):
+        values = [0.5 + number / 100 + seed / 1000 for seed in range(10)]
+        made.give(arm, values, metrics=history(num_steps=50, shift=number / 10))
+    return made.done()

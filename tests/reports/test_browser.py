@@ -13,7 +13,7 @@ from attnlab.reports.contents import contents_of
 from attnlab.reports.page import render
 from attnlab.studies.record import open_record
 
-from .made import ARMS, HOSTILE, Made, history, whole
+from .made import HOSTILE, large, whole
 
 api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed: pip install playwright")
 CHROMIUM = shutil.which("chromium")
@@ -140,14 +140,7 @@ def test_without_scripts_every_chart_is_a_picture(browser: Any, path: Path) -> N
 
 
 def test_ten_arms_of_ten_seeds_stay_small_and_are_drawn(browser: Any, tmp_path: Path) -> None:
-    lines = [*ARMS.values(), *(f"dot | softmax | bypass(alpha={number / 10})" for number in range(1, 9))]
-    made = Made(
-        tmp_path, arms={f"arm-{n}" if n else "dot": line for n, line in enumerate(lines)}, seeds=list(range(10))
-    )
-    for number, arm in enumerate(made.study.design.arms):
-        values = [0.5 + number / 100 + seed / 1000 for seed in range(10)]
-        made.give(arm, values, metrics=history(num_steps=50, shift=number / 10))
-    with open_record(made.done()) as record:
+    with open_record(large(tmp_path)) as record:
         text = render(contents_of(record))
     assert len(text.encode()) < LARGEST
     (tmp_path / "report.html").write_text(text, encoding="utf-8")

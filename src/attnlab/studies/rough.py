@@ -1,0 +1,224 @@
+"""A rough idea of a study's time on this machine, from its design alone: neither its data nor a weight is needed.
+
+A run takes START + 1.1 · Σ steps · (layers · overhead + operations / pace), where 0.1 is for evaluations; operations are
+6·(W·t + H·l) of the t = batch · length tokens of an update, as in `workload.py`, without attention's own. Overhead and
+pace are measured on a small GPT-2 (`measure`). Rows are taken to be full, arms as costly as their baseline, products as
+fp32, all weights as trained; `estimate.py` tries the runs themselves, and is to be believed.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Mapping
+from contextlib import closing
+from dataclasses import dataclass
+from functools import lru_cache
+from time import perf_counter
+from typing import Any
+
+import torch
+from transformers import AutoConfig
+
+from attnlab.kernels.measure import one_thread
+from attnlab.tasks import load as load_task
+from attnlab.training import Data, Run, Settings, Start, build
+from attnlab.training import Stage as TrainingStage
+from attnlab.training.build import LANGUAGE_HEADS, TRAINED
+from attnlab.training.machine import num_cores
+from attnlab.training.precision import choose_precision
+from attnlab.training.ranks import Ranks
+from attnlab.training.stream import Share, updates
+from attnlab.training.update import Updater
+from attnlab.training.weights import building, changed, config_of, head_class, quiet
+
+from .design import Design, Phase, Size, Source, Stage
+from .installed import layers_in
+from .overrides import config_of as config_of_arm
+from .overrides import with_settings
+from .workload import products_of
+
+WORKERS = 2
+"""Runs at a time that are assumed."""
+EVALUATIONS = 0.1
+"""What evaluations take, as a share of the updates."""
+OPENING, START, ALONE, INSTALLED = 10.0, 0.4, 2.0, 0.5
+"""Seconds: of a study until its first run and for its report; of a run until its first update and for its checkpoints;
+of the audit of a mechanism, and of a model that it is installed in."""
+SMALL, LARGE = (16, 8, 24), (128, 32, 64)
+"""Width, batch and length of the models that are timed: one has next to nothing to compute, the other little else."""
+LAYERS, VOCABULARY = 2, 64
+ROUNDS = 8
+"""Updates of each that are timed, the best of which counts."""
+
+
+@dataclass(frozen=True)
+class Speed:
+    """How fast this machine trains, on one thread."""
+
+    overhead: float
+    """Seconds of a layer in an update, however little it computes."""
+    pace: float
+    """Operations a second beyond that."""
+
+    def update(self, layers: int, operations: float) -> float:
+        """Return the seconds of one update."""
+        return layers * self.overhead + operations / self.pace
+
+
+@dataclass(frozen=True)
+class Matrices:
+    """What an update of a model costs: its layers, and operations for each token and for each labelled one."""
+
+    layers: int
+    per_token: float
+    per_label: float
+
+
+@dataclass(frozen=True)
+class Rough:
+    """What a study costs, roughly."""
+
+    num_runs: int
+    seconds: float | None
+    """To its end, with WORKERS runs at a time; None where that depends on what is not known here."""
+    unknown: tuple[str, ...]
+    """What is not known."""
+
+
+class Unknown(Exception):
+    """Something that a design does not say, and that is not on this machine; the message says what."""
+
+
+def rough(design: Design, speed: Speed) -> Rough:
+    """Estimate a study from its design."""
+    num_runs, total = 0, 0.0
+    unknown: dict[str, None] = {}
+    for stage in design.stages:
+        num_seeds = 1 if stage.is_shared else len(design.seeds)
+        for arm in design.arms.values():
+            own = with_settings(stage, arm)
+            for size in design.sizes.values():
+                num_runs += num_seeds
+                try:
+                    matrices = matrices_of(size, own, config_of_arm(arm))
+                    total += num_seeds * run_seconds(own, design.data.get(own.data), matrices, speed)
+                except Unknown as error:
+                    unknown[str(error)] = None
+    audits = len(design.arms) * (ALONE + INSTALLED * len(design.sizes))
+    crowding = max(1.0, WORKERS / num_cores())
+    seconds = OPENING + audits + total * crowding / min(WORKERS, num_runs)
+    return Rough(num_runs, None if unknown else seconds, tuple(unknown))
+
+
+def run_seconds(stage: Stage, source: Source | None, matrices: Matrices, speed: Speed) -> float:
+    """Return what one run of a stage takes."""
+    task = load_task(stage.task, **stage.task_settings)
+    seconds = 0.0
+    for phase in stage.phases:
+        tokens = phase.batch * length_of(phase, task)
+        operations = tokens * (matrices.per_token + labelled_share(task) * matrices.per_label)
+        # Rows that do not fit at once go through the layers in several passes.
+        passes = math.ceil(phase.batch / (phase.micro_batch or phase.batch))
+        seconds += num_steps(stage, phase, source) * speed.update(passes * matrices.layers, operations)
+    return START + (1 + EVALUATIONS) * seconds
+
+
+def num_steps(stage: Stage, phase: Phase, source: Source | None) -> int:
+    """Return how many updates a phase has."""
+    if phase.steps is not None:
+        return phase.steps
+    assert phase.epochs is not None
+    if source is None or source.num_train is None:
+        raise Unknown(f"how many examples '{stage.data}' has, over which '{stage.name}' goes in epochs")
+    return max(1, math.ceil(phase.epochs * math.ceil(source.num_train / phase.batch)))
+
+
+def length_of(phase: Phase, task: Any) -> int:
+    """Return how many tokens a row has at most."""
+    return int(phase.length or getattr(task, "max_len", None) or task.length)
+
+
+def labelled_share(task: Any) -> float:
+    """Return at which share of the tokens the vocabulary's head is asked."""
+    return float(task.masking.share) if task.name == "mlm" else 1.0
+
+
+def matrices_of(size: Size, stage: Stage, settings: Mapping[str, Any]) -> Matrices:
+    """Count the matrices of a model. settings: of its config, an arm's own."""
+    task = load_task(stage.task, **stage.task_settings)
+    is_language = task.head in LANGUAGE_HEADS
+    config = {**vocabulary_of(size, task, is_language), **size.config, **settings}
+    named = json.dumps([stage.task, stage.task_settings, config], sort_keys=True)
+    return counted(size.architecture, size.checkpoint, named, is_language)
+
+
+def vocabulary_of(size: Size, task: Any, is_language: bool) -> dict[str, int]:
+    """Return the setting of a config that a tokenizer decides; nothing where the model's own is to be taken."""
+    kind, _, number = (size.tokenizer or "").partition(":")
+    if size.checkpoint is not None or kind not in TRAINED or "vocab_size" in task.head_settings:
+        return {}
+    if number.isdigit():
+        return {"vocab_size": int(number)}
+    if is_language:
+        raise Unknown(f"how many tokens the tokenizer '{kind}' finds in the text")
+    return {}
+
+
+@lru_cache(maxsize=256)
+def counted(architecture: str | None, checkpoint: str | None, named: str, is_language: bool) -> Matrices:
+    """Count the matrices of a model that is built without memory. named: its task and config, as JSON."""
+    name, task_settings, settings = json.loads(named)
+    task, start = load_task(name, **task_settings), Start(architecture, checkpoint, settings)
+    with quiet():
+        if architecture is not None:
+            config = config_of(architecture, start, task, None)
+        else:
+            config = changed(config_here(str(checkpoint)), start, task)
+        with building(), torch.device("meta"):
+            products = products_of(head_class(task).from_config(config), has_language_head=is_language)
+    return Matrices(layers_in(config) or 1, products.per_token, products.per_label)
+
+
+def config_here(checkpoint: str) -> Any:
+    """Return the config of a checkpoint that is on this machine; the hub is not asked."""
+    try:
+        return AutoConfig.from_pretrained(checkpoint, local_files_only=True)
+    except (OSError, ValueError) as error:
+        raise Unknown(f"how large '{checkpoint}' is, which is not on this machine") from error
+
+
+def measure() -> Speed:
+    """Time updates of two small models, about a second in all."""
+    with one_thread(), quiet():
+        few, little = timed(*SMALL)
+        many, much = timed(*LARGE)
+    pace = (much - little) / (many - few)
+    return Speed(max(0.0, few - little / pace) / LAYERS, pace)
+
+
+def timed(width: int, batch: int, length: int) -> tuple[float, float]:
+    """Return the seconds of the best update of a model, and its operations."""
+    config = {"n_layer": LAYERS, "n_embd": width, "n_head": 2, "n_positions": length}
+    source = f"embedded:mqar?vocab={VOCABULARY}&length={length}&pairs=4&examples={batch}"
+    settings = Settings(stages=(TrainingStage(steps=ROUNDS + 1, batch=batch),), precision="fp32")
+    task = {"vocab": VOCABULARY, "length": length}
+    job = build(Run("mqar", Start("gpt2", config=config), Data(source), task, settings))
+    job.model.train()
+    products = products_of(job.model, has_language_head=True)
+    operations = batch * length * (products.per_token + products.per_label)
+    # The first one has memory to find, and is no measure.
+    return min(list(update_seconds(job))[1:]), operations
+
+
+def update_seconds(job: Any) -> Iterator[float]:
+    """Make the updates of a job, and yield the seconds of each."""
+    device = torch.device("cpu")
+    updater = Updater(job, choose_precision("fp32", device), Ranks(device=device))
+    made = updates(job.streams[0], Share(), 0, job.num_steps)
+    with closing(made):  # type: ignore[type-var]
+        for step, update in enumerate(made):
+            began = perf_counter()
+            updater.move_to(step)
+            updater.take(updater.compute(update, step, 0))
+            yield perf_counter() - began
