@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from functools import lru_cache
-from time import perf_counter
+from time import process_time
 from typing import Any
 
 import torch
@@ -45,7 +45,7 @@ EVALUATIONS = 0.1
 OPENING, START, ALONE, INSTALLED = 10.0, 0.4, 2.0, 0.5
 """Seconds: of a study until its first run and for its report; of a run until its first update and for its checkpoints;
 of the audit of a mechanism, and of a model that it is installed in."""
-SMALL, LARGE = (16, 8, 24), (128, 32, 64)
+SMALL, LARGE = (16, 8, 24), (128, 16, 64)
 """Width, batch and length of the models that are timed: one has next to nothing to compute, the other little else."""
 LAYERS, VOCABULARY = 2, 64
 ROUNDS = 8
@@ -101,8 +101,8 @@ def rough(design: Design, speed: Speed) -> Rough:
             for size in design.sizes.values():
                 num_runs += num_seeds
                 try:
-                    matrices = matrices_of(size, own, config_of_arm(arm))
-                    total += num_seeds * run_seconds(own, design.data.get(own.data), matrices, speed)
+                    steps = [num_steps(own, phase, design.data.get(own.data)) for phase in own.phases]
+                    total += num_seeds * run_seconds(own, steps, matrices_of(size, own, config_of_arm(arm)), speed)
                 except Unknown as error:
                     unknown[str(error)] = None
     audits = len(design.arms) * (ALONE + INSTALLED * len(design.sizes))
@@ -111,16 +111,16 @@ def rough(design: Design, speed: Speed) -> Rough:
     return Rough(num_runs, None if unknown else seconds, tuple(unknown))
 
 
-def run_seconds(stage: Stage, source: Source | None, matrices: Matrices, speed: Speed) -> float:
-    """Return what one run of a stage takes."""
+def run_seconds(stage: Stage, steps: Sequence[int], matrices: Matrices, speed: Speed) -> float:
+    """Return what one run of a stage takes. steps: of each phase."""
     task = load_task(stage.task, **stage.task_settings)
     seconds = 0.0
-    for phase in stage.phases:
+    for phase, num in zip(stage.phases, steps, strict=True):
         tokens = phase.batch * length_of(phase, task)
         operations = tokens * (matrices.per_token + labelled_share(task) * matrices.per_label)
         # Rows that do not fit at once go through the layers in several passes.
         passes = math.ceil(phase.batch / (phase.micro_batch or phase.batch))
-        seconds += num_steps(stage, phase, source) * speed.update(passes * matrices.layers, operations)
+        seconds += num * speed.update(passes * matrices.layers, operations)
     return START + (1 + EVALUATIONS) * seconds
 
 
@@ -189,7 +189,7 @@ def config_here(checkpoint: str) -> Any:
 
 
 def measure() -> Speed:
-    """Time updates of two small models, about a second in all."""
+    """Time updates of two small models, about a second in all; what else the machine does then does not count."""
     with one_thread(), quiet():
         few, little = timed(*SMALL)
         many, much = timed(*LARGE)
@@ -218,7 +218,8 @@ def update_seconds(job: Any) -> Iterator[float]:
     made = updates(job.streams[0], Share(), 0, job.num_steps)
     with closing(made):  # type: ignore[type-var]
         for step, update in enumerate(made):
-            began = perf_counter()
+            # Of the processor, since a machine that is busy now need not be so while a study runs.
+            began = process_time()
             updater.move_to(step)
             updater.take(updater.compute(update, step, 0))
-            yield perf_counter() - began
+            yield process_time() - began
