@@ -9,7 +9,7 @@ from pathlib import Path
 from attnlab.reports.contents import contents_of
 from attnlab.reports.page import render
 from attnlab.studies.record import open_record
-from benchmarks.table import Row, Table, at_most
+from benchmarks.table import Row, Table, at_most, compared
 from tests.reports.made import large
 
 BYTES, SECONDS = 5e6, 2.0

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from attnlab.cli.tables import print_json, print_table
 from attnlab.errors import RequestError, closest
 
+if TYPE_CHECKING:
+    from attnlab.studies.rough import Rough
+
 BUDGETS = ("smoke", "laptop", "paper")
+NOTHING = "—"
+UNITS = ((3 * 86400, 86400, "days"), (5400, 3600, "h"), (90, 60, "min"), (0, 1, "s"))
+"""From how many seconds on a unit is taken, its own, and its name; the largest first."""
 
 
 def recipes(
@@ -24,33 +31,66 @@ def recipes(
         return copy(name, out)
     if action or name:
         raise RequestError(f"attnlab recipes takes nothing, or 'copy NAME'; it got '{action}'")
-    # Imported here because the command line must answer --help without torch.
-    from attnlab.studies.recipes import purpose
-    from attnlab.studies.recipes import recipes as known
-
-    found = {recipe: (purpose(file), sizes(file)) for recipe, file in known().items()}
+    found = estimated()
     if as_json:
-        print_json([{"name": recipe, "about": about, "runs": runs} for recipe, (about, runs) in found.items()])
+        print_json([as_record(recipe, about, by_budget) for recipe, (about, by_budget) in found.items()])
         return 0
     print_table(
-        ("recipe", *(f"{budget}: runs" for budget in BUDGETS), "what it asks"),
-        [(recipe, *(f"{runs[budget]:,}" for budget in BUDGETS), about) for recipe, (about, runs) in found.items()],
+        ("recipe", *BUDGETS, "what it asks"),
+        [(recipe, *map(cell, by_budget.values()), about) for recipe, (about, by_budget) in found.items()],
     )
-    print("attnlab run NAME --budget smoke --out DIR runs one; --dry-run says what it needs, and its time here.")
-    print("attnlab recipes copy NAME writes it to a file of yours, to change.")
+    print_notes(any(rough.seconds is None for _, by_budget in found.values() for rough in by_budget.values()))
     return 0
 
 
-def sizes(file: Path) -> dict[str, int]:
-    """Return how many runs each budget of a recipe has."""
+def estimated() -> dict[str, tuple[str, dict[str, Rough]]]:
+    """Return what every recipe is for, and what each of its budgets costs, roughly."""
+    # Imported here because the command line must answer --help without torch.
+    from attnlab.studies.recipes import purpose
+    from attnlab.studies.recipes import recipes as known
+    from attnlab.studies.rough import measure, rough
     from attnlab.studies.text import read_design
 
-    found = {}
-    for budget in BUDGETS:
-        design = read_design(file, budget)
-        seeds = sum(1 if stage.is_shared else len(design.seeds) for stage in design.stages)
-        found[budget] = seeds * len(design.sizes) * len(design.arms)
-    return found
+    speed = measure()
+    return {
+        recipe: (purpose(file), {budget: rough(read_design(file, budget), speed) for budget in BUDGETS})
+        for recipe, file in known().items()
+    }
+
+
+def as_record(recipe: str, about: str, by_budget: Mapping[str, Rough]) -> dict[str, Any]:
+    """Return a recipe as plain data; seconds are null where they depend on what is not here."""
+    return {
+        "name": recipe, "about": about,
+        "runs": {budget: rough.num_runs for budget, rough in by_budget.items()},
+        "seconds": {budget: rough.seconds for budget, rough in by_budget.items()},
+        "unknown": {budget: list(rough.unknown) for budget, rough in by_budget.items()},
+    }  # fmt: skip
+
+
+def cell(rough: Rough) -> str:
+    """Write what a budget costs: its runs, and its time."""
+    return f"{rough.num_runs:,} runs, {NOTHING if rough.seconds is None else roughly(rough.seconds)}"
+
+
+def roughly(seconds: float) -> str:
+    """Write a span of time with two digits at most."""
+    size, unit = next((size, unit) for least, size, unit in UNITS if seconds >= least)
+    return f"{float(f'{seconds / size:.2g}'):,g} {unit}"
+
+
+def print_notes(has_unknown: bool) -> None:
+    """Say what the times are worth, and how to go on."""
+    from attnlab.studies.rough import WORKERS
+
+    print(f"Times are rough: for --workers {WORKERS} on this machine with nothing else to do, from sizes and steps alone.")
+    if has_unknown:
+        print(
+            f"{NOTHING} depends on data or models that are not here (--json says which); "
+            "attnlab run NAME --budget B --dry-run --data … times it for real."
+        )
+    print("attnlab run NAME --budget smoke --out DIR runs one; --dry-run says what it needs, and its time here.")
+    print("attnlab recipes copy NAME writes it to a file of yours, to change.")
 
 
 def copy(name: str, out: str) -> int:
