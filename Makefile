@@ -7,15 +7,21 @@ TORCH ?= torch==2.13.0
 
 BIN := .venv/bin
 READY := .venv/.ready
+TOOLS := .venv/.tools
 
 .PHONY: setup demo test check bench smoke soak clean
 .DEFAULT_GOAL := check
 
-setup: $(READY)
+setup: $(TOOLS)
 
 $(READY): pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install -qq --disable-pip-version-check "$(TORCH)"
+	$(BIN)/python -m pip install -qq --disable-pip-version-check --editable .
+	touch $@
+
+# What tests, lint, types and benchmarks need besides.
+$(TOOLS): $(READY)
 	$(BIN)/python -m pip install -qq --disable-pip-version-check --editable ".[dev]"
 	touch $@
 
@@ -23,25 +29,25 @@ demo: $(READY)
 	$(BIN)/python -m attnlab demo
 
 # One thread a worker, so that the two workers do not fight over the cores.
-test: $(READY)
+test: $(TOOLS)
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 --dist loadfile
 
-check: $(READY)
+check: $(TOOLS)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(MAKE) --no-print-directory test
 
-bench: $(READY)
+bench: $(TOOLS)
 	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks
 
 # Every recipe with its smallest budget: about ten minutes.
-smoke: $(READY)
+smoke: $(TOOLS)
 	OMP_NUM_THREADS=1 $(BIN)/python -m tests.smoke
 
 # Fifty runs and twenty times a study, killed with -9 at random moments and started again until they end; and a study
 # on a cluster of which a node is killed.
-soak: $(READY)
+soak: $(TOOLS)
 	OMP_NUM_THREADS=1 $(BIN)/python -m tests.training.test_kills 50
 	OMP_NUM_THREADS=1 $(BIN)/python -m tests.studies.test_kills 20
 	OMP_NUM_THREADS=1 $(BIN)/python -m tests.studies.test_ray

@@ -19,6 +19,7 @@ from .results import Place, arms_of, places_of
 from .samples import SampleTable, SentenceTable, samples_of, sentences_of
 from .soundness import Audited, LeakMap, audits_of, leak_maps
 from .traces import TraceTable, traces_of
+from .trainingset import TrainingTable, training_of
 
 
 @dataclass(frozen=True)
@@ -29,6 +30,7 @@ class Contents:
     headline: Headline
     figures: Sequence[Figure]
     places: Sequence[Place]
+    training: Sequence[TrainingTable]
     audits: Sequence[Audited]
     leaks: Sequence[LeakMap]
     traces: Sequence[TraceTable]
@@ -77,6 +79,7 @@ def contents_of(record: Record) -> Contents:
         headline=headline_of(record, places),
         figures=figures_of(histories),
         places=places,
+        training=[table for history in histories if (table := training_of(history)) is not None],
         audits=audits_of(record),
         leaks=leak_maps(record),
         traces=[table for history in histories for table in traces_of(history)],

@@ -14,9 +14,12 @@ from attnlab.studies.record import Record
 
 from .cells import compared, is_apart
 from .results import Place, finite, status_of
+from .trainingset import figures_of_run
 
 FORMULA = ("=", "+", "-", "@")
 RUN = ("stage", "size", "arm", "seed", "run", "status", "step")
+TRAINED_ON = "train_"
+"""What the figures of a run on what it was trained on begin with."""
 COST = ("seconds", "tokens", "parameters", "trained")
 SUMMARY = (
     "stage", "size", "arm", "is_baseline", "figure", "mean", "sd", "seeds", "failed", "difference", "low", "high",
@@ -26,9 +29,11 @@ SUMMARY = (
 
 
 def per_seed(record: Record) -> str:
-    """Write a line for every run: what became of it, all its last figures, and its cost."""
+    """Write a line for every run: what became of it, all its last figures, those on what it was trained on, and its cost."""
     lasts = {id: row.result.get("last") or {} for id, row in record.results.items()}
     figures = sorted({name for last in lasts.values() for name in last.get("figures", {})})
+    known = {id: figures_of_run(record.ledger, id) for id in record.results}
+    on_known = sorted({name for own in known.values() for name in own})
     rows = []
     for run in record.runs:
         row = record.results.get(run.id)
@@ -37,10 +42,10 @@ def per_seed(record: Record) -> str:
         found = lasts.get(run.id, {}).get("figures", {})
         rows.append([
             run.stage, run.size, run.arm, run.seed, run.id, status_of(record, run), result.get("step"),
-            *(found.get(name) for name in figures),
+            *(found.get(name) for name in figures), *(known.get(run.id, {}).get(name) for name in on_known),
             result.get("seconds"), result.get("tokens"), counts.get("total"), counts.get("trained"),
         ])  # fmt: skip
-    return as_csv([*RUN, *figures, *COST], rows)
+    return as_csv([*RUN, *figures, *(f"{TRAINED_ON}{name}" for name in on_known), *COST], rows)
 
 
 def summary(places: Sequence[Place]) -> str:

@@ -1,0 +1,61 @@
+"""How good models are on what they were trained on, beside the examples that they were not: how much was learnt by heart.
+
+Runs write it down where a stage has `num_scored`: figures like those of an evaluation, of the last step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from attnlab.studies.ledger import Ledger
+
+from .cells import Cell, figure, number
+from .history import NO_FIGURES, History, is_number
+from .results import summed
+
+KIND = "training set"
+"""What a ledger calls such a line."""
+
+
+@dataclass(frozen=True)
+class TrainingTable:
+    """Means over seeds: a row for every arm, two cells for every figure, on what was trained on and on what was not."""
+
+    title: str
+    figures: Sequence[str]
+    rows: Sequence[tuple[str, Sequence[Cell]]]
+
+
+def training_of(history: History) -> TrainingTable | None:
+    """Return the figures on training examples beside those of the last evaluation, over the same seeds."""
+    known = {key: lines[-1] for key, lines in history.lines(KIND).items()}
+    if not known:
+        return None
+    held_out = {key: lines[-1] for key, lines in history.lines("evaluation").items() if key in known}
+    names = sorted(
+        dict.fromkeys(name for line in known.values() for name in figures_in(line)),
+        key=lambda name: name != history.place.figure,
+    )
+    rows = [
+        (row.arm, [mean_of(lines, row.arm, name) for name in names for lines in (known, held_out)])
+        for row in history.place.rows if any(arm == row.arm for arm, _ in known)
+    ]  # fmt: skip
+    return TrainingTable(history.place.title, names, rows)
+
+
+def mean_of(lines: Mapping[tuple[str, int], Mapping[str, Any]], arm: str, name: str) -> Cell:
+    """Write the mean of a figure over the seeds of an arm."""
+    return number(summed({seed: line.get(name) for (one, seed), line in lines.items() if one == arm}).mean, figure)
+
+
+def figures_of_run(ledger: Ledger, run: str) -> dict[str, Any]:
+    """Return the figures of one run on what it was trained on; none where it was not asked for them."""
+    lines = ledger.lines(run, KIND)
+    return figures_in(lines[-1]) if lines else {}
+
+
+def figures_in(line: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the figures of a line, as it has them."""
+    return {name: value for name, value in line.items() if name not in NO_FIGURES and is_number(value)}
