@@ -49,6 +49,12 @@ def test_parameters_steps_tokens_and_bytes_are_exact() -> None:
     assert Workload.of(json.loads(json.dumps(found.record()))) == found
 
 
+def test_a_stage_that_changes_while_training_is_counted_as_it_begins() -> None:
+    line = "dot | softmax | bypass(alpha=0.5, schedule=warmup)"
+    run = next(run for run in study(arms__moving=line).plan() if run.arm == "moving")
+    assert count(build(run.run)).operations > 0
+
+
 def test_operations_are_products_head_and_attention() -> None:
     tokens, labels = 8 * 24, 8 * 4
     pairs = 8 * 2 * 24 * 24

@@ -67,9 +67,9 @@ def test_the_bypass_is_studied_as_published() -> None:
     assert design.arms["last-half"].line("6L-384").endswith("layers=3-5)")
 
 
-def test_what_is_missing_is_said_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    study = Study.load(recipes()["boolq-tuning"], data={"boolq.train": "not/there.jsonl"})
+def test_what_is_missing_is_said_at_once() -> None:
+    places = {"sizes.bert.checkpoint": "/not/there/bert", "sizes.roberta.checkpoint": "/not/there/roberta"}
+    study = Study.load(recipes()["boolq-tuning"], assign=places, data={"boolq.train": "not/there.jsonl"})
     with pytest.raises(StudyError) as caught:
         study.plan()
     said = str(caught.value)

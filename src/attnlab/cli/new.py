@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from attnlab.cli import plugin as plugins
+from attnlab.cli.files import write_new
 from attnlab.errors import RequestError
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,50}")
@@ -42,13 +43,7 @@ def new(
         **lines, name=name, file=out, flags=flags
     )
     target = Path(out)
-    try:
-        with target.open("x", encoding="utf-8") as opened:
-            opened.write(text)
-    except FileExistsError as error:
-        raise RequestError(f"{target} is there already; give another place with --out FILE") from error
-    except OSError as error:
-        raise RequestError(f"cannot write {target}: {error.strerror}") from error
+    write_new(target, text)
     try:
         read_design(target)
     except BaseException:

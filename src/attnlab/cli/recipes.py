@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from attnlab.cli.files import write_new
 from attnlab.cli.tables import print_json, print_table
 from attnlab.errors import RequestError, closest
 
@@ -83,7 +84,9 @@ def print_notes(has_unknown: bool) -> None:
     """Say what the times are worth, and how to go on."""
     from attnlab.studies.rough import WORKERS
 
-    print(f"Times are rough: for --workers {WORKERS} on this machine with nothing else to do, from sizes and steps alone.")
+    print(
+        f"Times are rough: for --workers {WORKERS} on this machine with nothing else to do, from sizes and steps alone."
+    )
     if has_unknown:
         print(
             f"{NOTHING} depends on data or models that are not here (--json says which); "
@@ -102,12 +105,6 @@ def copy(name: str, out: str) -> int:
         hint = closest(name, there) or "."
         raise RequestError(f"there is no recipe '{name}'{hint} There are: {', '.join(there)}")
     target = Path(out or f"{name}.toml")
-    try:
-        with target.open("x", encoding="utf-8") as opened:
-            opened.write(there[name].read_text(encoding="utf-8"))
-    except FileExistsError as error:
-        raise RequestError(f"{target} is there already; give another place with --out FILE") from error
-    except OSError as error:
-        raise RequestError(f"cannot write {target}: {error.strerror}") from error
+    write_new(target, there[name].read_text(encoding="utf-8"))
     print(f"{target} is yours to change; attnlab run {target} --budget smoke --out DIR runs it")
     return 0

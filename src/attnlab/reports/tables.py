@@ -29,7 +29,7 @@ SUMMARY = (
 
 
 def per_seed(record: Record) -> str:
-    """Write a line for every run: what became of it, all its last figures, those on what it was trained on, and its cost."""
+    """Write a line for every run: what became of it, all its last figures, also on what it trained on, and its cost."""
     lasts = {id: row.result.get("last") or {} for id, row in record.results.items()}
     figures = sorted({name for last in lasts.values() for name in last.get("figures", {})})
     known = {id: figures_of_run(record.ledger, id) for id in record.results}

@@ -1,4 +1,4 @@
-"""How good models are on what they were trained on, beside the examples that they were not: how much was learnt by heart.
+"""How good models are on what they were trained on, beside what they were not, over the same seeds.
 
 Runs write it down where a stage has `num_scored`: figures like those of an evaluation, of the last step.
 """

@@ -1,9 +1,10 @@
 """A rough idea of a study's time on this machine, from its design alone: neither its data nor a weight is needed.
 
-A run takes START + 1.1 · Σ steps · (layers · overhead + operations / pace), where 0.1 is for evaluations; operations are
-6·(W·t + H·l) of the t = batch · length tokens of an update, as in `workload.py`, without attention's own. Overhead and
-pace are measured on a small GPT-2 (`measure`). Rows are taken to be full, arms as costly as their baseline, products as
-fp32, all weights as trained; `estimate.py` tries the runs themselves, and is to be believed.
+A run takes START + (1 + EVALUATIONS) · Σ steps · (layers · overhead + operations / pace). Operations of an update are
+6·(W·t + H·l) of its t = batch · length tokens, as in `workload.py`, without attention's own; overhead and pace are
+measured on a small GPT-2. Rows are taken to be full, every arm to cost what plain attention does, products to be in
+fp32, all weights to be trained, and a tokenizer that is named to have as many tokens as its architecture usually has.
+The runs themselves are tried by `estimate.py`, which is to be believed.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from attnlab.training.update import Updater
 from attnlab.training.weights import building, changed, config_of, head_class, quiet
 
 from .design import Design, Phase, Size, Source, Stage
-from .installed import layers_in
+from .installed import audited_task, layers_in, reads_forwards
 from .overrides import config_of as config_of_arm
 from .overrides import with_settings
 from .workload import products_of
@@ -42,9 +43,10 @@ WORKERS = 2
 """Runs at a time that are assumed."""
 EVALUATIONS = 0.1
 """What evaluations take, as a share of the updates."""
-OPENING, START, ALONE, INSTALLED = 10.0, 0.4, 2.0, 0.5
-"""Seconds: of a study until its first run and for its report; of a run until its first update and for its checkpoints;
-of the audit of a mechanism, and of a model that it is installed in."""
+OPENING, START = 15.0, 0.3
+"""Seconds of a study beside its runs (it imports everything twice, and reports), and of a run beside its updates."""
+CAUSAL, OTHERWISE, INSTALLED = 3.0, 1.0, 0.4
+"""Seconds of the audit of a mechanism that reads forwards, of any other, and of a small model with one."""
 SMALL, LARGE = (16, 8, 24), (128, 16, 64)
 """Width, batch and length of the models that are timed: one has next to nothing to compute, the other little else."""
 LAYERS, VOCABULARY = 2, 64
@@ -86,7 +88,7 @@ class Rough:
     """What is not known."""
 
 
-class Unknown(Exception):
+class UnknownError(Exception):
     """Something that a design does not say, and that is not on this machine; the message says what."""
 
 
@@ -103,12 +105,18 @@ def rough(design: Design, speed: Speed) -> Rough:
                 try:
                     steps = [num_steps(own, phase, design.data.get(own.data)) for phase in own.phases]
                     total += num_seeds * run_seconds(own, steps, matrices_of(size, own, config_of_arm(arm)), speed)
-                except Unknown as error:
+                except UnknownError as error:
                     unknown[str(error)] = None
-    audits = len(design.arms) * (ALONE + INSTALLED * len(design.sizes))
     crowding = max(1.0, WORKERS / num_cores())
-    seconds = OPENING + audits + total * crowding / min(WORKERS, num_runs)
+    seconds = OPENING + audit_seconds(design) + total * crowding / min(WORKERS, num_runs)
     return Rough(num_runs, None if unknown else seconds, tuple(unknown))
+
+
+def audit_seconds(design: Design) -> float:
+    """Return what the audits before all training take: a line is audited once, whatever arms have it."""
+    pairs = {(arm.line(size), size) for arm in design.arms.values() for size in design.sizes}
+    alone = CAUSAL if reads_forwards(audited_task(design)) else OTHERWISE
+    return alone * len({line for line, _ in pairs}) + INSTALLED * len(pairs)
 
 
 def run_seconds(stage: Stage, steps: Sequence[int], matrices: Matrices, speed: Speed) -> float:
@@ -130,7 +138,7 @@ def num_steps(stage: Stage, phase: Phase, source: Source | None) -> int:
         return phase.steps
     assert phase.epochs is not None
     if source is None or source.num_train is None:
-        raise Unknown(f"how many examples '{stage.data}' has, over which '{stage.name}' goes in epochs")
+        raise UnknownError(f"how many examples '{stage.data}' has, over which '{stage.name}' goes in epochs")
     return max(1, math.ceil(phase.epochs * math.ceil(source.num_train / phase.batch)))
 
 
@@ -161,7 +169,7 @@ def vocabulary_of(size: Size, task: Any, is_language: bool) -> dict[str, int]:
     if number.isdigit():
         return {"vocab_size": int(number)}
     if is_language:
-        raise Unknown(f"how many tokens the tokenizer '{kind}' finds in the text")
+        raise UnknownError(f"how many tokens the tokenizer '{kind}' finds in the text")
     return {}
 
 
@@ -185,7 +193,7 @@ def config_here(checkpoint: str) -> Any:
     try:
         return AutoConfig.from_pretrained(checkpoint, local_files_only=True)
     except (OSError, ValueError) as error:
-        raise Unknown(f"how large '{checkpoint}' is, which is not on this machine") from error
+        raise UnknownError(f"how large '{checkpoint}' is, which is not on this machine") from error
 
 
 def measure() -> Speed:

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from attnlab.install import attention_layers
+from attnlab.install import attention_layers, set_progress
 from attnlab.kernels.call import Call, Request
 from attnlab.kernels.choose import choose
 from attnlab.kernels.cost import estimate
@@ -169,6 +169,7 @@ def requests_of(model: Any, batch: Mapping[str, Tensor]) -> list[Request]:
 
     hooks = [layer.register_forward_pre_hook(note) for _, _, layer in attention_layers(model)]
     try:
+        set_progress(model, 0.0)  # as the first update will, for stages that change while training
         with torch.no_grad():
             forward(model, batch)
     finally:

@@ -1,0 +1,173 @@
+"""A rough time comes from the design alone: it counts what a model multiplies, and says what it cannot know."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from transformers import BertConfig
+
+from attnlab.cli import main
+from attnlab.cli.recipes import roughly
+from attnlab.studies import rough as subject
+from attnlab.studies.recipes import recipes
+from attnlab.studies.rough import OPENING, START, WORKERS, Matrices, Speed, audit_seconds, matrices_of, rough
+from attnlab.studies.study import Study
+from attnlab.studies.text import read_design
+from attnlab.training.machine import num_cores
+
+from .samples import content
+
+SPEED = Speed(overhead=0.01, pace=1e9)
+BERT: dict[str, Any] = {"num_hidden_layers": 2, "hidden_size": 32, "num_attention_heads": 2, "intermediate_size": 64}
+
+
+def design(phase: dict[str, Any], size: dict[str, Any] | None = None, **stage: Any) -> Any:
+    """Make a study of one stage and one seed with this phase."""
+    made = content(seeds=[1])
+    made["stages"] = [{**made["stages"][0], "phases": [phase], **stage}]
+    if size is not None:
+        made["sizes"] = {"other": size}
+    return Study.of(made).design
+
+
+def text(phase: dict[str, Any], tokenizer: str, task: str = "mlm") -> Any:
+    """Make a study of a small BERT on text."""
+    size = {"architecture": "bert", "tokenizer": tokenizer, "config": BERT}
+    return design(phase, size, task=task, task_settings={})
+
+
+def count(study: Any) -> Matrices:
+    """Count the model of a study's first stage and size."""
+    return matrices_of(next(iter(study.sizes.values())), study.stages[0], {})
+
+
+def test_a_probe_in_gpt2_has_the_matrices_of_its_config() -> None:
+    study = design({"steps": 1, "batch": 16})  # one layer, 16 wide, a vocabulary of 32
+    assert count(study) == Matrices(1, 6 * 12 * 16**2, 6 * 32 * 16)
+
+
+def test_a_masked_model_in_bert_has_the_matrices_of_its_config() -> None:
+    layer = 4 * 32**2 + 2 * 32 * 64
+    found = count(text({"steps": 1, "batch": 8}, "wordpiece:1000"))
+    assert found == Matrices(2, 6 * (2 * layer + 32**2), 6 * 1000 * 32)  # 32² before the vocabulary's head
+
+
+def test_a_tokenizer_that_is_named_leaves_the_architecture_its_own_vocabulary() -> None:
+    assert count(text({"steps": 1, "batch": 8}, "somebody/tokens")).per_label == 6 * BertConfig().vocab_size * 32
+
+
+def test_an_arm_may_have_a_larger_model() -> None:
+    study = design({"steps": 1, "batch": 16})
+    size, stage = study.sizes["tiny"], study.stages[0]
+    assert matrices_of(size, stage, {"n_layer": 3}) == Matrices(3, 3 * 6 * 12 * 16**2, 6 * 32 * 16)
+
+
+def test_time_is_that_of_updates_evaluations_starts_and_audits() -> None:
+    study = design({"steps": 100, "batch": 16})
+    found = rough(study, SPEED)
+    update = 0.01 + 16 * 24 * 6 * (12 * 16**2 + 32 * 16) / 1e9
+    run = START + (1 + subject.EVALUATIONS) * 100 * update
+    assert found.num_runs == len(study.arms)
+    assert found.seconds == pytest.approx(OPENING + audit_seconds(study) + found.num_runs * run / WORKERS * crowding())
+    assert found.unknown == ()
+
+
+def crowding() -> float:
+    """How much longer runs take where there are fewer cores than workers."""
+    return max(1.0, WORKERS / num_cores())
+
+
+def test_a_masked_model_asks_its_head_at_hidden_tokens_alone() -> None:
+    speed = Speed(overhead=0.0, pace=1.0)
+    study = text({"steps": 1, "batch": 8, "length": 10}, "wordpiece:1000")
+    known = count(study)
+    run = (1 + subject.EVALUATIONS) * 80 * (known.per_token + 0.15 * known.per_label) * crowding()
+    assert rough(study, speed).seconds == pytest.approx(run * len(study.arms) / WORKERS, rel=1e-4)
+
+
+def seconds(phase: dict[str, Any], **stage: Any) -> float:
+    """Estimate a study with this phase."""
+    found = rough(design(phase, **stage), SPEED).seconds
+    assert found is not None
+    return found
+
+
+def test_more_work_takes_longer() -> None:
+    usual = seconds({"steps": 100, "batch": 16})
+    assert seconds({"steps": 101, "batch": 16}) > usual
+    assert seconds({"steps": 100, "batch": 17}) > usual
+    assert seconds({"steps": 100, "batch": 16, "micro_batch": 4}) > usual
+    assert rough(design({"steps": 100, "batch": 16}), Speed(0.02, 1e9)).seconds > usual  # type: ignore[operator]
+    assert rough(design({"steps": 100, "batch": 16}), Speed(0.01, 1e8)).seconds > usual  # type: ignore[operator]
+
+
+def test_epochs_are_steps_where_the_examples_are_counted() -> None:
+    made = content(seeds=[1])
+    made["data"]["recall"]["num_train"] = 100
+    made["stages"][0]["phases"] = [{"epochs": 3.0, "batch": 16}]
+    assert rough(Study.of(made).design, SPEED).seconds == seconds({"steps": 21, "batch": 16})
+
+
+@pytest.mark.parametrize(
+    ("study", "why"),
+    [
+        pytest.param(design({"epochs": 2.0, "batch": 16}), "how many examples 'recall' has", id="epochs"),
+        pytest.param(text({"steps": 3, "batch": 8}, "word"), "how many tokens the tokenizer 'word' finds", id="words"),
+        pytest.param(
+            design({"steps": 3, "batch": 8}, {"checkpoint": "nobody/has-this"}), "how large 'nobody/has-this' is",
+            id="checkpoint",
+        ),
+    ],
+)  # fmt: skip
+def test_what_is_not_known_is_said_and_not_guessed(study: Any, why: str) -> None:
+    found = rough(study, SPEED)
+    assert (found.seconds, len(found.unknown)) == (None, 1)
+    assert found.unknown[0].startswith(why)
+    assert found.num_runs == len(study.arms)
+
+
+def test_a_checkpoint_on_this_machine_is_counted_by_its_config(tmp_path: Path) -> None:
+    BertConfig(**BERT, vocab_size=500).save_pretrained(tmp_path)
+    study = design({"steps": 1, "batch": 8}, {"checkpoint": str(tmp_path)}, task="mlm", task_settings={})
+    assert count(study) == count(text({"steps": 1, "batch": 8}, "wordpiece:500"))
+
+
+def test_a_line_is_audited_once_whatever_arms_have_it() -> None:
+    assert audit_seconds(read_design(recipes()["boolq-tuning"], "smoke")) < 2  # one line, one size, six arms
+
+
+def test_every_smoke_budget_has_a_time_without_data() -> None:
+    for file in recipes().values():
+        assert rough(read_design(file, "smoke"), SPEED).seconds is not None
+
+
+@pytest.mark.parametrize(
+    ("span", "words"),
+    [(1.26, "1.3 s"), (89, "89 s"), (90, "1.5 min"), (5399, "90 min"), (5400, "1.5 h"), (1.1e7, "130 days")],
+)
+def test_a_span_has_two_digits(span: float, words: str) -> None:
+    assert roughly(span) == words
+
+
+def test_the_list_has_seconds_for_programs(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(subject, "measure", lambda: SPEED)
+    assert main(["recipes", "--json"]) == 0
+    listed = {one["name"]: one for one in json.loads(capsys.readouterr().out)}
+    for one in listed.values():
+        for budget, found in one["seconds"].items():
+            assert (found is None) == bool(one["unknown"][budget])
+    assert listed["quickstart"]["seconds"]["paper"] > listed["quickstart"]["seconds"]["laptop"]
+    assert listed["minigpt-scores"]["seconds"]["paper"] is None
+    assert main(["recipes"]) == 0
+    said = capsys.readouterr().out
+    assert "Times are rough" in said
+    assert "— depends on data or models that are not here" in said
+
+
+def test_the_speed_of_this_machine_is_measured() -> None:
+    speed = subject.measure()
+    assert speed.overhead >= 0
+    assert speed.pace > 0
