@@ -97,7 +97,7 @@ def test_what_is_on_the_disk_is_what_a_reader_finds_meanwhile(ledger: Ledger) ->
 def test_a_fact_is_noted_once_and_for_all(ledger: Ledger) -> None:
     ledger.note_fact("study", "one")
     ledger.note_fact("study", "one")
-    with pytest.raises(StudyError, match="the study's study is 'one', not 'other'; begin another study"):
+    with pytest.raises(StudyError, match="holds another study: its study is 'one', not 'other'"):
         ledger.note_fact("study", "other")
 
 

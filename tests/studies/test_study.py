@@ -10,8 +10,10 @@ import pytest
 
 import attnlab
 from attnlab.cli import main
+from attnlab.cli.plugin import load as load_plugin
 from attnlab.errors import StudyError
 from attnlab.studies.ledger import Ledger
+from attnlab.studies.mistakes import Origin, check
 from attnlab.studies.study import Conclusion, Study
 from attnlab.training.record import Checkpoints, read_json
 
@@ -83,7 +85,7 @@ def test_a_study_runs_from_its_public_name_and_is_not_repeated(tmp_path: Path) -
 
 def test_another_study_in_the_folder_is_refused(tmp_path: Path) -> None:
     study(seeds=[1]).run(tmp_path, say=quiet)
-    with pytest.raises(StudyError, match="the study's study is 'small', not 'other'"):
+    with pytest.raises(StudyError, match="holds another study: its study is 'small', not 'other'"):
         study(name="other").run(tmp_path, say=quiet)
 
 
@@ -252,3 +254,39 @@ def test_the_command_shows_a_plan_and_runs_it(tmp_path: Path, capsys: pytest.Cap
     for wrong in (["--workers", "0"], ["--threads", "0"]):
         assert main([*command, "--out", str(tmp_path / "new"), *wrong]) == 2
     assert not (tmp_path / "new").exists()
+
+
+OWN = """
+from dataclasses import dataclass
+import torch
+from attnlab import Weights, stage
+
+@stage("edited")
+@dataclass(frozen=True)
+class Edited(Weights):
+    def __call__(self, scores, n, p):
+        return {}
+"""
+
+
+def test_a_stage_that_was_edited_is_audited_anew_and_what_it_gave_before_is_said(
+    tmp_path: Path, own_stages: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+
+    def audited(line: str, causal: bool, checks: list[str]) -> attnlab.audits.Audit:
+        asked.append(line)
+        return attnlab.audit(line, causal=causal, checks=["gradient flow"])
+
+    monkeypatch.setattr("attnlab.studies.study.audit", audited)
+    said: list[str] = []
+    for body in ("torch.relu(scores) / n", "torch.relu(scores) / (2 * n)"):
+        (tmp_path / "own.py").write_text(OWN.format(body), encoding="utf-8")
+        attnlab.mechanisms.REGISTRY.pop("edited", None)
+        load_plugin(str(tmp_path / "own.py"))
+        plain = content(arms__own="dot | edited", seeds=[1])
+        once = Study(check(plain, Origin("a test")), plugins=(str(tmp_path / "own.py"),))
+        conclusion = once.run(tmp_path / "out", say=said.append)
+    assert (asked.count("dot | edited"), asked.count("dot | softmax")) == (2, 1)
+    assert any("1 result is not of the study as it is now" in line and "1 of 'own'" in line for line in said)
+    assert [one.check for one in conclusion.findings if one.check == "results left out"] == ["results left out"]

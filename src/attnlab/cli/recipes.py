@@ -28,6 +28,8 @@ def recipes(
     as_json: Annotated[bool, typer.Option("--json", help="Print the list for programs to read.")] = False,
 ) -> int:
     """List the studies that come with attnlab, or copy one to edit."""
+    if action == "copy" and not name:
+        raise RequestError("attnlab recipes copy NAME needs the name of a recipe; attnlab recipes lists them")
     if action == "copy":
         return copy(name, out)
     if action or name:

@@ -175,7 +175,12 @@ def _discard_output() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.__stdout__.fileno())
 
 
+OWN = "(a stage of your own comes with --plugin FILE.py)"
+
+
 def _refuse(message: str, status: int = REFUSED) -> int:
+    if "unknown stage" in message:
+        message += f"\n{OWN}"
     print(f"attnlab: {message}", file=sys.stderr)
     return status
 

@@ -10,7 +10,7 @@ from attnlab.audits import audit
 from attnlab.audits.picture import LEAK
 from attnlab.charts import soundness
 from attnlab.errors import AttnlabError
-from attnlab.studies.installed import lines_of
+from attnlab.studies.installed import lines_of, unmarked
 from attnlab.studies.record import Record
 
 from .figures import LEAKS, Figure
@@ -57,7 +57,7 @@ def leak_maps(record: Record) -> list[LeakMap]:
     found = []
     for arm in arms_of(record):
         leaks = {
-            key: one for key in record.audits.get(arm, ()) for one in record.audit_of(key)
+            unmarked(key): one for key in record.audits.get(arm, ()) for one in record.audit_of(key)
             if one["name"] == LEAK and not one["passed"]
         }  # fmt: skip
         own = [line for line in lines_of(record.design, arm) if line in leaks]

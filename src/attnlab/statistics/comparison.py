@@ -124,7 +124,9 @@ class Comparison:
             if arm.num_seeds > 1 and np.ptp(arm.per_seed) == 0:
                 notes.append(f"all seeds of the {arm.name} score the same, {arm.per_seed[0]:.6g}")
         if self.exact is not None and self.exact.smallest > ALPHA:
-            notes.append(f"so few seeds cannot bring the exact p below {self.exact.smallest:.3g}")
+            notes.append(
+                f"with so few seeds the exact test beside it cannot bring its p below {self.exact.smallest:.3g}"
+            )
         return tuple(notes)
 
     def record(self) -> dict[str, Any]:

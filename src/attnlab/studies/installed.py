@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,7 +18,7 @@ from attnlab.training.weights import build_model, quiet
 from attnlab.training.weights import config_of as model_config
 
 from .design import Arm, Design, Size
-from .identity import contents_of_size
+from .identity import contents_of_size, contents_of_stages
 from .overrides import config_of
 
 CAUSAL = ("causal leak", "prefix consistency")
@@ -29,6 +29,7 @@ MANY = 20_000_000
 FEW = 2
 SEED = 0
 FORWARDS = "AutoModelForCausalLM"
+MARK = " (own stages "
 
 
 def audited_task(study: Design) -> Any:
@@ -40,6 +41,19 @@ def audited_task(study: Design) -> Any:
 def lines_of(study: Design, arm: str) -> list[str]:
     """Return an arm's mechanism, or its several where models of different sizes have different ones."""
     return list(dict.fromkeys(study.arms[arm].line(size) for size in study.sizes))
+
+
+def marked(key: str, line: str, plugins: Sequence[str]) -> str:
+    """Return what the ledger knows an audit by: with a hash of their files, where a line has stages of one's own."""
+    own = contents_of_stages(line, plugins)
+    if not own:
+        return key
+    return f"{key}{MARK}{hashlib.sha256(json.dumps(own, sort_keys=True).encode()).hexdigest()[:8]})"
+
+
+def unmarked(key: str) -> str:
+    """Return what was audited, without the mark of its files."""
+    return key.partition(MARK)[0]
 
 
 def reads_forwards(task: Any) -> bool:

@@ -161,7 +161,10 @@ class Ledger:
         """Note something once and for all; another value under the same name is an error."""
         self.do("INSERT OR IGNORE INTO facts VALUES (?, ?)", (name, value))
         if self.fact(name) != value:
-            raise StudyError(f"the study's {name} is '{self.fact(name)}', not '{value}'; begin another study")
+            raise StudyError(
+                f"{self.path.parent} holds another study: its {name} is '{self.fact(name)}', not '{value}'; give this "
+                "one a folder of its own"
+            )
 
     def add_runs(self, runs: Sequence[RunRow]) -> None:
         """Add the runs that are not there yet."""

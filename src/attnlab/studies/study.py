@@ -22,8 +22,9 @@ from .connection import connected
 from .design import Arm, Design
 from .disk import refuse_network
 from .execution import Execution, Tick, no_tick
-from .installed import Installed, audited_task, lines_of, reads_forwards
+from .installed import Installed, audited_task, lines_of, marked, reads_forwards
 from .integrity import Finding
+from .integrity.left_out import left_out, sentence
 from .ledger import Ledger
 from .mistakes import Origin, check
 from .overlap import Counting, tasks_of
@@ -120,6 +121,8 @@ class Study:
                 ledger.say_news(PLAN, json.dumps({
                     "runs": [run.id for run in trained], "obstacles": leaking, "data": contents, "audits": audits,
                 }))  # fmt: skip
+                if others := left_out(ledger, {run.id for run in trained}):
+                    say(f"{sentence(others)}; they stay in the ledger")
                 sources = placed_sources(self.design, self.sources or {})
                 Counting(ledger, sources, contents, say, stop).note(tasks_of(self.design))
                 work = Execution(
@@ -173,16 +176,16 @@ class Study:
         """Audit every arm once, its mechanism alone and installed in every size; return what the ledger has them by."""
         found: dict[str, list[str]] = {}
         for name, arm in self.design.arms.items():
-            installed = {one.key: one for one in self.installed(arm)}
-            lines = lines_of(self.design, name)
+            installed = {marked(one.key, one.line, self.plugins): one for one in self.installed(arm)}
+            lines = {marked(line, line, self.plugins): line for line in lines_of(self.design, name)}
             missing = [key for key in (*lines, *installed) if ledger.audit(key, self.is_causal) is None]
             if missing:
-                say(f"{name}: auditing {', '.join(lines)}")
+                say(f"{name}: auditing {', '.join(lines.values())}")
             for key in missing:
                 if stop:
                     raise KeyboardInterrupt
                 if key not in installed:
-                    ledger.add_audit(key, self.is_causal, *self.alone(key))
+                    ledger.add_audit(key, self.is_causal, *self.alone(lines[key]))
                     continue
                 try:
                     ledger.add_audit(key, self.is_causal, *installed[key].audit(self.is_causal))

@@ -13,6 +13,7 @@ from .fairness import check_given, check_parameters, check_settings
 from .finding import Finding
 from .held_out import check_held_out
 from .leaks import check_asked, check_leaks
+from .left_out import check_left_out
 from .lone_seed import check_lone_seed
 from .possibility import check_possibility
 from .predictions import is_one_answer, one_answer
@@ -29,7 +30,7 @@ def examine(record: Record) -> tuple[Finding, ...]:
     found = [*check_leaks(record), *check_held_out(record)]
     for stage in record.design.stages:
         found += examine_stage(StageRuns(record, stage.name))
-    found += [*check_claimed(record), *check_settings(record), *check_asked(record)]
+    found += [*check_claimed(record), *check_settings(record), *check_asked(record), *check_left_out(record)]
     return tuple(sorted(found, key=lambda finding: not finding.is_fault))
 
 
