@@ -76,7 +76,7 @@ def test_a_yes_is_told_and_a_no_is_not() -> None:
         ("embedded:averaging?marked=64", "needs marked between 1 and 63"),
         ("embedded:boolq?yes=2", "a share of questions lies between 0 and 1"),
         ("embedded:squad?articles=0", "needs counts of at least 1"),
-        ("embedded:pydoc?seed=1", "has no argument 'seed'; it takes none"),
+        ("embedded:pydoc?seed=1", "has no argument 'seed'; it takes punctuation"),
     ],
 )
 def test_a_wrong_name_is_answered_with_what_there_is(name: str, message: str) -> None:

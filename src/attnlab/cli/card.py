@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from attnlab.cli.carried import Carried
 from attnlab.cli.membership import Membership, membership_of
 from attnlab.install import mechanism_of
 from attnlab.mechanisms import Mechanism
@@ -25,12 +26,15 @@ BASELINE = Mechanism.parse("dot | softmax")
 FEW_TOKENS = 1e9
 
 
-def card_of(found: Restored, folder: Path, checkpoint: str, num_merged: int) -> str:
-    """Write the card of a run's model. num_merged: LoRA adapters that were merged into its weights."""
+def card_of(found: Restored, folder: Path, checkpoint: str, num_merged: int, carried: Sequence[Carried]) -> str:
+    """Write the card of a run's model.
+
+    num_merged: LoRA adapters that were merged into its weights. carried: files of stages that stand beside it.
+    """
     member, versions = membership_of(folder), provenance()
     parts = {
-        "": opening(found, folder, checkpoint, num_merged),
-        "How to load it": loading(found),
+        "": f"{heading(folder, member)}\n\n{opening(found, folder, checkpoint, num_merged)}",
+        "How to load it": loading(found, carried),
         "Training": training(found),
         "Data": data(found, member),
         "Figures": figures(found, checkpoint),
@@ -52,6 +56,16 @@ def front_matter(found: Restored) -> str:
     return "\n".join(["---", *lines, "---", ""])
 
 
+def heading(folder: Path, member: Membership | None) -> str:
+    """Name the model: by its arm and study where it has them, else by the folder of its run."""
+    if member is None:
+        return f"# {folder.name}\n\nA model trained by attnlab, a test bench for attention mechanisms."
+    return (
+        f"# {member.title}\n\nA model trained by attnlab, a test bench for attention mechanisms: the run "
+        f"`{member.run.id}` ({member.run.title})."
+    )
+
+
 def opening(found: Restored, folder: Path, checkpoint: str, num_merged: int) -> str:
     """Say what the model is."""
     counts = count_parameters(found.model)
@@ -65,7 +79,7 @@ def opening(found: Restored, folder: Path, checkpoint: str, num_merged: int) -> 
         "Task": found.run.task,
         "Checkpoint": f"the {checkpoint} one, step {found.state.step:,} of {length_of(folder)}",
     }
-    return f"# {folder.name}\n\nA model trained by attnlab, a test bench for attention mechanisms.\n\n{listed(facts)}"
+    return listed(facts)
 
 
 def start_of(found: Restored) -> str:
@@ -90,11 +104,13 @@ def tuned(found: Restored, num_merged: int) -> str:
     return said.get(mode, mode)
 
 
-def loading(found: Restored) -> str:
+def loading(found: Restored, carried: Sequence[Carried]) -> str:
     """Say how the folder is read, and what does not read it."""
     tokenizer = "tokenizer = transformers.AutoTokenizer.from_pretrained(FOLDER)\n" * (found.tokenizer is not None)
-    imports = "import transformers\n" * (found.tokenizer is not None)
-    code = f"```python\nimport attnlab\n{imports}\nmodel = attnlab.load(FOLDER)\n{tokenizer}```"
+    imports = "import attnlab\n" + "import transformers\n" * (found.tokenizer is not None)
+    stages = "".join(f"runpy.run_path(FOLDER + {'/' + own.name!r})\n" for own in carried)
+    runs = "import runpy\n\n" * bool(carried)
+    code = f"```python\n{runs}{imports}\n{stages}model = attnlab.load(FOLDER)\n{tokenizer}```{about(carried)}"
     refuses = (
         "Plain `from_pretrained` refuses this folder: it would build the model without its mechanism, and compute "
         "something else."
@@ -105,6 +121,18 @@ def loading(found: Restored) -> str:
         f"{code}\n\nPlain `from_pretrained` refuses this folder, as every one of attnlab. But the mechanism is the "
         "baseline and has nothing of its own to learn, so the weights are those of a plain model, which one line "
         "writes:\n\n```python\nattnlab.uninstall(attnlab.load(FOLDER)).save_pretrained(ANOTHER)\n```"
+    )
+
+
+def about(carried: Sequence[Carried]) -> str:
+    """Say what the files of stages are, if any: code that whoever loads the model runs."""
+    if not carried:
+        return ""
+    files = ", ".join(f"`{own.name}` (sha256 `{own.sha256}`)" for own in carried)
+    notes = "".join(f" {own.note}." for own in carried if own.note)
+    return (
+        f"\n\nIts mechanism has a stage that attnlab does not bring. It comes from {files} in this folder, which "
+        f"`runpy` runs: read it before.{notes}"
     )
 
 

@@ -13,8 +13,9 @@ import typer
 from attnlab.errors import RequestError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
+    from attnlab.cli.carried import Carried
     from attnlab.training.restored import Restored
 
 KEPT = ("last", "best")
@@ -40,22 +41,28 @@ def export(
     # Imported here because the command line must answer --help without torch.
     from attnlab.cli import plugin as plugins
     from attnlab.cli.card import card_of
+    from attnlab.cli.carried import carried_by
     from attnlab.cli.runs import Wanted, folder_of
     from attnlab.install import save
     from attnlab.training.folder import save_tokenizer
     from attnlab.training.restored import restore
 
-    for own in plugin or []:
-        plugins.load(own)
+    for file in plugin or []:
+        plugins.load(file)
     place = folder_of(folder, Wanted(arm, run_seed, stage, size))
     found = restore(place, is_best=checkpoint == "best", say=tell)
     num_merged = ready(found, place)
+    carried = carried_by(found, place, plugin or [])
     with aside(target) as beside:
         save(found.model, beside)
         if found.tokenizer is not None:
             save_tokenizer(found.tokenizer, beside)
-        (beside / CARD).write_text(card_of(found, place, checkpoint, num_merged), encoding="utf-8")
-    print(f"{target}: step {found.state.step:,} of the run in {place}; attnlab.load('{target}') reads it")
+        (beside / CARD).write_text(card_of(found, place, checkpoint, num_merged, carried), encoding="utf-8")
+        for own in carried:
+            own.put(beside)
+    for note in filter(None, (own.note for own in carried)):
+        tell(note)
+    print(f"{target}: step {found.state.step:,} of the run in {place}; {loading(target, carried)} reads it")
     return 0
 
 
@@ -69,6 +76,12 @@ def empty(out: str) -> Path:
     except OSError as error:
         raise RequestError(f"cannot look into {out}: {error.strerror}") from error
     return target
+
+
+def loading(target: Path, carried: Sequence[Carried]) -> str:
+    """Write what loads an exported model in Python: the files of its stages first."""
+    calls = [f"runpy.run_path({str(target / own.name)!r})" for own in carried]
+    return "; ".join([*calls, f"attnlab.load({str(target)!r})"])
 
 
 def ready(found: Restored, folder: Path) -> int:

@@ -9,8 +9,9 @@ from pathlib import Path
 
 from attnlab.cli.conclusion import show_span
 from attnlab.studies.analysis import Answer
+from attnlab.studies.overrides import with_settings
 from attnlab.studies.plan import PlannedRun
-from attnlab.studies.record import LEDGER, open_record
+from attnlab.studies.record import LEDGER, Record, open_record
 
 
 @dataclass(frozen=True)
@@ -25,7 +26,12 @@ class Membership:
     """Whether no run of the study is left to wait for; there is no answer before."""
     answer: Answer | None
     data: Mapping[str, Mapping[str, str]]
-    """The hash of each source's splits."""
+    """The hashes of the splits that the run's stage takes, by source."""
+
+    @property
+    def title(self) -> str:
+        """What a person calls the run's model."""
+        return f"{self.run.arm} of the study {self.study}"
 
     @property
     def sentence(self) -> str:
@@ -56,5 +62,24 @@ def membership_of(folder: Path) -> Membership | None:
         own = [one for one in record.answers if (one.arm, one.stage, one.size) == (run.arm, run.stage, run.size)]
         design, answer = record.design, own[0] if own else None
         return Membership(
-            run, design.name, design.question, design.baseline, record.is_whole, answer, record.data
+            run, design.name, design.question, design.baseline, record.is_whole, answer, data_of(record, run)
         )  # fmt: skip
+
+
+def data_of(record: Record, run: PlannedRun) -> dict[str, Mapping[str, str]]:
+    """Return the hashes of what a run's own stage takes, in its arm."""
+    stage = next(stage for stage in record.design.stages if stage.name == run.stage)
+    name = with_settings(stage, record.design.arms[run.arm]).data
+    return {name: record.data[name]} if name in record.data else {}
+
+
+def plugins_of(folder: Path) -> list[str]:
+    """Return the hashes of the files of stages that a run's study trained it with, where that says so."""
+    home, id = folder.resolve().parent.parent, folder.resolve().name
+    if not (home / LEDGER).is_file():
+        return []
+    with open_record(home) as record:
+        # A run's id has the content of these files in it: one of the last start's was trained with the last ones.
+        if all(run.id != id for run in record.runs):
+            return []
+        return [one["sha256"] for start in record.starts[-1:] for one in start.get("plugins", ())]

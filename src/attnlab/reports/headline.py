@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 from attnlab.statistics.verdict import BETTER, WORSE
 from attnlab.studies.analysis import Answer
+from attnlab.studies.plan import PlannedRun
 from attnlab.studies.record import Record
 
 from .cells import difference_in_words, is_apart
-from .results import Place, Row
+from .results import Place, Row, arms_of
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,7 @@ class Headline:
 
     question: str
     state: str
+    """How far the study is, and how long its stages are trained."""
     verdicts: Sequence[Sentence]
     apart: Sequence[Sentence]
 
@@ -44,7 +46,8 @@ def headline_of(record: Record, places: Sequence[Place]) -> Headline:
     has_several = len({(place.stage, place.size) for place, _ in rows}) > 1
     told = [(row, sentence_of(row, place.title if has_several else "")) for place, row in rows]
     return Headline(
-        record.design.question or f"the study '{record.design.name}'", state_of(record),
+        record.design.question or f"the study '{record.design.name}'",
+        " ".join([state_of(record), length_of_training(record)]).rstrip(),
         [sentence for row, sentence in told if not is_apart(row)],
         [sentence for row, sentence in told if is_apart(row)],
     )  # fmt: skip
@@ -99,3 +102,46 @@ def state_of(record: Record) -> str:
             "has a smallest difference worth having."
         )
     return f"{ended} of {num} runs have ended{failed}; {len(record.design.seeds)} seeds an arm."
+
+
+def length_of_training(record: Record) -> str:
+    """Say how long each stage is trained: as its runs have it, which a budget may have changed."""
+    said = []
+    for stage in record.design.stages:
+        alike: dict[str, list[PlannedRun]] = {}
+        for arm in arms_of(record):
+            for run in record.runs:
+                if (run.stage, run.arm) == (stage.name, arm):
+                    alike.setdefault(phases_in_words(run), []).append(run)
+        if alike:
+            first, *others = [f"{words}{updates_of_epochs(record, runs)}" for words, runs in alike.items()]
+            arms = [", ".join(dict.fromkeys(run.arm for run in runs)) for runs in alike.values()][1:]
+            apart = "; ".join(f"{names}: {length}" for names, length in zip(arms, others, strict=True))
+            said.append(f"{first} in {stage.name}{f' ({apart})' if apart else ''}")
+    return f"Length of training: {'; '.join(said)}." if said else ""
+
+
+def phases_in_words(run: PlannedRun) -> str:
+    """Write the updates or epochs of a run and the rows of a batch, phase by phase."""
+    return ", then ".join(
+        f"{counted(phase.steps, 'update') if phase.steps is not None else counted(phase.epochs or 0, 'epoch')} of "
+        f"{counted(phase.batch, 'row')}"
+        for phase in run.run.settings.stages
+    )
+
+
+def updates_of_epochs(record: Record, runs: Sequence[PlannedRun]) -> str:
+    """Say how many updates epochs came to, where a run that has ended tells."""
+    if all(phase.steps is not None for phase in runs[0].run.settings.stages):
+        return ""
+    ended = [record.results[run.id].result.get("num_steps") for run in runs if run.id in record.results]
+    known = sorted({int(number) for number in ended if number is not None})
+    if len(known) > 1:
+        return f", {known[0]:,} to {counted(known[-1], 'update')}"
+    return f", {counted(known[0], 'update')}" if known else ""
+
+
+def counted(number: float, thing: str) -> str:
+    """Write a number of things."""
+    shown = f"{number:,}" if isinstance(number, int) else f"{number:g}"
+    return f"{shown} {thing}{'' if number == 1 else 's'}"

@@ -1,17 +1,40 @@
-"""What was run: the study's file, versions and machine of every start, the runs, and the command that repeats it."""
+"""What was run: the study's file and those of stages, versions and machine of every start, runs, and the command."""
 
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from attnlab.studies.record import Record
 from attnlab.studies.study import FILE
 
 from .results import status_of
 
-NOT_FACTS = {"command"}
+NOT_FACTS = {"command", "plugins"}
+CHANGING = ("--budget", "--set")
+"""Options that put other values in the place of a study file's."""
+
+
+@dataclass(frozen=True)
+class Version:
+    """A file of the user's own stages, as it was at some starts."""
+
+    sha256: str
+    text: str
+    starts: str
+    """At which of them, where the study was started more than once."""
+
+
+@dataclass(frozen=True)
+class OwnFile:
+    """A file of the user's own stages, with every content that it had."""
+
+    name: str
+    versions: Sequence[Version]
+    is_changed: bool
 
 
 @dataclass(frozen=True)
@@ -27,6 +50,9 @@ class Origin:
     given_up: Sequence[tuple[str, str]]
     study_name: str
     study_text: str
+    study_note: str
+    """What was run otherwise than the text says."""
+    own_files: Sequence[OwnFile]
 
 
 def origin_of(record: Record) -> Origin:
@@ -35,8 +61,10 @@ def origin_of(record: Record) -> Origin:
     titles = {run.id: run.title for run in record.runs}
     file = record.folder / FILE
     if file.exists():
+        note = note_of(str(last.get("command", "")))
         name, text = FILE, file.read_text(encoding="utf-8", errors="replace")
     else:
+        note = ""  # a design has the values that were taken
         name, text = "the design, as the ledger has it", json.dumps(record.design.model_dump(mode="json"), indent=2)
     facts = [(fact, str(value)) for fact, value in last.items() if fact not in NOT_FACTS and value is not None]
     return Origin(
@@ -45,8 +73,37 @@ def origin_of(record: Record) -> Origin:
         [(run.id, run.title, status_of(record, run)) for run in record.runs],
         [(titles.get(id, id), reason) for id, reason in record.ledger.failures()],
         [(titles[id], reason) for id, reason in record.given_up.items() if id in titles],
-        name, text,
+        name, text, note, own_files(record),
     )  # fmt: skip
+
+
+def note_of(command: str) -> str:
+    """Say which options of a command made the study another one than its file says."""
+    words = pairwise(shlex.split(command))
+    given = [f"{option} {shlex.quote(value)}" for option, value in words if option in CHANGING]
+    if not given:
+        return ""
+    return f"What was run is this file with {', '.join(given)}, put in the place of values that stand below."
+
+
+def own_files(record: Record) -> list[OwnFile]:
+    """Return the files of the user's own stages; a ledger from before they were noted has none."""
+    noted = [list(start.get("plugins", ())) for start in record.starts]
+    found = []
+    for name in dict.fromkeys(one["file"] for some in noted for one in some):
+        hashes = [[one["sha256"] for one in some if one["file"] == name] for some in noted]
+        texts = {one["sha256"]: one["text"] for some in noted for one in some if one["file"] == name}
+        versions = [Version(sha256, text, starts_in_words(sha256, hashes)) for sha256, text in texts.items()]
+        found.append(OwnFile(name, versions, len({tuple(some) for some in hashes if some}) > 1))
+    return found
+
+
+def starts_in_words(sha256: str, hashes: Sequence[Sequence[str]]) -> str:
+    """Say at which starts a file had some content."""
+    numbers = [str(number) for number, some in enumerate(hashes, 1) if sha256 in some]
+    if len(numbers) == len(hashes):
+        return "at every start" if len(hashes) > 1 else ""
+    return f"at start {', '.join(numbers)} of {len(hashes)}"
 
 
 def changed_since(record: Record) -> list[tuple[str, str]]:

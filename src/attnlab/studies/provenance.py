@@ -1,7 +1,8 @@
-"""What a study was run with: versions, machine, commit, the content of its data, and the command that repeats it."""
+"""What a study was run with: versions, machine, commit, files of stages, and the command that repeats it."""
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import platform
@@ -11,6 +12,8 @@ from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
+
+from attnlab.errors import StudyError
 
 VERSIONS = ("attnlab", "torch", "transformers", "numpy", "scipy")
 
@@ -47,6 +50,22 @@ def commit() -> str | None:
     except (OSError, subprocess.SubprocessError):  # no git, or no checkout: an installed package has its version
         return None
     return asked[0].stdout.strip() + (" with changes" if asked[1].stdout.strip() else "")
+
+
+def plugin_files(plugins: Sequence[str]) -> list[dict[str, str]]:
+    """Return name, hash and source of the files that stages of the user's own come from."""
+    found = []
+    for plugin in plugins:
+        try:
+            content = Path(plugin).read_bytes()
+        except OSError as error:
+            raise StudyError(
+                f"cannot read {plugin}, which was given for its stages: {error.strerror}; give a Python file that is "
+                "there"
+            ) from error
+        text = content.decode("utf-8", errors="replace")
+        found.append({"file": Path(plugin).name, "sha256": hashlib.sha256(content).hexdigest(), "text": text})
+    return found
 
 
 def command(

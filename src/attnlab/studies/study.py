@@ -29,7 +29,7 @@ from .ledger import Ledger
 from .mistakes import Origin, check
 from .overlap import Counting, tasks_of
 from .plan import PlannedRun, contents_of_study, placed_sources, plan
-from .provenance import command, provenance
+from .provenance import command, plugin_files, provenance
 from .record import LEDGER as LEDGER
 from .record import PLAN as PLAN
 from .record import read
@@ -141,6 +141,7 @@ class Study:
 
     def enter(self, folder: Path, ledger: Ledger, workers: int | None, on: str = "local") -> None:
         """Write down what study this is, and with what it is run; keep its file beside its results."""
+        own = plugin_files(self.plugins)
         ledger.note_fact("study", self.design.name)
         ledger.say_news("design", json.dumps(self.design.model_dump(mode="json"), sort_keys=True))
         again = command(
@@ -149,7 +150,7 @@ class Study:
         )  # fmt: skip
         if on != "local":
             again += f" --on {on}" + (" --workers 1" if workers == 1 else "")
-        ledger.say("started", json.dumps({**provenance(), "command": again}))
+        ledger.say("started", json.dumps({**provenance(), "command": again, "plugins": own}))
         if self.file is not None and self.file.is_file():
             content, kept = self.file.read_bytes(), folder / FILE
             if not kept.exists() or kept.read_bytes() != content:
