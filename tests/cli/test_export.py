@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,9 @@ import transformers
 
 import attnlab
 from attnlab.cli import main
+from attnlab.cli.plugin import load as load_plugin
+from attnlab.errors import MechanismError
+from attnlab.studies.record import PLAN
 from attnlab.training import Job, Optimizer, Stage, Tuning, Watching
 from attnlab.training.restored import restore
 from tests.studies.moments import Moment
@@ -19,6 +23,17 @@ from tests.training.runs import small, trained
 
 LINE = "cosine(scale=learned) | softmax | bypass(alpha=0.5, schedule=warmup)"
 SHORT = (Stage(steps=2, batch=4),)
+OWN = """\
+from dataclasses import dataclass
+import torch
+from attnlab import Weights, stage
+
+@stage("cubed")
+@dataclass(frozen=True)
+class Cubed(Weights):
+    def __call__(self, scores, n, p):
+        return torch.relu(scores) ** 3
+"""
 
 
 @pytest.fixture(autouse=True)
@@ -178,3 +193,90 @@ def test_the_card_of_a_studys_run_says_what_the_study_says(tmp_path: Path) -> No
     assert "Not all of its runs have ended, so there is no verdict yet" in said[0]
     assert "against `dot`, by accuracy: **" in said[1]
     assert "Arm `bypass`, stage `recall`, size `tiny`, seed 1 of the study `small` (does a bypass help" in said[1]
+
+
+def exported_with_own_stage(tmp_path: Path, line: str) -> Path:
+    """Train and export a run with a file of stages given."""
+    file = tmp_path / "cubed.py"
+    file.write_text(OWN, encoding="utf-8")
+    load_plugin(str(file))
+    trained(small(stages=SHORT, mechanism=line), tmp_path / "run")
+    out = tmp_path / "out"
+    assert main(["export", str(tmp_path / "run"), "--out", str(out), "--plugin", str(file)]) == 0
+    return out
+
+
+def test_a_stage_of_ones_own_goes_with_the_model(
+    own_stages: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = exported_with_own_stage(tmp_path, "dot | cubed(divide=n)")
+    assert (out / "cubed.py").read_text(encoding="utf-8") == OWN
+    assert f"runpy.run_path('{out / 'cubed.py'}'); attnlab.load('{out}') reads it" in capsys.readouterr().out
+    code = card(out).partition("```python\n")[2].partition("```")[0]
+    assert code.startswith("import runpy\n\nimport attnlab\n")
+    assert f"`cubed.py` (sha256 `{hashlib.sha256(OWN.encode()).hexdigest()}`)" in card(out)
+    attnlab.mechanisms.REGISTRY.pop("cubed")
+    with pytest.raises(MechanismError, match="unknown stage 'cubed'"):
+        attnlab.load(out)
+    names: dict[str, Any] = {"FOLDER": str(out)}
+    exec(code, names)  # the card's own lines
+    assert str(attnlab.mechanism_of(names["model"])) == "dot | cubed(divide=n)"
+
+
+def test_a_file_of_stages_that_is_not_needed_stays_behind(
+    own_stages: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = exported_with_own_stage(tmp_path, "dot | softmax")
+    assert not (out / "cubed.py").exists()
+    assert "runpy" not in card(out) + capsys.readouterr().out
+
+
+def test_a_file_of_stages_may_not_take_the_place_of_the_models(
+    own_stages: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "one" / "cubed.py").write_text(OWN, encoding="utf-8")
+    (tmp_path / "two" / "cubed.py").write_text("", encoding="utf-8")
+    load_plugin(str(tmp_path / "one" / "cubed.py"))
+    trained(small(stages=SHORT, mechanism="dot | cubed"), tmp_path / "run")
+    files = [word for name in ("one", "two") for word in ("--plugin", str(tmp_path / name / "cubed.py"))]
+    assert main(["export", str(tmp_path / "run"), "--out", str(tmp_path / "out"), *files]) == 2
+    assert "cubed.py has the name of a file of the export; rename it" in capsys.readouterr().err
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["one", "run", "two"]
+
+
+def test_a_file_of_stages_that_is_not_the_studys_is_said_to_be_another(
+    own_stages: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    moment = Moment(tmp_path)
+    moment.plan()
+    (tmp_path / "cubed.py").write_text(OWN, encoding="utf-8")
+    load_plugin(str(tmp_path / "cubed.py"))
+    trained(small(stages=SHORT, mechanism="dot | cubed"), tmp_path / "runs" / moment.run("bypass", 1).id)
+    said = []
+    for sha256 in (hashlib.sha256(OWN.encode()).hexdigest(), "a" * 64):
+        moment.ledger.say("started", json.dumps({"plugins": [{"file": "cubed.py", "sha256": sha256, "text": ""}]}))
+        out = ["--out", str(tmp_path / sha256[:4]), "--plugin", str(tmp_path / "cubed.py")]
+        assert main(["export", str(tmp_path), "--arm", "bypass", "--run-seed", "1", *out]) == 0
+        said.append((capsys.readouterr().err, card(tmp_path / sha256[:4])))
+    moment.ledger.close()
+    another = "cubed.py is not as it was when the study was run: it may compute something else"
+    assert [another in err for err, _ in said] == [another in text for _, text in said] == [False, True]
+
+
+def test_the_card_has_the_title_of_its_arm_and_the_data_of_its_stage(tmp_path: Path) -> None:
+    moment = Moment(tmp_path)
+    moment.plan()
+    plan = json.loads(moment.ledger.events(PLAN)[-1])
+    plan["data"] = {"recall": {"train": "c" * 64}, "other": {"train": "d" * 64}}
+    moment.ledger.say(PLAN, json.dumps(plan))
+    moment.ledger.close()
+    own = moment.run("bypass", 1)
+    trained(small(stages=SHORT), tmp_path / "runs" / own.id)
+    assert main(["export", str(tmp_path / "runs" / own.id), "--out", str(tmp_path / "out")]) == 0
+    text = card(tmp_path / "out")
+    assert "\n# bypass of the study small\n" in text
+    assert f"the run `{own.id}` (recall, tiny, bypass, seed 1)." in text
+    assert f"- **Hash of recall, train:** `{'c' * 64}`" in text
+    assert "d" * 64 not in text

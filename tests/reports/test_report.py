@@ -15,9 +15,11 @@ from attnlab.errors import StudyError
 from attnlab.reports import write
 from attnlab.reports.contents import Contents, contents_of
 from attnlab.reports.page import render
+from attnlab.studies.ledger import Delivery
 from attnlab.studies.record import PLAN, open_record
+from tests.studies.samples import content
 
-from .made import BASE, HIGH, HOSTILE, LEAK, Made, history, whole
+from .made import ARMS, BASE, HIGH, HOSTILE, LEAK, PAIRING, START, Made, history, whole
 
 VOID = {"meta"}
 
@@ -270,3 +272,63 @@ def test_a_stage_that_is_not_known_here_is_said(tmp_path: Path) -> None:
     made.ledger.add_audit("laplace | softmax", True, False, [{**LEAK, "data": {}}])
     page = write(made.give("dot", BASE).done()).read_text(encoding="utf-8")
     assert "The map of better cannot be drawn, since its mechanism is not known here: unknown stage" in page
+
+
+def test_a_file_of_own_stages_is_shown_with_every_content_it_had(tmp_path: Path) -> None:
+    made = Made(tmp_path)  # whose start has no such key, as those of older ledgers
+    assert contents(tmp_path).origin.own_files == []
+    for sha256, text in (("a" * 64, f"# {HOSTILE}"), ("b" * 64, "# other"), ("b" * 64, "# other")):
+        plugins = [{"file": "own.py", "sha256": sha256, "text": text}]
+        made.ledger.say("started", json.dumps({**START, "plugins": plugins}))
+    found = contents(made.give("dot", BASE).done())
+    (file,) = found.origin.own_files
+    assert file.is_changed
+    at = {one.sha256[0]: one.starts for one in file.versions}
+    assert at == {"a": "at start 2 of 4", "b": "at start 3, 4 of 4"}
+    assert not [name for name, _ in found.origin.facts if "plugins" in name]
+    page = render(found)
+    assert Elements(page).open == []
+    assert "Its content changed between starts" in page
+    assert page.count("<summary>Its source</summary>") == 2
+    assert "<pre># &lt;script&gt;alert(1)" in page
+    assert "<script>alert" not in page
+
+
+def test_a_file_of_own_stages_that_stayed_the_same_is_shown_once(tmp_path: Path) -> None:
+    made = Made(tmp_path)
+    plugins = [{"file": "own.py", "sha256": "a" * 64, "text": "# own"}]
+    made.ledger.say("started", json.dumps({**START, "plugins": plugins}))
+    made.ledger.say("started", json.dumps({**START, "plugins": plugins}))
+    found = contents(made.give("dot", BASE).done())
+    (file,) = found.origin.own_files
+    assert (len(file.versions), file.is_changed) == (1, False)
+    assert "changed between starts" not in render(found)
+
+
+def test_what_was_run_otherwise_than_the_file_says_is_named(tmp_path: Path) -> None:
+    made = Made(tmp_path)
+    (tmp_path / "study.toml").write_text("steps = 300\n", encoding="utf-8")
+    assert contents(tmp_path).origin.study_note == ""
+    again = "attnlab run study.toml --out here --budget smoke --set 'seeds=[1, 2]' --set a.steps=60"
+    made.ledger.say("started", json.dumps({**START, "command": again}))
+    note = "this file with --budget smoke, --set 'seeds=[1, 2]', --set a.steps=60, put in the place of values"
+    assert note in contents(tmp_path).origin.study_note
+    assert "<p>What was run is this file with --budget smoke" in render(contents(tmp_path))
+    (tmp_path / "study.toml").unlink()
+    assert contents(made.done()).origin.study_note == ""
+
+
+def test_the_length_of_training_is_that_of_the_runs(tmp_path: Path) -> None:
+    arms = {**ARMS, "long": {"mechanism": "angle | softmax", "set": {"stages.recall.phases.0.steps": 1200}}}
+    stages = content()["stages"]
+    phases = [{"epochs": 1.5, "batch": 8}, {"epochs": 1.0, "batch": 1}]
+    made = Made(tmp_path, arms=arms, stages=[*stages, {**stages[0], "name": "again", "phases": phases}])
+    said = "Length of training: 4 updates of 8 rows in recall (long: 1,200 updates of 8 rows); 1.5 epochs of 8 rows, "
+    state = contents(tmp_path).headline.state
+    assert state.endswith(f"{said}then 1 epoch of 1 row in again.")
+    last = {"step": 95, "primary": "accuracy", "figures": {"accuracy": 0.5}}
+    for run in [run for run in made.planned if run.stage == "again"]:
+        result = {"last": last, "step": 95, "num_steps": 95, "seconds": 1.0, "tokens": 10}
+        attempt = made.ledger.begin(run.id, "here")
+        made.ledger.deliver(Delivery(run.id, attempt, "finished", result, [], PAIRING, [], {}))
+    assert contents(made.done()).headline.state.endswith("then 1 epoch of 1 row (95 updates in all) in again.")

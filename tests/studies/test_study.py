@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from pathlib import Path
 from typing import Any
@@ -290,3 +291,20 @@ def test_a_stage_that_was_edited_is_audited_anew_and_what_it_gave_before_is_said
     assert (asked.count("dot | edited"), asked.count("dot | softmax")) == (2, 1)
     assert any("1 result is not of the study as it is now" in line and "1 of 'own'" in line for line in said)
     assert [one.check for one in conclusion.findings if one.check == "results left out"] == ["results left out"]
+
+
+def test_every_start_notes_the_files_of_stages_as_they_are_then(tmp_path: Path) -> None:
+    file, ledger = tmp_path / "own.py", Ledger(tmp_path / "ledger.sqlite")
+    once = Study(study().design, plugins=(str(file),))
+    with pytest.raises(StudyError, match=r"cannot read .*own\.py.*: No such file or directory; give a Python file"):
+        once.enter(tmp_path, ledger, 1)
+    assert ledger.events("started") == []
+    for text in ("# one\n", "# é two\n"):
+        file.write_text(text, encoding="utf-8")
+        once.enter(tmp_path, ledger, 1)
+    noted = [json.loads(said)["plugins"] for said in ledger.events("started")]
+    ledger.close()
+    assert [[(one["file"], one["text"]) for one in some] for some in noted] == [
+        [("own.py", "# one\n")], [("own.py", "# é two\n")]
+    ]  # fmt: skip
+    assert noted[1][0]["sha256"] == hashlib.sha256(file.read_bytes()).hexdigest()

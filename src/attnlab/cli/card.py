@@ -108,7 +108,7 @@ def loading(found: Restored, carried: Sequence[Carried]) -> str:
     """Say how the folder is read, and what does not read it."""
     tokenizer = "tokenizer = transformers.AutoTokenizer.from_pretrained(FOLDER)\n" * (found.tokenizer is not None)
     imports = "import attnlab\n" + "import transformers\n" * (found.tokenizer is not None)
-    stages = "".join(f"runpy.run_path(FOLDER + {'/' + own.name!r})\n" for own in carried)
+    stages = "".join(f"runpy.run_path(FOLDER + {json.dumps('/' + own.name, ensure_ascii=False)})\n" for own in carried)
     runs = "import runpy\n\n" * bool(carried)
     code = f"```python\n{runs}{imports}\n{stages}model = attnlab.load(FOLDER)\n{tokenizer}```{about(carried)}"
     refuses = (
@@ -132,7 +132,7 @@ def about(carried: Sequence[Carried]) -> str:
     notes = "".join(f" {own.note}." for own in carried if own.note)
     return (
         f"\n\nIts mechanism has a stage that attnlab does not bring. It comes from {files} in this folder, which "
-        f"`runpy` runs: read it before.{notes}"
+        f"`runpy` runs: read it first.{notes}"
     )
 
 

@@ -137,8 +137,8 @@ def updates_of_epochs(record: Record, runs: Sequence[PlannedRun]) -> str:
     ended = [record.results[run.id].result.get("num_steps") for run in runs if run.id in record.results]
     known = sorted({int(number) for number in ended if number is not None})
     if len(known) > 1:
-        return f", {known[0]:,} to {counted(known[-1], 'update')}"
-    return f", {counted(known[0], 'update')}" if known else ""
+        return f" ({known[0]:,} to {counted(known[-1], 'update')} in all)"
+    return f" ({counted(known[0], 'update')} in all)" if known else ""
 
 
 def counted(number: float, thing: str) -> str:

@@ -53,6 +53,8 @@ class Dispatch:
 
     def close(self, *, at_once: bool) -> None:
         """End the process: when its workers have, or with them at once."""
+        if self.process.returncode is not None:
+            return  # it was ended before, and its number may be another's by now
         if at_once:
             with suppress(ProcessLookupError):
                 os.killpg(self.process.pid, signal.SIGKILL)

@@ -6,7 +6,8 @@ import dataclasses
 import os
 import platform
 import signal
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -36,6 +37,17 @@ def no_tick() -> None:
     """Do nothing between looks at the workers."""
 
 
+@contextmanager
+def started_early(plugins: Sequence[str], is_needed: bool) -> Iterator[Server | None]:
+    """Start what starts runs, whose imports take seconds, while there is other work to do; nothing of it stays."""
+    server = Dispatch(plugins) if is_needed else None
+    try:
+        yield server
+    finally:
+        if server is not None:
+            server.close(at_once=True)
+
+
 @dataclass
 class Execution:
     """Carries out the runs of a study that have not ended."""
@@ -53,6 +65,8 @@ class Execution:
     tick: Tick = no_tick
     """Called several times a second while runs are going."""
     on: str = "local"
+    server: Server | None = None
+    """What starts runs here, where it was started already."""
     running: dict[str, tuple[PlannedRun, int | None]] = field(default_factory=dict)
     """Runs that were sent, with their attempt: None where they wait for a node."""
     statuses: dict[str, str] = field(default_factory=dict)
@@ -67,7 +81,7 @@ class Execution:
         self.collect()
         if self.stop or not self.ready():
             return
-        server = Cluster(self.plugins) if self.on == "ray" else Dispatch(self.plugins)
+        server = self.server or (Cluster(self.plugins) if self.on == "ray" else Dispatch(self.plugins))
         is_over = False
         try:
             self.feed(server)

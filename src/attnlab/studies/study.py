@@ -21,7 +21,7 @@ from .analysis import Answer, analyse
 from .connection import connected
 from .design import Arm, Design
 from .disk import refuse_network
-from .execution import Execution, Tick, no_tick
+from .execution import Execution, Tick, no_tick, started_early
 from .installed import Installed, audited_task, lines_of, marked, reads_forwards
 from .integrity import Finding
 from .integrity.left_out import left_out, sentence
@@ -112,32 +112,42 @@ class Study:
             ledger = Ledger(folder / LEDGER)
             try:
                 self.enter(folder, ledger, workers, on)
-                audits = self.audits(ledger, say, stop)
-                leaking = self.leaking(ledger, audits, say)
-                if leaking and self.design.has_leaking:
-                    planned = self.plan(leaking)
-                trained = planned if self.design.has_leaking else [run for run in planned if run.arm not in leaking]
-                contents = contents_of_study(self.design, self.sources)
-                ledger.say_news(PLAN, json.dumps({
-                    "runs": [run.id for run in trained], "obstacles": leaking, "data": contents, "audits": audits,
-                }))  # fmt: skip
-                if others := left_out(ledger, {run.id for run in trained}):
-                    say(f"{sentence(others)}; they stay in the ledger")
-                sources = placed_sources(self.design, self.sources or {})
-                Counting(ledger, sources, contents, say, stop).note(tasks_of(self.design))
-                work = Execution(
-                    folder, ledger, trained, say, stop, workers, self.plugins, self.precision(ledger), tick=tick,
-                    on=on,
-                )  # fmt: skip
-                work.go()
-                failed = {run.title: work.given_up[run.id] for run in trained if run.id in work.given_up}
-                found = Conclusion([], sum(run.id in work.statuses for run in trained), len(trained), failed)
+                results = ledger.results()
+                is_needed = on == "local" and any(run.id not in results for run in planned)
+                with started_early(self.plugins, is_needed) as server:
+                    planned, leaking = self.prepare(ledger, planned, say, stop)
+                    work = Execution(
+                        folder, ledger, planned, say, stop, workers, self.plugins, self.precision(ledger), tick, on,
+                        server,
+                    )  # fmt: skip
+                    work.go()
+                failed = {run.title: work.given_up[run.id] for run in planned if run.id in work.given_up}
+                found = Conclusion([], sum(run.id in work.statuses for run in planned), len(planned), failed)
                 if not found.is_whole:
                     return found  # a verdict on the seeds that happen to be there would be a look that nobody declared
-                answers = analyse(self.design, trained, ledger, leaking)
+                answers = analyse(self.design, planned, ledger, leaking)
                 return Conclusion(answers, found.num_ended, found.num_runs, failed, read(folder, ledger).findings)
             finally:
                 ledger.close()
+
+    def prepare(
+        self, ledger: Ledger, planned: list[PlannedRun], say: Say, stop: StopRequest
+    ) -> tuple[list[PlannedRun], dict[str, str]]:
+        """Audit the arms and look at the data; return the runs to be trained, and the arms that see the future."""
+        audits = self.audits(ledger, say, stop)
+        leaking = self.leaking(ledger, audits, say)
+        if leaking and self.design.has_leaking:
+            planned = self.plan(leaking)
+        trained = planned if self.design.has_leaking else [run for run in planned if run.arm not in leaking]
+        contents = contents_of_study(self.design, self.sources)
+        ledger.say_news(PLAN, json.dumps({
+            "runs": [run.id for run in trained], "obstacles": leaking, "data": contents, "audits": audits,
+        }))  # fmt: skip
+        if others := left_out(ledger, {run.id for run in trained}):
+            say(f"{sentence(others)}; they stay in the ledger")
+        sources = placed_sources(self.design, self.sources or {})
+        Counting(ledger, sources, contents, say, stop).note(tasks_of(self.design))
+        return trained, leaking
 
     def enter(self, folder: Path, ledger: Ledger, workers: int | None, on: str = "local") -> None:
         """Write down what study this is, and with what it is run; keep its file beside its results."""
