@@ -39,9 +39,16 @@ def print_answers(answers: Sequence[Answer]) -> None:
         rows.append((answer.stage, answer.size, answer.arm, answer.figure, span, answer.verdict, stability))
     if rows:
         print_table(COLUMNS, rows)
+    # Imported here because the command line must answer --help without torch.
+    from attnlab.studies.analysis import common_notes
+
+    common = common_notes(answers)
     for answer in answers:
         for note in answer.notes:
-            print(f"{answer.stage}, {answer.size}, {answer.arm}: {note}")
+            if note not in common:
+                print(f"{answer.stage}, {answer.size}, {answer.arm}: {note}")
+    for note in common:
+        print(f"every comparison: {note}")
 
 
 def print_findings(findings: Sequence[Finding]) -> None:

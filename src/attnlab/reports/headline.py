@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from attnlab.statistics.verdict import BETTER, WORSE
-from attnlab.studies.analysis import Answer
+from attnlab.studies.analysis import Answer, common_notes
 from attnlab.studies.plan import PlannedRun
 from attnlab.studies.record import Record
 
@@ -38,31 +38,36 @@ class Headline:
     """How far the study is, and how long its stages are trained."""
     verdicts: Sequence[Sentence]
     apart: Sequence[Sentence]
+    notes: tuple[str, ...] = ()
+    """What stands beside every verdict."""
 
 
 def headline_of(record: Record, places: Sequence[Place]) -> Headline:
     """Say what the study says."""
     rows = [(place, row) for place in places for row in place.rows if row.answer is not None]
     has_several = len({(place.stage, place.size) for place, _ in rows}) > 1
-    told = [(row, sentence_of(row, place.title if has_several else "")) for place, row in rows]
+    common = common_notes(record.answers)
+    told = [(row, sentence_of(row, place.title if has_several else "", common)) for place, row in rows]
     return Headline(
         record.design.question or f"the study '{record.design.name}'",
         " ".join([state_of(record), length_of_training(record)]).rstrip(),
         [sentence for row, sentence in told if not is_apart(row)],
         [sentence for row, sentence in told if is_apart(row)],
+        common,
     )  # fmt: skip
 
 
-def sentence_of(row: Row, where: str) -> Sentence:
-    """Say what came of one arm."""
+def sentence_of(row: Row, where: str, common: Sequence[str] = ()) -> Sentence:
+    """Say what came of one arm. common: notes that are said once for all."""
     answer = row.answer
     assert answer is not None
+    notes = tuple(note for note in answer.notes if note not in common)
     reason = "" if answer.comparison is None else answer.comparison.decision.reason
     if is_apart(row):
         verdict, _, why = answer.verdict.partition(" (")
-        return Sentence(row.arm, where, verdict, "", said(why.removesuffix(")")), answer.notes, "bad")
+        return Sentence(row.arm, where, verdict, "", said(why.removesuffix(")")), notes, "bad")
     tone = tone_of(answer.verdict)
-    return Sentence(row.arm, where, answer.verdict, numbers_of(answer), said(reason), answer.notes, tone)
+    return Sentence(row.arm, where, answer.verdict, numbers_of(answer), said(reason), notes, tone)
 
 
 def numbers_of(answer: Answer) -> str:

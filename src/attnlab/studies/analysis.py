@@ -36,6 +36,13 @@ class Answer:
         return {**vars(self), "notes": list(self.notes), "comparison": comparison}
 
 
+def common_notes(answers: Sequence[Answer]) -> tuple[str, ...]:
+    """Return the notes that stand beside every one of several answers, to be said once."""
+    if len(answers) < 2:
+        return ()
+    return tuple(note for note in answers[0].notes if all(note in answer.notes for answer in answers))
+
+
 def analyse(
     study: Design, planned: Sequence[PlannedRun], ledger: Ledger, obstacles: Mapping[str, str]
 ) -> list[Answer]:  # fmt: skip

@@ -153,7 +153,7 @@ class Study:
         """Write down what study this is, and with what it is run; keep its file beside its results."""
         own = plugin_files(self.plugins)
         ledger.note_fact("study", self.design.name)
-        ledger.say_news("design", json.dumps(self.design.model_dump(mode="json"), sort_keys=True))
+        ledger.say_news("design", json.dumps(self.design.model_dump(mode="json")))
         again = command(
             str(self.file or FILE), str(folder), self.budget, self.assign, self.sources, self.plugins,
             threads=self.threads, **({} if workers is None else {"workers": workers}),
