@@ -41,7 +41,7 @@ check: $(TOOLS)
 bench: $(TOOLS)
 	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks
 
-# Every recipe with its smallest budget: about ten minutes.
+# Every recipe with its smallest budget: six minutes on two cores.
 smoke: $(TOOLS)
 	OMP_NUM_THREADS=1 $(BIN)/python -m tests.smoke
 
