@@ -68,11 +68,16 @@ def raising(error: BaseException) -> Callable[[], int]:
 
 
 def test_an_error_of_ours_is_one_message(capsys: pytest.CaptureFixture[str]) -> None:
-    message = "unknown stage 'sofmax'\n  dot | sofmax\n        ^"
+    message = "unknown argument 'sofmax'\n  dot | sofmax\n        ^"
     assert main(["fail"], {"fail": raising(AttnlabError(message))}) == 2
     shown = capsys.readouterr()
     assert shown.err == f"attnlab: {message}\n"
     assert shown.out == ""
+
+
+def test_a_stage_that_is_unknown_may_be_in_a_file_that_was_not_given(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["fail"], {"fail": raising(AttnlabError("unknown stage 'softplus', did you mean 'softmax'?"))}) == 2
+    assert "a stage of your own comes with --plugin FILE.py" in capsys.readouterr().err
 
 
 def test_a_fault_of_ours_keeps_its_traceback() -> None:

@@ -53,9 +53,7 @@ class Dispatch:
 
     def close(self, *, at_once: bool) -> None:
         """End the process: when its workers have, or with them at once."""
-        if self.process.returncode is not None:
-            return  # it was ended before, and its number may be another's by now
-        if at_once:
+        if at_once and self.process.returncode is None:  # once it has ended, its number may be another's
             with suppress(ProcessLookupError):
                 os.killpg(self.process.pid, signal.SIGKILL)
         assert self.process.stdin is not None
