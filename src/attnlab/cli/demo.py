@@ -15,7 +15,7 @@ WORKERS = 2
 def demo(
     out: Annotated[str, typer.Option(metavar="DIR", help="The folder of the study and its report.")] = "out/demo",
 ) -> int:
-    """Run a small study: five mechanisms, two tasks, five paired seeds, in about a minute, and write a report."""
+    """Run a small study: five mechanisms, two tasks, five paired seeds, in a minute or two, and write a report."""
     print("Five mechanisms learn text and recall, each over five seeds that start alike; one of them cheats.")
     status = run(RECIPE, out=out, budget=BUDGET, workers=WORKERS)
     if status == 0:
