@@ -8,6 +8,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from attnlab.install.weight_parts import weight_parts
+
 from .job import Job
 from .stream import hash_features
 
@@ -23,7 +25,7 @@ def pairing_of(job: Job) -> dict[str, Any]:
             for name, tensor in sorted(stream.make(stream.arrangement.rows(0, step), 0).items()):
                 batches.update(f"{name} {hash_tensor(tensor)}".encode())
     return {
-        "weights": {name: hash_tensor(parameter) for name, parameter in job.model.named_parameters()},
+        "weights": {name: hash_tensor(weight) for name, weight in weight_parts(job.model)},
         "batches": batches.hexdigest(),
         "evaluation": "" if job.dev is None else hash_features(job.dev.features),
     }
