@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from attnlab.errors import TaskError
-from attnlab.tasks import TASKS, LabelledText, load
+from attnlab.tasks import LOG_FIGURES, TASKS, LabelledText, load
 from attnlab.tasks.classification import Classification
 from attnlab.tasks.language.line import lines_of
 from attnlab.tasks.probes import PROBES
@@ -54,6 +54,14 @@ def test_a_task_goes_from_examples_to_a_score(name: str) -> None:
     assert list(scores.ids) == [one.id for one in examples]
     assert scores.per_example
     assert all(values.shape == (len(examples),) for values in scores.per_example.values())
+    for figure, values in scores.per_example.items():
+        if figure in scores.figures:
+            assert values.mean() == pytest.approx(scores.figures[figure])
+    logarithm = LOG_FIGURES.get(scores.primary)
+    if logarithm:
+        assert scores.of_examples(logarithm).mean() == pytest.approx(np.log(scores.value))
+    assert scores.clusters is None or len(scores.clusters) == len(examples)
+    assert scores.ceiling == task.ceiling
 
 
 def test_settings_make_another_task() -> None:

@@ -21,7 +21,7 @@ def test_accuracy_counts_labelled_positions_alone() -> None:
     with torch.no_grad():
         right = (model(batch["input_ids"]).logits.argmax(-1) == batch["labels"])[asked]
     assert scores.value == pytest.approx(right.float().mean().item())
-    assert scores.of_examples("sequence_accuracy").mean() == pytest.approx(scores.value)
+    assert scores.of_examples("accuracy").mean() == pytest.approx(scores.value)
 
 
 def test_a_tiny_model_learns_to_copy_and_nothing_learns_chance() -> None:

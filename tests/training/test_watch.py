@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from attnlab.errors import AttnlabError, TrainingError
-from attnlab.training import Watching, build, train
+from attnlab.training import Watching, build, late_step, train
 from tests.training.runs import lines_of, quiet, small, trained
 
 
@@ -25,7 +25,7 @@ def test_each_is_written_when_it_is_due_and_at_the_end(tmp_path: Path) -> None:
         for kind in ("train", "evaluation", "trace", "sample", "sentence")
     }
     assert steps == {
-        "train": [4, 6], "evaluation": [4, 6], "trace": [5, 6], "sample": [4, 4, 6, 6], "sentence": [4, 6],
+        "train": [4, 6], "evaluation": [4, 5, 6], "trace": [5, 6], "sample": [4, 4, 6, 6], "sentence": [4, 6],
     }  # fmt: skip
     names = [line["name"] for line in lines_of(tmp_path, "sample")]
     assert names == ["prompt 0", "prompt 1"] * 2
@@ -33,12 +33,27 @@ def test_each_is_written_when_it_is_due_and_at_the_end(tmp_path: Path) -> None:
     assert sentence["text"] == "Ada was born"
     assert sentence["loss"] > 0
     assert sorted(path.name for path in (tmp_path / "predictions").iterdir()) == [
-        "step-00000004.json", "step-00000006.json",
+        "step-00000004.json", "step-00000005.json", "step-00000006.json",
     ]  # fmt: skip
     answers = json.loads((tmp_path / "predictions" / "step-00000006.json").read_text(encoding="utf-8"))
     evaluation = lines_of(tmp_path, "evaluation")[-1]
     assert answers["perplexity"] == evaluation["perplexity"] > 1
     assert len(answers["per_example"]["line_loss"]) == len(answers["ids"]) == 7
+    assert answers["reference"]["num_documents"] == 7
+
+
+@pytest.mark.parametrize(("num_steps", "step"), [(1, 1), (2, 2), (4, 4), (5, 4), (6, 5), (10, 8), (1000, 800)])
+def test_the_late_evaluation_comes_after_four_fifths(num_steps: int, step: int) -> None:
+    assert late_step(num_steps) == step
+
+
+def test_the_late_evaluation_counts_neither_for_the_best_nor_for_patience(tmp_path: Path) -> None:
+    _, result = trained(small(watching=Watching(evaluate_every=3)), tmp_path)
+    assert [line["step"] for line in lines_of(tmp_path, "evaluation")] == [3, 5, 6]
+    assert result.last is not None
+    assert result.best is not None
+    assert (result.last.step, result.best.step) == (6, 6)
+    assert result.last.num_documents == 7
 
 
 @pytest.mark.parametrize(

@@ -7,12 +7,12 @@ from .classification import Classification, Columns, LabelledText, Labels, Range
 from .language import Clm, Line, LineLoss, Mlm, sample, sentence_losses
 from .predictions import read_predictions
 from .probes import Probe
-from .scores import Scores
+from .scores import LOG_FIGURES, Reference, Scores
 from .squad import Answer, NullThreshold, Question, Search, Squad
 from .task import Task
 
 __all__ = [
-    "TASKS", "Answer", "Batch", "Classification", "Clm", "Columns", "Feature", "LabelledText", "Labels", "Line",
-    "LineLoss", "Mlm", "NullThreshold", "Probe", "Question", "Range", "Scores", "Search", "Squad", "Task", "load",
-    "metrics", "read_predictions", "sample", "sentence_losses",
+    "LOG_FIGURES", "TASKS", "Answer", "Batch", "Classification", "Clm", "Columns", "Feature", "LabelledText",
+    "Labels", "Line", "LineLoss", "Mlm", "NullThreshold", "Probe", "Question", "Range", "Reference", "Scores",
+    "Search", "Squad", "Task", "load", "metrics", "read_predictions", "sample", "sentence_losses",
 ]  # fmt: skip

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from torch import Tensor, nn
 
 from attnlab.data import Source
@@ -21,7 +20,7 @@ from .labelled import count_labels, label_losses, mean_loss
 from .language.line import LineLoss
 from .objective import asked, check_finite, with_penalty
 from .reading import column_of, located, opened
-from .scores import Scores
+from .scores import Reference, Scores, shares_of_mean
 
 PROBES = ("mqar", "copy", "induction", "averaging", "iid")
 """Recall of many pairs, copying, induction, selective averaging, and tokens that nothing predicts."""
@@ -57,6 +56,15 @@ class Probe:
     def head_settings(self) -> Mapping[str, Any]:
         """The probe's tokens are the model's vocabulary."""
         return {"vocab_size": self.vocab}
+
+    @property
+    def ceiling(self) -> float | None:
+        """Every answer right; i.i.d. tokens cannot be predicted, so nothing is known to be reached there."""
+        return None if self.name == "iid" else 1.0
+
+    def floor(self, dev: Any, train_features: Iterable[Feature] = ()) -> Reference | None:
+        """Return the best of the trivial strategies on the sequences to evaluate on."""
+        return None
 
     def examples(self, source: str | Path | Source | None = None, split: str | None = None) -> list[Generated]:
         """Generate sequences, or read those of another source of token ids and labels."""
@@ -101,7 +109,7 @@ class Probe:
         return predictions
 
     def score(self, predictions: Mapping[str, LineLoss], examples: Sequence[Generated]) -> Scores:
-        """Return accuracy and loss over labelled positions, and each sequence's own accuracy."""
+        """Return accuracy and loss over labelled positions, and each sequence's part in them."""
         missing = next((one for one in examples if one.id not in predictions), None)
         if missing is not None or not examples:
             which = "there is no sequence to score" if missing is None else f"{missing.place}: no prediction"
@@ -110,10 +118,10 @@ class Probe:
         summed = sum(own, LineLoss())
         figures = {"accuracy": summed.num_right / summed.num_tokens, "loss": summed.per_token}
         single = {
-            "sequence_accuracy": np.array([one.num_right / one.num_tokens for one in own]),
-            "sequence_loss": np.array([one.per_token for one in own]),
+            "accuracy": shares_of_mean([one.num_right for one in own], summed.num_tokens),
+            "loss": shares_of_mean([one.nats for one in own], summed.num_tokens),
         }
-        return Scores(self.name, self.primary, figures, [one.id for one in examples], single)
+        return Scores(self.name, self.primary, figures, [one.id for one in examples], single, ceiling=self.ceiling)
 
     def _example(self, number: int, place: str, row: Mapping[str, Any]) -> Generated:
         ids, labels = (tuple(row[column_of(row, [name], place)]) for name in ("input_ids", "labels"))

@@ -12,7 +12,7 @@ from typing import Any, Protocol, TypeVar
 from torch import Tensor, nn
 
 from .batch import Batch, Feature
-from .scores import Scores
+from .scores import Reference, Scores
 
 E = TypeVar("E")
 P = TypeVar("P")
@@ -44,6 +44,18 @@ class Task(Protocol[E, P]):
     @property
     def higher_is_better(self) -> bool:
         """Whether more of it is better."""
+        ...
+
+    @property
+    def ceiling(self) -> float | None:
+        """The best value that the deciding figure can have; None where there is no known one."""
+        ...
+
+    def floor(self, dev: Any, train_features: Iterable[Feature] = ()) -> Reference | None:
+        """Return the best of the trivial strategies on `dev` (its `examples` and `features`), in the figure's unit.
+
+        What a strategy needs to know of a language it takes from the features that are trained on.
+        """
         ...
 
     def examples(self, source: Any, split: str | None = None) -> list[E]:

@@ -12,9 +12,10 @@ from .settings import Optimizer, Schedule, Settings, Stage, Watching
 from .start import initialise
 from .stream import FeatureStream, TokenStream
 from .tuning import Tuning, apply_tuning, count_parameters
+from .watch import late_step
 
 __all__ = [
     "Data", "Display", "Divergence", "Evaluation", "Examples", "FeatureStream", "Job", "Optimizer", "Result", "Run",
     "Schedule", "Settings", "Stage", "Start", "TokenStream", "Tuning", "Watching", "apply_tuning", "build",
-    "count_parameters", "evaluate", "initialise", "read_result", "train",
+    "count_parameters", "evaluate", "initialise", "late_step", "read_result", "train",
 ]  # fmt: skip

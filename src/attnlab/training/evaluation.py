@@ -52,6 +52,7 @@ def as_answers(scores: Scores, predictions: Mapping[str, Any]) -> dict[str, Any]
     return {
         **scores.record(),
         "ids": list(scores.ids),
+        "clusters": None if scores.clusters is None else list(scores.clusters),
         "per_example": {name: values.tolist() for name, values in scores.per_example.items()},
         "predictions": answers if len(answers) == len(plain) else None,
     }

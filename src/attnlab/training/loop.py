@@ -208,7 +208,9 @@ class Training:
             self.diverge_after(evaluation.reason)
         self.state.watched_step = self.state.step
         if evaluation is not None:
-            is_best = self.state.note(evaluation, higher_is_better=self.job.task.higher_is_better)
+            is_best = self.watch.is_regular(self.state.step) and self.state.note(
+                evaluation, higher_is_better=self.job.task.higher_is_better
+            )
             self.display.say(f"{evaluation.sentence}{', the best so far' if is_best else ''}")
             if is_best:
                 self.keep()

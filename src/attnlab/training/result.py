@@ -23,15 +23,31 @@ class Evaluation:
     note: str = ""
     """What must be said with them: how many classes were predicted, and what always the same would reach."""
 
+    floor: float | None = None
+    """What the best trivial strategy reaches on the same examples, in the unit of the deciding figure."""
+    floor_strategy: str = ""
+    ceiling: float | None = None
+    num_documents: int = 0
+    """How many examples were evaluated."""
+    num_clusters: int = 0
+    """How many clusters they form; 0 where each example is on its own."""
+
     @property
     def value(self) -> float:
         """The figure that decides."""
         return self.figures[self.primary]
 
     @property
+    def bounds(self) -> str:
+        """What the deciding figure is held against, in words; empty where nothing is known."""
+        known = [] if self.floor is None else [f"floor {self.floor:.4g}: {self.floor_strategy}"]
+        return "; ".join([*known, *([] if self.ceiling is None else [f"ceiling {self.ceiling:g}"])])
+
+    @property
     def sentence(self) -> str:
         """What is said of it."""
-        return f"step {self.step:,}: {self.primary} {self.value:.6g}{f' ({self.note})' if self.note else ''}"
+        aside = "; ".join(filter(None, (self.bounds, self.note)))
+        return f"step {self.step:,}: {self.primary} {self.value:.6g}{f' ({aside})' if aside else ''}"
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
@@ -16,7 +16,7 @@ from attnlab.data import Arrangement, BatchPlan, Loader, Position, TokenFile
 from attnlab.data.arrangement import Rows
 from attnlab.data.cache import hash_of
 from attnlab.errors import TrainingError
-from attnlab.tasks.batch import Feature
+from attnlab.tasks.batch import Feature, Padding
 
 from .settings import Stage
 
@@ -34,6 +34,10 @@ class Stream(Protocol):
     @property
     def identity(self) -> str:
         """A hash of all that decides its batches."""
+
+    @property
+    def features(self) -> Iterable[Feature]:
+        """What it trains on, for trivial strategies to learn from."""
 
     @property
     def mean_length(self) -> float:
@@ -91,6 +95,15 @@ class TokenStream:
         self.longest = plan.length
         self.arrangement = self.loader.arrangement
         self.identity = self.loader.identity
+
+    @property
+    def features(self) -> Iterator[Feature]:
+        """Yield the rows in the order of the file, each made when it is asked for."""
+        sequences = self.loader.sequences
+        padding = Padding(sequences.file.vocabulary.fill)
+        for number in range(len(sequences)):
+            ids, mask = sequences.batch([number])
+            yield Feature(str(number), number, {"input_ids": ids[0][mask[0] > 0].astype(np.int32)}, {}, padding)
 
     def make(self, rows: Rows, epoch: int) -> Mapping[str, Tensor]:
         """Make a batch of packed rows."""

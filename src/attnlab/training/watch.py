@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from attnlab.errors import TrainingError
-from attnlab.tasks import sample, sentence_losses
+from attnlab.tasks import Reference, sample, sentence_losses
 from attnlab.tasks.objective import NotFiniteError
 
 from .evaluation import EvaluationStoppedError, as_answers, evaluate
@@ -19,6 +21,11 @@ from .record.plain import spell
 from .result import Evaluation
 from .stopping import StopRequest
 from .trace import trace
+
+
+def late_step(num_steps: int) -> int:
+    """Return the step, at four fifths of a run, after which it is always evaluated: does it still gain from there?"""
+    return -(-4 * num_steps // 5)
 
 
 class Diverged(NamedTuple):
@@ -66,20 +73,31 @@ class Watch:
         if is_last and self.job.known is not None:
             scores, _ = evaluate(self.job.model, self.job.task, self.job.known, self.stop.__bool__)
             self.metrics.write("training set", step, scores.record())
-        if self.job.dev is None or not (is_last or self.is_due(watching.evaluate_every, step)):
+        if self.job.dev is None or not (self.is_regular(step) or step == late_step(self.job.num_steps)):
             return None
         return self.evaluate(step)
+
+    def is_regular(self, step: int) -> bool:
+        """Tell whether a step's evaluation counts for the best one and for patience; the late one alone does not."""
+        return step == self.job.num_steps or self.is_due(self.job.watching.evaluate_every, step)
+
+    @cached_property
+    def floor(self) -> Reference | None:
+        """What the best trivial strategy reaches on what the run is evaluated on; found out once."""
+        found: Reference | None = self.job.task.floor(self.job.dev, self.job.streams[-1].features)
+        return found
 
     def evaluate(self, step: int) -> Evaluation:
         """Ask the task for its figures; a request to stop is honoured between batches."""
         assert self.job.dev is not None
         scores, predictions = evaluate(self.job.model, self.job.task, self.job.dev, self.stop.__bool__)
+        scores = dataclasses.replace(scores, floor=self.floor)
         self.metrics.write("evaluation", step, scores.record())
         self.chart(scores.figures, step, "dev/")
         answers = spell(as_answers(scores, predictions))
         write_json(self.folder / "predictions" / f"step-{step:08d}.json", answers)
         note = scores.collapse.sentence if scores.collapse is not None else ""
-        return Evaluation(step, scores.primary, dict(scores.figures), note)
+        return Evaluation(step, scores.primary, dict(scores.figures), note, **scores.reference)  # type: ignore[arg-type]
 
     def check_voice(self) -> None:
         """Refuse samples that could not be drawn, before anything has been trained."""

@@ -49,7 +49,10 @@ SPELLINGS = {"sst-2": "sst2", "sts-b": "stsb", "mnli-m": "mnli", "mnli-mm": "mnl
 """Other ways in which GLUE's tasks are written."""
 
 BOOLQ = Classification(
-    "boolq", Columns(("question",), ("label", "answer"), ("passage",)), Labels(("false", "true")), max_len=256
+    "boolq",
+    Columns(("question",), ("label", "answer"), ("passage",), cluster=("title", "passage")),
+    Labels(("false", "true")),
+    max_len=256,
 )
 """Yes or no to a question about a passage. The larger class of its validation set, yes, is 2033 of 3270: 0.6217."""
 

@@ -19,9 +19,9 @@ from ..frame import Frame
 from ..metrics import classes, correlation
 from ..objective import answered, check_finite, logits_of, with_penalty
 from ..reading import column_of, located
-from ..scores import Scores
+from ..scores import Reference, Scores
 from .labels import BINARY, Labels, Range
-from .text import Columns, LabelledText, check_labelled
+from .text import Columns, LabelledText, check_labelled, clusters_of
 
 METRICS: Mapping[str, Callable[[object, object], float]] = {
     "accuracy": classes.accuracy,
@@ -51,6 +51,15 @@ class Classification:
     def primary(self) -> str:
         """The figure that decides."""
         return self.metrics[0]
+
+    @property
+    def ceiling(self) -> float:
+        """Every label right: 1 for every figure of classes and every correlation."""
+        return 1.0
+
+    def floor(self, dev: Any, train_features: Iterable[Feature] = ()) -> Reference | None:
+        """Return the best constant answer on the texts to evaluate on."""
+        return None
 
     @property
     def is_regression(self) -> bool:
@@ -144,10 +153,11 @@ class Classification:
         figures = {name: METRICS[name](gold, given) for name in self.metrics}
         if isinstance(self.labels, Range):
             errors = {"squared_error": (gold - given) ** 2.0}
-            return Scores(self.name, self.primary, figures, [one.id for one in examples], errors)
+            return Scores(self.name, self.primary, figures, [one.id for one in examples], errors, ceiling=self.ceiling)
         single = {"accuracy": (gold == given).astype(np.float64)}
         collapse = classes.collapse(gold, given, self.labels.names)
-        return Scores(self.name, self.primary, figures, [one.id for one in examples], single, collapse)
+        ids, clusters = [one.id for one in examples], clusters_of(examples)
+        return Scores(self.name, self.primary, figures, ids, single, collapse, clusters=clusters, ceiling=self.ceiling)
 
 
 def _checked(model: nn.Module, batches: Iterable[Batch]) -> Iterable[Batch]:

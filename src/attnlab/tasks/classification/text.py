@@ -13,6 +13,8 @@ from ..reading import Row, column_of, located, text_in
 from .labels import Labels, Range
 
 ID_COLUMNS = ("idx", "index", "id", "pairID")
+TITLE_END = " -- "
+"""What BoolQ writes between the title of an article and its passage."""
 UNLABELLED = ("-1", "", "None")
 """How a test set without labels fills the column it should not have."""
 
@@ -26,6 +28,8 @@ class LabelledText:
     pair: str | None
     label: int | float | None
     place: str
+    cluster: str | None = None
+    """What texts that are not independent have in common, such as BoolQ's passage; None: nothing."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +42,8 @@ class Columns:
     headerless: tuple[str, ...] = ()
     skipped: tuple[str, ...] = ()
     """Labels of rows that are left out by agreement, such as SNLI's '-' where annotators disagree."""
+    cluster: tuple[str, ...] = ()
+    """Columns of which the first that is there says what a row has in common with others, up to `TITLE_END`."""
 
     def open(self, source: str | Path | Source, split: str | None = None) -> Source:
         """Open a source, with the columns it does not name itself."""
@@ -76,7 +82,9 @@ class Columns:
         text, pair = self._texts(row, place)
         has_label = label_column is not None and str(row[label_column]) not in UNLABELLED
         label = labels.read(row[label_column], place) if label_column is not None and has_label else None
-        return LabelledText(id_of(row, number), text, pair, label, place)
+        column = next((name for name in self.cluster if row.get(name)), None)
+        cluster = None if column is None else str(row[column]).partition(TITLE_END)[0]
+        return LabelledText(id_of(row, number), text, pair, label, place, cluster)
 
     def _texts(self, row: Row, place: str) -> tuple[str, str | None]:
         first = column_of(row, self.text, place)
@@ -93,6 +101,12 @@ def id_of(row: Row, number: int) -> str:
     """Return a row's own id, or its number from 0."""
     name = next((name for name in ID_COLUMNS if name in row), None)
     return str(number) if name is None else str(row[name])
+
+
+def clusters_of(texts: Sequence[LabelledText]) -> list[str] | None:
+    """Return the cluster of each text; None where every text is on its own."""
+    clusters = [one.id if one.cluster is None else one.cluster for one in texts]
+    return clusters if len(set(clusters)) < len(clusters) else None
 
 
 def check_labelled(texts: Sequence[LabelledText]) -> None:

@@ -23,8 +23,8 @@ from attnlab.errors import TaskError
 from ..batch import IGNORED, Batch, Feature, Padding, as_tokens, pad
 from ..labelled import count_labels, label_losses, mean_loss
 from ..objective import asked, check_finite, with_penalty
-from ..scores import Scores
-from .line import Line, LineLoss, perplexity, read_lines, total
+from ..scores import Reference, Scores, shares_of_mean
+from .line import Line, LineLoss, clusters_of, perplexity, read_lines, total
 from .prefix import honest_losses
 
 
@@ -43,6 +43,15 @@ class Clm:
     head: str = "AutoModelForCausalLM"
     primary: str = "perplexity"
     higher_is_better: bool = False
+
+    @property
+    def ceiling(self) -> float | None:
+        """Text cannot be predicted completely, and how well it can is not known."""
+        return None
+
+    def floor(self, dev: Any, train_features: Iterable[Feature] = ()) -> Reference | None:
+        """Return the better of the unigram and the bigram of what is trained on."""
+        return None
 
     @property
     def head_settings(self) -> Mapping[str, Any]:
@@ -108,11 +117,23 @@ class Clm:
             "loss": summed.per_token,
             "accuracy": summed.num_right / summed.num_tokens,
         }
+        nats = [losses[line.id].nats for line in examples]
+        right = [losses[line.id].num_right for line in examples]
+        single = {
+            "loss": shares_of_mean(nats, summed.num_tokens),
+            "accuracy": shares_of_mean(right, summed.num_tokens),
+            "bits_per_byte": shares_of_mean(nats, num_bytes * math.log(2)),
+            "line_perplexity": np.array([perplexity(losses[line.id]) for line in examples]),
+            "line_loss": np.array([losses[line.id].per_token for line in examples]),
+        }
         honest = {key: alone for key, (_, alone) in predictions.items() if alone is not None}
         if honest:
-            figures["honest_perplexity"] = perplexity(total(honest, examples))
-        single = np.array([losses[line.id].per_token for line in examples])
-        return Scores(self.name, self.primary, figures, [line.id for line in examples], {"line_loss": single})
+            alone = total(honest, examples)
+            figures["honest_perplexity"] = perplexity(alone)
+            single["honest_loss"] = shares_of_mean([honest[line.id].nats for line in examples], alone.num_tokens)
+        return Scores(
+            self.name, self.primary, figures, [line.id for line in examples], single, clusters=clusters_of(examples)
+        )
 
     def _start(self, tokenizer: Any) -> list[int]:
         token = tokenizer.bos_token_id

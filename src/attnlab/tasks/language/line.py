@@ -20,6 +20,8 @@ class Line:
     id: str
     text: str
     place: str
+    cluster: str | None = None
+    """The article that a line is of, where its source marks articles."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +52,13 @@ def read_lines(source: str | Path | Source, split: str | None = None) -> list[Li
 def lines_of(texts: Sequence[str]) -> list[Line]:
     """Make examples of texts that are given."""
     return [Line(str(number), text, f"text {number + 1}") for number, text in enumerate(texts)]
+
+
+def clusters_of(lines: Sequence[Line]) -> list[str] | None:
+    """Return the article of each line; None where the source marks none, so that each line is on its own."""
+    if all(line.cluster is None for line in lines):
+        return None
+    return [line.id if line.cluster is None else line.cluster for line in lines]
 
 
 def total(losses: Mapping[str, LineLoss], lines: Sequence[Line]) -> LineLoss:

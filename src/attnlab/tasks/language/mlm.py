@@ -21,8 +21,8 @@ from attnlab.errors import TaskError
 from ..batch import IGNORED, Batch, Feature, Padding, as_tokens, pad
 from ..labelled import count_labels, label_losses, mean_loss
 from ..objective import asked, check_finite, with_penalty
-from ..scores import Scores
-from .line import Line, LineLoss, perplexity, read_lines, total
+from ..scores import Reference, Scores, shares_of_mean
+from .line import Line, LineLoss, clusters_of, perplexity, read_lines, total
 
 COPIES = 64
 """Copies of a line, each with one token hidden, that are fed at a time."""
@@ -47,6 +47,15 @@ class Mlm:
     head: str = "AutoModelForMaskedLM"
     primary: str = "loss"
     higher_is_better: bool = False
+
+    @property
+    def ceiling(self) -> float | None:
+        """Text cannot be predicted completely, and how well it can is not known."""
+        return None
+
+    def floor(self, dev: Any, train_features: Iterable[Feature] = ()) -> Reference | None:
+        """Return the better of the unigram and the bigram of what is trained on."""
+        return None
 
     @property
     def head_settings(self) -> Mapping[str, Any]:
@@ -115,13 +124,21 @@ class Mlm:
             "accuracy": summed.num_right / summed.num_tokens,
             "perplexity": perplexity(summed),
         }
+        own = [losses[line.id] for line in examples]
+        single = {
+            "loss": shares_of_mean([loss.nats for loss in own], summed.num_tokens),
+            "accuracy": shares_of_mean([loss.num_right for loss in own], summed.num_tokens),
+            # A line without hidden tokens lost nothing and says nothing: NaN keeps it in its place.
+            "line_loss": np.array([loss.per_token if loss.num_tokens else np.nan for loss in own]),
+        }
         alone = {key: loss for key, (_, loss) in predictions.items() if loss is not None}
         if alone:
-            figures["pseudo_perplexity"] = perplexity(total(alone, examples))
-        own = [losses[line.id] for line in examples]
-        # A line without hidden tokens lost nothing and says nothing: NaN keeps it in its place.
-        single = np.array([loss.per_token if loss.num_tokens else np.nan for loss in own])
-        return Scores(self.name, self.primary, figures, [line.id for line in examples], {"line_loss": single})
+            summed_alone = total(alone, examples)
+            figures["pseudo_perplexity"] = perplexity(summed_alone)
+            single["pseudo_loss"] = shares_of_mean([alone[line.id].nats for line in examples], summed_alone.num_tokens)
+        return Scores(
+            self.name, self.primary, figures, [line.id for line in examples], single, clusters=clusters_of(examples)
+        )
 
 
 def pseudo_loss(model: nn.Module, feature: Feature) -> LineLoss:

@@ -22,6 +22,13 @@ class Question:
     answers: tuple[str, ...]
     starts: tuple[int, ...]
     place: str
+    title: str = ""
+    """The article that the context is of; empty where the source does not say."""
+
+    @property
+    def cluster(self) -> str:
+        """What questions that are not independent have in common: the article, or else the context."""
+        return self.title or self.context
 
     def span(self, which: int) -> tuple[int, int]:
         """Return where a gold answer stands in the context, without whitespace at its ends."""
@@ -67,6 +74,7 @@ def _question(row: Row, place: str) -> Question:
         tuple(answers["text"]),
         tuple(answers["answer_start"]),
         place,
+        str(row.get("title") or ""),
     )
     for what, text in (("context", question.context), ("question", question.text)):
         if not text.strip():

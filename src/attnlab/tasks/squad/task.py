@@ -16,7 +16,7 @@ from attnlab.errors import TaskError
 from ..batch import Batch, Feature, pad
 from ..metrics.squad import SquadFigures, score_v1, score_v2
 from ..objective import answered, check_finite, forward, with_penalty
-from ..scores import Scores, per_example
+from ..scores import Reference, Scores, per_example
 from . import oracle
 from .question import Question, check_ids, read_questions
 from .spans import Answer, Logits, Search
@@ -39,6 +39,15 @@ class Squad:
     head: str = HEAD
     primary: str = "f1"
     higher_is_better: bool = True
+
+    @property
+    def ceiling(self) -> float:
+        """Every answer right, in percent."""
+        return 100.0
+
+    def floor(self, dev: Any, train_features: Iterable[Feature] = ()) -> Reference | None:
+        """Return the best of the trivial strategies on the questions to evaluate on."""
+        return None
 
     @property
     def head_settings(self) -> Mapping[str, Any]:
@@ -101,7 +110,8 @@ class Squad:
         check_ids(examples)
         check_known(texts, examples)
         golds = {question.id: question.answers for question in examples}
-        return self.scores(score_v2(golds, texts) if self.has_null else score_v1(golds, texts), texts)
+        scores = self.scores(score_v2(golds, texts) if self.has_null else score_v1(golds, texts), texts)
+        return replace(scores, clusters=[question.cluster for question in examples])
 
     def scores(self, official: SquadFigures, given: Mapping[str, str]) -> Scores:
         """Return official figures as scores of this task."""
@@ -109,7 +119,7 @@ class Squad:
         single = per_example(ids, exact=official.exact, f1=official.f1)
         in_percent = {name: 100.0 * values for name, values in single.items()}
         missing = [key for key in ids if key not in given]
-        return Scores(self.name, self.primary, official.figures, ids, in_percent, missing=missing)
+        return Scores(self.name, self.primary, official.figures, ids, in_percent, missing=missing, ceiling=self.ceiling)
 
     def tuned(self, answers: Mapping[str, Answer], held_out: Sequence[Question]) -> Squad:
         """Return this task with a null threshold tuned on questions held out of the training set."""
