@@ -16,7 +16,7 @@ VARIANT = BASELINE + RNG.normal(2.0, 0.5, 10)
 
 def test_the_public_surface() -> None:
     found = attnlab.compare(BASELINE, VARIANT, paired=True, smallest=1.0)
-    assert found.verdict == "BETTER"
+    assert found.verdict == "BETTER BY AT LEAST 1"
     assert found.stability == "STABILITY UNKNOWN"
     assert found.difference == pytest.approx(float((VARIANT - BASELINE).mean()))
     assert found.interval[0] < found.difference < found.interval[1]
@@ -26,10 +26,10 @@ def test_the_public_surface() -> None:
 @pytest.mark.parametrize("paired", [True, False])
 def test_arms_exchanged_turn_the_verdict_around(paired: bool) -> None:
     ahead, behind = compare(BASELINE, VARIANT, paired), compare(VARIANT, BASELINE, paired)
-    assert (ahead.verdict, behind.verdict) == ("BETTER", "WORSE")
+    assert (ahead.verdict, behind.verdict) == ("BETTER BY AT LEAST 1", "WORSE BY AT LEAST 1")
     assert ahead.p == pytest.approx(behind.p)
     assert ahead.difference == pytest.approx(-behind.difference)
-    assert compare(VARIANT, BASELINE, paired, higher_is_better=False).verdict == "BETTER"
+    assert compare(VARIANT, BASELINE, paired, higher_is_better=False).verdict == "BETTER BY AT LEAST 1"
 
 
 def test_what_stands_beside_the_verdict() -> None:
@@ -96,10 +96,16 @@ def test_an_obstacle_is_the_verdict() -> None:
 
 def test_failed_runs_are_counted_and_never_dropped() -> None:
     found = compare(BASELINE, [*VARIANT[:9], None])
-    assert found.verdict == "BETTER"
+    assert found.verdict == "BETTER BY AT LEAST 1 AMONG RUNS THAT FINISHED"
     assert "1 of 10 runs of the variant have no score" in found.notes
     assert found.per_seed[-1] == ("10", float(BASELINE[-1]), None)
-    assert found.record()["failed"] == {"baseline": 0, "variant": 1, "p": pytest.approx(1.0)}
+    assert found.record()["failed"] == {
+        "baseline": 0,
+        "variant": 1,
+        "p": pytest.approx(1.0),
+        # Wilcoxon's: ranks 1 to 9 above 0 and rank 10 below; 43 of 512 sums are as extreme.
+        "worst_p": pytest.approx(43 / 512),
+    }
 
 
 def test_arms_that_fail_at_other_rates_are_not_comparable() -> None:
@@ -118,28 +124,29 @@ def test_declared_looks_ask_for_more() -> None:
 def test_open_ended_runs_have_an_interval_for_all_times() -> None:
     found = compare(BASELINE, VARIANT, looks="open")
     assert found.method == "e-process, normal mixture"
-    assert found.verdict == "BETTER"
+    assert found.verdict.startswith("BETTER")
     assert found.interval[0] < compare(BASELINE, VARIANT).interval[0]
 
 
 def test_huge_and_tiny_scores_have_the_same_verdict() -> None:
     for scale in (1e-90, 1.0, 1e90):
-        assert compare(scale * BASELINE, scale * VARIANT, smallest=scale).verdict == "BETTER"
-        assert compare(scale * BASELINE, scale * VARIANT, paired=False, smallest=scale).verdict == "BETTER"
+        for paired in (True, False):
+            found = compare(scale * BASELINE, scale * VARIANT, paired, smallest=scale)
+            assert found.verdict == f"BETTER BY AT LEAST {scale:g}"
 
 
 def test_a_record_is_json_and_has_every_seed() -> None:
     record = json.loads(json.dumps(compare(BASELINE, VARIANT).record(), allow_nan=False))
-    assert record["verdict"] == "BETTER"
+    assert record["verdict"] == "BETTER BY AT LEAST 1"
     assert record["difference"] == pytest.approx(float((VARIANT - BASELINE).mean()))
     assert [row["variant"] for row in record["per_seed"]] == pytest.approx(VARIANT.tolist())
-    assert set(record["plan"]) == {"sd", "sd_bound", "seeds_needed", "detectable"}
+    assert set(record["plan"]) == {"sd", "sd_bound", "more_seeds", "is_decided", "seeds_needed", "detectable"}
     assert set(record["plan"]["seeds_needed"]) == {"0.8", "0.9"}
 
 
 def test_print_leads_with_the_verdict_and_shows_every_seed() -> None:
     lines = str(compare(dict(zip("abcdefghij", BASELINE, strict=True)), dict(zip("abcdefghij", VARIANT, strict=True))))
-    assert lines.startswith("BETTER: ")
+    assert lines.startswith("BETTER BY AT LEAST 1: ")
     assert "\nSTABILITY UNKNOWN: " in lines
     for seed in "abcdefghij":
         assert f"\n  {seed}  " in lines
@@ -196,5 +203,5 @@ def test_a_metric_of_the_corpus_has_the_same_verdicts() -> None:
 
     baseline, variant = (RNG.random((6, 300)) < 0.6).astype(float), (RNG.random((6, 300)) < 0.8).astype(float)
     found = compare_corpus(accuracy, baseline, variant, question=Question(smallest=5.0))
-    assert found.verdict == "BETTER"
+    assert found.verdict == "BETTER BY AT LEAST 5"
     assert found.method == "two-way bootstrap"

@@ -8,7 +8,7 @@ from scipy import stats
 
 from attnlab.errors import StatisticsError
 from attnlab.statistics import LOOKS, look_limits
-from attnlab.statistics.looks import crossing_probability, limit_at
+from attnlab.statistics.looks import crossing_probability, limit_at, sequential_p
 
 
 @pytest.mark.parametrize(("num_looks", "constant"), [(2, 1.977), (3, 2.004), (4, 2.024), (5, 2.040)])
@@ -42,6 +42,15 @@ def test_crossing_two_independent_looks_is_plain_probability() -> None:
     # With almost all information in the second look the two are independent.
     found = crossing_probability([1.96, 1.96], [1e-6, 1.0])
     assert found == pytest.approx(1 - 0.95**2, abs=1e-3)
+
+
+@pytest.mark.parametrize("alpha", [0.05, 0.01])
+@pytest.mark.parametrize("n", LOOKS)
+def test_a_p_at_its_limit_is_worth_all_of_alpha(n: int, alpha: float) -> None:
+    limit = look_limits(LOOKS, alpha)[n]
+    assert sequential_p(limit, n, LOOKS) == pytest.approx(alpha, rel=1e-3)
+    assert sequential_p(limit / 2, n, LOOKS) < alpha < sequential_p(2 * limit, n, LOOKS)
+    assert (sequential_p(1.0, n, LOOKS), sequential_p(0.0, n, LOOKS)) == (1.0, 0.0)
 
 
 @pytest.mark.parametrize("n", [4, 7, 21])

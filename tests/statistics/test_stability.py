@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from attnlab.statistics.failures import fisher
 from attnlab.statistics.scores import Arm, Numbers
-from attnlab.statistics.stability import compare_spread, fisher, judge_stability
+from attnlab.statistics.stability import compare_spread, judge_stability
 
 RNG = np.random.default_rng(0)
 NARROW, WIDE = RNG.normal(70, 0.3, 10), RNG.normal(70, 6, 10)

@@ -15,6 +15,8 @@ WORDS = {
     "WORSE",
     "BETTER, BELOW YOUR THRESHOLD",
     "WORSE, BELOW YOUR THRESHOLD",
+    "BETTER BY AT LEAST {}",
+    "WORSE BY AT LEAST {}",
     "NO MEANINGFUL DIFFERENCE",
     "TOO FEW SEEDS (n < 5)",
     "DEGENERATE",
@@ -22,7 +24,7 @@ WORDS = {
 
 
 def evidence(low: float, high: float, **other: Any) -> Evidence:
-    return replace(Evidence(5, (low + high) / 2, (low, high), "", lambda: 7.0), **other)
+    return replace(Evidence(5, (low + high) / 2, (low, high), lambda: 7.0), **other)
 
 
 @pytest.mark.parametrize(
@@ -30,6 +32,8 @@ def evidence(low: float, high: float, **other: Any) -> Evidence:
     [
         (0.5, 2.5, "BETTER"),
         (-2.5, -0.5, "WORSE"),
+        (1.0, 2.5, "BETTER BY AT LEAST 1"),
+        (-2.5, -1.5, "WORSE BY AT LEAST 1"),
         (0.1, 1.7, "BETTER, BELOW YOUR THRESHOLD"),
         (0.1, 0.5, "BETTER, BELOW YOUR THRESHOLD"),
         (-0.5, -0.1, "WORSE, BELOW YOUR THRESHOLD"),
@@ -82,5 +86,5 @@ def test_after_the_last_look_more_seeds_are_another_study() -> None:
 )
 def test_no_other_words(low: float, width: float, smallest: float, num_seeds: int, higher: bool) -> None:
     found = decide(evidence(low, low + width, num_seeds=num_seeds), Question(smallest, higher))
-    assert found.words in WORDS | {"INCONCLUSIVE (about 7 more seeds)"}
+    assert found.words in {word.format(f"{smallest:g}") for word in WORDS} | {"INCONCLUSIVE (about 7 more seeds)"}
     assert found.reason

@@ -9,49 +9,54 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .arms import Family, compare_many
+    from .arms import compare, compare_corpus, compare_summaries
     from .bootstrap import corpus_estimate
-    from .comparison import Comparison, compare, compare_corpus, compare_summaries
+    from .comparison import Comparison
     from .effects import Effects, hedges_g, measure_effects
     from .eprocess import EProcess, e_process
     from .estimate import Estimate, Noise, crossed, crossed_apart, paired_t, welch, welch_from
     from .exact import Exact, permutation, sign_flip
-    from .families import Adjusted, adjust
+    from .failures import Failures
+    from .families import Adjusted, Family, adjust, compare_many, conclude_family
     from .looks import LOOKS, look_limits
     from .pairing import Pairing, check_pairing
     from .planning import Plan, detectable_effect, make_plan, seeds_needed
+    from .question import Question
     from .spread import Spread, measure_spread, sd_interval
     from .stability import Stability, judge_stability
     from .summary import Summary
-    from .verdict import Evidence, Question, Verdict, decide
+    from .verdict import Evidence, Verdict, decide
 
 HOMES = {
-    "Family": "arms", "compare_many": "arms",
+    "compare": "arms", "compare_corpus": "arms", "compare_summaries": "arms",
     "corpus_estimate": "bootstrap",
-    "Comparison": "comparison", "compare": "comparison", "compare_corpus": "comparison",
-    "compare_summaries": "comparison",
+    "Comparison": "comparison",
     "Effects": "effects", "hedges_g": "effects", "measure_effects": "effects",
     "EProcess": "eprocess", "e_process": "eprocess",
     "Estimate": "estimate", "Noise": "estimate", "crossed": "estimate", "crossed_apart": "estimate",
     "paired_t": "estimate", "welch": "estimate", "welch_from": "estimate",
     "Exact": "exact", "permutation": "exact", "sign_flip": "exact",
-    "Adjusted": "families", "adjust": "families",
+    "Failures": "failures",
+    "Adjusted": "families", "Family": "families", "adjust": "families", "compare_many": "families",
+    "conclude_family": "families",
     "LOOKS": "looks", "look_limits": "looks",
     "Pairing": "pairing", "check_pairing": "pairing",
     "Plan": "planning", "detectable_effect": "planning", "make_plan": "planning", "seeds_needed": "planning",
     "Spread": "spread", "measure_spread": "spread", "sd_interval": "spread",
     "Stability": "stability", "judge_stability": "stability",
     "Summary": "summary",
-    "Evidence": "verdict", "Question": "verdict", "Verdict": "verdict", "decide": "verdict",
+    "Question": "question",
+    "Evidence": "verdict", "Verdict": "verdict", "decide": "verdict",
 }  # fmt: skip
 """The file of each public name."""
 
 __all__ = [
-    "LOOKS", "Adjusted", "Comparison", "EProcess", "Effects", "Estimate", "Evidence", "Exact", "Family", "Noise",
-    "Pairing", "Plan", "Question", "Spread", "Stability", "Summary", "Verdict", "adjust", "check_pairing", "compare",
-    "compare_corpus", "compare_many", "compare_summaries", "corpus_estimate", "crossed", "crossed_apart", "decide",
-    "detectable_effect", "e_process", "hedges_g", "judge_stability", "look_limits", "make_plan", "measure_effects",
-    "measure_spread", "paired_t", "permutation", "sd_interval", "seeds_needed", "sign_flip", "welch", "welch_from",
+    "LOOKS", "Adjusted", "Comparison", "EProcess", "Effects", "Estimate", "Evidence", "Exact", "Failures", "Family",
+    "Noise", "Pairing", "Plan", "Question", "Spread", "Stability", "Summary", "Verdict", "adjust", "check_pairing",
+    "compare", "compare_corpus", "compare_many", "compare_summaries", "conclude_family", "corpus_estimate",
+    "crossed", "crossed_apart", "decide", "detectable_effect", "e_process", "hedges_g", "judge_stability",
+    "look_limits", "make_plan", "measure_effects", "measure_spread", "paired_t", "permutation", "sd_interval",
+    "seeds_needed", "sign_flip", "welch", "welch_from",
 ]  # fmt: skip
 
 

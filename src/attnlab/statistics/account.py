@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+from .question import ALPHA
+
 if TYPE_CHECKING:
     from .comparison import Comparison
 
@@ -14,13 +16,11 @@ MOST_ROWS = 30
 
 def describe(comparison: Comparison) -> str:
     """Write a comparison for a person: verdict, difference, what stands beside it, and each seed."""
-    low, high = comparison.interval
     lines = [
         f"{comparison.verdict}: {comparison.decision.reason}",
         f"{comparison.stability}: {comparison.known.steadiness.reason}",
         "",
-        f"  difference   {signed(comparison.difference)}, {percent(1 - comparison.level)} interval "
-        f"[{signed(low)}, {signed(high)}], {show_p(comparison.p)} ({comparison.method})",
+        f"  difference   {_difference(comparison)}",
         f"  baseline     {comparison.known.baseline}",
         f"  variant      {comparison.known.variant}",
     ]
@@ -31,6 +31,18 @@ def describe(comparison: Comparison) -> str:
     lines += [f"  seeds        {_plan(comparison)}"]
     lines += [f"  note         {note}" for note in comparison.notes]
     return "\n".join([*lines, *_seeds(comparison)])
+
+
+def _difference(comparison: Comparison) -> str:
+    unit, family = comparison.question.unit, comparison.family
+    low, high = comparison.interval
+    shown = (
+        f"{signed(comparison.difference)}{unit}, {percent(1 - comparison.level)} interval "
+        f"[{signed(low)}, {signed(high)}]{unit}, {show_p(comparison.p)} ({comparison.method})"
+    )
+    if family is None or family.size == 1:
+        return shown
+    return f"{shown}, adjusted {show_p(family.adjusted)} among {family.size} ({family.method})"
 
 
 def _effect(comparison: Comparison) -> str:
@@ -51,12 +63,17 @@ def _spread(comparison: Comparison) -> str:
 
 
 def _plan(comparison: Comparison) -> str:
-    plan = comparison.plan
+    plan, unit = comparison.plan, comparison.question.unit
     if math.isnan(plan.sd_bound):
         return "one seed shows no spread to plan from"
+    if comparison.decision.is_decided:
+        return f"decided with {plan.present} per arm; no more are needed"
     needed = " and ".join(f"{show_count(count)} ({power:.0%} power)" for power, count in plan.seeds.items())
-    found = " and ".join(f"{show(effect)} ({power:.0%})" for power, effect in plan.detectable.items())
-    return f"a difference of {plan.smallest:g} needs {needed} an arm; {plan.present} can detect {found}"
+    found = " and ".join(f"{show(effect)}{unit} ({power:.0%})" for power, effect in plan.detectable.items())
+    return (
+        f"about {show_count(plan.more)} more per arm if the difference stays at {signed(comparison.difference)}{unit}; "
+        f"a difference of {plan.smallest:g}{unit} needs {needed} per arm in all; {plan.present} can detect {found}"
+    )
 
 
 def _seeds(comparison: Comparison) -> list[str]:
@@ -66,25 +83,35 @@ def _seeds(comparison: Comparison) -> list[str]:
     for seed, first, second in comparison.per_seed[:MOST_ROWS]:
         cells = [seed.ljust(8), *("failed" if score is None else f"{score:.6g}" for score in (first, second))]
         if comparison.known.paired:
-            cells.append("" if first is None or second is None else signed(second - first))
+            cells.append("" if first is None or second is None else _seed_difference(comparison, first, second))
         lines.append(f"  {cells[0]}{''.join(cell.rjust(12) for cell in cells[1:])}".rstrip())
     if len(comparison.per_seed) > MOST_ROWS:
         lines.append(f"  … and {len(comparison.per_seed) - MOST_ROWS} more")
     return lines
 
 
+def _seed_difference(comparison: Comparison, baseline: float, variant: float) -> str:
+    if comparison.question.scale == "linear":
+        return signed(variant - baseline)
+    return f"{signed(100 * (variant / baseline - 1))} %" if baseline > 0 else "–"
+
+
 def record(comparison: Comparison) -> dict[str, Any]:
     """Return a comparison as plain values; what is unknown or without limit is None."""
     exact, plan, effects, spread = comparison.exact, comparison.plan, comparison.effects, comparison.spread
+    failures = comparison.known.failures
     values = {
         "verdict": comparison.verdict,
         "reason": comparison.decision.reason,
         "stability": comparison.stability,
         "stability_reason": comparison.known.steadiness.reason,
+        "outcome": comparison.decision.outcome.partition(" (")[0],
         "difference": comparison.difference,
         "interval": comparison.interval,
+        "interval_95": comparison.interval_at(ALPHA),
         "level": comparison.level,
         "p": comparison.p,
+        "family": None if comparison.family is None else vars(comparison.family),
         "se": comparison.estimate.se,
         "df": comparison.estimate.df,
         "method": comparison.method,
@@ -92,6 +119,14 @@ def record(comparison: Comparison) -> dict[str, Any]:
         "smallest": comparison.question.smallest,
         "higher_is_better": comparison.question.higher_is_better,
         "looks": comparison.question.looks,
+        "scale": comparison.question.scale,
+        "floor": comparison.question.floor,
+        "ceiling": comparison.question.ceiling,
+        "late_gain": comparison.question.late_gain,
+        "num_examples": comparison.known.num_examples,
+        "num_clusters": comparison.known.num_clusters,
+        "power_at_smallest": comparison.power_at_smallest,
+        "exaggeration": comparison.exaggeration,
         "baseline": vars(comparison.known.baseline),
         "variant": vars(comparison.known.variant),
         "exact": None if exact is None else vars(exact),
@@ -99,13 +134,16 @@ def record(comparison: Comparison) -> dict[str, Any]:
         "spread": vars(spread),
         "spread_test": {"p": comparison.known.steadiness.spread_p, "method": comparison.known.steadiness.spread_method},
         "failed": {
-            "baseline": comparison.known.steadiness.failed[0],
-            "variant": comparison.known.steadiness.failed[1],
-            "p": comparison.known.steadiness.failed_p,
+            "baseline": failures.failed[0],
+            "variant": failures.failed[1],
+            "p": failures.fisher_p,
+            "worst_p": failures.worst_p,
         },
         "plan": {
             "sd": plan.sd,
             "sd_bound": plan.sd_bound,
+            "more_seeds": plan.more,
+            "is_decided": comparison.decision.is_decided,
             "seeds_needed": {f"{power:g}": count for power, count in plan.seeds.items()},
             "detectable": {f"{power:g}": effect for power, effect in plan.detectable.items()},
         },

@@ -1,78 +1,109 @@
-"""Several variants against one baseline, as a family: each verdict is made at the level that the family leaves it."""
+"""Two arms compared: `compare` takes scores, `compare_corpus` what a metric of a corpus is made of, `compare_summaries`
+what was published; all conclude alike.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+import math
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
+
+import numpy as np
 
 from attnlab.errors import StatisticsError
 
-from .account import plain, show_p, signed
-from .comparison import Comparison, compare
-from .families import Adjusted, Role, adjust
-from .verdict import Question
+from .bootstrap import Metric, corpus_estimate, corpus_scores
+from .clusters import merge_clusters
+from .comparison import Comparison, Known, conclude
+from .effects import Effects, hedges_g, measure_effects
+from .estimate import estimate, welch_from
+from .failures import Failures, count_failures
+from .question import ALPHA, Looks, Question, Scale
+from .scores import Arm, read_arms
+from .stability import UNKNOWN, Stability, judge_stability
+from .summary import Summary
 
 
-@dataclass(frozen=True)
-class Family:
-    """Comparisons by name that are one family, and what being many does to each p."""
-
-    role: Role
-    comparisons: Mapping[str, Comparison]
-    adjusted: Mapping[str, Adjusted]
-
-    def record(self) -> dict[str, Any]:
-        """Return all of it as plain values, for JSON."""
-        return {
-            "role": self.role,
-            "comparisons": {name: comparison.record() for name, comparison in self.comparisons.items()},
-            "adjusted": {name: plain(vars(adjusted)) for name, adjusted in self.adjusted.items()},
-        }
-
-    def __str__(self) -> str:
-        lines = [f"{self.role}, {len(self.comparisons)} comparisons, {self.method}"]
-        for name, comparison in self.comparisons.items():
-            low, high = comparison.interval
-            lines.append(
-                f"  {name}: {comparison.verdict}; {signed(comparison.difference)} [{signed(low)}, {signed(high)}], "
-                f"{show_p(comparison.p)}, adjusted {show_p(self.adjusted[name].adjusted)}; {comparison.stability}"
-            )
-        return "\n".join(lines)
-
-    @property
-    def method(self) -> str:
-        """How the family was adjusted for."""
-        return next(iter(self.adjusted.values())).method if self.adjusted else ""
-
-
-def compare_many(
+def compare(
     baseline_scores: Any,
-    variants: Mapping[str, Any],
+    variant_scores: Any,
     paired: bool = True,
-    question: Question | None = None,
-    role: Role = "primary",
-) -> Family:
-    """Compare each variant with the baseline; the metric is the study's primary one, or exploratory."""
-    asked = question or Question()
-    if not isinstance(variants, Mapping) or not variants:
-        raise StatisticsError("compare_many takes the variants' scores by name: {'cosine': […], 'additive': […]}")
-    if asked.looks is not None:
-        raise StatisticsError("looks are declared for one comparison; compare the arms of a family at the last look")
-    first = {name: _compare(baseline_scores, scores, paired, asked) for name, scores in variants.items()}
-    adjusted = adjust({name: comparison.p for name, comparison in first.items()}, role, asked.alpha)
-    levels = {name: replace(asked, alpha=adjusted[name].level) for name in variants}
-    settled = {name: _compare(baseline_scores, variants[name], paired, levels[name]) for name in variants}
-    return Family(role, settled, adjusted)
+    smallest: float = 1.0,
+    *,
+    higher_is_better: bool = True,
+    alpha: float = ALPHA,
+    looks: Looks = None,
+    obstacle: str = "",
+    clusters: Sequence[Any] | None = None,
+    scale: Scale = "linear",
+    floor: float | None = None,
+    ceiling: float | None = None,
+    late_gain: float | None = None,
+) -> Comparison:
+    """Compare two arms over seeds and say what the evidence carries.
 
-
-def _compare(baseline: Any, variant: Any, paired: bool, question: Question) -> Comparison:
-    return compare(
-        baseline,
-        variant,
-        paired,
-        question.smallest,
-        higher_is_better=question.higher_is_better,
-        alpha=question.alpha,
-        obstacle=question.obstacle,
+    Scores are one number per seed, or rows [seed, example]; in order, or by the seed's name in a dict. None is a run
+    that failed. paired: the same place or name is the same seed in both arms. smallest: the smallest difference worth
+    having, in units of the metric. alpha: false-positive rate. looks: (5, 10, 15, 20) if looks were declared, "open" to
+    look after every seed. obstacle: why the arms cannot be compared, such as a leak. clusters: a name per example;
+    examples of one name are not independent. scale: "log" if scores are natural logs, such as log perplexity;
+    `smallest` and all differences are then in percent. floor, ceiling: what a trivial strategy and a perfect model
+    score. late_gain: how much the arms still improved in the last fifth of training, in units of `smallest`.
+    """
+    question = Question(
+        smallest, higher_is_better, alpha, looks, obstacle, scale, floor=floor, ceiling=ceiling, late_gain=late_gain
     )
+    arms = read_arms(baseline_scores, variant_scores, paired)
+    if clusters is not None:
+        arms = merge_clusters(arms[0], clusters), merge_clusters(arms[1], clusters)
+    return conclude(estimate(*arms, paired), question, know(*arms, paired, question))
+
+
+def compare_corpus(
+    metric: Metric, baseline: Any, variant: Any, paired: bool = True, question: Question | None = None
+) -> Comparison:
+    """Compare two arms by a metric that is no mean over examples, such as BLEU; both are [seed, example, …]."""
+    question = question or Question()
+    tables = np.asarray(baseline), np.asarray(variant)
+    scores = [corpus_scores(name, metric, table) for name, table in zip(("baseline", "variant"), tables, strict=True)]
+    arms = read_arms(scores[0], scores[1], paired)
+    found = corpus_estimate(metric, tables[0], tables[1], paired)
+    return conclude(found, question, know(*arms, paired, question))
+
+
+def compare_summaries(baseline: Summary, variant: Summary, question: Question | None = None) -> Comparison:
+    """Compare two arms of which only mean, SD and n are known, by Welch's t."""
+    question = question or Question()
+    if question.scale == "log":
+        raise StatisticsError("mean and SD of figures say nothing of their logs; give the score of each seed")
+    baseline.check("baseline")
+    variant.check("variant")
+    moments = [(mean, sd**2, n) for mean, sd, n in (baseline.moments(), variant.moments())]
+    effects = Effects(hedges_g(*moments), math.nan, None, math.nan)
+    unknown = Stability(UNKNOWN, "a test of spread needs the score of each seed")
+    known = Known(baseline, variant, False, effects, unknown, Failures(), (baseline, variant))
+    return conclude(welch_from(baseline.moments(), variant.moments()), question, known)
+
+
+def know(baseline: Arm, variant: Arm, paired: bool, question: Question) -> Known:
+    """Measure what is said beside an estimate."""
+    moments = Summary.of(baseline), Summary.of(variant)
+    shown = moments
+    if question.scale == "log":
+        shown = _summarize_figures(baseline, question), _summarize_figures(variant, question)
+    failures = count_failures(baseline, variant, paired, question.higher_is_better)
+    return Known(
+        *shown,
+        paired,
+        measure_effects(baseline.per_seed, variant.per_seed, paired),
+        judge_stability(baseline, variant, paired, failures),
+        failures,
+        moments,
+        (baseline, variant),
+    )
+
+
+def _summarize_figures(arm: Arm, question: Question) -> Summary:
+    figures = np.array([question.to_figure(score) for score in arm.per_seed.tolist()])
+    return Summary.of(replace(arm, values=figures))

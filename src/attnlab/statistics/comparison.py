@@ -1,30 +1,31 @@
-"""Two arms compared: `compare` takes scores, `compare_corpus` what a metric of a corpus is made of, `compare_summaries`
-what was published; all conclude alike.
-"""
+"""What came out of comparing two arms: estimate, deciding interval, verdict, and what stands beside them."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Any
-
-import numpy as np
-
-from attnlab.errors import StatisticsError
+from typing import TYPE_CHECKING, Any
 
 from .account import describe, record
-from .bootstrap import Metric, corpus_estimate, corpus_scores
-from .effects import Effects, hedges_g, measure_effects
-from .eprocess import e_process
-from .estimate import Estimate, estimate, welch_from
+from .effects import Effects
+from .estimate import Estimate
 from .exact import Exact, permutation, sign_flip
+from .failures import Failures
+from .learning import explain_ceiling, explain_floor
+from .notes import write_notes
 from .planning import Plan, make_plan, more_seeds
-from .scores import Arm, read_arms
+from .power import exaggeration_at, power_at
+from .question import ALPHA, Question
+from .scores import Arm
 from .spread import Spread, measure_spread
-from .stability import UNKNOWN, Stability, judge_stability
+from .stability import Stability
 from .summary import Summary
-from .verdict import ALPHA, Evidence, Looks, Question, Verdict, decide
+from .verdict import FEWEST_SEEDS, Evidence, Verdict, decide
+from .weighing import Weight, weigh
+
+if TYPE_CHECKING:
+    from .families import Adjusted
 
 ROUNDING = 1e-12
 """A standard error below this share of the scores is rounding alone."""
@@ -32,40 +33,92 @@ ROUNDING = 1e-12
 
 @dataclass(frozen=True)
 class Known:
-    """What is known of two arms besides the estimate; the scores themselves where more than summaries is."""
+    """What is known of two arms besides the estimate; the scores themselves if more than summaries is.
+
+    baseline, variant: in units of the figure. moments: the same on the scale of the analysis.
+    """
 
     baseline: Summary
     variant: Summary
     paired: bool
     effects: Effects
     steadiness: Stability
+    failures: Failures
+    moments: tuple[Summary, Summary]
     arms: tuple[Arm, Arm] | None = None
+
+    @property
+    def num_seeds(self) -> int:
+        """Seeds of the smaller arm."""
+        return min(self.baseline.n, self.variant.n)
+
+    @property
+    def num_runs(self) -> int:
+        """Runs of the smaller arm, failed ones included."""
+        return min(self.failures.runs) or self.num_seeds
+
+    @property
+    def num_examples(self) -> int | None:
+        """Examples that each seed was asked; None if there is one number per seed."""
+        return None if self.arms is None else self.arms[0].num_examples
+
+    @property
+    def num_clusters(self) -> int | None:
+        """Clusters that the examples fall into; None if every example is on its own."""
+        return None if self.arms is None else self.arms[0].num_clusters
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """What came out of comparing a variant with a baseline. Differences are variant − baseline, in metric units.
+    """A variant compared with a baseline. Differences are variant − baseline, in units of the figure or in percent.
 
-    interval, p: at `level`, by `method`. decision: the verdict with its reason.
+    estimate, weight: on the scale of the analysis, logs where the question says so. decision: the verdict with its
+    reason. family: what being one of several comparisons does to p; None for a comparison by itself.
     """
 
     question: Question
     known: Known
     estimate: Estimate
-    interval: tuple[float, float]
-    p: float
-    level: float
-    method: str
+    weight: Weight
     decision: Verdict
+    family: Adjusted | None = None
 
     @property
     def difference(self) -> float:
-        """The variant's mean less the baseline's."""
-        return self.estimate.difference
+        """The variant's mean less the baseline's; on the log scale the percent change."""
+        return self.question.to_difference(self.estimate.difference)
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """The interval that decides, at `level`."""
+        return self._show(self.weight.interval)
+
+    def interval_at(self, level: float) -> tuple[float, float]:
+        """Return the interval at another level, such as 0.05 for 95 %; it does not decide."""
+        return self._show(weigh(self.estimate, self.question, self.known.arms, level).interval)
+
+    def _show(self, interval: tuple[float, float]) -> tuple[float, float]:
+        low, high = interval
+        return self.question.to_difference(low), self.question.to_difference(high)
+
+    @property
+    def level(self) -> float:
+        """The level of the deciding interval, after looks and the family."""
+        return self.weight.level
+
+    @property
+    def p(self) -> float:
+        """The p that decides: the verdict is a difference just if it is at most `level`."""
+        return self.weight.p
+
+    @property
+    def method(self) -> str:
+        """How interval and p were made."""
+        return self.weight.method
 
     @property
     def verdict(self) -> str:
-        """What the evidence carries, in one of nine phrases."""
+        """What the evidence carries, in fixed words."""
         return self.decision.words
 
     @property
@@ -85,7 +138,7 @@ class Comparison:
 
     @cached_property
     def exact(self) -> Exact | None:
-        """A p that assumes no distribution, and the smallest that n allows; None where only summaries are known."""
+        """A p that assumes no distribution, and the smallest that n allows; None if only summaries are known."""
         if self.known.arms is None:
             return None
         baseline, variant = (arm.per_seed for arm in self.known.arms)
@@ -93,41 +146,56 @@ class Comparison:
 
     @cached_property
     def spread(self) -> Spread:
-        """The SD of each arm and their ratio, with intervals."""
-        baseline, variant = ((side.moments()[1], side.n) for side in (self.known.baseline, self.known.variant))
+        """The SD of each arm and their ratio, with intervals, on the scale of the analysis."""
+        baseline, variant = ((side.moments()[1], side.n) for side in self.known.moments)
         return measure_spread(baseline, variant, self.rho if self.known.paired else None)
 
     @cached_property
     def plan(self) -> Plan:
-        """How many seeds the smallest effect needs, and what the present number can detect."""
-        present = min(self.known.baseline.n, self.known.variant.n)
-        return make_plan(self.estimate.noise, present, self.question.smallest, self.question.alpha)
+        """How many seeds the smallest effect needs, what the present number can detect, and what would settle it."""
+        show = self.question.to_difference
+        noise, level = self.estimate.noise, self.question.final_level()
+        plan = make_plan(noise, self.known.num_seeds, self.question.threshold, level)
+        return replace(
+            plan,
+            smallest=float(self.question.smallest),
+            sd=show(plan.sd),
+            sd_bound=show(plan.sd_bound),
+            detectable={power: show(effect) for power, effect in plan.detectable.items()},
+            more=0.0 if self.decision.is_decided else settle(self.estimate, self.question, self.known),
+        )
+
+    @cached_property
+    def power_at_smallest(self) -> float:
+        """How often so many seeds with this spread find a true difference of `smallest`; NaN if spread is unknown."""
+        return power_at(self.estimate.se, self.estimate.df, self.question.threshold, self.level)
+
+    @cached_property
+    def exaggeration(self) -> float:
+        """How many times too large the differences are that are found, if the true one is `smallest`."""
+        return exaggeration_at(self.estimate.se, self.estimate.df, self.question.threshold, self.level)
 
     @property
     def per_seed(self) -> tuple[tuple[str, float | None, float | None], ...]:
-        """Seed, baseline and variant; None where a run failed, or an unpaired arm has no such seed."""
+        """Seed, baseline and variant, as figures; None if a run failed, or an unpaired arm has no such seed."""
         if self.known.arms is None:
             return ()
-        sides = [dict([*zip(arm.seeds, arm.per_seed.tolist(), strict=True), *arm.alone]) for arm in self.known.arms]
+        sides = [
+            {seed: self.question.to_figure(score) for seed, score in
+             (*zip(arm.seeds, arm.per_seed.tolist(), strict=True), *arm.alone)}
+            for arm in self.known.arms
+        ]  # fmt: skip
         seeds = dict.fromkeys(seed for arm in self.known.arms for seed in (*arm.seeds, *arm.failed))
         return tuple((seed, sides[0].get(seed), sides[1].get(seed)) for seed in seeds)
 
     @property
     def notes(self) -> tuple[str, ...]:
         """What must be said beside the numbers."""
-        notes = [self.estimate.note] if self.estimate.note else []
-        if self.question.looks == "open" and self.known.arms and self.known.arms[0].num_examples is not None:
-            notes.append("looked at at any time, the interval speaks of other seeds, not of other examples")
-        for arm in self.known.arms or ():
-            if arm.failed:
-                notes.append(f"{len(arm.failed)} of {arm.num_runs} runs of the {arm.name} have no score")
-            if arm.num_seeds > 1 and np.ptp(arm.per_seed) == 0:
-                notes.append(f"all seeds of the {arm.name} score the same, {arm.per_seed[0]:.6g}")
-        if self.exact is not None and self.exact.smallest > ALPHA:
-            notes.append(
-                f"with so few seeds the exact test beside it cannot bring its p below {self.exact.smallest:.3g}"
-            )
-        return tuple(notes)
+        return write_notes(self)
+
+    def redecide(self, alpha: float, family: Adjusted | None = None) -> Comparison:
+        """Decide again at another level, such as the one that a family leaves."""
+        return conclude(self.estimate, replace(self.question, alpha=alpha), self.known, family)
 
     def record(self) -> dict[str, Any]:
         """Return all of it as plain values, for JSON."""
@@ -137,98 +205,43 @@ class Comparison:
         return describe(self)
 
 
-def compare(
-    baseline_scores: Any,
-    variant_scores: Any,
-    paired: bool = True,
-    smallest: float = 1.0,
-    *,
-    higher_is_better: bool = True,
-    alpha: float = ALPHA,
-    looks: Looks = None,
-    obstacle: str = "",
-) -> Comparison:
-    """Compare two arms over seeds and say what the evidence carries.
-
-    Scores are one number a seed, or rows [seed, example]; in order, or by the seed's name in a dict. None is a run that
-    failed. paired: the same place or name is the same seed in both arms. smallest: the smallest difference worth
-    having, in units of the metric. looks: (5, 10, 15, 20) where looks were declared, "open" to look after every seed.
-    obstacle: why the arms cannot be compared, such as a leak.
-    """
-    question = Question(smallest, higher_is_better, alpha, looks, obstacle)
-    baseline, variant = read_arms(baseline_scores, variant_scores, paired)
-    return conclude(estimate(baseline, variant, paired), question, know(baseline, variant, paired, alpha))
-
-
-def compare_corpus(
-    metric: Metric, baseline: Any, variant: Any, paired: bool = True, question: Question | None = None
-) -> Comparison:
-    """Compare two arms by a metric that is no mean over examples, such as BLEU; both are [seed, example, …]."""
-    question = question or Question()
-    tables = np.asarray(baseline), np.asarray(variant)
-    scores = [corpus_scores(name, metric, table) for name, table in zip(("baseline", "variant"), tables, strict=True)]
-    arms = read_arms(scores[0], scores[1], paired)
-    found = corpus_estimate(metric, tables[0], tables[1], paired)
-    return conclude(found, question, know(*arms, paired, question.alpha))
-
-
-def compare_summaries(baseline: Summary, variant: Summary, question: Question | None = None) -> Comparison:
-    """Compare two arms of which only mean, SD and n are known, by Welch's t."""
-    baseline.check("baseline")
-    variant.check("variant")
-    moments = [(mean, sd**2, n) for mean, sd, n in (baseline.moments(), variant.moments())]
-    effects = Effects(hedges_g(*moments), math.nan, None, math.nan)
-    unknown = Stability(UNKNOWN, "a test of spread needs the score of each seed")
-    found = welch_from(baseline.moments(), variant.moments())
-    return conclude(found, question or Question(), Known(baseline, variant, False, effects, unknown))
-
-
-def know(baseline: Arm, variant: Arm, paired: bool, alpha: float) -> Known:
-    """Measure what is said beside an estimate."""
-    effects = measure_effects(baseline.per_seed, variant.per_seed, paired)
-    steadiness = judge_stability(baseline, variant, paired, alpha)
-    return Known(Summary.of(baseline), Summary.of(variant), paired, effects, steadiness, (baseline, variant))
-
-
-def conclude(found: Estimate, question: Question, known: Known) -> Comparison:
+def conclude(found: Estimate, question: Question, known: Known, family: Adjusted | None = None) -> Comparison:
     """Put an estimate through the verdict."""
-    question = _with_failures(question, known.steadiness)
-    num_seeds = min(known.baseline.n, known.variant.n)
-    level, interval, p, method = _weigh(found, question, known, num_seeds)
-    ask = partial(more_seeds, found.noise, num_seeds, found.difference, question.smallest, question.alpha)
-    evidence = Evidence(num_seeds, found.difference, interval, _degenerate(found, known), ask)
-    return Comparison(question, known, found, interval, p, level, method, decide(evidence, question))
+    # Failures are judged at the unadjusted level: more arms or looks must not switch the warning off.
+    if not question.obstacle and known.failures.fisher_p < ALPHA:
+        question = replace(question, obstacle=known.failures.text)
+    level = question.level(known.num_seeds, known.num_runs)
+    weight = weigh(found, question, known.arms, level)
+    evidence = Evidence(
+        known.num_seeds,
+        found.difference,
+        weight.interval,
+        partial(settle, found, question, known),
+        level,
+        degenerate=explain_degenerate(found, known),
+        neither_learned=explain_floor(*known.moments, question),
+        at_ceiling=explain_ceiling(*known.moments, question),
+        failures=known.failures,
+    )
+    decision = decide(evidence, question)
+    if known.failures.is_uneven and known.failures.worst_p < weight.p:
+        weight = replace(weight, p=known.failures.worst_p)
+    return Comparison(question, known, found, weight, decision, family)
 
 
-def _with_failures(question: Question, steadiness: Stability) -> Question:
-    """Runs that finished are no fair sample of an arm that fails more often than the other."""
-    if question.obstacle or not steadiness.failed_p < question.alpha:
-        return question
-    failed, runs = steadiness.failed, steadiness.runs
-    why = f"{failed[0]} of {runs[0]} runs of the baseline and {failed[1]} of {runs[1]} of the variant failed"
-    return replace(question, obstacle=why)
+def settle(found: Estimate, question: Question, known: Known) -> float:
+    """Return how many more seeds per arm would settle the question if the difference stays where it is."""
+    fewest = float(FEWEST_SEEDS - known.num_seeds)
+    if math.isnan(found.noise.per_seed):
+        return fewest
+    more = more_seeds(found.noise, known.num_seeds, found.difference, question.threshold, question.final_level())
+    return max(more, fewest)
 
 
-def _weigh(
-    found: Estimate, question: Question, known: Known, num_seeds: int
-) -> tuple[float, tuple[float, float], float, str]:
-    """Return level, interval, p and method: the estimate's, or the e-process's where any time may be a look."""
-    if question.looks != "open":
-        level = question.level(num_seeds)
-        return level, found.interval(level), found.p, found.method
-    if known.arms is None or known.arms[0].num_seeds != known.arms[1].num_seeds:
-        raise StatisticsError(
-            "an open-ended comparison takes seeds in the order in which they came, as many of each arm; give a score "
-            "for each seed, or declare looks such as (5, 10, 15, 20)"
-        )
-    process = e_process(known.arms[1].per_seed - known.arms[0].per_seed, question.alpha)
-    return question.alpha, process.interval, process.p, process.method
-
-
-def _degenerate(found: Estimate, known: Known) -> str:
+def explain_degenerate(found: Estimate, known: Known) -> str:
     """Say why an interval would mean nothing: without any spread there is nothing to measure a difference by."""
-    scale = max(abs(known.baseline.mean), abs(known.variant.mean), abs(found.difference))
-    if not found.se <= ROUNDING * scale:
+    scale = max(abs(side.mean) for side in known.moments)
+    if not found.se <= ROUNDING * max(scale, abs(found.difference)):
         return ""
     if not known.paired:
         return "neither arm varies over seeds: are these different runs?"

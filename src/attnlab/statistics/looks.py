@@ -42,6 +42,21 @@ def limit_at(num_seeds: int, looks: Sequence[int], alpha: float = 0.05) -> float
     return limits[num_seeds]
 
 
+def sequential_p(p: float, num_seeds: int, looks: Sequence[int]) -> float:
+    """Return the smallest alpha at which this look would end the study with this p: what a family adjusts."""
+    declared = _checked(looks)
+    if math.isnan(p):
+        return p
+    share = num_seeds / declared[-1]
+    constant = float(stats.norm.isf(p / 2)) * math.sqrt(share)
+    if constant <= 0:
+        return 1.0
+    if not math.isfinite(constant):
+        return 0.0
+    information = [look / declared[-1] for look in declared]
+    return min(1.0, max(p, crossing_probability([constant / math.sqrt(one) for one in information], information)))
+
+
 def crossing_probability(bounds: Sequence[float], information: Sequence[float]) -> float:
     """Return how often a statistic without any effect reaches one of the bounds |z| at these shares of the data."""
     path = _grid(bounds[0], information[0])

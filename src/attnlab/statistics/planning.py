@@ -9,22 +9,19 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
-import numpy as np
 from scipy import stats
 from scipy.optimize import brentq
-from scipy.special import chdtri, ndtr
 
 from attnlab.errors import StatisticsError
 
 from .estimate import Noise
+from .power import power_at
 from .spread import sd_upper_bound
 
 POWERS = (0.8, 0.9)
 CONFIDENCE = 0.8
 MOST_SEEDS = 1_000_000
 """Where so many do not do, none do."""
-NODES, WEIGHTS = (np.array(column) / 2 for column in np.polynomial.legendre.leggauss(200))
-"""Of Gauss and Legendre, for an integral from 0 to 1; nodes are relative to its middle."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +29,8 @@ class Plan:
     """Seeds an arm that detect the smallest effect of interest, and what the present number detects.
 
     sd: the SD of a difference of one seed. sd_bound: the upper bound that the plan takes. seeds: by power, ∞ where no
-    number will do since examples are what is lacking. detectable: by power, in metric units.
+    number will do since examples are what is lacking. detectable: by power, in metric units. more: seeds that would
+    settle the question if the difference stays where it is; 0 if it is decided, NaN if that is unknown.
     """
 
     smallest: float
@@ -41,6 +39,7 @@ class Plan:
     sd_bound: float
     seeds: dict[float, float]
     detectable: dict[float, float]
+    more: float = math.nan
 
 
 def make_plan(noise: Noise, present: int, smallest: float, alpha: float = 0.05) -> Plan:
@@ -71,15 +70,7 @@ def more_seeds(noise: Noise, present: int, difference: float, smallest: float, a
 
 def power_of(noise: Noise, n: float, effect: float, alpha: float = 0.05) -> float:
     """Return how often n seeds an arm detect an effect at two-sided alpha."""
-    df = noise.growth * (n - 1)
-    variance = noise.per_seed / n + noise.fixed
-    if variance <= 0:
-        return 1.0
-    shift = abs(effect) / math.sqrt(variance)
-    limit = float(stats.t.isf(alpha / 2, df))
-    # The noncentral t as a mean over the SD that a sample may show: special functions for it lose large effects.
-    shown = np.sqrt(chdtri(df, 0.5 - NODES) / df)
-    return float(WEIGHTS @ (ndtr(shift - limit * shown) + ndtr(-shift - limit * shown)))
+    return power_at(math.sqrt(noise.per_seed / n + noise.fixed), noise.growth * (n - 1), effect, alpha)
 
 
 def seeds_needed(noise: Noise, effect: float, power: float = 0.8, alpha: float = 0.05) -> float:

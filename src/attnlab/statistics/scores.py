@@ -24,7 +24,8 @@ class Arm:
     """The scores of one arm, [seed] or [seed, example], and the names of its seeds.
 
     failed: the seeds whose run has no score, which are counted and never forgotten. alone: the score of each seed that
-    failed in the other arm of a pair.
+    failed in the other arm of a pair. num_merged: the examples that were merged into clusters, which are the columns
+    then; 0 if every example is on its own.
     """
 
     name: str
@@ -32,6 +33,7 @@ class Arm:
     values: Numbers
     failed: tuple[str, ...] = ()
     alone: tuple[tuple[str, float], ...] = ()
+    num_merged: int = 0
 
     @property
     def num_seeds(self) -> int:
@@ -51,7 +53,16 @@ class Arm:
     @property
     def num_examples(self) -> int | None:
         """How many examples each seed was asked; None where there is one number a seed."""
+        if self.num_merged:
+            return self.num_merged
         return None if self.values.ndim == 1 else int(self.values.shape[1])
+
+    @property
+    def num_clusters(self) -> int | None:
+        """How many clusters the examples were merged into; None if every example is on its own."""
+        if not self.num_merged:
+            return None
+        return 1 if self.values.ndim == 1 else int(self.values.shape[1])
 
     def of_seeds(self, seeds: Sequence[str]) -> Arm:
         """Return the scores of these seeds, in this order; those of others stand alone."""

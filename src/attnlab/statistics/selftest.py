@@ -13,8 +13,9 @@ import numpy as np
 from scipy import stats
 
 from . import nothing
-from .arms import compare_many
-from .comparison import Comparison, compare
+from .arms import compare
+from .comparison import Comparison
+from .families import compare_many
 from .looks import LOOKS
 from .nothing import Pair, Rng, Seeds
 from .stability import UNKNOWN

@@ -13,6 +13,7 @@ import numpy as np
 from scipy import stats
 
 from .exact import sign_flip
+from .failures import Failures, count_failures
 from .scores import Arm, Numbers
 
 LESS, MORE, UNKNOWN = "LESS STABLE", "MORE STABLE", "STABILITY UNKNOWN"
@@ -33,11 +34,12 @@ class Stability:
     failed_p: float = math.nan
 
 
-def judge_stability(baseline: Arm, variant: Arm, paired: bool, alpha: float = 0.05) -> Stability:
+def judge_stability(
+    baseline: Arm, variant: Arm, paired: bool, failures: Failures | None = None, alpha: float = 0.05
+) -> Stability:
     """Say whether the variant is less or more stable than the baseline, or that the seeds do not show it."""
-    failed = len(baseline.failed), len(variant.failed)
-    runs = baseline.num_runs, variant.num_runs
-    failed_p = fisher(failed, runs) if any(failed) else math.nan
+    known = failures or count_failures(baseline, variant, paired)
+    failed, runs, failed_p = known.failed, known.runs, known.fisher_p
     spread_p, method = compare_spread(baseline.per_seed, variant.per_seed, paired)
     num_tests = (not math.isnan(failed_p)) + (not math.isnan(spread_p))
     level = alpha / max(num_tests, 1)
@@ -50,8 +52,7 @@ def judge_stability(baseline: Arm, variant: Arm, paired: bool, alpha: float = 0.
     if failed_p < level:
         is_less = failed[1] / runs[1] > failed[0] / runs[0]
         words = LESS if is_less else MORE
-        shown = f"{failed[0]} of {runs[0]} runs of the baseline and {failed[1]} of {runs[1]} of the variant"
-        reason = f"{shown} failed (Fisher's exact test, p = {failed_p:.2g})"
+        reason = f"{known.text} (Fisher's exact test, p = {failed_p:.2g})"
     return Stability(words, reason, spread_p, method, failed, runs, failed_p)
 
 
@@ -68,12 +69,6 @@ def compare_spread(baseline: Numbers, variant: Numbers, paired: bool) -> tuple[f
     with np.errstate(divide="ignore", invalid="ignore"):
         found = float(stats.levene(baseline, variant, center="median").pvalue)
     return found, "Brown–Forsythe"
-
-
-def fisher(failed: tuple[int, int], runs: tuple[int, int]) -> float:
-    """Return the two-sided p of as many failures in both arms."""
-    table = np.array([[failed[0], runs[0] - failed[0]], [failed[1], runs[1] - failed[1]]])
-    return float(stats.fisher_exact(table).pvalue)
 
 
 def _deviations(values: Numbers) -> Numbers:

@@ -1,0 +1,131 @@
+"""What is asked of a comparison, settled before it is made: threshold, direction, false-positive rate, looks, scale.
+
+On the log scale scores are natural logs, and differences and thresholds are percent changes, 100·(exp(d) − 1). The
+threshold is symmetric in logs: a fall from 1.01 to 1 counts as much as a rise from 1 to 1.01.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from attnlab.errors import StatisticsError
+
+from .looks import limit_at, look_limits, sequential_p
+
+ALPHA = 0.05
+
+Looks = Sequence[int] | Literal["open"] | None
+"""Numbers of seeds declared beforehand, 'open' for a look after every seed, None for one look in all."""
+Scale = Literal["linear", "log"]
+
+
+@dataclass(frozen=True)
+class Question:
+    """What a comparison is asked.
+
+    smallest: the smallest difference worth having, in units of the figure, in percent on the log scale.
+    alpha: false-positive rate. looks: when the seeds are looked at. obstacle: why the arms cannot be compared; empty if
+    they can. floor: what a trivial strategy scores. ceiling: the best possible score. late_gain: how much the arms
+    still improved in the last fifth of training, in units of `smallest`; None is unknown.
+    """
+
+    smallest: float = 1.0
+    higher_is_better: bool = True
+    alpha: float = ALPHA
+    looks: Looks = None
+    obstacle: str = ""
+    scale: Scale = "linear"
+    floor: float | None = None
+    ceiling: float | None = None
+    late_gain: float | None = None
+
+    def __post_init__(self) -> None:
+        if not (isinstance(self.smallest, int | float) and 0 < self.smallest < math.inf):
+            raise StatisticsError(
+                f"smallest={self.smallest!r}: the smallest difference worth having must be a number above 0, in units "
+                "of the metric, such as 1.0 for one point of F1 in percent"
+            )
+        if not (isinstance(self.alpha, float) and 0 < self.alpha < 0.5):
+            raise StatisticsError(f"alpha={self.alpha!r} must be a number between 0 and 0.5; 0.05 is usual")
+        if isinstance(self.looks, str) and self.looks != "open":
+            raise StatisticsError(f"looks={self.looks!r}: give numbers of seeds such as (5, 10, 15, 20), or 'open'")
+        if self.scale not in ("linear", "log"):
+            raise StatisticsError(f"scale={self.scale!r} must be 'linear' or 'log'")
+        for name in ("floor", "ceiling", "late_gain"):
+            self._check_number(name)
+
+    def _check_number(self, name: str) -> None:
+        value = getattr(self, name)
+        if value is None:
+            return
+        if not (isinstance(value, int | float) and math.isfinite(value)):
+            raise StatisticsError(f"{name}={value!r} must be a finite number, or None if it is unknown")
+        if self.scale == "log" and name != "late_gain" and value <= 0:
+            raise StatisticsError(f"{name}={value!r} has no logarithm; on the log scale it must be above 0")
+
+    @property
+    def threshold(self) -> float:
+        """The smallest difference worth having, on the scale of the analysis."""
+        return math.log1p(self.smallest / 100) if self.scale == "log" else float(self.smallest)
+
+    @property
+    def unit(self) -> str:
+        """What stands behind a difference."""
+        return " %" if self.scale == "log" else ""
+
+    @property
+    def shown_smallest(self) -> str:
+        """The smallest difference worth having, with its unit."""
+        return f"{self.smallest:g}{self.unit}"
+
+    @property
+    def is_still_training(self) -> bool:
+        """Whether the last fifth of training gained more than half of the smallest difference worth having."""
+        return self.late_gain is not None and self.late_gain > self.smallest / 2
+
+    def to_difference(self, value: float) -> float:
+        """Turn a difference on the scale of the analysis into what is shown: itself, or a percent change."""
+        if self.scale == "linear" or not math.isfinite(value):
+            return -100.0 if self.scale == "log" and value == -math.inf else value
+        return 100 * math.expm1(value) if value < math.log(1e100) else math.inf
+
+    def to_figure(self, value: float) -> float:
+        """Turn a score on the scale of the analysis into the figure: itself, or the exponential of a log."""
+        if self.scale == "linear":
+            return value
+        return math.exp(value) if value < math.log(1e300) else math.inf
+
+    def to_analysis(self, figure: float) -> float:
+        """Turn a figure into a score on the scale of the analysis."""
+        return math.log(figure) if self.scale == "log" else figure
+
+    def level(self, num_seeds: int, num_runs: int | None = None) -> float:
+        """Return the level at this number of seeds: alpha, or the limit of the look.
+
+        num_runs: runs per arm, failed ones included. If runs failed at a declared look, fewer seeds are left than were
+        declared, and the limit of the look before holds.
+        """
+        if self.looks is None or isinstance(self.looks, str):
+            return self.alpha
+        return limit_at(self._look(num_seeds, num_runs), self.looks, self.alpha)
+
+    def final_level(self) -> float:
+        """Return the level of the last look, which plans are made for."""
+        if self.looks is None or isinstance(self.looks, str):
+            return self.alpha
+        return list(look_limits(self.looks, self.alpha).values())[-1]
+
+    def family_p(self, p: float, num_seeds: int, num_runs: int | None = None) -> float:
+        """Return the smallest alpha at which this p would end the comparison: p itself without declared looks."""
+        if self.looks is None or isinstance(self.looks, str):
+            return p
+        return sequential_p(p, self._look(num_seeds, num_runs), self.looks)
+
+    def _look(self, num_seeds: int, num_runs: int | None) -> int:
+        assert self.looks is not None
+        if num_seeds in self.looks or num_runs not in self.looks or isinstance(self.looks, str):
+            return num_seeds
+        return max((look for look in self.looks if look <= num_seeds), default=self.looks[0])
