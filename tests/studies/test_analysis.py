@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from attnlab.studies.analysis import Answer, analyse
+from attnlab.studies.analysis import Answer, conclude
 from attnlab.studies.execution import row_of
 from attnlab.studies.ledger import Delivery, Ledger
 from attnlab.studies.study import Study
@@ -46,7 +46,7 @@ class Case:
 
     def answers(self, **obstacles: str) -> dict[str, Answer]:
         """Return the answers by arm."""
-        found = analyse(self.study.design, self.planned, self.ledger, obstacles)
+        found = conclude(self.study.design, self.planned, self.ledger, obstacles)
         return {answer.arm: answer for answer in found}
 
 
@@ -65,17 +65,27 @@ def test_an_arm_is_compared_with_the_baseline_seed_by_seed(case: Case) -> None:
     case.give("dot", BASE)
     case.give("better", HIGH)
     answer = case.answers()["better"]
-    assert (answer.verdict, answer.figure, answer.stage, answer.size) == ("BETTER", "accuracy", "recall", "tiny")
+    assert answer.verdict == "BETTER BY AT LEAST 0.02"
+    assert (answer.figure, answer.stage, answer.size) == ("accuracy", "recall", "tiny")
     assert answer.comparison is not None
     assert answer.comparison.difference == pytest.approx(0.102)
     assert answer.comparison.known.paired
-    assert answer.record()["comparison"]["verdict"] == "BETTER"
+    assert answer.record()["comparison"]["verdict"] == "BETTER BY AT LEAST 0.02"
 
 
 def test_less_is_more_where_the_figure_says_so(case: Case) -> None:
-    case.give("dot", BASE, "perplexity")
-    case.give("better", HIGH, "perplexity")
-    assert case.answers()["better"].verdict == "WORSE"
+    case.give("dot", BASE, "loss")
+    case.give("better", HIGH, "loss")
+    assert case.answers()["better"].verdict == "WORSE BY AT LEAST 0.02"
+
+
+def test_perplexities_are_compared_by_their_logarithms_in_percent(case: Case) -> None:
+    case.give("dot", [100.0, 102, 101, 99, 103], "perplexity")
+    case.give("better", [90.0, 91.8, 90.9, 89.1, 92.8], "perplexity")
+    answer = case.answers()["better"]
+    assert answer.comparison is not None
+    assert answer.comparison.difference == pytest.approx(-10, abs=0.05)
+    assert answer.verdict == "BETTER BY AT LEAST 0.02 %"
 
 
 @pytest.mark.parametrize(
@@ -95,7 +105,7 @@ def test_runs_that_are_no_pairs_are_not_compared(other: dict[str, Any], reason: 
 def test_weights_that_one_arm_alone_has_are_no_obstacle(case: Case) -> None:
     case.give("dot", BASE)
     case.give("better", HIGH, pairing={**PAIRING, "weights": {"wte": "w", "alpha": "a"}})
-    assert case.answers()["better"].verdict == "BETTER"
+    assert case.answers()["better"].verdict.startswith("BETTER")
 
 
 def test_failed_seeds_are_counted_and_never_dropped(case: Case) -> None:
@@ -202,11 +212,14 @@ def test_a_look_has_its_own_limit(tmp_path: Path) -> None:
     answer = looked(tmp_path, [5, 10, 15, 20], 10)
     assert answer.comparison is not None
     assert answer.comparison.level == pytest.approx(0.0042, abs=5e-5)
-    assert answer.verdict == "BETTER"
+    assert answer.verdict.startswith("BETTER")
 
 
-def test_a_number_of_seeds_that_was_not_declared_is_not_looked_at(tmp_path: Path) -> None:
-    assert looked(tmp_path, [5, 10], 7).verdict == "NOT COMPARABLE (7 seeds are none of the declared looks, 5, 10)"
+def test_a_number_of_seeds_that_was_not_declared_is_judged_by_the_e_process(tmp_path: Path) -> None:
+    answer = looked(tmp_path, [5, 10], 7)
+    assert answer.registration == "UNDECLARED LOOK (1st)"
+    assert answer.comparison is not None
+    assert "e-process" in answer.comparison.method
 
 
 def test_a_look_with_failed_seeds_takes_the_limit_of_the_one_before(tmp_path: Path) -> None:

@@ -24,6 +24,7 @@ MOST_CHARACTERS = 41
 """Of a name."""
 MOST_DOTS = 12
 """Values of a line up to which each is drawn as a dot."""
+FLOOR_DASHES = [5, 4]
 DASHES = ([1, 0], [6, 3], [2, 2], [8, 3, 2, 3])
 
 Layer = dict[str, Any]
@@ -41,13 +42,17 @@ class Point:
 
 @dataclass(frozen=True)
 class Curves:
-    """What is drawn, and what its axes are called. `marks` are single values beside the curves, hollow diamonds."""
+    """What is drawn, and what its axes are called. `marks` are single values beside the curves, hollow diamonds.
+
+    floor: what a trivial strategy reaches, a dashed line; None draws none.
+    """
 
     points: Sequence[Point]
     up: str = "loss"
     across: str = "step"
     marks: Sequence[Point] = ()
     is_logarithmic: bool = False
+    floor: float | None = None
 
     @property
     def arms(self) -> list[str]:
@@ -75,7 +80,9 @@ def draw(curves: Curves, title: str, subtitle: str | Sequence[str] = "", theme: 
     points, marks = ([one for one in some if curves.can_show(one)] for some in (curves.points, curves.marks))
     means = [one for arm in curves.arms for one in averages(curves, arm)]
     bounds = [value for one in means for value in (one.low, one.high)]
-    axis = Axis.around([*(point.value for point in (*points, *marks)), *bounds], is_logarithmic=curves.is_logarithmic)
+    floors = [] if curves.floor is None else [curves.floor]
+    values = [*(point.value for point in (*points, *marks)), *bounds, *floors]
+    axis = Axis.around(values, is_logarithmic=curves.is_logarithmic)
     most = max((point.step for point in (*points, *marks)), default=1)
     x = {
         "field": "step", "type": "quantitative", "scale": {"domain": [0, most], "nice": False},
@@ -89,11 +96,21 @@ def draw(curves: Curves, title: str, subtitle: str | Sequence[str] = "", theme: 
         "height": tall,
         "encoding": {"x": x, "y": axis.encoding("value", curves.up), "color": looks["color"]},
         "layer": [
+            *(_floor_line(floor, theme) for floor in floors),
             *_lines(points, means, curves, {"strokeDash": looks["strokeDash"]}),
             *_marks(marks, ends(points, means)),
             *_names(ends(points, means), axis, tall, theme),
         ],
         "config": config(theme),
+    }
+
+
+def _floor_line(floor: float, theme: Theme) -> Layer:
+    """Draw what a trivial strategy reaches, from left to right."""
+    return {
+        "data": {"values": [{"value": floor}]},
+        "mark": {"type": "rule", "strokeDash": FLOOR_DASHES, "opacity": 0.7},
+        "encoding": {"x": {"value": 0}, "x2": {"value": WIDTH}, "color": {"value": theme.ink}},
     }
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from .axis import Axis
 from .chart import SCHEMA, Spec
-from .curves import short
+from .curves import FLOOR_DASHES, short
 from .forest import across_of
 from .theme import FILE, Theme, config
 
@@ -30,12 +30,16 @@ class Dot:
 
 @dataclass(frozen=True)
 class Dots:
-    """What is drawn: the arms from top to bottom, also those without a value, and the name of the axis."""
+    """What is drawn: the arms from top to bottom, also those without a value, and the name of the axis.
+
+    floor: what a trivial strategy reaches, a dashed line; None draws none.
+    """
 
     arms: Sequence[str]
     dots: Sequence[Dot]
     across: str
     is_logarithmic: bool = False
+    floor: float | None = None
 
     def can_show(self, dot: Dot) -> bool:
         """Tell whether a value has a place on the axis."""
@@ -45,7 +49,8 @@ class Dots:
 def draw(drawn: Dots, title: str, subtitle: str | Sequence[str] = "", theme: Theme = FILE) -> Spec:
     """Draw a row for each arm. Values that are no numbers are left out."""
     dots = [dot for dot in drawn.dots if drawn.can_show(dot)]
-    axis = Axis.around([dot.value for dot in dots], is_logarithmic=drawn.is_logarithmic)
+    floors = [] if drawn.floor is None else [drawn.floor]
+    axis = Axis.around([*(dot.value for dot in dots), *floors], is_logarithmic=drawn.is_logarithmic)
     names = {arm: short(arm) for arm in drawn.arms}
     rows = [{"arm": names[dot.arm], "seed": dot.seed, "value": dot.value} for dot in dots]
     y = {
@@ -59,8 +64,20 @@ def draw(drawn: Dots, title: str, subtitle: str | Sequence[str] = "", theme: The
         "width": WIDTH,
         "height": ROW * max(1, len(drawn.arms)),
         "encoding": {"x": across_of(axis, "value", drawn.across), "y": y},
-        "layer": _layers(rows, means(dots, names, drawn.is_logarithmic), list(names.values()), theme),
+        "layer": [
+            *(floor_line(floor, theme) for floor in floors),
+            *_layers(rows, means(dots, names, drawn.is_logarithmic), list(names.values()), theme),
+        ],
         "config": config(theme),
+    }
+
+
+def floor_line(floor: float, theme: Theme) -> Layer:
+    """Draw what a trivial strategy reaches, from top to bottom."""
+    return {
+        "data": {"values": [{"value": floor}]},
+        "mark": {"type": "rule", "strokeDash": FLOOR_DASHES, "color": theme.ink, "opacity": 0.7},
+        "encoding": {"y": {"value": 0}, "y2": {"value": "height"}},
     }
 
 

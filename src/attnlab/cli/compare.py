@@ -169,7 +169,7 @@ def print_explored(found: Sequence[Exploration]) -> None:
     print("\nexploratory: other figures, adjusted as one family a stage and size (Benjamini–Hochberg); no verdicts")
     rows = []
     for one in found:
-        span = f"not compared: {one.obstacle}" if one.obstacle else show_span(one.difference, one.interval)
+        span = f"not compared: {one.obstacle}" if one.obstacle else show_span(one.difference, one.interval, one.scale)
         own = (one.stage, one.size, one.arm, one.figure, str(one.num_seeds))
         rows.append((*own, span, show(one.p), show(one.adjusted)))
     print_table(EXPLORED, rows)

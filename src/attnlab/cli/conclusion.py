@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from attnlab.studies.integrity import Finding
     from attnlab.studies.study import Conclusion
 
-COLUMNS = ("stage", "size", "arm", "figure", "difference", "verdict", "stability")
+COLUMNS = ("stage", "size", "arm", "figure", "difference", "level", "verdict", "stability")
 
 
 def print_conclusion(conclusion: Conclusion, out: str) -> None:
@@ -31,12 +31,14 @@ def print_conclusion(conclusion: Conclusion, out: str) -> None:
 def print_answers(answers: Sequence[Answer]) -> None:
     """Print a verdict for every arm, and its notes."""
     rows = []
+    for words in dict.fromkeys(answer.registration for answer in answers if answer.registration):
+        print(words)
     for answer in answers:
-        span, stability = "", ""
+        span, level, stability = "", "", ""
         if answer.comparison is not None:
-            span = show_span(answer.comparison.difference, answer.comparison.interval)
-            stability = str(answer.comparison.stability)
-        rows.append((answer.stage, answer.size, answer.arm, answer.figure, span, answer.verdict, stability))
+            span = show_span(answer.comparison.difference, answer.comparison.interval, answer.comparison.question.scale)
+            level, stability = f"{100 * (1 - answer.comparison.level):.4g} %", answer.comparison.stability
+        rows.append((answer.stage, answer.size, answer.arm, answer.figure, span, level, answer.verdict, stability))
     if rows:
         print_table(COLUMNS, rows)
     # Imported here because the command line must answer --help without torch.
@@ -63,7 +65,8 @@ def print_failed(failed: Mapping[str, str]) -> None:
         print(f"failed: {title}: {reason}")
 
 
-def show_span(difference: float, interval: tuple[float, float]) -> str:
-    """Write a difference with its interval, where it has one: one seed has none."""
+def show_span(difference: float, interval: tuple[float, float], scale: str = "linear") -> str:
+    """Write a difference with its interval, where it has one: one seed has none. On the log scale it is in percent."""
     low, high = interval
-    return f"{difference:+.4g}" + f" [{low:+.4g}, {high:+.4g}]" * (math.isfinite(low) and math.isfinite(high))
+    unit = " %" if scale == "log" else ""
+    return f"{difference:+.4g}{unit}" + f" [{low:+.4g}, {high:+.4g}]" * (math.isfinite(low) and math.isfinite(high))

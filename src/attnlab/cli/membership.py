@@ -46,7 +46,8 @@ class Membership:
             return f"{where}{question}. This stage is not compared."
         said = f"{where}{question}; against `{self.baseline}`, by {self.answer.figure}: **{self.answer.verdict}**"
         if self.answer.comparison is not None:
-            said += f", difference {show_span(self.answer.comparison.difference, self.answer.comparison.interval)}"
+            one = self.answer.comparison
+            said += f", difference {show_span(one.difference, one.interval, one.question.scale)}"
         return "\n".join([f"{said}.", *([""] if self.answer.notes else []), *(f"- {one}" for one in self.answer.notes)])
 
 

@@ -36,7 +36,7 @@ def plan(
     power: Annotated[
         list[float] | None, typer.Option(help="How often the effect is to be seen; 0.8 and 0.9 unless said; repeat it.")
     ] = None,
-    alpha: Annotated[float, typer.Option(help="How often nothing may look like something, over all arms.")] = 0.05,
+    alpha: Annotated[float, typer.Option(help="False-positive rate of the whole study.")] = 0.05,
     budget: Annotated[str | None, typer.Option(help="A section of the study file.")] = None,
     assign: Annotated[
         list[str] | None, typer.Option("--set", metavar="A.B=C", help="A setting of the study file; repeat it.")
@@ -158,14 +158,15 @@ def more_seeds(
 def notes_of(found: Sequence[Prospect], design: Design, aim: Aim) -> Iterator[str]:
     """Say what the numbers rest on."""
     from attnlab.statistics.verdict import FEWEST_SEEDS
+    from attnlab.studies.analysis import count_comparisons
     from attnlab.studies.prospect import level_of
 
     if any(one.num_pilot for one in found):
         yield "SD is that of one seed's paired difference; its 80 % upper bound is taken, since pilots often show less"
     elif found and not found[0].obstacle:
         yield "the SD of the paired difference is taken as it was given"
-    if (num := len(design.arms) - 1) > 1:
-        yield f"alpha {aim.alpha:g} is shared by {num} arms, as the strictest step of Holm's does"
+    if (num := count_comparisons(design)) > 1:
+        yield f"alpha {aim.alpha:g} is shared by the study's {num} comparisons, as in the first step of Holm's procedure"
     if isinstance(design.looks, list):
         limit = level_of(design, aim.alpha)
         yield f"planned at the limit of the last declared look, {limit:.3g} at {design.looks[-1]} seeds"

@@ -21,7 +21,7 @@ INTERRUPTED = 130
 
 def run(
     file: Annotated[str, typer.Argument(metavar="RECIPE|FILE", help="A recipe's name, or a study file, in TOML.")],
-    out: Annotated[str, typer.Option(metavar="DIR", help="The folder of the study.")] = "",
+    out: Annotated[str, typer.Option(metavar="DIR", help="The folder of the study; out/NAME unless said.")] = "",
     budget: Annotated[str | None, typer.Option(help="smoke, laptop, paper: a section of the file.")] = None,
     workers: Annotated[
         int | None, typer.Option(help="Runs at a time, each in a process of its own: 1, on ray all it has room for.")
@@ -54,6 +54,7 @@ def run(
     places = parted(data or [], "--data")
     found = find_study(file)
     study = Study.load(found, budget, assign=settings, data=places, threads=threads, plugins=tuple(plugin or ()))
+    out = out or study.default_folder
     if dry_run:
         # Imported here because a study that is run has no need of it.
         from attnlab.studies.estimate import estimate
@@ -67,8 +68,6 @@ def run(
         return 0
     if no_calibration:
         raise RequestError("--no-calibration is for --dry-run, which alone times a trial of every arm; leave it out")
-    if not out:
-        raise RequestError("--out DIR is missing: the folder that the study keeps its ledger and runs in")
     with View(out, sys.stdout, is_quiet=as_json) as view:
         conclusion = study.run(out, workers, view.say, on=on, tick=view.tick)
     if as_json:

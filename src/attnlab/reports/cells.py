@@ -49,7 +49,8 @@ def seconds(value: float) -> str:
 def difference_in_words(comparison: Comparison) -> str:
     """Write a difference, and its interval where it has one."""
     shown = interval(comparison)
-    return signed_to(comparison.difference, decimals(comparison)) + ("" if shown == "–" else f" {shown}")
+    unit = " %" if comparison.question.scale == "log" else ""
+    return signed_to(comparison.difference, decimals(comparison)) + unit + ("" if shown == "–" else f" {shown}")
 
 
 def interval(comparison: Comparison | None) -> str:

@@ -66,9 +66,8 @@ def numbers_of(record: Record, name: str) -> list[tuple[str, str]]:
 
 def num_evaluated(record: Record, run: str) -> int | None:
     """Return how many examples a run was evaluated on, where it has a score for each."""
-    last = record.results[run].result.get("last")
-    scores = [record.ledger.scores(run, name) for name in (last["figures"] if last else ())]
-    return next((len(found[0]) for found in scores if found is not None), None)
+    ids, _ = record.ledger.examples(run)
+    return len(ids) or None
 
 
 def overlaps_of(record: Record, name: str) -> list[tuple[str, str]]:

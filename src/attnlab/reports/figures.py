@@ -48,6 +48,8 @@ class Curve:
     points: Sequence[Point]
     note: str = ""
     """What is said below the title, besides the place."""
+    is_deciding: bool = False
+    """Whether it is the figure that decides, which has a floor."""
 
     @property
     def is_logarithmic(self) -> bool:
@@ -70,18 +72,27 @@ def forest_of(place: Place) -> Figure | None:
         return None
     effects = []
     for arm, comparison in rows:
-        pairs = [two - one for _, one, two in comparison.per_seed if one is not None and two is not None]
+        asked = comparison.question
+        pairs = [
+            asked.to_difference(asked.to_analysis(two) - asked.to_analysis(one))
+            for _, one, two in comparison.per_seed if one is not None and two is not None
+        ]  # fmt: skip
         words = difference_in_words(comparison)
         effects.append(Effect(arm, comparison.difference, comparison.interval, pairs, words))
     question, smallest = rows[0][1].question, place.smallest
+    unit = ", in percent" if question.scale == "log" else ""
     better = "more" if question.higher_is_better else "less"
     levels = sorted(dict.fromkeys(1 - comparison.level for _, comparison in rows))
     shown = percent(levels[0]) + (f" to {percent(levels[-1])}, as one family" if len(levels) > 1 else "")
     baseline = next(row.arm for row in place.rows if row.is_baseline)
-    titles = (f"Difference to {baseline}", place.title, f"difference in {spaced(place.figure)} ({better} is better)")
+    titles = (
+        f"Difference to {baseline}",
+        place.title,
+        f"difference in {spaced(place.figure)}{unit} ({better} is better)",
+    )
     caption = (
         f"Squares are differences to {baseline}, lines their intervals ({shown}), dots the pairs of seeds. Grey is "
-        f"smaller than {smallest:g}, the smallest difference worth having."
+        f"smaller than {smallest:g}{' %' if unit else ''}, the smallest difference worth having."
     )
     if apart:
         caption += f" Not comparable, and so not here: {', '.join(apart)}."
@@ -101,13 +112,19 @@ def seeds_of(place: Place) -> Figure | None:
     if not found:
         return None
     is_logarithmic = "perplexity" in place.figure and all(dot.value > 0 for dot in found)
-    drawn = Dots(list(names.values()), found, spaced(place.figure), is_logarithmic)
+    floor = None if place.floor is None else place.floor[0]
+    drawn = Dots(list(names.values()), found, spaced(place.figure), is_logarithmic, floor)
     scale = " The axis is logarithmic, and so is the mean." if is_logarithmic else ""
-    caption = f"Dots are seeds, thin lines join what is of one seed, orange is the mean.{scale}"
+    caption = f"Dots are seeds, thin lines join what is of one seed, orange is the mean.{scale}{floor_caption(place)}"
     return Figure(
         SEEDS, named(SEEDS, place), f"Every seed: {place.title}", caption,
         lambda theme: seeds.draw(drawn, f"{capital(spaced(place.figure))} of every seed", place.title, theme),
     )  # fmt: skip
+
+
+def floor_caption(place: Place) -> str:
+    """Say what the dashed line is, where there is one."""
+    return "" if place.floor is None else f" The dashed line is the floor, {place.floor[0]:.4g}: {place.floor[1]}."
 
 
 def curves_of(history: History) -> list[Curve]:
@@ -116,7 +133,8 @@ def curves_of(history: History) -> list[Curve]:
     found = [Curve(CURVES, "train-loss", "Loss while training", "train loss", losses)]
     for name in history.figures():
         points = history.points("evaluation", lambda line, name=name: finite(line.get(name)))  # type: ignore[misc]
-        found.append(Curve(CURVES, name, f"{capital(spaced(name))} on what is held out", spaced(name), points))
+        title = f"{capital(spaced(name))} on what is held out"
+        found.append(Curve(CURVES, name, title, spaced(name), points, is_deciding=name == history.place.figure))
     for kind, layers in history.traced().items():
         points = history.points("trace", averaged(list(layers.values())))
         note = "mean over layers and heads" if len(layers) > 1 else ""
@@ -128,9 +146,11 @@ def curve_figure(place: Place, curve: Curve) -> Figure | None:
     """Draw one set of curves; a value at one step alone is none."""
     if len({point.step for point in curve.points}) < 2:
         return None
-    drawn = Curves(curve.points, curve.up, is_logarithmic=curve.is_logarithmic)
+    floor = place.floor[0] if curve.is_deciding and place.floor is not None else None
+    drawn = Curves(curve.points, curve.up, is_logarithmic=curve.is_logarithmic, floor=floor)
     num_seeds = len({point.seed for point in curve.points})
     caption = "" if num_seeds > 1 else "One seed an arm."
+    caption = (caption + floor_caption(place)).strip() if floor is not None else caption
     below = "; ".join(filter(None, (place.title, curve.note)))
     return Figure(
         curve.kind, named(curve.kind, place, curve.name), f"{curve.title}: {place.title}", caption,

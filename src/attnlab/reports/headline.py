@@ -36,6 +36,8 @@ class Headline:
     question: str
     state: str
     """How far the study is, and how long its stages are trained."""
+    registration: str
+    """How its verdicts stand to what was declared beforehand, with the reason; empty where nothing was declared."""
     verdicts: Sequence[Sentence]
     apart: Sequence[Sentence]
     notes: tuple[str, ...] = ()
@@ -51,6 +53,7 @@ def headline_of(record: Record, places: Sequence[Place]) -> Headline:
     return Headline(
         record.design.question or f"the study '{record.design.name}'",
         " ".join([state_of(record), length_of_training(record)]).rstrip(),
+        next((answer.registration for answer in record.answers if answer.registration), ""),
         [sentence for row, sentence in told if not is_apart(row)],
         [sentence for row, sentence in told if is_apart(row)],
         common,
@@ -76,8 +79,10 @@ def numbers_of(answer: Answer) -> str:
     if comparison is None:
         return ""
     num = comparison.known.variant.n
-    seeds = f"{num} paired seed{'s' if num != 1 else ''}"
-    return f"{answer.figure} {difference_in_words(comparison)} over {seeds}"
+    asked = "" if comparison.known.num_examples is None else f" and {comparison.known.num_examples:,} examples"
+    if comparison.known.num_clusters is not None:
+        asked += f" in {comparison.known.num_clusters:,} clusters"
+    return f"{answer.figure} {difference_in_words(comparison)} over {counted(num, 'paired seed')}{asked}"
 
 
 def said(reason: str) -> str:

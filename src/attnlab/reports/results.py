@@ -69,6 +69,8 @@ class Place:
     figure: str
     smallest: float | None
     rows: tuple[Row, ...]
+    floor: tuple[float, str] | None = None
+    """What the best trivial strategy reaches on the evaluated examples, and the strategy; None where unknown."""
 
     @property
     def title(self) -> str:
@@ -93,7 +95,7 @@ def places_of(record: Record) -> list[Place]:
                     [record.results[run.id] for run in runs.values() if run.id in record.results],
                     answers.get((stage.name, size, arm)),
                 ))  # fmt: skip
-            found.append(Place(stage.name, size, figure, stage.smallest, tuple(rows)))
+            found.append(Place(stage.name, size, figure, stage.smallest, tuple(rows), evidence.floor()))
     return found
 
 

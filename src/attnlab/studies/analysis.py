@@ -1,21 +1,33 @@
-"""From a ledger to verdicts: each arm against the baseline, for every stage and size that the study compares."""
+"""From a ledger to verdicts: each arm against the baseline, for every stage and size that the study compares.
+
+All primary comparisons of a study are one family: a study of 3 arms, 3 stages and 3 sizes asks 18 questions, and without
+an adjustment over all of them a third of such studies would find a difference where there is none.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from attnlab.errors import StatisticsError
-from attnlab.statistics import Comparison, Question, compare, compare_many, look_limits
+from attnlab.statistics import Comparison, Question, compare, conclude_family, look_limits
+from attnlab.statistics.comparison import conclude as conclude_comparison
+from attnlab.statistics.question import ALPHA
 from attnlab.statistics.verdict import FEWEST_SEEDS, NOT_COMPARABLE
 from attnlab.tasks.scores import LOWER_IS_BETTER
 
 from .design import Design, Stage
-from .evidence import Evidence, Table
+from .evidence import Evidence
 from .honesty import honest_note
 from .ledger import Ledger
 from .plan import PlannedRun
+from .registration import Standing, note_verdict, stand
+
+Key = tuple[str, str, str]
+"""Stage, size and arm of a comparison."""
 
 
 @dataclass(frozen=True)
@@ -29,6 +41,8 @@ class Answer:
     verdict: str
     comparison: Comparison | None
     notes: tuple[str, ...] = ()
+    registration: str = ""
+    """How the verdict stands to what was declared beforehand: AS REGISTERED, CHANGED AFTER LOOKING (…), …"""
 
     def record(self) -> dict[str, Any]:
         """Return all of it as plain values, for JSON."""
@@ -43,62 +57,155 @@ def common_notes(answers: Sequence[Answer]) -> tuple[str, ...]:
     return tuple(note for note in answers[0].notes if all(note in answer.notes for answer in answers))
 
 
-def analyse(
+def conclude(
     study: Design, planned: Sequence[PlannedRun], ledger: Ledger, obstacles: Mapping[str, str]
 ) -> list[Answer]:  # fmt: skip
+    """Analyse a study whose runs have all ended, and write its verdicts into the ledger as ones that were printed."""
+    results = digest_results(planned, ledger)
+    answers = analyse(study, planned, ledger, obstacles, stand(ledger, study, results))
+    said = [
+        {name: getattr(one, name) for name in ("stage", "size", "arm", "verdict", "registration")} for one in answers
+    ]
+    note_verdict(ledger, study, results, said, is_look=any(map(could_conclude, answers)))
+    return answers
+
+
+def could_conclude(answer: Answer) -> bool:
+    """Tell whether an answer had what a verdict needs: comparable arms, and seeds enough."""
+    one = answer.comparison
+    return (
+        one is not None and not one.question.obstacle and min(one.known.baseline.n, one.known.variant.n) >= FEWEST_SEEDS
+    )
+
+
+def digest_results(planned: Sequence[PlannedRun], ledger: Ledger) -> str:
+    """Return a hash of what became of the runs: the same results, looked at again, are one look."""
+    results = ledger.results()
+    found = []
+    for run in sorted(planned, key=lambda one: one.id):
+        row = results.get(run.id)
+        last = None if row is None else row.result.get("last")
+        found.append((run.id, None if row is None else row.status, last and last["figures"]))
+    return hashlib.sha256(json.dumps(found, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def analyse(
+    study: Design, planned: Sequence[PlannedRun], ledger: Ledger, obstacles: Mapping[str, str],
+    standing: Standing = Standing(),  # noqa: B008
+) -> list[Answer]:  # fmt: skip
     """Compare every arm with the baseline. obstacles: why arms cannot be compared, whatever they gave."""
+    places = {(place.stage.name, place.size): place for place in places_of(study, planned, ledger)}
+    drafts = {
+        (*where, arm): place.draft(arm, obstacles)
+        for where, place in places.items()
+        for arm in study.arms
+        if arm != study.baseline
+    }
+    family = {key: draft.comparison for key, draft in drafts.items() if draft.comparison and not draft.is_barred}
+    settled = settle(study, family, standing)
+    answers = []
+    for key, draft in drafts.items():
+        done = replace(draft, comparison=settled.get(key, draft.comparison))
+        answers.append(places[key[:2]].answer(key[2], done, standing))
+    return answers
+
+
+def places_of(study: Design, planned: Sequence[PlannedRun], ledger: Ledger) -> Iterator[StageAtSize]:
+    """Yield every stage and size that compares something."""
     results, parents = ledger.results(), {run.id: run for run in planned}
-    answers: list[Answer] = []
     for stage in study.stages:
         for size in study.sizes if stage.smallest is not None else ():
             runs: dict[str, dict[int, PlannedRun]] = {arm: {} for arm in study.arms}
             for run in planned:
                 if run.stage == stage.name and run.size == size:
                     runs[run.arm][run.seed] = run
-            found = Asking(study, stage, size, Evidence(runs, results, ledger, parents))
-            answers += found.answers(obstacles)
-    return answers
+            yield StageAtSize(study, stage, size, Evidence(runs, results, ledger, parents))
+
+
+def count_comparisons(study: Design) -> int:
+    """Return how many comparisons a study makes: arms but the baseline, in every size of every stage that compares."""
+    return sum(stage.smallest is not None for stage in study.stages) * len(study.sizes) * (len(study.arms) - 1)
+
+
+def settle(study: Design, family: Mapping[Key, Comparison], standing: Standing) -> dict[Key, Comparison]:
+    """Decide the comparisons of a study as one family: by Holm, or each at its share where there are several looks."""
+    if study.looks is None and standing.is_declared:
+        return conclude_family(family)
+    alpha = ALPHA / max(1, len(family))
+    return {
+        key: conclude_comparison(one.estimate, look_question(study, one, alpha, standing), one.known)
+        for key, one in family.items()
+    }
+
+
+def look_question(study: Design, comparison: Comparison, alpha: float, standing: Standing) -> Question:
+    """Return a comparison's question as it is put at this look: by declared looks, or by the e-process."""
+    looks, question = study.looks, comparison.question
+    if looks is None or isinstance(looks, str) or not standing.is_declared:
+        return replace(question, alpha=alpha, looks="open")
+    num_seeds = min(comparison.known.baseline.n, comparison.known.variant.n)
+    if num_seeds in looks:
+        return replace(question, alpha=alpha, looks=looks)
+    # Seeds that failed bring a look back below the number it was declared for: the limit of the one before holds.
+    before = [look for look in looks if look <= num_seeds] or looks[:1]
+    return replace(question, alpha=look_limits(looks, alpha)[before[-1]], looks=None)
 
 
 @dataclass(frozen=True)
-class Asking:
-    """One stage and size of a study, asked about every arm."""
+class Draft:
+    """A comparison before it is decided among the others of its study, and what must be said beside it."""
+
+    figure: str
+    comparison: Comparison | None
+    obstacle: str = ""
+    notes: tuple[str, ...] = ()
+    is_barred: bool = False
+    """Whether the arms could not be compared whatever the seeds gave, so that it is no part of the family."""
+
+
+@dataclass(frozen=True)
+class StageAtSize:
+    """One stage and size of a study, where every arm is compared with the baseline."""
 
     study: Design
     stage: Stage
     size: str
     evidence: Evidence
 
-    def answers(self, obstacles: Mapping[str, str]) -> list[Answer]:
-        """Compare the arms; those that cannot be compared are answered with the reason, none is left out."""
-        figure = self.evidence.figure() or ""
+    def draft(self, arm: str, obstacles: Mapping[str, str]) -> Draft:
+        """Compare one arm; where it cannot be compared, the reason is the answer."""
+        figure, baseline = self.evidence.figure() or "", self.study.baseline
+        own, theirs = obstacles.get(arm, ""), obstacles.get(baseline, "")
+        obstacle = own or (f"of the baseline, {theirs}" if theirs else "")
+        missing = self.missing(arm, figure)
+        if missing:
+            return Draft(figure, None, obstacle or missing, is_barred=bool(obstacle))
+        is_barred = bool(obstacle)
+        obstacle = obstacle or self.evidence.unpaired(baseline, arm, self.seeds_of(arm, figure))
+        notes = (honest_note(self.evidence, arm, baseline, figure),) if own else ()
+        try:
+            return Draft(figure, self.compare(arm, figure, obstacle), obstacle, notes, is_barred)
+        except StatisticsError as error:
+            return Draft(figure, None, str(error), notes, is_barred)
+
+    def compare(self, arm: str, figure: str, obstacle: str) -> Comparison:
+        """Compare one arm with the baseline, by itself."""
         baseline = self.study.baseline
-        found: dict[str, Answer] = {}
-        sound: list[str] = []
-        for arm in (one for one in self.study.arms if one != baseline):
-            nothing = self.nothing(arm, figure)
-            own, theirs = obstacles.get(arm, ""), obstacles.get(baseline, "")
-            obstacle = own or (f"of the baseline, {theirs}" if theirs else "")
-            obstacle = obstacle or nothing or self.evidence.unpaired(baseline, arm, self.seeds_of(arm, figure))
-            if nothing:
-                found[arm] = self.answer(arm, figure, None, obstacle)
-            elif obstacle:
-                tables = self.evidence.tables((baseline, arm), figure)
-                question = Question(self.smallest, figure not in LOWER_IS_BETTER, obstacle=obstacle)
-                comparison = asked(tables[baseline], tables[arm], question)
-                more = (honest_note(self.evidence, arm, baseline, figure),) if own else ()
-                found[arm] = self.answer(arm, figure, comparison, obstacle, more)
-            else:
-                sound.append(arm)
-        found.update({arm: self.answer(arm, figure, *one) for arm, one in self.family(sound, figure).items()})
-        return [found[arm] for arm in self.study.arms if arm in found]
+        measured = self.evidence.measure((baseline, arm), figure)
+        floor = self.evidence.floor()
+        return compare(
+            measured.tables[baseline], measured.tables[arm], True, float(self.stage.smallest or 1.0),
+            higher_is_better=figure not in LOWER_IS_BETTER, obstacle=obstacle, clusters=measured.clusters,
+            scale=measured.scale, floor=None if floor is None else floor[0], ceiling=self.evidence.ceiling(),
+            late_gain=self.late_gain(arm, figure),
+        )  # fmt: skip
 
-    @property
-    def smallest(self) -> float:
-        """The smallest difference worth having."""
-        return float(self.stage.smallest or 1.0)
+    def late_gain(self, arm: str, figure: str) -> float | None:
+        """Return what the arm, or the baseline if that is more, gained in the last fifth of its training."""
+        gains = [self.evidence.late_gain(one, figure) for one in (self.study.baseline, arm)]
+        return max((gain for gain in gains if gain is not None), default=None)
 
-    def nothing(self, arm: str, figure: str) -> str:
+    def missing(self, arm: str, figure: str) -> str:
         """Say why there is nothing to compare, or nothing where there is."""
         if not figure:
             return "no run was evaluated; has the data a dev split?"
@@ -113,51 +220,20 @@ class Asking:
         ours, theirs = (self.evidence.values(one, figure) for one in (self.study.baseline, arm))
         return [seed for seed, value in ours.items() if value is not None and theirs.get(seed) is not None]
 
-    def family(self, arms: Sequence[str], figure: str) -> dict[str, tuple[Comparison | None, str]]:
-        """Compare arms that can be compared, as one family."""
-        if not arms:
-            return {}
-        tables = self.evidence.tables((self.study.baseline, *arms), figure)
-        baseline = tables[self.study.baseline]
-        question = Question(self.smallest, figure not in LOWER_IS_BETTER)
-        try:
-            if self.study.looks is None:
-                found = compare_many(baseline, {arm: tables[arm] for arm in arms}, True, question)
-                return {arm: (comparison, "") for arm, comparison in found.comparisons.items()}
-            # Looks are of one comparison: each has its share of the level.
-            alpha = question.alpha / len(arms)
-            asked_for = {arm: self.looked(question, alpha, len(self.seeds_of(arm, figure))) for arm in arms}
-            return {
-                arm: (asked(baseline, tables[arm], own), own.obstacle) for arm, own in asked_for.items()
-            }  # fmt: skip
-        except StatisticsError as error:
-            return {arm: (None, str(error)) for arm in arms}
-
-    def looked(self, question: Question, alpha: float, num_seeds: int) -> Question:
-        """Return the question as it is put at this look."""
-        looks, planned = self.study.looks, len(self.study.seeds)
-        base = {"smallest": question.smallest, "higher_is_better": question.higher_is_better}
-        if looks is None or looks == "open" or num_seeds in looks:
-            return Question(**base, alpha=alpha, looks=looks)  # type: ignore[arg-type]
-        assert isinstance(looks, list)
-        if planned >= FEWEST_SEEDS and planned not in looks:
-            why = f"{planned} seeds are none of the declared looks, {', '.join(map(str, looks))}"
-            return Question(**base, obstacle=why)  # type: ignore[arg-type]
-        # Seeds that failed bring a look back below the number it was declared for: the limit of the one before holds.
-        limits = look_limits(looks, alpha)
-        before = [look for look in looks if look <= num_seeds] or looks[:1]
-        return Question(**base, alpha=limits[before[-1]])  # type: ignore[arg-type]
-
-    def answer(
-        self, arm: str, figure: str, comparison: Comparison | None, obstacle: str, more: tuple[str, ...] = ()
-    ) -> Answer:  # fmt: skip
+    def answer(self, arm: str, draft: Draft, standing: Standing) -> Answer:
         """Write an answer with what must be said beside it."""
-        verdict = NOT_COMPARABLE.format(obstacle) if comparison is None else comparison.verdict
-        notes = more if comparison is None else more + comparison.notes
+        one = draft.comparison
+        verdict = NOT_COMPARABLE.format(draft.obstacle) if one is None else one.verdict
+        notes = draft.notes if one is None else draft.notes + one.notes
+        if standing.note:
+            notes += (standing.note,)
+        floor = self.evidence.floor()
+        if floor is not None:
+            notes += (f"the floor is {floor[0]:.4g}: {floor[1]}",)
         shared = next((run for run in self.ancestors() if run.is_shared), None)
         if shared is not None:
             notes += (f"'{shared.name}' was trained once an arm: seeds vary what comes after it alone",)
-        return Answer(self.stage.name, self.size, arm, figure, verdict, comparison, notes)
+        return Answer(self.stage.name, self.size, arm, draft.figure, verdict, one, notes, standing.words)
 
     def ancestors(self) -> list[Stage]:
         """List the stages that this one comes after."""
@@ -167,11 +243,3 @@ class Asking:
             stage = stages[stage.after]
             found.append(stage)
         return found
-
-
-def asked(baseline: Table, variant: Table, question: Question) -> Comparison:
-    """Put a question to two arms."""
-    return compare(
-        baseline, variant, True, question.smallest, higher_is_better=question.higher_is_better, alpha=question.alpha,
-        looks=question.looks, obstacle=question.obstacle,
-    )  # fmt: skip

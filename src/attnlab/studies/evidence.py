@@ -6,11 +6,13 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from attnlab.statistics import check_pairing
+from attnlab.tasks.scores import LOG_FIGURES, LOWER_IS_BETTER
+from attnlab.training import late_step
 from attnlab.training.record.plain import unspell
 
 from .ledger import Ledger, ResultRow
@@ -19,6 +21,18 @@ from .remains import ENDED
 
 Table = Mapping[int, Any]
 """By seed: a number, or a row of examples; None for a run that failed or diverged."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What is compared of several arms: each arm's table, its scale, and the cluster of each example.
+
+    On the log scale every number is the natural logarithm of the figure.
+    """
+
+    tables: Mapping[str, Table]
+    scale: Literal["linear", "log"] = "linear"
+    clusters: Sequence[str] | None = None
 
 
 @dataclass(frozen=True)
@@ -32,11 +46,28 @@ class Evidence:
 
     def figure(self) -> str | None:
         """Return the figure that decides, where any run has one."""
+        last = self._any_evaluation()
+        return None if last is None else str(last["primary"])
+
+    def floor(self) -> tuple[float, str] | None:
+        """Return what the best trivial strategy scores on these examples, and the strategy; None where unknown."""
+        last = self._any_evaluation() or {}
+        floor = unspell(last.get("floor"))
+        return None if floor is None else (float(floor), str(last.get("floor_strategy", "")))
+
+    def ceiling(self) -> float | None:
+        """Return the best figure there can be; None where there is no such limit."""
+        ceiling = unspell((self._any_evaluation() or {}).get("ceiling"))
+        return None if ceiling is None else float(ceiling)
+
+    def _any_evaluation(self) -> Mapping[str, Any] | None:
+        """Return the last evaluation of the first run that has one; figure, floor and ceiling are the same in all."""
         for seeds in self.runs.values():
             for run in seeds.values():
                 row = self.results.get(run.id)
                 if row is not None and row.result.get("last"):
-                    return str(row.result["last"]["primary"])
+                    last: Mapping[str, Any] = row.result["last"]
+                    return last
         return None
 
     def values(self, arm: str, figure: str) -> dict[int, float | None]:
@@ -49,19 +80,68 @@ class Evidence:
             found[seed] = value if math.isfinite(value) else None
         return found
 
-    def tables(self, arms: Sequence[str], figure: str) -> dict[str, Table]:
-        """Return rows of examples where the figure is their mean in every run of these arms, else one number a seed."""
-        values = {arm: self.values(arm, figure) for arm in arms}
-        rows: dict[str, dict[int, Any]] = {arm: {} for arm in arms}
-        examples: set[tuple[str, ...]] = set()
+    def measure(self, arms: Sequence[str], figure: str) -> Measured:
+        """Return rows of examples where the figure is their mean in every run of these arms, else one number a seed.
+
+        A perplexity is compared by its logarithm, which is the mean loss of a token.
+        """
+        is_log = figure in LOG_FIGURES
+        scale: Literal["linear", "log"] = "log" if is_log else "linear"
+        values: dict[str, Table] = {}
+        for arm in arms:
+            own = self.values(arm, figure)
+            values[arm] = {seed: math.log(value) if is_log and value else value for seed, value in own.items()}
+        rows = self._rows(values, LOG_FIGURES.get(figure, figure))
+        if rows is None:
+            return Measured(values, scale)
+        return Measured(rows[0], scale, rows[1])
+
+    def _rows(
+        self, values: Mapping[str, Table], name: str
+    ) -> tuple[dict[str, Table], Sequence[str] | None] | None:  # fmt: skip
+        rows: dict[str, Table] = {}
+        asked: set[tuple[Any, ...]] = set()
         for arm, seeds in values.items():
+            own: dict[int, Any] = {}
             for seed, value in seeds.items():
-                found = self.ledger.scores(self.runs[arm][seed].id, figure) if value is not None else None
-                if value is not None and (found is None or not np.isclose(found[1].mean(), value)):
-                    return {**values}
-                rows[arm][seed] = None if found is None else found[1]
-                examples |= set() if found is None else {tuple(found[0])}
-        return {**rows} if len(examples) == 1 else {**values}
+                run = self.runs[arm][seed].id
+                scores = self.ledger.scores(run, name) if value is not None else None
+                if value is not None and (scores is None or not np.isclose(scores.mean(), value)):
+                    return None
+                own[seed] = scores
+                if scores is not None:
+                    ids, clusters = self.ledger.examples(run)
+                    asked.add((tuple(ids), None if clusters is None else tuple(clusters)))
+            rows[arm] = own
+        if len(asked) != 1:
+            return None
+        return rows, next(iter(asked))[1]
+
+    def late_gain(self, arm: str, figure: str) -> float | None:
+        """Return what the last fifth of training gained on average over seeds; None where no evaluation tells.
+
+        Positive is better, in units of the figure; in percent where the figure is compared on the log scale.
+        """
+        gains = []
+        for run in self.runs[arm].values():
+            row = self.results.get(run.id)
+            last = row.result.get("last") if row is not None and row.status in ENDED else None
+            if last is None:
+                continue
+            before = self._evaluation_at(run.id, late_step(int(last["step"])), figure)
+            now = float(unspell(last["figures"]).get(figure, math.nan))
+            if before is None or not math.isfinite(now):
+                continue
+            if figure in LOG_FIGURES:
+                gains.append(100 * (before / now - 1))
+            else:
+                gains.append(before - now if figure in LOWER_IS_BETTER else now - before)
+        return float(np.mean(gains)) if gains else None
+
+    def _evaluation_at(self, run: str, step: int, figure: str) -> float | None:
+        lines = {line["step"]: line for line in self.ledger.lines(run, "evaluation")}
+        value = unspell(lines[step].get(figure)) if step in lines else None
+        return float(value) if isinstance(value, int | float) and math.isfinite(value) else None
 
     def unpaired(self, baseline: str, arm: str, seeds: Sequence[int]) -> str:
         """Say why the runs of two arms are no pairs, or nothing where they are."""

@@ -39,6 +39,8 @@ class Exploration:
     num_seeds: int
     obstacle: str = ""
     """Why it could not be compared."""
+    scale: str = "linear"
+    """Of differences: units of the figure, or percent for "log"."""
 
     def record(self) -> dict[str, Any]:
         """Return it as plain values, for JSON."""
@@ -62,20 +64,23 @@ def explored(record: Record, place: tuple[str, str], answers: list[Answer]) -> I
         if answer.comparison is None or answer.comparison.question.obstacle:
             continue
         for figure in other_figures(evidence, answer.figure):
-            tables = evidence.tables((baseline, answer.arm), figure)
+            measured = evidence.measure((baseline, answer.arm), figure)
+            tables = measured.tables
             both = [seed for seed, row in tables[baseline].items() if row is not None and has(tables[answer.arm], seed)]
             if len(both) < FEWEST:
                 continue
             try:
-                found[answer.arm, figure] = compare(tables[baseline], tables[answer.arm])
+                found[answer.arm, figure] = compare(
+                    tables[baseline], tables[answer.arm], clusters=measured.clusters, scale=measured.scale
+                )
             except StatisticsError as error:
                 nothing = (math.nan,) * 2
                 yield Exploration(*place, answer.arm, figure, math.nan, nothing, *nothing, math.nan, 0, str(error))
     family = adjust({f"{arm}\0{figure}": one.p for (arm, figure), one in found.items()}, "exploratory")
     for ((arm, figure), one), own in zip(found.items(), family.values(), strict=True):
         yield Exploration(
-            *place, arm, figure, one.difference, one.estimate.interval(own.level), one.p, own.adjusted, own.level,
-            one.known.baseline.n,
+            *place, arm, figure, one.difference, one.interval_at(own.level), one.p, own.adjusted, own.level,
+            one.known.baseline.n, scale=one.question.scale,
         )  # fmt: skip
 
 

@@ -22,7 +22,7 @@ from attnlab.errors import StudyError
 
 from .disk import refuse_network
 
-VERSION = 1
+VERSION = 2
 TABLES: Mapping[str, str] = {
     "facts": "name TEXT PRIMARY KEY, value TEXT NOT NULL",
     "runs": "id TEXT PRIMARY KEY, arm TEXT NOT NULL, size TEXT NOT NULL, stage TEXT NOT NULL, seed INTEGER NOT NULL, "
@@ -34,7 +34,8 @@ TABLES: Mapping[str, str] = {
                "status TEXT NOT NULL, result TEXT NOT NULL, at REAL NOT NULL",
     "metrics": "run TEXT NOT NULL REFERENCES runs(id), kind TEXT NOT NULL, step INTEGER NOT NULL, name TEXT NOT NULL, "
                "line TEXT NOT NULL, PRIMARY KEY (run, kind, step, name)",
-    "scores": "run TEXT NOT NULL REFERENCES runs(id), name TEXT NOT NULL, ids TEXT NOT NULL, scores BLOB NOT NULL, "
+    "examples": "run TEXT PRIMARY KEY REFERENCES runs(id), ids TEXT NOT NULL, clusters TEXT NOT NULL",
+    "scores": "run TEXT NOT NULL REFERENCES runs(id), name TEXT NOT NULL, scores BLOB NOT NULL, "
               "PRIMARY KEY (run, name)",
     "pairings": "run TEXT PRIMARY KEY REFERENCES runs(id), hashes TEXT NOT NULL",
     "audits": "mechanism TEXT NOT NULL, is_causal INTEGER NOT NULL, passed INTEGER NOT NULL, findings TEXT NOT NULL, "
@@ -77,6 +78,8 @@ class Delivery:
     """Hashes of what the run shares with those of its seed in other arms."""
     ids: Sequence[str]
     scores: Mapping[str, Sequence[float]]
+    clusters: Sequence[str] | None = None
+    """The group that each example belongs to, such as an article's questions; None where each stands alone."""
 
 
 class Ledger:
@@ -193,11 +196,12 @@ class Ledger:
                 key = (delivery.run, line["kind"], line["step"], line.get("name", ""), json.dumps(line))
                 self.do("INSERT INTO metrics VALUES (?, ?, ?, ?, ?)", key)
             self.do("INSERT INTO pairings VALUES (?, ?)", (delivery.run, json.dumps(delivery.pairing)))
+            clusters = None if delivery.clusters is None else list(delivery.clusters)
+            examples = (delivery.run, json.dumps(list(delivery.ids)), json.dumps(clusters))
+            self.do("INSERT INTO examples VALUES (?, ?, ?)", examples)
             for name, values in delivery.scores.items():
                 blob = np.asarray(values, dtype="<f8").tobytes()
-                self.do(
-                    "INSERT INTO scores VALUES (?, ?, ?, ?)", (delivery.run, name, json.dumps(list(delivery.ids)), blob)
-                )
+                self.do("INSERT INTO scores VALUES (?, ?, ?)", (delivery.run, name, blob))
 
     def add_audit(
         self, mechanism: str, is_causal: bool, passed: bool, findings: Sequence[Mapping[str, Any]]
@@ -268,10 +272,15 @@ class Ledger:
         found = self.do("SELECT hashes FROM pairings WHERE run = ?", (run,)).fetchone()
         return None if found is None else dict(json.loads(found[0]))
 
-    def scores(self, run: str, name: str) -> tuple[list[str], NDArray[np.float64]] | None:
-        """Return the scores of a run's examples under a name, with the examples' ids."""
-        found = self.do("SELECT ids, scores FROM scores WHERE run = ? AND name = ?", (run, name)).fetchone()
-        return None if found is None else (json.loads(found[0]), np.frombuffer(found[1], dtype="<f8"))
+    def scores(self, run: str, name: str) -> NDArray[np.float64] | None:
+        """Return the scores of a run's examples under a name, in the order of `examples`."""
+        found = self.do("SELECT scores FROM scores WHERE run = ? AND name = ?", (run, name)).fetchone()
+        return None if found is None else np.frombuffer(found[0], dtype="<f8")
+
+    def examples(self, run: str) -> tuple[list[str], list[str] | None]:
+        """Return the ids of the examples that a run was evaluated on, and their clusters where they have any."""
+        found = self.do("SELECT ids, clusters FROM examples WHERE run = ?", (run,)).fetchone()
+        return ([], None) if found is None else (json.loads(found[0]), json.loads(found[1]))
 
     def lines(self, run: str, kind: str) -> list[dict[str, Any]]:
         """Return the metrics of one kind, by step."""

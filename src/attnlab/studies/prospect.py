@@ -1,8 +1,8 @@
 """What a study can hope to see: seeds that detect the smallest effect of interest, from a pilot's spread.
 
 The pilot gives the spread of paired differences and never the difference itself, so that planning is no look. The level
-is what the study's verdicts leave an arm at least: alpha shared by all arms (Holm's strictest step), and the limit of
-the last look where looks are declared.
+is the strictest at which the study decides a comparison: alpha shared by all its comparisons (Holm's first step), and the
+limit of the last look where looks are declared.
 """
 
 from __future__ import annotations
@@ -12,12 +12,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from attnlab.statistics import look_limits
+from attnlab.statistics import Noise, Question, compare, detectable_effect, look_limits, seeds_needed
 from attnlab.statistics.account import plain
-from attnlab.statistics.estimate import Noise, estimate
-from attnlab.statistics.planning import at_upper_bound, detectable_effect, seeds_needed
-from attnlab.statistics.scores import read_arms
+from attnlab.statistics.planning import at_upper_bound
+from attnlab.statistics.question import Scale
+from attnlab.tasks import load as load_task
+from attnlab.tasks.scores import LOG_FIGURES
 
+from .analysis import count_comparisons
 from .design import Design, Stage
 from .record import Record
 
@@ -44,6 +46,8 @@ class Prospect:
     level: float
     num_declared: int
     """Seeds of the study."""
+    scale: Scale = "linear"
+    """On the log scale smallest, SD and detectable differences are in percent."""
     figure: str = ""
     num_pilot: int = 0
     """Seeds that the spread was taken from; 0 where it was given."""
@@ -58,6 +62,11 @@ class Prospect:
     obstacle: str = ""
     """Why there is nothing to plan from."""
 
+    @property
+    def question(self) -> Question:
+        """What the comparison is asked."""
+        return Question(self.smallest, scale=self.scale)
+
     def record(self) -> dict[str, Any]:
         """Return it as plain values, for JSON."""
         by_power = {name: {f"{power:g}": one for power, one in getattr(self, name).items()} for name in BY_POWER}
@@ -69,8 +78,8 @@ BY_POWER = ("seeds", "detectable")
 
 
 def level_of(design: Design, alpha: float) -> float:
-    """Return the level that the verdict of an arm is made at, at the strictest."""
-    own = alpha / max(1, len(design.arms) - 1)
+    """Return the strictest level at which a study decides a comparison."""
+    own = alpha / max(1, count_comparisons(design))
     return look_limits(design.looks, own)[design.looks[-1]] if isinstance(design.looks, list) else own
 
 
@@ -81,12 +90,30 @@ def prospects(design: Design, pilot: Record | float, aim: Aim) -> list[Prospect]
         for size in design.sizes:
             for arm in (one for one in design.arms if one != design.baseline):
                 smallest = float(stage.smallest or 0.0)
-                blank = Prospect(stage.name, size, arm, smallest, level_of(design, aim.alpha), len(design.seeds))
+                blank = Prospect(
+                    stage.name, size, arm, smallest, level_of(design, aim.alpha), len(design.seeds), scale_of(stage)
+                )
                 if isinstance(pilot, Record):
                     found.append(from_pilot(blank, design, stage, pilot, aim))
                 else:
-                    found.append(planned(blank, Noise(pilot**2, math.inf), aim, sd=pilot))
+                    spread = math.log1p(pilot / 100) if blank.scale == "log" else pilot
+                    noise = Noise(spread**2, math.inf)
+                    found.append(plan_with(blank, noise, aim, sd=pilot))
     return found
+
+
+def scale_of(stage: Stage) -> Scale:
+    """Return the scale on which a stage's deciding figure is compared."""
+    return "log" if load_task(stage.task, **stage.task_settings).primary in LOG_FIGURES else "linear"
+
+
+def decided_in(pilot: Record, blank: Prospect) -> str:
+    """Return the verdict of a study that is its own pilot, where more seeds would change nothing."""
+    for answer in pilot.answers:
+        place = (answer.stage, answer.size, answer.arm)
+        if place == (blank.stage, blank.size, blank.arm) and answer.comparison is not None:
+            return answer.verdict if answer.comparison.decision.is_decided else ""
+    return ""
 
 
 def from_pilot(blank: Prospect, design: Design, stage: Stage, pilot: Record, aim: Aim) -> Prospect:
@@ -104,13 +131,19 @@ def from_pilot(blank: Prospect, design: Design, stage: Stage, pilot: Record, aim
     unpaired = evidence.unpaired(*arms, both)
     if unpaired:
         return replace(blank, figure=figure, obstacle=unpaired)
-    tables = evidence.tables(arms, figure)
+    if design is pilot.design and (verdict := decided_in(pilot, blank)):
+        return replace(
+            blank, figure=figure, num_pilot=len(both), obstacle=f"decided: {verdict}; no more seeds are needed"
+        )
+    measured = evidence.measure(arms, figure)
     # A seed that one arm has not come to yet is no pair, and no failure.
-    first, second = ({seed: tables[arm][seed] for seed in both} for arm in arms)
-    noise = estimate(*read_arms(first, second, paired=True), paired=True).noise
-    bound = math.sqrt(at_upper_bound(noise).per_seed)
-    found = planned(blank, at_upper_bound(noise), aim, sd=math.sqrt(noise.per_seed))
-    same = "" if bound > 0 else "every pair of seeds differs by the same: the pilot shows no spread to plan from"
+    first, second = ({seed: measured.tables[arm][seed] for seed in both} for arm in arms)
+    noise = compare(first, second, clusters=measured.clusters, scale=measured.scale).estimate.noise
+    bound = at_upper_bound(noise)
+    found = plan_with(blank, bound, aim, sd=blank.question.to_difference(math.sqrt(noise.per_seed)))
+    same = (
+        "" if bound.per_seed > 0 else "every pair of seeds differs by the same: the pilot shows no spread to plan from"
+    )
     return replace(found, figure=figure, num_pilot=len(both), obstacle=same)
 
 
@@ -131,13 +164,18 @@ def misfit(blank: Prospect, design: Design, stage: Stage, pilot: Record) -> str:
     return ""
 
 
-def planned(blank: Prospect, noise: Noise, aim: Aim, *, sd: float) -> Prospect:
-    """Plan one comparison with the noise that is expected."""
+def plan_with(blank: Prospect, noise: Noise, aim: Aim, *, sd: float) -> Prospect:
+    """Plan one comparison with the noise that is expected, which is on the scale of the analysis."""
     if noise.per_seed <= 0:
         return replace(blank, sd=sd, sd_bound=0.0)
-    seeds = {power: seeds_needed(noise, blank.smallest, power, blank.level) for power in aim.powers}
-    effects = {power: detectable_effect(noise, blank.num_declared, power, blank.level) for power in aim.powers}
-    return replace(blank, sd=sd, sd_bound=math.sqrt(noise.per_seed), seeds=seeds, detectable=effects)
+    question = blank.question
+    seeds = {power: seeds_needed(noise, question.threshold, power, blank.level) for power in aim.powers}
+    effects = {
+        power: question.to_difference(detectable_effect(noise, blank.num_declared, power, blank.level))
+        for power in aim.powers
+    }
+    bound = question.to_difference(math.sqrt(noise.per_seed))
+    return replace(blank, sd=sd, sd_bound=bound, seeds=seeds, detectable=effects)
 
 
 def seconds_of_a_seed(record: Record) -> tuple[int, float] | None:

@@ -15,7 +15,7 @@ from pydantic import ValidationError
 from attnlab.errors import StudyError
 from attnlab.training import Run
 
-from .analysis import Answer, analyse
+from .analysis import Answer, conclude
 from .design import IS_RECORDED, Design
 from .evidence import Evidence
 from .installed import audited_task, lines_of, reads_forwards
@@ -72,7 +72,7 @@ class Record:
     @cached_property
     def answers(self) -> list[Answer]:
         """What the study says; nothing while a run is left to wait for, since that would be a look nobody declared."""
-        return analyse(self.design, self.runs, self.ledger, self.obstacles) if self.is_whole else []
+        return conclude(self.design, self.runs, self.ledger, self.obstacles) if self.is_whole else []
 
     @property
     def overlaps(self) -> list[SourceOverlap]:

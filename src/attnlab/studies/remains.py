@@ -30,12 +30,14 @@ def delivery_of(run: str, attempt: int, folder: Path) -> Delivery:
     try:
         ids: Sequence[str] = ()
         scores: dict[str, list[float]] = {}
+        clusters: Sequence[str] | None = None
         if result["last"] is not None:
             answers = read_json(folder / "predictions" / f"step-{result['last']['step']:08d}.json")
-            ids, scores = answers["ids"], unspell(answers["per_example"])
+            ids, scores, clusters = answers["ids"], unspell(answers["per_example"]), answers["clusters"]
         metrics = Metrics.read(folder / "metrics.jsonl") if (folder / "metrics.jsonl").exists() else []
         pairing = read_json(folder / PAIRING)
-        return Delivery(run, attempt, result["status"], result, [spell(line) for line in metrics], pairing, ids, scores)
+        lines = [spell(line) for line in metrics]
+        return Delivery(run, attempt, result["status"], result, lines, pairing, ids, scores, clusters)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise StudyError(
             f"{folder} does not hold what a run leaves ({type(error).__name__}: {error}); delete it to run it again"

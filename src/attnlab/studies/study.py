@@ -17,7 +17,7 @@ from attnlab.training.precision import choose_precision
 from attnlab.training.record import locked
 from attnlab.training.stopping import StopRequest, stop_request
 
-from .analysis import Answer, analyse
+from .analysis import Answer, conclude
 from .connection import connected
 from .design import Arm, Design
 from .disk import refuse_network
@@ -33,6 +33,7 @@ from .provenance import command, plugin_files, provenance
 from .record import LEDGER as LEDGER
 from .record import PLAN as PLAN
 from .record import read
+from .registration import Declaration, register
 from .text import read_design
 
 FILE = "study.toml"
@@ -90,6 +91,11 @@ class Study:
         """Make a study of plain data, as a file would say it."""
         return cls(check(dict(content), Origin("the study")))
 
+    @property
+    def default_folder(self) -> str:
+        """Where a study is run unless another folder is named."""
+        return f"out/{self.design.name}"
+
     def plan(self, leaking: Collection[str] = ()) -> list[PlannedRun]:
         """Return the runs of the study; those of arms that leak are also evaluated on the past alone."""
         return plan(self.design, self.sources, self.threads, self.plugins, leaking)
@@ -125,8 +131,20 @@ class Study:
                 found = Conclusion([], sum(run.id in work.statuses for run in planned), len(planned), failed)
                 if not found.is_whole:
                     return found  # a verdict on the seeds that happen to be there would be a look that nobody declared
-                answers = analyse(self.design, planned, ledger, leaking)
+                answers = conclude(self.design, planned, ledger, leaking)
                 return Conclusion(answers, found.num_ended, found.num_runs, failed, read(folder, ledger).findings)
+            finally:
+                ledger.close()
+
+    def register(self, out: str | Path) -> Declaration:
+        """Write into the folder of the study what it declares, before anything is looked at."""
+        folder = Path(out).expanduser().resolve()
+        refuse_network(folder / LEDGER)
+        with locked(folder):
+            ledger = Ledger(folder / LEDGER)
+            try:
+                ledger.note_fact("study", self.design.name)
+                return register(ledger, self.design)
             finally:
                 ledger.close()
 

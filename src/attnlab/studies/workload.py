@@ -23,7 +23,7 @@ from attnlab.kernels.choose import choose
 from attnlab.kernels.cost import estimate
 from attnlab.kernels.visibility import Visibility, as_mask
 from attnlab.tasks.objective import forward
-from attnlab.training import Job, count_parameters
+from attnlab.training import Job, count_parameters, late_step
 from attnlab.training.build import LANGUAGE_HEADS
 from attnlab.training.tuning.parts import Part, parameters_by_part
 from attnlab.training.tuning.state import trained_state
@@ -106,15 +106,16 @@ def count(job: Job) -> Workload:
     """Count what a run has before it; the model passes one row forward, so that its layers say what they attend to."""
     counts = count_parameters(job.model)
     steps, every = job.num_steps, job.watching.evaluate_every
-    looks = {steps, *range(every, steps + 1, every)} if every is not None else {steps}
-    looks = looks if job.dev is not None else set()
-    kept = looks | {steps, *range(job.watching.checkpoint_every, steps + 1, job.watching.checkpoint_every)}
+    regular = {steps, *range(every, steps + 1, every)} if every is not None else {steps}
+    regular = regular if job.dev is not None else set()
+    looks = regular | ({late_step(steps)} if job.dev is not None else set())
+    kept = regular | {steps, *range(job.watching.checkpoint_every, steps + 1, job.watching.checkpoint_every)}
     saved = sum(tensor.numel() * tensor.element_size() for tensor in trained_state(job.model).values())
     moments = 4 * counts.num_trained * MOMENTS[job.settings.optimizer.name]
     return Workload(
         counts.num_total, counts.num_trained, tuple(phase_of(job, number) for number in range(len(job.streams))),
         len(looks), 0 if job.dev is None else -(-len(job.dev.features) // job.dev.batch), len(kept),
-        4 * counts.num_total + 4 * counts.num_trained + moments, saved + moments, min(2 + (len(looks) > 1), len(kept)),
+        4 * counts.num_total + 4 * counts.num_trained + moments, saved + moments, min(2 + (len(regular) > 1), len(kept)),
     )  # fmt: skip
 
 

@@ -97,8 +97,7 @@ class StageRuns:
 
     def scores(self, run: PlannedRun, figure: str) -> Any:
         """Return the scores of examples whose mean a figure is; None where it is no such mean."""
-        found = self.record.ledger.scores(run.id, SCORES.get(figure, figure))
-        return None if found is None else found[1]
+        return self.record.ledger.scores(run.id, SCORES.get(figure, figure))
 
     def num_examples(self) -> dict[str, int]:
         """Return among how many examples a figure counts the right ones, where all runs have as many."""

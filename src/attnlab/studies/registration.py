@@ -1,0 +1,231 @@
+"""What a study declared before its results were looked at, and how a verdict stands to that declaration.
+
+`attnlab register` writes a declaration into the ledger; without it the first verdict that is printed becomes one. Every
+printed verdict is an event, so that a later one can say whether anything changed in between: more seeds, other arms, another
+threshold. Each further look at a fresh p value adds false positives (18.5 % after looking at 5, 6, … 20 seeds), so a
+verdict that was not declared is judged by the e-process, which stays valid under any rule for stopping.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from attnlab.errors import StudyError
+from attnlab.statistics.verdict import FEWEST_SEEDS
+
+from .design import Design
+from .ledger import Ledger
+
+REGISTRATION, VERDICT = "registration", "verdict"
+"""What the ledger calls these events."""
+AS_REGISTERED = "AS REGISTERED"
+CHANGED = "CHANGED AFTER LOOKING ({})"
+UNDECLARED = "UNDECLARED LOOK ({})"
+
+UNDECIDING = (
+    "smallest", "evaluate_every", "checkpoint_every", "log_every", "trace_every", "sample_every", "prompts",
+    "sentences", "num_tokens", "num_scored",
+)  # fmt: skip
+"""Settings of a stage that change no result, or are declared apart."""
+
+
+@dataclass(frozen=True)
+class Declaration:
+    """What decides a study's verdicts: arms, seeds, looks, thresholds, and the comparisons that are one family."""
+
+    baseline: str
+    arms: Mapping[str, str]
+    """Each arm's mechanism and settings."""
+    seeds: Sequence[int]
+    looks: Sequence[int] | str | None
+    smallest: Mapping[str, float]
+    """By stage; stages without one compare nothing."""
+    sizes: Mapping[str, str]
+    training: Mapping[str, str]
+    """A hash of what each stage trains, and how."""
+
+    @classmethod
+    def of(cls, design: Design) -> Declaration:
+        """Read off a design what it declares."""
+        return cls(
+            design.baseline,
+            {name: _plain(arm.model_dump(mode="json")) for name, arm in design.arms.items()},
+            list(design.seeds),
+            design.looks,
+            {stage.name: stage.smallest for stage in design.stages if stage.smallest is not None},
+            {name: _digest(size.model_dump(mode="json")) for name, size in design.sizes.items()},
+            {
+                stage.name: _digest(stage.model_dump(mode="json", exclude=set(UNDECIDING)))
+                for stage in design.stages
+            },
+        )  # fmt: skip
+
+    @property
+    def digest(self) -> str:
+        """A hash to publish: it is the same for the same declaration."""
+        return _digest(asdict(self))
+
+    def allows_seeds(self, seeds: Sequence[int]) -> bool:
+        """Tell whether looking at these seeds was declared: all of them at once, or as many as a declared look has."""
+        if self.looks == "open":
+            return True
+        if isinstance(self.looks, str) or self.looks is None:
+            return list(seeds) == list(self.seeds)
+        shared = min(len(seeds), len(self.seeds))
+        return len(seeds) in self.looks and list(seeds[:shared]) == list(self.seeds[:shared])
+
+
+@dataclass(frozen=True)
+class Look:
+    """A verdict that was printed: what was declared at the time, and which results it was made of."""
+
+    declaration: Declaration
+    results: str
+    """A hash of the runs and their figures."""
+    is_look: bool
+    """Whether any comparison had seeds enough for a verdict; less than that shows nothing that could be chosen by."""
+
+
+@dataclass(frozen=True)
+class Standing:
+    """How a verdict stands to what was declared."""
+
+    words: str = ""
+    """AS REGISTERED, CHANGED AFTER LOOKING (…), UNDECLARED LOOK (2nd), or nothing for a first verdict."""
+    note: str = ""
+    is_declared: bool = True
+    """Whether the test that was declared may decide; else the e-process does."""
+
+
+def changes(declared: Declaration, now: Declaration) -> list[str]:
+    """List what a design says otherwise than it was declared, in a few words each."""
+    found = [*_change_of_names("arms", declared.arms, now.arms), *_change_of_names("sizes", declared.sizes, now.sizes)]
+    if declared.baseline != now.baseline:
+        found.append(f"baseline {declared.baseline} → {now.baseline}")
+    if not declared.allows_seeds(now.seeds):
+        same_number = len(declared.seeds) == len(now.seeds)
+        found.append("other seeds" if same_number else f"seeds {len(declared.seeds)} → {len(now.seeds)}")
+    if declared.looks != now.looks:
+        found.append(f"looks {_show_looks(declared.looks)} → {_show_looks(now.looks)}")
+    for stage in dict.fromkeys([*declared.smallest, *now.smallest]):
+        before, after = declared.smallest.get(stage), now.smallest.get(stage)
+        if before != after:
+            found.append(f"smallest of {stage} {_show_number(before)} → {_show_number(after)}")
+    found += [f"training of {stage}" for stage, own in now.training.items() if declared.training.get(stage, own) != own]
+    return found
+
+
+def stand(ledger: Ledger, design: Design, results: str) -> Standing:
+    """Say how a verdict on these results stands to what was declared before it."""
+    now = Declaration.of(design)
+    earlier = list(_looks_before(ledger, now, results))
+    registered = read_registration(ledger)
+    if not earlier:
+        return _stand_first(registered, now)
+    declared = registered or earlier[0].declaration
+    changed = changes(declared, now)
+    seen = list(dict.fromkeys(tuple(look.declaration.seeds) for look in earlier))
+    words = [CHANGED.format("; ".join(changed))] if changed else []
+    if tuple(now.seeds) not in seen and not declared.allows_seeds(now.seeds):
+        words.append(UNDECLARED.format(_ordinal(len(seen) + 1)))
+    if not words:
+        return Standing(AS_REGISTERED, "nothing that decides the verdicts was changed since it was declared")
+    note = (
+        "a verdict had been printed before this was changed; the e-process decides, which stays valid however often "
+        "one looks, and needs more seeds"
+    )
+    return Standing(", ".join(words), note, is_declared=False)
+
+
+def register(ledger: Ledger, design: Design) -> Declaration:
+    """Write down what a study declares; after a verdict was printed it is too late."""
+    if any(look.is_look for look in read_looks(ledger)):
+        raise StudyError(
+            f"{ledger.path.parent} has printed verdicts already, so that nothing can be registered there beforehand; "
+            "register the study in another folder, before it is run"
+        )
+    declaration = Declaration.of(design)
+    ledger.say_news(REGISTRATION, json.dumps(asdict(declaration)))
+    return declaration
+
+
+def note_verdict(
+    ledger: Ledger, design: Design, results: str, said: Sequence[Mapping[str, Any]], is_look: bool
+) -> None:
+    """Write a printed verdict into the ledger, unless the same one stands there already."""
+    declaration = Declaration.of(design)
+    if any((look.declaration, look.results) == (declaration, results) for look in read_looks(ledger)):
+        return
+    ledger.say(VERDICT, json.dumps({
+        "declaration": asdict(declaration), "results": results, "is_look": is_look, "answers": list(said),
+    }))  # fmt: skip
+
+
+def read_registration(ledger: Ledger) -> Declaration | None:
+    """Return what `attnlab register` wrote last, None where it wrote nothing."""
+    said = ledger.events(REGISTRATION)
+    return Declaration(**json.loads(said[-1])) if said else None
+
+
+def read_looks(ledger: Ledger) -> list[Look]:
+    """List the verdicts that were printed, in order."""
+    found = (json.loads(said) for said in ledger.events(VERDICT))
+    return [Look(Declaration(**one["declaration"]), one["results"], one["is_look"]) for one in found]
+
+
+def _stand_first(registered: Declaration | None, now: Declaration) -> Standing:
+    """Say how the first verdict stands: nothing had been looked at, so that no change can have been chosen by results."""
+    is_possible = now.looks is None or replace(now, seeds=now.seeds[:1]).allows_seeds(now.seeds)
+    if not is_possible and len(now.seeds) >= FEWEST_SEEDS:
+        declared = f"{len(now.seeds)} seeds are none of the declared looks ({_show_looks(now.looks)})"
+        return Standing(UNDECLARED.format(_ordinal(1)), f"{declared}; the e-process decides", is_declared=False)
+    if registered is None:
+        return Standing()
+    changed = changes(registered, now)
+    if changed:
+        return Standing("", f"not as registered ({'; '.join(changed)}); no verdict had been printed before the change")
+    return Standing(AS_REGISTERED, f"registered as {registered.digest} before any verdict was printed")
+
+
+def _looks_before(ledger: Ledger, now: Declaration, results: str) -> Iterator[Look]:
+    """Yield the looks before this verdict was printed first, so that printing it again says the same."""
+    for look in read_looks(ledger):
+        if (look.declaration, look.results) == (now, results):
+            return
+        if look.is_look:
+            yield look
+
+
+def _change_of_names(what: str, before: Mapping[str, str], now: Mapping[str, str]) -> Iterator[str]:
+    parts = [f"+ {name}" for name in now if name not in before]
+    parts += [f"− {name}" for name in before if name not in now]
+    parts += [f"{name} changed" for name in now if before.get(name, now[name]) != now[name]]
+    if parts:
+        yield f"{what} {', '.join(parts)}"
+
+
+def _show_looks(looks: Sequence[int] | str | None) -> str:
+    if looks is None:
+        return "none"
+    return looks if isinstance(looks, str) else ", ".join(map(str, looks))
+
+
+def _show_number(number: float | None) -> str:
+    return "none" if number is None else f"{number:g}"
+
+
+def _ordinal(number: int) -> str:
+    teens = 10 < number % 100 < 20
+    return f"{number}{'th' if teens else {1: 'st', 2: 'nd', 3: 'rd'}.get(number % 10, 'th')}"
+
+
+def _plain(value: Any) -> str:
+    return json.dumps(value, sort_keys=True)
+
+
+def _digest(value: Any) -> str:
+    return hashlib.sha256(_plain(value).encode()).hexdigest()[:16]
