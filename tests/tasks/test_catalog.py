@@ -10,7 +10,7 @@ from attnlab.errors import TaskError
 from attnlab.tasks import LOG_FIGURES, TASKS, LabelledText, load
 from attnlab.tasks.classification import Classification
 from attnlab.tasks.language.line import lines_of
-from attnlab.tasks.probes import PROBES
+from attnlab.data import PROBES
 
 from .models import batches, build
 from .tokenizers import SENTENCES, byte_level, wordpiece

@@ -64,3 +64,26 @@ def below(keys: Keys, count: int, bound: int) -> NDArray[np.int64]:
 def permutations(keys: Keys, count: int) -> NDArray[np.int64]:
     """Draw an order of `count` things for each key: [..., count]."""
     return np.argsort(words(keys, count), axis=-1, kind="stable").astype(np.int64)
+
+
+def distinct(keys: Keys, count: int, bound: int) -> NDArray[np.int64]:
+    """Draw `count` different integers from 0 to bound − 1, in random order, for each key: [..., count].
+
+    Floyd's algorithm (Bentley & Floyd 1987): its cost does not depend on the bound, which may be a vocabulary.
+    """
+    chosen = np.full((*keys.shape, count), -1, dtype=np.int64)
+    chances = uniform(keys_of(keys, 0), count)
+    for place, last in enumerate(range(bound - count, bound)):
+        drawn = (chances[..., place] * (last + 1)).astype(np.int64)
+        is_taken = (chosen[..., :place] == drawn[..., None]).any(axis=-1)
+        chosen[..., place] = np.where(is_taken, last, drawn)
+    return np.take_along_axis(chosen, permutations(keys_of(keys, 1), count), axis=-1)
+
+
+def weighted(keys: Keys, count: int, weights: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Draw `count` different places one after another, each with a chance in proportion to its weight: [..., count].
+
+    The places with the smallest of Exp(1) / weight, in their order, are such draws (Efraimidis & Spirakis 2006).
+    """
+    arrivals = -np.log1p(-uniform(keys, weights.size)) / weights
+    return np.argsort(arrivals, axis=-1, kind="stable")[..., :count].astype(np.int64)

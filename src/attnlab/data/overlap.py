@@ -20,6 +20,8 @@ RUN = 13
 LEAST_LINE = 5
 """Words of a line that is compared: headings recur without saying anything."""
 WORD = re.compile(r"\w+")
+HEADING = re.compile(r"\s*(=+) .* =+\s*$")
+"""A heading of a wiki, however many words it has."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +84,12 @@ def find_overlap(held_out: Iterable[str], trained_on: Iterable[str]) -> Overlap:
 def hash_lines(document: str) -> Keys:
     """Hash each line of enough words."""
     lines = (line.strip() for line in document.split("\n"))
-    return np.array([digest_of(line) for line in lines if len(line.split()) >= LEAST_LINE], dtype=np.uint64)
+    return np.array([digest_of(line) for line in lines if says_something(line)], dtype=np.uint64)
+
+
+def says_something(text: str) -> bool:
+    """Tell whether a text is worth comparing: no heading, and of words enough. Marks alone are no words."""
+    return HEADING.match(text) is None and len(WORD.findall(text)) >= LEAST_LINE
 
 
 def hash_runs(document: str) -> Keys:

@@ -6,6 +6,7 @@ A name is the path of a file or folder, `hf:NAME[/CONFIG]`, or `embedded:NAME[?k
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,6 +19,8 @@ from attnlab.errors import DataError, closest
 from .rows import BY_LINE, UNITS, Layout, Row, Unit
 
 EMBEDDED, HUB = "embedded:", "hf:"
+TITLE = re.compile(r"\s*= (?!=)(.+)(?<!=) =\s*$")
+"""A line that begins an article, as WikiText marks it; sections have two signs or more on each side."""
 
 
 class Reader(Protocol):
@@ -65,16 +68,30 @@ class Source:
 
     def documents(self) -> Iterator[str]:
         """Yield the texts: of `column`, of a context once, or of the only column that can be meant."""
+        for text, _ in self.documents_of_articles():
+            yield text
+
+    def documents_of_articles(self) -> Iterator[tuple[str, str | None]]:
+        """Yield each text with the article it is part of, where the source says so; texts of one article follow it.
+
+        A row says it in its column 'title', a text file by lines, as WikiText has them: ' = Title = '.
+        """
         column = self.column
         last: object = None
+        article: str | None = None
+        is_lines = self.kind == "text" and self.layout.unit == "line"
         for place, row in self._located():
             column = column or text_column(self.name, row)
             text = row.get(column)
             if not isinstance(text, str):
                 raise _no_text(place, column, row)
             # A paragraph of SQuAD comes with each of its questions, and is one document.
+            if is_lines and (heading := TITLE.match(text)):
+                article = heading[1]
+            elif not is_lines:
+                article = str(row["title"]) if row.get("title") and column != "title" else None
             if "paragraph" not in row or column != "context" or row["paragraph"] != last:
-                yield text
+                yield text, article
             last = row.get("paragraph")
 
     def place(self, number: int) -> str:

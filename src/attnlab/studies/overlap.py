@@ -17,7 +17,7 @@ import numpy as np
 
 from attnlab.data import open_source
 from attnlab.data.cleaning import digest_of
-from attnlab.data.overlap import LEAST_LINE, Wanted
+from attnlab.data.overlap import LEAST_LINE, Wanted, says_something
 from attnlab.errors import AttnlabError
 from attnlab.tasks import load as load_task
 from attnlab.tasks.classification import Classification
@@ -69,7 +69,8 @@ class SourceOverlap:
     @property
     def sentence(self) -> str:
         """What is said of it."""
-        aside = f" ({self.num_short:,} of fewer than {LEAST_LINE} words aside)" if self.num_short else ""
+        short = f"{self.num_short:,} headings and texts of fewer than {LEAST_LINE} words"
+        aside = f" ({short} aside)" if self.num_short else ""
         return (
             f"{self.num_found:,} of {self.num_held_out:,} {self.unit}s that '{self.source}' holds out{aside} stand "
             f"also in what it trains on ({self.share:.2%}), whatever their case and white space"
@@ -123,7 +124,7 @@ class Counting:
         """Read what is held out, then let what is trained on pass by."""
         every = held_out(task, source)
         # Where no document is long, short ones are what the source is made of.
-        long = [text for text in every if asked.unit != DOCUMENT or len(text.split()) >= LEAST_LINE] or every
+        long = [text for text in every if asked.unit != DOCUMENT or says_something(text)] or every
         wanted = Wanted([np.array([digest_of(text) for text in long], dtype=np.uint64)])
         texts = islice(trained_on(task, source), source.num_train)
         while block := [digest_of(plain(text)) for text in islice(texts, BLOCK)]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
 from attnlab.errors import TaskError
@@ -59,7 +59,7 @@ class Feature:
         return len(self.inputs["input_ids"])
 
 
-def as_tokens(ids: Sequence[int]) -> Tokens:
+def as_tokens(ids: ArrayLike) -> Tokens:
     """Return ids, or labels, as a feature keeps them."""
     return np.array(ids, dtype=np.int32)
 

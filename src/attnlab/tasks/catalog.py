@@ -6,14 +6,20 @@ from collections.abc import Mapping
 from dataclasses import fields, replace
 from typing import Any
 
+from attnlab.data import PROBES
 from attnlab.errors import TaskError, closest
 
 from .classification import BOOLQ, GLUE, SPELLINGS, TEXT, Classification
 from .language import Clm, Mlm
-from .probes import PROBES, Probe
+from .probes import Compressed, Probe
 from .squad import Squad
 
 AnyTask = Mlm | Clm | Squad | Classification | Probe
+
+PROBE_TASKS: Mapping[str, Probe] = {
+    name: (Compressed if name == "compression" else Probe)(name, vocab=kind.vocab, length=kind.length)
+    for name, kind in PROBES.items()
+}
 
 TASKS: Mapping[str, AnyTask] = {
     "mlm": Mlm(),
@@ -23,7 +29,7 @@ TASKS: Mapping[str, AnyTask] = {
     **{task.name: task for task in GLUE},
     "boolq": BOOLQ,
     "text": TEXT,
-    **{name: Probe(name) for name in PROBES},
+    **PROBE_TASKS,
 }
 
 

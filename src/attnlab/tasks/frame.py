@@ -42,11 +42,7 @@ class Frame:
     @classmethod
     def of(cls, tokenizer: Any) -> Frame:
         """Find out how a tokenizer marks two texts, by giving it two."""
-        if not getattr(tokenizer, "is_fast", False):
-            raise TaskError(
-                f"a fast tokenizer is needed, which knows the characters of each token, not "
-                f"{type(tokenizer).__name__}; attnlab.data.load_tokenizer gives one"
-            )
+        check_fast(tokenizer)
         padding, first = Padding.of(tokenizer), tokenizer.cls_token_id
         if first is not None and first in tokenizer("a", "b")["input_ids"]:
             return cls(int(first), True, False, padding)
@@ -76,3 +72,12 @@ class Frame:
         encoded.types.insert(position, encoded.types[position - 1] if position else 0)
         encoded.offsets.insert(position, (0, 0))
         encoded.texts.insert(position, None)
+
+
+def check_fast(tokenizer: Any) -> None:
+    """Refuse a tokenizer that does not know the characters of each token."""
+    if not getattr(tokenizer, "is_fast", False):
+        raise TaskError(
+            f"a fast tokenizer is needed, which knows the characters of each token, not "
+            f"{type(tokenizer).__name__}; attnlab.data.load_tokenizer gives one"
+        )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +14,11 @@ from attnlab.data.draws import keys_of, name_key
 from attnlab.errors import TrainingError
 from attnlab.install import mechanism_of
 from attnlab.tasks import load as load_task
+from attnlab.tasks.batch import Feature
 
 from .evaluation import Examples
 from .folder import TOKENIZER
+from .fresh import FreshStream
 from .job import Job
 from .positions import check_positions
 from .run import Run, folder_of_run
@@ -40,11 +43,11 @@ def build(run: Run, say: Say = str) -> Job:
     if tokenizer is not None:
         check_belongs(tokenizer, model.config)
     apply_tuning(model, run.settings.tuning, has_new_head=task.head not in LANGUAGE_HEADS, seed=run.settings.seed)
-    streams = make_streams(run, task, source, tokenizer)
+    streams = make_streams(run, task, source, tokenizer, say)
     config = run.config
     # As the mechanism spells itself: two ways to write one line are one run.
     config["start"]["mechanism"] = str(mechanism_of(model))
-    dev = make_dev(run, task, tokenizer)
+    dev = make_dev(run, task, tokenizer, say)
     for stream in streams:
         check_positions(model, stream.longest, "a row to train on")
     if dev is not None:
@@ -59,6 +62,12 @@ def check_kind(run: Run, task: Any) -> None:
         check_number("task.max_len", task.max_len, 2, is_whole=True)
     if run.data.is_packed and task.name not in ("mlm", "clm"):
         raise TrainingError(f"packed rows train 'mlm' or 'clm', not '{task.name}'; leave data.is_packed out")
+    counted = run.data.num_train is not None or run.watching.num_scored is not None
+    if getattr(task, "is_fresh", False) and counted:
+        raise TrainingError(
+            "data.num_train and watching.num_scored count examples that are trained on again and again, and with "
+            "task.is_fresh there are none; leave them out"
+        )
 
 
 def opened(name: str, split: str, column: str | None = None) -> Source:
@@ -91,13 +100,16 @@ def find_tokenizer(run: Run, source: Source) -> Any:
     return train_tokenizer(source, kind, int(size) if size else None)  # type: ignore[arg-type]
 
 
-def make_streams(run: Run, task: Any, source: Source, tokenizer: Any) -> list[Stream]:
+def make_streams(run: Run, task: Any, source: Source, tokenizer: Any, say: Say = str) -> list[Stream]:
     """Make what each stage trains on; stages of one length share their features."""
     stages = run.settings.stages
     seeds = [stage_seed(run.settings.seed, number) for number in range(len(stages))]
     if run.data.is_packed:
         tokens: TokenFile = pack(source, tokenizer)
         return [TokenStream(task, tokens, stage, seed) for stage, seed in zip(stages, seeds, strict=True)]
+    if getattr(task, "is_fresh", False):
+        probe = task.generator(source)
+        return [FreshStream(task, probe, stage, seed) for stage, seed in zip(stages, seeds, strict=True)]
     examples = task.examples(source)[: run.data.num_train]
     made: dict[int | None, list[Any]] = {}
     streams: list[Stream] = []
@@ -105,6 +117,7 @@ def make_streams(run: Run, task: Any, source: Source, tokenizer: Any) -> list[St
         own = sized(task, stage)
         if stage.length not in made:
             made[stage.length] = own.features(examples, tokenizer)
+            with_features(examples, made[stage.length], "to train on", say)
         streams.append(FeatureStream(own, made[stage.length], stage, seed))
     return streams
 
@@ -124,7 +137,20 @@ def sized(task: Any, stage: Stage) -> Any:
     return dataclasses.replace(task, max_len=stage.length)
 
 
-def make_dev(run: Run, task: Any, tokenizer: Any) -> Examples | None:
+def with_features(examples: Sequence[Any], features: Sequence[Feature], purpose: str, say: Say) -> list[Any]:
+    """Return the examples that features were made of; say how many have none, since there is nothing to predict."""
+    keys = {feature.key for feature in features}
+    kept = [one for one in examples if one.id in keys]
+    if len(kept) < len(examples):
+        first = next(one for one in examples if one.id not in keys)
+        say(
+            f"skipped {len(examples) - len(kept):,} of {len(examples):,} examples {purpose}: they leave nothing to "
+            f"predict, such as {first.place}"
+        )
+    return kept
+
+
+def make_dev(run: Run, task: Any, tokenizer: Any, say: Say = str) -> Examples | None:
     """Make what a run is evaluated on; None where it names nothing and its training source has no dev split."""
     name = run.data.dev
     if name is None:
@@ -134,8 +160,12 @@ def make_dev(run: Run, task: Any, tokenizer: Any) -> Examples | None:
         name = own
     # By name, since a task may know a split by a name of its own, as MNLI's two.
     wanted = name if run.data.column is None else opened(name, "dev", run.data.column)
-    examples = task.examples(wanted, split_in(name, "dev"))[: run.data.num_dev]
-    return Examples(examples, task.features(examples, tokenizer), rows_of_a_pass(run))
+    every = task.examples(wanted, split_in(name, "dev"))
+    examples = every[: run.data.num_dev]
+    cut = f" (data.num_dev = {run.data.num_dev})" if len(examples) < len(every) else ""
+    say(f"evaluates on {len(examples):,} of the {len(every):,} examples of {name}{cut}")
+    features = task.features(examples, tokenizer)
+    return Examples(with_features(examples, features, "to evaluate on", say), features, rows_of_a_pass(run))
 
 
 def make_known(run: Run, task: Any, source: Source, tokenizer: Any) -> Examples | None:
@@ -143,7 +173,8 @@ def make_known(run: Run, task: Any, source: Source, tokenizer: Any) -> Examples 
     if run.watching.num_scored is None:
         return None
     examples = task.examples(source)[: run.data.num_train][: run.watching.num_scored]
-    return Examples(examples, task.features(examples, tokenizer), rows_of_a_pass(run))
+    features = task.features(examples, tokenizer)
+    return Examples(with_features(examples, features, "to score", str), features, rows_of_a_pass(run))
 
 
 def rows_of_a_pass(run: Run) -> int:

@@ -15,6 +15,7 @@ from attnlab.data import Source
 from attnlab.errors import TaskError
 
 from ..batch import Batch, Feature, pad
+from ..floors import best_constant_class
 from ..frame import Frame
 from ..metrics import classes, correlation
 from ..objective import answered, check_finite, logits_of, with_penalty
@@ -58,8 +59,11 @@ class Classification:
         return 1.0
 
     def floor(self, dev: Any, train_features: Iterable[Feature] = ()) -> Reference | None:
-        """Return the best constant answer on the texts to evaluate on."""
-        return None
+        """Return the best constant answer on the texts to evaluate on; a constant has no correlation."""
+        if isinstance(self.labels, Range):
+            return Reference(0.0, "always the same number")
+        gold = np.array([one.label for one in dev.examples], dtype=np.int64)
+        return best_constant_class(METRICS[self.primary], gold, self.labels.names)
 
     @property
     def is_regression(self) -> bool:

@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,11 +21,21 @@ from attnlab.data import Source
 from attnlab.errors import TaskError
 
 from ..batch import IGNORED, Batch, Feature, Padding, as_tokens, pad
+from ..floors import best_of, count_tokens
+from ..floors.ngrams import Ids, Numbers, strategies
+from ..frame import check_fast
 from ..labelled import count_labels, label_losses, mean_loss
 from ..objective import asked, check_finite, with_penalty
-from ..scores import Reference, Scores, shares_of_mean
+from ..scores import LOWER_IS_BETTER, Reference, Scores, shares_of_mean
 from .line import Line, LineLoss, clusters_of, perplexity, read_lines, total
 from .prefix import honest_losses
+
+
+@dataclass(frozen=True, slots=True)
+class Block(Feature):
+    """A part of a line, and the UTF-8 bytes of the text that its predicted tokens stand for."""
+
+    num_bytes: int
 
 
 @dataclass(frozen=True)
@@ -51,7 +61,21 @@ class Clm:
 
     def floor(self, dev: Any, train_features: Iterable[Feature] = ()) -> Reference | None:
         """Return the better of the unigram and the bigram of what is trained on."""
-        return None
+        if self.higher_is_better or self.primary not in LOWER_IS_BETTER:
+            return None
+        counts = count_tokens(train_features, 1 + max(int(one.inputs["input_ids"].max()) for one in dev.features))
+        if not counts.num_tokens:
+            return None
+
+        def value(losses_of: Callable[[Ids, Ids], Numbers]) -> float:
+            losses: dict[str, LineLoss] = {}
+            for block in dev.features:
+                ids = block.inputs["input_ids"].astype(np.int64)
+                own = losses_of(ids[:-1], ids[1:])
+                add_losses(losses, {block.key: LineLoss(float(own.sum()), len(own), 0, block.num_bytes)})
+            return self.score({key: (loss, loss) for key, loss in losses.items()}, dev.examples).value
+
+        return best_of(strategies(counts, value), higher_is_better=False)
 
     @property
     def head_settings(self) -> Mapping[str, Any]:
@@ -65,21 +89,31 @@ class Clm:
     def features(self, examples: Sequence[Line], tokenizer: Any) -> list[Feature]:
         """Encode lines; one longer than `max_len` goes on in a block that begins with the last token of the one before.
 
-        So every token but the first of a line is predicted exactly once, unless lines are cut.
+        So every token but the first of a line is predicted exactly once, unless lines are cut. A line of a single
+        token has none to predict and gets no block; that no line has any is an error.
         """
-        encoded = tokenizer([line.text for line in examples], add_special_tokens=False)["input_ids"]
+        check_fast(tokenizer)
+        encoded = tokenizer([line.text for line in examples], add_special_tokens=False).encodings
+        start, end = self._start(tokenizer), self._end(tokenizer)
         features: list[Feature] = []
         padding = Padding.of(tokenizer)
-        for line, ids in zip(examples, encoded, strict=True):
-            whole = [*self._start(tokenizer), *ids, *self._end(tokenizer)]
-            if len(whole) < 2:
-                raise TaskError(
-                    f"{line.place}: {line.text[:40]!r} is {len(whole)} token, which leaves none to predict; drop the "
-                    "line, or use a tokenizer with a start token"
-                )
+        for line, one in zip(examples, encoded, strict=True):
+            whole = as_tokens([*start, *one.ids, *end])
+            # Where the text of each token ends: none of it before, all of it behind the last.
+            ends = [*[0] * len(start), *(to for _, to in one.offsets)]
+            ends = [*ends[: len(whole) - 1 - len(end)], *[len(line.text)] * (1 + len(end))]
             for begin in (0,) if self.is_cut else range(0, len(whole) - 1, self.max_len - 1):
-                block = as_tokens(whole[begin : begin + self.max_len])
-                features.append(Feature(line.id, len(features), {"input_ids": block}, {"labels": block}, padding))
+                block = whole[begin : begin + self.max_len]
+                if len(block) < 2:
+                    continue
+                num_bytes = len(line.text[ends[begin] : ends[begin + len(block) - 1]].encode())
+                ids = {"input_ids": block}
+                features.append(Block(line.id, len(features), ids, {"labels": block}, padding, num_bytes))
+        if examples and not features:
+            raise TaskError(
+                f"{examples[0].place}: {examples[0].text[:40]!r} is {len(encoded[0].ids)} token, which leaves none to "
+                f"predict, and so are all {len(examples)} lines; use longer ones, or a tokenizer with a start token"
+            )
         return features
 
     def collate(self, features: Sequence[Feature], *, seed: int = 0, epoch: int = 0) -> Batch:
@@ -109,11 +143,11 @@ class Clm:
         """Return perplexities and bits per byte, and each line's mean loss."""
         losses = {key: forced for key, (forced, _) in predictions.items()}
         summed = total(losses, examples)
-        num_bytes = sum(len(line.text.encode()) for line in examples)
+        num_bytes = summed.num_bytes
         figures = {
             "perplexity": perplexity(summed),
             "line_perplexity": float(np.mean([perplexity(losses[line.id]) for line in examples])),
-            "bits_per_byte": summed.nats / math.log(2) / num_bytes,
+            "bits_per_byte": summed.nats / math.log(2) / num_bytes if num_bytes else math.nan,
             "loss": summed.per_token,
             "accuracy": summed.num_right / summed.num_tokens,
         }
@@ -122,7 +156,7 @@ class Clm:
         single = {
             "loss": shares_of_mean(nats, summed.num_tokens),
             "accuracy": shares_of_mean(right, summed.num_tokens),
-            "bits_per_byte": shares_of_mean(nats, num_bytes * math.log(2)),
+            "bits_per_byte": shares_of_mean(nats, num_bytes * math.log(2) or math.nan),
             "line_perplexity": np.array([perplexity(losses[line.id]) for line in examples]),
             "line_loss": np.array([losses[line.id].per_token for line in examples]),
         }
@@ -163,6 +197,7 @@ def forced_losses(model: nn.Module, batches: Iterable[Batch]) -> dict[str, LineL
         check_finite(nats, [feature.key for feature in batch.features])
         for row, feature in enumerate(batch.features):
             n = len(feature) - 1
-            own = LineLoss(float(nats[row, :n].sum()), n, int(is_right[row, :n].sum()))
+            num_bytes = feature.num_bytes if isinstance(feature, Block) else 0
+            own = LineLoss(float(nats[row, :n].sum()), n, int(is_right[row, :n].sum()), num_bytes)
             losses[feature.key] = losses.get(feature.key, LineLoss()) + own
     return losses

@@ -31,9 +31,16 @@ class LineLoss:
     nats: float = 0.0
     num_tokens: int = 0
     num_right: int = 0
+    num_bytes: int = 0
+    """The UTF-8 bytes of the text that these tokens stand for."""
 
     def __add__(self, other: LineLoss) -> LineLoss:
-        return LineLoss(self.nats + other.nats, self.num_tokens + other.num_tokens, self.num_right + other.num_right)
+        return LineLoss(
+            self.nats + other.nats,
+            self.num_tokens + other.num_tokens,
+            self.num_right + other.num_right,
+            self.num_bytes + other.num_bytes,
+        )
 
     @property
     def per_token(self) -> float:
@@ -45,7 +52,8 @@ def read_lines(source: str | Path | Source, split: str | None = None) -> list[Li
     """Read the documents of a source: lines of a text file, or the text column of a table."""
     found = opened(source, split)
     return [
-        Line(str(number), text, f"{found.name}, document {number + 1}") for number, text in enumerate(found.documents())
+        Line(str(number), text, f"{found.name}, document {number + 1}", article)
+        for number, (text, article) in enumerate(found.documents_of_articles())
     ]
 
 
@@ -55,10 +63,9 @@ def lines_of(texts: Sequence[str]) -> list[Line]:
 
 
 def clusters_of(lines: Sequence[Line]) -> list[str] | None:
-    """Return the article of each line; None where the source marks none, so that each line is on its own."""
-    if all(line.cluster is None for line in lines):
-        return None
-    return [line.id if line.cluster is None else line.cluster for line in lines]
+    """Return the article of each line; None where no two lines share one, so that each line is on its own."""
+    clusters = [f"line {line.id}" if line.cluster is None else line.cluster for line in lines]
+    return clusters if len(set(clusters)) < len(clusters) else None
 
 
 def total(losses: Mapping[str, LineLoss], lines: Sequence[Line]) -> LineLoss:

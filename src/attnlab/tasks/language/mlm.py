@@ -6,7 +6,7 @@ Devlin et al. 2019: 15 % of the tokens, of these 80 % become [MASK], 10 % anothe
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,9 +19,11 @@ from attnlab.data import Masking, Source, Vocabulary, example_keys, mask_tokens
 from attnlab.errors import TaskError
 
 from ..batch import IGNORED, Batch, Feature, Padding, as_tokens, pad
+from ..floors import best_of, count_tokens
+from ..floors.ngrams import Ids, Numbers, strategies
 from ..labelled import count_labels, label_losses, mean_loss
 from ..objective import asked, check_finite, with_penalty
-from ..scores import Reference, Scores, shares_of_mean
+from ..scores import LOWER_IS_BETTER, Reference, Scores, shares_of_mean
 from .line import Line, LineLoss, clusters_of, perplexity, read_lines, total
 
 COPIES = 64
@@ -54,8 +56,25 @@ class Mlm:
         return None
 
     def floor(self, dev: Any, train_features: Iterable[Feature] = ()) -> Reference | None:
-        """Return the better of the unigram and the bigram of what is trained on."""
-        return None
+        """Return the better of unigram and left-neighbour bigram of what is trained on, on the hidden tokens."""
+        if self.higher_is_better or self.primary not in LOWER_IS_BETTER:
+            return None
+        is_ordinary = ~_vocabulary(dev.features).special
+        counts = count_tokens(train_features, len(is_ordinary), is_ordinary)
+        if not counts.num_tokens:
+            return None
+
+        def value(losses_of: Callable[[Ids, Ids], Numbers]) -> float:
+            losses: dict[str, LineLoss] = {}
+            for feature in dev.features:
+                batch = self.collate([feature])
+                ids, labels = batch["input_ids"][0].numpy(), batch["labels"][0].numpy()
+                places = np.flatnonzero(labels != IGNORED)
+                own = losses_of(ids[places - 1], labels[places])
+                losses[feature.key] = losses.get(feature.key, LineLoss()) + LineLoss(float(own.sum()), len(own))
+            return self.score({key: (loss, loss) for key, loss in losses.items()}, dev.examples).value
+
+        return best_of(strategies(counts, value), higher_is_better=False)
 
     @property
     def head_settings(self) -> Mapping[str, Any]:

@@ -24,6 +24,10 @@ def sentence_losses(
     lines = lines_of(sentences)
     features = task.features(lines, tokenizer)
     batches = [task.collate([feature]) for feature in features]
+    kept = {feature.key for feature in features}
+    empty = next((line for line in lines if line.id not in kept), None)
+    if empty is not None:
+        raise TaskError(f"{empty.place}: {empty.text[:40]!r} leaves none of its tokens to predict; give a longer one")
     losses = (honest_losses if task.is_honest else forced_losses)(model, batches)
     return [losses[line.id] for line in lines]
 

@@ -14,6 +14,7 @@ from attnlab.data import Source
 from attnlab.errors import TaskError
 
 from ..batch import Batch, Feature, pad
+from ..floors import NUM_WORDS, best_of, first_words
 from ..metrics.squad import SquadFigures, score_v1, score_v2
 from ..objective import answered, check_finite, forward, with_penalty
 from ..scores import Reference, Scores, per_example
@@ -23,6 +24,8 @@ from .spans import Answer, Logits, Search
 from .threshold import NullThreshold, tune
 from .windows import Window, make_windows
 
+NUM_TRIED = 1000
+"""Questions on which the length of the best opening is found; it is then scored on all of them."""
 HEAD = "AutoModelForQuestionAnswering"
 
 
@@ -46,8 +49,17 @@ class Squad:
         return 100.0
 
     def floor(self, dev: Any, train_features: Iterable[Feature] = ()) -> Reference | None:
-        """Return the best of the trivial strategies on the questions to evaluate on."""
-        return None
+        """Return the best constant span: the first words of the context, or for v2.0 no answer at all."""
+        contexts = [(question.id, question.context) for question in dev.examples]
+        some = {key for key, _ in contexts[:: max(1, len(contexts) // NUM_TRIED)]}
+        tried = [question for question in dev.examples if question.id in some]
+        by_length = {count: self.score(first_words(contexts, count), tried).value for count in NUM_WORDS}
+        best = max(by_length, key=lambda count: by_length[count])
+        answers = {f"the first {best} words of the paragraph": first_words(contexts, best)}
+        if self.has_null:
+            answers["no answer"] = dict.fromkeys((key for key, _ in contexts), "")
+        values = {name: self.score(given, dev.examples).value for name, given in answers.items()}
+        return best_of(values, higher_is_better=True)
 
     @property
     def head_settings(self) -> Mapping[str, Any]:

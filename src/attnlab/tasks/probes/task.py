@@ -10,20 +10,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import ArrayLike
 from torch import Tensor, nn
 
-from attnlab.data import Source
+from attnlab.data import PROBES, Source
+from attnlab.data import Probe as GeneratedRows
 from attnlab.errors import TaskError
 
-from .batch import IGNORED, Batch, Feature, Padding, as_tokens, pad
-from .labelled import count_labels, label_losses, mean_loss
-from .language.line import LineLoss
-from .objective import asked, check_finite, with_penalty
-from .reading import column_of, located, opened
-from .scores import Reference, Scores, shares_of_mean
-
-PROBES = ("mqar", "copy", "induction", "averaging", "iid")
-"""Recall of many pairs, copying, induction, selective averaging, and tokens that nothing predicts."""
+from ..batch import IGNORED, Batch, Feature, Padding, as_tokens, pad
+from ..floors import best_of, sequence_strategies
+from ..labelled import count_labels, label_losses, mean_loss
+from ..language.line import LineLoss
+from ..objective import asked, check_finite, with_penalty
+from ..reading import column_of, located, opened
+from ..scores import Reference, Scores, shares_of_mean
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +44,8 @@ class Probe:
     name: str
     vocab: int = 64
     length: int = 64
+    is_fresh: bool = False
+    """Whether every update trains on new rows, generated when they are due, and no row is ever repeated."""
     head: str = "AutoModelForCausalLM"
     primary: str = "accuracy"
     higher_is_better: bool = True
@@ -64,7 +67,12 @@ class Probe:
 
     def floor(self, dev: Any, train_features: Iterable[Feature] = ()) -> Reference | None:
         """Return the best of the trivial strategies on the sequences to evaluate on."""
-        return None
+        if self.primary != "accuracy":
+            return None
+        sequences = [(one.input_ids, one.labels) for one in dev.examples]
+        is_positional = self.name in PROBES and PROBES[self.name].IS_POSITIONAL
+        values = sequence_strategies(sequences, train_features, is_positional=is_positional)
+        return best_of(values, higher_is_better=True)
 
     def examples(self, source: str | Path | Source | None = None, split: str | None = None) -> list[Generated]:
         """Generate sequences, or read those of another source of token ids and labels."""
@@ -73,16 +81,23 @@ class Probe:
 
     def features(self, examples: Sequence[Generated], tokenizer: Any = None) -> list[Feature]:
         """Take the sequences as they are: tokens need no tokenizer."""
-        return [
-            Feature(
-                one.id,
-                number,
-                {"input_ids": as_tokens(one.input_ids)},
-                {"labels": as_tokens(one.labels)},
-                Padding(0),
+        return [self._feature(one.id, number, one.input_ids, one.labels) for number, one in enumerate(examples)]
+
+    def features_of(self, probe: GeneratedRows, numbers: ArrayLike, split: str) -> list[Feature]:
+        """Generate the rows of these numbers, without a set that they are part of."""
+        rows = np.atleast_1d(np.asarray(numbers))
+        made = zip(rows.tolist(), *probe.batch(rows, split), strict=True)
+        return [self._feature(str(number), number, ids, labels) for number, ids, labels in made]
+
+    def generator(self, source: Source) -> GeneratedRows:
+        """Return what generates the rows of a source; a file of rows is an error."""
+        probe = getattr(source.reader, "made", None)
+        if not isinstance(probe, GeneratedRows):
+            raise TaskError(
+                f"fresh rows are generated, and {source.name} is a set of rows that are there; use "
+                f"'embedded:{self.name}', or leave is_fresh out"
             )
-            for number, one in enumerate(examples)
-        ]
+        return probe
 
     def collate(self, features: Sequence[Feature], *, seed: int = 0, epoch: int = 0) -> Batch:
         """Make a batch of sequences."""
@@ -122,6 +137,10 @@ class Probe:
             "loss": shares_of_mean([one.nats for one in own], summed.num_tokens),
         }
         return Scores(self.name, self.primary, figures, [one.id for one in examples], single, ceiling=self.ceiling)
+
+    def _feature(self, key: str, number: int, ids: ArrayLike, labels: ArrayLike) -> Feature:
+        inputs, targets = {"input_ids": as_tokens(ids)}, {"labels": as_tokens(labels)}
+        return Feature(key, number, inputs, targets, Padding(0))
 
     def _example(self, number: int, place: str, row: Mapping[str, Any]) -> Generated:
         ids, labels = (tuple(row[column_of(row, [name], place)]) for name in ("input_ids", "labels"))

@@ -1,0 +1,29 @@
+"""Probes: each asks one sharp question of a mechanism with generated tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from .averaging import Averaging
+from .copying import Copy, SelectiveCopying
+from .incontext import FuzzyRecall, InContextRecall, NoisyRecall
+from .independent import Independent
+from .induction import Induction
+from .mqar import Recall
+from .probe import IGNORED, Probe
+from .storage import Compression, Memorization
+from .tracking import Parity, Permutations
+
+PROBES: Mapping[str, type[Probe]] = {
+    kind.NAME: kind
+    for kind in (
+        Recall, Copy, Induction, Averaging, Independent, InContextRecall, NoisyRecall, FuzzyRecall, SelectiveCopying,
+        Memorization, Compression, Parity, Permutations,
+    )
+}  # fmt: skip
+"""Every probe by its name."""
+
+__all__ = [
+    "IGNORED", "PROBES", "Averaging", "Compression", "Copy", "FuzzyRecall", "InContextRecall", "Independent",
+    "Induction", "Memorization", "NoisyRecall", "Parity", "Permutations", "Probe", "Recall", "SelectiveCopying",
+]  # fmt: skip

@@ -1,0 +1,76 @@
+"""Copying: all tokens in order, or, among blanks, those that are none."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..draws import Keys, below, keys_of
+from .probe import Probe, Tokens
+
+
+@dataclass(frozen=True)
+class Copy(Probe):
+    """Random tokens, a mark (1), then the tokens again in order (Jelassi et al. 2024, arXiv:2402.01032).
+
+    With blanks, the second half of the input is blank (0), and position alone says which token is due. Without, it
+    shows the copy so far, as a language model writes it: the answer at t is the input at t + 1, so that only a
+    causal model is asked fairly.
+    """
+
+    NAME = "copy"
+    IS_POSITIONAL = True
+    blanks: int = 1
+
+    def needs(self) -> list[tuple[bool, str, str]]:
+        """Ask for one of the two kinds."""
+        return [(self.blanks in (0, 1), "blanks of 0 or 1", "blanks")]
+
+    def make(self, keys: Keys, *, is_training: bool) -> tuple[Tokens, Tokens]:
+        """Write what is to be copied, the mark, and blanks or the copy."""
+        ids, labels = self._blank(keys)
+        count = (self.length - 1) // 2
+        copied = 2 + below(keys, count, self.vocab - 2)
+        ids[:, :count], ids[:, count] = copied, 1
+        if self.blanks:
+            labels[:, count + 1 : 2 * count + 1] = copied
+        else:
+            ids[:, count + 1 : 2 * count + 1] = copied
+            labels[:, count : 2 * count] = copied
+        return ids, labels
+
+
+@dataclass(frozen=True)
+class SelectiveCopying(Probe):
+    """Tokens among blanks, a mark, then blanks at which the tokens are to be said again in order.
+
+    Of MAD (Poli et al. 2024, arXiv:2403.17844). The last token is the mark, the one before it the blank. Each blank
+    stands before a token that is drawn at random, so that how many stand between two tokens varies.
+    """
+
+    NAME = "selective_copying"
+    vocab: int = 16
+    length: int = 256
+    copied: int = 16
+
+    def needs(self) -> list[tuple[bool, str, str]]:
+        """Ask for room for the tokens twice and the mark."""
+        least = 2 * self.copied + 1
+        return [
+            (self.copied >= 1, "at least 1 token to be copied", "copied"),
+            (self.length >= least, f"a length of at least 2·copied + 1 = {least}", "length"),
+        ]
+
+    def make(self, keys: Keys, *, is_training: bool) -> tuple[Tokens, Tokens]:
+        """Scatter tokens among blanks, then ask for them."""
+        ids, labels = self._blank(keys, self.vocab - 2)
+        tokens = below(keys_of(keys, 0), self.copied, self.vocab - 2)
+        num_blanks = self.length - 2 * self.copied - 1
+        followed_by = below(keys_of(keys, 1), num_blanks, self.copied)
+        order = np.arange(self.copied)
+        places = order + (followed_by[:, :, None] <= order).sum(axis=1)
+        np.put_along_axis(ids, places, tokens, axis=1)
+        ids[:, self.length - self.copied - 1] = self.vocab - 1
+        labels[:, self.length - self.copied :] = tokens
+        return ids, labels

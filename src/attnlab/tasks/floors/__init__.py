@@ -1,0 +1,12 @@
+"""Floors: what the best of the trivial strategies reaches on a task, below which a model has learned nothing of it."""
+
+from .best import best_of
+from .constants import best_constant_class
+from .ngrams import NUM_TOKENS, Counts, count_tokens
+from .openings import NUM_WORDS, first_words
+from .sequences import sequence_strategies
+
+__all__ = [
+    "NUM_TOKENS", "NUM_WORDS", "Counts", "best_constant_class", "best_of", "count_tokens", "first_words",
+    "sequence_strategies",
+]  # fmt: skip

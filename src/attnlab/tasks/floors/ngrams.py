@@ -1,0 +1,107 @@
+"""Unigram and bigram of the tokens that are trained on, smoothed without a parameter (Witten & Bell 1991).
+
+p(w) = (c(w) + T/V) / (N + T) with T the number of different tokens among N, and V the size of the vocabulary;
+p(w | v) = (c(v, w) + T(v) p(w)) / (c(v) + T(v)) with T(v) the number of different tokens seen behind v.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..batch import Feature
+
+NUM_TOKENS = 2_000_000
+"""Tokens that are counted, the first of the training set: more would change little and cost a run's start."""
+
+Ids = NDArray[np.int64]
+Numbers = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Counts:
+    """How often tokens, and pairs of neighbours, were seen."""
+
+    num_tokens: int
+    unigrams: Numbers
+    """c(w), by token."""
+    lefts: Numbers
+    """c(v), by token: how often it had a right neighbour that counts."""
+    followers: Numbers
+    """T(v), by token."""
+    pairs: Ids
+    """v·V + w of every pair seen, ascending."""
+    pair_counts: Numbers
+
+    @property
+    def vocab(self) -> int:
+        """How many tokens there are."""
+        return self.unigrams.size
+
+    @cached_property
+    def chances(self) -> Numbers:
+        """p(w) of every token."""
+        num_types = np.count_nonzero(self.unigrams)
+        if not num_types:
+            return np.full(self.vocab, 1 / self.vocab)
+        smoothed = self.unigrams + num_types / self.vocab
+        return np.asarray(smoothed / smoothed.sum())
+
+    def unigram_losses(self, tokens: Ids) -> Numbers:
+        """Return −log p(w) of tokens."""
+        return np.asarray(-np.log(self.chances[tokens]))
+
+    def bigram_losses(self, lefts: Ids, tokens: Ids) -> Numbers:
+        """Return −log p(w | v) of tokens behind their left neighbours; of one behind an unseen token, −log p(w)."""
+        wanted = lefts * self.vocab + tokens
+        seen = np.zeros(len(tokens))
+        if self.pairs.size:
+            places = np.minimum(np.searchsorted(self.pairs, wanted), self.pairs.size - 1)
+            seen = np.where(self.pairs[places] == wanted, self.pair_counts[places], 0.0)
+        totals, types = self.lefts[lefts], self.followers[lefts]
+        mixed = (seen + types * self.chances[tokens]) / np.maximum(totals + types, 1)
+        return np.asarray(-np.log(np.where(totals > 0, mixed, self.chances[tokens])))
+
+
+def strategies(counts: Counts, value: Callable[[Callable[[Ids, Ids], Numbers]], float]) -> dict[str, float]:
+    """Return what unigram and bigram reach; `value` makes a figure of losses of tokens behind their left neighbours."""
+    seen = f"of {counts.num_tokens:,} training tokens"
+    return {
+        f"unigram {seen}": value(lambda lefts, tokens: counts.unigram_losses(tokens)),
+        f"bigram {seen}, Witten–Bell": value(counts.bigram_losses),
+    }
+
+
+def count_tokens(
+    features: Iterable[Feature], least_vocab: int, is_target: NDArray[np.bool_] | None = None, most: int = NUM_TOKENS
+) -> Counts:
+    """Count the tokens of features and their left neighbours, up to a number; `is_target` leaves tokens out.
+
+    The vocabulary has the tokens that occur, and `least_vocab` at least. The first token of a feature is never
+    predicted, so it counts as a neighbour alone.
+    """
+    lefts, rights, num_tokens = [], [], 0
+    for feature in features:
+        ids = feature.inputs["input_ids"].astype(np.int64)
+        lefts.append(ids[:-1])
+        rights.append(ids[1:])
+        num_tokens += len(ids) - 1
+        if num_tokens >= most:
+            break
+    left, right = (np.concatenate(parts)[:most] if parts else np.zeros(0, np.int64) for parts in (lefts, rights))
+    if is_target is not None:
+        left, right = left[is_target[right]], right[is_target[right]]
+    vocab = max(least_vocab, 1 + int(left.max(initial=0)), 1 + int(right.max(initial=0)))
+    pairs, pair_counts = np.unique(left * vocab + right, return_counts=True)
+    return Counts(
+        right.size,
+        np.bincount(right, minlength=vocab).astype(np.float64),
+        np.bincount(left, minlength=vocab).astype(np.float64),
+        np.bincount(pairs // vocab, minlength=vocab).astype(np.float64),
+        pairs,
+        pair_counts.astype(np.float64),
+    )

@@ -1,0 +1,68 @@
+"""Compression as a task (MAD, Poli et al. 2024, arXiv:2403.17844): can one state hold a whole sequence?
+
+MAD decodes the state of the last token with an MLP that is told the position. Here the head of a sequence classifier
+reads it: a linear layer with a logit for every position and token. Nothing else of the sequence reaches the head.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from ..batch import IGNORED, Batch, Feature
+from ..floors import best_of, sequence_strategies
+from ..floors.sequences import MAJORITY
+from ..language.line import LineLoss
+from ..objective import asking, check_finite, logits_of, token_losses, with_penalty
+from ..scores import Reference
+from .task import Probe
+
+
+@dataclass(frozen=True)
+class Compressed(Probe):
+    """Say every token of a sequence from the state of its last one."""
+
+    head: str = "AutoModelForSequenceClassification"
+
+    @property
+    def head_settings(self) -> Mapping[str, Any]:
+        """A logit for every token at every position. The pad token occurs in no sequence: models look for it."""
+        labels = {"num_labels": (self.length - 1) * self.vocab, "problem_type": "single_label_classification"}
+        return {"vocab_size": self.vocab + 1, "pad_token_id": self.vocab, **labels}
+
+    def floor(self, dev: Any, train_features: Iterable[Feature] = ()) -> Reference | None:
+        """Return what the commonest token reaches; what looks at the sequence itself is not trivial here."""
+        if self.primary != "accuracy":
+            return None
+        sequences = [(one.input_ids, one.labels) for one in dev.examples]
+        return best_of({MAJORITY: sequence_strategies(sequences)[MAJORITY]}, higher_is_better=True)
+
+    def loss(self, model: nn.Module, batch: Mapping[str, Tensor]) -> Tensor:
+        """Return the mean loss over all tokens."""
+        logits, wanted = self._read(model, batch)
+        return with_penalty(model, F.cross_entropy(logits.flatten(0, 1).float(), wanted.flatten().to(logits.device)))
+
+    def predict(self, model: nn.Module, batches: Iterable[Batch]) -> dict[str, LineLoss]:
+        """Return each sequence's loss, and how many of its tokens the model says."""
+        predictions: dict[str, LineLoss] = {}
+        for batch in batches:
+            with asking(model):
+                logits, wanted = self._read(model, batch)
+                nats = token_losses(logits, wanted)
+            check_finite(nats, [feature.key for feature in batch.features])
+            is_right = logits.argmax(-1).cpu() == wanted.cpu()
+            for row, feature in enumerate(batch.features):
+                own = LineLoss(float(nats[row].sum()), wanted.shape[1], int(is_right[row].sum()))
+                predictions[feature.key] = own
+        return predictions
+
+    def _read(self, model: nn.Module, batch: Mapping[str, Tensor]) -> tuple[Tensor, Tensor]:
+        """Return logits [b, n, vocab] and the tokens wanted [b, n]; the last position has no label."""
+        inputs = {name: tensor for name, tensor in batch.items() if name != "labels"}
+        wanted = batch["labels"][:, :-1]
+        assert not bool((wanted == IGNORED).any()), "every token but the last is asked for"
+        return logits_of(model, inputs).unflatten(-1, (self.length - 1, self.vocab)), wanted
