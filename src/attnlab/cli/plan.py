@@ -166,7 +166,7 @@ def notes_of(found: Sequence[Prospect], design: Design, aim: Aim) -> Iterator[st
     elif found and not found[0].obstacle:
         yield "the SD of the paired difference is taken as it was given"
     if (num := count_comparisons(design)) > 1:
-        yield f"alpha {aim.alpha:g} is shared by the study's {num} comparisons, as in the first step of Holm's procedure"
+        yield f"alpha {aim.alpha:g} is shared by the study's {num} comparisons, as in Holm's first step"
     if isinstance(design.looks, list):
         limit = level_of(design, aim.alpha)
         yield f"planned at the limit of the last declared look, {limit:.3g} at {design.looks[-1]} seeds"

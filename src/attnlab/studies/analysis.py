@@ -1,7 +1,7 @@
 """From a ledger to verdicts: each arm against the baseline, for every stage and size that the study compares.
 
-All primary comparisons of a study are one family: a study of 3 arms, 3 stages and 3 sizes asks 18 questions, and without
-an adjustment over all of them a third of such studies would find a difference where there is none.
+All primary comparisons of a study are one family: a study of 3 arms, 3 stages and 3 sizes asks 18 questions, and
+without an adjustment over all of them a third of such studies would find a difference where there is none.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from attnlab.errors import StatisticsError
-from attnlab.statistics import Comparison, Question, compare, conclude_family, look_limits
+from attnlab.statistics import Comparison, compare, conclude_family
 from attnlab.statistics.comparison import conclude as conclude_comparison
 from attnlab.statistics.question import ALPHA
 from attnlab.statistics.verdict import FEWEST_SEEDS, NOT_COMPARABLE
@@ -28,6 +28,8 @@ from .registration import Standing, note_verdict, stand
 
 Key = tuple[str, str, str]
 """Stage, size and arm of a comparison."""
+NOTED = ("stage", "size", "arm", "verdict", "registration")
+"""What the ledger keeps of an answer that was printed."""
 
 
 @dataclass(frozen=True)
@@ -63,9 +65,7 @@ def conclude(
     """Analyse a study whose runs have all ended, and write its verdicts into the ledger as ones that were printed."""
     results = digest_results(planned, ledger)
     answers = analyse(study, planned, ledger, obstacles, stand(ledger, study, results))
-    said = [
-        {name: getattr(one, name) for name in ("stage", "size", "arm", "verdict", "registration")} for one in answers
-    ]
+    said = [{name: getattr(one, name) for name in NOTED} for one in answers]
     note_verdict(ledger, study, results, said, is_look=any(map(could_conclude, answers)))
     return answers
 
@@ -73,9 +73,7 @@ def conclude(
 def could_conclude(answer: Answer) -> bool:
     """Tell whether an answer had what a verdict needs: comparable arms, and seeds enough."""
     one = answer.comparison
-    return (
-        one is not None and not one.question.obstacle and min(one.known.baseline.n, one.known.variant.n) >= FEWEST_SEEDS
-    )
+    return one is not None and not one.question.obstacle and one.known.num_seeds >= FEWEST_SEEDS
 
 
 def digest_results(planned: Sequence[PlannedRun], ledger: Ledger) -> str:
@@ -132,23 +130,13 @@ def settle(study: Design, family: Mapping[Key, Comparison], standing: Standing) 
     if study.looks is None and standing.is_declared:
         return conclude_family(family)
     alpha = ALPHA / max(1, len(family))
+    # Fewer seeds than the first look has give no verdict; the e-process takes any number of them.
+    is_look = isinstance(study.looks, list) and len(study.seeds) in study.looks and standing.is_declared
+    looks = study.looks if is_look else "open"
     return {
-        key: conclude_comparison(one.estimate, look_question(study, one, alpha, standing), one.known)
+        key: conclude_comparison(one.estimate, replace(one.question, alpha=alpha, looks=looks), one.known)
         for key, one in family.items()
     }
-
-
-def look_question(study: Design, comparison: Comparison, alpha: float, standing: Standing) -> Question:
-    """Return a comparison's question as it is put at this look: by declared looks, or by the e-process."""
-    looks, question = study.looks, comparison.question
-    if looks is None or isinstance(looks, str) or not standing.is_declared:
-        return replace(question, alpha=alpha, looks="open")
-    num_seeds = min(comparison.known.baseline.n, comparison.known.variant.n)
-    if num_seeds in looks:
-        return replace(question, alpha=alpha, looks=looks)
-    # Seeds that failed bring a look back below the number it was declared for: the limit of the one before holds.
-    before = [look for look in looks if look <= num_seeds] or looks[:1]
-    return replace(question, alpha=look_limits(looks, alpha)[before[-1]], looks=None)
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,8 @@
 """What a study can hope to see: seeds that detect the smallest effect of interest, from a pilot's spread.
 
 The pilot gives the spread of paired differences and never the difference itself, so that planning is no look. The level
-is the strictest at which the study decides a comparison: alpha shared by all its comparisons (Holm's first step), and the
-limit of the last look where looks are declared.
+is the strictest at which the study decides a comparison: alpha shared by all its comparisons (Holm's first step), and
+the limit of the last look where looks are declared.
 """
 
 from __future__ import annotations

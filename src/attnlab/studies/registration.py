@@ -1,9 +1,9 @@
 """What a study declared before its results were looked at, and how a verdict stands to that declaration.
 
-`attnlab register` writes a declaration into the ledger; without it the first verdict that is printed becomes one. Every
-printed verdict is an event, so that a later one can say whether anything changed in between: more seeds, other arms, another
-threshold. Each further look at a fresh p value adds false positives (18.5 % after looking at 5, 6, … 20 seeds), so a
-verdict that was not declared is judged by the e-process, which stays valid under any rule for stopping.
+`attnlab register` writes a declaration into the ledger; without it the first verdict that is printed becomes one.
+Every printed verdict is an event, so that a later one can say whether anything changed in between: more seeds, other
+arms, another threshold. Each further look at a fresh p value adds false positives (18.5 % after looking at 5, 6, … 20
+seeds), so a verdict that was not declared is judged by the e-process, which stays valid under any rule for stopping.
 """
 
 from __future__ import annotations
@@ -178,7 +178,7 @@ def read_looks(ledger: Ledger) -> list[Look]:
 
 
 def _stand_first(registered: Declaration | None, now: Declaration) -> Standing:
-    """Say how the first verdict stands: nothing had been looked at, so that no change can have been chosen by results."""
+    """Say how the first verdict stands: nothing had been looked at, so no change can have been chosen by results."""
     is_possible = now.looks is None or replace(now, seeds=now.seeds[:1]).allows_seeds(now.seeds)
     if not is_possible and len(now.seeds) >= FEWEST_SEEDS:
         declared = f"{len(now.seeds)} seeds are none of the declared looks ({_show_looks(now.looks)})"

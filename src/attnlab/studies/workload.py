@@ -115,7 +115,8 @@ def count(job: Job) -> Workload:
     return Workload(
         counts.num_total, counts.num_trained, tuple(phase_of(job, number) for number in range(len(job.streams))),
         len(looks), 0 if job.dev is None else -(-len(job.dev.features) // job.dev.batch), len(kept),
-        4 * counts.num_total + 4 * counts.num_trained + moments, saved + moments, min(2 + (len(regular) > 1), len(kept)),
+        4 * counts.num_total + 4 * counts.num_trained + moments, saved + moments,
+        min(2 + (len(regular) > 1), len(kept)),
     )  # fmt: skip
 
 
