@@ -46,6 +46,16 @@ def test_the_unit_says_where_a_document_ends(tmp_path: Path) -> None:
         open_source(path, unit="lines")  # type: ignore[arg-type]
 
 
+def test_documents_know_the_article_that_a_source_marks(tmp_path: Path) -> None:
+    wiki = " = The mill = \n\n It is old . \n = = Wheel = = \n It turns . \n = x = y = \n z \n"
+    source = open_source(write(tmp_path, "wiki.txt", wiki))
+    assert [article for _, article in source.documents_of_articles()] == ["The mill"] * 4 + ["x = y"] * 2
+    assert [article for _, article in open_source(write(tmp_path, "a.txt", TEXT)).documents_of_articles()] == [None] * 4
+    rows = [{"title": "A", "text": "one"}, {"title": "A", "text": "two"}, {"title": "", "text": "three"}]
+    table = open_source(write(tmp_path, "a.jsonl", "\n".join(map(json.dumps, rows))), column="text")
+    assert [article for _, article in table.documents_of_articles()] == ["A", "A", None]
+
+
 def test_a_folder_is_its_files_or_those_of_a_split(tmp_path: Path) -> None:
     for name in ("train-1.txt", "train-0.txt.xz", "valid.txt"):
         write(tmp_path, name, name + "\n")

@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from attnlab.data import PROBES
 from attnlab.errors import TaskError
 from attnlab.tasks import LOG_FIGURES, TASKS, LabelledText, load
 from attnlab.tasks.classification import Classification
 from attnlab.tasks.language.line import lines_of
-from attnlab.data import PROBES
 
 from .models import batches, build
 from .tokenizers import SENTENCES, byte_level, wordpiece

@@ -69,8 +69,7 @@ class SourceOverlap:
     @property
     def sentence(self) -> str:
         """What is said of it."""
-        short = f"{self.num_short:,} headings and texts of fewer than {LEAST_LINE} words"
-        aside = f" ({short} aside)" if self.num_short else ""
+        aside = f" ({self.num_short:,} headings or of fewer than {LEAST_LINE} words aside)" if self.num_short else ""
         return (
             f"{self.num_found:,} of {self.num_held_out:,} {self.unit}s that '{self.source}' holds out{aside} stand "
             f"also in what it trains on ({self.share:.2%}), whatever their case and white space"

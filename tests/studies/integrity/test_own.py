@@ -201,7 +201,7 @@ def prose(folder: Path, num_shared: int) -> Path:
     train, dev = lines[::2][:60], lines[1::2][:12]
     dev[:num_shared] = [line.upper().replace(" ", "  ") for line in train[:num_shared]]
     (folder / "train.txt").write_text("\n".join(train) + "\n", encoding="utf-8")
-    (folder / "dev.txt").write_text("\n".join([*dev, "= Mill ="]) + "\n", encoding="utf-8")
+    (folder / "dev.txt").write_text("\n".join([*dev, " = = The mill of Ada and Bruno = = "]) + "\n", encoding="utf-8")
     return folder
 
 
@@ -232,7 +232,7 @@ def test_a_leaking_arm_gets_its_honest_figure_and_overlap_is_counted(
     assert "(mean of 2 seeds), not the " in answer.notes[0]
     assert "; the baseline's is " in answer.notes[0]
     assert faults(tuple(conclusion.findings)) == ["a leaking arm", "trained on what is held out"]
-    overlap = "3 of 12 documents that 'text' holds out (1 of fewer than 5 words aside) stand also in what it trains on"
+    overlap = "3 of 12 documents that 'text' holds out (1 headings or of fewer than 5 words aside) stand also "
     assert any(overlap in line for line in said)
     with open_record(tmp_path / "out") as record:
         settings = {run.arm: dict(run.run.task_settings) for run in record.runs}

@@ -1,5 +1,6 @@
 """Texts and labels are read from files of GLUE's shapes; wrong files are refused with the row."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -75,3 +76,20 @@ def test_half_a_pair_may_be_empty(tmp_path: Path) -> None:
 def test_a_file_without_rows_is_refused(tmp_path: Path) -> None:
     with pytest.raises((TaskError, DataError), match=r"dev.tsv"):
         load("sst2").examples(write(tmp_path, "dev.tsv", "sentence\tlabel\n"))
+
+
+def test_questions_about_one_passage_are_a_cluster(tmp_path: Path) -> None:
+    rows = [
+        {"question": "is it old", "passage": "Mill -- It is old.", "answer": True},
+        {"question": "does it turn", "passage": "Mill -- The wheel turns.", "answer": True},
+        {"question": "did she write", "passage": "She wrote.", "answer": True},
+        {"question": "was she here", "passage": "Nobody knows.", "title": "Ada", "answer": False},
+    ]
+    path = tmp_path / "boolq.jsonl"
+    path.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    task = load("boolq")
+    texts = task.examples(path)
+    assert [one.cluster for one in texts] == ["Mill", "Mill", "She wrote.", "Ada"]
+    scores = task.score({one.id: 1 for one in texts}, texts)
+    assert scores.clusters == ["Mill", "Mill", "She wrote.", "Ada"]
+    assert task.score({one.id: 1 for one in texts[1:]}, texts[1:]).clusters is None

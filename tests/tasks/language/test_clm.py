@@ -2,6 +2,7 @@
 
 import math
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -54,6 +55,65 @@ def test_a_line_can_be_cut() -> None:
     (feature,) = load("clm", max_len=16, is_cut=True).features(LINES[:1], byte_level())
     (whole,) = load("clm").features(LINES[:1], byte_level())
     assert feature.inputs["input_ids"].tolist() == whole.inputs["input_ids"][:16].tolist()
+
+
+@pytest.mark.parametrize("settings", [{}, {"has_start": False}, {"has_end": False}, {"max_len": 9}])
+def test_the_bytes_of_a_line_are_counted_once(settings: dict[str, Any]) -> None:
+    tokenizer = byte_level()
+    for line in LINES:
+        features = load("clm", **settings).features([line], tokenizer)
+        first = tokenizer(line.text).char_to_token(0) if settings.get("has_start") is False else None
+        unpredicted = 0 if first is None else len(line.text[: tokenizer(line.text).token_to_chars(0).end].encode())
+        assert sum(feature.num_bytes for feature in features) == len(line.text.encode()) - unpredicted
+
+
+def test_bits_per_byte_of_a_line_that_is_cut_are_over_what_is_predicted() -> None:
+    """Cutting a line of 400 like words must not make it look four times as predictable."""
+    tokenizer = byte_level()
+    line = lines_of([" ".join(["Denver"] * 400)])
+    figures = []
+    for text in (line, lines_of([line[0].text[: len("Denver ") * 100]])):
+        task = load("clm", max_len=150, is_cut=True)
+        model = build("gpt2", task, tokenizer)
+        (feature,) = task.features(text, tokenizer)
+        shown = tokenizer.decode(feature.inputs["input_ids"][1:], skip_special_tokens=True)
+        assert feature.num_bytes == len(shown.encode())
+        scores = task.score(task.predict(model, [task.collate([feature])]), text)
+        nats = scores.figures["loss"] * (len(feature) - 1)
+        assert scores.figures["bits_per_byte"] == pytest.approx(nats / math.log(2) / len(shown.encode()))
+        figures.append(scores.figures["bits_per_byte"])
+    assert figures[0] == pytest.approx(figures[1], rel=0.05)
+
+
+def test_lines_that_leave_nothing_to_predict_get_no_block() -> None:
+    task = load("clm", has_start=False, has_end=False)
+    lines = lines_of(["a", SENTENCES[0], "b"])
+    features = task.features(lines, byte_level())
+    assert {feature.key for feature in features} == {"1"}
+
+
+def test_scores_of_documents_have_the_figure_as_their_mean() -> None:
+    task, tokenizer = load("clm", is_honest=True), byte_level()
+    model = build("gpt2", task, tokenizer)
+    lines = lines_of([SENTENCES[0], SENTENCES[1][:12]])
+    scores = task.score(task.predict(model, batches(task, task.features(lines, tokenizer))), lines)
+    assert scores.of_examples("loss").mean() == pytest.approx(math.log(scores.figures["perplexity"]))
+    assert scores.of_examples("honest_loss").mean() == pytest.approx(math.log(scores.figures["honest_perplexity"]))
+    assert scores.of_examples("loss").tolist() != pytest.approx(scores.of_examples("line_loss").tolist())
+
+
+def test_lines_of_one_article_are_a_cluster(tmp_path: Path) -> None:
+    path = tmp_path / "wiki.txt"
+    path.write_text(" = Mill = \n\n It is old . \n = = Wheel = = \n It turns . \n = Ada = \n She wrote . \n", "utf-8")
+    task, tokenizer = load("clm"), byte_level()
+    lines = task.examples(path)
+    model = build("gpt2", task, tokenizer)
+    scores = task.score(task.predict(model, batches(task, task.features(lines, tokenizer))), lines)
+    assert scores.clusters == ["Mill"] * 4 + ["Ada"] * 2
+    assert scores.num_clusters == 2
+    plain = tmp_path / "plain.txt"
+    plain.write_text("It is old.\nIt turns.\n", "utf-8")
+    assert [line.cluster for line in task.examples(plain)] == [None, None]
 
 
 def test_start_and_end_can_be_left_out() -> None:

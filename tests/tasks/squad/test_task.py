@@ -108,3 +108,13 @@ def test_v1_reports_missing_predictions_and_v2_refuses_them() -> None:
         load("squad_v2").score(given, questions)
     with pytest.raises(TaskError, match=r"'other', is for one of the 4 questions.*belong to other data"):
         task.score({"other": "x"}, questions)
+
+
+def test_questions_of_one_article_are_a_cluster() -> None:
+    task = load("squad")
+    questions = task.examples("embedded:squad?articles=3&unanswerable=0", "dev")
+    scores = task.score({one.id: "x" for one in questions}, questions)
+    assert scores.clusters == [one.title for one in questions]
+    assert 1 < scores.num_clusters < len({one.context for one in questions})
+    untitled = [question("Denver Broncos", key="a"), question("Carolina", key="b"), question("the", "the end", key="c")]
+    assert task.score({"a": "x"}, untitled).num_clusters == 2

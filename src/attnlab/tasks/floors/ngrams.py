@@ -6,7 +6,7 @@ p(w | v) = (c(v, w) + T(v) p(w)) / (c(v) + T(v)) with T(v) the number of differe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -67,13 +67,16 @@ class Counts:
         return np.asarray(-np.log(np.where(totals > 0, mixed, self.chances[tokens])))
 
 
-def strategies(counts: Counts, value: Callable[[Callable[[Ids, Ids], Numbers]], float]) -> dict[str, float]:
-    """Return what unigram and bigram reach; `value` makes a figure of losses of tokens behind their left neighbours."""
+def ngram_losses(counts: Counts, asked: Sequence[tuple[Ids, Ids]]) -> dict[str, list[float]]:
+    """Return what unigram and bigram lose on each part: −log p summed over its tokens, behind their left neighbours."""
+    lefts, tokens = (np.concatenate([part[side] for part in asked]) for side in (0, 1))
+    ends = np.cumsum([len(part[1]) for part in asked])
     seen = f"of {counts.num_tokens:,} training tokens"
-    return {
-        f"unigram {seen}": value(lambda lefts, tokens: counts.unigram_losses(tokens)),
-        f"bigram {seen}, Witten–Bell": value(counts.bigram_losses),
+    by_token = {
+        f"unigram {seen}": counts.unigram_losses(tokens),
+        f"bigram {seen}, Witten–Bell": counts.bigram_losses(lefts, tokens),
     }
+    return {name: [float(own.sum()) for own in np.split(losses, ends[:-1])] for name, losses in by_token.items()}
 
 
 def count_tokens(

@@ -23,12 +23,13 @@ BLOCK = 1 << 22
 """Pairs of positions that are compared at a time."""
 
 Rows = NDArray[np.int64]
+# An answer is a token that is the label of some position of these sequences.
 MAJORITY = "always the commonest label"
-COMMONEST = "the commonest token so far that can be an answer"
-ANY = "any token so far that can be an answer"
+COMMONEST = "the commonest answer so far"
+ANY = "any answer so far"
 POSITION = "always the token at position {}"
-LIKELIEST = "the token at the position that was the likeliest in training, given where is asked"
-BIGRAM = "the commonest label of the current token in training"
+LIKELIEST = "the likeliest position of the answer"
+BIGRAM = "the commonest label of the current token"
 
 
 def sequence_strategies(

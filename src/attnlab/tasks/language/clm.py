@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,8 +21,7 @@ from attnlab.data import Source
 from attnlab.errors import TaskError
 
 from ..batch import IGNORED, Batch, Feature, Padding, as_tokens, pad
-from ..floors import best_of, count_tokens
-from ..floors.ngrams import Ids, Numbers, strategies
+from ..floors import best_of, count_tokens, ngram_losses
 from ..frame import check_fast
 from ..labelled import count_labels, label_losses, mean_loss
 from ..objective import asked, check_finite, with_penalty
@@ -66,16 +65,14 @@ class Clm:
         counts = count_tokens(train_features, 1 + max(int(one.inputs["input_ids"].max()) for one in dev.features))
         if not counts.num_tokens:
             return None
-
-        def value(losses_of: Callable[[Ids, Ids], Numbers]) -> float:
+        blocks = [block.inputs["input_ids"].astype(np.int64) for block in dev.features]
+        values: dict[str, float] = {}
+        for strategy, nats in ngram_losses(counts, [(ids[:-1], ids[1:]) for ids in blocks]).items():
             losses: dict[str, LineLoss] = {}
-            for block in dev.features:
-                ids = block.inputs["input_ids"].astype(np.int64)
-                own = losses_of(ids[:-1], ids[1:])
-                add_losses(losses, {block.key: LineLoss(float(own.sum()), len(own), 0, block.num_bytes)})
-            return self.score({key: (loss, loss) for key, loss in losses.items()}, dev.examples).value
-
-        return best_of(strategies(counts, value), higher_is_better=False)
+            for block, own in zip(dev.features, nats, strict=True):
+                add_losses(losses, {block.key: LineLoss(own, len(block) - 1, 0, block.num_bytes)})
+            values[strategy] = self.score({key: (loss, loss) for key, loss in losses.items()}, dev.examples).value
+        return best_of(values, higher_is_better=False)
 
     @property
     def head_settings(self) -> Mapping[str, Any]:

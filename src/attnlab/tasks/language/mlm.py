@@ -6,7 +6,7 @@ Devlin et al. 2019: 15 % of the tokens, of these 80 % become [MASK], 10 % anothe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,8 +19,8 @@ from attnlab.data import Masking, Source, Vocabulary, example_keys, mask_tokens
 from attnlab.errors import TaskError
 
 from ..batch import IGNORED, Batch, Feature, Padding, as_tokens, pad
-from ..floors import best_of, count_tokens
-from ..floors.ngrams import Ids, Numbers, strategies
+from ..floors import best_of, count_tokens, ngram_losses
+from ..floors.ngrams import Ids
 from ..labelled import count_labels, label_losses, mean_loss
 from ..objective import asked, check_finite, with_penalty
 from ..scores import LOWER_IS_BETTER, Reference, Scores, shares_of_mean
@@ -63,18 +63,21 @@ class Mlm:
         counts = count_tokens(train_features, len(is_ordinary), is_ordinary)
         if not counts.num_tokens:
             return None
-
-        def value(losses_of: Callable[[Ids, Ids], Numbers]) -> float:
+        hidden = [self._hidden(feature) for feature in dev.features]
+        values: dict[str, float] = {}
+        for strategy, nats in ngram_losses(counts, hidden).items():
             losses: dict[str, LineLoss] = {}
-            for feature in dev.features:
-                batch = self.collate([feature])
-                ids, labels = batch["input_ids"][0].numpy(), batch["labels"][0].numpy()
-                places = np.flatnonzero(labels != IGNORED)
-                own = losses_of(ids[places - 1], labels[places])
-                losses[feature.key] = losses.get(feature.key, LineLoss()) + LineLoss(float(own.sum()), len(own))
-            return self.score({key: (loss, loss) for key, loss in losses.items()}, dev.examples).value
+            for feature, own, (_, tokens) in zip(dev.features, nats, hidden, strict=True):
+                losses[feature.key] = losses.get(feature.key, LineLoss()) + LineLoss(own, len(tokens))
+            values[strategy] = self.score({key: (loss, loss) for key, loss in losses.items()}, dev.examples).value
+        return best_of(values, higher_is_better=False)
 
-        return best_of(strategies(counts, value), higher_is_better=False)
+    def _hidden(self, feature: Feature) -> tuple[Ids, Ids]:
+        """Return the hidden tokens of a feature as it is evaluated, behind what is shown to the left of each."""
+        batch = self.collate([feature])
+        labels = batch["labels"][0].numpy()
+        places = np.flatnonzero(labels != IGNORED)
+        return batch["input_ids"][0].numpy()[places - 1], labels[places]
 
     @property
     def head_settings(self) -> Mapping[str, Any]:

@@ -1,14 +1,16 @@
 """Probes: labels are not shifted, accuracy is over labelled positions, and a model can learn one."""
 
 import math
+from pathlib import Path
 
 import pytest
 import torch
 
+from attnlab.data import open_source
 from attnlab.errors import TaskError
 from attnlab.tasks import load
 
-from .models import batches, build
+from ..models import batches, build
 
 
 def test_accuracy_counts_labelled_positions_alone() -> None:
@@ -43,6 +45,28 @@ def test_a_tiny_model_learns_to_copy_and_nothing_learns_chance() -> None:
             assert scores.value > 0.9
         else:
             assert scores.figures["loss"] > math.log(6) - 0.1
+
+
+def test_sequences_with_more_questions_count_for_more() -> None:
+    task = load("induction", vocab=8, length=9)
+    model = build("gpt2", task)
+    examples = task.examples()[:30]
+    scores = task.score(task.predict(model, batches(task, task.features(examples), 10)), examples)
+    for figure in ("accuracy", "loss"):
+        assert scores.of_examples(figure).mean() == pytest.approx(scores.figures[figure])
+
+
+def test_fresh_rows_are_those_of_a_generator_alone(tmp_path: Path) -> None:
+    task = load("mqar")
+    probe = task.generator(open_source("embedded:mqar?pairs=2", split="train"))
+    (feature,) = task.features_of(probe, 10**12, "train")
+    ids, labels = probe.batch(10**12, "train")
+    assert feature.inputs["input_ids"].tolist() == ids[0].tolist()
+    assert feature.targets["labels"].tolist() == labels[0].tolist()
+    path = tmp_path / "rows.jsonl"
+    path.write_text('{"input_ids": [1, 2], "labels": [-100, 1]}\n', encoding="utf-8")
+    with pytest.raises(TaskError, match=r"fresh rows are generated, and .* use 'embedded:mqar', or leave is_fresh out"):
+        task.generator(open_source(path))
 
 
 def test_sequences_that_do_not_fit_are_refused() -> None:
