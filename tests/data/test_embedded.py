@@ -76,7 +76,7 @@ def test_a_yes_is_told_and_a_no_is_not() -> None:
         ("embedded:averaging?marked=64", "needs marked between 1 and 63"),
         ("embedded:boolq?yes=2", "a share of questions lies between 0 and 1"),
         ("embedded:squad?articles=0", "needs counts of at least 1"),
-        ("embedded:pydoc?seed=1", "has no argument 'seed'; it takes punctuation"),
+        ("embedded:pydoc?seed=1", "has no argument 'seed'; it takes punctuation, paragraphs"),
     ],
 )
 def test_a_wrong_name_is_answered_with_what_there_is(name: str, message: str) -> None:
@@ -92,3 +92,11 @@ def test_a_split_that_is_not_there_is_refused() -> None:
 def test_a_probe_has_no_documents() -> None:
     with pytest.raises(DataError, match="has token ids and no text"):
         list(open_source("embedded:mqar").documents())
+
+
+def test_paragraphs_are_documents_of_their_own_each_once_and_none_is_in_both_splits() -> None:
+    name = "embedded:pydoc?paragraphs=1"
+    train, dev = (list(open_source(name, split=split).documents()) for split in ("train", "dev"))
+    assert len(dev) >= 100
+    assert len({*train, *dev}) == len(train) + len(dev)
+    assert all(len(text.split()) >= 8 and "\n" not in text for text in (*train, *dev))

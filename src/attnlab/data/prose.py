@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from attnlab.errors import DataError
@@ -15,16 +15,23 @@ from attnlab.errors import DataError
 from .rows import Row
 
 DEV_SHARE = 10
-"""One topic in so many is held out, by the hash of its name."""
+"""One topic or paragraph in so many is held out, by the hash of its name or text."""
+FEWEST_WORDS = 8
+"""Of a paragraph; a shorter one is a heading or a line of code."""
 
 MARKS = re.compile(r"[^\w\s]+")
+BETWEEN_PARAGRAPHS = re.compile(r"\n\s*\n")
 
 
 @dataclass(frozen=True)
 class Prose:
-    """The topics, each one document. punctuation=0 leaves the marks between words out."""
+    """The topics, each one document. punctuation=0 leaves the marks between words out.
+
+    paragraphs=1 makes every paragraph a document, each text once: 79 topics are too few to say anything of others.
+    """
 
     punctuation: int = 1
+    paragraphs: int = 0
 
     @property
     def kind(self) -> str:
@@ -33,23 +40,34 @@ class Prose:
 
     @property
     def splits(self) -> tuple[str, ...]:
-        """The topics that are trained on, and those held out."""
+        """What is trained on, and what is held out."""
         return ("train", "dev")
 
     def rows(self, split: str | None) -> Iterator[Row]:
-        """Yield each topic with its name, in the order of the names."""
+        """Yield each topic, or each of its paragraphs, with its name, in the order of the names."""
         try:
             # Half a megabyte that only this set needs.
             from pydoc_data.topics import topics
         except ImportError as error:
             raise DataError("this Python came without pydoc_data; give a text file instead") from error
-        for name in sorted(topics):
-            if split is None or split == split_of(name):
-                text = topics[name].strip()
-                yield {"topic": name, "text": text if self.punctuation else MARKS.sub(" ", text)}
+        for name, text in paragraphs_of(topics) if self.paragraphs else sorted(topics.items()):
+            if split is None or split == split_of(text if self.paragraphs else name):
+                yield {"topic": name, "text": text.strip() if self.punctuation else MARKS.sub(" ", text.strip())}
 
 
-def split_of(topic: str) -> str:
-    """Tell which split a topic is in: the same in every version of Python that has it."""
-    number = int.from_bytes(hashlib.sha256(topic.encode()).digest()[:4], "big")
+def paragraphs_of(topics: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Yield the paragraphs of all topics, on one line each, with the topic's name; one that was there already is not."""
+    seen: set[str] = set()
+    for name in sorted(topics):
+        for paragraph in BETWEEN_PARAGRAPHS.split(topics[name].strip()):
+            words = paragraph.split()
+            text = " ".join(words)
+            if len(words) >= FEWEST_WORDS and text not in seen:
+                seen.add(text)
+                yield name, text
+
+
+def split_of(text: str) -> str:
+    """Tell which split a topic's name or a paragraph is in: the same in every version of Python that has it."""
+    number = int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "big")
     return "dev" if number % DEV_SHARE == 0 else "train"
