@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from .finding import Finding, listed
+from .finding import Finding, list_first
 from .table import ResultTable
 
 CHECK = "different budgets"
@@ -25,7 +25,7 @@ def _different(group: str, what: str, by_arm: Mapping[str, set[str]]) -> Iterato
     given = {arm: values for arm, values in by_arm.items() if values}
     if len({frozenset(values) for values in given.values()}) <= 1:
         return
-    shown = [f"'{arm}' {listed(sorted(values, key=_number), 3)}" for arm, values in given.items()]
+    shown = [f"'{arm}' {list_first(sorted(values, key=_number), 3)}" for arm, values in given.items()]
     where = f" of {group}" if group else ""
     last = "last step" if what == "step" else what
     yield Finding(

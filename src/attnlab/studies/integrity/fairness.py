@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from .budgets import check_budgets
-from .finding import Finding, listed
+from .finding import Finding, list_first
 from .runs import StageRuns
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def check_settings(record: Record) -> Iterator[Finding]:
     arms = record.design.arms.items()
     own = [f"'{name}' has {where} = {value}" for name, arm in arms for where, value in arm.set.items()]
     if own:
-        yield Finding(SETTINGS, f"not the mechanism alone: {listed(own)}", is_fault=False)
+        yield Finding(SETTINGS, f"not the mechanism alone: {list_first(own)}", is_fault=False)
 
 
 def check_parameters(runs: StageRuns) -> Iterator[Finding]:
@@ -56,6 +56,8 @@ def check_parameters(runs: StageRuns) -> Iterator[Finding]:
             arms.setdefault(run.arm, set()).add(row.result["parameters"]["trained"])
     for size, arms in found.items():
         if len({frozenset(counts) for counts in arms.values()}) > 1:
-            shown = ", ".join(f"'{arm}' {listed([f'{n:,}' for n in sorted(counts)])}" for arm, counts in arms.items())
+            shown = ", ".join(
+                f"'{arm}' {list_first([f'{n:,}' for n in sorted(counts)])}" for arm, counts in arms.items()
+            )
             said = f"the arms of {runs.stage}, {size} train different numbers of parameters: {shown}"
             yield Finding(PARAMETERS, said, is_fault=False, data={"size": size})

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING
 
-from .finding import Finding, listed
+from .finding import Finding, list_first
 
 if TYPE_CHECKING:
     from ..ledger import Ledger
@@ -23,7 +23,7 @@ def left_out(ledger: Ledger, planned: Collection[str]) -> Counter[str]:
 
 def sentence(counts: Counter[str]) -> str:
     """Say what was left out."""
-    whose = listed([f"{number} of '{arm}'" for arm, number in counts.items()])
+    whose = list_first([f"{number} of '{arm}'" for arm, number in counts.items()])
     number = sum(counts.values())
     return (
         f"{number} {'result is' if number == 1 else 'results are'} not of the study as it is now, whose settings, data "

@@ -13,7 +13,7 @@ from scipy import stats
 
 from .finding import Finding
 from .resolution import find_resolution
-from .table import Cell, ResultTable, grouped, show_step, value_of
+from .table import Cell, ResultTable, group_cells, show_step, value_of
 
 CHECK = "spread of one seed"
 FEWEST = 4
@@ -27,9 +27,9 @@ MANY = 3.0
 def check_lone_seed(table: ResultTable, step: float | None) -> Iterator[Finding]:
     """Look at the seeds of every arm, group and metric at one step."""
     cells = [cell for cell in table.at(step) if cell.value is not None]
-    samples = grouped(cells, lambda cell: (cell.arm, cell.group, cell.metric))
+    samples = group_cells(cells, lambda cell: (cell.arm, cell.group, cell.metric))
     enough = [sample for sample in samples.values() if len(sample) >= FEWEST]
-    by_metric = grouped(table.values, lambda cell: cell.metric)
+    by_metric = group_cells(table.values, lambda cell: cell.metric)
     steps = {metric: find_resolution(metric, of_metric).step for metric, of_metric in by_metric.items()}
     for sample in enough:
         yield from _lone(sample, steps[sample[0].metric], ODDS / len(enough))

@@ -8,7 +8,7 @@ import numpy as np
 
 from attnlab.training.record.plain import unspell
 
-from .finding import Finding, listed
+from .finding import Finding, list_first
 from .runs import StageRuns
 from .summaries import CHECK
 
@@ -19,7 +19,7 @@ def check_recorded(runs: StageRuns) -> Iterator[Finding]:
     if wrong:
         yield Finding(
             CHECK,
-            f"{len(wrong)} figures of '{runs.stage}' are not what was recorded beside them: {listed(wrong, 3)}",
+            f"{len(wrong)} figures of '{runs.stage}' are not what was recorded beside them: {list_first(wrong, 3)}",
             places=tuple(wrong),
         )
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from .coincidence import KINDS, Repeat, Sighting, find_twins, is_beyond_chance, look_up
-from .finding import Finding, listed
+from .finding import Finding, list_first
 from .table import Cell, ResultTable, show_step
 
 CHECK = "repeated values"
@@ -67,7 +67,7 @@ def _pairs(repeats: Sequence[Repeat]) -> str:
     """Say which run has whose values, the most frequent first."""
     foreign = Counter((_run(one.cell), _run(one.earlier)) for one in repeats if one.kind != "own")
     shown = [f"{run} has {count} of {other}" for (run, other), count in foreign.most_common()]
-    return f" ({listed(shown, 3)})" if shown else ""
+    return f" ({list_first(shown, 3)})" if shown else ""
 
 
 def _run(cell: Cell) -> str:

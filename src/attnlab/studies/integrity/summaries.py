@@ -10,7 +10,7 @@ import numpy as np
 
 from attnlab.errors import RequestError
 
-from .finding import Finding, listed
+from .finding import Finding, list_first
 from .headers import guess_pattern
 from .resolution import decimals_of
 from .roles import find_roles
@@ -52,11 +52,13 @@ def check_summaries(table: ResultTable, path: str) -> Iterator[Finding]:
         yield Finding(
             CHECK,
             f"{len(wrong)} of {len(reported)} figures of {path} are not those of the recorded values: "
-            f"{listed([text for _, text in wrong], 3)}",
+            f"{list_first([text for _, text in wrong], 3)}",
             places=tuple(one.place for one, _ in wrong),
         )
     if unmatched:
-        sentence = f"{len(unmatched)} figures of {path} have no recorded values to compare with: {listed(unmatched, 3)}"
+        sentence = (
+            f"{len(unmatched)} figures of {path} have no recorded values to compare with: {list_first(unmatched, 3)}"
+        )
         yield Finding(CHECK, sentence, is_fault=False)
 
 
