@@ -210,8 +210,9 @@ def explain_table(rows: Sequence[Row], primary: Sequence[str]) -> Iterator[str]:
         return
     num_primary = sum(row.role == "primary" for row in rows)
     yield "".join(explain_family(num_primary, len(rows) - num_primary, primary))
+    methods = ", ".join(dict.fromkeys(row.comparison.method for row in rows if row.comparison is not None))
     yield (
-        "Seeds are compared unpaired (Welch's t), since a table does not show whether runs with the same seed had the "
+        f"Seeds are compared unpaired ({methods}), since a table does not show whether runs with the same seed had the "
         "same initial weights. Intervals are about other seeds on the same evaluation examples, not other examples."
     )
     smallest = dict.fromkeys(f"{row.metric} {asked.shown_smallest}" for row, asked in questions)

@@ -208,6 +208,6 @@ def check_seeds(rows: Sequence[Row]) -> Iterator[Finding]:
 
 def _show_more(comparison: Comparison) -> str:
     more = comparison.plan.more
-    if math.isnan(more):
+    if comparison.known.num_seeds < 2 or math.isnan(more):
         return "one seed shows no spread to plan from"
     return "no number of seeds would settle it" if math.isinf(more) else f"about {more:.0f} more would settle it"

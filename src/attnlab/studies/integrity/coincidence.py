@@ -108,9 +108,9 @@ class Chance:
 
 
 def is_beyond_chance(sightings: Sequence[Sighting], odds: float) -> bool:
-    """Tell whether there are more repeats of some kind and metric than chance would make once in 1/odds tables.
+    """Tell whether some kind of repeat of some metric is more frequent than chance allows, with probability `odds`.
 
-    Metrics are looked at apart: a coarse one repeats by chance, and must not hide a fine one that cannot.
+    Metrics are tested separately: chance repeats of a coarse metric must not hide those of a fine one.
     """
     by_metric: dict[str, list[Sighting]] = {}
     for sighting in sightings:
@@ -125,7 +125,7 @@ def is_beyond_chance(sightings: Sequence[Sighting], odds: float) -> bool:
 
 
 def find_twins(sightings: Sequence[Sighting], odds: float) -> list[Repeat]:
-    """Return the repeats of runs that have another run's values step by step, more often than chance allows."""
+    """Return the repeats between runs that agree step by step more often than chance allows."""
     by_run: dict[tuple[str, str, str], list[Sighting]] = {}
     for sighting in sightings:
         by_run.setdefault(sighting.cell.run, []).append(sighting)

@@ -66,8 +66,9 @@ class Judgement:
 def judge(table: ResultTable, request: Request | None = None) -> Judgement:
     """Examine a table."""
     request = request or Request()
+    table = table.with_num_examples(request.num_examples)
     settled, units, mixed = settle_units(table, request.find_units(table))
-    impossible = list(find_impossible(settled, units, request.num_examples))
+    impossible = list(find_impossible(settled, units))
     left_out = list(dict.fromkeys(cell for one in impossible for cell in one.cells))
     primary = request.find_primary(settled)
     terms = Terms(

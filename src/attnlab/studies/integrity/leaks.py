@@ -1,4 +1,4 @@
-"""Arms that see the future, by the audits of their mechanism alone and installed in a model; and what else failed."""
+"""Arms that see future tokens, by the audits of their mechanism alone and in a model; and other audits that failed."""
 
 from __future__ import annotations
 
@@ -28,7 +28,9 @@ def check_leaks(record: Record) -> Iterator[Finding]:
             sentences = [sentence.rstrip(".") for _, name, sentence in failed if "leak" in name]
             said = sentences[0] if sentences else record.obstacles[arm]
             where = f" (audited: {list_first(keys)})" if keys else ""
-            yield Finding(CHECK, f"arm '{arm}': {said}{where}; it is not compared", data={"arm": arm, "audits": keys})
+            yield Finding(
+                CHECK, f"arm '{arm}': {said}{where}; this arm is not compared", data={"arm": arm, "audits": keys}
+            )
         others = [f"{name} of {key}" for key, name, _ in failed if "leak" not in name]
         if others:
             yield Finding(UNSOUND, f"arm '{arm}': {list_first(others)}", is_fault=False, data={"arm": arm})

@@ -38,13 +38,13 @@ def check_possibility(table: ResultTable) -> Iterator[Finding]:
         yield impossible.finding
 
 
-def find_impossible(table: ResultTable, units: Units, num_examples: int | None = None) -> Iterator[Impossible]:
-    """Find impossible values of each metric, and of EM and F1 together. num_examples: replaces the table's own."""
+def find_impossible(table: ResultTable, units: Units) -> Iterator[Impossible]:
+    """Find impossible values of each metric, and of EM and F1 together."""
     for metric in table.metrics:
         cells = [cell for cell in table.values if cell.metric == metric]
         for scale, of_scale in group_cells(cells, units.scale_of).items():
             yield from _beyond(metric, of_scale, scale)
-            for n, of_size in group_cells(of_scale, lambda cell: num_examples or cell.num_examples).items():
+            for n, of_size in group_cells(of_scale, lambda cell: cell.num_examples).items():
                 yield from _no_multiple(metric, of_size, scale, n)
     yield from _below_exact_match(table, units)
 

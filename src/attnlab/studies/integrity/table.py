@@ -92,6 +92,12 @@ class ResultTable:
             return self
         return replace(self, cells=tuple(cell for cell in self.cells if cell.step is None or cell.step <= step))
 
+    def with_num_examples(self, number: int | None) -> ResultTable:
+        """Return the table with a number of evaluation examples that replaces its own; the same if None."""
+        if number is None:
+            return self
+        return replace(self, cells=tuple(replace(cell, num_examples=number) for cell in self.cells))
+
     def without(self, cells: Collection[Cell]) -> ResultTable:
         """Return the table without some cells."""
         dropped = set(cells)
