@@ -38,7 +38,8 @@ def measure_skew(found: Estimate, arms: tuple[Arm, Arm] | None, paired: bool) ->
     if n < 3 or not found.se > 0:
         return Skew()
     parts = [variant - baseline] if paired else [variant, -baseline]
-    if arms[0].values.ndim == 2:
+    # Large clusters look like a long tail, and have been allowed for by their degrees of freedom.
+    if arms[0].num_examples is not None and arms[0].num_clusters is None:
         parts.append(arms[1].values.mean(axis=0) - arms[0].values.mean(axis=0))
     # With the variance of n rather than n − 1, so that κ·√n of paired differences is their skewness g.
     spread = found.se * ((n - 1) / n) ** 0.5
