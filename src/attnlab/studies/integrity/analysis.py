@@ -119,7 +119,7 @@ def analyse(table: ResultTable, step: float | None, terms: Terms, note: str = ""
     for role in ROLES:
         members = [n for n, pair in enumerate(pairs) if (pair.metric in terms.primary) == (role == "primary")]
         # What cannot be compared counts in the family too, so that resolving it does not change the others' level.
-        alone = {n: _hold_place() if obstacles[n] else _compare(pairs[n], terms, table) for n in members}
+        alone = {n: _hold_place() if obstacles[n] else _compare(pairs[n], terms, pairs) for n in members}
         concluded |= conclude_family(alone, role=role)
     rows = []
     for n, (pair, obstacle) in enumerate(zip(pairs, obstacles, strict=True)):
@@ -150,11 +150,12 @@ def _find_obstacle(pair: Pair, terms: Terms) -> str:
     return ""
 
 
-def _compare(pair: Pair, terms: Terms, table: ResultTable) -> Comparison:
+def _compare(pair: Pair, terms: Terms, pairs: Sequence[Pair]) -> Comparison:
     kind, is_higher = kind_of(pair.metric), higher_is_better(pair.metric)
     is_log = kind in PERPLEXITIES
     scale = next((terms.units.scale_of(cell) for cell in pair.cells if cell.value), None)
-    values = [value_of(cell) for cell in table.values if cell.metric == pair.metric]
+    compared = dict.fromkeys(cell for other in pairs if other.metric == pair.metric for cell in other.cells)
+    values = [value_of(cell) for cell in compared if cell.value is not None]
     smallest = terms.smallest.get(pair.metric) or default_smallest(pair.metric, scale, values)
     return compare(
         _on_scale(pair.baseline, is_log),
@@ -199,7 +200,7 @@ def check_seeds(rows: Sequence[Row]) -> Iterator[Finding]:
     needs = [f"{row.name} ({_show_more(comparison)})" for row, comparison in weak]
     yield Finding(
         CHECK,
-        f"{len(weak)} of {len(rows)} comparisons have {' or '.join(map(str, counts))} "
+        f"{len(weak)} of {len(rows)} comparisons {'has' if len(weak) == 1 else 'have'} {' or '.join(map(str, counts))} "
         f"{'seed' if counts == [1] else 'seeds'} per arm; with fewer than {FEWEST_SEEDS} no verdict is given: "
         f"{list_first(needs)}",
         data={"num_seeds": counts, "comparisons": [row.name for row, _ in weak]},

@@ -75,4 +75,4 @@ def default_smallest(name: str, scale: float | None, values: list[float]) -> flo
     if scale is not None:
         return scale / 100
     mean = sum(abs(value) for value in values) / max(len(values), 1)
-    return 0.01 * mean or 1.0
+    return float(f"{0.01 * mean:.2g}") or 1.0
