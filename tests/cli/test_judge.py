@@ -49,9 +49,9 @@ def test_json_has_findings_and_analyses(copied: str, capsys: pytest.CaptureFixtu
 
 
 def test_what_is_worth_having_can_be_said(clean: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["judge", clean, "--smallest", "30", "--json"]) == 0
+    assert main(["judge", clean, "--smallest", "25", "--json"]) == 0
     comparisons = json.loads(capsys.readouterr().out)["analyses"][0]["comparisons"]
-    assert {comparison["smallest"] for comparison in comparisons} == {30.0}
+    assert {comparison["smallest"] for comparison in comparisons} == {25.0}
     assert {comparison["verdict"] for comparison in comparisons} == {"NO MEANINGFUL DIFFERENCE"}
 
 
@@ -63,7 +63,91 @@ def test_the_baseline_can_be_said(clean: str, capsys: pytest.CaptureFixture[str]
 def test_one_arm_is_said_to_be_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = write_long(tmp_path / "one.csv", make_records(Recipe(arms=("baseline",))))
     assert main(["judge", path]) == 0
-    assert "One arm alone: nothing is compared." in capsys.readouterr().out
+    assert "There is only one arm, so nothing is compared." in capsys.readouterr().out
+
+
+def test_the_deciding_interval_and_its_level_are_shown(clean: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["judge", clean]) == 0
+    shown = capsys.readouterr().out
+    assert "deciding interval" in shown
+    assert "at 98.75 %" in shown  # four comparisons of two groups and two metrics
+    assert "95 %" not in shown
+    text = " ".join(shown.split())
+    assert "The 4 comparisons of em, f1 are one family, and the level of each interval allows for all of them" in text
+    assert "Every metric is primary unless --primary names some" in text
+    assert "if models are pretrained, each seed has its own pretraining" in text
+
+
+def test_there_is_one_number_of_seeds_and_it_is_explained(clean: str, capsys: pytest.CaptureFixture[str]) -> None:
+    main(["judge", clean])
+    shown = capsys.readouterr().out
+    rows = [line for line in shown.splitlines() if line.startswith("cosine")]
+    assert any("INCONCLUSIVE (about " in row and row.count("more seeds") == 1 for row in rows)
+    assert "seeds needed" not in shown
+    assert "'About N more seeds' is the number per arm" in " ".join(shown.split())
+
+
+def test_impossible_values_are_left_out_and_what_changes_is_printed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    records = make_records(Recipe(metrics=("accuracy",), num_seeds=6, decimals=2))
+    records[-1]["value"] = 104.2
+    assert main(["judge", write_long(tmp_path / "t.csv", records, 2)]) == 1
+    shown = " ".join(capsys.readouterr().out.split())
+    assert (
+        "accuracy lies between 0 and 100; 104.20 (line 13, value) does not fit. It is left out of the analysis."
+        in shown
+    )
+    assert "What the impossible values would change cosine small accuracy: without them " in shown
+
+
+def test_mixed_units_are_printed_with_the_way_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    records = make_records(Recipe(metrics=("accuracy",), num_seeds=6))
+    for record in records[6:]:
+        record["value"] /= 100
+    path = write_long(tmp_path / "t.csv", records)
+    assert main(["judge", path]) == 1
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "FAULT mixed units accuracy mixes units: 6 values of 'cosine' lie between 0 and 1, like fractions" in shown
+    assert "NOT COMPARABLE (mixed units: 6 of 12 values look like fractions, the others like percentages)" in shown
+    assert "--units accuracy=convert" in shown
+    for units in ("convert", "accuracy=convert", "percent"):
+        assert main(["judge", path, "--units", units]) == 0
+        assert "NOT COMPARABLE" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("accuracy", "options", "words", "reason"),
+    [
+        (0.21, ["--floor", "0.2121"], "NEITHER LEARNED THE TASK", "a trivial strategy scores 0.2121"),
+        (0.9995, [], "BOTH AT CEILING", "a harder task could tell them apart"),
+    ],
+)
+def test_words_that_need_a_reason_have_one(
+    tmp_path: Path, accuracy: float, options: list[str], words: str, reason: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = [f"{arm},{seed},{accuracy - seed / 9000 + (arm == 'b') / 90000}" for arm in "ab" for seed in range(5)]
+    path = tmp_path / "t.csv"
+    path.write_text("\n".join(["arm,seed,accuracy", *rows]), encoding="utf-8")
+    assert main(["judge", str(path), *options]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert words in shown
+    assert reason in shown
+
+
+def test_a_curve_that_still_rises_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = write_wide(tmp_path / "t.csv", make_records(Recipe(steps=(500, 1000, 1500, 2000), num_seeds=6)))
+    assert main(["judge", path]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "STILL TRAINING, " in shown
+    assert "the last fifth of training gained" in shown
+
+
+def test_primary_metrics_can_be_named(clean: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["judge", clean, "--primary", "f1"]) == 0
+    shown = capsys.readouterr().out
+    assert shown.count("(exploratory)") == 2
+    assert "at 97.5 %" in shown
 
 
 @pytest.mark.parametrize(
@@ -71,10 +155,18 @@ def test_one_arm_is_said_to_be_alone(tmp_path: Path, capsys: pytest.CaptureFixtu
     [
         (["nowhere.csv"], "cannot read 'nowhere.csv'"),
         (["TABLE", "--map", "arm=who"], "has no column 'who'"),
-        (["TABLE", "--map", "amr=arm"], "--map knows no part 'amr', did you mean 'arm'?"),
-        (["TABLE", "--examples", "0"], "--examples takes a number from 1 on"),
+        (["TABLE", "--map", "amr=arm"], "--map has no part 'amr', did you mean 'arm'?"),
+        (["TABLE", "--examples", "0"], "--examples must be 1 or more"),
         (["TABLE", "--examples", "many"], "Invalid value for '--examples'"),
-        (["TABLE", "--smallest", "nan"], "--smallest takes a number above 0"),
+        (["TABLE", "--smallest", "nan"], "--smallest must be a number above 0"),
+        (["TABLE", "--smallest", "few"], "--smallest takes a number, or METRIC=NUMBER separated by commas, not 'few'"),
+        (["TABLE", "--smallest", "f2=1"], "--smallest names 'f2', which is not a metric of this table, did you mean"),
+        (["TABLE", "--smallest", "f1="], "--smallest takes one value, or METRIC=VALUE separated by commas"),
+        (["TABLE", "--floor", "inf"], "--floor must be a number, not inf"),
+        (["TABLE", "--floor", "250"], "--floor 250 is beyond f1, which lies between 0 and 100 in this table"),
+        (["TABLE", "--units", "percents"], "--units has no 'percents', did you mean 'percent'?"),
+        (["TABLE", "--units", "em=percent"], "--units names 'em', which is not a metric of this table"),
+        (["TABLE", "--primary", "em"], "--primary names 'em', which is not a metric of this table"),
         (["TABLE", "--baseline", "cosin"], "no arm is named 'cosin', did you mean 'cosine'?"),
         (["TABLE", "--summary", "nowhere.csv"], "cannot read 'nowhere.csv'"),
         (["TABLE", "--summary", "TABLE"], "has no column of means or SDs"),
@@ -88,3 +180,13 @@ def test_wrong_requests_are_one_message_and_status_2(
     shown = capsys.readouterr()
     assert message in shown.err
     assert shown.out == ""
+
+
+def test_one_threshold_for_metrics_of_different_units_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = write_long(tmp_path / "t.csv", make_records(Recipe(metrics=("accuracy", "loss"), num_seeds=6)))
+    assert main(["judge", path, "--smallest", "1"]) == 2
+    assert "--smallest 1 cannot hold for both accuracy and loss, which have different units" in capsys.readouterr().err
+    assert main(["judge", path, "--smallest", "accuracy=1,loss=0.01"]) == 0
+    assert main(["judge", path, "--smallest", "1", "--primary", "accuracy"]) == 0

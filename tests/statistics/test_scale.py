@@ -18,9 +18,9 @@ def test_differences_are_percent_changes() -> None:
     found = compare(BASELINE, VARIANT, smallest=2.0, scale="log", higher_is_better=False)
     known = paired_t(VARIANT - BASELINE)
     assert found.difference == pytest.approx(100 * math.expm1(known.difference))
-    assert found.interval == pytest.approx([100 * math.expm1(end) for end in known.interval()])
+    assert found.interval == pytest.approx([100 * math.expm1(end) for end in found.weight.interval])
     assert found.verdict == "BETTER BY AT LEAST 2 %"
-    assert found.p == known.p
+    assert found.estimate == known
     assert "%" in str(found)
 
 

@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from attnlab.cli.tables import print_below, print_json, print_table
+from attnlab.cli.judgement import print_count, print_finding, print_judgement
+from attnlab.cli.tables import print_below, print_json
 from attnlab.errors import RequestError
-
-if TYPE_CHECKING:
-    from attnlab.studies.integrity import Finding, Judgement
-    from attnlab.studies.integrity.analysis import Analysis, Row
-
-COLUMNS = (
-    "arm", "group", "metric", "seeds", "baseline", "variant", "SD ratio", "difference", "95 %", "p", "Holm p",
-    "verdict", "seeds needed",
-)  # fmt: skip
 
 
 def judge(
@@ -31,36 +23,68 @@ def judge(
         typer.Option(
             "--map",
             metavar="PART=COLUMN,…",
-            help="Which column is arm, seed, metric, step, value or group; for wide tables "
-            "columns={arm}_{group}_{metric}_{seed}. Guessed and shown where not said.",
+            help="Which column is arm, seed, metric, step, value, group or examples; for wide tables "
+            "columns={arm}_{group}_{metric}_{seed}. Guessed and shown if omitted.",
         ),
     ] = None,
     baseline: Annotated[str | None, typer.Option(metavar="ARM", help="The arm that others are compared with.")] = None,
     examples: Annotated[
-        int | None, typer.Option(metavar="N", help="Size of the evaluation set: accuracies are multiples of 1/N.")
+        int | None,
+        typer.Option(
+            metavar="N",
+            help="Size of the evaluation set: accuracies are multiples of 1/N. Default: a column such as n_test.",
+        ),
     ] = None,
     summary: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Reported means and SDs, to hold against the table.")
+        str | None, typer.Option(metavar="FILE", help="Reported means and SDs to check against the table.")
     ] = None,
     smallest: Annotated[
-        float | None, typer.Option(metavar="X", help="Smallest difference worth having; one point unless said.")
+        str | None,
+        typer.Option(
+            metavar="X|METRIC=X,…",
+            help="Smallest difference of interest; in percent for perplexities. Default: one point, or 1 %.",
+        ),
+    ] = None,
+    floor: Annotated[
+        str | None,
+        typer.Option(metavar="X|METRIC=X,…", help="Score of a trivial strategy, such as the majority class."),
+    ] = None,
+    units: Annotated[
+        str | None,
+        typer.Option(
+            metavar="UNIT|METRIC=UNIT,…",
+            help="Resolves mixed units: percent, fraction, or convert (fractions × 100).",
+        ),
+    ] = None,
+    primary: Annotated[
+        str | None,
+        typer.Option(metavar="METRIC,…", help="Metrics that get verdicts; others are exploratory. Default: all."),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print everything for programs to read.")] = False,
 ) -> int:
     """Examine anybody's result table for faults, and say what it shows; or a study of your own."""
     if examples is not None and examples < 1:
-        raise RequestError(f"--examples takes a number from 1 on; it has {examples}")
-    if smallest is not None and not 0 < smallest < float("inf"):
-        raise RequestError(f"--smallest takes a number above 0; it has {smallest}")
+        raise RequestError(f"--examples must be 1 or more, not {examples}")
     if Path(table).expanduser().is_dir():
-        given = {"--map": mapping, "--baseline": baseline, "--examples": examples, "--summary": summary}
-        return judge_study(table, {**given, "--smallest": smallest}, as_json)
+        given = {
+            "--map": mapping, "--baseline": baseline, "--examples": examples, "--summary": summary,
+            "--smallest": smallest, "--floor": floor, "--units": units, "--primary": primary,
+        }  # fmt: skip
+        return judge_study(table, given, as_json)
     # Imported here because the command line must answer --help without numpy.
     from attnlab.studies.integrity import judge as examine
     from attnlab.studies.integrity import read_table
-    from attnlab.studies.integrity.judgement import Request
+    from attnlab.studies.integrity.request import Request, read_names, read_numbers, read_texts
 
-    judgement = examine(read_table(table, mapping, baseline), Request(examples, summary, smallest))
+    request = Request(
+        examples,
+        summary,
+        read_numbers("--smallest", smallest),
+        read_numbers("--floor", floor),
+        read_texts("--units", units),
+        read_names(primary),
+    )
+    judgement = examine(read_table(table, mapping, baseline), request)
     if as_json:
         print_json(judgement.record())
     else:
@@ -69,10 +93,12 @@ def judge(
 
 
 def judge_study(folder: str, given: Mapping[str, object], as_json: bool) -> int:
-    """Examine the study in a folder; what a table must be told with, its ledger says itself."""
+    """Examine the study in a folder; its ledger has what options say about a table."""
     unwanted = next((option for option, value in given.items() if value is not None), None)
     if unwanted is not None:
-        raise RequestError(f"{unwanted} is for a table, and {folder} is a folder, whose ledger says it; leave it out")
+        raise RequestError(
+            f"{unwanted} is only for tables; the folder {folder} has it in its ledger, so omit the option"
+        )
     # Imported here because a table is examined without torch.
     from attnlab.studies.record import open_record
 
@@ -91,72 +117,3 @@ def judge_study(folder: str, given: Mapping[str, object], as_json: bool) -> int:
                 print_finding(finding)
             print_count(findings)
     return 0 if is_clean else 1
-
-
-def print_finding(finding: Finding) -> None:
-    """Print one finding."""
-    print(f"\n{'FAULT' if finding.is_fault else 'note '}  {finding.check}")
-    print_below(f"{finding.sentence}.")
-
-
-def print_count(findings: Sequence[Finding]) -> None:
-    """Print how many faults were found."""
-    num = sum(finding.is_fault for finding in findings)
-    print(f"\n{num} {'fault' if num == 1 else 'faults'} found." if num else "\nNo fault found.")
-
-
-def print_judgement(judgement: Judgement) -> None:
-    """Print how the table was read, what was found, and what it shows."""
-    table = judgement.table
-    metrics, arms = ", ".join(table.metrics), ", ".join(table.arms)
-    print(f"{table.name}: {len(table.cells)} values of {metrics or 'nothing'}; arms {arms or 'none'}")
-    print_below(f"Read as: {'; '.join(table.layout)}; baseline '{table.baseline}'. --map and --baseline change it.")
-    for finding in judgement.findings:
-        print_finding(finding)
-    for analysis in judgement.analyses:
-        print_analysis(analysis)
-    if len(table.arms) < 2:
-        print("\nOne arm alone: nothing is compared. --map arm=COLUMN says which column names the arms.")
-    print_count(judgement.findings)
-
-
-def print_analysis(analysis: Analysis) -> None:
-    """Print one step: every arm against the baseline."""
-    if not analysis.rows:
-        return
-    print(f"\nAnalysis of {analysis.title}")
-    print_table(COLUMNS, [cells(row) for row in analysis.rows])
-    print_below(
-        "Unpaired, since nothing shows that runs of one seed began alike (Welch's t); verdicts of one metric are one "
-        "family (Holm); seeds needed are for 80 and 90 % power to see the smallest difference of interest, "
-        + ", ".join(dict.fromkeys(f"{row.comparison.question.smallest:.3g} of {row.metric}" for row in analysis.rows))
-        + "."
-    )
-
-
-def cells(row: Row) -> tuple[str, ...]:
-    """Write one comparison under COLUMNS."""
-    from attnlab.statistics.account import show, show_count, signed
-
-    known, alone = row.comparison.known, row.alone
-    low, high = alone.interval
-    return (
-        row.arm,
-        row.group or "–",
-        row.metric,
-        str(known.baseline.n) if known.baseline.n == known.variant.n else f"{known.baseline.n}, {known.variant.n}",
-        mean_and_sd(known.baseline.mean, known.baseline.sd),
-        mean_and_sd(known.variant.mean, known.variant.sd),
-        show(alone.spread.ratio),
-        signed(alone.difference),
-        f"[{signed(low)}, {signed(high)}]",
-        show(alone.p),
-        show(row.adjusted),
-        row.comparison.verdict,
-        " / ".join(show_count(seeds) for seeds in alone.plan.seeds.values()),
-    )
-
-
-def mean_and_sd(mean: float, sd: float) -> str:
-    """Write a mean with its SD; that of one seed is unknown."""
-    return f"{mean:.4g}" if sd != sd else f"{mean:.4g} ± {sd:.3g}"

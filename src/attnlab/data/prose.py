@@ -56,7 +56,7 @@ class Prose:
 
 
 def paragraphs_of(topics: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """Yield the paragraphs of all topics, on one line each, with the topic's name; one that was there already is not."""
+    """Yield the paragraphs of all topics, on one line each and each text once, with the topic's name."""
     seen: set[str] = set()
     for name in sorted(topics):
         for paragraph in BETWEEN_PARAGRAPHS.split(topics[name].strip()):

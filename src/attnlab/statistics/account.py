@@ -27,6 +27,7 @@ def describe(comparison: Comparison) -> str:
     exact = comparison.exact
     if exact is not None:
         lines.append(f"  exact        {show_p(exact.p)} ({exact.method}; n allows {exact.smallest:.2g} at the least)")
+    lines.append(f"  skewness     {show(comparison.skewness)}")
     lines += [f"  effect       {_effect(comparison)}", f"  spread       {_spread(comparison)}"]
     lines += [f"  seeds        {_plan(comparison)}"]
     lines += [f"  note         {note}" for note in comparison.notes]
@@ -125,6 +126,7 @@ def record(comparison: Comparison) -> dict[str, Any]:
         "late_gain": comparison.question.late_gain,
         "num_examples": comparison.known.num_examples,
         "num_clusters": comparison.known.num_clusters,
+        "skewness": comparison.skewness,
         "power_at_smallest": comparison.power_at_smallest,
         "exaggeration": comparison.exaggeration,
         "baseline": vars(comparison.known.baseline),

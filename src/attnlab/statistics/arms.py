@@ -4,7 +4,6 @@ what was published; all conclude alike.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -16,12 +15,10 @@ from attnlab.errors import StatisticsError
 from .bootstrap import Metric, corpus_estimate, corpus_scores
 from .clusters import merge_clusters
 from .comparison import Comparison, Known, conclude
-from .effects import Effects, hedges_g, measure_effects
 from .estimate import estimate, welch_from
 from .failures import Failures, count_failures
 from .question import ALPHA, Looks, Question, Scale
 from .scores import Arm, read_arms
-from .stability import UNKNOWN, Stability, judge_stability
 from .summary import Summary
 
 
@@ -79,10 +76,7 @@ def compare_summaries(baseline: Summary, variant: Summary, question: Question | 
         raise StatisticsError("mean and SD of figures say nothing of their logs; give the score of each seed")
     baseline.check("baseline")
     variant.check("variant")
-    moments = [(mean, sd**2, n) for mean, sd, n in (baseline.moments(), variant.moments())]
-    effects = Effects(hedges_g(*moments), math.nan, None, math.nan)
-    unknown = Stability(UNKNOWN, "a test of spread needs the score of each seed")
-    known = Known(baseline, variant, False, effects, unknown, Failures(), (baseline, variant))
+    known = Known(baseline, variant, False, Failures(), (baseline, variant))
     return conclude(welch_from(baseline.moments(), variant.moments()), question, known)
 
 
@@ -93,15 +87,7 @@ def know(baseline: Arm, variant: Arm, paired: bool, question: Question) -> Known
     if question.scale == "log":
         shown = _summarize_figures(baseline, question), _summarize_figures(variant, question)
     failures = count_failures(baseline, variant, paired, question.higher_is_better)
-    return Known(
-        *shown,
-        paired,
-        measure_effects(baseline.per_seed, variant.per_seed, paired),
-        judge_stability(baseline, variant, paired, failures),
-        failures,
-        moments,
-        (baseline, variant),
-    )
+    return Known(*shown, paired, failures, moments, (baseline, variant))
 
 
 def _summarize_figures(arm: Arm, question: Question) -> Summary:

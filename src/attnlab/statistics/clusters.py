@@ -1,8 +1,10 @@
 """Examples that are not independent, such as the questions of one article: each cluster becomes one example.
 
 The mean over examples is a ratio, Σ sums/Σ sizes, since clusters differ in size. A cluster's value is linearised for
-its variance (Cochran 1977, chapter 6): R + (sum − R·size)·C/N with R the seed's mean, C clusters and N examples. The
-mean over clusters is R, so the figure stays what it was.
+its variance (Cochran 1977, chapter 6): R + k·(sum − R·size)·C/N with R the seed's mean, C clusters and N examples. The
+mean over clusters is R, so the figure stays what it was. A large cluster pulls R to itself, which hides some of its
+spread: k makes up for that, and the degrees of freedom are fewer than C − 1, both as if every cluster had an effect of
+the same variance (Bell and McCaffrey 2002). For clusters of one size k is 1 and the degrees of freedom are C − 1.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ import numpy as np
 
 from attnlab.errors import StatisticsError
 
-from .scores import Arm
+from .scores import Arm, Numbers
 
 
 def merge_clusters(arm: Arm, clusters: Sequence[Any]) -> Arm:
@@ -35,5 +37,17 @@ def merge_clusters(arm: Arm, clusters: Sequence[Any]) -> Arm:
     sizes = np.bincount(places).astype(np.float64)
     sums = np.stack([np.bincount(places, weights=row) for row in arm.values])
     figure = arm.per_seed[:, None]
-    values = figure + (sums - figure * sizes) * (len(names) / arm.num_examples)
-    return replace(arm, values=values, num_merged=arm.num_examples)
+    inflation, df = correct_for_sizes(sizes)
+    values = figure + inflation * (sums - figure * sizes) * (len(names) / arm.num_examples)
+    return replace(arm, values=values, num_merged=arm.num_examples, df_examples=df)
+
+
+def correct_for_sizes(sizes: Numbers) -> tuple[float, float]:
+    """Return k and the degrees of freedom of the clusters' share of the variance."""
+    num, shares = len(sizes), sizes / sizes.sum()
+    # size·(effect − the mean effect over examples), as a matrix on the effects; in shares, which keeps it in range.
+    residual = shares[:, None] * (np.eye(num) - shares[None, :])
+    moments = residual.T @ residual
+    expected = num / (num - 1) * float(np.trace(moments))
+    df = float(np.trace(moments)) ** 2 / float((moments * moments).sum())
+    return float(np.sqrt(shares @ shares / expected)), df

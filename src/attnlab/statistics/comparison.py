@@ -8,7 +8,7 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from .account import describe, record
-from .effects import Effects
+from .effects import Effects, hedges_g, measure_effects
 from .estimate import Estimate
 from .exact import Exact, permutation, sign_flip
 from .failures import Failures
@@ -19,7 +19,7 @@ from .power import exaggeration_at, power_at
 from .question import ALPHA, Question
 from .scores import Arm
 from .spread import Spread, measure_spread
-from .stability import Stability
+from .stability import UNKNOWN, Stability, judge_stability
 from .summary import Summary
 from .verdict import FEWEST_SEEDS, Evidence, Verdict, decide
 from .weighing import Weight, weigh
@@ -41,11 +41,24 @@ class Known:
     baseline: Summary
     variant: Summary
     paired: bool
-    effects: Effects
-    steadiness: Stability
     failures: Failures
     moments: tuple[Summary, Summary]
     arms: tuple[Arm, Arm] | None = None
+
+    @cached_property
+    def effects(self) -> Effects:
+        """Sizes of the difference without its unit, on the scale of the analysis."""
+        if self.arms is None:
+            variances = [(mean, sd**2, n) for mean, sd, n in (side.moments() for side in self.moments)]
+            return Effects(hedges_g(*variances), math.nan, None, math.nan)
+        return measure_effects(self.arms[0].per_seed, self.arms[1].per_seed, self.paired)
+
+    @cached_property
+    def steadiness(self) -> Stability:
+        """The word on stability."""
+        if self.arms is None:
+            return Stability(UNKNOWN, "a test of spread needs the score of each seed")
+        return judge_stability(*self.arms, self.paired, self.failures)
 
     @property
     def num_seeds(self) -> int:
@@ -95,7 +108,10 @@ class Comparison:
 
     def interval_at(self, level: float) -> tuple[float, float]:
         """Return the interval at another level, such as 0.05 for 95 %; it does not decide."""
-        return self._show(weigh(self.estimate, self.question, self.known.arms, level).interval)
+        return self._show(self._weigh(level).interval)
+
+    def _weigh(self, level: float) -> Weight:
+        return weigh(self.estimate, self.question, self.known.arms, self.known.paired, level)
 
     def _show(self, interval: tuple[float, float]) -> tuple[float, float]:
         low, high = interval
@@ -176,6 +192,11 @@ class Comparison:
         return exaggeration_at(self.estimate.se, self.estimate.df, self.question.threshold, self.level)
 
     @property
+    def skewness(self) -> float:
+        """The skewness of the differences, as far as seeds and examples show it; NaN if it is unknown."""
+        return self.weight.skew.skewness
+
+    @property
     def per_seed(self) -> tuple[tuple[str, float | None, float | None], ...]:
         """Seed, baseline and variant, as figures; None if a run failed, or an unpaired arm has no such seed."""
         if self.known.arms is None:
@@ -211,7 +232,7 @@ def conclude(found: Estimate, question: Question, known: Known, family: Adjusted
     if not question.obstacle and known.failures.fisher_p < ALPHA:
         question = replace(question, obstacle=known.failures.text)
     level = question.level(known.num_seeds, known.num_runs)
-    weight = weigh(found, question, known.arms, level)
+    weight = weigh(found, question, known.arms, known.paired, level)
     evidence = Evidence(
         known.num_seeds,
         found.difference,

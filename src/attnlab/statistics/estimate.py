@@ -64,7 +64,9 @@ def estimate(baseline: Arm, variant: Arm, paired: bool) -> Estimate:
         return paired_t(variant.values - baseline.values) if paired else welch(baseline.values, variant.values)
     if min(baseline.num_seeds, variant.num_seeds) < 2:
         return paired_t(variant.per_seed[:1] - baseline.per_seed[:1])
-    return crossed(variant.values - baseline.values) if paired else crossed_apart(baseline.values, variant.values)
+    if paired:
+        return crossed(variant.values - baseline.values, variant.df_examples)
+    return crossed_apart(baseline.values, variant.values, variant.df_examples)
 
 
 def paired_t(differences: Numbers) -> Estimate:
@@ -92,8 +94,11 @@ def welch_from(baseline: tuple[float, float, int], variant: tuple[float, float, 
     return Estimate(mean_v - mean_b, math.sqrt(sum(parts)), df, "Welch t", noise)
 
 
-def crossed(differences: Numbers) -> Estimate:
-    """Estimate the mean of D[seed, example] for seeds and examples that were both drawn from many."""
+def crossed(differences: Numbers, df_examples: float | None = None) -> Estimate:
+    """Estimate the mean of D[seed, example] for seeds and examples that were both drawn from many.
+
+    df_examples: degrees of freedom of the examples if there are fewer than one less than examples, as for clusters.
+    """
     n_s, n_e = differences.shape
     ms_seed, ms_example, ms_residual = mean_squares(differences)
     total = ms_seed + ms_example - ms_residual
@@ -104,20 +109,22 @@ def crossed(differences: Numbers) -> Estimate:
     if total <= 0:
         note = "the examples' share of the variance came out below 0 and is taken as 0"
         return Estimate(mean, math.sqrt(per_seed / n_s), n_s - 1, "crossed two-way", noise, note)
-    df = satterthwaite([ms_seed, ms_example, -ms_residual], [n_s - 1, n_e - 1, (n_s - 1) * (n_e - 1)])
+    df_e = n_e - 1 if df_examples is None else df_examples
+    df = satterthwaite([ms_seed, ms_example, -ms_residual], [n_s - 1, df_e, (n_s - 1) * df_e])
     return Estimate(mean, math.sqrt(total / (n_s * n_e)), df, "crossed two-way", noise)
 
 
-def crossed_apart(baseline: Numbers, variant: Numbers) -> Estimate:
+def crossed_apart(baseline: Numbers, variant: Numbers, df_examples: float | None = None) -> Estimate:
     """Estimate as `crossed` does, where the examples are the same in both arms but the seeds are not paired."""
     n_e = baseline.shape[1]
     by_example = variant.mean(axis=0) - baseline.mean(axis=0)
-    parts, dfs = [float(np.var(by_example, ddof=1)) / n_e], [n_e - 1.0]
+    df_e = n_e - 1.0 if df_examples is None else df_examples
+    parts, dfs = [float(np.var(by_example, ddof=1)) / n_e], [df_e]
     for arm in (baseline, variant):
         n = len(arm)
         ms_seed, _, ms_residual = mean_squares(arm)
         parts += [ms_seed / (n * n_e), -ms_residual / (n * n_e)]
-        dfs += [n - 1.0, (n - 1.0) * (n_e - 1.0)]
+        dfs += [n - 1.0, (n - 1.0) * df_e]
     seeds = [parts[1], parts[3]]
     alone = welch(baseline.mean(axis=1), variant.mean(axis=1))
     fixed = max(0.0, sum(parts) - sum(seeds))

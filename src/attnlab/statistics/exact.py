@@ -48,6 +48,28 @@ def sign_flip(differences: Numbers) -> Exact:
     return _drawn(draw, observed, differences, "sign flips, drawn")
 
 
+def sign_flip_interval(differences: Numbers, alpha: float = 0.05) -> tuple[float, float]:
+    """Return all means that the sign-flip test does not reject at alpha; without limit if n allows no such p.
+
+    The test of a mean μ counts the subsets of differences whose mean is at most μ, so that its limits are order
+    statistics of the subset means (Hartigan 1969). Of more than 2²⁰ subsets, 99,999 are drawn.
+    """
+    n = len(differences)
+    if 2**n <= MOST:
+        sums, sizes = np.zeros(1), np.zeros(1)
+        for difference in differences:
+            sums, sizes = np.concatenate([sums, sums + difference]), np.concatenate([sizes, sizes + 1])
+    else:
+        chosen = np.random.default_rng(0).random((DRAWS, n)) < 0.5
+        sums, sizes = chosen @ differences, chosen.sum(axis=1).astype(np.float64)
+    means = np.sort(sums[sizes > 0] / sizes[sizes > 0])
+    # p(μ) = 2·(1 + how many subset means are at most μ)/2ⁿ.
+    outside = math.floor(alpha * (len(means) + 1) / 2)
+    if outside < 1:
+        return -math.inf, math.inf
+    return float(means[outside - 1]), float(means[-outside])
+
+
 def permutation(baseline: Numbers, variant: Numbers) -> Exact:
     """Test whether two arms are one distribution, by all ways to deal their scores to arms of these sizes."""
     scores = np.concatenate([baseline, variant])

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from .account import show, show_p
 from .learning import has_learned, show_figure
 from .question import ALPHA
 from .verdict import NEITHER_LEARNED, STILL_TRAINING
@@ -16,13 +17,15 @@ if TYPE_CHECKING:
 
 FEW_EXAMPLES = 100
 """Examples, documents or clusters below which a note warns: another draw of them may say something else."""
+SKEWED = 1.0
+"""Skewness beyond which a note says so; that of an exponential distribution is 2."""
 LOW_POWER = 0.5
 """Power below which the expected exaggeration is printed."""
 
 
 def write_notes(comparison: Comparison) -> tuple[str, ...]:
     """Write every note that applies."""
-    parts = (_on_estimate, _on_runs, _on_learning, _on_examples, _on_power)
+    parts = (_on_estimate, _on_skewness, _on_runs, _on_learning, _on_examples, _on_power)
     return tuple(note for part in parts for note in part(comparison))
 
 
@@ -34,6 +37,22 @@ def _on_estimate(comparison: Comparison) -> Iterator[str]:
     exact = comparison.exact
     if exact is not None and exact.smallest > ALPHA:
         yield f"with so few seeds the exact test beside it cannot bring its p below {exact.smallest:.3g}"
+
+
+def _on_skewness(comparison: Comparison) -> Iterator[str]:
+    weight, question = comparison.weight, comparison.question
+    if weight.exact is not None:
+        yield (
+            f"the exact sign-flip test overrules t: {show_p(weight.exact.p)} in place of "
+            f"{show_p(comparison.estimate.p)}, and the interval reaches as far as the exact one"
+        )
+    if question.looks == "open" or not abs(comparison.skewness) > SKEWED:
+        return
+    side, factor = ("upper", weight.skew.high) if comparison.skewness > 0 else ("lower", weight.skew.low)
+    yield (
+        f"the differences are skewed ({show(comparison.skewness)}), which t intervals do not allow for: the {side} end "
+        f"is taken {factor:.2g} times as far"
+    )
 
 
 def _on_runs(comparison: Comparison) -> Iterator[str]:

@@ -8,8 +8,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy import stats
-from scipy.special import chdtri, ndtr
+from scipy.special import chdtri, ndtr, stdtrit
 
 from .scores import Numbers
 
@@ -44,7 +43,7 @@ def exaggeration_at(se: float, df: float, effect: float, alpha: float = 0.05) ->
 def _limits(df: float, alpha: float) -> Numbers:
     """The difference that is just found, in true standard errors, at each node of the SD that a sample may show."""
     shown: Numbers = np.sqrt(chdtri(df, 0.5 - NODES) / df)
-    return float(stats.t.isf(alpha / 2, df)) * shown
+    return -float(stdtrit(df, alpha / 2)) * shown
 
 
 def _density(x: Numbers) -> Numbers:

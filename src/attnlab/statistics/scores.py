@@ -25,7 +25,8 @@ class Arm:
 
     failed: the seeds whose run has no score, which are counted and never forgotten. alone: the score of each seed that
     failed in the other arm of a pair. num_merged: the examples that were merged into clusters, which are the columns
-    then; 0 if every example is on its own.
+    then; 0 if every example is on its own. df_examples: the degrees of freedom of the columns, one fewer than there are
+    if it is None.
     """
 
     name: str
@@ -34,6 +35,7 @@ class Arm:
     failed: tuple[str, ...] = ()
     alone: tuple[tuple[str, float], ...] = ()
     num_merged: int = 0
+    df_examples: float | None = None
 
     @property
     def num_seeds(self) -> int:

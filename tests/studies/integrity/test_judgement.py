@@ -10,8 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from attnlab.studies.integrity import Judgement, judge, read_table
-from attnlab.studies.integrity.judgement import Request
+from attnlab.studies.integrity import Judgement, Request, judge, read_table
 
 from .tables import Recipe, Record, make_records, write_long, write_wide
 
@@ -151,7 +150,7 @@ def test_one_answer_to_everything(tmp_path: Path, num_other: int, has_labels: bo
         return
     assert len(found) == 1
     assert found[0].sentence.startswith("arm 'new' seed 3: ")
-    assert ("most frequent label would be right" in found[0].sentence) == has_labels
+    assert ("most frequent label would be correct" in found[0].sentence) == has_labels
 
 
 def test_answers_of_a_set_with_one_label_may_be_one(tmp_path: Path) -> None:
@@ -164,7 +163,7 @@ def test_answers_of_a_set_with_one_label_may_be_one(tmp_path: Path) -> None:
 @pytest.mark.parametrize("percent", [True, False])
 @pytest.mark.parametrize("asked", [None, 872])
 def test_an_accuracy_that_is_no_share(tmp_path: Path, percent: bool, asked: int | None) -> None:
-    records = make_records(Recipe(metrics=("accuracy",), num_examples=872, percent=percent))
+    records = make_records(Recipe(metrics=("accuracy",), num_examples=872, percent=percent, num_seeds=6))
     records[7]["value"] += 0.0003 * (100 if percent else 1)
     found = judged(write_long(tmp_path / "t.csv", records), num_examples=asked)
     assert checks(found) == ["impossible values"]
@@ -216,7 +215,7 @@ def test_a_spread_that_rests_on_one_seed(tmp_path: Path, write: Write) -> None:
         record["value"] = 70 + 0.11 * record["seed"] if record["seed"] != 3 else 48.123
     found = judged(write(tmp_path / "t.csv", records))
     assert checks(found) == ["spread of one seed"]
-    assert "rests on seed 3 (48.123)" in found.findings[0].sentence
+    assert "comes from seed 3 (48.123)" in found.findings[0].sentence
 
 
 def test_arms_with_other_last_steps(tmp_path: Path) -> None:
@@ -238,14 +237,14 @@ def test_arms_with_other_budgets(tmp_path: Path, name: str) -> None:
 
 @pytest.mark.parametrize("write", WRITERS)
 @pytest.mark.parametrize(
-    ("num_seeds", "need"), [(1, "(one seed: no spread to plan from)"), (3, "would need"), (4, "would need")]
+    ("num_seeds", "need"), [(1, "(one seed shows no spread to plan from)"), (3, "more would settle it"), (4, "about ")]
 )
-def test_a_claim_that_n_cannot_carry(tmp_path: Path, write: Write, num_seeds: int, need: str) -> None:
+def test_too_few_seeds(tmp_path: Path, write: Write, num_seeds: int, need: str) -> None:
     records = make_records(Recipe(num_seeds=num_seeds, metrics=("f1",), steps=(1, 2)))
     found = judged(write(tmp_path / "t.csv", records))
-    assert checks(found) == ["a claim that n cannot carry"]
+    assert checks(found) == ["too few seeds"]
     assert need in found.findings[0].sentence
-    assert {row.comparison.verdict for row in found.analyses[0].rows} == {"TOO FEW SEEDS (n < 5)"}
+    assert {row.verdict for row in found.analyses[0].rows} == {"TOO FEW SEEDS (n < 5)"}
 
 
 def write_summary(path: Path, records: list[Record], shift: float = 0.0, is_wide: bool = False) -> str:
@@ -279,9 +278,7 @@ def test_a_summary_that_is_not_the_tables(tmp_path: Path, write: Write, is_wide:
     wrong = write_summary(tmp_path / "wrong.csv", records, 0.8, is_wide)
     found = judged(path, summary=wrong)
     assert checks(found) == ["summary differs"]
-    assert found.findings[0].sentence.startswith(
-        f"2 of 8 figures of {wrong} are not those of the recorded values: cosine"
-    )
+    assert found.findings[0].sentence.startswith(f"2 of 8 figures of {wrong} differ from the recorded values: cosine")
 
 
 def test_runs_that_failed_are_counted(tmp_path: Path) -> None:
@@ -289,7 +286,8 @@ def test_runs_that_failed_are_counted(tmp_path: Path) -> None:
     for record in find(records, arm="cosine")[:6]:
         record["value"] = None
     row = judged(write_long(tmp_path / "t.csv", records)).analyses[0].rows[0]
-    assert row.comparison.verdict == "NOT COMPARABLE (0 of 8 runs of the baseline and 6 of 8 of the variant failed)"
+    assert row.comparison is not None
+    assert row.verdict == "NOT COMPARABLE (0 of 8 runs of the baseline and 6 of 8 of the variant failed)"
     assert row.comparison.stability == "LESS STABLE"
 
 
@@ -298,16 +296,9 @@ def test_losses_are_better_below(tmp_path: Path) -> None:
     for record in find(records, arm="cosine"):
         record["value"] -= 5
     (row,) = judged(write_long(tmp_path / "t.csv", records), smallest=0.1).analyses[0].rows
-    assert row.comparison.verdict == "BETTER"
+    assert row.verdict == "BETTER BY AT LEAST 0.1"
+    assert row.comparison is not None
     assert row.comparison.difference < 0
-
-
-def test_comparisons_of_one_metric_are_a_family(tmp_path: Path) -> None:
-    found = judged(write_long(tmp_path / "t.csv", make_records(Recipe(groups=("s", "m", "l"), metrics=("f1",)))))
-    rows = found.analyses[0].rows
-    assert len(rows) == 3
-    assert all(row.adjusted >= row.alone.p for row in rows)
-    assert min(row.comparison.level for row in rows) == pytest.approx(0.05 / 3)
 
 
 def test_the_published_table() -> None:
@@ -321,10 +312,14 @@ def test_the_published_table() -> None:
         "Step 4152 holds no new value: of its 44 cells, 28 repeat the same run's step 4000, 4 "
     )
     assert repeated.data["counts"]["another seed's value"] == 12
-    assert checks(found) == ["repeated values", "a claim that n cannot carry"]
+    assert checks(found) == ["repeated values", "too few seeds"]
     assert [analysis.step for analysis in found.analyses] == [4152.0, 4000.0]
     last, before = ({(row.group[:2], row.metric): row for row in one.rows} for one in found.analyses)
-    assert before["6l", "f1"].alone.spread.ratio == pytest.approx(2.9, abs=0.05)
-    assert last["6l", "f1"].alone.spread.ratio == pytest.approx(19.8, abs=0.05)
-    assert before["4l", "f1"].comparison.verdict == "BETTER"
-    assert {row.comparison.verdict for (size, _), row in before.items() if size != "4l"} == {"TOO FEW SEEDS (n < 5)"}
+    for rows, ratio in ((before, 2.9), (last, 19.8)):
+        comparison = rows["6l", "f1"].comparison
+        assert comparison is not None
+        assert comparison.spread.ratio == pytest.approx(ratio, abs=0.05)
+    # Alone this would be BETTER; as one of six comparisons it is not, and the curves still rise.
+    assert before["4l", "f1"].adjusted_p > 0.05
+    assert before["4l", "f1"].verdict == "STILL TRAINING, INCONCLUSIVE SO FAR"
+    assert {row.verdict for (size, _), row in before.items() if size != "4l"} == {"TOO FEW SEEDS (n < 5)"}

@@ -3,6 +3,7 @@
 from .finding import Finding
 from .judgement import Judgement, judge
 from .reading import read_table
+from .request import Request
 from .table import Cell, ResultTable
 
-__all__ = ["Cell", "Finding", "Judgement", "ResultTable", "judge", "read_table"]
+__all__ = ["Cell", "Finding", "Judgement", "Request", "ResultTable", "judge", "read_table"]

@@ -1,42 +1,67 @@
-"""What a table shows at one step: every arm against the baseline, by group and metric, and what n cannot carry.
+"""What a table shows: every arm against the baseline, by group and metric, and which comparisons have too few seeds.
 
-Seeds are compared unpaired: that two runs of a stranger's table share their seed's start is not known. The comparisons
-of one metric are a family (Holm).
+Seeds are compared unpaired, since a table does not show whether runs with the same seed had the same initial weights.
+All comparisons of primary metrics are one family (Holm); other metrics are exploratory (Benjamini–Hochberg).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
-from attnlab.statistics import Comparison, adjust, compare
-from attnlab.statistics.account import plain, show_count
-from attnlab.statistics.verdict import FEWEST_SEEDS
+from attnlab.statistics import Comparison, compare, conclude_family
+from attnlab.statistics.account import plain
+from attnlab.statistics.families import Role
+from attnlab.statistics.verdict import FEWEST_SEEDS, NOT_COMPARABLE, TOO_FEW
 
-from .finding import Finding, listed
-from .metrics import default_smallest, higher_is_better
-from .table import Cell, ResultTable, show_step
+from .curve import measure_late_gain
+from .finding import Finding, list_first
+from .metrics import BOUNDED, PERPLEXITIES, SIGNED, default_smallest, higher_is_better, kind_of
+from .selection import Pair, Scores, find_pairs
+from .table import Cell, ResultTable, show_step, value_of
+from .units import Units
 
-CLAIM = "a claim that n cannot carry"
-Scores = dict[str, float | None]
-"""The score of each seed; None where its run has none."""
+CHECK = "too few seeds"
+PRESUMED = (
+    "seeds are independent runs, each with its own initial weights and data order; if models are pretrained, each seed "
+    "has its own pretraining",
+    "every run that was started is in the table, and none was chosen by its result",
+    "all arms were tuned with the same effort, and not on the evaluation set",
+)
+"""What a verdict presumes and a table cannot show."""
+
+
+ROLES: tuple[Role, ...] = ("primary", "exploratory")
+
+
+@dataclass(frozen=True)
+class Terms:
+    """How a table is analysed. smallest, floors: by metric, where given. primary: metrics that get verdicts.
+
+    obstacles: why a metric is not compared at all. left_out: cells that are not analysed.
+    """
+
+    units: Units = field(default_factory=Units)
+    smallest: Mapping[str, float] = field(default_factory=dict)
+    floors: Mapping[str, float] = field(default_factory=dict)
+    primary: Collection[str] = ()
+    obstacles: Mapping[str, str] = field(default_factory=dict)
+    left_out: frozenset[Cell] = frozenset()
 
 
 @dataclass(frozen=True)
 class Row:
-    """One arm against the baseline in one group and metric.
-
-    comparison: at the level that the family leaves it. alone: as if it were the only one. adjusted: its p among others.
-    """
+    """One arm against the baseline in one group and metric; `comparison` is None if `obstacle` says why not."""
 
     group: str
     metric: str
     arm: str
-    comparison: Comparison
-    alone: Comparison
-    adjusted: float
+    step: float | None
+    comparison: Comparison | None
+    obstacle: str = ""
+    role: Role = "primary"
 
     @property
     def name(self) -> str:
@@ -44,14 +69,31 @@ class Row:
         return " ".join(filter(None, (self.arm, self.group, self.metric)))
 
     @property
-    def num_seeds(self) -> int:
-        """The seeds of the smaller arm."""
-        return min(self.comparison.known.baseline.n, self.comparison.known.variant.n)
+    def verdict(self) -> str:
+        """The words of the comparison; those of exploratory metrics get none."""
+        if self.comparison is None:
+            return NOT_COMPARABLE.format(self.obstacle)
+        return self.comparison.verdict if self.role == "primary" else "(exploratory)"
+
+    @property
+    def adjusted_p(self) -> float:
+        """The p adjusted for the family; NaN if unknown."""
+        if self.comparison is None or self.comparison.family is None:
+            return math.nan
+        return self.comparison.family.adjusted
+
+    def record(self) -> dict[str, Any]:
+        """Return all of it as plain values, for JSON."""
+        whose = {"group": self.group, "metric": self.metric, "arm": self.arm, "step": self.step, "role": self.role}
+        if self.comparison is None:
+            return {**whose, "verdict": self.verdict, "reason": self.obstacle}
+        own = {"verdict": self.verdict, "adjusted_p": plain(self.adjusted_p)}
+        return {**whose, **self.comparison.record(), **own}
 
 
 @dataclass(frozen=True)
 class Analysis:
-    """All comparisons of one step, and why it was looked at."""
+    """The comparisons of a table up to one step, and why it was analysed."""
 
     step: float | None
     rows: tuple[Row, ...]
@@ -60,77 +102,113 @@ class Analysis:
     @property
     def title(self) -> str:
         """Name the step, and what is to be known of it."""
-        return f"{show_step(self.step)}{f' ({self.note})' if self.note else ''}"
+        steps = {row.step for row in self.rows if row.step is not None}
+        shown = "the last step of each comparison" if len(steps) > 1 else show_step(next(iter(steps), None))
+        return f"{shown}{f' ({self.note})' if self.note else ''}"
 
     def record(self) -> dict[str, Any]:
         """Return all of it as plain values, for JSON."""
-        named = [
-            {
-                "group": row.group,
-                "metric": row.metric,
-                "arm": row.arm,
-                "adjusted_p": plain(row.adjusted),
-                **row.comparison.record(),
-                "plan": row.alone.record()["plan"],
-            }
-            for row in self.rows
-        ]
-        return {"step": self.step, "note": self.note, "comparisons": named}
+        return {"step": self.step, "note": self.note, "comparisons": [row.record() for row in self.rows]}
 
 
-def analyse(table: ResultTable, step: float | None, smallest: float | None = None, note: str = "") -> Analysis:
-    """Compare every arm with the baseline at one step."""
-    rows = [row for metric in table.metrics for row in _family(table, step, metric, smallest)]
+def analyse(table: ResultTable, step: float | None, terms: Terms, note: str = "") -> Analysis:
+    """Compare every arm with the baseline, at the last step up to `step` that both have."""
+    pairs = list(find_pairs(table.up_to(step), terms.left_out))
+    obstacles = [_find_obstacle(pair, terms) for pair in pairs]
+    concluded: dict[int, Comparison] = {}
+    for role in ROLES:
+        members = [n for n, pair in enumerate(pairs) if (pair.metric in terms.primary) == (role == "primary")]
+        # What cannot be compared counts in the family too, so that resolving it does not change the others' level.
+        alone = {n: _hold_place() if obstacles[n] else _compare(pairs[n], terms, pairs) for n in members}
+        concluded |= conclude_family(alone, role=role)
+    rows = []
+    for n, (pair, obstacle) in enumerate(zip(pairs, obstacles, strict=True)):
+        role = "primary" if pair.metric in terms.primary else "exploratory"
+        found = None if obstacle else concluded[n]
+        rows.append(Row(pair.group, pair.metric, pair.arm, pair.step, found, obstacle, role))
     return Analysis(step, tuple(rows), note)
 
 
-def _family(table: ResultTable, step: float | None, metric: str, smallest: float | None) -> Iterator[Row]:
-    cells = [cell for cell in table.at(step) if cell.metric == metric]
-    asked = smallest if smallest is not None else default_smallest(metric, table.of_metric(metric))
-    pairs = list(_pairs(table, cells))
-    terms: dict[str, Any] = {"paired": False, "smallest": asked, "higher_is_better": higher_is_better(metric)}
-    alone = [compare(baseline, variant, **terms) for _, _, baseline, variant in pairs]
-    family = adjust({str(number): comparison.p for number, comparison in enumerate(alone)})
-    for (group, arm, baseline, variant), by_itself, among in zip(pairs, alone, family.values(), strict=True):
-        settled = compare(baseline, variant, **terms, alpha=among.level)
-        yield Row(group, metric, arm, settled, by_itself, among.adjusted)
+def _hold_place() -> Comparison:
+    """Return a comparison that shows nothing, to be counted in a family."""
+    return compare([0.0], [0.0], paired=False, obstacle="not compared")
 
 
-def _pairs(table: ResultTable, cells: Sequence[Cell]) -> Iterator[tuple[str, str, Scores, Scores]]:
-    for group in table.groups:
-        baseline = _scores(cells, group, table.baseline)
-        for arm in table.arms[1:]:
-            variant = _scores(cells, group, arm)
-            if _is_any(baseline) and _is_any(variant):
-                yield group, arm, baseline, variant
+def _find_obstacle(pair: Pair, terms: Terms) -> str:
+    """Say why a pair cannot be compared at all; empty if it can."""
+    if pair.metric in terms.obstacles:
+        return terms.obstacles[pair.metric]
+    for name, scores in (("the baseline", pair.baseline), (f"'{pair.arm}'", pair.variant)):
+        if not scores:
+            return f"every value of {name} is impossible"
+        if all(score is None for score in scores.values()):
+            return f"{f'all {len(scores)} runs' if len(scores) > 1 else 'the only run'} of {name} failed"
+    if terms.units.are_mixed(pair.cells):
+        num = sum(cell in terms.units.fractions for cell in pair.cells)
+        looks = "looks like a fraction" if num == 1 else "look like fractions"
+        return f"mixed units: {num} of {len(pair.cells)} values {looks}, the others like percentages"
+    return ""
 
 
-def _scores(cells: Sequence[Cell], group: str, arm: str) -> Scores:
-    return {cell.seed: cell.value for cell in cells if cell.group == group and cell.arm == arm}
-
-
-def _is_any(scores: Scores) -> bool:
-    return any(score is not None for score in scores.values())
-
-
-def check_claims(analysis: Analysis) -> Iterator[Finding]:
-    """Find comparisons that so few seeds cannot carry, and say what they would take."""
-    weak = [row for row in analysis.rows if row.num_seeds < FEWEST_SEEDS]
-    if not weak:
-        return
-    counts = sorted({row.num_seeds for row in weak})
-    needs = [f"{row.name} {_needed(row)}" for row in weak]
-    yield Finding(
-        CLAIM,
-        f"{len(weak)} of {len(analysis.rows)} comparisons have {' or '.join(map(str, counts))} seeds an arm, and fewer "
-        f"than {FEWEST_SEEDS} carry no verdict: {listed(needs)}",
-        data={"num_seeds": counts, "comparisons": [row.name for row in weak]},
+def _compare(pair: Pair, terms: Terms, pairs: Sequence[Pair]) -> Comparison:
+    kind, is_higher = kind_of(pair.metric), higher_is_better(pair.metric)
+    is_log = kind in PERPLEXITIES
+    scale = next((terms.units.scale_of(cell) for cell in pair.cells if cell.value), None)
+    compared = dict.fromkeys(cell for other in pairs if other.metric == pair.metric for cell in other.cells)
+    values = [value_of(cell) for cell in compared if cell.value is not None]
+    smallest = terms.smallest.get(pair.metric) or default_smallest(pair.metric, scale, values)
+    return compare(
+        _on_scale(pair.baseline, is_log),
+        _on_scale(pair.variant, is_log),
+        paired=False,
+        smallest=smallest,
+        higher_is_better=is_higher,
+        scale="log" if is_log else "linear",
+        floor=terms.floors.get(pair.metric),
+        ceiling=scale if kind in BOUNDED | SIGNED else None,
+        late_gain=_late_gain(pair, terms, is_log),
     )
 
 
-def _needed(row: Row) -> str:
-    plan = row.alone.plan
-    seeds = plan.seeds[0.8]
-    if math.isnan(seeds):
-        return "(one seed: no spread to plan from)"
-    return f"(a difference of {plan.smallest:.3g} would need {show_count(seeds)})"
+def _on_scale(scores: Scores, is_log: bool) -> Scores:
+    if not is_log:
+        return scores
+    return {seed: None if score is None else math.log(score) for seed, score in scores.items()}
+
+
+def _late_gain(pair: Pair, terms: Terms, is_log: bool) -> float | None:
+    """Return the larger gain of the two arms in the last fifth of training, in units of the smallest difference."""
+    if pair.step is None:
+        return None
+    gains = []
+    for curve in pair.curves:
+        cells = [cell for cell in curve if cell not in terms.left_out]
+        gain = None if terms.units.are_mixed(cells) else measure_late_gain(cells, pair.step, is_log)
+        if gain is not None:
+            gains.append(gain if higher_is_better(pair.metric) else -gain)
+    largest = max(gains, default=None)
+    return 100 * math.expm1(largest) if is_log and largest is not None else largest
+
+
+def check_seeds(rows: Sequence[Row]) -> Iterator[Finding]:
+    """Find comparisons with too few seeds for a verdict, and say how many more each would need."""
+    compared = [(row, row.comparison) for row in rows if row.comparison is not None]
+    weak = [(row, comparison) for row, comparison in compared if comparison.decision.outcome == TOO_FEW]
+    if not weak:
+        return
+    counts = sorted({comparison.known.num_seeds for _, comparison in weak})
+    needs = [f"{row.name} ({_show_more(comparison)})" for row, comparison in weak]
+    yield Finding(
+        CHECK,
+        f"{len(weak)} of {len(rows)} comparisons {'has' if len(weak) == 1 else 'have'} {' or '.join(map(str, counts))} "
+        f"{'seed' if counts == [1] else 'seeds'} per arm; with fewer than {FEWEST_SEEDS} no verdict is given: "
+        f"{list_first(needs)}",
+        data={"num_seeds": counts, "comparisons": [row.name for row, _ in weak]},
+    )
+
+
+def _show_more(comparison: Comparison) -> str:
+    more = comparison.plan.more
+    if comparison.known.num_seeds < 2 or math.isnan(more):
+        return "one seed shows no spread to plan from"
+    return "no number of seeds would settle it" if math.isinf(more) else f"about {more:.0f} more would settle it"

@@ -1,17 +1,17 @@
-"""Arms that were not given the same: other last steps, or other tokens, epochs or sizes of batches."""
+"""Arms with different budgets: last steps, tokens, epochs, batch sizes, or numbers of evaluation examples."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from .finding import Finding, listed
+from .finding import Finding, list_first
 from .table import ResultTable
 
 CHECK = "different budgets"
 
 
 def check_budgets(table: ResultTable) -> Iterator[Finding]:
-    """Compare what the arms of each group were given."""
+    """Compare the budgets of the arms of each group."""
     if len(table.arms) < 2:
         return
     for group in table.groups:
@@ -25,18 +25,18 @@ def _different(group: str, what: str, by_arm: Mapping[str, set[str]]) -> Iterato
     given = {arm: values for arm, values in by_arm.items() if values}
     if len({frozenset(values) for values in given.values()}) <= 1:
         return
-    shown = [f"'{arm}' {listed(sorted(values, key=_number), 3)}" for arm, values in given.items()]
+    shown = [f"'{arm}' {list_first(sorted(values, key=_number), 3)}" for arm, values in given.items()]
     where = f" of {group}" if group else ""
     last = "last step" if what == "step" else what
     yield Finding(
         CHECK,
-        f"the arms{where} differ in {last}: {', '.join(shown)}; a difference between them may be its",
+        f"the arms{where} differ in {last}: {', '.join(shown)}; their scores may differ because of that",
         data={"group": group, "what": what, "arms": {arm: sorted(values) for arm, values in given.items()}},
     )
 
 
 def _last_steps(table: ResultTable, group: str) -> dict[str, set[str]]:
-    """The last step of each run that has a score, by arm; a run that stops short is a budget of its own."""
+    """Return the last steps of the runs of each arm; a run that stops early has a smaller budget."""
     last: dict[tuple[str, str], float] = {}
     for cell in table.values:
         if cell.group == group and cell.step is not None:

@@ -1,6 +1,7 @@
-"""Which values stood in a table before, and how many would by chance.
+"""Which values of a table repeat an earlier one, and how many would do so by chance.
 
-Chance is reckoned from how fine a metric is and how far its values spread: two seeds agree to 15 digits by none.
+The chance follows from the resolution of a metric and the spread of its values: two seeds do not agree to 15 digits by
+chance.
 """
 
 from __future__ import annotations
@@ -14,23 +15,23 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from .metrics import scale_of
+from .metrics import FRACTION, LIMITED, PERCENT, kind_of
 from .resolution import find_resolution
-from .table import Cell, ResultTable, grouped, value_of
+from .table import Cell, ResultTable, group_cells, value_of
 
 Numbers = NDArray[np.float64]
 Kind = Literal["own", "seed", "arm"]
 KINDS: tuple[Kind, ...] = ("own", "seed", "arm")
-"""A value may be the same run's from an earlier step, another seed's, or another arm's; the nearest is meant."""
+"""A value may repeat the same run's earlier step, another seed or another arm; the first that applies counts."""
 NEAR = 3.0
 """Values within so many spreads of each other could have been equal."""
 SHARE = 0.5
-"""How often two normal values are equal, in units of fineness over spread: 1/(2√π), and something for caution."""
+"""Probability that two normal values are equal, in units of resolution/spread: 1/(2√π), rounded up for caution."""
 
 
 @dataclass(frozen=True)
 class Repeat:
-    """A value that stood before: whose it is, and whose it was."""
+    """A value that repeats an earlier one: its cell, and the earlier cell."""
 
     cell: Cell
     earlier: Cell
@@ -44,9 +45,9 @@ class Repeat:
 
 @dataclass(frozen=True)
 class Sighting:
-    """A cell that was looked up: the repeat that it is, if any, and how many of each kind it is by chance.
+    """A cell, the repeat that it is, if any, and the number of repeats of each kind expected by chance.
 
-    rate: how often one run has another's value at the same step, by chance.
+    rate: probability that two runs have the same value at the same step by chance.
     """
 
     cell: Cell
@@ -56,18 +57,17 @@ class Sighting:
 
 
 def look_up(table: ResultTable, metric: str) -> Iterator[Sighting]:
-    """Look up every value of a metric among those before it."""
+    """Look for every value of a metric among the earlier ones."""
     cells = [cell for cell in table.values if cell.metric == metric]
-    fineness = find_resolution(metric, cells).step
-    limits = {0.0, scale_of(metric, [value_of(cell) for cell in cells]) or 0.0}
+    resolution = find_resolution(metric, cells).step
+    limits = {0.0, FRACTION, PERCENT} if kind_of(metric) in LIMITED else {0.0}
     order = {step: number for number, step in enumerate(table.steps)}
-    for group in grouped(cells, lambda cell: cell.group).values():
-        chance = Chance(group, fineness)
+    for group in group_cells(cells, lambda cell: cell.group).values():
+        chance = Chance(group, resolution)
         earlier: dict[float | None, list[Cell]] = {}
         for cell in sorted(group, key=lambda cell: order[cell.step]):
             same = earlier.setdefault(cell.value, [])
-            # What a metric cannot pass, a perfect score or none at all, many runs reach; before the first step of
-            # training, arms that begin alike are alike.
+            # Many runs reach a perfect score or 0, and before training arms with the same initial weights agree.
             if cell.value not in limits and not (cell.step == 0 and len(order) > 1):
                 yield Sighting(cell, _nearest(cell, same), chance.expect(cell), chance.rate)
             same.append(cell)
@@ -81,21 +81,21 @@ def _nearest(cell: Cell, same: Sequence[Cell]) -> Repeat | None:
 
 
 class Chance:
-    """How often values agree by chance: as fineness is to spread, for each value that is near."""
+    """How often values agree by chance: resolution over spread, for each value that is near."""
 
-    def __init__(self, cells: Sequence[Cell], fineness: float) -> None:
-        usual = 0.01 * float(np.median([abs(value_of(cell)) for cell in cells])) or fineness
-        by_seed = grouped(cells, lambda cell: (cell.arm, cell.step)).values()
+    def __init__(self, cells: Sequence[Cell], resolution: float) -> None:
+        usual = 0.01 * float(np.median([abs(value_of(cell)) for cell in cells])) or resolution
+        by_seed = group_cells(cells, lambda cell: (cell.arm, cell.step)).values()
         spreads = [np.std(distinct, ddof=1) for seeds in by_seed if len(distinct := _distinct(seeds)) > 1]
-        by_run = grouped(cells, lambda cell: cell.run)
+        by_run = group_cells(cells, lambda cell: cell.run)
         changes = [change for run in by_run.values() for change in _changes(run)]
-        self.fineness = fineness
-        self.over_seeds = max(fineness, float(np.median(spreads)) if spreads else usual)
-        self.rate = SHARE * fineness / self.over_seeds
+        self.resolution = resolution
+        self.over_seeds = max(resolution, float(np.median(spreads)) if spreads else usual)
+        self.rate = SHARE * resolution / self.over_seeds
         # The last changes of a training run are its smallest.
-        self.over_steps = max(fineness, float(np.quantile(changes, 0.1)) if changes else usual)
+        self.over_steps = max(resolution, float(np.quantile(changes, 0.1)) if changes else usual)
         self.runs = {run: _sorted(found) for run, found in by_run.items()}
-        self.arms = {arm: _sorted(found) for arm, found in grouped(cells, lambda cell: cell.arm).items()}
+        self.arms = {arm: _sorted(found) for arm, found in group_cells(cells, lambda cell: cell.arm).items()}
         self.all = _sorted(cells)
 
     def expect(self, cell: Cell) -> dict[Kind, float]:
@@ -103,14 +103,14 @@ class Chance:
         own = _near(self.runs[cell.run], cell, self.over_steps) - 1
         in_run, in_arm = (_near(values, cell, self.over_seeds) for values in (self.runs[cell.run], self.arms[cell.arm]))
         in_all = _near(self.all, cell, self.over_seeds)
-        of_own = SHARE * self.fineness / self.over_steps
+        of_own = SHARE * self.resolution / self.over_steps
         return {"own": own * of_own, "seed": (in_arm - in_run) * self.rate, "arm": (in_all - in_arm) * self.rate}
 
 
 def is_beyond_chance(sightings: Sequence[Sighting], odds: float) -> bool:
-    """Tell whether there are more repeats of some kind and metric than chance would make once in 1/odds tables.
+    """Tell whether some kind of repeat of some metric is more frequent than chance allows, with probability `odds`.
 
-    Metrics are looked at apart: a coarse one repeats by chance, and must not hide a fine one that cannot.
+    Metrics are tested separately: chance repeats of a coarse metric must not hide those of a fine one.
     """
     by_metric: dict[str, list[Sighting]] = {}
     for sighting in sightings:
@@ -125,7 +125,7 @@ def is_beyond_chance(sightings: Sequence[Sighting], odds: float) -> bool:
 
 
 def find_twins(sightings: Sequence[Sighting], odds: float) -> list[Repeat]:
-    """Return the repeats of runs that have another run's values step by step, more often than chance allows."""
+    """Return the repeats between runs that agree step by step more often than chance allows."""
     by_run: dict[tuple[str, str, str], list[Sighting]] = {}
     for sighting in sightings:
         by_run.setdefault(sighting.cell.run, []).append(sighting)

@@ -1,4 +1,4 @@
-"""What the arms of a study were given: budgets that differ, settings of one arm alone, and parameters they add."""
+"""What the arms of a study differ in besides the mechanism: budgets, settings and numbers of parameters."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from .budgets import check_budgets
-from .finding import Finding, listed
+from .finding import Finding, list_first
 from .runs import StageRuns
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ PARAMETERS = "different parameters"
 
 
 def check_given(runs: StageRuns) -> Iterator[Finding]:
-    """Compare what the arms of a stage were given; what is all that an arm differs in is no fault, but its subject."""
+    """Compare the budgets of the arms of a stage; no fault if the budget is all that an arm differs in."""
     design, stepped = runs.record.design, set[str]()
     for finding in check_budgets(runs.table()):
         given, group = finding.data["arms"], finding.data["group"]
@@ -29,26 +29,26 @@ def check_given(runs: StageRuns) -> Iterator[Finding]:
             stepped.add(group)
         odd = [arm for arm in given if given[arm] != given.get(design.baseline)]
         is_subject = all(is_same_mechanism(design, arm) for arm in odd)
-        said = finding.sentence if not is_subject else f"{finding.sentence}, which is all that they differ in"
+        said = finding.sentence if not is_subject else f"{finding.sentence}; they differ in nothing else"
         yield replace(finding, sentence=said, is_fault=not is_subject)
 
 
 def is_same_mechanism(design: Design, arm: str) -> bool:
-    """Tell whether an arm has the baseline's mechanism, so that its settings are what is studied."""
+    """Tell whether an arm has the baseline's mechanism, so that the study is about its settings."""
     ours, theirs = design.arms[arm], design.arms[design.baseline]
     return all(ours.line(size) == theirs.line(size) for size in design.sizes)
 
 
 def check_settings(record: Record) -> Iterator[Finding]:
-    """Say what arms have besides their mechanism."""
+    """Note the settings that arms override."""
     arms = record.design.arms.items()
     own = [f"'{name}' has {where} = {value}" for name, arm in arms for where, value in arm.set.items()]
     if own:
-        yield Finding(SETTINGS, f"not the mechanism alone: {listed(own)}", is_fault=False)
+        yield Finding(SETTINGS, f"arms differ in more than the mechanism: {list_first(own)}", is_fault=False)
 
 
 def check_parameters(runs: StageRuns) -> Iterator[Finding]:
-    """Say where arms train another number of parameters; a mechanism may have some of its own."""
+    """Note arms that train different numbers of parameters, as a mechanism may add some."""
     found: dict[str, dict[str, set[int]]] = {}
     for run, row in runs.ended:
         if "trained" in row.result.get("parameters", {}):
@@ -56,6 +56,8 @@ def check_parameters(runs: StageRuns) -> Iterator[Finding]:
             arms.setdefault(run.arm, set()).add(row.result["parameters"]["trained"])
     for size, arms in found.items():
         if len({frozenset(counts) for counts in arms.values()}) > 1:
-            shown = ", ".join(f"'{arm}' {listed([f'{n:,}' for n in sorted(counts)])}" for arm, counts in arms.items())
+            shown = ", ".join(
+                f"'{arm}' {list_first([f'{n:,}' for n in sorted(counts)])}" for arm, counts in arms.items()
+            )
             said = f"the arms of {runs.stage}, {size} train different numbers of parameters: {shown}"
             yield Finding(PARAMETERS, said, is_fault=False, data={"size": size})

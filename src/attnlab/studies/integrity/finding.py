@@ -1,7 +1,7 @@
 """What an integrity check finds: one sentence, where to look, and whether it is a fault.
 
-The checks of this folder need a table alone. What only a study can know, a leaking arm or test text that was trained
-on, is said by it in the same form.
+Most checks of this folder need only a table. Those that need a study, such as a leaking arm or test text in the
+training set, report in the same form.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that was found. `check` names the question, `places` where to look, `data` is for programs."""
+    """One result of a check. `check` is its name, `places` say where to look, `data` is for programs."""
 
     check: str
     sentence: str
@@ -32,7 +32,7 @@ class Finding:
         }
 
 
-def listed(things: list[str], most: int = 4) -> str:
-    """Write some things with commas between, and how many more there are."""
-    shown = ", ".join(things[:most])
-    return f"{shown} and {len(things) - most} more" if len(things) > most else shown
+def list_first(items: list[str], most: int = 4) -> str:
+    """Write the first items with commas between, and how many more there are."""
+    shown = ", ".join(items[:most])
+    return f"{shown} and {len(items) - most} more" if len(items) > most else shown

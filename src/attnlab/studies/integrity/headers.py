@@ -1,4 +1,4 @@
-"""Column names that say whose values they hold, such as `base_4l_em_9`: which part is the arm, the metric, the seed."""
+"""Column names such as `base_4l_em_9`: which part is the arm, the group, the metric and the seed."""
 
 from __future__ import annotations
 
@@ -20,36 +20,36 @@ BETWEEN = re.compile(r"([^A-Za-z0-9]+)")
 
 @dataclass(frozen=True)
 class Pattern:
-    """How names are made, such as `{arm}_{group}_{metric}_{seed}`, and what each name says."""
+    """The pattern of column names, such as `{arm}_{group}_{metric}_{seed}`, and the parts of each name."""
 
     text: str
     meanings: Mapping[str, Mapping[str, str]]
 
 
 def read_pattern(text: str, names: Sequence[str]) -> Pattern:
-    """Read names by a pattern that was given; those it does not fit hold something else."""
+    """Read names by a given pattern; columns that do not fit are not used."""
     parts = re.findall(r"\{(\w+)\}", text)
     wrong = next((part for part in parts if part not in PARTS), None)
     if wrong is not None or not parts or len(set(parts)) < len(parts):
         raise RequestError(
-            f"columns={text}: a pattern is made of {{arm}}, {{group}}, {{metric}} and {{seed}}, each at most once, "
+            f"columns={text}: a pattern consists of {{arm}}, {{group}}, {{metric}} and {{seed}}, each at most once, "
             "such as {arm}_{group}_{metric}_{seed}"
         )
     literal = re.split(r"\{\w+\}", text)
     expression = re.escape(literal[0])
     for part, after in zip(parts, literal[1:], strict=True):
-        # The group takes what is left, so that sizes such as 4l_256 need no names for their parts.
+        # A group may contain separators, such as the size 4l_256.
         expression += f"(?P<{part}>{'.+' if part == 'group' else '[^_/:. ]+?|.+?'})" + re.escape(after)
     fitting = {name: found.groupdict() for name in names if (found := re.fullmatch(expression, name))}
     if not fitting:
-        raise RequestError(f"columns={text} fits no column; there are {', '.join(names[:8])}")
+        raise RequestError(f"columns={text} fits no column; the columns are {', '.join(names[:8])}")
     return Pattern(text, fitting)
 
 
 def guess_pattern(names: Sequence[str], wanted: Sequence[str]) -> Pattern | None:
-    """Find which part of the names is which; None where they are not alike, or say nothing of what is wanted."""
+    """Find the pattern of most names; None if they have none, or none of the wanted parts."""
     words = {name: BETWEEN.split(name)[::2] for name in names}
-    # Some columns besides, such as wall_time, are made otherwise; most are made alike.
+    # Some columns, such as wall_time, do not follow the pattern of the others.
     length, count = Counter(len(split) for split in words.values()).most_common(1)[0] if words else (0, 0)
     if count < 2 or 2 * count <= len(names):
         return None
@@ -70,7 +70,7 @@ def guess_pattern(names: Sequence[str], wanted: Sequence[str]) -> Pattern | None
 
 
 def _roles(columns: Sequence[Sequence[str]], wanted: Sequence[str]) -> dict[int, str]:
-    """Give each place in the names its part: seeds are numbers, metrics have known names, an arm is what is left."""
+    """Assign a part to each position: seeds are numbers, metrics have known names, the first of the rest is the arm."""
     roles: dict[int, str] = {}
     varying = [place for place, words in enumerate(columns) if len(set(words)) > 1]
     if "seed" in wanted:

@@ -12,12 +12,12 @@ if TYPE_CHECKING:
 
 CHECK = "trained on what is held out"
 FAULT = 0.01
-"""The share from which on it is a fault: examples that were learnt by heart can move an accuracy by as much, and a
-point is what many a study looks for. Of less a word is said, since published sets have some such rows."""
+"""From this share on it is a fault: memorised examples can change an accuracy by as much, and many studies look for one
+point. Less is only noted, since published datasets contain some such rows."""
 
 
 def check_held_out(record: Record) -> Iterator[Finding]:
-    """Look at what each source holds out."""
+    """Report the overlap of each source."""
     for one in record.overlaps:
         if one.num_found:
             data = {"source": one.source, "share": one.share, "num_held_out": one.num_held_out}

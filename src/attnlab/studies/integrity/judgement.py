@@ -1,38 +1,38 @@
-"""`judge` puts every integrity check to a table, and sets the analysis of its last step beside what was found."""
+"""`judge` applies every integrity check to a table, and analyses it without the values that are impossible."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from .analysis import Analysis, analyse, check_claims
+from attnlab.statistics.account import signed
+
+from .analysis import PRESUMED, Analysis, Row, Terms, analyse, check_seeds
 from .budgets import check_budgets
 from .finding import Finding
 from .lone_seed import check_lone_seed
-from .possibility import check_possibility
+from .missing import check_missing
+from .possibility import Impossible, find_impossible
 from .predictions import check_predictions
 from .repetition import check_repetition
+from .request import Request
 from .summaries import check_summaries
-from .table import ResultTable
-
-
-@dataclass(frozen=True)
-class Request:
-    """What the user says besides the table: the size of the evaluation set, a summary, and what is worth having."""
-
-    num_examples: int | None = None
-    summary: str | None = None
-    smallest: float | None = None
+from .table import Cell, ResultTable
+from .units import settle_units
 
 
 @dataclass(frozen=True)
 class Judgement:
-    """Everything that was found in a table, and what it shows."""
+    """The findings and analyses of a table. left_out: cells that were not analysed. changes: what that changes."""
 
     table: ResultTable
     findings: tuple[Finding, ...]
     analyses: tuple[Analysis, ...]
+    primary: tuple[str, ...] = ()
+    left_out: tuple[Cell, ...] = ()
+    changes: tuple[str, ...] = ()
+    presumed: tuple[str, ...] = field(default=PRESUMED)
 
     @property
     def faults(self) -> tuple[Finding, ...]:
@@ -53,36 +53,89 @@ class Judgement:
             "arms": self.table.arms,
             "groups": self.table.groups,
             "metrics": self.table.metrics,
+            "primary": list(self.primary),
             "is_clean": self.is_clean,
             "findings": [finding.record() for finding in self.findings],
+            "left_out": [{"value": cell.text, "place": cell.place} for cell in self.left_out],
+            "changes": list(self.changes),
             "analyses": [analysis.record() for analysis in self.analyses],
+            "presumed": list(self.presumed),
         }
 
 
 def judge(table: ResultTable, request: Request | None = None) -> Judgement:
     """Examine a table."""
     request = request or Request()
+    table = table.with_num_examples(request.num_examples)
+    settled, units, mixed = settle_units(table, request.find_units(table))
+    impossible = list(find_impossible(settled, units))
+    left_out = list(dict.fromkeys(cell for one in impossible for cell in one.cells))
+    primary = request.find_primary(settled)
+    terms = Terms(
+        units,
+        request.find_smallest(settled, units),
+        request.find_floors(settled, units),
+        primary,
+        {one.metric: f"most values of {one.metric} are impossible" for one in impossible if one.metric},
+        frozenset(left_out),
+    )
     repeated = list(check_repetition(table))
-    analyses = _analyses(table, repeated, request.smallest)
+    analyses = _analyse(settled, repeated, terms)
+    possible = settled.without([*left_out, *units.fractions])
     findings = [
         *repeated,
+        *mixed,
         *check_predictions(table),
-        *check_possibility(table, request.num_examples),
-        *(check_lone_seed(table, analyses[-1].step) if analyses else ()),
+        *(one.finding for one in _explain(impossible)),
+        *(check_lone_seed(possible, analyses[-1].step) if analyses else ()),
+        *check_missing(settled),
         *check_budgets(table),
-        *(check_claims(analyses[-1]) if analyses else ()),
+        *(check_seeds(analyses[-1].rows) if analyses else ()),
         *(check_summaries(table, request.summary) if request.summary is not None else ()),
     ]
-    return Judgement(table, tuple(findings), tuple(analyses))
+    changes = tuple(_find_changes(settled, analyses[-1], terms)) if analyses and left_out else ()
+    ordered = sorted(findings, key=lambda finding: not finding.is_fault)
+    return Judgement(settled, tuple(ordered), tuple(analyses), tuple(primary), tuple(left_out), changes)
 
 
-def _analyses(table: ResultTable, repeated: Sequence[Finding], smallest: float | None) -> list[Analysis]:
-    """Analyse the last step; where its values were there before, also the last one that has its own."""
+def _analyse(table: ResultTable, repeated: Sequence[Finding], terms: Terms) -> list[Analysis]:
+    """Analyse the last step; if its values repeat earlier ones, also the last step with its own values."""
     if not table.steps:
         return []
     last, faulty = table.steps[-1], {step for finding in repeated for step in finding.data["steps"]}
     if last not in faulty:
-        return [analyse(table, last, smallest)]
+        return [analyse(table, last, terms)]
     before = [step for step in table.steps if step not in faulty]
-    found = [analyse(table, last, smallest, "with repeated values")]
-    return [*found, analyse(table, before[-1], smallest, "the last with values of its own")] if before else found
+    with_repeats = analyse(table, last, terms, "with repeated values")
+    return (
+        [with_repeats, analyse(table, before[-1], terms, "the last with its own values")] if before else [with_repeats]
+    )
+
+
+def _explain(impossible: Sequence[Impossible]) -> Iterator[Impossible]:
+    """Say of impossible values that they are left out of the analysis."""
+    for one in impossible:
+        if not one.cells:
+            yield one
+            continue
+        pronoun = "It is" if len(one.cells) == 1 else "They are" if len(one.cells) > 2 else "Both are"
+        sentence = f"{one.finding.sentence}. {pronoun} left out of the analysis"
+        yield replace(one, finding=replace(one.finding, sentence=sentence))
+
+
+def _find_changes(table: ResultTable, analysis: Analysis, terms: Terms) -> Iterator[str]:
+    """Say what the comparisons would be with the cells that were left out."""
+    with_all = analyse(table, analysis.step, replace(terms, left_out=frozenset()))
+    others = {(row.metric, row.group, row.arm): row for row in with_all.rows}
+    affected = {(cell.metric, cell.group, cell.arm) for cell in terms.left_out}
+    for row in analysis.rows:
+        other = others[row.metric, row.group, row.arm]
+        is_affected = affected & {(row.metric, row.group, arm) for arm in (row.arm, table.baseline)}
+        if is_affected or row.verdict != other.verdict:
+            yield f"{row.name}: without them {_show(row)}; with them {_show(other)}"
+
+
+def _show(row: Row) -> str:
+    if row.comparison is None:
+        return row.verdict
+    return f"{signed(row.comparison.difference)}{row.comparison.question.unit}, {row.verdict}"

@@ -1,4 +1,4 @@
-"""Arms that see the future, by the audits of their mechanism alone and installed in a model; and what else failed."""
+"""Arms that see future tokens, by the audits of their mechanism alone and in a model; and other audits that failed."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ..installed import lines_of
-from .finding import Finding, listed
+from .finding import Finding, list_first
 
 if TYPE_CHECKING:
     from ..record import Record
@@ -27,11 +27,13 @@ def check_leaks(record: Record) -> Iterator[Finding]:
         if arm in record.obstacles or keys:
             sentences = [sentence.rstrip(".") for _, name, sentence in failed if "leak" in name]
             said = sentences[0] if sentences else record.obstacles[arm]
-            where = f" (audited: {listed(keys)})" if keys else ""
-            yield Finding(CHECK, f"arm '{arm}': {said}{where}; it is not compared", data={"arm": arm, "audits": keys})
+            where = f" (audited: {list_first(keys)})" if keys else ""
+            yield Finding(
+                CHECK, f"arm '{arm}': {said}{where}; this arm is not compared", data={"arm": arm, "audits": keys}
+            )
         others = [f"{name} of {key}" for key, name, _ in failed if "leak" not in name]
         if others:
-            yield Finding(UNSOUND, f"arm '{arm}': {listed(others)}", is_fault=False, data={"arm": arm})
+            yield Finding(UNSOUND, f"arm '{arm}': {list_first(others)}", is_fault=False, data={"arm": arm})
 
 
 def check_asked(record: Record) -> Iterator[Finding]:
@@ -40,5 +42,5 @@ def check_asked(record: Record) -> Iterator[Finding]:
     asked = {arm: len(record.audits.get(arm, ())) for arm in design.arms}
     missing = [f"'{arm}'" for arm in asked if asked[arm] < len(lines_of(design, arm)) + len(design.sizes)]
     if missing:
-        said = f"arms that were not audited in the model of every size: {listed(missing)}"
+        said = f"arms that were not audited in the model of every size: {list_first(missing)}"
         yield Finding(UNASKED, said, is_fault=False)

@@ -1,6 +1,6 @@
-"""A spread that rests on one seed: without it the SD is another, and no normal sample has such a seed.
+"""A spread that comes from one seed: without it the SD is much smaller, and normal seeds rarely have such an outlier.
 
-Grubbs' test (1950) of the seed farthest from the mean, over all arms, groups and metrics of the last step at once.
+Grubbs' test (1950) of the seed farthest from the median, corrected for all arms, groups and metrics of the last step.
 """
 
 from __future__ import annotations
@@ -13,23 +13,23 @@ from scipy import stats
 
 from .finding import Finding
 from .resolution import find_resolution
-from .table import Cell, ResultTable, grouped, show_step, value_of
+from .table import Cell, ResultTable, group_cells, show_step, value_of
 
 CHECK = "spread of one seed"
 FEWEST = 4
-"""Seeds from which on one can be told from the others: of three, two are always nearer to each other."""
+"""With fewer seeds an outlier cannot be identified: of three, two are always closer to each other."""
 ODDS = 2e-3
-"""How often normal seeds may be called a fault."""
+"""False-positive rate for a table of normal seeds."""
 MANY = 3.0
-"""How many times as large the SD must be as without the seed."""
+"""The SD must be this many times the SD without the seed."""
 
 
 def check_lone_seed(table: ResultTable, step: float | None) -> Iterator[Finding]:
-    """Look at the seeds of every arm, group and metric at one step."""
+    """Examine the seeds of every arm, group and metric at one step."""
     cells = [cell for cell in table.at(step) if cell.value is not None]
-    samples = grouped(cells, lambda cell: (cell.arm, cell.group, cell.metric))
+    samples = group_cells(cells, lambda cell: (cell.arm, cell.group, cell.metric))
     enough = [sample for sample in samples.values() if len(sample) >= FEWEST]
-    by_metric = grouped(table.values, lambda cell: cell.metric)
+    by_metric = group_cells(table.values, lambda cell: cell.metric)
     steps = {metric: find_resolution(metric, of_metric).step for metric, of_metric in by_metric.items()}
     for sample in enough:
         yield from _lone(sample, steps[sample[0].metric], ODDS / len(enough))
@@ -39,22 +39,22 @@ def _lone(sample: Sequence[Cell], resolution: float, odds: float) -> Iterator[Fi
     values = np.array([value_of(cell) for cell in sample])
     place = int(np.argmax(np.abs(values - np.median(values))))
     others = np.delete(values, place)
-    # Others that are equal only as far as they are rounded do spread, by up to that.
+    # Values that are equal after rounding may still differ by less than the rounding.
     spread = max(float(others.std(ddof=1)), resolution / math.sqrt(12))
     cell, sd = sample[place], float(values.std(ddof=1))
-    # Of many seeds one may be odd without the spread resting on it.
+    # Among many seeds an outlier need not determine the SD.
     if sd < MANY * spread or outlier_p(value_of(cell), float(others.mean()), spread, len(values)) >= odds:
         return
     yield Finding(
         CHECK,
         f"{' '.join(filter(None, (cell.arm, cell.group, cell.metric)))} at {show_step(cell.step)}: the SD of {sd:.3g} "
-        f"rests on seed {cell.seed} ({cell.text}); without it the {len(others)} others have {others.std(ddof=1):.3g}",
+        f"comes from seed {cell.seed} ({cell.text}); the SD of the other {len(others)} is {others.std(ddof=1):.3g}",
         places=(cell.place,),
         data={"seed": cell.seed, "sd": sd, "sd_without": float(others.std(ddof=1))},
     )
 
 
 def outlier_p(value: float, mean: float, sd: float, n: int) -> float:
-    """Return how often the farthest of n normal seeds is as far from the others, which have this mean and SD."""
+    """Return the probability that the farthest of n normal seeds is so far from the mean of the others."""
     t = abs(value - mean) / (sd * math.sqrt(n / (n - 1)))
     return min(1.0, n * float(2 * stats.t.sf(t, n - 2)))

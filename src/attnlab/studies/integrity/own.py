@@ -1,4 +1,4 @@
-"""`examine` puts the integrity checks to a study's own runs, from its ledger alone: no data and no model is needed."""
+"""`examine` applies the integrity checks to a study's own runs; the ledger is enough, without data or models."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from attnlab.statistics.verdict import NOT_COMPARABLE
 
-from .analysis import Analysis, Row, check_claims
+from .analysis import Row, check_seeds
 from .fairness import check_given, check_parameters, check_settings
 from .finding import Finding
 from .held_out import check_held_out
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def examine(record: Record) -> tuple[Finding, ...]:
-    """Put every check to what a study has so far; faults come first."""
+    """Apply every check to what a study has so far; faults come first."""
     found = [*check_leaks(record), *check_held_out(record)]
     for stage in record.design.stages:
         found += examine_stage(StageRuns(record, stage.name))
@@ -35,7 +35,7 @@ def examine(record: Record) -> tuple[Finding, ...]:
 
 
 def examine_stage(runs: StageRuns) -> Iterator[Finding]:
-    """Put the checks of a table to the runs of one stage."""
+    """Apply the checks of a table to the runs of one stage."""
     table = runs.table()
     yield from check_repetition(table)
     yield from check_answers(runs)
@@ -49,7 +49,7 @@ def examine_stage(runs: StageRuns) -> Iterator[Finding]:
 
 
 def check_answers(runs: StageRuns) -> Iterator[Finding]:
-    """Find runs that give one answer to everything, the seeds of an arm together."""
+    """Find runs that give one answer to everything; the seeds of an arm are reported together."""
     together: dict[tuple[str, str], list[int]] = {}
     given_by: dict[tuple[str, str], tuple[Mapping[str, int], float | None]] = {}
     for run, given, usual in runs.answers():
@@ -63,11 +63,11 @@ def check_answers(runs: StageRuns) -> Iterator[Finding]:
 
 
 def check_claimed(record: Record) -> Iterator[Finding]:
-    """Say which comparisons have too few seeds, and what they would take; no fault, since no verdict claims more."""
+    """Report comparisons with too few seeds; no fault, since a study gives no verdict on them."""
     rows = []
     for one in record.answers:
         if one.comparison is not None and not one.verdict.startswith(NOT_COMPARABLE.partition("(")[0]):
             group = f"{one.stage}, {one.size}"
-            rows.append(Row(group, one.figure, one.arm, one.comparison, one.comparison, one.comparison.p))
-    for finding in check_claims(Analysis(None, tuple(rows))):
+            rows.append(Row(group, one.figure, one.arm, None, one.comparison))
+    for finding in check_seeds(rows):
         yield replace(finding, is_fault=False)

@@ -1,4 +1,4 @@
-"""Runs that give one answer to everything: constant, or nearly so, where the labels are not."""
+"""Runs that give one answer to everything: predictions that are constant, or nearly so, although the labels vary."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from .table import Answers, ResultTable
 
 CHECK = "one answer only"
 FEWEST = 10
-"""Answers from which on a constant one means anything."""
+"""Fewer constant answers are no evidence."""
 NEARLY = 0.99
 VARIED = 0.95
-"""Labels of which one class is at most this share are not nearly constant themselves."""
+"""Labels vary if the most frequent one has at most this share."""
 
 
 def check_predictions(table: ResultTable) -> Iterator[Finding]:
-    """Look at the answers of each run."""
+    """Examine the answers of each run."""
     for answers in table.answers:
         yield from _one_answer(answers)
 
@@ -30,7 +30,7 @@ def _one_answer(answers: Answers) -> Iterator[Finding]:
 
 
 def is_one_answer(given: Mapping[str, int], usual: float | None) -> bool:
-    """Tell whether answers, by how often each was given, are constant or nearly so; usual: the most frequent label."""
+    """Tell whether answers are constant or nearly so. given: how often each was given. usual: the majority rate."""
     num, most = sum(given.values()), max(given.values(), default=0)
     if num < FEWEST:
         return False
@@ -40,11 +40,11 @@ def is_one_answer(given: Mapping[str, int], usual: float | None) -> bool:
 
 
 def one_answer(whose: str, given: Mapping[str, int], usual: float | None) -> Finding:
-    """Say what is nearly always answered."""
+    """Report the answer that is nearly always given."""
     answer, count = max(given.items(), key=lambda pair: pair[1])
     share = count / sum(given.values())
     how = "every answer is" if share == 1 else f"{share:.1%} of the answers are"
-    majority = "" if usual is None else f"; always the most frequent label would be right {usual:.1%} of the time"
+    majority = "" if usual is None else f"; always predicting the most frequent label would be correct for {usual:.1%}"
     return Finding(
         CHECK,
         f"{whose}: {how} '{answer}'{majority}",

@@ -1,4 +1,4 @@
-"""From a CSV file to a result table: long, with a column for arm and seed, or wide, with both in the columns' names."""
+"""Reads a CSV file as a result table: long, with columns for arm and seed, or wide, with both in the column names."""
 
 from __future__ import annotations
 
@@ -17,17 +17,18 @@ from .table import Answers, Cell, ResultTable
 
 @dataclass(frozen=True)
 class Layout:
-    """How a file is read: the columns' roles, and what the names of value columns say besides."""
+    """How a file is read: the roles of its columns, and the pattern of the names of value columns."""
 
     rows: Rows
     roles: Roles
     pattern: Pattern | None
 
     def words(self) -> Iterator[str]:
-        """Say how it was read."""
+        """Say how the file was read."""
         if self.pattern is not None:
             yield f"columns {self.pattern.text}"
-        yield from (f"{part} from '{column}'" for part, column in self.roles.parts.items())
+        for part, column in self.roles.parts.items():
+            yield f"{'evaluation examples' if part == 'examples' else part} from '{column}'"
         if self.roles.groups:
             yield f"groups from {', '.join(repr(name) for name in self.roles.groups)}"
         if self.pattern is None and self.roles.values:
@@ -40,7 +41,7 @@ class Layout:
 
 
 def read_table(path: str, mapping: str | None = None, baseline: str | None = None) -> ResultTable:
-    """Read anybody's table; what is which is guessed where `mapping` does not say it."""
+    """Read a result table; the role of a column is guessed if `mapping` does not give it."""
     rows, given = read_rows(path), read_map(mapping)
     layout = find_layout(rows, given)
     runs = list(_runs(layout))
@@ -50,16 +51,16 @@ def read_table(path: str, mapping: str | None = None, baseline: str | None = Non
         cells = tuple(_accuracies(answers))
     if not any(cell.value is not None for cell in cells) and not answers:
         raise RequestError(
-            f"'{path}' holds no scores that could be told: columns are {', '.join(map(repr, rows.header[:8]))}. Say "
-            "which is which, such as --map arm=model,seed=run,value=accuracy"
+            f"no scores were recognised in '{path}', which has the columns {', '.join(map(repr, rows.header[:8]))}. "
+            "Name the columns, for example --map arm=model,seed=run,value=accuracy"
         )
     arms = list(dict.fromkeys([*(cell.arm for cell in cells), *(one.arm for one in answers)]))
-    budgets = {run: _budget(layout, row) for run, row in runs} if layout.pattern is None else {}
+    budgets = _budgets(layout, runs) if layout.pattern is None else {}
     return ResultTable(path, tuple(layout.words()), cells, find_baseline(arms, baseline), budgets, answers)
 
 
 def find_layout(rows: Rows, given: Mapping[str, str]) -> Layout:
-    """Find out what stands where."""
+    """Find the role of every column."""
     roles = find_roles(rows, given)
     if "columns" in given:
         asked = read_pattern(given["columns"], [name for name in rows.header if name not in roles.parts.values()])
@@ -67,7 +68,7 @@ def find_layout(rows: Rows, given: Mapping[str, str]) -> Layout:
     if "arm" in roles.parts or "prediction" in roles.parts:
         return Layout(rows, roles, None)
     wanted = [part for part in ("arm", "metric", "seed") if part not in roles.parts]
-    # Before metrics are known by name, every column of numbers may be one of a run.
+    # Every remaining column of numbers may hold the values of a run.
     numeric = [name for name in rows.header if name and rows.is_numeric(name) and name not in roles.parts.values()]
     numeric = [name for name in numeric if name not in roles.budgets and "".join(words_of(name)) not in SETTINGS]
     pattern = guess_pattern(numeric, wanted)
@@ -75,7 +76,7 @@ def find_layout(rows: Rows, given: Mapping[str, str]) -> Layout:
 
 
 def find_baseline(arms: Sequence[str], asked: str | None) -> str:
-    """Return the arm that others are compared with: the one asked for, one named so, or the first."""
+    """Return the arm that others are compared with: the given one, one with a usual name, or the first."""
     if asked is not None:
         if asked not in arms:
             raise RequestError(
@@ -101,7 +102,7 @@ Numbered = tuple[int, tuple[str, ...]]
 
 
 def _runs(layout: Layout) -> Iterator[tuple[Run, Numbered]]:
-    """Yield each row with the arm, group and seed that its columns say; empty where the names of columns do."""
+    """Yield each row with its arm, group and seed; empty if these are in the names of the value columns."""
     for number, row in layout.rows.rows:
         said = dict(zip(layout.rows.header, row, strict=True))
         group = ", ".join(said[name] for name in layout.roles.groups)
@@ -115,18 +116,20 @@ def _cells(layout: Layout, runs: Sequence[tuple[Run, Numbered]]) -> Iterator[Cel
     seen = dict[tuple[object, ...], int]()
     for (arm, group, seed), (number, row) in runs:
         step = _step(layout, row[places[parts["step"]]], number) if "step" in parts else None
+        num_examples = _count(layout, row[places[parts["examples"]]], number) if "examples" in parts else None
         for name in layout.roles.values:
             said = dict(layout.pattern.meanings[name]) if layout.pattern is not None else {}
             metric = row[places[parts["metric"]]] if "metric" in parts else said.get("metric", _metric(layout, name))
             whose = said.get("arm", arm) or "all", " ".join(filter(None, (said.get("group"), group)))
             own = said.get("seed", seed)
             if not own:
-                # Rows without a seed are runs in the order in which they stand.
+                # Without a column of seeds, each row is the next run.
                 key = (*whose, metric, str(step))
                 counts[key] = counts.get(key, 0) + 1
                 own = str(counts[key])
             text = row[places[name]]
-            cell = Cell(*whose, metric, own, step, _score(layout, name, text, number), text, f"line {number}, {name}")
+            value, place = _score(layout, name, text, number), f"line {number}, {name}"
+            cell = Cell(*whose, metric, own, step, value, text, place, num_examples)
             _check_once(layout, cell, seen, number)
             yield cell
 
@@ -136,8 +139,8 @@ def _check_once(layout: Layout, cell: Cell, seen: dict[tuple[object, ...], int],
     if key in seen:
         raise RequestError(
             f"lines {seen[key]} and {number} of '{layout.rows.name}' are the same run (arm '{cell.arm}', seed "
-            f"'{cell.seed}'{'' if cell.step is None else f', step {cell.step:g}'}); name the column that tells them "
-            "apart with --map group=COLUMN, or the seed's with --map seed=COLUMN"
+            f"'{cell.seed}'{'' if cell.step is None else f', step {cell.step:g}'}); name the column in which they "
+            "differ with --map group=COLUMN, or the column of seeds with --map seed=COLUMN"
         )
     seen[key] = number
 
@@ -149,7 +152,7 @@ def _metric(layout: Layout, name: str) -> str:
 def _step(layout: Layout, text: str, number: int) -> float:
     value = as_number(text)
     if value is None:
-        raise RequestError(f"line {number} of '{layout.rows.name}': the step must be a number, and '{text}' came")
+        raise RequestError(f"line {number} of '{layout.rows.name}': the step must be a number, not '{text}'")
     return value
 
 
@@ -157,17 +160,40 @@ def _score(layout: Layout, name: str, text: str, number: int) -> float | None:
     value = as_number(text)
     if value is None and text.lower() not in NOTHING:
         raise RequestError(
-            f"line {number} of '{layout.rows.name}': '{name}' must hold numbers, and '{text}' came. If it holds no "
-            "scores, say which columns do with --map value=COLUMN"
+            f"line {number} of '{layout.rows.name}': '{name}' must hold numbers, not '{text}'. If it does not hold "
+            "scores, name the columns that do with --map value=COLUMN"
         )
     if value is not None and abs(value) > LARGEST:
-        raise RequestError(f"line {number} of '{layout.rows.name}': '{name}' is {text}, more than a score can be")
+        raise RequestError(
+            f"line {number} of '{layout.rows.name}': '{name}' is {text}; values beyond {LARGEST:g} are not accepted"
+        )
     return value
 
 
-def _budget(layout: Layout, numbered: Numbered) -> dict[str, str]:
-    said = dict(zip(layout.rows.header, numbered[1], strict=True))
-    return {name: said[name] for name in layout.roles.budgets}
+def _count(layout: Layout, text: str, number: int) -> int | None:
+    """Read the size of an evaluation set."""
+    value = as_number(text)
+    if value is None and text.lower() in NOTHING:
+        return None
+    if value is None or value != int(value) or value < 1:
+        raise RequestError(
+            f"line {number} of '{layout.rows.name}': '{layout.roles.parts['examples']}' must hold a number of "
+            f"evaluation examples, not '{text}'"
+        )
+    return int(value)
+
+
+def _budgets(layout: Layout, runs: Sequence[tuple[Run, Numbered]]) -> dict[Run, dict[str, str]]:
+    """Return what each run was given: budgets, and the number of evaluation examples of each metric."""
+    parts, budgets = layout.roles.parts, dict[Run, dict[str, str]]()
+    for run, (_, row) in runs:
+        cells = dict(zip(layout.rows.header, row, strict=True))
+        own = budgets.setdefault(run, {})
+        own.update({name: cells[name] for name in layout.roles.budgets})
+        if "examples" in parts:
+            metric = f" for {cells[parts['metric']]}" if "metric" in parts else ""
+            own[f"{parts['examples']}{metric}"] = cells[parts["examples"]]
+    return budgets
 
 
 def _answers(layout: Layout, runs: Sequence[tuple[Run, Numbered]]) -> Iterator[Answers]:
@@ -183,10 +209,10 @@ def _answers(layout: Layout, runs: Sequence[tuple[Run, Numbered]]) -> Iterator[A
 
 
 def _accuracies(answers: Sequence[Answers]) -> Iterator[Cell]:
-    """Where a table holds answers and what is right, the share that is right is the score of a run."""
+    """Yield the accuracy of each run whose predictions come with labels."""
     for one in answers:
         if one.labels:
             right = sum(said == gold for said, gold in zip(one.predictions, one.labels, strict=True))
             share = right / len(one.labels)
-            place = f"the answers of arm '{one.arm}', seed '{one.seed}'"
-            yield Cell(one.arm, one.group, "accuracy", one.seed, None, share, repr(share), place)
+            place = f"the predictions of arm '{one.arm}', seed '{one.seed}'"
+            yield Cell(one.arm, one.group, "accuracy", one.seed, None, share, repr(share), place, len(one.labels))

@@ -1,4 +1,4 @@
-"""The figures a study goes by, against what it recorded beside them: scores of single examples, and the evaluation."""
+"""A study's figures, checked against the per-example scores and the evaluations recorded with them."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ import numpy as np
 
 from attnlab.training.record.plain import unspell
 
-from .finding import Finding, listed
+from .finding import Finding, list_first
 from .runs import StageRuns
 from .summaries import CHECK
 
 
 def check_recorded(runs: StageRuns) -> Iterator[Finding]:
-    """Find figures that are not the mean of their examples' scores, or not those of the evaluation they come from."""
+    """Find figures that are not the mean of their per-example scores, or differ from their evaluation."""
     wrong = list(differences(runs))
     if wrong:
         yield Finding(
             CHECK,
-            f"{len(wrong)} figures of '{runs.stage}' are not what was recorded beside them: {listed(wrong, 3)}",
+            f"{len(wrong)} figures of '{runs.stage}' differ from what was recorded with them: {list_first(wrong, 3)}",
             places=tuple(wrong),
         )
 
 
 def differences(runs: StageRuns) -> Iterator[str]:
-    """Yield each figure that differs, and from what."""
+    """Yield each figure that differs, and what it differs from."""
     for run, row in runs.ended:
         last = row.result.get("last")
         if not last:

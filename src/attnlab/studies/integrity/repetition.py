@@ -1,4 +1,4 @@
-"""Values that stand twice, to the last digit: steps that hold nothing new, and runs that have another run's values."""
+"""Values that repeat to the last digit: steps without new values, and runs with the values of another run."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from .coincidence import KINDS, Repeat, Sighting, find_twins, is_beyond_chance, look_up
-from .finding import Finding, listed
+from .finding import Finding, list_first
 from .table import Cell, ResultTable, show_step
 
 CHECK = "repeated values"
 ODDS = 1e-3
-"""How often a table without any fault may be called one."""
+"""False-positive rate for a table without repeats."""
 FEWEST = 2
-"""Values from which on a step can be said to hold nothing new."""
+"""A step with fewer values is not called one without new values."""
 
 
 def check_repetition(table: ResultTable) -> Iterator[Finding]:
-    """Find what repeats more often than chance: whole steps first, then what is left, as one finding."""
+    """Find repeats beyond chance: first whole steps, then all other repeats as one finding."""
     by_step: dict[float | None, list[Sighting]] = {step: [] for step in table.steps}
     for metric in table.metrics:
         for sighting in look_up(table, metric):
@@ -36,7 +36,7 @@ def check_repetition(table: ResultTable) -> Iterator[Finding]:
     everything = [one for here in left.values() for one in here]
     steps = {step for step in left if step in beyond} | {one.cell.step for one in find_twins(everything, odds)}
     if steps or is_beyond_chance(everything, odds):
-        # Where no step alone is beyond chance, all of them together are.
+        # If no single step is beyond chance, all of them together are.
         chosen = [step for step in left if step in steps] or list(left)
         yield _scattered(chosen, [one for step in chosen for one in left[step]])
 
@@ -49,12 +49,12 @@ def _scattered(steps: list[float | None], here: Sequence[Sighting]) -> Finding:
     repeats = [one.repeat for one in here if one.repeat is not None]
     parts = [f"{count} {'repeats' if count == 1 else 'repeat'} {what}" for what, count in _counts(repeats).items()]
     where = f" of {show_step(steps[0])}" if len(steps) == 1 and steps[0] is not None else ""
-    head = f"{len(repeats)} of {len(here)} values{where} stood before, to the last digit: {', '.join(parts)}"
+    head = f"{len(repeats)} of {len(here)} values{where} repeat earlier ones to the last digit: {', '.join(parts)}"
     return Finding(CHECK, f"{head}{_pairs(repeats)}", places=_places(repeats), data=_data(steps, repeats))
 
 
 def _counts(repeats: Sequence[Repeat]) -> dict[str, int]:
-    """Count repeats by whose they are, the run's own by step, the latest first."""
+    """Count repeats by their source; those of the same run by step, the latest first."""
     own = [repeat.earlier.step for repeat in repeats if repeat.kind == "own"]
     steps = sorted(set(own), key=lambda step: step or 0.0, reverse=True)
     counts = {f"the same run's {show_step(step)}": own.count(step) for step in steps}
@@ -64,10 +64,10 @@ def _counts(repeats: Sequence[Repeat]) -> dict[str, int]:
 
 
 def _pairs(repeats: Sequence[Repeat]) -> str:
-    """Say which run has whose values, the most frequent first."""
+    """Name the runs that share values, the most frequent first."""
     foreign = Counter((_run(one.cell), _run(one.earlier)) for one in repeats if one.kind != "own")
     shown = [f"{run} has {count} of {other}" for (run, other), count in foreign.most_common()]
-    return f" ({listed(shown, 3)})" if shown else ""
+    return f" ({list_first(shown, 3)})" if shown else ""
 
 
 def _run(cell: Cell) -> str:

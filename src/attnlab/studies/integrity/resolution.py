@@ -1,6 +1,6 @@
-"""How fine the values of a metric are: their decimals, or the step of a share of n examples.
+"""The resolution of a metric: the decimals of its values, or 1/n for a fraction of n examples.
 
-Two seeds that agree to 15 digits agree by no chance; two that agree on a multiple of 1/100 often do.
+Two seeds do not agree to 15 digits by chance, but often on a multiple of 1/100.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from .table import Cell, value_of
 
 MOST_EXAMPLES = 100_000
 FITTING = 0.9
-"""The share of distinct values that must be multiples of 1/n for n to be taken: one fault must not hide it."""
+"""n is accepted if this share of distinct values are multiples of 1/n, so that one fault does not hide it."""
 BLOCK = 2000
 
 
 @dataclass(frozen=True)
 class Resolution:
-    """The smallest step between values of a metric, what they are rounded to, and the n that they are shares of."""
+    """The smallest step between values of a metric, their rounding, and the n that they are fractions of."""
 
     step: float
     rounding: float
@@ -30,12 +30,15 @@ class Resolution:
 
 
 def find_resolution(metric: str, cells: Iterable[Cell]) -> Resolution:
-    """Find how fine a metric's values are."""
+    """Find the resolution of a metric's values."""
     known = [cell for cell in cells if cell.value is not None]
     values = np.unique([value_of(cell) for cell in known])
     rounding = max(10.0 ** -max((decimals_of(cell.text) for cell in known), default=0), 1e-12 * _largest(values))
     scale = scale_of(metric, values.tolist()) or 1.0
-    num_examples = smallest_count(values, scale, rounding) if values.size else None
+    counts = {cell.num_examples for cell in known} if kind_of(metric) in COUNTED else {None}
+    # A number of examples that the table gives holds whatever single values say.
+    given = None if None in counts else max((n for n in counts if n is not None), default=None)
+    num_examples = given or (smallest_count(values, scale, rounding) if values.size else None)
     step = rounding if num_examples is None else max(rounding, scale / num_examples)
     return Resolution(step, rounding, num_examples)
 
@@ -49,20 +52,20 @@ def decimals_of(text: str) -> int:
 
 
 def fits(values: NDArray[np.float64], n: int, scale: float, rounding: float) -> NDArray[np.bool_]:
-    """Tell of each value whether it is a multiple of 1/n, as far as its rounding shows."""
+    """Tell for each value whether it is a multiple of 1/n, within its rounding."""
     counts = values * n / scale
     slack = n / scale * rounding / 2 * (1 + 1e-6) + 1e-9 * n
     found: NDArray[np.bool_] = np.abs(counts - np.round(counts)) <= slack
     return found
 
 
-def tells(n: int, scale: float, rounding: float) -> bool:
-    """Tell whether multiples of 1/n are sparse enough among rounded numbers to mean anything."""
+def is_informative(n: int, scale: float, rounding: float) -> bool:
+    """Tell whether few rounded numbers are multiples of 1/n, so that being one is evidence."""
     return n / scale * rounding < 0.2
 
 
 def smallest_count(values: NDArray[np.float64], scale: float, rounding: float) -> int | None:
-    """Return the smallest n of which nearly all values are multiples of 1/n; None where none is found."""
+    """Return the smallest n such that nearly all values are multiples of 1/n; None if there is none."""
     few = values[:: max(1, len(values) // 12)]
     for start in range(1, MOST_EXAMPLES, BLOCK):
         counts = np.arange(start, start + BLOCK)
@@ -76,11 +79,11 @@ def smallest_count(values: NDArray[np.float64], scale: float, rounding: float) -
 
 
 def known_set(metric: str, values: NDArray[np.float64], scale: float, rounding: float) -> int | None:
-    """Return the size of a known evaluation set that nearly all values are shares of; None where none is sure."""
+    """Return the size of the known evaluation set that nearly all values fit; None if there is none."""
     if kind_of(metric) not in COUNTED or len(values) < 5:
         return None
     for n in SETS:
-        if tells(n, scale, rounding) and fits(values, n, scale, rounding).mean() >= FITTING:
+        if is_informative(n, scale, rounding) and fits(values, n, scale, rounding).mean() >= FITTING:
             return n
     return None
 

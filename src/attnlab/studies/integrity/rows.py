@@ -1,4 +1,4 @@
-"""A CSV file as a header and rows: comma, semicolon or tab, and one clear error for whatever is no table."""
+"""A CSV file as a header and rows, separated by commas, semicolons or tabs; one clear error if it is not a table."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ NOTHING = frozenset({
     "", "-", "–", "—", "na", "n/a", "nan", "none", "null", "inf", "-inf", "+inf", "infinity", "-infinity", "failed",
     "diverged", "crashed", "oom",
 })  # fmt: skip
-"""What stands where a run has no score."""
+"""Cells of a run without a score."""
 MOST_CELLS = 500_000
 
 
@@ -27,7 +27,7 @@ class Rows:
     rows: tuple[tuple[int, tuple[str, ...]], ...]
 
     def column(self, name: str) -> list[str]:
-        """Return what stands in one column."""
+        """Return the cells of one column."""
         place = self.header.index(name)
         return [row[place] for _, row in self.rows]
 
@@ -56,7 +56,7 @@ def read_rows(path: str) -> Rows:
             if any(cell.strip() for cell in row):
                 filled.append((reader.line_num, tuple(cell.strip() for cell in row)))
     except csv.Error as error:
-        raise RequestError(f"'{path}' is no table: {error}") from error
+        raise RequestError(f"'{path}' is not a table: {error}") from error
     return _checked(path, filled)
 
 
@@ -64,11 +64,11 @@ def _checked(path: str, rows: list[tuple[int, tuple[str, ...]]]) -> Rows:
     header = rows[0][1]
     if len(header) < 2:
         raise RequestError(
-            f"'{path}' has one column, '{header[0]}'; columns are told apart by commas, semicolons or tabs"
+            f"'{path}' has one column, '{header[0]}'; columns are separated by commas, semicolons or tabs"
         )
     twice = next((name for number, name in enumerate(header) if name in header[:number]), None)
     if twice is not None:
-        raise RequestError(f"'{path}' has two columns named '{twice}'; give each a name of its own")
+        raise RequestError(f"'{path}' has two columns named '{twice}'; give each its own name")
     if all(as_number(name) is not None for name in header):
         raise RequestError(f"'{path}' begins with numbers; the first line must name the columns")
     for number, row in rows[1:]:
@@ -84,7 +84,7 @@ def _checked(path: str, rows: list[tuple[int, tuple[str, ...]]]) -> Rows:
 
 
 def as_number(text: str) -> float | None:
-    """Read a number, with or without a percent sign; None where it is none, or not finite."""
+    """Read a number, with or without a percent sign; None if it is not a finite number."""
     try:
         value = float(text.removesuffix("%").replace("−", "-"))
     except ValueError:

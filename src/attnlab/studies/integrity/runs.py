@@ -1,4 +1,4 @@
-"""A study's own runs as result tables, one a stage, since stages are evaluated on different examples."""
+"""A study's own runs as result tables, one per stage, since stages are evaluated on different examples."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -23,24 +23,24 @@ if TYPE_CHECKING:
 
 Budgets = Mapping[tuple[str, str, str], Mapping[str, str]]
 SCORES = {"exact_match": "exact"}
-"""Figures whose scores of single examples have another name."""
+"""Figures whose per-example scores have another name."""
 
 
 @dataclass(frozen=True)
 class StageRuns:
-    """The runs of one stage that came to their end, with what the ledger has of them."""
+    """The runs of one stage that ended, with their results in the ledger."""
 
     record: Record
     stage: str
 
     @cached_property
     def ended(self) -> list[tuple[PlannedRun, ResultRow]]:
-        """The runs with a figure; a run that diverged has none, and was not given what the others were."""
+        """The runs with a figure; a run that diverged has none."""
         rows = ((run, self.record.results.get(run.id)) for run in self.record.runs if run.stage == self.stage)
         return [(run, row) for run, row in rows if row is not None and row.status in ENDED]
 
     def group(self, run: PlannedRun) -> str:
-        """What a run is compared within: its stage and size, where the study has several."""
+        """Name the group that a run is compared in: its stage and size, if the study has several."""
         design = self.record.design
         parts = [run.stage] * (len(design.stages) > 1) + [run.size] * (len(design.sizes) > 1)
         return ", ".join(parts)
@@ -50,29 +50,27 @@ class StageRuns:
         return " ".join(filter(None, (f"arm '{run.arm}'", self.group(run))))
 
     def table(self) -> ResultTable:
-        """Return every evaluation of every run; before the end, none in which one class alone was predicted.
+        """Return every evaluation of every run, except earlier ones that predicted a single class.
 
-        Many a classifier begins so, at the same value in every run, and learns afterwards.
+        Early in training classifiers often predict a single class, with the same score in every run.
         """
         cells = [cell for run, row in self.ended for cell in self.cells(run, row)]
-        return self.made(cells, self.budgets())
+        return self.make_table(cells, self.budgets())
 
     def last_table(self) -> ResultTable:
-        """Return what decides alone: the last evaluation of every run."""
+        """Return the last evaluation of every run, which decides."""
         cells: list[Cell] = []
         for run, row in self.ended:
             last = row.result.get("last")
             if last:
                 cells += self.cell(run, last["step"], last["primary"], unspell(last["figures"]))
-        return self.made(cells, {})
+        return self.make_table(cells, {})
 
-    def made(self, cells: list[Cell], budgets: Budgets) -> ResultTable:
-        """Make a table of cells."""
-        design = self.record.design
-        return ResultTable(
-            design.name, (f"stage '{self.stage}'",), tuple(cells), design.baseline, budgets,
-            num_examples=self.num_examples(),
-        )  # fmt: skip
+    def make_table(self, cells: list[Cell], budgets: Budgets) -> ResultTable:
+        """Make a table of cells, each with the number of examples that its figure counts."""
+        design, counts = self.record.design, self.num_examples()
+        sized = tuple(replace(cell, num_examples=counts.get(cell.metric)) for cell in cells)
+        return ResultTable(design.name, (f"stage '{self.stage}'",), sized, design.baseline, budgets)
 
     def cells(self, run: PlannedRun, row: ResultRow) -> Iterator[Cell]:
         """Yield the figures of a run, step by step."""
@@ -85,7 +83,7 @@ class StageRuns:
                         yield from self.cell(run, line["step"], name, line)
 
     def cell(self, run: PlannedRun, step: int, name: str, figures: Mapping[str, Any]) -> Iterator[Cell]:
-        """Yield one figure, where it is a number."""
+        """Yield one figure, if it is a finite number."""
         value = figures.get(name)
         if isinstance(value, int | float) and math.isfinite(value):
             place = f"{run.title}, step {step}, {name}"
@@ -96,21 +94,22 @@ class StageRuns:
         return [unspell(line) for line in self.record.ledger.lines(run.id, "evaluation")]
 
     def scores(self, run: PlannedRun, figure: str) -> Any:
-        """Return the scores of examples whose mean a figure is; None where it is no such mean."""
+        """Return the per-example scores whose mean is a figure; None if there are none."""
         return self.record.ledger.scores(run.id, SCORES.get(figure, figure))
 
     def num_examples(self) -> dict[str, int]:
-        """Return among how many examples a figure counts the right ones, where all runs have as many."""
+        """Return the number of examples behind each figure that counts correct ones, if it is the same in all runs."""
         counts: dict[str, set[int]] = {}
         for run, row in self.ended:
             for figure in (row.result.get("last") or {}).get("figures", ()):
                 scores = self.scores(run, figure) if kind_of(figure) in COUNTED else None
-                if scores is not None:
+                # An example with several answers (a probe's sequence) is right to a share of them.
+                if scores is not None and bool(((scores == 0) | (scores == 1)).all()):
                     counts.setdefault(figure, set()).add(len(scores))
         return {figure: next(iter(found)) for figure, found in counts.items() if len(found) == 1}
 
     def whole_seeds(self) -> dict[str, set[int]]:
-        """Return, by size, the seeds that came to their end in every arm that was trained."""
+        """Return, by size, the seeds that ended in every arm."""
         found: dict[str, dict[str, set[int]]] = {}
         for run in self.record.runs:
             if run.stage == self.stage:
@@ -120,7 +119,7 @@ class StageRuns:
         return {size: set.intersection(*arms.values()) for size, arms in found.items()}
 
     def budgets(self) -> Budgets:
-        """Return what each run was given; of seeds that all arms have, since another seed may have other tokens."""
+        """Return the budget of each run, only for seeds that all arms have, since seeds may differ in tokens."""
         seeds, found = self.whole_seeds(), {}
         for run, row in self.ended:
             if run.seed in seeds[run.size]:
@@ -132,7 +131,7 @@ class StageRuns:
     def answers(self) -> Iterator[tuple[PlannedRun, Mapping[str, int], float | None]]:
         """Yield how often each answer was given in a run's last evaluation, and the share of the most frequent label.
 
-        Of tasks without classes the answers are read from the run's folder, where that still is.
+        For tasks without classes the answers are read from the run's folder, if it still exists.
         """
         for run, row in self.ended:
             last = row.result.get("last")

@@ -1,4 +1,4 @@
-"""Means and SDs that were reported, against the values that were recorded."""
+"""Reported means and SDs, checked against the recorded values."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ import numpy as np
 
 from attnlab.errors import RequestError
 
-from .finding import Finding, listed
+from .finding import Finding, list_first
 from .headers import guess_pattern
+from .metrics import LIMITED, kind_of
 from .resolution import decimals_of
 from .roles import find_roles
 from .rows import Rows, as_number, read_rows
@@ -24,7 +25,7 @@ SUFFIX = re.compile(rf"[^A-Za-z0-9]?({'|'.join((*MEANS, *SDS))})$", re.IGNORECAS
 
 @dataclass(frozen=True)
 class Reported:
-    """One figure of a summary: whose, which (mean or sd), its value, and as it was written."""
+    """One figure of a summary: its arm, group, metric and step, whether it is a mean or an SD, and its value."""
 
     arm: str
     group: str
@@ -37,11 +38,11 @@ class Reported:
 
 
 def check_summaries(table: ResultTable, path: str) -> Iterator[Finding]:
-    """Compare every figure of a summary file with the runs that it sums up."""
-    reported = read_summary(path, table)
-    wrong, unmatched = [], []
+    """Compare every figure of a summary file with the runs that it summarises."""
+    reported, wrong, unmatched = read_summary(path, table), [], []
+    factors = {metric: _find_factor(table, reported, metric) for metric in {one.metric for one in reported}}
     for one in reported:
-        values = _recorded(table, one)
+        values = _recorded(table, one) * factors[one.metric]
         if len(values) < (2 if one.figure == "sd" else 1):
             unmatched.append(f"{one.text} ({one.place})")
         elif not _agrees(one, values):
@@ -51,12 +52,18 @@ def check_summaries(table: ResultTable, path: str) -> Iterator[Finding]:
     if wrong:
         yield Finding(
             CHECK,
-            f"{len(wrong)} of {len(reported)} figures of {path} are not those of the recorded values: "
-            f"{listed([text for _, text in wrong], 3)}",
+            f"{len(wrong)} of {len(reported)} figures of {path} differ from the recorded values: "
+            f"{list_first([text for _, text in wrong], 3)}",
             places=tuple(one.place for one, _ in wrong),
         )
+    rescaled = sorted(metric for metric, factor in factors.items() if factor != 1)
+    if rescaled:
+        unit = "percent" if factors[rescaled[0]] > 1 else "fractions"
+        yield Finding(CHECK, f"{path} has {list_first(rescaled)} as {unit}, unlike the table", is_fault=False)
     if unmatched:
-        sentence = f"{len(unmatched)} figures of {path} have no recorded values to compare with: {listed(unmatched, 3)}"
+        sentence = (
+            f"{len(unmatched)} figures of {path} have no recorded values to compare with: {list_first(unmatched, 3)}"
+        )
         yield Finding(CHECK, sentence, is_fault=False)
 
 
@@ -72,7 +79,7 @@ def read_summary(path: str, table: ResultTable) -> list[Reported]:
     is_long = all(SUFFIX.sub("", name) == "" for name in columns)
     found = list(_long(rows, columns, table) if is_long else _wide(rows, columns, table))
     if not found:
-        raise RequestError(f"no figure of '{path}' could be read; see --map for how columns are told apart")
+        raise RequestError(f"no figure of '{path}' could be read; its columns are not those of the table")
     return found
 
 
@@ -122,8 +129,17 @@ def _recorded(table: ResultTable, one: Reported) -> np.ndarray[tuple[int, ...], 
     return np.array([cell.value for cell in cells], dtype=np.float64)
 
 
+def _find_factor(table: ResultTable, reported: Sequence[Reported], metric: str) -> float:
+    """Return 100 or 0.01 if a limited metric is in another unit than the table, so that its means agree only then."""
+    if kind_of(metric) not in LIMITED:
+        return 1.0
+    means = [one for one in reported if one.metric == metric and one.figure == "mean"]
+    known = [(one, values) for one in means if len(values := _recorded(table, one))]
+    return max((1.0, 100.0, 0.01), key=lambda factor: sum(_agrees(one, factor * values) for one, values in known))
+
+
 def _agrees(one: Reported, values: np.ndarray[tuple[int, ...], np.dtype[np.float64]]) -> bool:
-    """Tell whether a figure is right as far as it was written; an SD may be with n or with n − 1."""
+    """Tell whether a figure is right to its last digit; an SD may be divided by n or n − 1."""
     right: Sequence[float] = [values.mean()] if one.figure == "mean" else [values.std(ddof=1), values.std(ddof=0)]
     slack = 0.51 * 10.0 ** -decimals_of(one.text) + 1e-9 * max(1.0, abs(one.value))
     return any(abs(one.value - figure) <= slack for figure in right)

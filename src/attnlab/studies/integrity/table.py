@@ -1,9 +1,9 @@
-"""A result table as runs and values, whatever its file looked like."""
+"""A result table as runs and values, independent of the layout of its file."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TypeVar
 
@@ -12,7 +12,10 @@ Key = TypeVar("Key")
 
 @dataclass(frozen=True)
 class Cell:
-    """One recorded value: whose it is, and where it stands. `value` is None where a run has none."""
+    """One recorded value, the run it belongs to, and where it stands in the file. `value` is None if a run has none.
+
+    num_examples: the number of evaluation examples behind the value, None if unknown.
+    """
 
     arm: str
     group: str
@@ -22,6 +25,7 @@ class Cell:
     value: float | None
     text: str
     place: str
+    num_examples: int | None = None
 
     @property
     def run(self) -> tuple[str, str, str]:
@@ -31,7 +35,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Answers:
-    """What one run predicted, in order, and what was right where that is known."""
+    """The predictions of one run in order, and the labels if they are known."""
 
     arm: str
     group: str
@@ -42,10 +46,7 @@ class Answers:
 
 @dataclass(frozen=True)
 class ResultTable:
-    """All cells of a table. layout: how it was read, in words. budgets: what else a run was given, by run.
-
-    num_examples: of metrics that count right answers, among how many, where that is known.
-    """
+    """All cells of a table. layout: how the file was read, in words. budgets: tokens, epochs and the like, by run."""
 
     name: str
     layout: tuple[str, ...]
@@ -53,7 +54,6 @@ class ResultTable:
     baseline: str
     budgets: Mapping[tuple[str, str, str], Mapping[str, str]] = field(default_factory=dict)
     answers: tuple[Answers, ...] = ()
-    num_examples: Mapping[str, int] = field(default_factory=dict)
 
     @cached_property
     def values(self) -> tuple[Cell, ...]:
@@ -68,7 +68,7 @@ class ResultTable:
 
     @property
     def groups(self) -> list[str]:
-        """What is compared apart, such as sizes; one empty name where nothing is."""
+        """What is compared separately, such as sizes or datasets; one empty name if there are no groups."""
         return list(dict.fromkeys(cell.group for cell in self.cells))
 
     @property
@@ -78,25 +78,38 @@ class ResultTable:
 
     @cached_property
     def steps(self) -> list[float | None]:
-        """The steps at which anything was recorded, in order."""
-        found = {cell.step for cell in self.values}
-        return sorted(found, key=lambda step: -1.0 if step is None else step)
-
-    def of_metric(self, metric: str) -> list[float]:
-        """Return all values of a metric."""
-        return [value_of(cell) for cell in self.values if cell.metric == metric]
+        """The steps that have a value, in order."""
+        steps = {cell.step for cell in self.values}
+        return sorted(steps, key=lambda step: -1.0 if step is None else step)
 
     def at(self, step: float | None) -> list[Cell]:
         """Return the cells of one step."""
         return [cell for cell in self.cells if cell.step == step]
 
+    def up_to(self, step: float | None) -> ResultTable:
+        """Return the table without later steps."""
+        if step is None:
+            return self
+        return replace(self, cells=tuple(cell for cell in self.cells if cell.step is None or cell.step <= step))
 
-def grouped(cells: Iterable[Cell], key: Callable[[Cell], Key]) -> dict[Key, list[Cell]]:
-    """Gather cells by what they have in common."""
-    found: dict[Key, list[Cell]] = {}
+    def with_num_examples(self, number: int | None) -> ResultTable:
+        """Return the table with a number of evaluation examples that replaces its own; the same if None."""
+        if number is None:
+            return self
+        return replace(self, cells=tuple(replace(cell, num_examples=number) for cell in self.cells))
+
+    def without(self, cells: Collection[Cell]) -> ResultTable:
+        """Return the table without some cells."""
+        dropped = set(cells)
+        return replace(self, cells=tuple(cell for cell in self.cells if cell not in dropped)) if dropped else self
+
+
+def group_cells(cells: Iterable[Cell], key: Callable[[Cell], Key]) -> dict[Key, list[Cell]]:
+    """Collect cells that share a key."""
+    groups: dict[Key, list[Cell]] = {}
     for cell in cells:
-        found.setdefault(key(cell), []).append(cell)
-    return found
+        groups.setdefault(key(cell), []).append(cell)
+    return groups
 
 
 def value_of(cell: Cell) -> float:

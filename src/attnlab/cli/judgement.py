@@ -1,0 +1,177 @@
+"""How `attnlab judge` prints what it found in a table, what the table shows, and how to read it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from attnlab.cli.tables import print_below, print_table
+
+if TYPE_CHECKING:
+    from attnlab.statistics import Comparison
+    from attnlab.studies.integrity import Finding, Judgement
+    from attnlab.studies.integrity.analysis import Analysis, Row
+
+COLUMNS = (
+    "arm", "group", "metric", "step", "seeds", "baseline", "variant", "SD ratio", "difference", "deciding interval",
+    "p", "adjusted p", "verdict",
+)  # fmt: skip
+UNKNOWN = "–"
+SHOWN_ELSEWHERE = ("exact test beside it", "have no score")
+"""Words of notes about an exact test, which is not shown here, and about failed runs, which are."""
+
+
+def print_finding(finding: Finding) -> None:
+    """Print one finding."""
+    print(f"\n{'FAULT' if finding.is_fault else 'note '}  {finding.check}")
+    print_below(f"{finding.sentence}.")
+
+
+def print_count(findings: Sequence[Finding]) -> None:
+    """Print how many faults were found."""
+    num = sum(finding.is_fault for finding in findings)
+    print(f"\n{num} {'fault' if num == 1 else 'faults'} found." if num else "\nNo fault found.")
+
+
+def print_judgement(judgement: Judgement) -> None:
+    """Print how the table was read, what was found, and what it shows."""
+    table = judgement.table
+    metrics, arms = ", ".join(table.metrics) or "none", ", ".join(table.arms) or "none"
+    num_empty = len(table.cells) - len(table.values)
+    empty = f" and {num_empty} empty {'cell' if num_empty == 1 else 'cells'}" if num_empty else ""
+    print(f"{table.name}: {len(table.values)} values{empty}; metrics {metrics}; arms {arms}")
+    print_below(f"Read as: {'; '.join(table.layout)}; baseline '{table.baseline}'. --map and --baseline change it.")
+    for finding in judgement.findings:
+        print_finding(finding)
+    for analysis in judgement.analyses:
+        print_analysis(analysis, judgement)
+    if judgement.changes:
+        print("\nWhat the impossible values would change")
+        for change in judgement.changes:
+            print_below(f"{change}.")
+    if any(analysis.rows for analysis in judgement.analyses):
+        print("\nWhat a verdict presumes and a table cannot show")
+        for presumed in judgement.presumed:
+            print_below(f"- {presumed}")
+    if len(table.arms) < 2:
+        print("\nThere is only one arm, so nothing is compared. --map arm=COLUMN names the column of arms.")
+    print_count(judgement.findings)
+
+
+def print_analysis(analysis: Analysis, judgement: Judgement) -> None:
+    """Print the comparisons, and how to read them."""
+    if not analysis.rows:
+        return
+    print(f"\nAnalysis of {analysis.title}")
+    rows = [write_row(row) for row in analysis.rows]
+    # Columns that say nothing, such as the group of a table without groups, are left out.
+    shown = [n for n, name in enumerate(COLUMNS) if name not in ("group", "step") or len({row[n] for row in rows}) > 1]
+    print_table([COLUMNS[n] for n in shown], [[row[n] for n in shown] for row in rows])
+    for line in explain_rows(analysis.rows):
+        print_below(line)
+    if analysis is judgement.analyses[-1]:
+        for line in explain_table(analysis.rows, judgement.primary):
+            print_below(line)
+
+
+def explain_rows(rows: Sequence[Row]) -> Iterator[str]:
+    """Yield the reasons of verdicts that need one, and the notes of all comparisons."""
+    from attnlab.statistics.verdict import AT_CEILING, DEGENERATE, FINISHED, NEITHER_LEARNED, STILL_TRAINING
+
+    notes: dict[str, list[str]] = {}
+    for row in rows:
+        if row.comparison is None or row.role != "primary":
+            continue
+        decision = row.comparison.decision
+        is_odd = decision.outcome in (AT_CEILING, DEGENERATE, NEITHER_LEARNED, STILL_TRAINING)
+        if is_odd or FINISHED in decision.words:
+            yield f"{row.name}: {decision.reason}."
+        for note in row.comparison.notes:
+            if not is_odd and not any(words in note for words in SHOWN_ELSEWHERE):
+                notes.setdefault(note, []).append(row.name)
+    for note, names in notes.items():
+        yield f"{', '.join(names)}: {note}."
+
+
+def explain_table(rows: Sequence[Row], primary: Sequence[str]) -> Iterator[str]:
+    """Yield how the columns are to be read."""
+    questions = [(row, row.comparison.question) for row in rows if row.comparison is not None]
+    if not questions:
+        return
+    num_primary = sum(row.role == "primary" for row in rows)
+    yield "".join(explain_family(num_primary, len(rows) - num_primary, primary))
+    methods = ", ".join(dict.fromkeys(row.comparison.method for row in rows if row.comparison is not None))
+    yield (
+        f"Seeds are compared unpaired ({methods}), since a table does not show whether runs with the same seed had the "
+        "same initial weights. Intervals are about other seeds on the same evaluation examples, not other examples."
+    )
+    smallest = dict.fromkeys(f"{row.metric} {asked.shown_smallest}" for row, asked in questions)
+    yield f"Smallest difference of interest: {', '.join(smallest)}; --smallest changes it."
+    floors = dict.fromkeys(f"{row.metric} {asked.floor:g}" for row, asked in questions if asked.floor is not None)
+    if floors:
+        yield f"Floor, the score of a trivial strategy: {', '.join(floors)}."
+    if any("more seeds" in row.verdict for row in rows):
+        yield (
+            "'About N more seeds' is the number per arm, in addition to those in the table, that would settle the "
+            "comparison with 80 % power at its deciding level if the difference stays as it is."
+        )
+
+
+def explain_family(num_primary: int, num_others: int, primary: Sequence[str]) -> Iterator[str]:
+    """Yield why an interval has its level, and which metrics are primary."""
+    if num_primary:
+        yield "A verdict follows from its deciding interval. "
+    if num_primary > 1:
+        yield (
+            f"The {num_primary} comparisons of {', '.join(primary)} are one family, and the level of each interval "
+            "allows for all of them (Holm). "
+        )
+    if num_others:
+        yield (
+            "Comparisons of other metrics are exploratory: they get no verdict, and their p is adjusted by "
+            "Benjamini–Hochberg."
+        )
+    elif len(primary) > 1:
+        yield (
+            "Every metric is primary unless --primary names some, since a table does not show which one was declared "
+            "before the runs."
+        )
+
+
+def write_row(row: Row) -> tuple[str, ...]:
+    """Write one comparison under COLUMNS."""
+    from attnlab.statistics.account import percent, show, signed
+
+    step = UNKNOWN if row.step is None else f"{row.step:g}"
+    head = row.arm, row.group or UNKNOWN, row.metric, step
+    if row.comparison is None:
+        return (*head, *[UNKNOWN] * 8, row.verdict)
+    comparison, known = row.comparison, row.comparison.known
+    low, high = comparison.interval
+    unit, level = comparison.question.unit, percent(round(1 - comparison.level, 4))
+    return (
+        *head,
+        write_seeds(comparison),
+        write_mean(known.baseline.mean, known.baseline.sd),
+        write_mean(known.variant.mean, known.variant.sd),
+        show(comparison.spread.ratio),
+        f"{signed(comparison.difference)}{unit}",
+        f"[{signed(low)}, {signed(high)}]{unit} at {level}" if low == low else UNKNOWN,
+        show(comparison.p),
+        show(row.adjusted_p),
+        row.verdict,
+    )
+
+
+def write_seeds(comparison: Comparison) -> str:
+    """Write the seeds of both arms, of how many runs if some failed; one number if both are alike."""
+    arms = comparison.known.arms or ()
+    counts = [
+        f"{arm.num_seeds} of {arm.num_runs}" if arm.num_runs > arm.num_seeds else str(arm.num_seeds) for arm in arms
+    ]
+    return ", ".join(dict.fromkeys(counts)) if len(set(counts)) == 1 else ", ".join(counts)
+
+
+def write_mean(mean: float, sd: float) -> str:
+    """Write a mean with its SD; that of one seed is unknown."""
+    return f"{mean:.4g}" if sd != sd else f"{mean:.4g} ± {sd:.3g}"

@@ -1,0 +1,147 @@
+"""What the user gives besides the table: thresholds, floors and units by metric, primary metrics, a summary.
+
+On the command line a value is given for all primary metrics (`--smallest 1`) or by metric (`--smallest f1=1,ppl=2`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from attnlab.errors import RequestError, closest
+
+from .metrics import LIMITED, PERPLEXITIES, kind_of
+from .table import ResultTable
+from .units import UNITS, Unit, Units
+
+Numbers = float | Mapping[str, float] | None
+Words = str | Mapping[str, str] | None
+"""One value for all primary metrics, a value by metric, or None."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """Options of `judge`. num_examples: size of the evaluation set. summary: a file of reported means and SDs.
+
+    smallest: the smallest difference of interest. floor: the score of a trivial strategy. units: 'percent', 'fraction'
+    or 'convert'. primary: the metrics whose comparisons get verdicts; all if empty.
+    """
+
+    num_examples: int | None = None
+    summary: str | None = None
+    smallest: Numbers = None
+    floor: Numbers = None
+    units: Words = None
+    primary: Sequence[str] = ()
+
+    def find_primary(self, table: ResultTable) -> list[str]:
+        """Return the primary metrics of a table."""
+        for metric in self.primary:
+            _check_metric("--primary", metric, table)
+        return [metric for metric in table.metrics if not self.primary or metric in self.primary]
+
+    def find_units(self, table: ResultTable) -> dict[str, Unit]:
+        """Return the units that were given, by metric."""
+        given = self.units if isinstance(self.units, Mapping) else dict.fromkeys(table.metrics, self.units)
+        units: dict[str, Unit] = {}
+        for metric, name in given.items():
+            _check_metric("--units", metric, table)
+            unit = next((unit for unit in UNITS if unit == name), None)
+            if unit is not None:
+                units[metric] = unit
+            elif name is not None:
+                raise RequestError(f"--units has no '{name}'{closest(name, UNITS) or '.'} Units: {', '.join(UNITS)}")
+        return units
+
+    def find_smallest(self, table: ResultTable, units: Units) -> dict[str, float]:
+        """Return the smallest differences that were given, by metric."""
+        for value in _values_of(self.smallest):
+            if not 0 < value < math.inf:
+                raise RequestError(f"--smallest must be a number above 0, not {value:g}")
+        return self._spread("--smallest", self.smallest, table, units)
+
+    def find_floors(self, table: ResultTable, units: Units) -> dict[str, float]:
+        """Return the floors that were given, by metric."""
+        for value in _values_of(self.floor):
+            if not math.isfinite(value):
+                raise RequestError(f"--floor must be a number, not {value:g}")
+        floors = self._spread("--floor", self.floor, table, units)
+        for metric, value in floors.items():
+            limits = {scale for (name, _), scale in units.scales.items() if name == metric and scale is not None}
+            if limits and abs(value) > min(limits):
+                raise RequestError(
+                    f"--floor {value:g} is beyond {metric}, which lies between 0 and {min(limits):g} in this table"
+                )
+            if kind_of(metric) in PERPLEXITIES and value < 1:
+                raise RequestError(f"--floor {value:g} is beyond {metric}, which is 1 or more")
+        return floors
+
+    def _spread(self, option: str, given: Numbers, table: ResultTable, units: Units) -> dict[str, float]:
+        """Return a value by metric; one number for metrics of different units is refused."""
+        if given is None:
+            return {}
+        if isinstance(given, Mapping):
+            for metric in given:
+                _check_metric(option, metric, table)
+            return {metric: float(value) for metric, value in given.items()}
+        primary = self.find_primary(table)
+        by_unit = {_unit_of(metric, units): metric for metric in reversed(primary)}
+        if len(by_unit) > 1:
+            first, second, *_ = reversed(by_unit.values())
+            raise RequestError(
+                f"{option} {given:g} cannot hold for both {first} and {second}, which have different units; give one "
+                f"for each, such as {option} {first}={given:g},{second}=…, or choose the metric with --primary"
+            )
+        return dict.fromkeys(primary, float(given))
+
+
+def _values_of(given: Numbers) -> list[float]:
+    if given is None:
+        return []
+    return list(given.values()) if isinstance(given, Mapping) else [given]
+
+
+def _unit_of(metric: str, units: Units) -> str:
+    kind = kind_of(metric)
+    if kind in LIMITED:
+        return " ".join(sorted({f"{scale}" for (name, _), scale in units.scales.items() if name == metric}))
+    return "percent change" if kind in PERPLEXITIES else kind or metric
+
+
+def _check_metric(option: str, metric: str, table: ResultTable) -> None:
+    if metric not in table.metrics:
+        raise RequestError(
+            f"{option} names '{metric}', which is not a metric of this table{closest(metric, table.metrics) or '.'} "
+            f"Metrics: {', '.join(table.metrics[:12])}"
+        )
+
+
+def read_numbers(option: str, text: str | None) -> Numbers:
+    """Read `X` or `METRIC=X,…`."""
+    given = read_texts(option, text)
+    if isinstance(given, Mapping):
+        return {metric: _read_number(option, number) for metric, number in given.items()}
+    return None if given is None else _read_number(option, given)
+
+
+def read_texts(option: str, text: str | None) -> Words:
+    """Read `WORD` or `METRIC=WORD,…`."""
+    if text is None or "=" not in text:
+        return text
+    pairs = [pair.rpartition("=") for pair in text.split(",")]
+    if not all(metric.strip() and word.strip() for metric, _, word in pairs):
+        raise RequestError(f"{option} takes one value, or METRIC=VALUE separated by commas; '{text}' is neither")
+    return {metric.strip(): word.strip() for metric, _, word in pairs}
+
+
+def read_names(text: str | None) -> tuple[str, ...]:
+    """Read names separated by commas."""
+    return tuple(name.strip() for name in (text or "").split(",") if name.strip())
+
+
+def _read_number(option: str, text: str) -> float:
+    try:
+        return float(text)
+    except ValueError as error:
+        raise RequestError(f"{option} takes a number, or METRIC=NUMBER separated by commas, not '{text}'") from error
