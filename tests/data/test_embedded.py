@@ -69,7 +69,7 @@ def test_a_yes_is_told_and_a_no_is_not() -> None:
     [
         ("embedded:mqr", "no set is named 'embedded:mqr', did you mean 'mqar'"),
         ("embedded:mqar?pair=3", "has no argument 'pair', did you mean 'pairs'"),
-        ("embedded:mqar?pairs=x", "argument 'pairs' needs a whole number, not 'x', for example 8"),
+        ("embedded:mqar?pairs=x", "argument 'pairs' needs a whole number, not 'x', for example 4"),
         ("embedded:mqar?pairs=40", "needs pairs between 1 and 31, as there are 31 keys; it got pairs=40"),
         ("embedded:mqar?pairs=30", "needs a length of at least 4·pairs = 120; it got length=64"),
         ("embedded:iid?vocab=1", "needs vocab of at least 4"),

@@ -93,3 +93,32 @@ def test_what_cannot_train_is_refused_before_it_does(changes: dict[str, Any], ta
     run = small(**changes)
     with pytest.raises((TrainingError, DataError, TaskError), match=said):
         build(dataclasses.replace(run, task_settings={**run.task_settings, **task}))
+
+
+def test_how_much_of_what_is_held_out_is_evaluated_is_said(tmp_path: Path) -> None:
+    for name, count in (("train", 20), ("dev", 9)):
+        path = tmp_path / f"{name}.txt"
+        path.write_text("\n".join(f"{name} line {at} of all" for at in range(count)) + "\n", encoding="utf-8")
+    files = Data(str(tmp_path / "train.txt"), str(tmp_path / "dev.txt"), tokenizer="word:60")
+    for num_dev, said in ((None, "evaluates on 9 of the 9 examples of"), (4, "evaluates on 4 of the 9 examples of")):
+        told: list[str] = []
+        build(small(data=dataclasses.replace(files, num_dev=num_dev)), told.append)
+        (line,) = [line for line in told if line.startswith("evaluates on")]
+        assert line.startswith(said)
+        assert line.endswith("(data.num_dev = 4)") is (num_dev is not None)
+
+
+def test_lines_that_leave_nothing_to_predict_are_skipped_and_counted(tmp_path: Path) -> None:
+    path = tmp_path / "wiki.txt"
+    path.write_text("\n".join(["one two three four", "5", "two three four five"] * 5) + "\n", encoding="utf-8")
+    run = small(data=Data(str(path), str(path), tokenizer="word:20"))
+    told: list[str] = []
+    job = build(
+        dataclasses.replace(run, task_settings={"max_len": 32, "has_start": False, "has_end": False}), told.append
+    )
+    assert [line for line in told if line.startswith("skipped")] == [
+        f"skipped 5 of 15 examples {purpose}: they leave nothing to predict, such as {path}, document 2"
+        for purpose in ("to train on", "to evaluate on")
+    ]
+    assert job.dev is not None
+    assert len(job.dev.examples) == 10

@@ -21,7 +21,7 @@ class Recall(Probe):
     """
 
     NAME = "mqar"
-    pairs: int = 8
+    pairs: int = 4
     power: float = 0.01
     """The exponent of the power law of gaps; 1 draws all places alike."""
     filler: int = 1
