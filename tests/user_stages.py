@@ -107,10 +107,10 @@ def register() -> None:
     @stage("by_sum")
     @dataclass(frozen=True)
     class BySum(Weights):
-        """s_ij / Σ_j s_ij."""
+        """s_ij / (Σ_j s_ij + ε)."""
 
         def __call__(self, scores: Tensor, n: Tensor, p: Params, *, visible: Tensor) -> Tensor:
-            return scores / (scores * visible).sum(-1, keepdim=True)
+            return scores / ((scores * visible).sum(-1, keepdim=True) + 1e-6)
 
     @stage("talking_heads")
     @dataclass(frozen=True)
@@ -168,7 +168,7 @@ def row_weights(name: str, q: Tensor, k: Tensor, distance: Tensor, p: Mapping[st
     if name == "elu+1 linear":
         phi = [torch.where(x > 0, x + 1, x.exp()) for x in (q, k)]
         w = torch.einsum("hd,hmd->hm", *phi)
-        return w / w.sum(-1, keepdim=True)
+        return w / (w.sum(-1, keepdim=True) + 1e-6)
     assert name == "talking heads"
     mixed = p["talking_heads_before"].mT @ s
     return p["talking_heads_after"].mT @ torch.softmax(mixed, -1)

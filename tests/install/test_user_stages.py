@@ -16,7 +16,7 @@ from transformers.masking_utils import sdpa_mask
 
 import attnlab
 from attnlab.errors import InstallError
-from attnlab.install import set_prefix
+from attnlab.install import attention_layers, set_prefix
 from tests.user_stages import LINES, attend_by_formula, register
 
 from .models import VOCABULARY, build
@@ -43,10 +43,7 @@ def model_with(structure: str, name: str) -> Any:
 
 def formula_model(model: Any, name: str) -> Any:
     """Return the same model, plain, with an attention that computes the mechanism's formula for every row."""
-    held = [
-        {key: p.detach() for key, p in layer.named_parameters()}
-        for _, _, layer in attnlab.install.attention_layers(model)
-    ]
+    held = [{key: p.detach() for key, p in layer.named_parameters()} for _, _, layer in attention_layers(model)]
     plain = attnlab.uninstall(copy.deepcopy(model))
 
     def by_formula(module: Any, q: Tensor, k: Tensor, v: Tensor, mask: Tensor, **rest: Any) -> tuple[Tensor, None]:
@@ -143,7 +140,7 @@ def test_generation_writes_the_same_from_both_kinds_of_cache(name: str) -> None:
 
 @pytest.mark.parametrize("structure", ["bert", "modernbert"])
 def test_an_encoder_s_padding_and_neighbours_change_nothing(structure: str) -> None:
-    for name, line in LINES.items():
+    for line in LINES.values():
         model: Any = build(structure).double().eval()
         attnlab.install(model, line)
         ids, filler = tokens(1, 9), tokens(1, 4, seed=2)
@@ -152,7 +149,7 @@ def test_an_encoder_s_padding_and_neighbours_change_nothing(structure: str) -> N
             alone = model(ids).last_hidden_state
             both = torch.cat([torch.cat([ids, filler], 1), tokens(1, 13, seed=4)])
             padded = model(both, attention_mask=torch.cat([mask, torch.ones_like(mask)])).last_hidden_state[:1, :9]
-        torch.testing.assert_close(padded, alone, rtol=1e-6, atol=1e-7, msg=lambda m, name=name: f"{name}: {m}")
+        torch.testing.assert_close(padded, alone, rtol=1e-6, atol=1e-7)
 
 
 def test_a_prefix_stands_before_the_first_token() -> None:
@@ -167,7 +164,7 @@ def test_a_prefix_stands_before_the_first_token() -> None:
             by_pieces(model, ids, 4, static(model, LENGTH + 5)),
             by_pieces(model, torch.cat([filler, ids], 1), 3, static(model, 21), left)[:, PADDED:],
         ]
-        layer = next(layer for _, _, layer in attnlab.install.attention_layers(model))
+        layer: Any = next(layer for _, _, layer in attention_layers(model))
         layer.relative_bias_bias.data += torch.randn(13)  # the prefix is seen from different distances
         assert not torch.allclose(model(ids).logits, whole)
     for found in ways:
@@ -178,10 +175,11 @@ def test_a_mask_of_the_user_s_own_that_hides_where_queries_stand_is_refused() ->
     model = model_with("gpt2", "relative bias")
     ids = tokens(1, 6)
     own = torch.ones(1, 1, 6, 6, dtype=torch.bool).tril()
+    refused = r"'relative_bias' asks for positions, and 'h\.0\.attn' was given a mask"
     with torch.no_grad():
         torch.testing.assert_close(model(ids, attention_mask=own).logits, model(ids).logits)
         with pytest.raises(
-            InstallError, match=r"'relative_bias' asks for positions, and 'h\.0\.attn' was given a mask"
+            InstallError, match=refused
         ):
             model(ids, attention_mask=torch.ones(1, 1, 6, 9, dtype=torch.bool).tril(), past_key_values=static(model, 9))
 
@@ -211,7 +209,8 @@ def test_gradient_checkpointing_computes_the_same_gradients() -> None:
 def test_saved_and_loaded_it_is_told_positions_again(tmp_path: Any) -> None:
     model = model_with("gpt2", "window")
     attnlab.save(model, tmp_path / "saved")
-    again: Any = attnlab.load(tmp_path / "saved").double().eval()
+    again: Any = attnlab.load(tmp_path / "saved")
+    again.double().eval()
     ids = tokens(1, LENGTH)
     with torch.no_grad():
         torch.testing.assert_close(by_pieces(again, ids, 4, static(again, 20)), model(ids).logits)

@@ -23,6 +23,9 @@ from transformers.masking_utils import bidirectional_mask_function, causal_mask_
 from attnlab.errors import InstallError
 from attnlab.mechanisms import Positions
 
+MARK = 2**62
+"""Added to every number of a mask that carries positions, by which it is told from whole numbers of a user's own."""
+
 CAUSAL = torch.uint8
 """The dtype that marks a padding mask as causal: nobody else's masks have it, and slices and copies keep it."""
 
@@ -88,19 +91,25 @@ def count_tokens(padding: Tensor) -> Tensor:
 
 
 def with_positions(pairs: Tensor, queries: Tensor, keys: Tensor) -> Tensor:
-    """Write pairs [b 1 q k] and positions [b q], [b k] as whole numbers: pair, then key from bit 1, query from 32 on.
+    """Write pairs [b 1 q k] and positions [b q], [b k] as one number each: pair, key from bit 1, query from bit 32 on.
 
     One tensor, because transformers hands one to the layers, and to a layer that checkpointing computes again.
     """
     # From 1 on, since what stands before the first token is at −1.
     shape = (-1, 1, queries.shape[-1], 1), (-1, 1, 1, keys.shape[-1])
-    return pairs.long() + (keys.reshape(shape[1]) + 1) * 2 + (queries.reshape(shape[0]) + 1) * 2**32
+    return pairs.long() + (keys.reshape(shape[1]) + 1) * 2 + (queries.reshape(shape[0]) + 1) * 2**32 + MARK
 
 
 def read_positions(code: Tensor) -> tuple[Tensor, Positions]:
     """Return the pairs and the positions that `with_positions` wrote."""
-    keys, queries = (code[:, :, 0] >> 1) & (2**31 - 1), code[..., 0] >> 32
+    keys, queries = (code[:, :, 0] >> 1) & (2**31 - 1), (code[..., 0] - MARK) >> 32
     return (code & 1).bool(), Positions(queries - 1, keys - 1)
+
+
+def has_positions(mask: Tensor) -> bool:
+    """Tell whether a mask of whole numbers is one that `with_positions` wrote."""
+    # What a tensor holds cannot be asked while tracing.
+    return torch.compiler.is_compiling() or mask.numel() == 0 or int(mask[0, 0, 0, 0]) >= MARK
 
 
 def all_keys(batch_size: int, length: int, padding: Tensor | None, rest: dict[str, Any]) -> Tensor:
@@ -168,7 +177,7 @@ def read_mask(mask: Tensor | None, module: torch.nn.Module, is_causal: bool | No
             )
         is_plain = not any(mask.stride())
         return Rule(True, None if is_plain else mask.view(torch.bool))
-    if mask.dtype == torch.int64:
+    if mask.dtype == torch.int64 and has_positions(mask):
         pairs, positions = read_positions(mask)
         return Rule(False, pairs, is_instead=bool(said) and pairs.shape[2] > 1, positions=positions)
     allowed = mask if mask.dtype == torch.bool else as_boolean(mask, module)
