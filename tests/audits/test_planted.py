@@ -13,7 +13,7 @@ from attnlab.audits import Audit, Part, Subject
 from attnlab.kernels import blockwise, linear, reference, rowwise
 from attnlab.kernels.call import Call
 from attnlab.kernels.visibility import Visibility, Window
-from attnlab.mechanisms import Mechanism, Params, Score, Value, Weights, stage
+from attnlab.mechanisms import Mechanism, Params, Score, Value, Weights, masked_softmax, stage
 
 Attend = Callable[[Call], Tensor]
 
@@ -221,8 +221,8 @@ def test_a_parameter_that_is_never_used_is_named() -> None:
         def parameters(self, dims: Dims) -> dict[str, Parameter]:
             return {"temperature": Parameter((dims.num_heads,), 1.0, 1.0)}
 
-        def __call__(self, scores: Tensor, n: Tensor, p: Params) -> Tensor:
-            return torch.softmax(scores, -1)
+        def __call__(self, scores: Tensor, n: Tensor, p: Params, *, visible: Tensor) -> Tensor:
+            return masked_softmax(scores, visible)
 
     finding = attnlab.audit("dot | idle", checks=["gradient"]).findings["gradient"]
     assert not finding.passed
@@ -253,8 +253,8 @@ def test_weights_that_overflow_are_found() -> None:
     class Power(Weights):
         """exp of scores, divided by their sum, without care for large ones."""
 
-        def __call__(self, scores: Tensor, n: Tensor, p: Params) -> Tensor:
-            e = torch.exp(scores)
+        def __call__(self, scores: Tensor, n: Tensor, p: Params, *, visible: Tensor) -> Tensor:
+            e = torch.exp(scores) * visible
             return e / e.sum(-1, keepdim=True)
 
     finding = attnlab.audit("dot | power", causal=False, checks=["numerics"]).findings["numerics"]

@@ -15,7 +15,18 @@ import attnlab
 from attnlab import Attention, attend, weights
 from attnlab.errors import AttnlabError, KernelError, MechanismError, ParameterError, RequestError, ShapeError
 from attnlab.kernels import initial_values
-from attnlab.mechanisms import CATALOG, Dims, Mechanism, Parameter, Params, Score, Value, Weights, stage
+from attnlab.mechanisms import (
+    CATALOG,
+    Dims,
+    Mechanism,
+    Parameter,
+    Params,
+    Score,
+    Value,
+    Weights,
+    masked_softmax,
+    stage,
+)
 from attnlab.mechanisms.scores import Dot
 
 KEYS = torch.tensor([[0, 1, 2], [1, 1, 2], [-1, 1, -2], [0, -1, -2]])
@@ -306,9 +317,9 @@ def test_what_a_stage_of_the_users_own_learns_gets_a_finite_gradient_under_any_m
         def parameters(self, dims: Dims) -> dict[str, Parameter]:
             return {"heat": Parameter((dims.num_heads,), 2.0, 2.0)}
 
-        def __call__(self, scores: Tensor, n: Tensor, p: Params) -> Tensor:
+        def __call__(self, scores: Tensor, n: Tensor, p: Params, *, visible: Tensor) -> Tensor:
             heat = p["heat"][:, None, None]
-            return torch.softmax(scores * heat, -1) + heat * scores.square()
+            return masked_softmax(scores * heat, visible) + heat * scores.square()
 
     q, k, v = tensors(2, 2, 6, 4)
     mask = torch.tensor([False, True, True, True, False, True])

@@ -142,18 +142,22 @@ def test_gradients_are_right(stage: Weights) -> None:
 def test_a_pair_that_may_not_meet_changes_nothing(stage: Weights) -> None:
     row, n = [0.3, -1.2, 0.9, 0.2], 4.0
     alone = weigh(stage, row, n)
-    together = weigh(stage, [-INF, *row[:2], -INF, *row[2:], -INF], n)
+    # A forbidden pair comes in with the score of a visible one.
+    scores = torch.tensor([row[0], *row[:2], row[0], *row[2:], row[0]], dtype=torch.float64)
+    visible = torch.tensor([False, True, True, False, True, True, False])
+    given = {"visible": visible} if "visible" in stage.needs else {}
+    together = stage(scores, torch.tensor(n, dtype=torch.float64), {}, **given).tolist()
     seen = [together[i] for i in (1, 2, 4, 5)]
     assert seen == pytest.approx(alone, abs=1e-15)
-    if not isinstance(stage, Identity):  # −∞ itself; the kernel sets it to 0 like any other
-        assert [together[i] for i in (0, 3, 6)] == [0, 0, 0]
+    assert bool(given) is not stage.pointwise
 
 
 @every_stage
 def test_gradients_stay_finite_beside_a_forbidden_pair(stage: Weights) -> None:
-    scores = torch.tensor([[0.3, -INF, 0.9, 0.9], [1e4, -1e4, -INF, -INF]]).requires_grad_()
-    may_meet = scores.detach() != -INF
-    weights = stage(scores, torch.ones(()), {})
+    scores = torch.tensor([[0.3, 0.3, 0.9, 0.9], [1e4, -1e4, 1e4, 1e4]]).requires_grad_()
+    may_meet = torch.tensor([[True, False, True, True], [True, True, False, False]])
+    given = {"visible": may_meet} if "visible" in stage.needs else {}
+    weights = stage(scores, torch.ones(()), {}, **given)
     if not weights.requires_grad:
         return
     weights.masked_fill(~may_meet, 0).square().sum().backward()

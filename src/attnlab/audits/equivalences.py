@@ -1,12 +1,14 @@
 """Equivalences: what must be the same, computed both ways.
 
-Every kernel is the reference. bypass with α = 0 is the baseline; with activation=identity it is the projection
+Every kernel is the reference, also at sizes at which it splits the problem. A row's weights are those of its visible
+keys alone. bypass with α = 0 is the baseline; with activation=identity it is the projection
 W + αI. Masking after softmax, renormalised, is masking before it. With share(qk) scores are symmetric.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Iterator
 
 import torch
@@ -22,11 +24,15 @@ from attnlab.mechanisms.weights import Softmax
 
 from .check import check
 from .finding import Finding, Part, worst
-from .subject import HEAD_DIM, LONG, NUM_HEADS, ROUNDINGS, SHORT, Mode, Subject, largest, noise, peak
+from .hidden import hidden_pairs
+from .subject import HEAD_DIM, LONG, NUM_HEADS, ROUNDINGS, SEVERAL, SHORT, Mode, Subject, largest, noise, peak
 
 NAME = "equivalences"
 REFERENCE = "reference"
 MASKS: tuple[MaskKind, ...] = ("none", "keys", "pairs")
+
+SPANS = {"linear": 2100, "sdpa": 600}
+"""Lengths at which these kernels cut the keys too: running sums after 2048 tokens, torch's fused pass after 512."""
 
 
 @check(NAME)
@@ -53,20 +59,28 @@ def kernels_agree(subject: Subject) -> Iterator[Part]:
     # Where a stage adds x to the values, both must be as wide.
     wider = subject.sized(64, 64 if subject.mechanism.values else 48)
     yield from compared(wider, [Mode(False)], f", head_dim {wider.head_dim}")
+    split = [Mode(False, dtype=torch.float64), Mode(False, dtype=torch.float64, mask="pairs"), Mode(False, mask="keys")]
+    yield from compared(subject.split, split, f", {SEVERAL} sequences of {subject.split.num_heads} heads", SEVERAL)
+    for kernel, length in SPANS.items():
+        yield from compared(subject, [Mode(False)], f", {length} tokens", length=length, only=kernel)
 
 
-def compared(subject: Subject, ways: list[Mode], said: str) -> Iterator[Part]:
-    """Compare every kernel that can with the reference, in each of some modes."""
+def compared(
+    subject: Subject, ways: list[Mode], said: str, batch: int = 1, length: int = LONG, only: str | None = None
+) -> Iterator[Part]:
+    """Compare every kernel that can with the reference, in each of some modes; or one kernel only."""
+    # Several kernels are compared with one answer of the reference, which takes the longest.
+    answer = functools.lru_cache(maxsize=2)(functools.partial(results, subject, batch=batch, length=length))
     for mode in subject.modes(*ways):
-        if mode.kernel == REFERENCE:
+        if mode.kernel == REFERENCE or only not in (None, mode.kernel):
             continue
         exact = dataclasses.replace(mode, kernel=REFERENCE)
-        theirs = results(subject, exact, mode.dtype)
-        apart = distance(results(subject, mode, mode.dtype), theirs)
+        theirs = answer(exact, mode.dtype)
+        apart = distance(results(subject, mode, mode.dtype, batch, length), theirs)
         bound = ROUNDINGS[mode.dtype] * torch.finfo(mode.dtype).eps
         if mode.dtype == torch.float32:
             # Where scores are large, fp32 itself loses digits: a kernel may lose a few times what the reference loses.
-            truth = results(subject, dataclasses.replace(exact, dtype=torch.float64), mode.dtype)
+            truth = answer(dataclasses.replace(exact, dtype=torch.float64), mode.dtype)
             bound += 16 * distance(theirs, truth)
         yield Part(f"is the reference, {mode}{said}", apart, bound, "", mode.kernel)
 
@@ -78,9 +92,9 @@ def distance(ours: list[Tensor], theirs: list[Tensor]) -> float:
     return largest(peak(a - b) / max(peak(b), floor) for a, b in zip(ours, theirs, strict=True))
 
 
-def results(subject: Subject, mode: Mode, drawn: torch.dtype) -> list[Tensor]:
+def results(subject: Subject, mode: Mode, drawn: torch.dtype, batch: int = 1, length: int = LONG) -> list[Tensor]:
     """Return the output, and the gradients of all inputs and parameters; `drawn` is the precision of the inputs."""
-    inputs = {name: t.to(mode.dtype) for name, t in subject.inputs(1, LONG, drawn).items()}
+    inputs = {name: t.to(mode.dtype) for name, t in subject.inputs(batch, length, drawn).items()}
     leaves = {name: t.requires_grad_() for name, t in inputs.items()}
     learned = {name: p.to(mode.dtype).requires_grad_() for name, p in subject.parameters.items()}
     asked = dataclasses.replace(subject, parameters=learned)
@@ -94,6 +108,7 @@ def results(subject: Subject, mode: Mode, drawn: torch.dtype) -> list[Tensor]:
 def identities(subject: Subject) -> Iterator[Part]:
     """Yield the identities that the mechanism's stages promise."""
     mechanism = subject.mechanism
+    yield hidden_pairs(subject)
     for stage in mechanism.values:
         others = [other for other in mechanism.values if other is not stage and other.target == stage.target]
         # Behind another stage, W + αI would stand in another place.
@@ -158,8 +173,7 @@ def symmetric(subject: Subject) -> Part:
     """Measure how far the scores are from symmetric where queries and keys are one."""
     score = subject.mechanism.score
     k = subject.inputs(1, SHORT, torch.float64)["k"]
-    learned = {name: p.double() for name, p in subject.parameters.items()}
-    scores = score(k, k, subject.mechanism.params_of(score, learned))
+    scores = subject.scores(k, k)
     apart = peak(scores - scores.mT)
     if isinstance(score, Additive) or type(score).__module__ != Additive.__module__:
         return Part("how far scores are from symmetric", apart, None, f"'{score}' need not be symmetric")

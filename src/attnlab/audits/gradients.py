@@ -116,8 +116,6 @@ def score_passes(subject: Subject) -> bool:
     """Tell whether the scores themselves let a gradient through to queries and keys."""
     inputs = subject.inputs(1, LENGTH, torch.float64)
     q, k = inputs["q"].requires_grad_(), inputs["k"].requires_grad_()
-    score = subject.mechanism.score
-    learned = {name: p.double() for name, p in subject.parameters.items()}
-    scores = score(q, k, subject.mechanism.params_of(score, learned))
+    scores = subject.scores(q, k)
     found = torch.autograd.grad(scores.square().sum(), (q, k), allow_unused=True)
     return all(g is not None and peak(g) > 0 for g in found)

@@ -30,6 +30,9 @@ ROUNDINGS = {torch.float64: 1e4, torch.float32: 1e3}
 LONG = 150
 """A length of more than one tile, where only the borders are looked at."""
 
+MANY_HEADS, SEVERAL = 16, 2
+"""Heads and sequences that at this length no kernel computes in one piece: neither queries, heads nor sequences."""
+
 
 @dataclass(frozen=True)
 class Mode:
@@ -62,21 +65,29 @@ class Subject:
     parameters: Mapping[str, Tensor] = field(default_factory=dict)
     head_dim: int = HEAD_DIM
     value_dim: int = HEAD_DIM
+    num_heads: int = NUM_HEADS
 
     @classmethod
     def of(cls, mechanism: Mechanism, causal: bool | None, seed: int = 0) -> Subject:
         """Put a mechanism under audit with the initial values of what it learns."""
         return cls(mechanism, (False, True) if causal is None else (causal,), seed).sized(HEAD_DIM, HEAD_DIM)
 
-    def sized(self, head_dim: int, value_dim: int) -> Subject:
+    def sized(self, head_dim: int, value_dim: int, num_heads: int = NUM_HEADS) -> Subject:
         """Return the subject at other widths, with parameters at their initial values."""
-        learned = initial_values(self.mechanism, NUM_HEADS, head_dim, value_dim, self.seed)
-        return dataclasses.replace(self, parameters=learned, head_dim=head_dim, value_dim=value_dim)
+        learned = initial_values(self.mechanism, num_heads, head_dim, value_dim, self.seed)
+        return dataclasses.replace(
+            self, parameters=learned, head_dim=head_dim, value_dim=value_dim, num_heads=num_heads
+        )
+
+    @property
+    def split(self) -> Subject:
+        """The subject with as many heads as make every kernel split a long problem."""
+        return self.sized(self.head_dim, self.value_dim, MANY_HEADS)
 
     def stripped(self, **stages: object) -> Subject:
         """Return the subject with some slots of its mechanism changed, and the parameters that are left."""
         bare = dataclasses.replace(self.mechanism, **stages)  # type: ignore[arg-type]
-        kept = bare.parameters(NUM_HEADS, self.head_dim, self.value_dim)
+        kept = bare.parameters(self.num_heads, self.head_dim, self.value_dim)
         learned = {name: p for name, p in self.parameters.items() if name in kept}
         return dataclasses.replace(self, mechanism=bare, parameters=learned)
 
@@ -110,15 +121,15 @@ class Subject:
         widths = {"q": self.head_dim, "k": self.head_dim}
         return {
             name: torch.randn(
-                batch, NUM_HEADS, length, widths.get(name, self.value_dim), generator=draw, dtype=torch.float64
+                batch, self.num_heads, length, widths.get(name, self.value_dim), generator=draw, dtype=torch.float64
             ).to(dtype)
             for name in names
         }
 
-    def attend(self, inputs: Inputs, mode: Mode, mask: Tensor | None = None) -> Tensor:
+    def attend(self, inputs: Inputs, mode: Mode, mask: Tensor | None = None, positions: Tensor | None = None) -> Tensor:
         """Compute the mechanism; dropout, and a stage that draws by itself, take the same draw at every call.
 
-        mask: in place of the one that the mode's kind of mask draws.
+        mask: in place of the one that the mode's kind of mask draws. positions: of the keys; 0, 1, … if left out.
         """
         if mask is None and mode.mask != "none":
             mask = drawn_mask(mode.mask, inputs["q"].shape[2], inputs["k"].shape[2])
@@ -129,8 +140,15 @@ class Subject:
                 causal=mode.causal, mask=mask, kernel=mode.kernel,
                 parameters={name: p.to(mode.dtype) for name, p in self.parameters.items()},
                 dropout=mode.dropout, training=mode.training, x=inputs.get("x"), first=inputs.get("first"),
-                generator=torch.Generator().manual_seed(self.seed),
+                positions=positions, generator=torch.Generator().manual_seed(self.seed),
             )  # fmt: skip
+
+    def scores(self, q: Tensor, k: Tensor) -> Tensor:
+        """Compute the scores of all pairs, none of them forbidden."""
+        score = self.mechanism.score
+        learned = {name: p.to(q.dtype) for name, p in self.parameters.items()}
+        call, _ = prepare(q, k, k, dataclasses.replace(self.mechanism, values=()), False, None, None, None, None, None)
+        return score(q, k, self.mechanism.params_of(score, learned), **call.needs_of(score, None))
 
     def projected(self, inputs: Inputs) -> tuple[Subject, Inputs]:
         """Let the values stages act, and return what is left to compute, which a cache can hold."""
@@ -147,7 +165,7 @@ class Subject:
             "keys" if mode.mask == "none" and mode.training and self.mechanism.drop is not None else mode.mask
         )
         request = Request(
-            self.mechanism, length, length, self.head_dim, self.value_dim, NUM_HEADS, 1, mode.causal,
+            self.mechanism, length, length, self.head_dim, self.value_dim, self.num_heads, 1, mode.causal,
             mask, mode.dropout, mode.dtype,
         )  # fmt: skip
         return [kernel.NAME for kernel in ORDER if kernel.refusal(request) is None]

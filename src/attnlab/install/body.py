@@ -49,6 +49,13 @@ def give_own_configs(model: PreTrainedModel) -> None:
             vars(part)["config"] = copy.deepcopy(config, memo)
 
 
+def has_cross_attention(model: PreTrainedModel) -> bool:
+    """Tell whether some attention of a model has queries of one sequence and keys of another."""
+    return any(
+        config.is_encoder_decoder or getattr(config, "add_cross_attention", False) for config in configs_of(model)
+    )
+
+
 def configs_of(model: PreTrainedModel) -> list[PreTrainedConfig]:
     """List every config object that the modules of a model read, outer ones first."""
     found: dict[int, PreTrainedConfig] = {}

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from attnlab.errors import InstallError, RequestError
 from attnlab.mechanisms import Mechanism
 
-from .interface import NAME
+from .interface import name_for
 from .layer import Layer
 from .tally import tally_of
 
@@ -40,8 +40,9 @@ def active_copy(wrapper: object) -> Layer | None:
 def check_in_use(model: nn.Module) -> None:
     """Refuse a model whose mechanism is installed and no longer called."""
     for name, module, layer in attention_layers(model):
-        called = getattr(getattr(module, "config", None), "_attn_implementation", NAME)
-        if called != NAME:
+        name_of_layer = name_for(layer.mechanism)
+        called = getattr(getattr(module, "config", None), "_attn_implementation", name_of_layer)
+        if called != name_of_layer:
             raise InstallError(
                 f"'{layer.mechanism}' is installed in this {type(model).__name__}, but '{name}' was switched to "
                 f"'{called}' attention since; call attnlab.install again, or attnlab.uninstall"

@@ -15,9 +15,9 @@ from attnlab.mechanisms import Mechanism, Value
 from attnlab.mechanisms.mechanism import label
 from attnlab.mechanisms.values import Bypass
 
-from .body import body_of, configs_of, give_own_configs
+from .body import body_of, configs_of, give_own_configs, has_cross_attention
 from .inspection import RECORD, attention_layers
-from .interface import NAME, register
+from .interface import name_for, register
 from .layer import Layer, has_penalty
 from .projections import check_forward
 from .saving import save_instead
@@ -53,6 +53,7 @@ def install(model: M, mechanism: str | Mechanism, *, seed: int = 0) -> M:
         raise RequestError(f"seed must be a whole number, not {seed!r}")
     body = body_of(model)
     plan = make_plan(parsed, find_seats(body))
+    check_positions(parsed, body)
     if mechanism_is_elsewhere(body):
         raise InstallError(f"a mechanism was installed in {place_of(body)}; install or uninstall it there")
     warn_of_dropped(parsed, body)
@@ -64,7 +65,7 @@ def install(model: M, mechanism: str | Mechanism, *, seed: int = 0) -> M:
     record = Record(body)
     carry_out(plan, parsed, seed, body, record)
     for config, _ in record.implementations:
-        config._attn_implementation = NAME
+        config._attn_implementation = name_for(parsed)
     for part in body.modules():
         if isinstance(part, PreTrainedModel):
             # Saved the usual way, the weights would be read back into a model without the mechanism.
@@ -135,6 +136,17 @@ def make_plan(mechanism: Mechanism, seats: list[Seat]) -> Plan:
             )
         plan.append((seat, stages))
     return plan
+
+
+def check_positions(mechanism: Mechanism, body: PreTrainedModel) -> None:
+    """Refuse a stage that needs positions where queries and keys are of two sequences."""
+    for stage in mechanism.stages_asking("positions"):
+        if stage.needs["positions"] and has_cross_attention(body):
+            raise InstallError(
+                f"'{stage}' needs positions, and the queries and keys of the cross-attention of this "
+                f"{type(body).__name__} are of two sequences, with no positions in common; a model of one stack is "
+                "needed"
+            )
 
 
 def warn_of_dropped(mechanism: Mechanism, body: PreTrainedModel) -> None:

@@ -15,12 +15,16 @@ from transformers.masking_utils import AttentionMaskInterface
 from transformers.utils import output_capturing
 
 from attnlab.errors import InstallError
+from attnlab.mechanisms import Mechanism
 
-from .masks import make_mask, read_mask
+from .masks import make_mask, make_mask_with_positions, read_mask
 from .tally import tally_of
 
 NAME = "attnlab"
 """transformers treats names with '/', 'sdpa' or 'flex_attention' in them specially; this has none of them."""
+
+TOLD = "attnlab_positions"
+"""The same for a mechanism that asks for positions: its masks of single pairs carry them."""
 
 UNHONOURED = {
     "position_bias": "a position bias",
@@ -35,8 +39,14 @@ UNHONOURED = {
 
 def register() -> None:
     """Make both functions known to transformers; doing it again changes nothing."""
-    AttentionInterface.register(NAME, attention)
-    AttentionMaskInterface.register(NAME, make_mask)
+    for name, mask_function in ((NAME, make_mask), (TOLD, make_mask_with_positions)):
+        AttentionInterface.register(name, attention)
+        AttentionMaskInterface.register(name, mask_function)
+
+
+def name_for(mechanism: Mechanism) -> str:
+    """Return the name under which transformers is to call a mechanism."""
+    return TOLD if mechanism.stages_asking("positions") else NAME
 
 
 def attention(

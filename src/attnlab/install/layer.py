@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from attnlab.errors import InstallError
 from attnlab.kernels import attend, initial_values, weights
-from attnlab.mechanisms import Mechanism, Share, Value
+from attnlab.mechanisms import Mechanism, Positions, Share, Value
 from attnlab.mechanisms.mechanism import label
 from attnlab.mechanisms.scores import Dot
 from attnlab.mechanisms.values import Bypass
@@ -130,16 +130,34 @@ class Layer(nn.Module):
     ) -> tuple[Tensor, Tensor | None]:  # fmt: skip
         """Attend; return the output [b h q d], and the weights [b h q k] where they are to be shown."""
         self.check(v, rule)
+        positions = self.locate(rule, q, k)
         k, v, rule = self.behind_prefix(k, v, rule)
         parameters = {name: getattr(self, name) for name in self.learned}
         core = self.at_scale(scale)
         out = attend(
             q, k, v, core, causal=rule.causal, mask=rule.mask,
-            parameters=parameters, dropout=dropout, training=self.training,
+            parameters=parameters, dropout=dropout, training=self.training, positions=positions,
         )  # fmt: skip
         if not is_shown:
             return out, None
-        return out, weights(q, k, core, causal=rule.causal, mask=rule.mask, parameters=parameters)
+        return out, weights(q, k, core, causal=rule.causal, mask=rule.mask, parameters=parameters, positions=positions)
+
+    def locate(self, rule: Rule, q: Tensor, k: Tensor) -> Positions | None:
+        """Return where queries and keys stand, with the prefix before all tokens, if a stage asks for it."""
+        asking = self.core.stages_asking("positions")
+        if not asking:
+            return None
+        found = rule.locate(q.shape[2], k.shape[2], q.device)
+        if found is None:
+            raise InstallError(
+                f"'{asking[0]}' asks for positions, and '{self.seat_name}' was given a mask of its own over "
+                f"{k.shape[2]} keys for {q.shape[2]} queries, which does not say where they stand; leave the mask to "
+                "the model (a padding mask [batch, length], or none)"
+            )
+        if self.prefix_keys is None:
+            return found
+        before = torch.arange(-self.prefix_keys.shape[1], 0, device=q.device)
+        return Positions(found.queries, torch.cat([before.expand(*found.keys.shape[:2], -1), found.keys], -1))
 
     def behind_prefix(self, k: Tensor, v: Tensor, rule: Rule) -> tuple[Tensor, Tensor, Rule]:
         """Put the layer's prefix, where it has one, before the keys and values; every query may see it."""

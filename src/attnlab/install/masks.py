@@ -7,6 +7,7 @@ causal rule and padding apart, because a mechanism's mask stage, its `divide=n` 
     uint8     [b 1 1 k]: causal, the last query at the last key, and these keys may be seen; one number for all where
               nothing is padded, since not every module of a causal model says that it is causal
     bool      [b 1 q|1 k]: exactly these pairs, whatever the module says
+    int64     [b 1 q k]: the same pairs, and where queries and keys stand, for a mechanism that asks for positions
     float     from elsewhere: what is added to the scores, honoured where it is 0 or as good as −∞ throughout
 """
 
@@ -20,6 +21,10 @@ from torch import Tensor
 from transformers.masking_utils import bidirectional_mask_function, causal_mask_function, sdpa_mask
 
 from attnlab.errors import InstallError
+from attnlab.mechanisms import Positions
+
+MARK = 2**62
+"""Added to every number of a mask that carries positions, by which it is told from whole numbers of a user's own."""
 
 CAUSAL = torch.uint8
 """The dtype that marks a padding mask as causal: nobody else's masks have it, and slices and copies keep it."""
@@ -58,6 +63,55 @@ def make_mask(
     return pairs
 
 
+def make_mask_with_positions(
+    batch_size: int,
+    q_length: int,
+    kv_length: int,
+    q_offset: int | Tensor = 0,
+    kv_offset: int = 0,
+    *,
+    attention_mask: Tensor | None = None,
+    **rest: Any,
+) -> Tensor | None:
+    """Answer as `make_mask` does, with positions where the answer is single pairs; else padding says them."""
+    mask = make_mask(batch_size, q_length, kv_length, q_offset, kv_offset, attention_mask=attention_mask, **rest)
+    if mask is None or mask.dtype != torch.bool or (mask.shape[2] == 1 and q_length > 1):
+        return mask
+    slots = torch.arange(kv_offset + kv_length, device=mask.device)
+    if attention_mask is not None:
+        padding = torch.nn.functional.pad(attention_mask, (0, max(0, len(slots) - attention_mask.shape[-1])))
+        slots = count_tokens(padding[:, : len(slots)].to(mask.device))
+    queries = slots[..., torch.arange(q_length, device=mask.device) + q_offset]
+    return with_positions(mask, queries, slots[..., kv_offset:])
+
+
+def count_tokens(padding: Tensor) -> Tensor:
+    """Return the position of each token of [b k], which padding does not count in; that of padding has no meaning."""
+    return padding.long().cumsum(-1) - 1
+
+
+def with_positions(pairs: Tensor, queries: Tensor, keys: Tensor) -> Tensor:
+    """Write pairs [b 1 q k] and positions [b q], [b k] as one number each: pair, key from bit 1, query from bit 32 on.
+
+    One tensor, because transformers hands one to the layers, and to a layer that checkpointing computes again.
+    """
+    # From 1 on, since what stands before the first token is at −1.
+    shape = (-1, 1, queries.shape[-1], 1), (-1, 1, 1, keys.shape[-1])
+    return pairs.long() + (keys.reshape(shape[1]) + 1) * 2 + (queries.reshape(shape[0]) + 1) * 2**32 + MARK
+
+
+def read_positions(code: Tensor) -> tuple[Tensor, Positions]:
+    """Return the pairs and the positions that `with_positions` wrote."""
+    keys, queries = (code[:, :, 0] >> 1) & (2**31 - 1), (code[..., 0] - MARK) >> 32
+    return (code & 1).bool(), Positions(queries - 1, keys - 1)
+
+
+def has_positions(mask: Tensor) -> bool:
+    """Tell whether a mask of whole numbers is one that `with_positions` wrote."""
+    # What a tensor holds cannot be asked while tracing.
+    return torch.compiler.is_compiling() or mask.numel() == 0 or int(mask[0, 0, 0, 0]) >= MARK
+
+
 def all_keys(batch_size: int, length: int, padding: Tensor | None, rest: dict[str, Any]) -> Tensor:
     """Return [b 1 1 k] of ones that are all one number in memory, by which they are known again."""
     device = rest.get("device", None if padding is None else padding.device)
@@ -79,11 +133,27 @@ def visible_keys(padding: Tensor | None, start: int, length: int) -> Tensor | No
 
 @dataclass(frozen=True)
 class Rule:
-    """What `attend` is told: the causal rule, a boolean mask, and whether the mask replaces a causal rule."""
+    """What `attend` is told: the causal rule, a boolean mask, and whether the mask replaces a causal rule.
+
+    `positions` are there where the mask carried them; where it did not, `locate` finds them.
+    """
 
     causal: bool
     mask: Tensor | None = None
     is_instead: bool = False
+    positions: Positions | None = None
+
+    def locate(self, num_queries: int, num_keys: int, device: torch.device) -> Positions | None:
+        """Return where queries and keys stand: tokens are counted, padding is not; None where that cannot be told."""
+        if self.positions is not None:
+            return self.positions
+        if not self.causal and num_queries != num_keys:
+            return None  # a mask from elsewhere, over a cache of whatever kind
+        if self.mask is not None and self.mask.shape[2] == 1:
+            keys = count_tokens(self.mask[:, 0])
+        else:
+            keys = torch.arange(num_keys, device=device)[None, None]
+        return Positions(keys[..., num_keys - num_queries :], keys)
 
 
 def read_mask(mask: Tensor | None, module: torch.nn.Module, is_causal: bool | None) -> Rule:
@@ -107,6 +177,9 @@ def read_mask(mask: Tensor | None, module: torch.nn.Module, is_causal: bool | No
             )
         is_plain = not any(mask.stride())
         return Rule(True, None if is_plain else mask.view(torch.bool))
+    if mask.dtype == torch.int64 and has_positions(mask):
+        pairs, positions = read_positions(mask)
+        return Rule(False, pairs, is_instead=bool(said) and pairs.shape[2] > 1, positions=positions)
     allowed = mask if mask.dtype == torch.bool else as_boolean(mask, module)
     if allowed.shape[2] > 1 and allowed.stride(2) == 0:
         allowed = allowed[:, :, :1]

@@ -1,7 +1,7 @@
 """A prefix: learned keys and values that stand before every layer's own, visible to every query (Li & Liang 2021).
 
-It is put there where attention is computed. So it has no position, no mask hides it, no values stage changes it, and a
-cache of keys and values never holds it.
+It is put there where attention is computed. So the model gives it no position (a stage that asks is told −length … −1),
+no mask hides it, no values stage changes it, and a cache of keys and values never holds it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from transformers import PreTrainedModel
 
 from attnlab.errors import InstallError, RequestError
 
-from .body import body_of, configs_of
+from .body import body_of, has_cross_attention
 from .inspection import RECORD, attention_layers, check_in_use, first_layer
 from .seats import Seat, find_seats
 
@@ -62,12 +62,11 @@ def prefix_of(model: nn.Module) -> int | None:
 
 def check_one_stack(body: PreTrainedModel) -> None:
     """Refuse cross-attention, whose keys are another sequence's."""
-    for config in configs_of(body):
-        if config.is_encoder_decoder or getattr(config, "add_cross_attention", False):
-            raise InstallError(
-                f"{type(body).__name__} has cross-attention (an encoder and a decoder), where a prefix would "
-                "stand before another sequence's keys; a model of one stack is needed"
-            )
+    if has_cross_attention(body):
+        raise InstallError(
+            f"{type(body).__name__} has cross-attention (an encoder and a decoder), where a prefix would "
+            "stand before another sequence's keys; a model of one stack is needed"
+        )
 
 
 def shapes_of(seat: Seat, length: int) -> dict[str, tuple[int, int, int]]:

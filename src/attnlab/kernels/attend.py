@@ -22,6 +22,7 @@ from . import reference
 from .call import Call
 from .choose import choose
 from .dropout import is_rate
+from .positions import Given, as_positions
 from .visibility import Visibility, as_mask
 
 Line = str | Mechanism
@@ -42,6 +43,7 @@ def attend(
     training: bool = False,
     x: Tensor | None = None,
     first: Tensor | None = None,
+    positions: Given = None,
     generator: torch.Generator | None = None,
 ) -> Tensor:
     """Attend with q [b h q d], k [b h k d] and v [b h k e]; leading axes of size 1 may be left out.
@@ -55,9 +57,11 @@ def attend(
     dropout: the rate at which weights vanish. training: whether token_dropout acts.
     x: the layer's input split by heads, for bypass; the projected tensor itself if left out (a projection of 1).
     first: the first layer's values, for value_residual; v itself if left out.
+    positions: for stages that ask for them: whole numbers [k] or [b k], where the keys stand, with the queries at the
+    last of them; or a pair, of the queries and of the keys. 0, 1, … if left out. `causal` goes by the keys' order.
     generator: what dropout is drawn from; torch's own if left out.
     """
-    call, names = prepare(q, k, v, mechanism, causal, mask, scale, parameters, x, first)
+    call, names = prepare(q, k, v, mechanism, causal, mask, scale, parameters, x, first, positions)
     call = with_dropout(call, dropout, training, generator)
     chosen, _ = choose(call.request, kernel)
     with without_autocast(call.q):
@@ -89,9 +93,10 @@ def weights(
     scale: float | None = None,
     parameters: Mapping[str, Tensor] | None = None,
     x: Tensor | None = None,
+    positions: Given = None,
 ) -> Tensor:
     """Return the weights [b h q k], from the reference."""
-    call, names = prepare(q, k, k, mechanism, causal, mask, scale, parameters, x, None)
+    call, names = prepare(q, k, k, mechanism, causal, mask, scale, parameters, x, None, positions)
     with without_autocast(call.q):
         w = call.q.new_zeros(*call.q.shape[:3], call.k.shape[2]) if is_empty(call) else reference.weights(call)
     return w.reshape(w.shape[4 - names :])
@@ -100,6 +105,7 @@ def weights(
 def prepare(
     q: Tensor, k: Tensor, v: Tensor, mechanism: Line, causal: bool, mask: Tensor | None,
     scale: float | None, parameters: Mapping[str, Tensor] | None, x: Tensor | None, first: Tensor | None,
+    positions: Given = None,
 ) -> tuple[Call, int]:  # fmt: skip
     """Check the inputs and apply the values stages; return the call and how many axes the caller's q had."""
     if not isinstance(causal, bool):
@@ -118,7 +124,10 @@ def prepare(
         tensors[stage.target] = stage(t, there, origin, parsed.params_of(stage, p)).to(t.dtype)
     shape = (*q.shape[:3], k.shape[2])
     visibility = Visibility(q.shape[2], k.shape[2], causal, as_mask(mask, shape), q.device)
-    return Call(parsed, tensors["q"], tensors["k"], tensors["v"], p, visibility), num_axes
+    # Only a stage that asks for positions pays for them.
+    is_asked = positions is not None or bool(parsed.stages_asking("positions"))
+    where = as_positions(positions, q, k) if is_asked else None
+    return Call(parsed, tensors["q"], tensors["k"], tensors["v"], p, visibility, positions=where), num_axes
 
 
 def parse(mechanism: Line) -> Mechanism:

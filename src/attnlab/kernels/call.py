@@ -4,12 +4,13 @@ kernel can be chosen, and explained, before there is any tensor."""
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 from torch import Tensor
 
-from attnlab.mechanisms import Mechanism, Params, Stage
+from attnlab.errors import RequestError
+from attnlab.mechanisms import Mechanism, Params, Positions, Stage
 
 from .visibility import Visibility
 
@@ -36,7 +37,10 @@ class Request:
 
 @dataclass(frozen=True)
 class Call:
-    """One attention to compute: q [b h q d], k [b h k d], v [b h k e], and all that decides the result."""
+    """One attention to compute: q [b h q d], k [b h k d], v [b h k e], and all that decides the result.
+
+    `positions` are there where a stage of the mechanism asks for them.
+    """
 
     mechanism: Mechanism
     q: Tensor
@@ -46,10 +50,24 @@ class Call:
     visibility: Visibility
     dropout: float = 0.0
     seed: int = 0
+    positions: Positions | None = None
 
     def params_of(self, stage: Stage) -> Params:
         """Return one stage's learned parameters under their own names."""
         return self.mechanism.params_of(stage, self.parameters)
+
+    def needs_of(self, stage: Stage, visible: Tensor | None) -> dict[str, Any]:
+        """Return what a stage asks for beside its tensors, by name; `visible` is None where all pairs are."""
+        known = {"positions": self.positions, "visible": visible}
+        given = {name: known[name] for name in stage.needs if known[name] is not None}
+        for name, is_required in stage.needs.items():
+            if not is_required or name in given:
+                continue
+            if name != "visible":
+                raise RequestError(f"'{stage}' needs {name}, and this call has none: pass {name}=")
+            ones = torch.ones((), dtype=torch.bool, device=self.q.device)
+            given[name] = ones.expand(1, 1, 1, self.k.shape[2])
+        return given
 
     @property
     def request(self) -> Request:

@@ -10,6 +10,7 @@ from attnlab.mechanisms import Mechanism
 
 from .attend import Line, attend, initial_values
 from .dropout import is_rate
+from .positions import Given
 
 
 class Attention(nn.Module):
@@ -44,7 +45,7 @@ class Attention(nn.Module):
 
     def forward(
         self, q: Tensor, k: Tensor, v: Tensor, *, causal: bool = False, mask: Tensor | None = None,
-        scale: float | None = None, x: Tensor | None = None, first: Tensor | None = None,
+        scale: float | None = None, x: Tensor | None = None, first: Tensor | None = None, positions: Given = None,
     ) -> Tensor:  # fmt: skip
         """Attend; arguments as in `attnlab.attend`."""
         if q.dim() == 4 and (q.shape[1], q.shape[3]) != (self.num_heads, self.head_dim):
@@ -55,7 +56,7 @@ class Attention(nn.Module):
             q, k, v, self.mechanism, causal=causal, mask=mask, kernel=self.kernel, scale=scale,
             parameters={name: getattr(self, name) for name in self.learned},
             dropout=self.dropout if self.training else 0.0,
-            training=self.training, x=x, first=first,
+            training=self.training, x=x, first=first, positions=positions,
         )  # fmt: skip
         terms = [term for stage in self.mechanism.output if (term := stage.penalty(out)) is not None]
         self.penalty = sum(terms[1:], terms[0]) if terms else None

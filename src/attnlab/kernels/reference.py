@@ -3,23 +3,21 @@ against this.
 
     s = score(q, k)      w = weights(s) / divide(n), 0 where a pair may not meet      out = w·v
 
-Forbidden pairs leave at three places: with a score as good as −∞ before the weights (mask(before), and padding always),
-0 after them (mask(after)), or as a score of 0 that is weighed like any other (mask(zero)).
+Forbidden pairs leave at three places: a weights stage leaves them out of what it normalises by, and its result there is
+set to 0 (mask(before), and padding always); they are weighed like any other and set to 0 afterwards (mask(after)); or
+they are weighed with a score of 0 (mask(zero)).
 """
 
 from __future__ import annotations
 
-import math
-
-import torch
 from torch import Tensor
 
 from attnlab.errors import ShapeError
-from attnlab.mechanisms import Mechanism, Stage, Weights
+from attnlab.mechanisms import Stage
 
 from .call import Call, Request, at_least_float
 from .dropout import keep, scale
-from .visibility import Visibility
+from .standins import check_normalisation, with_standins
 
 NAME = "reference"
 FORM = "all pairs at once, as the equations stand"
@@ -41,54 +39,48 @@ def attend(call: Call) -> Tensor:
 def weights(call: Call) -> Tensor:
     """Return the weights [b h q k], before dropout."""
     mechanism, visibility = call.mechanism, call.visibility
-    scores = mechanism.score(call.q, call.k, call.params_of(mechanism.score))
-    check_shape(mechanism.score, scores, (*call.q.shape[:3], call.k.shape[2]))
     visible, zeroed = visibility.pairs, None
     if mechanism.mask.where != "before" and visibility.causal:
         visible, zeroed = visibility.mask, visibility.causal_pairs
+    empty = visibility.empty
+    # A row that sees nothing is computed as if it saw all, so that no stage has to normalise nothing.
+    shown = visible | empty if visible is not None and empty is not None else visible
+    score = mechanism.score
+    scores = score(call.q, call.k, call.params_of(score), **call.needs_of(score, shown))
+    check_shape(score, scores, (*call.q.shape[:3], call.k.shape[2]))
     if mechanism.mask.where == "zero" and zeroed is not None:
         scores, zeroed = scores.masked_fill(~zeroed, 0), None
-    return weigh(mechanism, scores, visible, zeroed, visibility, call)
+    if visible is not None:
+        scores = with_standins(scores, visible, empty)
+    w = weigh(call, scores, shown)
+    for kept in (visible, zeroed):
+        if kept is not None:
+            w = w.masked_fill(~kept, 0)
+    if empty is not None:
+        w = w.masked_fill(empty, 0)
+    stage, n = mechanism.weights, lengths(call, scores)
+    length = n if stage.divide_at == "query" else visibility.key_count.clamp(min=1).to(n.dtype)
+    divisor = stage.divisor(length, call.params_of(stage))
+    return (w if divisor is None else w / divisor).to(scores.dtype)
+
+
+def weigh(call: Call, scores: Tensor, visible: Tensor | None) -> Tensor:
+    """Turn scores into undivided weights; what a stage makes of pairs that are not visible has no meaning."""
+    stage, n = call.mechanism.weights, lengths(call, scores)
+    p, given = call.params_of(stage), call.needs_of(stage, visible)
+    if visible is not None and "visible" not in stage.needs:
+        check_normalisation(stage, lambda s: stage(s, n, p, **given), scores, visible)
+    w = stage(scores, n, p, **given)
+    check_shape(stage, w, tuple(scores.shape))
+    return w
+
+
+def lengths(call: Call, scores: Tensor) -> Tensor:
+    """Return how many keys each query sees, at least 1, [b|1 h|1 q 1]."""
+    return call.visibility.count.clamp(min=1).to(at_least_float(scores.dtype))
 
 
 def check_shape(stage: Stage, found: Tensor, needed: tuple[int, ...]) -> None:
     """Name the stage whose result does not have a number for every pair."""
     if tuple(found.shape) != needed:
         raise ShapeError(f"'{stage}' must return [batch, heads, queries, keys] = {needed}, not {tuple(found.shape)}")
-
-
-def forbidden(stage: Weights, dtype: torch.dtype) -> float:
-    """Return the score of a forbidden pair: −∞, or for a stage of the user's own a number as low as can be squared.
-
-    What such a stage learns may be multiplied with its scores, and 0·(−∞) would make NaN of its gradient.
-    """
-    if type(stage).__module__ == Weights.__module__:
-        return -math.inf
-    largest = torch.finfo(dtype).max
-    return -largest if dtype == torch.float16 else -math.sqrt(largest)
-
-
-def weigh(
-    mechanism: Mechanism,
-    scores: Tensor,
-    visible: Tensor | None,
-    zeroed: Tensor | None,
-    visibility: Visibility,
-    call: Call,
-) -> Tensor:
-    """Turn scores into weights: pairs not `visible` never enter, pairs not in `zeroed` are wiped out afterwards."""
-    stage, p = mechanism.weights, call.params_of(mechanism.weights)
-    n = visibility.count.clamp(min=1).to(at_least_float(scores.dtype))
-    if visible is not None:
-        scores = scores.masked_fill(~visible, forbidden(stage, scores.dtype))
-    w = stage(scores, n, p)
-    check_shape(stage, w, tuple(scores.shape))
-    for wiped in (visible, zeroed):
-        if wiped is not None:
-            w = w.masked_fill(~wiped, 0)
-    empty = visibility.empty
-    if empty is not None:
-        w = w.masked_fill(empty, 0)
-    length = n if stage.divide_at == "query" else visibility.key_count.clamp(min=1).to(n.dtype)
-    divisor = stage.divisor(length, p)
-    return (w if divisor is None else w / divisor).to(scores.dtype)

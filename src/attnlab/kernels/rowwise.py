@@ -32,14 +32,20 @@ def block(call: Call, q: Tensor, start: int, stop: int) -> Tensor:
     rows = dataclasses.replace(
         call, q=q, k=call.k[:, :, :horizon], v=call.v[:, :, :horizon],
         visibility=call.visibility.rows(start, stop, horizon),
+        positions=None if call.positions is None else call.positions.rows(start, stop, horizon),
     )  # fmt: skip
     return reference.attend(rows)
+
+
+def rows_of(batch: int, num_heads: int, num_keys: int, head_dim: int) -> int:
+    """Return how many queries a block holds at most."""
+    return max(1, ELEMENTS // max(1, batch * num_heads * num_keys * head_dim))
 
 
 def attend(call: Call) -> Tensor:
     """Return weights·values."""
     b, h, num_queries, d = call.q.shape
-    step = max(1, min(num_queries, ELEMENTS // max(1, b * h * call.k.shape[2] * d)))
+    step = max(1, min(num_queries, rows_of(b, h, call.k.shape[2], d)))
     blocks = [
         checkpoint(
             block,

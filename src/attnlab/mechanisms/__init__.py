@@ -3,13 +3,15 @@
 from .arguments import Layers
 from .catalog import CATALOG, Entry
 from .mechanism import Mechanism
+from .needs import Positions
 from .scores import Score
 from .stage import REGISTRY, SLOTS, Dims, Parameter, Params, Stage, argument, stage
 from .surroundings import Mask, Output, Share, TokenDropout
 from .values import Value
-from .weights import Weights
+from .weights import Weights, masked_softmax
 
 __all__ = [
     "CATALOG", "REGISTRY", "SLOTS", "Dims", "Entry", "Layers", "Mask", "Mechanism", "Output", "Parameter",
-    "Params", "Score", "Share", "Stage", "TokenDropout", "Value", "Weights", "argument", "stage",
+    "Params", "Positions", "Score", "Share", "Stage", "TokenDropout", "Value", "Weights", "argument",
+    "masked_softmax", "stage",
 ]  # fmt: skip

@@ -92,6 +92,10 @@ class Mechanism:
             for item in held if slot in SEVERAL else [held] if held is not None else []:
                 yield label(item), item
 
+    def stages_asking(self, need: str) -> tuple[Stage, ...]:
+        """Return the stages whose call asks for something beside its tensors, such as `positions`."""
+        return tuple(item for item in (self.score, self.weights) if need in item.needs)
+
     def parameters(self, num_heads: int, head_dim: int, value_dim: int | None = None) -> dict[str, Parameter]:
         """Declare every learned parameter as `<stage>_<name>`."""
         dims = Dims(num_heads, head_dim, head_dim if value_dim is None else value_dim)

@@ -1,7 +1,8 @@
 """How a query and a key meet: s_ij as a pure function of q_i and k_j.
 
-Axes: b batch, h heads, q queries, k keys, d head_dim, c hidden. Every score maps [b h q d] and [b h k d] to
-[b h q k], one pair at a time, so that a kernel may compute any block of pairs alone.
+Axes: b batch, h heads, q queries, k keys, d head_dim, c hidden. Every score here maps [b h q d] and [b h k d] to
+[b h q k], one pair at a time, so that a kernel may compute any block of pairs alone. A score that asks for positions,
+or for the visible pairs, is computed with a block of queries and all keys up to the last one that these can see.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import torch
 from torch import Tensor
@@ -26,8 +27,8 @@ class Score(Stage):
     slot: ClassVar[Slot] = "score"
 
     @abstractmethod
-    def __call__(self, q: Tensor, k: Tensor, p: Params) -> Tensor:
-        """Return the scores [b h q k]."""
+    def __call__(self, q: Tensor, k: Tensor, p: Params, *args: Any, **needs: Any) -> Tensor:
+        """Return the scores [b h q k]. A stage that asks for something names it behind a `*`, in place of these."""
 
 
 def per_head(parameter: Tensor) -> Tensor:

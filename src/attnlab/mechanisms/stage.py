@@ -18,6 +18,7 @@ from torch import Tensor
 from attnlab.errors import MechanismError
 
 from .arguments import argument_types, describe, fits, is_number, write
+from .needs import read_needs
 
 Slot = Literal["share", "score", "mask", "weights", "values", "drop", "output"]
 SLOTS: tuple[Slot, ...] = ("score", "weights", "mask", "values", "drop", "output", "share")
@@ -68,10 +69,14 @@ def argument(
 
 @dataclass(frozen=True)
 class Stage(ABC):
-    """One choice of a mechanism. A leaf sets no state beyond its fields."""
+    """One choice of a mechanism. A leaf sets no state beyond its fields.
+
+    `needs` says what its call asks for beside its tensors, and whether it requires it; `@stage` reads it off the call.
+    """
 
     name: ClassVar[str] = ""
     slot: ClassVar[Slot]
+    needs: ClassVar[Mapping[str, bool]] = {}
 
     def __post_init__(self) -> None:
         hints = argument_types(type(self))
@@ -121,6 +126,7 @@ def stage(name: str) -> Callable[[S], S]:
             raise MechanismError(f"stage '{name}' must be a dataclass(frozen=True), below @stage")
         check_name(name, cls)
         check_fields(name, cls)
+        cls.needs = read_needs(name, cls.slot, cls)
         cls.name = name
         REGISTRY[name] = cls
         return cls
@@ -141,7 +147,7 @@ def check_name(name: str, cls: type[Stage]) -> None:
 def check_fields(name: str, cls: type[Stage]) -> None:
     """Refuse a class that no line could write, or that nothing could call."""
     for item in dataclasses.fields(cls):
-        if item.name in ("name", "slot") or not item.init:
+        if item.name in ("name", "slot", "needs") or not item.init:
             raise MechanismError(f"stage '{name}' cannot have '{item.name}' as an argument of a line")
     argument_types(cls)
     if inspect.isabstract(cls):

@@ -1,7 +1,8 @@
 """How scores become weights: a pure function along the last axis of [b h q k].
 
-A forbidden pair comes in with a score far below all others, and whatever a stage makes of it is set to 0 afterwards: a
-stage need not know about masks, only let no low score into what it normalises by. `divide` then divides by the visible
+Whatever a stage makes of a forbidden pair is set to 0 afterwards. The score that stands there is that of a visible pair
+of the same row, so arithmetic is as safe there as anywhere. A stage in which a weight depends on other scores of its
+row asks for `visible` and leaves the forbidden pairs out of what it normalises by. `divide` then divides by the visible
 length n.
 """
 
@@ -9,7 +10,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import torch
 from torch import Tensor
@@ -19,8 +20,6 @@ from .stage import Dims, Parameter, Params, Slot, Stage, stage
 
 START = 0.5
 """Where the m of divide=learned starts: n**-sigmoid(m)."""
-NO_MORE = -40.0
-"""A score from which on down gelu is 0 in every precision; −∞·0 would be NaN."""
 
 
 @dataclass(frozen=True)
@@ -34,8 +33,12 @@ class Weights(Stage):
     divide_at: Literal["query", "key"] = "query"
 
     @abstractmethod
-    def __call__(self, scores: Tensor, n: Tensor, p: Params) -> Tensor:
-        """Return the undivided weights; n [b|1 h|1 q 1] is how many keys each query may see, at least 1."""
+    def __call__(self, scores: Tensor, n: Tensor, p: Params, *args: Any, **needs: Any) -> Tensor:
+        """Return the undivided weights; n [b|1 h|1 q 1] is how many keys each query may see, at least 1.
+
+        A stage that asks for something names it behind a `*`, in place of the last two. `visible` [b|1 h|1 q|1 k] has
+        at least one pair in every row: a row that may see nothing is computed as if it saw all, and set to 0.
+        """
 
     def parameters(self, dims: Dims) -> dict[str, Parameter]:
         return {"exponent": Parameter((dims.num_heads,), START, START)} if self.divide == "learned" else {}
@@ -49,13 +52,25 @@ class Weights(Stage):
         return n if self.divide == "n" else n.sqrt()
 
 
+def hide(scores: Tensor, visible: Tensor | None) -> Tensor:
+    """Return the scores with −∞ at forbidden pairs; None says that there are none."""
+    return scores if visible is None else scores.masked_fill(~visible, -torch.inf)
+
+
+def masked_softmax(scores: Tensor, visible: Tensor) -> Tensor:
+    """Return the softmax of each row over its visible pairs alone; a row without any gives zeros, never NaN."""
+    # The lowest finite number, not −∞: a row of it is a row of equal scores, whose weights are then set to 0.
+    lowest = torch.finfo(scores.dtype).min
+    return torch.softmax(scores.masked_fill(~visible, lowest), -1) * visible
+
+
 @stage("softmax")
 @dataclass(frozen=True)
 class Softmax(Weights):
     """exp(s_ij) / Σ_j exp(s_ij)."""
 
-    def __call__(self, scores: Tensor, n: Tensor, p: Params) -> Tensor:
-        return torch.softmax(scores, -1)
+    def __call__(self, scores: Tensor, n: Tensor, p: Params, *, visible: Tensor | None = None) -> Tensor:
+        return torch.softmax(hide(scores, visible), -1)
 
 
 @stage("softmax1")
@@ -63,7 +78,8 @@ class Softmax(Weights):
 class Softmax1(Weights):
     """exp(s_ij) / (1 + Σ_j exp(s_ij)): a query may attend to nothing (Miller 2023)."""
 
-    def __call__(self, scores: Tensor, n: Tensor, p: Params) -> Tensor:
+    def __call__(self, scores: Tensor, n: Tensor, p: Params, *, visible: Tensor | None = None) -> Tensor:
+        scores = hide(scores, visible)
         top = scores.detach().amax(-1, keepdim=True).clamp(min=0)
         numerator = torch.exp(scores - top)
         return numerator / (numerator.sum(-1, keepdim=True) + torch.exp(-top))
@@ -88,7 +104,7 @@ class Gelu(Weights):
     pointwise: ClassVar[bool] = True
 
     def __call__(self, scores: Tensor, n: Tensor, p: Params) -> Tensor:
-        return torch.nn.functional.gelu(scores.clamp(min=NO_MORE))
+        return torch.nn.functional.gelu(scores)
 
 
 @stage("sigmoid")
@@ -126,7 +142,8 @@ class Argmax(Weights):
 
     straight_through: bool = False
 
-    def __call__(self, scores: Tensor, n: Tensor, p: Params) -> Tensor:
+    def __call__(self, scores: Tensor, n: Tensor, p: Params, *, visible: Tensor | None = None) -> Tensor:
+        scores = hide(scores, visible)
         hard = torch.zeros_like(scores).scatter(-1, scores.argmax(-1, keepdim=True), 1)
         if not self.straight_through:
             return hard
@@ -148,9 +165,9 @@ def centred(scores: Tensor, floor: float) -> Tensor:
 class Sparsemax(Weights):
     """The projection of a row of scores onto the simplex: max(s_ij − τ_i, 0) (Martins & Astudillo 2016)."""
 
-    def __call__(self, scores: Tensor, n: Tensor, p: Params) -> Tensor:
+    def __call__(self, scores: Tensor, n: Tensor, p: Params, *, visible: Tensor | None = None) -> Tensor:
         # A score 1 or more below the largest has weight 0, so lifting −∞ to −2 changes nothing.
-        z = centred(scores, floor=-2)
+        z = centred(hide(scores, visible), floor=-2)
         ordered = z.sort(-1, descending=True).values
         rank = torch.arange(1, z.shape[-1] + 1, device=z.device, dtype=z.dtype)
         partial = ordered.cumsum(-1) - 1
@@ -164,9 +181,9 @@ class Sparsemax(Weights):
 class Entmax15(Weights):
     """max(s_ij/2 − τ_i, 0)², between softmax and sparsemax (Peters et al. 2019)."""
 
-    def __call__(self, scores: Tensor, n: Tensor, p: Params) -> Tensor:
+    def __call__(self, scores: Tensor, n: Tensor, p: Params, *, visible: Tensor | None = None) -> Tensor:
         # A score 2 or more below the largest has weight 0, so lifting −∞ to −4 changes nothing.
-        z = centred(scores, floor=-4) / 2
+        z = centred(hide(scores, visible), floor=-4) / 2
         ordered = z.sort(-1, descending=True).values
         rank = torch.arange(1, z.shape[-1] + 1, device=z.device, dtype=z.dtype)
         mean = ordered.cumsum(-1) / rank

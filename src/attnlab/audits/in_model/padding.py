@@ -1,9 +1,14 @@
-"""Padding and batch invariance of a model: a sentence's answers are its own, whatever stands beside or after it."""
+"""Padding and batch invariance of a model: a sentence's answers are its own, whatever stands beside or after it.
+
+A sequence is looked at alone, between two others, and in a batch so large that no kernel computes it in one piece.
+"""
 
 from __future__ import annotations
 
 import torch
 from torch import Tensor
+
+from attnlab.kernels import rowwise
 
 from ..check import check
 from ..finding import Finding, Part, worst
@@ -11,6 +16,11 @@ from ..subject import peak
 from .subject import ModelSubject
 
 NAME = "padding and batch invariance"
+MOST = 64
+"""Sequences of a batch, beyond which longer ones are taken instead."""
+
+TOKENS = 2**15
+"""Tokens of a batch at most."""
 
 
 @check(NAME, on="model")
@@ -37,7 +47,10 @@ def padding_invariance(subject: ModelSubject) -> Finding:
             )
         company = torch.cat([subject.tokens(1, real, 13), tokens, subject.tokens(1, real, 14)])
         apart = peak(subject.answers(company)[1:2] - whole)
-        parts.append(Part("neighbours", apart, bound, "its neighbours in the batch"))
+        parts += [
+            Part("neighbours", apart, bound, "its neighbours in the batch"),
+            in_a_large_batch(subject),
+        ]
     bad = worst(parts)
     if bad.passed:
         said = f"Neither padding on the {' or '.join(sides)}, nor other sequences of the batch change a real token."
@@ -53,6 +66,33 @@ def padding_invariance(subject: ModelSubject) -> Finding:
         )
     where = "" if bad.passed else subject.where("the attention mask it is given")
     return Finding(NAME, bad.passed, bad.figure, bad.bound, said, where, parts=tuple(parts))
+
+
+def in_a_large_batch(subject: ModelSubject) -> Part:
+    """Compare a sequence alone with the same one as the last of a batch that kernels split."""
+    length = subject.length
+    batch = splitting_batch(subject, length)
+    if batch > MOST:
+        length = subject.longest
+        batch = splitting_batch(subject, length)
+    tokens = subject.tokens(batch, length, salt=15)
+    alone = subject.answers(tokens[-1:])
+    apart = peak(subject.answers(tokens)[-1:] - alone)
+    name = f"neighbours, {batch} sequences of {length} tokens"
+    return Part(name, apart, subject.noise(alone), "its neighbours in a batch that kernels split")
+
+
+def splitting_batch(subject: ModelSubject, length: int) -> int:
+    """Return how many sequences of a length a kernel computes half of the queries of at a time."""
+    config = subject.config
+    width = getattr(config, "hidden_size", None) or 1
+    num_heads = getattr(config, "num_attention_heads", None) or 1
+    head_dim = getattr(config, "head_dim", None) or max(1, width // num_heads)
+    batch = 2
+    # A model too small to be split at any sensible size takes seconds for as many tokens as this.
+    while rowwise.rows_of(batch, num_heads, length, head_dim) > max(1, length // 2) and batch * length < TOKENS:
+        batch += 1
+    return batch
 
 
 def padded(subject: ModelSubject, tokens: Tensor, side: str, salt: int) -> Tensor:

@@ -1,5 +1,6 @@
-"""Prefix consistency of a model: the whole sequence against prefixes of it, and against its own cache.
+"""Prefix consistency of a model: the whole sequence against prefixes of it, and against its own caches.
 
+A dynamic cache grows with the tokens; a static one has all its slots from the start, most of them without a token yet.
 `generate` takes the cache, training takes the whole; where they differ, a model is trained for one thing and used for
 another.
 """
@@ -11,6 +12,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from attnlab.errors import InstallError
+
 from ..check import check
 from ..finding import Finding, Part, worst
 from ..subject import peak
@@ -18,6 +21,8 @@ from .subject import ModelSubject, per_token
 
 NAME = "prefix consistency"
 CHUNK = 5
+SPARE = 7
+"""Slots of a static cache that stay without a token."""
 
 
 @check(NAME, on="model")
@@ -36,13 +41,15 @@ def prefix_consistency(subject: ModelSubject) -> Finding | None:
                 Part("cache, a token at a time", peak(cached(subject, tokens, 1) - whole), bound),
                 Part(f"cache, {CHUNK} tokens at a time", peak(cached(subject, tokens, CHUNK) - whole), bound),
             ]
+            for step in (1, CHUNK) if can_cache_statically(subject, tokens) else ():
+                answers = cached(subject, tokens, step, static_cache(subject, tokens))
+                parts.append(Part(f"static cache, {step} at a time", peak(answers - whole), bound))
     bad = worst(parts)
     if bad.passed:
-        ways = (
-            "alone, from the cache, and from the cache by chunks"
-            if len(parts) > 1
-            else "alone (it keeps no cache of keys and values to compare with)"
-        )
+        ways = {
+            1: "alone (it keeps no cache of keys and values to compare with)",
+            3: "alone, from the cache, and from the cache by chunks",
+        }.get(len(parts), "alone, from the cache, from the cache by chunks, and from a static cache")
         said = f"A token gets the same answer from the whole sequence as from the tokens before it {ways}."
     else:
         said = (
@@ -66,9 +73,27 @@ def can_cache(subject: ModelSubject, tokens: Tensor) -> bool:
     return getattr(subject.run(tokens[:, :1], use_cache=True), "past_key_values", None) is not None
 
 
-def cached(subject: ModelSubject, tokens: Tensor, step: int) -> Tensor:
+def static_cache(subject: ModelSubject, tokens: Tensor) -> Any:
+    """Return a cache of fixed size, with more slots than there are tokens."""
+    # transformers takes seconds to import, and is here already: the model is its own.
+    from transformers import StaticCache
+
+    return StaticCache(config=subject.config, max_cache_len=tokens.shape[1] + SPARE)
+
+
+def can_cache_statically(subject: ModelSubject, tokens: Tensor) -> bool:
+    """Tell whether the model says that it takes a static cache, and its mechanism does not refuse one."""
+    if subject.is_encoder_decoder or not getattr(subject.model, "_can_compile_fullgraph", False):
+        return False
+    try:
+        subject.run(tokens[:, :2], use_cache=True, past_key_values=static_cache(subject, tokens))
+    except InstallError:
+        return False
+    return True
+
+
+def cached(subject: ModelSubject, tokens: Tensor, step: int, held: Any = None) -> Tensor:
     """Return each token's answer where the model is fed so many tokens at a time and keeps a cache."""
-    held: Any = None
     answers = []
     for start in range(0, tokens.shape[1], step):
         piece = tokens[:, start : start + step]
