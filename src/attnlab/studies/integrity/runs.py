@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from attnlab.data import PROBES
 from attnlab.training.record.plain import unspell
 
 from ..remains import ENDED
@@ -102,9 +103,10 @@ class StageRuns:
         counts: dict[str, set[int]] = {}
         for run, row in self.ended:
             for figure in (row.result.get("last") or {}).get("figures", ()):
-                scores = self.scores(run, figure) if kind_of(figure) in COUNTED else None
-                # An example with several answers (a probe's sequence) is right to a share of them.
-                if scores is not None and bool(((scores == 0) | (scores == 1)).all()):
+                # A probe asks for several answers in one example, each of which counts.
+                is_counted = kind_of(figure) in COUNTED and run.run.task not in PROBES
+                scores = self.scores(run, figure) if is_counted else None
+                if scores is not None:
                     counts.setdefault(figure, set()).add(len(scores))
         return {figure: next(iter(found)) for figure, found in counts.items() if len(found) == 1}
 
