@@ -1,45 +1,47 @@
-"""The self-test: `python -m attnlab.statistics [REPEATS]` prints how often nothing looks like something.
+"""The self-test: `python -m attnlab.statistics [REPEATS]` prints false-positive rates and power of simulated studies.
 
-The status is 0 where every bound is kept, 1 where one is not, 2 where REPEATS is no number.
+The exit status is 0 if every bound is kept, 1 if one is not, 2 if REPEATS is not a number.
 """
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from itertools import groupby
 
-from .selftest import COLUMNS, Case, Rate, measure, refused, stabilities, verdicts
+from .cases import list_cases, list_refused
+from .simulation import COLUMNS, Case, Path, Rate, measure, start_study
 
 NUM_REPEATS = 2000
 
 
-def main(arguments: Sequence[str]) -> int:
-    """Print the tables; return the exit status."""
+def main(arguments: Sequence[str], path: Path = start_study) -> int:
+    """Print the tables; return the exit status. path: how a study is decided, the statistics' own if it is left out."""
     if len(arguments) > 1 or not all(word.isascii() and word.isdigit() and int(word) > 0 for word in arguments):
-        shown = " ".join(arguments)
-        print(
-            f"python -m attnlab.statistics takes one number of repeats, such as 2000; it has '{shown}'", file=sys.stderr
-        )
+        came = " ".join(arguments)
+        print(f"python -m attnlab.statistics takes one number of repeats, such as 2000, not '{came}'", file=sys.stderr)
         return 2
     num_repeats = int(arguments[0]) if arguments else NUM_REPEATS
-    print(f"Arms that do not differ, {num_repeats} times each: how often a difference is found.\n")
-    print("Through the verdict, BETTER or WORSE; through the word on stability, LESS or MORE STABLE.")
-    rates = print_rates([*verdicts(), *stabilities()], num_repeats)
-    print("\nWhat attnlab does not do, and why.")
-    print_rates(refused(), num_repeats)
-    num_broken = sum(not rate.is_kept for rate in rates)
-    print(f"\nBounds broken: {num_broken}." if num_broken else "\nEvery bound is kept.")
-    return 1 if num_broken else 0
+    print(f"False positives and power over {num_repeats} simulated studies each (some fewer, where they take long).")
+    print("Power is how often a difference is found that is there; its size is in SDs of one seed's difference.\n")
+    rates = print_rates(list(list_cases()), num_repeats, path)
+    print("\nWhat attnlab does not do, on the same scores, and what no analysis of few seeds can guard against.")
+    print_rates(list(list_refused()), num_repeats, path)
+    broken = [rate.case.what for rate in rates if not rate.is_kept]
+    print(f"\nBounds broken: {len(broken)} ({'; '.join(broken)})." if broken else "\nEvery bound is kept.")
+    return 1 if broken else 0
 
 
-def print_rates(cases: Iterable[Case], num_repeats: int) -> list[Rate]:
-    """Print one row a case, as each is measured."""
-    known = list(cases)
-    blank = [(case.what, case.how, case.seeds, "", "", "") for case in known]
-    widths = [max(len(cell) for cell in column) for column in zip(COLUMNS, *blank, strict=True)]
+def print_rates(cases: Sequence[Case], num_repeats: int, path: Path) -> list[Rate]:
+    """Print one row per case, as each is measured, under the name of its part."""
+    rows = [(case.what, case.seeds, case.before, "00.0%", "00%", "") for case in cases]
+    widths = [max(len(cell) for cell in column) for column in zip(COLUMNS, *rows, strict=True)]
     rates = []
     print_row(COLUMNS, widths)
-    for case in known:
-        rates.append(measure(case, num_repeats))
-        print_row(rates[-1].cells(), widths)
+    for part, members in groupby(cases, key=lambda case: case.part):
+        if part != cases[0].part:
+            print()
+        for case in members:
+            rates.append(measure(case, num_repeats, path))
+            print_row(rates[-1].cells(), widths)
     return rates
 
 

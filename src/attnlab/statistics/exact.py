@@ -14,7 +14,7 @@ import numpy as np
 from .scores import Numbers
 
 MOST = 1 << 20
-"""So many arrangements are gone through; of more, DRAWS are drawn."""
+"""So many arrangements are gone through, of sign flips those of 32 pairs; of more, DRAWS are drawn."""
 DRAWS = 99_999
 BLOCK = 1 << 22
 """Numbers in memory at once while drawing."""
@@ -35,11 +35,14 @@ class Exact:
 def sign_flip(differences: Numbers) -> Exact:
     """Test whether differences are symmetric about 0, by all 2ⁿ flips of their signs."""
     n, observed = len(differences), float(differences.sum())
-    if 2**n <= MOST:
-        sums = np.zeros(1)
-        for difference in differences:
-            sums = np.concatenate([sums + difference, sums - difference])
-        return Exact(_share(sums, observed, differences), 2 / 2**n, "sign flips")
+    if 2 ** ((n + 1) // 2) <= MOST >> 4:
+        # The sums of one half, each with those of the other half that bring it far enough: 2·2^(n/2), not 2ⁿ.
+        first, second = _flipped(differences[: n // 2]), np.sort(_flipped(differences[n // 2 :]))
+        limit = abs(observed) - SLACK * float(np.abs(differences).sum())
+        above = len(second) - np.searchsorted(second, limit - first, side="left")
+        below = np.searchsorted(second, -limit - first, side="right")
+        extreme = 2**n if limit <= 0 else int(above.sum() + below.sum())
+        return Exact(extreme / 2**n, 2 / 2**n, "sign flips")
 
     def draw(rng: np.random.Generator, num: int) -> Numbers:
         drawn: Numbers = rng.choice([-1.0, 1.0], size=(num, n)) @ differences
@@ -68,6 +71,13 @@ def sign_flip_interval(differences: Numbers, alpha: float = 0.05) -> tuple[float
     if outside < 1:
         return -math.inf, math.inf
     return float(means[outside - 1]), float(means[-outside])
+
+
+def _flipped(differences: Numbers) -> Numbers:
+    sums = np.zeros(1)
+    for difference in differences:
+        sums = np.concatenate([sums + difference, sums - difference])
+    return sums
 
 
 def permutation(baseline: Numbers, variant: Numbers) -> Exact:

@@ -21,7 +21,9 @@ from .scores import Numbers
 
 LOOKS = (5, 10, 15, 20)
 """The looks that attnlab declares unless a study says otherwise."""
-NUM_POINTS = 801
+NODES, WEIGHTS = np.polynomial.legendre.leggauss(160)
+FARTHEST = 9.0
+"""No path is farther out than so many SDs, to the precision of a double."""
 
 
 def look_limits(looks: Sequence[int] = LOOKS, alpha: float = 0.05) -> dict[int, float]:
@@ -59,15 +61,14 @@ def sequential_p(p: float, num_seeds: int, looks: Sequence[int]) -> float:
 
 def crossing_probability(bounds: Sequence[float], information: Sequence[float]) -> float:
     """Return how often a statistic without any effect reaches one of the bounds |z| at these shares of the data."""
-    path = _grid(bounds[0], information[0])
-    density = stats.norm.pdf(path, scale=math.sqrt(information[0]))
+    path, weights = _grid(bounds[0], information[0])
+    density = _normal(path, information[0])
     for number in range(1, len(bounds)):
-        further = _grid(bounds[number], information[number])
-        step = math.sqrt(information[number] - information[number - 1])
-        weights = _simpson(path) * density
-        density = stats.norm.pdf(further[:, None], loc=path[None, :], scale=step) @ weights
-        path = further
-    return float(1 - _simpson(path) @ density)
+        further, further_weights = _grid(bounds[number], information[number])
+        step = information[number] - information[number - 1]
+        density = _normal(further[:, None] - path[None, :], step) @ (weights * density)
+        path, weights = further, further_weights
+    return float(1 - weights @ density)
 
 
 @cache
@@ -92,11 +93,12 @@ def _checked(looks: Sequence[int]) -> tuple[int, ...]:
     return tuple(looks)
 
 
-def _grid(bound: float, share: float) -> Numbers:
-    return np.linspace(-bound, bound, NUM_POINTS) * math.sqrt(share)
+def _grid(bound: float, share: float) -> tuple[Numbers, Numbers]:
+    """Return nodes and weights of an integral over the statistic's path inside the bound."""
+    reach = min(bound, FARTHEST) * math.sqrt(share)
+    return NODES * reach, WEIGHTS * reach
 
 
-def _simpson(path: Numbers) -> Numbers:
-    weights = np.ones(len(path))
-    weights[1:-1:2], weights[2:-1:2] = 4.0, 2.0
-    return weights * float(path[1] - path[0]) / 3
+def _normal(x: Numbers, variance: float) -> Numbers:
+    density: Numbers = np.exp(-(x**2) / (2 * variance)) / math.sqrt(2 * math.pi * variance)
+    return density

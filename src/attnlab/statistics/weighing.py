@@ -41,8 +41,7 @@ def weigh(found: Estimate, question: Question, arms: tuple[Arm, Arm] | None, pai
     """Return what decides at a level, on the scale of the analysis."""
     skew = measure_skew(found, arms, paired)
     if question.looks == "open":
-        process = e_process(_in_order(arms), level)
-        return Weight(level, process.interval, process.p, process.method, skew)
+        return _weigh_at_any_time(_in_order(arms), skew, level)
     interval, p = _guarded(found, skew, level)
     guarded = Weight(level, interval, p, found.method, skew)
     # The p must not depend on the level, or a family could not adjust it: the exact test is asked at any level.
@@ -56,6 +55,17 @@ def weigh(found: Estimate, question: Question, arms: tuple[Arm, Arm] | None, pai
     if level < exact.p:
         interval = _with_exact(interval, differences, level)
     return Weight(level, interval, exact.p, f"{found.method}, overruled by {exact.method}", skew, exact)
+
+
+def _weigh_at_any_time(differences: Numbers, skew: Skew, level: float) -> Weight:
+    """Take the e-process, guarded as t is: its evidence grows with t, so that the same factors move its ends."""
+    mean = float(differences.mean())
+    low, high = e_process(differences, level).interval
+    factor = skew.high if mean < 0 else skew.low
+    process = e_process(differences - mean + mean / factor, level)
+    return Weight(
+        level, (mean - (mean - low) * skew.low, mean + (high - mean) * skew.high), process.p, process.method, skew
+    )
 
 
 def _guarded(found: Estimate, skew: Skew, level: float) -> tuple[Interval, float]:
