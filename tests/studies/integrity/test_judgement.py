@@ -319,7 +319,7 @@ def test_the_published_table() -> None:
         comparison = rows["6l", "f1"].comparison
         assert comparison is not None
         assert comparison.spread.ratio == pytest.approx(ratio, abs=0.05)
-    # Alone this would be BETTER; as one of six comparisons it is not, and the curves still rise.
+    # One of six comparisons, and the curves still rise.
     assert before["4l", "f1"].adjusted_p > 0.05
     assert before["4l", "f1"].verdict == "STILL TRAINING, INCONCLUSIVE SO FAR"
     assert {row.verdict for (size, _), row in before.items() if size != "4l"} == {"TOO FEW SEEDS (n < 5)"}
