@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from attnlab.cli.conclusion import print_answers
 from attnlab.cli.judgement import print_count, print_finding, print_judgement
 from attnlab.cli.tables import print_below, print_json
 from attnlab.errors import RequestError
@@ -108,6 +109,7 @@ def judge_study(folder: str, given: Mapping[str, object], as_json: bool) -> int:
             print_json({
                 "study": record.design.name, "runs": len(record.runs), "ended": record.num_ended, "is_clean": is_clean,
                 "findings": [finding.record() for finding in findings],
+                "answers": [answer.record() for answer in record.answers],
             })  # fmt: skip
         else:
             arms = ", ".join(record.design.arms)
@@ -115,5 +117,8 @@ def judge_study(folder: str, given: Mapping[str, object], as_json: bool) -> int:
             print_below(f"Read from the ledger of {folder}; baseline '{record.design.baseline}'.")
             for finding in findings:
                 print_finding(finding)
+            if record.answers:
+                print("\nWhat it shows")
+                print_answers(record.answers)
             print_count(findings)
     return 0 if is_clean else 1

@@ -1,0 +1,135 @@
+"""Studies with a known answer, trained for real: the terminal, the report and `attnlab judge` say the right words."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from attnlab.cli import main
+from attnlab.studies.server import ERROR, FAILED, LOG
+
+from .samples import InProcess
+
+pytestmark = pytest.mark.usefixtures("here")
+
+STUDY = """\
+name = "planted"
+baseline = "dot"
+seeds = [1, 2, 3, 4, 5]
+
+[arms]
+dot = "dot | softmax"
+cosine = "cosine(scale=8) | softmax"
+
+[sizes.tiny]
+architecture = "gpt2"
+config = { n_layer = 2, n_embd = 32, n_head = 2, n_positions = 16, initializer_range = 0.1, resid_pdrop = 0.0, embd_pdrop = 0.0, attn_pdrop = 0.0 }
+
+[data.copy]
+train = "embedded:copy?vocab=8&length=9"
+dev = "embedded:copy?vocab=8&length=9&examples=200&seed=1"
+
+[[stages]]
+name = "copy"
+task = "copy"
+task_settings = { vocab = 8, length = 9, is_fresh = true }
+data = "copy"
+smallest = 0.02
+precision = "fp32"
+[[stages.phases]]
+steps = 200
+batch = 32
+[stages.optimizer]
+lr = 1e-2
+"""
+
+Run = Callable[..., "Said"]
+
+
+class Said:
+    """What a study says in its three places, without line breaks."""
+
+    def __init__(self, terminal: str, report: str, judge: str) -> None:
+        text = html.unescape(re.sub(r"<[^>]*>", "", report))
+        self.places = {"terminal": terminal, "report": text, "judge": judge}
+
+    def everywhere(self, words: str) -> bool:
+        """Tell whether the words stand in all three places."""
+        missing = [place for place, text in self.places.items() if words not in " ".join(text.split())]
+        assert not missing, (words, missing, self.places["terminal"][-3000:])
+        return True
+
+
+@pytest.fixture
+def run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Run:
+    """Return what runs a study file, with settings, and reads what is said."""
+
+    def runs(*options: str, text: str = STUDY, recipe: str = "", out: str = "study") -> Said:
+        file, folder = tmp_path / "study.toml", tmp_path / out
+        file.write_text(text, encoding="utf-8")
+        main(["run", recipe or str(file), "--out", str(folder), *options])
+        terminal = capsys.readouterr().out
+        main(["judge", str(folder)])
+        return Said(terminal, (folder / "report.html").read_text(encoding="utf-8"), capsys.readouterr().out)
+
+    return runs
+
+
+def test_both_arms_at_the_ceiling(run: Run) -> None:
+    assert run().everywhere("BOTH AT CEILING")
+
+
+def test_a_run_cut_at_a_tenth_of_its_length(run: Run) -> None:
+    assert run("--set", "stages.copy.phases.0.steps=20").everywhere("STILL TRAINING")
+
+
+def test_a_probe_that_nobody_learned(run: Run) -> None:
+    said = run("--set", "stages.copy.phases.0.steps=2")
+    assert said.everywhere("NEITHER LEARNED THE TASK")
+    assert said.everywhere("the floor is")
+
+
+def test_a_seventh_seed_added_after_a_verdict(run: Run) -> None:
+    short = ("--set", "stages.copy.phases.0.steps=2")
+    run(*short)
+    said = run(*short, "--set", "seeds=[1, 2, 3, 4, 5, 6, 7]")
+    assert said.everywhere("CHANGED AFTER LOOKING (seeds 5 → 7), UNDECLARED LOOK (2nd)")
+
+
+class HalfFailing(InProcess):
+    """Trains in this process, but for the first five seeds of one arm, which crash."""
+
+    def send(self, order: dict[str, Any]) -> None:
+        config = order.get("config", {})
+        is_failing = "cosine" in str(config.get("start", {}).get("mechanism")) and config["settings"]["seed"] <= 5
+        if not is_failing:
+            super().send(order)
+            return
+        folder = Path(order["folder"])
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / LOG).write_text(f"{ERROR}out of memory\n", encoding="utf-8")
+        self.answers.append({"id": order["id"], "status": FAILED})
+
+
+def test_half_of_an_arms_runs_failed_in_a_family_of_five(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("attnlab.studies.execution.Dispatch", HalfFailing)
+    others = {"relu": "dot | relu(divide=n)", "sigmoid": "dot | sigmoid", "angle": "angle | softmax", "off": "dot | softmax1"}
+    lines = "".join(f'{name} = "{line}"\n' for name, line in others.items())
+    text = STUDY.replace('[sizes.tiny]', f"{lines}\n[sizes.tiny]")
+    said = run("--set", "stages.copy.phases.0.steps=2", "--set", f"seeds={list(range(1, 11))}", text=text)
+    why = "0 of 10 runs of the baseline and 5 of 10 of the variant failed"
+    assert said.everywhere(why)
+    terminal = " ".join(said.places["terminal"].split())
+    assert f"NOT COMPARABLE ({why})" in terminal
+
+
+def test_minigpt_sharing_can_conclude(run: Run) -> None:
+    said = run("--budget", "smoke", "--set", "seeds=[1, 2, 3, 4, 5]", recipe="minigpt-sharing")
+    assert "not paired" not in said.places["terminal"]
+    assert "NOT COMPARABLE" not in said.places["terminal"]
+    assert said.everywhere("NEITHER LEARNED THE TASK")  # ten updates are fewer than a table of pairs of words needs
