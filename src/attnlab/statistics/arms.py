@@ -14,9 +14,10 @@ from attnlab.errors import StatisticsError
 
 from .bootstrap import Metric, corpus_estimate, corpus_scores
 from .clusters import merge_clusters
-from .comparison import Comparison, Known, conclude
+from .comparison import Comparison, conclude
 from .estimate import estimate, welch_from
 from .failures import Failures, count_failures
+from .known import Known
 from .question import ALPHA, Looks, Question, Scale
 from .scores import Arm, read_arms
 from .summary import Summary

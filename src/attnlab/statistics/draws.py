@@ -74,7 +74,8 @@ def draw_diverging(share: float) -> Draw:
     def draw(rng: Rng, seeds: Seeds, effect: float = 0.0) -> Pair:
         baseline, variant = seeds.draw(rng, effect)
         # The SD of one arm is 1 if seeds are paired; −0.84 and −0.52 SDs leave out the worst 20 and 30 %.
-        limit = effect - {0.2: 0.8416, 0.3: 0.5244}[share]
+        # The best run always has a score: without any there would be nothing to compare.
+        limit = min(effect - {0.2: 0.8416, 0.3: 0.5244}[share], float(variant.max()))
         return baseline, [None if score < limit else float(score) for score in variant]
 
     return draw

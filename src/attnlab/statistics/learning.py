@@ -41,12 +41,11 @@ def explain_floor(baseline: Summary, variant: Summary, question: Question) -> st
 def explain_ceiling(baseline: Summary, variant: Summary, question: Question) -> str:
     """Say that both arms are at the ceiling; nothing if one is not."""
     if question.ceiling is None:
-        best = {arm.mean for arm in (baseline, variant) if arm.moments()[1] == 0 and arm.mean in PERFECT}
-        is_perfect = question.higher_is_better and baseline.mean == variant.mean and len(best) == 1
-        is_perfect = is_perfect and baseline.moments()[1] == 0 == variant.moments()[1]
-        if not is_perfect:
+        has_spread = any(arm.moments()[1] != 0 for arm in (baseline, variant))
+        is_best = baseline.mean == variant.mean and baseline.mean in PERFECT
+        if has_spread or not is_best or not question.higher_is_better or question.scale == "log":
             return ""
-        return f"every seed of both arms scores {show_figure(best.pop())}: a harder task could tell them apart"
+        return f"every seed of both arms scores {show_figure(baseline.mean)}: a harder task could tell them apart"
     ceiling = question.to_analysis(question.ceiling)
     sign = 1 if question.higher_is_better else -1
     if any(sign * (ceiling - arm.mean) > question.threshold for arm in (baseline, variant)):

@@ -1,9 +1,9 @@
 """Skewed differences: a t interval is too short on the side of the long tail, so that end is moved out.
 
 A sample of few seeds often misses the long tail, and its mean is then too far from the tail with too small an SD. The
-end of the interval on the tail's side is taken 1 + 3·|κ| times as far, κ the skewness of the mean (g/√n for n paired
-differences of skewness g); Johnson's (1978) correction has the same form with about a third of the factor, which a
-sample's own skewness makes too small. docs/decisions/0032 has the simulations behind the 3.
+end of the interval on the tail's side is taken 1 + 6·(|κ| − 0.1) times as far where |κ| is above 0.1, κ the skewness of
+the mean (g/√n for n paired differences of skewness g). Johnson's (1978) correction grows with κ too, by a factor of
+about 1, which is too small with the skewness that so few seeds show. docs/decisions/0032 has the simulations.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ import numpy as np
 from .estimate import Estimate
 from .scores import Arm, Numbers
 
-GUARD = 3.0
+GUARD, TOLERATED = 6.0, 0.1
+"""How much farther an end is taken per unit of κ, and the κ up to which it is not."""
 FEWEST_FOR_EXACT = 7
 """Pairs from which the exact test may overrule t: with fewer it is below 0.05 for one arrangement alone."""
 
@@ -44,7 +45,8 @@ def measure_skew(found: Estimate, arms: tuple[Arm, Arm] | None, paired: bool) ->
     # With the variance of n rather than n − 1, so that κ·√n of paired differences is their skewness g.
     spread = found.se * ((n - 1) / n) ** 0.5
     of_mean = sum(_third_moment(part / spread) / len(part) ** 2 for part in parts)
-    return Skew(of_mean * n**0.5, 1 + GUARD * max(0.0, -of_mean), 1 + GUARD * max(0.0, of_mean))
+    low, high = (1 + GUARD * max(0.0, side * of_mean - TOLERATED) for side in (-1, 1))
+    return Skew(of_mean * n**0.5, low, high)
 
 
 def _third_moment(values: Numbers) -> float:

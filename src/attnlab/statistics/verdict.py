@@ -126,12 +126,12 @@ def _differs(evidence: Evidence, question: Question) -> Verdict:
     nearest, farthest = sorted(abs(end) for end in evidence.interval)
     qualifier, because = _among_finished(evidence)
     shown = question.shown_smallest
-    # How large a difference is, the runs that finished cannot say of an arm whose other runs failed.
-    if nearest >= question.threshold and (qualifier or not evidence.worst_sign):
+    # With failed runs as the worst results the direction is shown, and the size is not: plain words claim none.
+    if nearest >= question.threshold and not evidence.worst_sign:
         words = outcome + AT_LEAST.format(shown) + qualifier
         return Verdict(words, f"the whole interval is at or beyond {shown}{because}", outcome)
     if abs(evidence.difference) >= question.threshold:
-        reason = f"the interval is without 0, and the difference reaches {shown}, of which the interval holds less too"
+        reason = f"the interval is without 0, and the difference reaches {shown}"
         return Verdict(outcome + qualifier, reason + because, outcome)
     end = "also ends below it" if farthest < question.threshold else "reaches beyond it"
     reason = f"the interval is without 0; the difference is below the smallest effect, {shown}, and the interval {end}"

@@ -1,0 +1,65 @@
+"""Every word of a verdict has a heading in docs/statistics.md, two sentences, and an anchor that leads there."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from attnlab.errors import StatisticsError
+from attnlab.statistics import stability, verdict, verdict_anchor
+from attnlab.statistics.glossary import HEADINGS
+
+PAGE = (Path(__file__).parent.parent.parent / "docs" / "statistics.md").read_text(encoding="utf-8")
+SECTIONS = dict(re.findall(r"^### (.+)\n\n((?:.+\n)+)", PAGE, flags=re.MULTILINE))
+
+
+def slug(heading: str) -> str:
+    """Make an anchor as GitHub does."""
+    return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+
+
+def test_the_headings_are_those_of_the_page() -> None:
+    assert set(SECTIONS) == set(HEADINGS)
+    assert len(HEADINGS) == len(set(HEADINGS))
+
+
+@pytest.mark.parametrize("heading", HEADINGS)
+def test_two_sentences_explain_each(heading: str) -> None:
+    text = SECTIONS[heading].replace("\n", " ").strip()
+    sentences = [part for part in re.split(r"(?<=[.?])\s+(?=[A-Z])", text) if part]
+    assert len(sentences) == 2, sentences
+    assert verdict_anchor(heading) == slug(heading)
+
+
+@pytest.mark.parametrize(
+    ("words", "anchor"),
+    [
+        (verdict.BETTER, "better"),
+        (verdict.WORSE + verdict.AT_LEAST.format("1 %"), "by-at-least"),
+        (verdict.WORSE + verdict.BELOW, "below-your-threshold"),
+        ("BETTER BY AT LEAST 1 AMONG RUNS THAT FINISHED", "among-runs-that-finished"),
+        (verdict.SAME, "no-meaningful-difference"),
+        (verdict.SAME + verdict.FINISHED, "among-runs-that-finished"),
+        (verdict.INCONCLUSIVE.format("∞"), "inconclusive"),
+        (verdict.TOO_FEW, "too-few-seeds"),
+        (verdict.NEITHER_LEARNED, "neither-learned-the-task"),
+        (verdict.AT_CEILING, "both-at-ceiling"),
+        (verdict.NOT_COMPARABLE.format("not BETTER, it leaks"), "not-comparable"),
+        (verdict.DEGENERATE, "degenerate"),
+        ("STILL TRAINING, BETTER SO FAR, BELOW YOUR THRESHOLD", "still-training"),
+        (stability.LESS, "less-stable"),
+        (stability.MORE, "more-stable"),
+        (stability.UNKNOWN, "stability-unknown"),
+        ("AS REGISTERED", "as-registered"),
+        ("CHANGED AFTER LOOKING (seeds 5 → 7)", "changed-after-looking"),
+        ("UNDECLARED LOOK (2nd)", "undeclared-look"),
+    ],
+)
+def test_words_lead_to_their_heading(words: str, anchor: str) -> None:
+    assert verdict_anchor(words) == anchor
+    assert anchor in {slug(heading) for heading in SECTIONS}
+
+
+def test_other_words_are_refused() -> None:
+    with pytest.raises(StatisticsError, match="are not the words of a verdict"):
+        verdict_anchor("promising")
