@@ -1,13 +1,15 @@
 """Every table of `make bench` runs, at sizes that say nothing about speed, and targets are judged right."""
 
+import tempfile
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 
 import pytest
 
 from attnlab.kernels.comparison import Setting
 from attnlab.tasks import load
-from benchmarks import additive, bypass, data, distance, flex, growth, install, linear, pointwise, tiles, training
+from benchmarks import additive, bypass, data, distance, flex, growth, install, linear, mqar, pointwise, tiles, training
 from benchmarks.__main__ import TABLES, main
 from benchmarks.corpora import clm_features
 from benchmarks.table import COLUMNS, Row, Table, Target, at_most, compared, less_by
@@ -30,6 +32,7 @@ TINY_TABLES: dict[str, Callable[[], Table]] = {
     "data": partial(data.table, data.Corpus("embedded:squad?articles=1", "embedded:squad?articles=1", None, None), 0),
     "training": partial(training.table, 1, [TINY_RUN]),
     "growth": partial(growth.table, TINY, (8, 16), 0),
+    "mqar": lambda: mqar.table(mqar.Size(32, 16, 2, 8, 2, 4, 5), (1e-3,), Path(tempfile.mkdtemp())),
 }
 
 
