@@ -1,12 +1,14 @@
-"""The stage that CONTRIBUTING.md writes is registered, computes, and answers a slip as the page says."""
+"""The stages that CONTRIBUTING.md writes are registered, compute, pass their audit, and answer a slip as it says."""
 
 import re
 import textwrap
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 
+import attnlab
 from attnlab.errors import MechanismError
 from attnlab.mechanisms import Mechanism
 
@@ -14,11 +16,19 @@ PAGE = (Path(__file__).parent.parent / "CONTRIBUTING.md").read_text(encoding="ut
 
 
 @pytest.mark.usefixtures("own_stages")
-def test_a_stage_of_ones_own_works() -> None:
-    (block,) = re.findall(r"^ *```python\n(.*?)^ *```", PAGE, re.M | re.S)
-    names: dict[str, object] = {"__name__": "contributing"}
-    exec(compile(textwrap.dedent(block), "a CONTRIBUTING block", "exec"), names)
-    assert isinstance(names["out"], torch.Tensor)
+def test_stages_of_ones_own_work() -> None:
+    names: dict[str, Any] = {"__name__": "contributing"}
+    for block in re.findall(r"^ *```python\n(.*?)^ *```", PAGE, re.M | re.S):
+        exec(compile(textwrap.dedent(block), "a CONTRIBUTING block", "exec"), names)
     assert names["out"].shape == (1, 2, 16, 8)
     with pytest.raises(MechanismError, match=r"did you mean 'width'\?"):
         Mechanism.parse("laplace(widht=2)")
+    q, k, v = names["q"], names["k"], names["v"]
+    distance = (torch.arange(16)[:, None] - torch.arange(16)).abs()
+    scores = q @ k.mT / 8**0.5 - 0.5 * distance
+    hidden = (distance >= 4) | torch.ones(16, 16, dtype=torch.bool).triu(1)
+    expected = scores.masked_fill(hidden, -torch.inf).softmax(-1) @ v
+    torch.testing.assert_close(attnlab.attend(q, k, v, "dot | alibi_window(width=4)", causal=True), expected)
+    last = attnlab.attend(q[:, :, -3:], k, v, "dot | alibi_window(width=4)", causal=True)
+    torch.testing.assert_close(last, expected[:, :, -3:])
+    assert attnlab.audit("dot | alibi_window", checks=["leak", "prefix", "padding", "equivalences"]).passed

@@ -118,9 +118,14 @@ class HalfFailing(InProcess):
 
 def test_half_of_an_arms_runs_failed_in_a_family_of_five(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("attnlab.studies.execution.Dispatch", HalfFailing)
-    others = {"relu": "dot | relu(divide=n)", "sigmoid": "dot | sigmoid", "angle": "angle | softmax", "off": "dot | softmax1"}
+    others = {
+        "relu": "dot | relu(divide=n)",
+        "sigmoid": "dot | sigmoid",
+        "angle": "angle | softmax",
+        "off": "dot | softmax1",
+    }
     lines = "".join(f'{name} = "{line}"\n' for name, line in others.items())
-    text = STUDY.replace('[sizes.tiny]', f"{lines}\n[sizes.tiny]")
+    text = STUDY.replace("[sizes.tiny]", f"{lines}\n[sizes.tiny]")
     said = run("--set", "stages.copy.phases.0.steps=2", "--set", f"seeds={list(range(1, 11))}", text=text)
     why = "0 of 10 runs of the baseline and 5 of 10 of the variant failed"
     assert said.everywhere(why)
