@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from attnlab.statistics import MEANINGS, verdict_anchor
 from attnlab.statistics.verdict import BETTER, WORSE
 from attnlab.studies.analysis import Answer, common_notes
 from attnlab.studies.plan import PlannedRun
@@ -28,6 +29,11 @@ class Sentence:
     tone: str
     """good, bad or open."""
 
+    @property
+    def anchor(self) -> str:
+        """Where the page explains the verdict."""
+        return verdict_anchor(self.verdict)
+
 
 @dataclass(frozen=True)
 class Headline:
@@ -42,6 +48,14 @@ class Headline:
     apart: Sequence[Sentence]
     notes: tuple[str, ...] = ()
     """What stands beside every verdict."""
+
+    @property
+    def meanings(self) -> list[tuple[str, str, str]]:
+        """What the words on the page mean: anchor, word and meaning, each once."""
+        said = [one.verdict for one in (*self.verdicts, *self.apart)]
+        said += [part for part in self.registration.split("), ") if part]
+        words = dict.fromkeys(word for phrase in said for word in words_in(phrase))
+        return [(verdict_anchor(word), word, MEANINGS[word].replace("`", "")) for word in words]
 
 
 def headline_of(record: Record, places: Sequence[Place]) -> Headline:
@@ -58,6 +72,12 @@ def headline_of(record: Record, places: Sequence[Place]) -> Headline:
         [sentence for row, sentence in told if is_apart(row)],
         common,
     )  # fmt: skip
+
+
+def words_in(phrase: str) -> list[str]:
+    """List the words of a verdict that have a meaning of their own."""
+    plain = phrase.partition("(")[0]
+    return [word for word in MEANINGS if word in plain]
 
 
 def sentence_of(row: Row, where: str, common: Sequence[str] = ()) -> Sentence:

@@ -31,7 +31,7 @@ LOOKED_FOR = (
 )
 SECTIONS = {
     "effects": "Effects", "curves": "Learning curves", "results": "Results", "audits": "Audits",
-    "traces": "Inside the models", "samples": "Samples", "data": "Data", "origin": "What was run",
+    "traces": "Inside the models", "samples": "Samples", "data": "Data", "words": "The words", "origin": "What was run",
     "integrity": "Integrity", "limits": "Limits",
 }  # fmt: skip
 
@@ -99,6 +99,6 @@ def sections_of(shown: Contents) -> list[tuple[str, str]]:
     """List the sections that a page has."""
     has = {
         "effects": shown.effects, "curves": shown.curves, "traces": shown.traced or shown.traces,
-        "samples": shown.samples or shown.sentences,
+        "samples": shown.samples or shown.sentences, "words": shown.headline.meanings,
     }  # fmt: skip
     return [(name, title) for name, title in SECTIONS.items() if has.get(name, True)]

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from .exact import Exact, permutation, sign_flip
     from .failures import Failures
     from .families import Adjusted, Family, adjust, compare_many, conclude_family
-    from .glossary import verdict_anchor
+    from .glossary import MEANINGS, find_word, verdict_anchor
     from .looks import LOOKS, look_limits
     from .pairing import Pairing, check_pairing
     from .planning import Plan, detectable_effect, make_plan, seeds_needed
@@ -40,7 +40,7 @@ HOMES = {
     "Failures": "failures",
     "Adjusted": "families", "Family": "families", "adjust": "families", "compare_many": "families",
     "conclude_family": "families",
-    "verdict_anchor": "glossary",
+    "MEANINGS": "glossary", "find_word": "glossary", "verdict_anchor": "glossary",
     "LOOKS": "looks", "look_limits": "looks",
     "Pairing": "pairing", "check_pairing": "pairing",
     "Plan": "planning", "detectable_effect": "planning", "make_plan": "planning", "seeds_needed": "planning",
@@ -53,12 +53,12 @@ HOMES = {
 """The file of each public name."""
 
 __all__ = [
-    "LOOKS", "Adjusted", "Comparison", "EProcess", "Effects", "Estimate", "Evidence", "Exact", "Failures", "Family",
-    "Noise", "Pairing", "Plan", "Question", "Spread", "Stability", "Summary", "Verdict", "adjust", "check_pairing",
-    "compare", "compare_corpus", "compare_many", "compare_summaries", "conclude_family", "corpus_estimate",
-    "crossed", "crossed_apart", "decide", "detectable_effect", "e_process", "hedges_g", "judge_stability",
-    "look_limits", "make_plan", "measure_effects", "measure_spread", "paired_t", "permutation", "sd_interval",
-    "seeds_needed", "sign_flip", "verdict_anchor", "welch", "welch_from",
+    "LOOKS", "MEANINGS", "Adjusted", "Comparison", "EProcess", "Effects", "Estimate", "Evidence", "Exact",
+    "Failures", "Family", "Noise", "Pairing", "Plan", "Question", "Spread", "Stability", "Summary", "Verdict",
+    "adjust", "check_pairing", "compare", "compare_corpus", "compare_many", "compare_summaries", "conclude_family",
+    "corpus_estimate", "crossed", "crossed_apart", "decide", "detectable_effect", "e_process", "find_word",
+    "hedges_g", "judge_stability", "look_limits", "make_plan", "measure_effects", "measure_spread", "paired_t",
+    "permutation", "sd_interval", "seeds_needed", "sign_flip", "verdict_anchor", "welch", "welch_from",
 ]  # fmt: skip
 
 
