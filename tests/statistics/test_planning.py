@@ -8,7 +8,7 @@ from scipy import stats
 from statsmodels.stats.power import TTestIndPower, TTestPower
 
 from attnlab.errors import StatisticsError
-from attnlab.statistics import Noise, detectable_effect, make_plan, seeds_needed
+from attnlab.statistics import Noise, compare, detectable_effect, make_plan, seeds_needed
 from attnlab.statistics.planning import more_seeds, power_of
 
 PAIRED, UNPAIRED = Noise(1.0, 4), Noise(2.0, 8, growth=2.0)
@@ -99,3 +99,11 @@ def test_more_seeds_settle_the_nearer_question() -> None:
 def test_impossible_plans_are_refused(effect: float, power: float) -> None:
     with pytest.raises(StatisticsError, match=r"must be (above 0|between 0 and 1)"):
         seeds_needed(PAIRED, effect, power)
+
+
+def test_what_no_seeds_can_settle_has_no_number() -> None:
+    degenerate = compare([1.0] * 6, [2.0] * 6, paired=False)
+    assert math.isnan(degenerate.plan.more)
+    assert math.isnan(compare([1.0, 2.0] * 3, [2.0, 1.0] * 3, obstacle="it leaks").plan.more)
+    assert compare([1.0, 1.0], [2.0, 2.0], paired=False).plan.more == 3.0
+    assert str(degenerate)

@@ -71,10 +71,11 @@ def _plan(comparison: Comparison) -> str:
         return f"decided with {plan.present} per arm; no more are needed"
     needed = " and ".join(f"{show_count(count)} ({power:.0%} power)" for power, count in plan.seeds.items())
     found = " and ".join(f"{show(effect)}{unit} ({power:.0%})" for power, effect in plan.detectable.items())
-    return (
-        f"about {show_count(plan.more)} more per arm if the difference stays at {signed(comparison.difference)}{unit}; "
-        f"a difference of {plan.smallest:g}{unit} needs {needed} per arm in all; {plan.present} can detect {found}"
-    )
+    shown = f"a difference of {plan.smallest:g}{unit} needs {needed} per arm in all; {plan.present} can detect {found}"
+    if math.isnan(plan.more):
+        return shown
+    stays = f"if the difference stays at {signed(comparison.difference)}{unit}"
+    return f"about {show_count(plan.more)} more per arm {stays}; {shown}"
 
 
 def _seeds(comparison: Comparison) -> list[str]:

@@ -79,7 +79,7 @@ def list_failures() -> Iterator[Case]:
 def list_looks() -> Iterator[Case]:
     """Yield studies that are looked at more than once."""
     every, advised, few = "5 to 20", "5 to 60", 0.66
-    yield Case("looks", "declared looks", "5, 10, 15, 20", look_as_declared, "5.0 %", 0.06, few, cost=2)
+    yield Case("looks", "declared looks", "5, 10, 15, 20", look_as_declared, "5.0 %", 0.06, few)
     yield Case("looks", "open-ended, after every seed", every, look_every_seed("open"), "18.5 %", 0.05, few, cost=4)
     finds = partial(look_as_advised, looks="open")
     yield Case("looks", "open-ended, as many as advised", advised, finds, "8–12 %", 0.05, few, cost=4)

@@ -14,11 +14,11 @@ from .exact import Exact, permutation, sign_flip
 from .known import Known, explain_degenerate
 from .learning import explain_ceiling, explain_floor
 from .notes import write_notes
-from .planning import Plan, make_plan, more_seeds
+from .planning import Plan, at_upper_bound, make_plan, more_seeds
 from .power import exaggeration_at, power_at
 from .question import ALPHA, Question
 from .spread import Spread, measure_spread
-from .verdict import FEWEST_SEEDS, Evidence, Verdict, decide
+from .verdict import DEGENERATE, FEWEST_SEEDS, NEITHER_LEARNED, NOT_COMPARABLE, Evidence, Verdict, decide
 from .weighing import Weight, weigh
 
 if TYPE_CHECKING:
@@ -122,8 +122,14 @@ class Comparison:
             sd=show(plan.sd),
             sd_bound=show(plan.sd_bound),
             detectable={power: show(effect) for power, effect in plan.detectable.items()},
-            more=0.0 if self.decision.is_decided else settle(self.estimate, self.question, self.known),
+            more=0.0 if self.decision.is_decided else self._more_seeds(),
         )
+
+    def _more_seeds(self) -> float:
+        # No number of seeds makes arms comparable, or gives copied runs a spread.
+        if self.decision.outcome in (NOT_COMPARABLE, DEGENERATE, NEITHER_LEARNED):
+            return math.nan
+        return settle(self.estimate, self.question, self.known)
 
     @cached_property
     def power_at_smallest(self) -> float:
@@ -197,7 +203,7 @@ def conclude(found: Estimate, question: Question, known: Known, family: Adjusted
 def settle(found: Estimate, question: Question, known: Known) -> float:
     """Return how many more seeds per arm would settle the question if the difference stays where it is."""
     fewest = float(FEWEST_SEEDS - known.num_seeds)
-    if math.isnan(found.noise.per_seed):
-        return fewest
+    if math.isnan(at_upper_bound(found.noise).per_seed):
+        return fewest if fewest > 0 else math.nan
     more = more_seeds(found.noise, known.num_seeds, found.difference, question.threshold, question.final_level())
     return max(more, fewest)
