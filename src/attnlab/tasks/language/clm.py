@@ -149,10 +149,8 @@ class Clm:
             "accuracy": summed.num_right / summed.num_tokens,
         }
         nats = [losses[line.id].nats for line in examples]
-        right = [losses[line.id].num_right for line in examples]
         single = {
             "loss": shares_of_mean(nats, summed.num_tokens),
-            "accuracy": shares_of_mean(right, summed.num_tokens),
             "bits_per_byte": shares_of_mean(nats, num_bytes * math.log(2) or math.nan),
             "line_perplexity": np.array([perplexity(losses[line.id]) for line in examples]),
             "line_loss": np.array([losses[line.id].per_token for line in examples]),

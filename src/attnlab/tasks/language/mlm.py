@@ -149,7 +149,6 @@ class Mlm:
         own = [losses[line.id] for line in examples]
         single = {
             "loss": shares_of_mean([loss.nats for loss in own], summed.num_tokens),
-            "accuracy": shares_of_mean([loss.num_right for loss in own], summed.num_tokens),
             # A line without hidden tokens lost nothing and says nothing: NaN keeps it in its place.
             "line_loss": np.array([loss.per_token if loss.num_tokens else np.nan for loss in own]),
         }
