@@ -16,6 +16,8 @@ from attnlab.mechanisms import Mechanism
 SITUATIONS = ("plain", "causal", "padded", "both", "cross", "cached")
 LENGTHS = (1, 7, 63, 100, 257)
 BATCH, HEADS, HEAD_DIM = 2, 2, 8
+MANY_HEADS, SPLIT_LENGTH = 16, 150
+"""Sizes at which every kernel splits a problem: its queries, its heads or its sequences."""
 
 
 @dataclass(frozen=True)
@@ -68,17 +70,17 @@ class Problem:
         return {name: tensor.detach().double() for name, tensor in {"out": out, **found}.items()}
 
 
-def problem(mechanism: str | Mechanism, situation: str, length: int, seed: int = 0) -> Problem:
+def problem(mechanism: str | Mechanism, situation: str, length: int, seed: int = 0, num_heads: int = HEADS) -> Problem:
     """Make a problem of a mechanism in a situation."""
     parsed = Mechanism.parse(mechanism)
     generator = torch.Generator().manual_seed(seed * 1000 + length)
     num_queries = {"cross": max(1, length - 3), "cached": max(1, length // 3)}.get(situation, length)
 
     def draw(n: int) -> Tensor:
-        return torch.randn(BATCH, HEADS, n, HEAD_DIM, generator=generator, dtype=torch.float64)
+        return torch.randn(BATCH, num_heads, n, HEAD_DIM, generator=generator, dtype=torch.float64)
 
     tensors = {"q": draw(num_queries), "k": draw(length), "v": draw(length)}
-    tensors |= {name: value.double() for name, value in initial_values(parsed, HEADS, HEAD_DIM, HEAD_DIM).items()}
+    tensors |= {name: value.double() for name, value in initial_values(parsed, num_heads, HEAD_DIM, HEAD_DIM).items()}
     mask = None
     if situation in ("padded", "both"):
         # The second sequence is shorter; under causality its first token is padding too: a row that sees nothing.

@@ -7,7 +7,7 @@ import torch
 
 from attnlab.mechanisms import CATALOG
 
-from .problems import LENGTHS, SITUATIONS, assert_as_exact, problem
+from .problems import LENGTHS, MANY_HEADS, SITUATIONS, SPLIT_LENGTH, assert_as_exact, problem
 
 DTYPES = (torch.float64, torch.float32, torch.bfloat16)
 
@@ -25,3 +25,12 @@ def test_every_kernel_computes_the_reference(name: str, situation: str, length: 
                 assert_as_exact(given, kernel, dtype)
             except AssertionError as error:
                 raise AssertionError(f"{kernel} in {dtype}: {error}") from error
+
+
+@pytest.mark.parametrize("situation", ["plain", "both", "cross"])
+@pytest.mark.parametrize("name", CATALOG)
+def test_every_kernel_computes_the_reference_where_it_splits(name: str, situation: str) -> None:
+    given = problem(CATALOG[name].mechanism, situation, SPLIT_LENGTH, num_heads=MANY_HEADS)
+    for kernel in given.kernels:
+        if kernel != "reference":
+            assert_as_exact(given, kernel, torch.float64)

@@ -18,7 +18,7 @@ every_stage = pytest.mark.parametrize("stage", [*ALL, Argmax(straight_through=Tr
 
 
 def weigh(stage: Weights, row: list[float], n: float | None = None, dtype: torch.dtype = torch.float64) -> list[float]:
-    """Weigh one row of scores; −∞ is a pair that may not meet."""
+    """Weigh one row of scores."""
     scores = torch.tensor(row, dtype=dtype).view(1, 1, 1, -1)
     seen = sum(score != -INF for score in row) if n is None else n
     weights: list[float] = stage(scores, torch.full((1, 1, 1, 1), seen, dtype=dtype), {}).flatten().tolist()

@@ -28,7 +28,7 @@ class Share(Stage):
 class Mask(Stage):
     """Where a pair that causality forbids vanishes.
 
-    before: −∞ before the weights. after: 0 after them, not renormalised. zero: score 0 before them.
+    before: left out of the weights. after: 0 after them, not renormalised. zero: score 0 before them.
     """
 
     slot: ClassVar[Slot] = "mask"
