@@ -121,12 +121,39 @@ def test_a_stage_that_counts_forbidden_pairs_is_refused_with_what_to_write() -> 
     @dataclass(frozen=True)
     class Careless(Weights):
         def __call__(self, scores: Tensor, n: Tensor, p: Params) -> Tensor:
-            return torch.softmax(scores * n.log(), -1)
+            return scores.exp() / (1 + scores.exp().sum(-1, keepdim=True))
 
     q, k, v = torch.randn(3, 1, 2, 9, 4, generator=torch.Generator().manual_seed(0)).unbind(0)
     with pytest.raises(MechanismError, match=r"'careless' depend on pairs that may not meet.*masked_softmax"):
         attend(q, k, v, "dot | careless", causal=True)
     attend(q, k, v, "dot | careless")  # nothing is forbidden here
+
+
+@pytest.mark.parametrize("kernel", ["reference", "rowwise"])
+def test_a_plain_softmax_of_anything_leaves_forbidden_pairs_out(kernel: str) -> None:
+    @stage("plain")
+    @dataclass(frozen=True)
+    class Plain(Weights):
+        def __call__(self, scores: Tensor, n: Tensor, p: Params) -> Tensor:
+            return torch.softmax(scores * n.log(), -1)  # 0 times the scores of a query that sees one key
+
+    @stage("asking")
+    @dataclass(frozen=True)
+    class Asking(Weights):
+        def __call__(self, scores: Tensor, n: Tensor, p: Params, *, visible: Tensor) -> Tensor:
+            return masked_softmax(scores * n.log(), visible)
+
+    draw = torch.Generator().manual_seed(0)
+    q, k, v = torch.randn(3, 2, 2, 11, 4, generator=draw, dtype=torch.float64).unbind(0)
+    real = torch.ones(2, 1, 1, 11, dtype=torch.bool)
+    real[1, ..., :3] = False  # padding on the left: the first rows of the second sequence see nothing
+    found = []
+    for line in ("dot | plain", "dot | asking"):
+        leaves = [x.clone().requires_grad_() for x in (q, k, v)]
+        out = attend(leaves[0], leaves[1], leaves[2], line, causal=True, mask=real, kernel=kernel)
+        found.append([out, *torch.autograd.grad(out.square().sum(), leaves)])
+    for ours, theirs in zip(*found, strict=True):
+        torch.testing.assert_close(ours, theirs, rtol=1e-10, atol=1e-12)
 
 
 def test_a_stage_that_does_not_normalise_need_not_say_so() -> None:

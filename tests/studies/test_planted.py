@@ -28,7 +28,16 @@ cosine = "cosine(scale=8) | softmax"
 
 [sizes.tiny]
 architecture = "gpt2"
-config = { n_layer = 2, n_embd = 32, n_head = 2, n_positions = 16, initializer_range = 0.1, resid_pdrop = 0.0, embd_pdrop = 0.0, attn_pdrop = 0.0 }
+
+[sizes.tiny.config]
+n_layer = 2
+n_embd = 32
+n_head = 2
+n_positions = 16
+initializer_range = 0.1
+resid_pdrop = 0.0
+embd_pdrop = 0.0
+attn_pdrop = 0.0
 
 [data.copy]
 train = "embedded:copy?vocab=8&length=9"

@@ -17,7 +17,7 @@ from attnlab.mechanisms import Stage
 
 from .call import Call, Request, at_least_float
 from .dropout import keep, scale
-from .standins import check_normalisation, with_standins
+from .standins import needs_renormalising, renormalise, with_standins
 
 NAME = "reference"
 FORM = "all pairs at once, as the equations stand"
@@ -53,9 +53,8 @@ def weights(call: Call) -> Tensor:
     if visible is not None:
         scores = with_standins(scores, visible, empty)
     w = weigh(call, scores, shown)
-    for kept in (visible, zeroed):
-        if kept is not None:
-            w = w.masked_fill(~kept, 0)
+    if zeroed is not None:
+        w = w.masked_fill(~zeroed, 0)
     if empty is not None:
         w = w.masked_fill(empty, 0)
     stage, n = mechanism.weights, lengths(call, scores)
@@ -65,14 +64,17 @@ def weights(call: Call) -> Tensor:
 
 
 def weigh(call: Call, scores: Tensor, visible: Tensor | None) -> Tensor:
-    """Turn scores into undivided weights; what a stage makes of pairs that are not visible has no meaning."""
+    """Turn scores into undivided weights, 0 where a pair is not visible."""
     stage, n = call.mechanism.weights, lengths(call, scores)
     p, given = call.params_of(stage), call.needs_of(stage, visible)
+    is_renormalised = False
     if visible is not None and "visible" not in stage.needs:
-        check_normalisation(stage, lambda s: stage(s, n, p, **given), scores, visible)
+        is_renormalised = needs_renormalising(stage, lambda s: stage(s, n, p, **given), scores, visible)
     w = stage(scores, n, p, **given)
     check_shape(stage, w, tuple(scores.shape))
-    return w
+    if visible is not None:
+        w = w.masked_fill(~visible, 0)
+    return renormalise(w) if is_renormalised else w
 
 
 def lengths(call: Call, scores: Tensor) -> Tensor:

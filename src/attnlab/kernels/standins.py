@@ -2,8 +2,9 @@
 
 Its weight is set to 0 afterwards, so only two things matter. The arithmetic must be safe there, forward and backward:
 whatever is finite at a visible score (a product with 0, a square, an exponential, a logarithm) is finite at the
-stand-in; −∞, or a very low number, is not. And no normalisation may count it: a stage that normalises asks for
-`visible`, and one that does not ask is tried out.
+stand-in; −∞, or a very low number, is not. And no normalisation may count it: a stage that asks for `visible` leaves
+it out itself, and one that does not ask is tried out. If its rows sum to 1, dividing by the sum over visible pairs
+takes the stand-ins out again; a stage that counts them in another way is refused.
 """
 
 from __future__ import annotations
@@ -16,8 +17,8 @@ from torch import Tensor
 from attnlab.errors import MechanismError
 from attnlab.mechanisms import Weights
 
-FOUND_POINTWISE: set[Weights] = set()
-"""The stages that were tried out and did not depend on the stand-ins."""
+RENORMALISED: dict[Weights, bool] = {}
+"""The stages that were tried out, and whether their weights are divided by their sum over visible pairs."""
 
 ROUNDINGS = 64
 """How many roundings two results of the same equation may differ by."""
@@ -34,26 +35,52 @@ def with_standins(scores: Tensor, visible: Tensor, empty: Tensor | None) -> Tens
     return torch.where(visible, scores, standin if empty is None else standin.masked_fill(empty, NOTHING))
 
 
-def check_normalisation(stage: Weights, run: Callable[[Tensor], Tensor], scores: Tensor, visible: Tensor) -> None:
-    """Refuse a stage whose weights depend on forbidden pairs: try it, once a process, with other stand-ins."""
-    if stage in FOUND_POINTWISE or torch.compiler.is_compiling():
-        return
+def needs_renormalising(
+    stage: Weights, run: Callable[[Tensor], Tensor], scores: Tensor, visible: Tensor
+) -> bool:  # fmt: skip
+    """Find out, once a process, what forbidden pairs do to a stage that does not ask for them.
+
+    False: nothing, each weight depends on its own score alone. True: the weights of a row sum to 1 over all pairs, so
+    that dividing by their sum over visible pairs leaves the others out exactly, as in a softmax of anything. A stage
+    that depends on them in another way is refused.
+    """
+    if stage in RENORMALISED or torch.compiler.is_compiling():
+        return RENORMALISED.get(stage, False)
     is_visible = visible.expand(scores.shape)
     if bool(is_visible.all()):
-        return
+        return False
     with torch.no_grad(), torch.random.fork_rng(devices=[]):
         results = []
         for shift in (0.0, 1.0):
             torch.manual_seed(0)
             w = run(torch.where(visible, scores, scores + shift))
             if tuple(w.shape) != tuple(scores.shape):
-                return  # refused right after, by its shape
-            results.append(w.double().masked_fill(~is_visible, 0).nan_to_num())
-    bound = ROUNDINGS * torch.finfo(scores.dtype).eps * float(results[0].abs().max())
-    if float((results[1] - results[0]).abs().max()) > bound:
+                return False  # refused right after, by its shape
+            results.append(w.double().nan_to_num())
+    rounding = ROUNDINGS * torch.finfo(scores.dtype).eps
+    kept = [w.masked_fill(~is_visible, 0) for w in results]
+    if _are_close(*kept, rounding):
+        RENORMALISED[stage] = False
+    elif all(_sums_to_one(w, rounding) for w in results) and _are_close(*map(renormalise, kept), rounding):
+        RENORMALISED[stage] = True
+    else:
         raise MechanismError(
             f"the weights of '{stage}' depend on pairs that may not meet: it normalises over a whole row. Ask for the "
             "visible pairs, `def __call__(self, scores, n, p, *, visible)`, and leave the others out right before you "
             "normalise, as `masked_softmax(scores, visible)` does"
         )
-    FOUND_POINTWISE.add(stage)
+    return RENORMALISED[stage]
+
+
+def renormalise(w: Tensor) -> Tensor:
+    """Divide the weights of each row by their sum; a row of zeros stays one."""
+    total = w.sum(-1, keepdim=True)
+    return w / torch.where(total == 0, torch.ones_like(total), total)
+
+
+def _are_close(first: Tensor, second: Tensor, rounding: float) -> bool:
+    return float((second - first).abs().max()) <= rounding * float(first.abs().max())
+
+
+def _sums_to_one(w: Tensor, rounding: float) -> bool:
+    return float((w.sum(-1) - 1).abs().max()) <= rounding

@@ -55,7 +55,8 @@ def test_fuzzy_keys_have_one_value_each_and_the_last_was_told(motif: int, vocab:
     (ids,), (labels,) = probe.batch(number, "dev")
     row = ids.tolist()
     text = row[next(at for at, token in enumerate(row) if token != vocab - 1) :]
-    offset, at, told = length - len(text), 0, {}
+    offset, at = length - len(text), 0
+    told: dict[tuple[int, ...], tuple[int, ...]] = {}
     while at < len(text):
         key = tuple(text[at : at + motif])
         assert len(set(key)) == motif
