@@ -5,7 +5,7 @@ import pytest
 
 from attnlab.errors import StatisticsError
 from attnlab.statistics import compare, crossed
-from attnlab.statistics.clusters import merge_clusters
+from attnlab.statistics.clusters import correct_for_sizes, merge_clusters
 from attnlab.statistics.scores import read_arm
 
 RNG = np.random.default_rng(0)
@@ -30,7 +30,19 @@ def test_clusters_of_one_size_are_their_means() -> None:
 def test_every_example_on_its_own_is_no_cluster() -> None:
     baseline, variant = RNG.normal(size=(2, 6, 40))
     alone, named = compare(baseline, variant), compare(baseline, variant, clusters=list(range(40)))
-    assert named.interval == pytest.approx(alone.interval)
+    assert (named.estimate.se, named.estimate.df) == pytest.approx((alone.estimate.se, alone.estimate.df))
+    assert named.difference == pytest.approx(alone.difference)
+
+
+def test_large_clusters_count_for_several() -> None:
+    """By hand for sizes 2, 1 and 1: shares ½, ¼ and ¼ of the effects."""
+    inflation, df = correct_for_sizes(np.array([2.0, 1.0, 1.0]))
+    residual = np.array([[0.25, -0.125, -0.125], [-0.125, 0.1875, -0.0625], [-0.125, -0.0625, 0.1875]])
+    eigenvalues = np.linalg.eigvalsh(residual.T @ residual)
+    assert df == pytest.approx(eigenvalues.sum() ** 2 / (eigenvalues**2).sum())
+    assert inflation == pytest.approx(np.sqrt(0.375 / (1.5 * eigenvalues.sum())))
+    assert df < 2
+    assert correct_for_sizes(np.full(7, 4.0)) == pytest.approx((1.0, 6.0))
 
 
 def test_the_size_of_a_cluster_is_no_spread() -> None:

@@ -11,7 +11,7 @@ from attnlab.statistics.__main__ import main
 from attnlab.statistics.cases import list_cases, list_refused
 from attnlab.statistics.simulation import Asks, Case, Look, is_better, is_difference, measure, start_study
 
-NUM_REPEATS = 200
+NUM_REPEATS = 150
 CASES = list(list_cases())
 
 

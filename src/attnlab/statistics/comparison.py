@@ -18,7 +18,16 @@ from .planning import Plan, at_upper_bound, make_plan, more_seeds
 from .power import exaggeration_at, power_at
 from .question import ALPHA, Question
 from .spread import Spread, measure_spread
-from .verdict import DEGENERATE, FEWEST_SEEDS, NEITHER_LEARNED, NOT_COMPARABLE, Evidence, Verdict, decide
+from .verdict import (
+    DEGENERATE,
+    FEWEST_SEEDS,
+    NEITHER_LEARNED,
+    NOT_COMPARABLE,
+    STILL_TRAINING,
+    Evidence,
+    Verdict,
+    decide,
+)
 from .weighing import Weight, weigh
 
 if TYPE_CHECKING:
@@ -126,8 +135,8 @@ class Comparison:
         )
 
     def _more_seeds(self) -> float:
-        # No number of seeds makes arms comparable, or gives copied runs a spread.
-        if self.decision.outcome in (NOT_COMPARABLE, DEGENERATE, NEITHER_LEARNED):
+        # No number of seeds makes arms comparable, gives copied runs a spread, or trains a run to its end.
+        if self.decision.outcome in (NOT_COMPARABLE, DEGENERATE, NEITHER_LEARNED, STILL_TRAINING):
             return math.nan
         return settle(self.estimate, self.question, self.known)
 
