@@ -9,7 +9,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 TOOLS := .venv/.tools
 
-.PHONY: setup demo test check bench smoke soak clean
+.PHONY: setup demo demo-long test check bench smoke soak clean
 .DEFAULT_GOAL := check
 
 setup: $(TOOLS)
@@ -27,6 +27,10 @@ $(TOOLS): $(READY)
 
 demo: $(READY)
 	$(BIN)/python -m attnlab demo
+
+# The demo with ten times the updates: the words of its headline hold.
+demo-long: $(READY)
+	$(BIN)/python -m attnlab demo --long
 
 # One thread a worker, so that the two workers do not fight over the cores.
 test: $(TOOLS)
