@@ -64,10 +64,11 @@ def test_failures_as_the_worst_result_may_say_worse() -> None:
     assert lower.verdict == "WORSE"
 
 
-def test_a_difference_that_stands_with_failures_as_the_worst_is_plain() -> None:
+def test_any_imbalance_qualifies_the_words_and_the_reason_says_what_failures_change() -> None:
     baseline = RNG.normal(70, 0.5, 20)
     found = compare(baseline, [*(baseline[:19] + RNG.normal(2, 0.2, 19)), None])
-    assert found.verdict == "BETTER"
+    assert found.verdict == "BETTER BY AT LEAST 1 AMONG RUNS THAT FINISHED"
+    assert "with a failed run as the worst result the difference points the same way" in found.decision.reason
 
 
 @pytest.mark.parametrize("paired", [True, False])

@@ -17,9 +17,9 @@ MEANINGS: Mapping[str, str] = {
         "something else. What the scores show up to now follows, with SO FAR behind it."
     ),
     "AMONG RUNS THAT FINISHED": (
-        "One arm failed or diverged more often than the other, so the runs that are compared are a selection of "
-        "its better ones. The words hold for runs that finish; with every failed run counted as the worst result, "
-        "the same is not shown."
+        "One arm failed or diverged more often than the other, so the runs that are compared are a selection of its "
+        "better ones. The words hold for runs that finish; the reason beside them says whether the difference is still "
+        "shown with every failed run counted as the worst result."
     ),
     "BELOW YOUR THRESHOLD": (
         "There is a difference, but the best estimate of it is smaller than what you said is worth having. More "

@@ -126,8 +126,7 @@ def _differs(evidence: Evidence, question: Question) -> Verdict:
     nearest, farthest = sorted(abs(end) for end in evidence.interval)
     qualifier, because = _among_finished(evidence)
     shown = question.shown_smallest
-    # With failed runs as the worst results the direction is shown, and the size is not: plain words claim none.
-    if nearest >= question.threshold and not evidence.worst_sign:
+    if nearest >= question.threshold:
         words = outcome + AT_LEAST.format(shown) + qualifier
         return Verdict(words, f"the whole interval is at or beyond {shown}{because}", outcome)
     if abs(evidence.difference) >= question.threshold:
@@ -139,10 +138,11 @@ def _differs(evidence: Evidence, question: Question) -> Verdict:
 
 
 def _among_finished(evidence: Evidence) -> tuple[str, str]:
-    """Return what qualifies the words if one arm failed more often, and why; nothing if failures change nothing."""
-    if not evidence.failures.is_uneven or evidence.worst_sign:
+    """Return what qualifies the words if one arm failed more often, by however little, and why."""
+    if not evidence.failures.is_uneven:
         return "", ""
-    return FINISHED, f"; {evidence.failures.text}, and with a failed run as the worst result this is not shown"
+    shown = "points the same way" if evidence.worst_sign else "is not shown"
+    return FINISHED, f"; {evidence.failures.text}, and with a failed run as the worst result the difference {shown}"
 
 
 def _open(evidence: Evidence, question: Question) -> Verdict:
