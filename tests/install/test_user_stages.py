@@ -178,9 +178,7 @@ def test_a_mask_of_the_user_s_own_that_hides_where_queries_stand_is_refused() ->
     refused = r"'relative_bias' asks for positions, and 'h\.0\.attn' was given a mask"
     with torch.no_grad():
         torch.testing.assert_close(model(ids, attention_mask=own).logits, model(ids).logits)
-        with pytest.raises(
-            InstallError, match=refused
-        ):
+        with pytest.raises(InstallError, match=refused):
             model(ids, attention_mask=torch.ones(1, 1, 6, 9, dtype=torch.bool).tril(), past_key_values=static(model, 9))
 
 
