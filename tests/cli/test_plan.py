@@ -18,10 +18,13 @@ from attnlab.statistics import look_limits
 from ..studies.folders import BETTER, DOT, two_arms, write_folder
 from ..studies.samples import STUDY, content
 
+OPEN = (0.50, 0.56, 0.48, 0.52, 0.53)
+"""Accuracies that settle nothing beside DOT's."""
+
 
 @pytest.fixture(scope="module")
 def pilot(tmp_path_factory: pytest.TempPathFactory) -> str:
-    return str(write_folder(tmp_path_factory.mktemp("pilot") / "study", {"dot": DOT, "better": BETTER}))
+    return str(write_folder(tmp_path_factory.mktemp("pilot") / "study", {"dot": DOT, "better": OPEN}))
 
 
 @pytest.fixture
@@ -45,7 +48,7 @@ def needed(effect: float, power: float, level: float = 0.05) -> int:
 
 def test_a_folder_is_its_own_pilot(pilot: str, capsys: pytest.CaptureFixture[str]) -> None:
     found = prospect([pilot], capsys)
-    differences = np.subtract(BETTER, DOT)
+    differences = np.subtract(OPEN, DOT)
     bound = differences.std(ddof=1) * math.sqrt(4 / stats.chi2.ppf(0.2, 4))
     assert found["sd"] == pytest.approx(differences.std(ddof=1))
     assert found["sd_bound"] == pytest.approx(bound)
@@ -54,6 +57,13 @@ def test_a_folder_is_its_own_pilot(pilot: str, capsys: pytest.CaptureFixture[str
         assert found["seeds"][f"{power:g}"] == needed(0.02 / bound, power)
         effect = found["detectable"][f"{power:g}"] / bound
         assert TTestPower().power(effect, 5, 0.05) == pytest.approx(power, abs=1e-4)
+
+
+def test_what_a_study_has_decided_needs_no_more_seeds(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = str(write_folder(tmp_path / "study", {"dot": DOT, "better": BETTER}))
+    found = prospect([folder], capsys)
+    assert found["obstacle"] == "decided: BETTER BY AT LEAST 0.02; no more seeds are needed"
+    assert found["seeds"] == {}
 
 
 def test_a_given_spread_is_taken_as_it_is_and_alpha_is_shared(file: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -130,7 +140,7 @@ def test_without_a_spread_a_pilot_is_offered(file: str, capsys: pytest.CaptureFi
 
 def test_declared_looks_are_planned_at_the_last_ones_limit(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     plain = two_arms(looks=[5, 10])
-    folder = str(write_folder(tmp_path / "study", {"dot": DOT, "better": BETTER[::-1]}, plain))
+    folder = str(write_folder(tmp_path / "study", {"dot": DOT, "better": OPEN}, plain))
     assert prospect([folder], capsys)["level"] == pytest.approx(look_limits((5, 10))[10])
     assert main(["plan", folder]) == 0
     shown = " ".join(capsys.readouterr().out.split())

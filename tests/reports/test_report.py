@@ -74,7 +74,7 @@ def rows(path: Path) -> list[dict[str, str]]:
 
 def test_verdicts_are_said_in_words_and_numbers(folder: Path) -> None:
     better, worse = contents(folder).headline.verdicts
-    assert (better.arm, better.verdict, better.tone) == ("better", "BETTER", "good")
+    assert (better.arm, better.verdict, better.tone) == ("better", "BETTER BY AT LEAST 0.02", "good")
     assert re.fullmatch(r"accuracy \+0\.102 \[\+0\.\d+, \+0\.\d+\] over 5 paired seeds", better.numbers)
     assert (worse.verdict, worse.numbers[:8]) == ("TOO FEW SEEDS (n < 5)", "accuracy")
 
@@ -91,7 +91,8 @@ def test_an_arm_that_leaks_stands_apart_and_is_not_in_the_forest(folder: Path) -
 
 
 def test_every_section_is_there_and_in_order(page: str) -> None:
-    names = ["effects", "curves", "results", "audits", "traces", "samples", "data", "origin", "integrity", "limits"]
+    names = ["effects", "curves", "results", "audits", "traces", "samples", "data", "words", "origin"]
+    names += ["integrity", "limits"]
     assert re.findall(r'<section id="(\w+)"', page) == names
 
 

@@ -197,7 +197,10 @@ def test_trials_have_a_process_of_their_own() -> None:
 
 
 @pytest.mark.usefixtures("here")
-def test_the_command_shows_what_a_study_costs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_shows_what_a_study_costs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
     file = tmp_path / "study.toml"
     file.write_text(STUDY, encoding="utf-8")
     command = ["run", str(file), "--budget", "smoke", "--dry-run"]

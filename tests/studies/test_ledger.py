@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from attnlab.errors import AttnlabError, StudyError
-from attnlab.studies.ledger import TABLES, Delivery, Ledger, RunRow
+from attnlab.studies.ledger import TABLES, VERSION, Delivery, Ledger, RunRow
 from attnlab.training.record import locked
 
 from .samples import quiet, study
@@ -44,8 +44,8 @@ def test_what_was_delivered_is_there_after_opening_again(ledger: Ledger) -> None
     assert again.pairing("r1") == {"batches": "b"}
     found = again.scores("r1", "accuracy")
     assert found is not None
-    assert found[0] == ["a", "b"]
-    assert np.array_equal(found[1], [0.0, 1.0])
+    assert again.examples("r1") == (["a", "b"], None)
+    assert np.array_equal(found, [0.0, 1.0])
     assert again.scores("r1", "loss") is None
     again.close()
 
@@ -70,7 +70,7 @@ def test_a_run_is_delivered_once(ledger: Ledger) -> None:
     ledger.deliver(delivery(ledger.begin("r1", "again"), scores={"accuracy": [1.0, 1.0]}))
     found = ledger.scores("r1", "accuracy")
     assert found is not None
-    assert found[1].tolist() == [0.0, 1.0]
+    assert found.tolist() == [0.0, 1.0]
     assert len(ledger.lines("r1", "train")) == 2
 
 
@@ -122,15 +122,15 @@ def test_other_files_are_no_ledger(tmp_path: Path) -> None:
 
 def test_another_format_is_refused(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
     ledger.close()
-    monkeypatch.setattr("attnlab.studies.ledger.VERSION", 2)
-    with pytest.raises(StudyError, match="is of format 1, and this attnlab writes 2"):
+    monkeypatch.setattr("attnlab.studies.ledger.VERSION", VERSION + 1)
+    with pytest.raises(StudyError, match=f"is of format {VERSION}, and this attnlab writes {VERSION + 1}"):
         Ledger(ledger.path)
 
 
 def test_a_ledger_whose_making_was_cut_short_is_made(tmp_path: Path) -> None:
     (tmp_path / "ledger.sqlite").touch()
     ledger = Ledger(tmp_path / "ledger.sqlite")
-    assert ledger.fact("version") == "1"
+    assert ledger.fact("version") == str(VERSION)
     ledger.close()
 
 
