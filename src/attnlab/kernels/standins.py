@@ -58,10 +58,11 @@ def needs_renormalising(
                 return False  # refused right after, by its shape
             results.append(w.double().nan_to_num())
     rounding = ROUNDINGS * torch.finfo(scores.dtype).eps
-    kept = [w.masked_fill(~is_visible, 0) for w in results]
-    if _are_close(*kept, rounding):
+    first, second = (w.masked_fill(~is_visible, 0) for w in results)
+    sums_to_one = all(float((w.sum(-1) - 1).abs().max()) <= rounding for w in results)
+    if _are_close(first, second, rounding):
         RENORMALISED[stage] = False
-    elif all(_sums_to_one(w, rounding) for w in results) and _are_close(*map(renormalise, kept), rounding):
+    elif sums_to_one and _are_close(renormalise(first), renormalise(second), rounding):
         RENORMALISED[stage] = True
     else:
         raise MechanismError(
@@ -80,7 +81,3 @@ def renormalise(w: Tensor) -> Tensor:
 
 def _are_close(first: Tensor, second: Tensor, rounding: float) -> bool:
     return float((second - first).abs().max()) <= rounding * float(first.abs().max())
-
-
-def _sums_to_one(w: Tensor, rounding: float) -> bool:
-    return float((w.sum(-1) - 1).abs().max()) <= rounding
