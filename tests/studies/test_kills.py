@@ -107,7 +107,9 @@ def content_of(out: Path) -> dict[str, Any]:
         runs = base.execute("SELECT id, arm, size, stage, seed, config FROM runs ORDER BY id").fetchall()
         results = base.execute("SELECT run, status, result FROM results ORDER BY run").fetchall()
         metrics = base.execute("SELECT run, kind, step, name, line FROM metrics ORDER BY 1, 2, 3, 4").fetchall()
-        scores = base.execute("SELECT run, name, ids, scores FROM scores ORDER BY 1, 2").fetchall()
+        scores = base.execute(
+            "SELECT run, name, ids, clusters, scores FROM scores JOIN examples USING (run) ORDER BY 1, 2"
+        ).fetchall()
         pairings = base.execute("SELECT run, hashes FROM pairings ORDER BY 1").fetchall()
         assert base.execute("PRAGMA integrity_check").fetchone() == ("ok",)
         assert base.execute("SELECT COUNT(*) FROM failures").fetchone() == (0,)
