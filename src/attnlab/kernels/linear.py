@@ -20,7 +20,7 @@ from .blockwise import factors
 from .call import Call, Request, at_least_float
 from .division import divided, divided_values, length
 from .normalise import unit
-from .running import running
+from .running import CHUNK, running
 
 NAME = "linear"
 FORM = "a running sum of key-value products, O(n)"
@@ -67,6 +67,10 @@ def summed(q: Tensor, k: Tensor, v: Tensor, factor: Tensor, is_unit: bool, offse
     # Sums grow over the whole length, so they are held in fp32 at least.
     wide = at_least_float(q.dtype)
     q, k, v = (x.to(wide) for x in (q, k, v))
+    if offset == 0 and q.shape[2] <= CHUNK:
+        # One chunk with nothing before it: its pairs alone, without the state that later chunks would start from.
+        q, k = (unit(q), unit(k)) if is_unit else (q, k)
+        return (q * factor.to(wide) @ k.mT).tril() @ v
     if offset:
         past, k = k[:, :, :offset], k[:, :, offset:]
         state = (unit(past) if is_unit else past).mT @ v[:, :, :offset]

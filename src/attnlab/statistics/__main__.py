@@ -7,6 +7,8 @@ import sys
 from collections.abc import Sequence
 from itertools import groupby
 
+from attnlab.studies import simulation as studies
+
 from .cases import list_cases, list_refused
 from .simulation import COLUMNS, Case, Path, Rate, measure, start_study
 
@@ -14,7 +16,10 @@ NUM_REPEATS = 2000
 
 
 def main(arguments: Sequence[str], path: Path = start_study) -> int:
-    """Print the tables; return the exit status. path: how a study is decided, the statistics' own if it is left out."""
+    """Print the tables; return the exit status. path: how a study is decided, the statistics' own if it is left out.
+
+    The last part of the first table always goes through a ledger of `attnlab.studies`.
+    """
     if len(arguments) > 1 or not all(word.isascii() and word.isdigit() and int(word) > 0 for word in arguments):
         came = " ".join(arguments)
         print(f"python -m attnlab.statistics takes one number of repeats, such as 2000, not '{came}'", file=sys.stderr)
@@ -22,7 +27,7 @@ def main(arguments: Sequence[str], path: Path = start_study) -> int:
     num_repeats = int(arguments[0]) if arguments else NUM_REPEATS
     print(f"False positives and power over {num_repeats} simulated studies each (some fewer, where they take long).")
     print("Power is how often a difference is found that is there; its size is in SDs of one seed's difference.\n")
-    rates = print_rates(list(list_cases()), num_repeats, path)
+    rates = print_rates([*list_cases(), *studies.list_cases()], num_repeats, path)
     print("\nWhat attnlab does not do, on the same scores, and what no analysis of few seeds can guard against.")
     print_rates(list(list_refused()), num_repeats, path)
     broken = [rate.case.what for rate in rates if not rate.is_kept]

@@ -1,0 +1,113 @@
+"""Simulated scores on a study's own path: a plan, a ledger, registration, verdicts. Only training is left out."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import weakref
+from collections.abc import Iterator, Mapping
+from contextlib import closing
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from attnlab.statistics import draws
+from attnlab.statistics.draws import Seeds
+from attnlab.statistics.histories import look_as_declared, look_at_cells, look_every_seed, look_once
+from attnlab.statistics.simulation import NO_THRESHOLD, Ask, Asks, Case, Look, is_better
+
+from .analysis import conclude
+from .execution import row_of
+from .ledger import Delivery, Ledger
+from .plan import PlannedRun
+from .study import Study
+
+BASELINE, VARIANT = "baseline", "variant"
+PAIRING = {"weights": {}, "batches": "same", "evaluation": "same"}
+PART = "through a ledger"
+
+
+def list_cases() -> Iterator[Case]:
+    """Yield a case of each kind that a study decides on its own: families, looks, registration, failures, clusters."""
+    cells = look_at_cells(4, Seeds(5))
+    yield Case(PART, "2 phases × 2 sizes of a baseline against itself: any", "5", cells, "19 %", cost=5, path=start)
+    yield Case(PART, "declared looks", "5, 10, 15, 20", look_as_declared, "5.0 %", cost=10, path=start)
+    what = "registered with 5, then after every seed"
+    yield Case(PART, what, "5 to 20", look_every_seed(), "18.5 %", cost=20, path=start)
+    finds = look_at_cells(5, Seeds(10), draws.draw_diverging(0.3), is_better)
+    what = "the worst 30% diverge in each of 5 phases: any plain BETTER"
+    yield Case(PART, what, "10", finds, "10–12.5 %", cost=20, path=start)
+    counts = np.full(20, 25)
+    names = [str(name) for name in np.repeat(np.arange(20), counts)]
+    finds = look_once(draws.draw_clusters(counts), Seeds(5), clusters=names)
+    yield Case(PART, "20 articles of 25 questions", "5", finds, "12–52 %", 0.08, cost=5, path=start)
+
+
+def start() -> Look:
+    """Start a study with an empty ledger, which is gone when the study is forgotten."""
+    place = Path(tempfile.mkdtemp())
+
+    def look(asks: Asks) -> Mapping[str, str]:
+        """Deliver the runs that are new, and conclude."""
+        study, cells = study_of(asks)
+        planned = study.plan()
+        with closing(Ledger(place / "ledger.sqlite")) as ledger:
+            ledger.add_runs([row_of(run) for run in planned])
+            known = ledger.results()
+            for run in planned:
+                if run.id not in known:
+                    ledger.deliver(delivery_of(run, asks[cells[run.stage, run.size]], ledger))
+            answers = conclude(study.design, planned, ledger, {})
+        return {cells[answer.stage, answer.size]: answer.verdict for answer in answers}
+
+    weakref.finalize(look, shutil.rmtree, place)
+    return look
+
+
+def study_of(asks: Asks) -> tuple[Study, dict[tuple[str, str], str]]:
+    """Return a study with a phase and size for every comparison, and which has which."""
+    first = next(iter(asks.values()))
+    sizes = ["small", "large"] if len(asks) % 2 == 0 else ["small"]
+    looks = first.settings.get("looks")
+    design = design_of(
+        len(asks) // len(sizes), tuple(sizes), first.num_runs, looks if isinstance(looks, str) else tuple(looks or ()),
+        float(first.settings.get("smallest", NO_THRESHOLD)),
+    )  # fmt: skip
+    places = [(stage.name, size) for stage in design.design.stages for size in sizes]
+    return design, dict(zip(places, asks, strict=True))
+
+
+@cache
+def design_of(
+    num_phases: int, sizes: tuple[str, ...], num_seeds: int, looks: str | tuple[int, ...], smallest: float
+) -> Study:  # fmt: skip
+    """Return a study of two arms."""
+    source = "embedded:copy?vocab=8&length=9&examples=8"
+    phase = {"task": "copy", "task_settings": {"vocab": 8, "length": 9}, "data": "copy", "smallest": smallest}
+    plain: dict[str, Any] = {
+        "name": "simulated", "baseline": BASELINE, "seeds": list(range(1, num_seeds + 1)),
+        "arms": {BASELINE: "dot | softmax", VARIANT: "cosine | softmax"},
+        "sizes": {name: {"architecture": "gpt2", "config": {"n_layer": 1 + at}} for at, name in enumerate(sizes)},
+        "data": {"copy": {"train": source, "dev": source}},
+        "stages": [{**phase, "name": f"phase-{at}", "phases": [{"steps": 1 + at}]} for at in range(num_phases)],
+    }  # fmt: skip
+    if looks:
+        plain["looks"] = looks if isinstance(looks, str) else list(looks)
+    return Study.of(plain)
+
+
+def delivery_of(run: PlannedRun, ask: Ask, ledger: Ledger) -> Delivery:
+    """Return what a run with a simulated score leaves; one that is not finite diverged."""
+    score = np.asarray((ask.baseline if run.arm == BASELINE else ask.variant)[run.seed - 1], dtype=float)
+    value = float(score.mean())
+    is_finished = bool(np.isfinite(value))
+    last = {"step": 1, "primary": "accuracy", "figures": {"accuracy": value}, "note": ""} if is_finished else None
+    status = "finished" if is_finished else "diverged"
+    rows = {"accuracy": score.tolist()} if score.ndim and is_finished else {}
+    ids = [str(number) for number in range(score.size)] if rows else []
+    return Delivery(
+        run.id, ledger.begin(run.id, "simulated"), status, {"status": status, "step": 1, "num_steps": 1, "last": last},
+        [], PAIRING, ids, rows, ask.settings.get("clusters") if rows else None,
+    )  # fmt: skip
