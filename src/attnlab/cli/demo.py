@@ -18,8 +18,8 @@ def demo(
     out: Annotated[str, typer.Option(metavar="DIR", help="The folder of the study and its report.")] = "",
     is_long: Annotated[bool, typer.Option("--long", help="Ten times the updates: do the words hold?")] = False,
 ) -> int:
-    """Run a small study: four mechanisms, two tasks, five paired seeds, in about two minutes, and write a report."""
-    print("Four mechanisms learn to recall and to read, each over five seeds that start alike; one of them cheats.")
+    """Run a small study: three mechanisms, two tasks, five paired seeds, in a few minutes, and write a report."""
+    print("Three mechanisms learn to recall and to read, each over five seeds that start alike; one of them cheats.")
     folder = out or ("out/demo-long" if is_long else "out/demo")
     status = run(RECIPE, out=folder, budget=LONG if is_long else SHORT, workers=WORKERS)
     if status == 0:

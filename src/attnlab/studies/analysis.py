@@ -212,7 +212,9 @@ class StageAtSize:
         """Write an answer with what must be said beside it."""
         one = draft.comparison
         verdict = NOT_COMPARABLE.format(draft.obstacle) if one is None else one.verdict
-        notes = draft.notes if one is None else draft.notes + one.notes
+        notes = draft.notes
+        if one is not None and not draft.is_barred:  # beside a leak, what the seeds show is of no use
+            notes += one.notes
         if standing.note:
             notes += (standing.note,)
         floor = self.evidence.floor()
