@@ -13,12 +13,12 @@ SCRAPS = (
     "nan", "inf", "-inf", "1e999", "-1", "0", "1e308", "9" * 30, "0x" + "f" * 4000, "9" * 5000, "true", '""', '"x"',
     "[]", "{}", "[1, 2]", "[[1]]", "[" * 60 + "]" * 60, "{ a = { b = { c = 1 } } }", "1979-05-27", "07:32:00",
     "1979-05-27T07:32:00Z", '"\\u0000"', '"\\u2028"', '"' + "a" * 5000 + '"', "'''\n[x]\n'''", '"dot | softmx"',
-    '"²"', '"../.."', '"embedded:nothing"', "[1, 1]", '{ mechanism = "dot | softmax", set = { "stages.x" = 1 } }',
+    '"²"', '"../.."', '"embedded:nothing"', "[1, 1]", '{ mechanism = "dot | softmax", set = { "phases.x" = 1 } }',
 )  # fmt: skip
 LINES = (
-    "seeds = [1]", "[arms]", "[[stages]]", "[stages]", "[budgets.smoke]", "[budgets]", "budgets = 3", "unknown = 1",
-    '"" = 1', "a.b.c = 1", "[a.b]", "name = ", "= 3", "]", "[", '"""', "\ufeff", "\x00", '"stages.recall.²" = 1',
-    '"stages.recall.phases.99999999999999999999" = 1', '"....." = 1', "x = " + "[" * 3000, "a." * 900 + "a = 1",
+    "seeds = [1]", "[arms]", "[[phases]]", "[phases]", "[budgets.smoke]", "[budgets]", "budgets = 3", "unknown = 1",
+    '"" = 1', "a.b.c = 1", "[a.b]", "name = ", "= 3", "]", "[", '"""', "\ufeff", "\x00", '"phases.recall.²" = 1',
+    '"phases.recall.segments.99999999999999999999" = 1', '"....." = 1', "x = " + "[" * 3000, "a." * 900 + "a = 1",
     "a." * 5000 + "a = 1",
 )  # fmt: skip
 

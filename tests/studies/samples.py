@@ -11,7 +11,7 @@ from attnlab.errors import AttnlabError
 from attnlab.studies.paths import put
 from attnlab.studies.server import ERROR, FAILED, INTERRUPTED, LOG
 from attnlab.studies.study import Study
-from attnlab.training import Display, Run, Watching, build, train
+from attnlab.training import Display, RunSpec, build, train
 
 STUDY = """\
 name = "small"
@@ -32,7 +32,7 @@ config = { n_layer = 1, n_embd = 16, n_head = 2, n_positions = 32 }
 train = "embedded:mqar?vocab=32&length=24&pairs=4&examples=80"
 dev = "embedded:mqar?vocab=32&length=24&pairs=4&examples=20"
 
-[[stages]]
+[[phases]]
 name = "recall"
 task = "mqar"
 task_settings = { vocab = 32, length = 24 }
@@ -41,20 +41,20 @@ smallest = 0.02
 precision = "fp32"
 checkpoint_every = 2
 
-[[stages.phases]]
+[[phases.segments]]
 steps = 4
 batch = 8
 
-[stages.optimizer]
+[phases.optimizer]
 lr = 3e-3
 
 [budgets.smoke]
 seeds = [1]
-"stages.recall.phases.0.steps" = 3
+"phases.recall.segments.0.steps" = 3
 
 [budgets.paper]
 seeds = [1, 2, 3, 4, 5]
-stages.recall.phases.0.steps = 9
+phases.recall.segments.0.steps = 9
 """
 
 
@@ -88,7 +88,7 @@ class InProcess:
             return
         folder = Path(order["folder"])
         try:
-            run = Run.of({**order["config"], "threads": 1, "watching": Watching(**order["watching"])})
+            run = RunSpec.of({**order["config"], "threads": 1})
             result = train(build(run), folder, Display(is_quiet=True))
             status = INTERRUPTED if result.status == "interrupted" else 0
         except AttnlabError as error:

@@ -66,7 +66,7 @@ def test_an_arm_is_compared_with_the_baseline_seed_by_seed(case: Case) -> None:
     case.give("better", HIGH)
     answer = case.answers()["better"]
     assert answer.verdict == "BETTER BY AT LEAST 0.02"
-    assert (answer.figure, answer.stage, answer.size) == ("accuracy", "recall", "tiny")
+    assert (answer.figure, answer.phase, answer.size) == ("accuracy", "recall", "tiny")
     assert answer.comparison is not None
     assert answer.comparison.difference == pytest.approx(0.102)
     assert answer.comparison.known.paired

@@ -20,7 +20,7 @@ from attnlab.studies.study import Study
 from attnlab.studies.timetable import wall_seconds
 from attnlab.studies.trial import Timing
 from attnlab.studies.trials import Trials
-from attnlab.studies.workload import Phase, Workload, count, products_of
+from attnlab.studies.workload import Segment, Workload, count, products_of
 from attnlab.training import build
 
 from .samples import STUDY, content, quiet, study
@@ -49,7 +49,7 @@ def test_parameters_steps_tokens_and_bytes_are_exact() -> None:
     assert Workload.of(json.loads(json.dumps(found.record()))) == found
 
 
-def test_a_stage_that_changes_while_training_is_counted_as_it_begins() -> None:
+def test_a_phase_that_changes_while_training_is_counted_as_it_begins() -> None:
     line = "dot | softmax | bypass(alpha=0.5, schedule=warmup)"
     run = next(run for run in study(arms__moving=line).plan() if run.arm == "moving")
     assert count(build(run.run)).operations > 0
@@ -59,7 +59,7 @@ def test_operations_are_products_head_and_attention() -> None:
     tokens, labels = 8 * 24, 8 * 4
     pairs = 8 * 2 * 24 * 24
     attention = 2 * (8 + 8) * pairs
-    assert workload().phases[0].operations == 6 * (WEIGHTS * tokens + 32 * 16 * labels) + 3 * attention
+    assert workload().segments[0].operations == 6 * (WEIGHTS * tokens + 32 * 16 * labels) + 3 * attention
     known = explain("dot | softmax", 24, causal=True, batch=8, num_heads=2, head_dim=8, dropout=0.1)
     assert known.cost.operations == attention
 
@@ -84,12 +84,14 @@ def test_weights_that_do_not_train_cost_less() -> None:
 def test_evaluations_and_checkpoints_are_counted(
     evaluate_every: int | None, checkpoint_every: int, looks: int, checkpoints: int, kept: int
 ) -> None:
-    found = workload(stages__recall__evaluate_every=evaluate_every, stages__recall__checkpoint_every=checkpoint_every)
+    found = workload(phases__recall__evaluate_every=evaluate_every, phases__recall__checkpoint_every=checkpoint_every)
     assert (found.num_evaluations, found.num_checkpoints, found.num_kept) == (looks, checkpoints, kept)
 
 
 def test_a_run_takes_what_its_parts_take() -> None:
-    work = Workload(1, 1, (Phase(10, 1.0, 1.0), Phase(5, 1.0, 1.0)), 3, 1, 2, 1, 1, 2)
+    work = Workload(
+        1, 1, (Segment(name=10, steps=1.0, epochs=1.0), Segment(name=5, steps=1.0, epochs=1.0)), 3, 1, 2, 1, 1, 2
+    )
     cost = Cost("s", "t", "a", 4, 1, work, Timing(7.0, (0.5, 2.0), 1.5, 0.5, 0.25, 0, 2))
     assert cost.update == pytest.approx(1.0)
     assert cost.seconds == pytest.approx(7 + 10 * 0.5 + 5 * 2 + 3 * 1.5 + 0.5 + 2 * 0.25)
@@ -97,7 +99,7 @@ def test_a_run_takes_what_its_parts_take() -> None:
 
 def planned(id: str, parent: str | None = None) -> PlannedRun:
     """Return a run of which only its place in the order matters."""
-    return PlannedRun(id, "arm", "size", "stage", 1, study(seeds=[1]).plan()[0].run, parent)
+    return PlannedRun(id, "arm", "size", "phase", 1, study(seeds=[1]).plan()[0].run, parent)
 
 
 @pytest.mark.parametrize(("workers", "seconds"), [(1, 13.0), (2, 7.0), (3, 6.0), (9, 6.0)])
@@ -108,7 +110,7 @@ def test_workers_share_runs_and_a_child_waits_for_its_parent(workers: int, secon
 
 
 @pytest.mark.usefixtures("here")
-def test_every_stage_size_and_arm_is_tried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_phase_size_and_arm_is_tried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     said = list[str]()
     found = estimate(study(), workers=2, say=said.append)
@@ -156,20 +158,25 @@ def test_runs_that_have_ended_cost_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("here")
-def test_a_later_stage_has_the_firsts_tokenizer_and_is_said_to_lack_its_weights(tmp_path: Path) -> None:
+def test_a_later_phase_has_the_firsts_tokenizer_and_is_said_to_lack_its_weights(tmp_path: Path) -> None:
     for name, words in (("first", "a few words of one text\n"), ("second", "others\n")):
         (tmp_path / f"{name}.txt").write_text(words * 12, encoding="utf-8")
     plain = content(seeds=[1])
     plain["data"] = {name: {"train": str(tmp_path / f"{name}.txt")} for name in ("first", "second")}
     plain["sizes"]["tiny"]["tokenizer"] = "word:60"
-    stage = {"task": "clm", "task_settings": {"max_len": 16}, "precision": "fp32", "phases": [{"steps": 1, "batch": 4}]}
-    plain["stages"] = [
-        {**stage, "name": "one", "data": "first"}, {**stage, "name": "two", "data": "second", "after": "one"},
+    phase = {
+        "task": "clm",
+        "task_settings": {"max_len": 16},
+        "precision": "fp32",
+        "segments": [{"steps": 1, "batch": 4}],
+    }
+    plain["phases"] = [
+        {**phase, "name": "one", "data": "first"}, {**phase, "name": "two", "data": "second", "after": "one"},
     ]  # fmt: skip
     found = estimate(Study.of(plain), is_timed=False)
-    numbers = {one.stage: one.workload.num_parameters for one in found.costs if one.workload}
+    numbers = {one.phase: one.workload.num_parameters for one in found.costs if one.workload}
     assert numbers["one"] == numbers["two"]
-    assert "tried from fresh weights, since those of the stage before are not there yet: two" in found.notes
+    assert "tried from fresh weights, since those of the phase before are not there yet: two" in found.notes
 
 
 @pytest.mark.usefixtures("here")

@@ -104,7 +104,7 @@ def content_of(out: Path) -> dict[str, Any]:
     """Return what a ledger holds of the results, without times and attempts."""
     base = sqlite3.connect(f"file:{out / 'ledger.sqlite'}?mode=ro", uri=True)
     try:
-        runs = base.execute("SELECT id, arm, size, stage, seed, config FROM runs ORDER BY id").fetchall()
+        runs = base.execute("SELECT id, arm, size, phase, seed, config FROM runs ORDER BY id").fetchall()
         results = base.execute("SELECT run, status, result FROM results ORDER BY run").fetchall()
         metrics = base.execute("SELECT run, kind, step, name, line FROM metrics ORDER BY 1, 2, 3, 4").fetchall()
         scores = base.execute(

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from attnlab.cli import main
-from attnlab.studies.design import Design, Size, Source, Stage
+from attnlab.studies.design import Design, Phase, Size, Source
 from attnlab.studies.ledger import TABLES
 from tests.test_pages import blocks, commands
 
@@ -30,5 +30,5 @@ def test_the_pages_code_runs(
 
 
 def test_the_page_names_every_setting_and_every_table() -> None:
-    names = [*Size.model_fields, *Source.model_fields, *Stage.model_fields, *Design.model_fields, *TABLES]
+    names = [*Size.model_fields, *Source.model_fields, *Phase.model_fields, *Design.model_fields, *TABLES]
     assert [name for name in names if name not in PAGE] == []

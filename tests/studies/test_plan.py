@@ -17,7 +17,7 @@ from .samples import STUDY, content, study
 
 SECOND = {
     "name": "fine", "task": "mqar", "task_settings": {"vocab": 32, "length": 24}, "data": "recall", "after": "recall",
-    "phases": [{"steps": 2, "batch": 4}], "smallest": 0.02,
+    "segments": [{"steps": 2, "batch": 4}], "smallest": 0.02,
 }  # fmt: skip
 
 
@@ -26,10 +26,10 @@ def ids(**changes: Any) -> list[str]:
     return [run.id for run in study(**changes).plan()]
 
 
-def two_stages(**changes: Any) -> list[PlannedRun]:
-    """Plan the study with a second stage after the first."""
+def two_phases(**changes: Any) -> list[PlannedRun]:
+    """Plan the study with a second phase after the first."""
     plain = content(**changes)
-    return Study.of({**plain, "stages": [*plain["stages"], SECOND]}).plan()
+    return Study.of({**plain, "phases": [*plain["phases"], SECOND]}).plan()
 
 
 def test_ids_are_the_same_in_another_process(tmp_path: Path) -> None:
@@ -44,10 +44,10 @@ def test_names_and_places_determine_nothing(tmp_path: Path) -> None:
     plain = content()
     plain["arms"] = dict(zip(("a", "b", "c"), plain["arms"].values(), strict=True))
     plain["sizes"] = {"other": plain["sizes"]["tiny"]}
-    plain["stages"][0]["name"], plain["baseline"], plain["name"] = "renamed", "a", "another"
-    plain["stages"][0]["phases"][0]["name"] = "whole"
+    plain["phases"][0]["name"], plain["baseline"], plain["name"] = "renamed", "a", "another"
+    plain["phases"][0]["segments"][0]["name"] = "whole"
     plain["arms"]["a"] = "softmax|dot"
-    plain["stages"][0] |= {"checkpoint_every": 7, "smallest": 0.3, "trace_every": 2}
+    plain["phases"][0] |= {"checkpoint_every": 7, "smallest": 0.3, "trace_every": 2}
     assert [run.id for run in Study.of(plain).plan()] == ids()
     assert [run.id for run in Study(study().design, threads=2).plan()] == ids()
 
@@ -55,12 +55,12 @@ def test_names_and_places_determine_nothing(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "change",
     [
-        {"stages__recall__phases__0__steps": 5}, {"stages__recall__phases__0__batch": 9}, {"seeds": [3, 4]},
-        {"stages__recall__optimizer__weight_decay": 0.1}, {"stages__recall__schedule": {"kind": "cosine"}},
-        {"stages__recall__clip": 2.0}, {"stages__recall__precision": "bf16"},
-        {"stages__recall__evaluate_every": 2}, {"stages__recall__tuning": {"mode": "lora"}},
+        {"phases__recall__segments__0__steps": 5}, {"phases__recall__segments__0__batch": 9}, {"seeds": [3, 4]},
+        {"phases__recall__optimizer__weight_decay": 0.1}, {"phases__recall__schedule": {"kind": "cosine"}},
+        {"phases__recall__clip": 2.0}, {"phases__recall__precision": "bf16"},
+        {"phases__recall__evaluate_every": 2}, {"phases__recall__tuning": {"mode": "lora"}},
         {"sizes__tiny__config__n_layer": 2}, {"data__recall__num_train": 9}, {"data__recall__num_dev": 9},
-        {"stages__recall__task_settings__vocab": 33},
+        {"phases__recall__task_settings__vocab": 33},
         {"data__recall__train": "embedded:mqar?vocab=32&length=24&pairs=4&examples=81"},
         {"data__recall__dev": "embedded:mqar?vocab=32&length=24&pairs=4&examples=21"},
     ],
@@ -78,8 +78,8 @@ def test_data_is_known_by_its_content_and_not_by_its_place(tmp_path: Path) -> No
             (tmp_path / name / f"{split}.txt").write_text("\n".join(rows) + "\n", encoding="utf-8")
 
     def planned(place: str) -> set[str]:
-        plain = content(stages__recall__task="clm", sizes__tiny__tokenizer="word:50")
-        plain["stages"][0] |= {"task_settings": {"max_len": 8}, "data": "text"}
+        plain = content(phases__recall__task="clm", sizes__tiny__tokenizer="word:50")
+        plain["phases"][0] |= {"task_settings": {"max_len": 8}, "data": "text"}
         return {run.id for run in Study(Study.of(plain).design, sources={"text": place}).plan()}
 
     first = planned(str(tmp_path / "one"))
@@ -124,14 +124,14 @@ def test_stages_of_the_users_own_are_known_by_their_file(tmp_path: Path, own_sta
 
 def test_an_arms_own_settings_are_its_runs(tmp_path: Path) -> None:
     arm = {"mechanism": "dot | softmax", "set": {
-        "stages.recall.optimizer.lr": 0.5, "config.n_layer": 3, "phases.0.batch": 5, "tuning.rank": 4,
+        "phases.recall.optimizer.lr": 0.5, "config.n_layer": 3, "segments.0.batch": 5, "tuning.rank": 4,
     }}  # fmt: skip
     by_arm = {run.arm: run.run for run in study(arms__other=arm).plan()}
-    assert by_arm["other"].settings.optimizer.lr == 0.5
+    assert by_arm["other"].optimizer.lr == 0.5
     assert by_arm["other"].start.config["n_layer"] == 3
-    assert by_arm["other"].settings.stages[0].batch == 5
-    assert by_arm["slow"].settings.optimizer.lr == 1e-3
-    assert by_arm["dot"].settings.optimizer.lr == 3e-3
+    assert by_arm["other"].segments[0].batch == 5
+    assert by_arm["slow"].optimizer.lr == 1e-3
+    assert by_arm["dot"].optimizer.lr == 3e-3
     assert by_arm["dot"].start.config["n_layer"] == 1
 
 
@@ -153,7 +153,7 @@ def test_an_arm_may_have_data_of_its_own() -> None:
     own = {"mechanism": "cosine | relu", "set": {"data": "other"}}
     runs = study(data__other=other, arms__own=own).plan()
     assert {run.arm: run.run.data.train for run in runs}["own"] == other["train"]
-    with pytest.raises(StudyError, match=r"stage 'recall' takes the data 'othr', did you mean 'other'"):
+    with pytest.raises(StudyError, match=r"phase 'recall' takes the data 'othr', did you mean 'other'"):
         study(data__other=other, arms__own={**own, "set": {"data": "othr"}}).plan()
 
 
@@ -174,16 +174,16 @@ def test_arms_that_are_one_are_refused() -> None:
         Study.of({**plain, "sizes": {**plain["sizes"], "again": plain["sizes"]["tiny"]}}).plan()
 
 
-def test_a_later_stage_starts_from_the_same_seed_or_from_the_shared_one() -> None:
-    own = {(run.stage, run.arm, run.seed): run for run in two_stages()}
+def test_a_later_phase_starts_from_the_same_seed_or_from_the_shared_one() -> None:
+    own = {(run.phase, run.arm, run.seed): run for run in two_phases()}
     assert own["fine", "slow", 2].parent == own["recall", "slow", 2].id
     assert own["fine", "slow", 2].at(Path("runs")).start.checkpoint == f"runs/{own['recall', 'slow', 2].id}"
-    shared = {(run.stage, run.arm, run.seed): run for run in two_stages(
-        stages__recall__is_shared=True, stages__recall__smallest=None
+    shared = {(run.phase, run.arm, run.seed): run for run in two_phases(
+        phases__recall__is_shared=True, phases__recall__smallest=None
     )}  # fmt: skip
     assert ("recall", "slow", 2) not in shared
     assert shared["fine", "slow", 2].parent == shared["recall", "slow", 1].id
-    before, after = two_stages(), two_stages(stages__recall__clip=3.0)
+    before, after = two_phases(), two_phases(phases__recall__clip=3.0)
     assert not {run.id for run in before} & {run.id for run in after}
 
 

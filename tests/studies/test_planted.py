@@ -43,17 +43,17 @@ attn_pdrop = 0.0
 train = "embedded:copy?vocab=8&length=9"
 dev = "embedded:copy?vocab=8&length=9&examples=200&seed=1"
 
-[[stages]]
+[[phases]]
 name = "copy"
 task = "copy"
 task_settings = { vocab = 8, length = 9, is_fresh = true }
 data = "copy"
 smallest = 0.02
 precision = "fp32"
-[[stages.phases]]
+[[phases.segments]]
 steps = 200
 batch = 32
-[stages.optimizer]
+[phases.optimizer]
 lr = 1e-2
 """
 
@@ -94,17 +94,17 @@ def test_both_arms_at_the_ceiling(run: Run) -> None:
 
 
 def test_a_run_cut_at_a_tenth_of_its_length(run: Run) -> None:
-    assert run("--set", "stages.copy.phases.0.steps=20").everywhere("STILL TRAINING")
+    assert run("--set", "phases.copy.segments.0.steps=20").everywhere("STILL TRAINING")
 
 
 def test_a_probe_that_nobody_learned(run: Run) -> None:
-    said = run("--set", "stages.copy.phases.0.steps=2")
+    said = run("--set", "phases.copy.segments.0.steps=2")
     assert said.everywhere("NEITHER LEARNED THE TASK")
     assert said.everywhere("the floor is")
 
 
 def test_a_seventh_seed_added_after_a_verdict(run: Run) -> None:
-    short = ("--set", "stages.copy.phases.0.steps=2")
+    short = ("--set", "phases.copy.segments.0.steps=2")
     run(*short)
     said = run(*short, "--set", "seeds=[1, 2, 3, 4, 5, 6, 7]")
     assert said.everywhere("CHANGED AFTER LOOKING (seeds 5 → 7), UNDECLARED LOOK (2nd)")
@@ -115,7 +115,7 @@ class HalfFailing(InProcess):
 
     def send(self, order: dict[str, Any]) -> None:
         config = order.get("config", {})
-        is_failing = "cosine" in str(config.get("start", {}).get("mechanism")) and config["settings"]["seed"] <= 5
+        is_failing = "cosine" in str(config.get("start", {}).get("mechanism")) and config["seed"] <= 5
         if not is_failing:
             super().send(order)
             return
@@ -135,7 +135,7 @@ def test_half_of_an_arms_runs_failed_in_a_family_of_five(run: Run, monkeypatch: 
     }
     lines = "".join(f'{name} = "{line}"\n' for name, line in others.items())
     text = STUDY.replace("[sizes.tiny]", f"{lines}\n[sizes.tiny]")
-    said = run("--set", "stages.copy.phases.0.steps=2", "--set", f"seeds={list(range(1, 11))}", text=text)
+    said = run("--set", "phases.copy.segments.0.steps=2", "--set", f"seeds={list(range(1, 11))}", text=text)
     why = "0 of 10 runs of the baseline and 5 of 10 of the variant failed"
     assert said.everywhere(why)
     terminal = " ".join(said.places["terminal"].split())

@@ -98,7 +98,7 @@ def test_a_loss_that_is_no_number_is_no_point(tmp_path: Path) -> None:
 
 def test_a_study_that_is_audited_has_no_runs_yet(moment: Moment) -> None:
     seen = Progress(moment.folder).look()
-    assert (seen.name, seen.question, seen.phase) == ("small", "does a bypass help recall?", "preparing")
+    assert (seen.name, seen.question, seen.condition) == ("small", "does a bypass help recall?", "preparing")
     assert (seen.runs, seen.seconds_left, seen.standings) == ((), None, ())
 
 
@@ -121,7 +121,7 @@ def test_runs_are_going_waiting_ended_or_given_up(planned: Moment) -> None:
         ("dot", 1): "finished", ("dot", 2): "running", ("bypass", 1): "given up", ("bypass", 2): "waiting",
         ("slow", 1): "waiting", ("slow", 2): "waiting",
     }  # fmt: skip
-    assert (seen.phase, seen.num_ended, seen.num_given_up) == ("running", 1, 1)
+    assert (seen.condition, seen.num_ended, seen.num_given_up) == ("running", 1, 1)
     (going,) = seen.going
     assert (going.step, going.num_steps, going.loss, going.tokens_per_second) == (20, 100, 2.0, 1000.0)
     assert going.seconds_left == pytest.approx(8.0)
@@ -142,11 +142,11 @@ def test_nothing_is_going_where_nobody_works(planned: Moment) -> None:
     gone.wait()
     planned.hold(gone.pid)
     seen = Progress(planned.folder).look()
-    assert (seen.phase, seen.going, seen.seconds_left) == ("stopped", [], None)
+    assert (seen.condition, seen.going, seen.seconds_left) == ("stopped", [], None)
     (planned.folder / "lock").write_text("", encoding="utf-8")
-    assert Progress(planned.folder).look().phase == "stopped"
+    assert Progress(planned.folder).look().condition == "stopped"
     planned.hold(1, "another.example")
-    assert Progress(planned.folder).look().phase == "running"
+    assert Progress(planned.folder).look().condition == "running"
 
 
 def test_time_left_is_what_runs_of_the_kind_took(planned: Moment) -> None:
@@ -161,7 +161,7 @@ def test_time_left_is_what_runs_of_the_kind_took(planned: Moment) -> None:
 
 
 def standing(seen: Snapshot) -> list[tuple[str, float, int]]:
-    """Return the places of the only stage and size."""
+    """Return the places of the only phase and size."""
     (found,) = seen.standings
     return [(place.arm, round(place.mean, 6), place.num_seeds) for place in found.places]
 
@@ -204,7 +204,7 @@ def test_an_arm_that_sees_the_future_does_not_lead(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("here")
 def test_a_study_is_looked_at_while_it_runs(tmp_path: Path) -> None:
-    moment = Moment(tmp_path, study(seeds=[1], stages__recall__log_every=1))
+    moment = Moment(tmp_path, study(seeds=[1], phases__recall__log_every=1))
     moment.hold()
     moment.plan()
     progress = Progress(tmp_path, has_curves=True)
@@ -215,6 +215,6 @@ def test_a_study_is_looked_at_while_it_runs(tmp_path: Path) -> None:
     work.go()
     moment.ledger.close()
     assert [one.num_ended for one in seen] == [1, 2, 3]
-    assert [one.phase for one in seen] == ["running", "running", "ended"]
+    assert [one.condition for one in seen] == ["running", "running", "ended"]
     assert [[step for step, _ in one.curve] for one in seen[-1].runs] == [[1, 2, 3, 4]] * 3
     assert [one.evaluation is not None for one in seen[-1].runs] == [True] * 3

@@ -34,7 +34,7 @@ from .test_kills import LARGE, OWN, SMALL, check_same, children_of, finish, is_a
 pytestmark = pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="ray is not installed: attnlab[ray]")
 RAY = Path(sys.executable).with_name("ray")
 AFTER = """
-[[stages]]
+[[phases]]
 name = "again"
 after = "recall"
 task = "mqar"
@@ -42,13 +42,13 @@ task_settings = { vocab = 32, length = 24 }
 data = "recall"
 smallest = 0.02
 precision = "fp32"
-[[stages.phases]]
+[[phases.segments]]
 steps = 4
 batch = 8
 
 [budgets.smoke]"""
 ONE_SEED = SMALL.replace("seeds = [1, 2]", "seeds = [1]")
-STAGED = ONE_SEED.replace("\n[budgets.smoke]", AFTER)
+PHASED = ONE_SEED.replace("\n[budgets.smoke]", AFTER)
 CRASHING = """
 import os, signal, sys
 from dataclasses import dataclass
@@ -180,7 +180,7 @@ def test_a_study_on_two_nodes_ends_as_one_here_also_where_a_node_is_killed(
     tmp_path: Path, own_stages: None, here: None, nodes: Nodes
 ) -> None:
     file, own, out, lost = (tmp_path / name for name in ("study.toml", "own.py", "out", "lost"))
-    study = written(STAGED, OWN, file, own)
+    study = written(PHASED, OWN, file, own)
     note_audits(out, audits_of(study))
     note_audits(lost, audits_of(study))
     finish(file, out, "--on", "ray", "--plugin", str(own))

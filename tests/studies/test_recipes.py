@@ -36,7 +36,7 @@ def test_a_recipe_has_its_three_budgets_and_its_own_name(name: str) -> None:
 def test_the_smallest_budget_can_be_planned_without_a_network(name: str) -> None:
     study = Study.load(recipes()[name], "smoke")
     assert len(study.plan()) >= 4
-    assert all(stage.smallest is not None for stage in study.design.stages)
+    assert all(phase.smallest is not None for phase in study.design.phases)
 
 
 def test_the_small_gpt_has_the_published_size() -> None:
@@ -58,10 +58,10 @@ def test_the_probes_ask_the_whole_catalog() -> None:
 def test_the_bypass_is_studied_as_published() -> None:
     design = read_design(recipes()["value-bypass"], "paper")
     assert design.seeds == [42, 2, 8, 9, 5]
-    pretrain, squad = design.stages
-    phases = [(phase.steps, phase.batch, phase.length) for phase in pretrain.phases]
-    assert phases == [(65000, 48, 128), (15000, 48, 512)]
-    assert (squad.phases[0].epochs, squad.phases[0].batch, squad.optimizer.lr) == (3, 64, 5e-5)
+    pretrain, squad = design.phases
+    segments = [(segment.steps, segment.batch, segment.length) for segment in pretrain.segments]
+    assert segments == [(65000, 48, 128), (15000, 48, 512)]
+    assert (squad.segments[0].epochs, squad.segments[0].batch, squad.optimizer.lr) == (3, 64, 5e-5)
     assert {size.architecture for size in design.sizes.values()} == {"bert", "roberta-prelayernorm"}
     assert design.arms["first-half"].line("8L-512").endswith("layers=0-3)")
     assert design.arms["last-half"].line("6L-384").endswith("layers=3-5)")
@@ -74,7 +74,7 @@ def test_what_is_missing_is_said_at_once() -> None:
         study.plan()
     said = str(caught.value)
     for words in (
-        "data 'boolq' of stage 'boolq'",
+        "data 'boolq' of phase 'boolq'",
         "--data boolq=PATH",
         "size 'bert'",
         "size 'roberta'",

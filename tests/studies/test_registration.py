@@ -119,13 +119,13 @@ def test_what_decides_and_was_changed_after_a_verdict_is_named(
 
 def test_another_threshold_or_a_longer_training_is_a_change(folder: Folder) -> None:
     folder.run()
-    stages = two_arms()["stages"]
-    other = [{**stages[0], "smallest": 0.05}]
-    assert words(folder.run(stages=other)) == "CHANGED AFTER LOOKING (smallest of recall 0.02 → 0.05)"
-    longer = [{**stages[0], "phases": [{"steps": 9, "batch": 8}]}]
-    assert words(folder.run(stages=longer)) == "CHANGED AFTER LOOKING (training of recall)"
-    watched = [{**stages[0], "log_every": 3}]
-    assert words(folder.run(stages=watched)) in ("", "AS REGISTERED")  # what changes no result is no change
+    phases = two_arms()["phases"]
+    other = [{**phases[0], "smallest": 0.05}]
+    assert words(folder.run(phases=other)) == "CHANGED AFTER LOOKING (smallest of recall 0.02 → 0.05)"
+    longer = [{**phases[0], "segments": [{"steps": 9, "batch": 8}]}]
+    assert words(folder.run(phases=longer)) == "CHANGED AFTER LOOKING (training of recall)"
+    watched = [{**phases[0], "log_every": 3}]
+    assert words(folder.run(phases=watched)) in ("", "AS REGISTERED")  # what changes no result is no change
 
 
 def test_an_arm_that_is_added_after_a_verdict_is_named(folder: Folder) -> None:

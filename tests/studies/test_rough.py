@@ -24,24 +24,24 @@ SPEED = Speed(overhead=0.01, pace=1e9)
 BERT: dict[str, Any] = {"num_hidden_layers": 2, "hidden_size": 32, "num_attention_heads": 2, "intermediate_size": 64}
 
 
-def design(phase: dict[str, Any], size: dict[str, Any] | None = None, **stage: Any) -> Any:
-    """Make a study of one stage and one seed with this phase."""
+def design(segment: dict[str, Any], size: dict[str, Any] | None = None, **phase: Any) -> Any:
+    """Make a study of one phase and one seed with this segment."""
     made = content(seeds=[1])
-    made["stages"] = [{**made["stages"][0], "phases": [phase], **stage}]
+    made["phases"] = [{**made["phases"][0], "segments": [segment], **phase}]
     if size is not None:
         made["sizes"] = {"other": size}
     return Study.of(made).design
 
 
-def text(phase: dict[str, Any], tokenizer: str, task: str = "mlm") -> Any:
+def text(segment: dict[str, Any], tokenizer: str, task: str = "mlm") -> Any:
     """Make a study of a small BERT on text."""
     size = {"architecture": "bert", "tokenizer": tokenizer, "config": BERT}
-    return design(phase, size, task=task, task_settings={})
+    return design(segment, size, task=task, task_settings={})
 
 
 def count(study: Any) -> Matrices:
-    """Count the model of a study's first stage and size."""
-    return matrices_of(next(iter(study.sizes.values())), study.stages[0], {})
+    """Count the model of a study's first phase and size."""
+    return matrices_of(next(iter(study.sizes.values())), study.phases[0], {})
 
 
 def test_a_probe_in_gpt2_has_the_matrices_of_its_config() -> None:
@@ -61,8 +61,8 @@ def test_a_tokenizer_that_is_named_leaves_the_architecture_its_own_vocabulary() 
 
 def test_an_arm_may_have_a_larger_model() -> None:
     study = design({"steps": 1, "batch": 16})
-    size, stage = study.sizes["tiny"], study.stages[0]
-    assert matrices_of(size, stage, {"n_layer": 3}) == Matrices(3, 3 * 6 * 12 * 16**2, 6 * 32 * 16)
+    size, phase = study.sizes["tiny"], study.phases[0]
+    assert matrices_of(size, phase, {"n_layer": 3}) == Matrices(3, 3 * 6 * 12 * 16**2, 6 * 32 * 16)
 
 
 def test_time_is_that_of_updates_evaluations_starts_and_audits() -> None:
@@ -88,9 +88,9 @@ def test_a_masked_model_asks_its_head_at_hidden_tokens_alone() -> None:
     assert rough(study, speed).seconds == pytest.approx(run * len(study.arms) / WORKERS, rel=1e-4)
 
 
-def seconds(phase: dict[str, Any], **stage: Any) -> float:
-    """Estimate a study with this phase."""
-    found = rough(design(phase, **stage), SPEED).seconds
+def seconds(segment: dict[str, Any], **phase: Any) -> float:
+    """Estimate a study with this segment."""
+    found = rough(design(segment, **phase), SPEED).seconds
     assert found is not None
     return found
 
@@ -107,7 +107,7 @@ def test_more_work_takes_longer() -> None:
 def test_epochs_are_steps_where_the_examples_are_counted() -> None:
     made = content(seeds=[1])
     made["data"]["recall"]["num_train"] = 100
-    made["stages"][0]["phases"] = [{"epochs": 3.0, "batch": 16}]
+    made["phases"][0]["segments"] = [{"epochs": 3.0, "batch": 16}]
     assert rough(Study.of(made).design, SPEED).seconds == seconds({"steps": 21, "batch": 16})
 
 

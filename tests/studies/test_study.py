@@ -1,4 +1,4 @@
-"""A study at work: stages after stages, runs that diverge or crash, arms that leak, going on, and what is said."""
+"""A study at work: phases after phases, runs that diverge or crash, arms that leak, going on, and what is said."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from .samples import STUDY, content, quiet, study
 
 TEXT = {
     "name": "text", "task": "clm", "task_settings": {"max_len": 16}, "data": "text", "precision": "fp32",
-    "phases": [{"steps": 2, "batch": 4}], "smallest": 1.0,
+    "segments": [{"steps": 2, "batch": 4}], "smallest": 1.0,
 }  # fmt: skip
 FINE = {
     "name": "fine", "task": "sst2", "task_settings": {"max_len": 16}, "data": "labels", "after": "text",
-    "precision": "fp32", "phases": [{"steps": 1, "batch": 4}], "smallest": 1.0,
+    "precision": "fp32", "segments": [{"steps": 1, "batch": 4}], "smallest": 1.0,
 }  # fmt: skip
 
 pytestmark = pytest.mark.usefixtures("here")
@@ -43,7 +43,7 @@ def labels(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def two_stages(labels: Path, **changes: Any) -> Study:
+def two_phases(labels: Path, **changes: Any) -> Study:
     """Return a study of two arms that pretrains on text and is fine-tuned on labels."""
     plain = content()
     plain["arms"] = {"dot": "dot | softmax", "bypass": "dot | softmax | bypass(alpha=0.5)"}
@@ -52,13 +52,13 @@ def two_stages(labels: Path, **changes: Any) -> Study:
         "labels": {"train": str(labels / "train.jsonl"), "dev": str(labels / "dev.jsonl")},
     }
     plain["sizes"]["tiny"]["tokenizer"] = "word:60"
-    plain["stages"] = [{**TEXT, **changes}, FINE]
+    plain["phases"] = [{**TEXT, **changes}, FINE]
     return Study.of(plain)
 
 
 def verdicts(conclusion: Conclusion) -> dict[tuple[str, str], str]:
-    """Return the verdicts by stage and arm."""
-    return {(one.stage, one.arm): one.verdict for one in conclusion.answers}
+    """Return the verdicts by phase and arm."""
+    return {(one.phase, one.arm): one.verdict for one in conclusion.answers}
 
 
 def test_a_study_runs_from_its_public_name_and_is_not_repeated(tmp_path: Path) -> None:
@@ -90,12 +90,12 @@ def test_another_study_in_the_folder_is_refused(tmp_path: Path) -> None:
         study(name="other").run(tmp_path, say=quiet)
 
 
-def test_a_second_stage_starts_from_the_firsts_weights_and_is_comparable(labels: Path, tmp_path: Path) -> None:
-    made = two_stages(labels)
+def test_a_second_phase_starts_from_the_firsts_weights_and_is_comparable(labels: Path, tmp_path: Path) -> None:
+    made = two_phases(labels)
     found = made.run(tmp_path / "out", say=quiet)
     assert found.failed == {}
     assert set(verdicts(found).values()) == {"TOO FEW SEEDS (n < 5)"}  # and not NOT COMPARABLE: their starts are pairs
-    runs = {(run.stage, run.arm, run.seed): run for run in made.plan()}
+    runs = {(run.phase, run.arm, run.seed): run for run in made.plan()}
     child = tmp_path / "out" / "runs" / runs["fine", "bypass", 2].id
     parent = tmp_path / "out" / "runs" / runs["text", "bypass", 2].id
     last = Checkpoints(parent / "checkpoints", quiet).last()
@@ -110,8 +110,8 @@ def test_a_second_stage_starts_from_the_firsts_weights_and_is_comparable(labels:
     assert own["transformer.wte.weight"] != fresh["transformer.wte.weight"]
 
 
-def test_a_shared_stage_is_trained_once_and_said_to_be(labels: Path, tmp_path: Path) -> None:
-    plain = two_stages(labels, is_shared=True, smallest=None)
+def test_a_shared_phase_is_trained_once_and_said_to_be(labels: Path, tmp_path: Path) -> None:
+    plain = two_phases(labels, is_shared=True, smallest=None)
     found = plain.run(tmp_path / "out", say=quiet)
     assert found.num_runs == 2 + 4
     assert "'text' was trained once an arm: seeds vary what comes after it alone" in found.answers[0].notes
@@ -119,7 +119,7 @@ def test_a_shared_stage_is_trained_once_and_said_to_be(labels: Path, tmp_path: P
 
 def test_what_comes_after_a_run_that_diverged_is_given_up_and_counted(labels: Path, tmp_path: Path) -> None:
     said = list[str]()
-    made = two_stages(labels, optimizer={"name": "sgd", "lr": 1e11}, clip=1e11, phases=[{"steps": 8, "batch": 4}])
+    made = two_phases(labels, optimizer={"name": "sgd", "lr": 1e11}, clip=1e11, segments=[{"steps": 8, "batch": 4}])
     found = made.run(tmp_path / "out", say=said.append)
     assert found.is_whole
     assert found.num_ended == 4
@@ -176,7 +176,7 @@ def test_a_run_that_ended_unseen_is_taken_in(tmp_path: Path) -> None:
 
 
 def test_a_study_that_was_moved_goes_on(labels: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    made, stopped = two_stages(labels), list[int]()
+    made, stopped = two_phases(labels), list[int]()
     from attnlab.training import Display
 
     advance = Display.advance
@@ -226,10 +226,10 @@ def test_auto_is_the_same_for_all_runs_of_a_study(tmp_path: Path, monkeypatch: p
 
     choices = [Precision("fp32", "first"), Precision("bf16", "second")]
     monkeypatch.setattr("attnlab.studies.study.choose_precision", lambda *_: choices.pop(0))
-    made = study(stages__recall__precision="auto", seeds=[1])
+    made = study(phases__recall__precision="auto", seeds=[1])
     made.run(tmp_path / "out", say=quiet)
-    study(stages__recall__precision="auto", seeds=[1, 2]).run(tmp_path / "out", say=quiet)
-    kept = [read_json(file)["settings"]["precision"] for file in (tmp_path / "out").glob("runs/*/config.json")]
+    study(phases__recall__precision="auto", seeds=[1, 2]).run(tmp_path / "out", say=quiet)
+    kept = [read_json(file)["precision"] for file in (tmp_path / "out").glob("runs/*/config.json")]
     assert kept == ["fp32"] * 6
 
 
@@ -274,7 +274,7 @@ class Edited(Weights):
 """
 
 
-def test_a_stage_that_was_edited_is_audited_anew_and_what_it_gave_before_is_said(
+def test_a_phase_that_was_edited_is_audited_anew_and_what_it_gave_before_is_said(
     tmp_path: Path, own_stages: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[str] = []
@@ -297,7 +297,7 @@ def test_a_stage_that_was_edited_is_audited_anew_and_what_it_gave_before_is_said
     assert [one.check for one in conclusion.findings if one.check == "results left out"] == ["results left out"]
 
 
-def test_every_start_notes_the_files_of_stages_as_they_are_then(tmp_path: Path) -> None:
+def test_every_start_notes_the_files_of_phases_as_they_are_then(tmp_path: Path) -> None:
     file, ledger = tmp_path / "own.py", Ledger(tmp_path / "ledger.sqlite")
     once = Study(study().design, plugins=(str(file),))
     with pytest.raises(StudyError, match=r"cannot read .*own\.py.*: No such file or directory; give a Python file"):

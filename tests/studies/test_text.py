@@ -46,7 +46,7 @@ def test_a_study_is_read(file: Path) -> None:
     study = read_design(file)
     assert study.seeds == [1, 2]
     assert study.arms["slow"].set == {"optimizer.lr": 1e-3}
-    assert study.stages[0].phases[0].steps == 4
+    assert study.phases[0].segments[0].steps == 4
 
 
 def test_every_mistake_is_said_at_once_with_its_line_and_the_closest_match(file: Path) -> None:
@@ -55,13 +55,13 @@ def test_every_mistake_is_said_at_once_with_its_line_and_the_closest_match(file:
     text = text.replace("architecture", 'checkpoint = "x"\narchitecture').replace("batch = 8", "batch = 0")
     said = refusal(file, text)
     for part, message in (
-        ('lr = "fast"', "'stages.0.optimizer.lr': should be a valid number, not 'fast'"),
-        ("momentun", "nothing is called 'stages.0.optimizer.momentun', did you mean 'momentum'? There is name, lr,"),
+        ('lr = "fast"', "'phases.0.optimizer.lr': should be a valid number, not 'fast'"),
+        ("momentun", "nothing is called 'phases.0.optimizer.momentun', did you mean 'momentum'? There is name, lr,"),
         ("1.5", "'seeds.1': should be a valid integer, not 1.5"),
         ("dott", "no arm is called 'dott', did you mean 'dot'? The arms are dot, bypass, slow"),
         ("softmx", "'arms.bypass.mechanism': unknown stage 'softmx', did you mean 'softmax'?"),
-        ("[sizes.tiny]", "'sizes.tiny': give architecture or checkpoint, one of the two"),
-        ("batch = 0", "'stages.0.phases.0.batch': should be greater than or equal to 1, not 0"),
+        ("[sizes.tiny]", "'sizes.tiny': give architecture (a model type, such as gpt2) or checkpoint, one of the two"),
+        ("batch = 0", "'phases.0.segments.0.batch': should be greater than or equal to 1, not 0"),
     ):
         assert f"{file}, line {line_with(text, part)}: {message}" in said
     assert said.count("study.toml, line") == 7
@@ -74,20 +74,22 @@ def test_every_mistake_is_said_at_once_with_its_line_and_the_closest_match(file:
         ("[arms]", "[arms]\n'a b' = 'dot | softmax'", "'arms.a b': give a name of letters, digits and . _ + -"),
         ('"optimizer.lr" = 1e-3', '"optimiser.lr" = 1', "cannot set 'optimiser.lr', did you mean 'optimizer'?"),
         ('"optimizer.lr" = 1e-3', '"optimizer.lr" = "x"', "cannot have 'optimizer.lr' so: should be a valid number"),
-        ('"optimizer.lr" = 1e-3', '"stages.recal.clip" = 2.0', "no stage is called 'recal', did you mean 'recall'?"),
-        ('"optimizer.lr" = 1e-3', '"stages.recall" = 2', "an arm cannot set 'stages.recall'"),
+        ('"optimizer.lr" = 1e-3', '"phases.recal.clip" = 2.0', "no phase is called 'recal', did you mean 'recall'?"),
+        ('"optimizer.lr" = 1e-3', '"phases.recall" = 2', "an arm cannot set 'phases.recall'"),
         ('"optimizer.lr" = 1e-3', 'after = "other"', "an arm cannot set 'after'"),
         ('"optimizer.lr" = 1e-3', "config = 3", "give a setting inside 'config', such as 'config.n_layer'"),
-        ('"optimizer.lr" = 1e-3', '"stages.recall.config.n_layer" = 3', "the model is one over all stages"),
+        ('"optimizer.lr" = 1e-3', '"phases.recall.config.n_layer" = 3', "the model is one over all phases"),
         ("seeds = [1, 2]", "seeds = [1, 2, 1]", "seed 1 stands twice"),
         ("seeds = [1, 2]", "seeds = []", "'seeds': list should have at least 1 item"),
         ("seeds = [1, 2]", "seeds = [1]\nlooks = [5, 4]", "looks are numbers of seeds that grow"),
         ("n_layer = 1", "n_layer = nan", "'sizes.tiny.config.n_layer': give a text, a finite number"),
         ("n_layer = 1", "n_layer = 1979-05-27", "'sizes.tiny.config.n_layer': give a text, a finite number"),
+        ("[[phases]]", "[[stages]]", "'stages' is called 'phases' now: a study has [[phases]], and a phase [[phases.s"),
+        ("[[phases.segments]]", "[[phases.phases]]", "'phases.0.phases' is called 'segments' now"),
         ("steps = 4", "steps = 4\nepochs = 1", "give steps or epochs, one of the two"),
-        ("steps = 4", f"steps = 0x{'f' * 5000}", "'stages.0.phases.0.steps': should be less than or equal to"),
-        ('data = "recall"', 'data = "recall"\nafter = "clm"', "no stage before this one is called 'clm'"),
-        ("smallest = 0.02", "smallest = 0.02\nis_shared = true", "a stage that is shared has one seed"),
+        ("steps = 4", f"steps = 0x{'f' * 5000}", "'phases.0.segments.0.steps': should be less than or equal to"),
+        ('data = "recall"', 'data = "recall"\nafter = "clm"', "no phase before this one is called 'clm'"),
+        ("smallest = 0.02", "smallest = 0.02\nis_shared = true", "a phase that is shared has one seed"),
         ("[arms]", "[[arms]]", "'arms': should be a valid dictionary"),
         ("[budgets.smoke]", "[budgets]\nlarge = 3\n[budgets.smoke]", "the budget 'large' must be a table, not a num"),
         ("name = ", "name = 'x'\nname = ", "not TOML: Cannot overwrite a value"),
@@ -100,19 +102,23 @@ def test_a_mistake_is_said_in_the_files_words(old: str, new: str, message: str, 
     assert len(said.splitlines()) < 5
 
 
-def test_a_stage_cannot_start_from_what_tuned_a_part_alone(file: Path) -> None:
-    text = STUDY.replace("[stages.optimizer]", '[stages.tuning]\nmode = "lora"\n[stages.optimizer]')
+def test_a_phase_cannot_start_from_what_tuned_a_part_alone(file: Path) -> None:
+    text = STUDY.replace("[phases.optimizer]", '[phases.tuning]\nmode = "lora"\n[phases.optimizer]')
     text += (
-        '[[stages]]\nname = "next"\ntask = "mqar"\ndata = "recall"\nafter = "recall"\n[[stages.phases]]\nsteps = 1\n'
+        '[[phases]]\nname = "next"\ntask = "mqar"\ndata = "recall"\nafter = "recall"\n[[phases.segments]]\nsteps = 1\n'
     )
-    assert "'recall' tunes a 'lora' alone" in refusal(file, text.replace("[budgets", "[[stages]]\n[budgets", 0))
+    assert "'recall' tunes a 'lora' alone" in refusal(file, text.replace("[budgets", "[[phases]]\n[budgets", 0))
 
 
 def test_budgets_are_sections_of_the_file(file: Path) -> None:
     assert read_design(file, "smoke").seeds == [1]
-    assert read_design(file, "smoke").stages[0].phases[0].steps == 3
+    assert read_design(file, "smoke").phases[0].segments[0].steps == 3
     paper = read_design(file, "paper")
-    assert (paper.seeds, paper.stages[0].phases[0].steps, paper.stages[0].phases[0].batch) == ([1, 2, 3, 4, 5], 9, 8)
+    assert (paper.seeds, paper.phases[0].segments[0].steps, paper.phases[0].segments[0].batch) == (
+        [1, 2, 3, 4, 5],
+        9,
+        8,
+    )
 
 
 def test_an_unknown_budget_is_refused(file: Path) -> None:
@@ -129,9 +135,9 @@ def test_a_mistake_in_a_budget_is_found_before_it_is_needed_and_at_its_own_line(
 
 
 def test_settings_are_reached_by_their_paths(file: Path) -> None:
-    assign = {"seeds": [7], "stages.recall.optimizer.lr": 0.1, "stages.0.clip": None, "sizes.0.5B.architecture": "bert"}
-    found = read_design(file, None, {"stages.recall.optimizer.lr": 0.1, "stages.0.clip": None, "seeds": [7]})
-    assert (found.seeds, found.stages[0].optimizer.lr, found.stages[0].clip) == ([7], 0.1, None)
+    assign = {"seeds": [7], "phases.recall.optimizer.lr": 0.1, "phases.0.clip": None, "sizes.0.5B.architecture": "bert"}
+    found = read_design(file, None, {"phases.recall.optimizer.lr": 0.1, "phases.0.clip": None, "seeds": [7]})
+    assert (found.seeds, found.phases[0].optimizer.lr, found.phases[0].clip) == ([7], 0.1, None)
     file.write_text(STUDY.replace("sizes.tiny", 'sizes."0.5B"'), encoding="utf-8")
     found = read_design(file, None, {**assign, "sizes.0.5B.config.n_layer": 3})
     assert found.sizes["0.5B"].architecture == "bert"
@@ -141,12 +147,12 @@ def test_settings_are_reached_by_their_paths(file: Path) -> None:
 @pytest.mark.parametrize(
     ("where", "message"),
     [
-        ("stages.recal.clip", "--set: 'stages.recal.clip' leads nowhere: there is no 'stages.recal'"),
-        ("stages.²", "leads nowhere"),
-        ("stages.9.clip", "leads nowhere"),
+        ("phases.recal.clip", "--set: 'phases.recal.clip' leads nowhere: there is no 'phases.recal'"),
+        ("phases.²", "leads nowhere"),
+        ("phases.9.clip", "leads nowhere"),
         ("name.x", "leads nowhere"),
         (".".join("a" * 99), "deeper than any setting"),
-        ("stages.recall.cilp", "--set stages.recall.cilp: nothing is called 'stages.0.cilp', did you mean 'clip'?"),
+        ("phases.recall.cilp", "--set phases.recall.cilp: nothing is called 'phases.0.cilp', did you mean 'clip'?"),
     ],
 )
 def test_a_path_that_leads_nowhere_is_refused(where: str, message: str, file: Path) -> None:
@@ -173,7 +179,7 @@ def test_what_is_no_file_is_refused(name: str, tmp_path: Path) -> None:
 
 def test_a_file_of_windows_is_read(file: Path) -> None:
     file.write_bytes(b"\xef\xbb\xbf" + STUDY.replace("\n", "\r\n").encode())
-    assert read_design(file) == read_design(file, "smoke", {"seeds": [1, 2], "stages.recall.phases.0.steps": 4})
+    assert read_design(file) == read_design(file, "smoke", {"seeds": [1, 2], "phases.recall.segments.0.steps": 4})
 
 
 def test_spoiled_files_are_one_clear_error_or_a_study(tmp_path: Path) -> None:
@@ -222,11 +228,11 @@ def test_the_command_refuses_spoiled_files_and_leaves_no_folder(
 @pytest.mark.parametrize(
     ("assignment", "message"),
     [
-        ("stages.recall.task=mqarr", "stage 'recall', size 'tiny', arm 'dot': there is no task 'mqarr'"),
-        ("stages.recall.task_settings.vocabb=3", "has no setting 'vocabb', did you mean 'vocab'?"),
+        ("phases.recall.task=mqarr", "phase 'recall', size 'tiny', arm 'dot': there is no task 'mqarr'"),
+        ("phases.recall.task_settings.vocabb=3", "has no setting 'vocabb', did you mean 'vocab'?"),
         ("sizes.tiny.architecture=gtp2", "transformers knows no architecture 'gtp2', did you mean"),
         ("sizes.tiny.config.n_layers=3", "the config of 'gpt2' has no setting 'n_layers', did you mean 'n_layer'?"),
-        ("stages.recall.data=recal", "takes the data 'recal', did you mean 'recall'?"),
+        ("phases.recall.data=recal", "takes the data 'recal', did you mean 'recall'?"),
         ("data.recall.train=embedded:mqarr", "mqarr"),
         ("data.recall.train=/no/such/file.txt", "/no/such/file.txt"),
     ],

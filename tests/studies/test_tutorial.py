@@ -13,7 +13,7 @@ from attnlab.mechanisms import REGISTRY
 
 PAGE = (Path(__file__).parents[2] / "docs" / "tutorial.md").read_text(encoding="utf-8")
 BLOCK = re.compile(r"^```(\w+)([^\n]*)\n(.*?)^```", re.M | re.S)
-SHORT = ("--set", "stages.text.phases.0.steps=2", "--set", "stages.recall.phases.0.steps=2")
+SHORT = ("--set", "phases.text.segments.0.steps=2", "--set", "phases.recall.segments.0.steps=2")
 """What the long study is given besides."""
 
 
@@ -26,7 +26,7 @@ def test_the_tutorial_goes_from_an_idea_to_a_verdict(
     before = dict(REGISTRY)
 
     def anew() -> None:
-        """Forget the page's stage, as each command that takes it as a plugin is a process of its own."""
+        """Forget the page's phase, as each command that takes it as a plugin is a process of its own."""
         REGISTRY.clear()
         REGISTRY.update(before)
 

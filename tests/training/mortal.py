@@ -2,7 +2,7 @@
 
 each line `FOLDER [SECONDS]` on its input runs the run there in a fork, killed with -9 after so many seconds, and is
 answered by the fork's status. The run has all that could go wrong when resumed: dropout, a learned and scheduled
-mechanism, accumulation, two stages, evaluations, traces, samples.
+mechanism, accumulation, two segments, evaluations, traces, samples.
 """
 
 from __future__ import annotations
@@ -19,39 +19,33 @@ from attnlab.training import (
     Data,
     Display,
     Optimizer,
-    Run,
+    RunSpec,
     Schedule,
-    Settings,
-    Stage,
+    Segment,
     Start,
-    Watching,
     build,
     train,
 )  # fmt: skip
 
-RUN = Run(
-    "clm",
-    Start(
+RUN = RunSpec(
+    task="clm",
+    start=Start(
         architecture="gpt2",
         config={"n_embd": 24, "n_layer": 2, "n_head": 2, "n_positions": 64, "attn_pdrop": 0.1, "resid_pdrop": 0.1},
         mechanism="dot | softmax | bypass(alpha=0.5, learn=true, per=head, schedule=warmup) | token_dropout(0.1)",
     ),
-    Data("embedded:pydoc", tokenizer="word:300", num_train=200, num_dev=12),
-    {"max_len": 32},
-    Settings(
-        stages=(
-            Stage("short", steps=14, batch=12, micro_batch=5, length=16),
-            Stage("long", steps=10, batch=8, window=3),
-        ),
-        seed=7,
-        optimizer=Optimizer(lr=3e-3),
-        schedule=Schedule("cosine", warmup=4),
-        precision="fp32",
+    data=Data(train="embedded:pydoc", tokenizer="word:300", num_train=200, num_dev=12),
+    task_settings={"max_len": 32},
+    segments=(
+        Segment(name="short", steps=14, batch=12, micro_batch=5, length=16),
+        Segment(name="long", steps=10, batch=8, window=3),
     ),
-    Watching(
-        evaluate_every=6, checkpoint_every=4, log_every=3, trace_every=5, sample_every=8, prompts=("the",),
-        sentences=("the name of the file",), num_tokens=4,
-    ),
+    seed=7,
+    optimizer=Optimizer(lr=3e-3),
+    schedule=Schedule(kind="cosine", warmup=4),
+    precision="fp32",
+    evaluate_every=6, checkpoint_every=4, log_every=3, trace_every=5, sample_every=8, prompts=("the",),
+    sentences=("the name of the file",), num_tokens=4,
     threads=1,
 )  # fmt: skip
 

@@ -16,16 +16,15 @@ from attnlab.training import (
     Display,
     Job,
     Optimizer,
-    Run,
+    RunSpec,
     Schedule,
-    Settings,
-    Stage,
+    Segment,
     Start,
-    Watching,
     build,
     train,
 )
 from attnlab.training.record import Checkpoint, Checkpoints, Metrics
+from attnlab.training.spec import Watching
 
 SIZES: dict[str, dict[str, Any]] = {
     "gpt2": {"n_embd": 16, "n_layer": 2, "n_head": 2, "n_positions": 64},
@@ -41,10 +40,10 @@ DROPOUTS = {
 WORLD = "embedded:squad?articles=6&people=1"
 """Thirty paragraphs of one to five sentences."""
 DATA = {
-    "clm": Data(WORLD, tokenizer="word:150", num_train=30, num_dev=7),
-    "mlm": Data(WORLD, tokenizer="wordpiece:200", num_train=30, num_dev=7),
-    "squad": Data(WORLD, tokenizer="wordpiece:200", num_train=20, num_dev=5),
-    "mqar": Data(num_train=30, num_dev=7),
+    "clm": Data(train=WORLD, tokenizer="word:150", num_train=30, num_dev=7),
+    "mlm": Data(train=WORLD, tokenizer="wordpiece:200", num_train=30, num_dev=7),
+    "squad": Data(train=WORLD, tokenizer="wordpiece:200", num_train=20, num_dev=5),
+    "mqar": Data(train="", num_train=30, num_dev=7),
 }
 TASKS: dict[str, dict[str, Any]] = {
     "clm": {"max_len": 32}, "mlm": {"max_len": 32}, "squad": {"max_len": 48, "stride": 16},
@@ -59,25 +58,21 @@ def architecture_of(task: str) -> str:
 
 
 def small(
-    task: str = "clm", *, stages: tuple[Stage, ...] = (Stage(steps=6, batch=4),), dropout: float = 0.0,
-    mechanism: str = "dot | softmax", data: Data | None = None, watching: Watching | None = None,
+    task: str = "clm", *, segments: tuple[Segment, ...] = (Segment(steps=6, batch=4),), dropout: float = 0.0,
+    mechanism: str = "dot | softmax", data: Data | None = None,
     start: Start | None = None, **settings: Any,
-) -> Run:  # fmt: skip
+) -> RunSpec:  # fmt: skip
     """Describe a small run in fp32, without dropout unless it is asked for."""
     kind = architecture_of(task)
     config = {**SIZES[kind], **dict.fromkeys(DROPOUTS[kind], dropout)}
     chosen = {
         "optimizer": Optimizer(lr=3e-3), "schedule": Schedule(warmup=2), "precision": "fp32", "seed": 3, **settings,
     }  # fmt: skip
-    return Run(
-        task,
-        start or Start(architecture=kind, config=config, mechanism=mechanism),
-        data or DATA[task],
-        TASKS[task],
-        Settings(stages=stages, **chosen),
-        watching or Watching(log_every=1),
-        threads=1,
-    )
+    if not chosen.keys() & Watching.model_fields.keys():
+        chosen["log_every"] = 1
+    start = start or Start(architecture=kind, config=config, mechanism=mechanism)
+    chosen = {"task_settings": TASKS[task], "segments": segments, "threads": 1, **chosen}
+    return RunSpec(task=task, start=start, data=data or DATA[task], **chosen)
 
 
 def quiet() -> Display:
@@ -85,7 +80,7 @@ def quiet() -> Display:
     return Display(is_quiet=True)
 
 
-def trained(run: Run, folder: Path) -> tuple[Job, Any]:
+def trained(run: RunSpec, folder: Path) -> tuple[Job, Any]:
     """Build and train a run; return its job and its result."""
     job = build(run)
     return job, train(job, folder, quiet())

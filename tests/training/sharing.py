@@ -5,16 +5,15 @@ With STOP the run is asked to stop after that many steps, as Ctrl-C does.
 
 from __future__ import annotations
 
-import dataclasses
 import os
 import signal
 import sys
 
-from attnlab.training import Data, Display, Run, Settings, Stage, Start, Watching, build, train
+from attnlab.training import Data, Display, RunSpec, Segment, Start, build, train
 
-RUN = Run(
-    "mlm",
-    Start(
+RUN = RunSpec(
+    task="mlm",
+    start=Start(
         architecture="bert",
         config={
             "hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32,
@@ -22,10 +21,9 @@ RUN = Run(
         },
         mechanism="cosine(scale=learned) | softmax",
     ),
-    Data("embedded:pydoc", tokenizer="wordpiece:300", num_train=120, num_dev=8),
-    {"max_len": 32},
-    Settings(stages=(Stage(steps=12, batch=10, micro_batch=3),), seed=3, precision="fp32"),
-    Watching(evaluate_every=6, checkpoint_every=4, log_every=1),
+    data=Data(train="embedded:pydoc", tokenizer="wordpiece:300", num_train=120, num_dev=8),
+    task_settings={"max_len": 32}, segments=(Segment(steps=12, batch=10, micro_batch=3),), seed=3, precision="fp32",
+    evaluate_every=6, checkpoint_every=4, log_every=1,
     threads=1,
 )  # fmt: skip
 
@@ -46,4 +44,4 @@ class Stopper(Display):
 
 if __name__ == "__main__":
     folder, *stop = sys.argv[1:]
-    train(build(dataclasses.replace(RUN)), folder, Stopper(int(stop[0]) if stop else -1))
+    train(build(RUN.replace()), folder, Stopper(int(stop[0]) if stop else -1))

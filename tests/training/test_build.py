@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from pathlib import Path
 from typing import Any
@@ -10,10 +9,10 @@ from typing import Any
 import pytest
 
 from attnlab.errors import DataError, TaskError, TrainingError
-from attnlab.training import Data, Stage, Tuning, build
+from attnlab.training import Data, Segment, Tuning, build
 from tests.training.runs import DATA, WORLD, small
 
-LONG = Data("embedded:squad?articles=2", tokenizer="word:150")
+LONG = Data(train="embedded:squad?articles=2", tokenizer="word:150")
 
 
 def test_a_run_is_built_with_all_its_parts() -> None:
@@ -31,19 +30,19 @@ def test_two_ways_to_write_a_mechanism_are_one_run() -> None:
 
 
 def test_stages_have_rows_of_their_own_length() -> None:
-    job = build(small(stages=(Stage("a", steps=1, batch=2, length=8), Stage("b", steps=1, batch=2))))
+    job = build(small(segments=(Segment(name="a", steps=1, batch=2, length=8), Segment(name="b", steps=1, batch=2))))
     assert [stream.longest for stream in job.streams] == [8, 32]
-    with pytest.raises(TrainingError, match="the task 'mqar' has no length to set; leave out that of stage 'a'"):
-        build(small("mqar", stages=(Stage("a", steps=1, length=8),)))
+    with pytest.raises(TrainingError, match="the task 'mqar' has no length to set; leave out that of segment 'a'"):
+        build(small("mqar", segments=(Segment(name="a", steps=1, length=8),)))
 
 
 def test_rows_are_evaluated_by_as_many_as_a_pass_holds() -> None:
-    for stages, batch in (
-        ((Stage(steps=1, batch=8),), 8),
-        ((Stage(steps=1, batch=8, micro_batch=3),), 3),
-        ((Stage(steps=1, batch=8, micro_batch=30),), 8),
+    for segments, batch in (
+        ((Segment(steps=1, batch=8),), 8),
+        ((Segment(steps=1, batch=8, micro_batch=3),), 3),
+        ((Segment(steps=1, batch=8, micro_batch=30),), 8),
     ):
-        job = build(small(stages=stages))
+        job = build(small(segments=segments))
         assert job.dev is not None
         assert job.dev.batch == batch
 
@@ -55,12 +54,12 @@ def test_mnli_is_evaluated_on_its_own_half(tmp_path: Path) -> None:
         (tmp_path / f"{split}.jsonl").write_text("\n".join(map(json.dumps, rows)) + "\n", encoding="utf-8")
     words = tmp_path / "words.txt"
     words.write_text("a b c 1 2 3\n", encoding="utf-8")
-    tokenizer = build(small(data=Data(str(words), tokenizer="word:20"))).tokenizer
+    tokenizer = build(small(data=Data(train=str(words), tokenizer="word:20"))).tokenizer
     words.unlink()
     tokenizer.save_pretrained(tmp_path / "tokenizer")
     for task, number in (("mnli", 5), ("mnli_mismatched", 7)):
-        run = small("sst2", data=Data(str(tmp_path), tokenizer=str(tmp_path / "tokenizer")))
-        job = build(dataclasses.replace(run, task=task))
+        run = small("sst2", data=Data(train=str(tmp_path), tokenizer=str(tmp_path / "tokenizer")))
+        job = build(run.replace(task=task))
         assert job.dev is not None
         assert len(job.dev.examples) == number
 
@@ -68,41 +67,41 @@ def test_mnli_is_evaluated_on_its_own_half(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changes", "task", "said"),
     [
-        ({"data": Data(tokenizer="word")}, {}, r"a run needs a source to train on \(data\.train\)"),
-        ({"data": Data(WORLD)}, {}, r"a new model needs a tokenizer \(data\.tokenizer\)"),
-        ({"data": Data(WORLD, tokenizer="word:many")}, {}, "as in 'word:4000', not 'many'"),
-        ({"data": Data("embedded:pydco", tokenizer="word")}, {}, "did you mean 'pydoc'"),
-        ({"data": Data("nowhere.txt", tokenizer="word")}, {}, "there is no nowhere.txt"),
-        ({"task": "squad", "data": dataclasses.replace(DATA["squad"], is_packed=True, num_train=None)}, {}, "packed"),
-        ({"task": "mqar", "data": Data(is_packed=True)}, {}, "packed rows train 'mlm' or 'clm', not 'mqar'"),
+        ({"data": Data(train="", tokenizer="word")}, {}, r"a run needs a source to train on \(data\.train\)"),
+        ({"data": Data(train=WORLD)}, {}, r"a new model needs a tokenizer \(data\.tokenizer\)"),
+        ({"data": Data(train=WORLD, tokenizer="word:many")}, {}, "as in 'word:4000', not 'many'"),
+        ({"data": Data(train="embedded:pydco", tokenizer="word")}, {}, "did you mean 'pydoc'"),
+        ({"data": Data(train="nowhere.txt", tokenizer="word")}, {}, "there is no nowhere.txt"),
+        ({"task": "squad", "data": DATA["squad"].replace(is_packed=True, num_train=None)}, {}, "packed"),
+        ({"task": "mqar", "data": Data(train="", is_packed=True)}, {}, "packed rows train 'mlm' or 'clm', not 'mqar'"),
         ({"data": LONG}, {"max_len": 70}, "a row to train on has 70 tokens, .* GPT2LMHeadModel has positions for 64"),
         ({}, {"max_len": 1}, r"task\.max_len is a whole number of at least 2, not 1"),
         ({}, {"max_len": "long"}, "max_len of the task 'clm' is a int, such as 512, not 'long'"),
         ({}, {"max_length": 9}, "has no setting 'max_length', did you mean 'max_len'"),
         ({"task": "mlm"}, {"masking": 0.3}, "masking of the task 'mlm' is a Masking, not 0.3"),
-        ({"stages": (Stage("a", steps=1, length=1),)}, {}, "length of stage 'a' is a whole number of at least 2"),
-        ({"data": LONG, "stages": (Stage("a", steps=1, length=65),)}, {}, "a row to train on has 65 tokens"),
-        ({"task": "squad", "tuning": Tuning("prompt", length=20)}, {}, "has 48 tokens, .* positions for 44"),
+        ({"segments": (Segment(name="a", steps=1, length=1),)}, {}, "length of segment 'a' is a whole number of at least 2"),
+        ({"data": LONG, "segments": (Segment(name="a", steps=1, length=65),)}, {}, "a row to train on has 65 tokens"),
+        ({"task": "squad", "tuning": Tuning(mode="prompt", length=20)}, {}, "has 48 tokens, .* positions for 44"),
     ],
     ids=[
         "no source", "no tokenizer", "size", "embedded", "file", "packed squad", "packed probe", "positions",
-        "one token", "text", "unknown", "masking", "stage", "long stage", "prompt",
+        "one token", "text", "unknown", "masking", "stage", "long segment", "prompt",
     ],
 )  # fmt: skip
 def test_what_cannot_train_is_refused_before_it_does(changes: dict[str, Any], task: dict[str, Any], said: str) -> None:
     run = small(**changes)
     with pytest.raises((TrainingError, DataError, TaskError), match=said):
-        build(dataclasses.replace(run, task_settings={**run.task_settings, **task}))
+        build(run.replace(task_settings={**run.task_settings, **task}))
 
 
 def test_how_much_of_what_is_held_out_is_evaluated_is_said(tmp_path: Path) -> None:
     for name, count in (("train", 20), ("dev", 9)):
         path = tmp_path / f"{name}.txt"
         path.write_text("\n".join(f"{name} line {at} of all" for at in range(count)) + "\n", encoding="utf-8")
-    files = Data(str(tmp_path / "train.txt"), str(tmp_path / "dev.txt"), tokenizer="word:60")
+    files = Data(train=str(tmp_path / "train.txt"), dev=str(tmp_path / "dev.txt"), tokenizer="word:60")
     for num_dev, said in ((None, "evaluates on 9 of the 9 examples of"), (4, "evaluates on 4 of the 9 examples of")):
         told: list[str] = []
-        build(small(data=dataclasses.replace(files, num_dev=num_dev)), told.append)
+        build(small(data=files.replace(num_dev=num_dev)), told.append)
         (line,) = [line for line in told if line.startswith("evaluates on")]
         assert line.startswith(said)
         assert line.endswith("(data.num_dev = 4)") is (num_dev is not None)
@@ -111,11 +110,9 @@ def test_how_much_of_what_is_held_out_is_evaluated_is_said(tmp_path: Path) -> No
 def test_lines_that_leave_nothing_to_predict_are_skipped_and_counted(tmp_path: Path) -> None:
     path = tmp_path / "wiki.txt"
     path.write_text("\n".join(["one two three four", "5", "two three four five"] * 5) + "\n", encoding="utf-8")
-    run = small(data=Data(str(path), str(path), tokenizer="word:20"))
+    run = small(data=Data(train=str(path), dev=str(path), tokenizer="word:20"))
     told: list[str] = []
-    job = build(
-        dataclasses.replace(run, task_settings={"max_len": 32, "has_start": False, "has_end": False}), told.append
-    )
+    job = build(run.replace(task_settings={"max_len": 32, "has_start": False, "has_end": False}), told.append)
     assert [line for line in told if line.startswith("skipped")] == [
         f"skipped 5 of 15 examples {purpose}: they leave nothing to predict, such as {path}, document 2"
         for purpose in ("to train on", "to evaluate on")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from pathlib import Path
 from typing import Any
@@ -11,17 +10,17 @@ import numpy as np
 import pytest
 
 from attnlab.errors import TaskError, TrainingError
-from attnlab.training import Data, Run, Stage, Watching, build, train
+from attnlab.training import Data, RunSpec, Segment, build, train
 from attnlab.training.stream import Share, updates
 from tests.training.runs import Stopping, assert_same_run, small, trained
 
 SOURCE = "embedded:mqar?vocab=32&length=24&pairs=4&examples=20"
 
 
-def fresh(**changes: Any) -> Run:
+def fresh(**changes: Any) -> RunSpec:
     """Describe a run that trains on fresh rows."""
-    run = small("mqar", data=changes.pop("data", Data(SOURCE, SOURCE)), **changes)
-    return dataclasses.replace(run, task_settings={**run.task_settings, "is_fresh": True})
+    run = small("mqar", data=changes.pop("data", Data(train=SOURCE, dev=SOURCE)), **changes)
+    return run.replace(task_settings={**run.task_settings, "is_fresh": True})
 
 
 def test_no_row_comes_twice_and_none_is_held_out() -> None:
@@ -63,9 +62,12 @@ def test_the_floor_is_known_without_a_training_set(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"stages": (Stage(epochs=1),)}, "counts epochs, and fresh rows never come to the end of one; give it steps"),
-        ({"data": Data(SOURCE, SOURCE, num_train=5)}, "with task.is_fresh there are none; leave them out"),
-        ({"watching": Watching(num_scored=5)}, "with task.is_fresh there are none; leave them out"),
+        (
+            {"segments": (Segment(epochs=1),)},
+            "counts epochs, and fresh rows never come to the end of one; give it steps",
+        ),
+        ({"data": Data(train=SOURCE, dev=SOURCE, num_train=5)}, "with task.is_fresh there are none; leave them out"),
+        ({"num_scored": 5}, "with task.is_fresh there are none; leave them out"),
     ],
     ids=["epochs", "num_train", "num_scored"],
 )
@@ -78,4 +80,4 @@ def test_a_file_of_rows_has_no_fresh_ones(tmp_path: Path) -> None:
     path = tmp_path / "rows.jsonl"
     path.write_text('{"input_ids": [1, 2], "labels": [-100, 1]}\n', encoding="utf-8")
     with pytest.raises(TaskError, match="fresh rows are generated"):
-        build(fresh(data=Data(str(path), str(path))))
+        build(fresh(data=Data(train=str(path), dev=str(path))))

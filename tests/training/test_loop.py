@@ -13,7 +13,7 @@ import pytest
 import torch
 
 from attnlab.errors import TrainingError
-from attnlab.training import Data, Optimizer, Stage, Tuning, Watching, build, read_result, train
+from attnlab.training import Data, Optimizer, Segment, Tuning, build, read_result, train
 from attnlab.training import evaluation as evaluations
 from attnlab.training.record import Metrics
 from tests.training.runs import (
@@ -31,14 +31,24 @@ from tests.training.runs import (
     trained,
 )  # fmt: skip
 
-STAGES = (Stage("short", steps=7, batch=6, micro_batch=4, length=12), Stage("long", epochs=0.5, batch=5, window=2))
-WATCHING = Watching(evaluate_every=4, checkpoint_every=3, log_every=2, trace_every=5, sample_every=6, num_tokens=3)
+STAGES = (
+    Segment(name="short", steps=7, batch=6, micro_batch=4, length=12),
+    Segment(name="long", epochs=0.5, batch=5, window=2),
+)
+WATCHING = {
+    "evaluate_every": 4,
+    "checkpoint_every": 3,
+    "log_every": 2,
+    "trace_every": 5,
+    "sample_every": 6,
+    "num_tokens": 3,
+}
 LINE = "dot | softmax | bypass(alpha=0.5, learn=true, per=head, schedule=warmup) | token_dropout(0.1)"
 
 
 def full(**changes: Any) -> Any:
     """Describe a run with all that could go wrong when it goes on."""
-    return small(stages=STAGES, dropout=0.2, mechanism=LINE, watching=WATCHING, **changes)
+    return small(segments=STAGES, dropout=0.2, mechanism=LINE, **WATCHING, **changes)
 
 
 @pytest.fixture(scope="module")
@@ -92,9 +102,9 @@ def test_a_finished_run_is_not_repeated(whole: Path) -> None:
 
 
 def test_best_and_last_are_both_kept_and_told_apart(tmp_path: Path) -> None:
-    stage = Stage(steps=12, batch=4)
-    watching = Watching(evaluate_every=2, checkpoint_every=100)
-    job, result = trained(small("mqar", stages=(stage,), watching=watching, optimizer=Optimizer(lr=0.3)), tmp_path)
+    segment = Segment(steps=12, batch=4)
+    watching = {"evaluate_every": 2, "checkpoint_every": 100}
+    job, result = trained(small("mqar", segments=(segment,), **watching, optimizer=Optimizer(lr=0.3)), tmp_path)
     assert result.best.step != result.last.step == 12
     assert f"last accuracy {result.last.value:.6g} (step 12); best accuracy" in result.sentence
     for found in (result.best, result.last):
@@ -106,9 +116,9 @@ def test_best_and_last_are_both_kept_and_told_apart(tmp_path: Path) -> None:
 
 
 def test_a_run_stops_early_only_if_asked(tmp_path: Path) -> None:
-    stage = Stage(steps=12, batch=4)
-    watching = Watching(evaluate_every=1, checkpoint_every=100)
-    changes: dict[str, Any] = {"stages": (stage,), "watching": watching, "optimizer": Optimizer(lr=0.3)}
+    segment = Segment(steps=12, batch=4)
+    watching = {"evaluate_every": 1, "checkpoint_every": 100}
+    changes: dict[str, Any] = {"segments": (segment,), **watching, "optimizer": Optimizer(lr=0.3)}
     _, patient = trained(small("mqar", **changes), tmp_path / "patient")
     assert patient.status == "finished"
     _, stopped = trained(small("mqar", patience=2, **changes), tmp_path / "stopped")
@@ -119,12 +129,12 @@ def test_a_run_stops_early_only_if_asked(tmp_path: Path) -> None:
 
 
 def test_watching_changes_nothing(tmp_path: Path) -> None:
-    closely = Watching(
-        evaluate_every=1, checkpoint_every=1, log_every=1, trace_every=1, sample_every=1, prompts=("Ada",),
-        sentences=("Ada was born",), num_tokens=2, num_scored=3,
-    )  # fmt: skip
-    for name, watching in (("hardly", Watching()), ("closely", closely)):
-        trained(small(dropout=0.2, watching=watching), tmp_path / name)
+    closely = {
+        "evaluate_every": 1, "checkpoint_every": 1, "log_every": 1, "trace_every": 1, "sample_every": 1, "prompts": ("Ada",),
+        "sentences": ("Ada was born",), "num_tokens": 2, "num_scored": 3,
+    }  # fmt: skip
+    for name, watching in (("hardly", {}), ("closely", closely)):
+        trained(small(dropout=0.2, **watching), tmp_path / name)
     one, other = (last_of(tmp_path / name) for name in ("hardly", "closely"))
     assert_same_tensors(one.model, other.model)
     assert_same_tensors(one.optimizer, other.optimizer)
@@ -148,9 +158,9 @@ def test_a_caller_with_a_generator_of_its_own_changes_nothing(tmp_path: Path) ->
     [
         ({"optimizer": Optimizer(lr=1e-4)}, r"differs in settings\.optimizer\.lr \(0\.0001, there 0\.003\)"),
         ({"seed": 8}, r"settings\.seed \(8, there 3\)"),
-        ({"data": dataclasses.replace(DATA["clm"], num_train=20)}, r"data\.num_train \(20, there 30\)"),
+        ({"data": DATA["clm"].replace(num_train=20)}, r"data\.num_train \(20, there 30\)"),
         ({"mechanism": "cosine | softmax"}, r"start\.mechanism \('cosine \| softmax', there 'dot \| softmax'\)"),
-        ({"stages": (Stage(steps=9, batch=4),)}, r"settings\.stages\.0\.steps \(9, there 6\)"),
+        ({"segments": (Segment(steps=9, batch=4),)}, r"settings\.segments\.0\.steps \(9, there 6\)"),
     ],
     ids=["lr", "seed", "data", "mechanism", "steps"],
 )
@@ -166,10 +176,10 @@ def test_jobs_made_by_hand_are_held_against_their_checkpoint(tmp_path: Path) -> 
         return dataclasses.replace(build(small(**changes)), config={})
 
     train(job(), tmp_path / "full", Stopping([2]))
-    head: dict[str, Any] = {"tuning": Tuning("head"), "data": DATA["squad"]}
+    head: dict[str, Any] = {"tuning": Tuning(mode="head"), "data": DATA["squad"]}
     train(dataclasses.replace(build(small("squad", **head)), config={}), tmp_path / "head", Stopping([2]))
     with pytest.raises(TrainingError, match="the training data is other than that which the run had"):
-        train(job(data=dataclasses.replace(DATA["clm"], num_train=20)), tmp_path / "full", quiet())
+        train(job(data=DATA["clm"].replace(num_train=20)), tmp_path / "full", quiet())
     with pytest.raises(TrainingError, match="the weights that train are not those of this model"):
         train(job(mechanism="additive | softmax"), tmp_path / "full", quiet())
     with pytest.raises(TrainingError, match=r"settings\.optimizer\.lr"):
@@ -184,7 +194,7 @@ def test_jobs_made_by_hand_are_held_against_their_checkpoint(tmp_path: Path) -> 
 def test_a_smaller_pass_goes_on_with_the_same_run(tmp_path: Path) -> None:
     train(build(small()), tmp_path, Stopping([2]))
     display = Listening()
-    train(build(small(stages=(Stage(steps=6, batch=4, micro_batch=2),))), tmp_path, display)
+    train(build(small(segments=(Segment(steps=6, batch=4, micro_batch=2),))), tmp_path, display)
     assert any("micro_batch [None], now [2]: sums round differently" in said for said in display.said)
     trained(small(), tmp_path / "whole")
     assert losses_of(tmp_path) == pytest.approx(losses_of(tmp_path / "whole"), rel=1e-4)
@@ -193,13 +203,13 @@ def test_a_smaller_pass_goes_on_with_the_same_run(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changes", "num_steps"),
     [
-        ({"stages": (Stage(epochs=0.25, batch=4),)}, 2),
-        ({"stages": (Stage(epochs=2.5, batch=4),)}, 20),
-        ({"stages": (Stage(epochs=2, batch=100),)}, 2),
-        ({"stages": (Stage(epochs=1, batch=8),), "data": dataclasses.replace(DATA["clm"], num_train=1)}, 1),
-        ({"stages": (Stage(steps=2, batch=3), Stage(epochs=1, batch=10))}, 5),
+        ({"segments": (Segment(epochs=0.25, batch=4),)}, 2),
+        ({"segments": (Segment(epochs=2.5, batch=4),)}, 20),
+        ({"segments": (Segment(epochs=2, batch=100),)}, 2),
+        ({"segments": (Segment(epochs=1, batch=8),), "data": DATA["clm"].replace(num_train=1)}, 1),
+        ({"segments": (Segment(steps=2, batch=3), Segment(epochs=1, batch=10))}, 5),
     ],
-    ids=["a quarter", "two and a half", "fewer than a batch", "one example", "two stages"],
+    ids=["a quarter", "two and a half", "fewer than a batch", "one example", "two segments"],
 )
 def test_epochs_and_stages_have_the_steps_they_say(changes: dict[str, Any], num_steps: int, tmp_path: Path) -> None:
     _, result = trained(small(**changes), tmp_path)
@@ -207,8 +217,10 @@ def test_epochs_and_stages_have_the_steps_they_say(changes: dict[str, Any], num_
 
 
 def test_packed_rows_train_and_go_on(tmp_path: Path) -> None:
-    data = Data(DATA["clm"].train, tokenizer="word:150", num_dev=3, is_packed=True)
-    run = small(stages=(Stage("a", steps=3, batch=4, length=16), Stage("b", steps=3, batch=2)), data=data)
+    data = Data(train=DATA["clm"].train, tokenizer="word:150", num_dev=3, is_packed=True)
+    run = small(
+        segments=(Segment(name="a", steps=3, batch=4, length=16), Segment(name="b", steps=3, batch=2)), data=data
+    )
     trained(run, tmp_path / "whole")
     train(build(run), tmp_path / "parts", Stopping([2]))
     train(build(run), tmp_path / "parts", quiet())
@@ -221,5 +233,5 @@ def test_a_folder_is_left_free_by_what_never_began(tmp_path: Path) -> None:
     with pytest.raises(TrainingError, match="threads are at least 1, not 0"):
         train(dataclasses.replace(build(small()), threads=0), tmp_path, quiet())
     with pytest.raises(TrainingError, match="leave sample_every out"):
-        train(build(small("mlm", watching=Watching(sample_every=1))), tmp_path, quiet())
+        train(build(small("mlm", sample_every=1)), tmp_path, quiet())
     assert train(build(small()), tmp_path, quiet()).status == "finished"

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from attnlab.errors import TrainingError
-from attnlab.training import Watching, build, train
+from attnlab.training import build, train
 from attnlab.training.machine import choose_threads, num_cores, whole_memory
 from attnlab.training.record import locked
 from tests.training.runs import assert_same_run, quiet, small
@@ -65,7 +65,7 @@ def test_other_errors_are_left_as_they_are() -> None:
 
 
 def test_a_run_out_of_memory_goes_on_from_its_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    run = small(watching=Watching(checkpoint_every=2, log_every=1))
+    run = small(checkpoint_every=2, log_every=1)
     job, calls = build(run), []
 
     def full(module: Any, args: Any) -> None:
@@ -83,7 +83,7 @@ def test_a_run_out_of_memory_goes_on_from_its_checkpoint(tmp_path: Path, monkeyp
 
 @pytest.mark.parametrize("number", [2, 9, 20])
 def test_a_full_disk_is_said_and_nothing_is_lost(number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    run = small(watching=Watching(checkpoint_every=1, log_every=1))
+    run = small(checkpoint_every=1, log_every=1)
     write, calls = os.write, []
 
     def full(descriptor: int, content: Any) -> int:

@@ -46,7 +46,7 @@ def test_matrices_of_a_mechanism_decay() -> None:
 
 @pytest.mark.parametrize("name", ["adamw", "adam", "sgd"])
 def test_updates_are_those_of_the_textbook(name: Any) -> None:
-    settings = Optimizer(name, lr=0.1, betas=(0.8, 0.9), eps=1e-3, weight_decay=0.2, momentum=0.5)
+    settings = Optimizer(name=name, lr=0.1, betas=(0.8, 0.9), eps=1e-3, weight_decay=0.2, momentum=0.5)
     model = build(small()).model.double()
     weight = next(p for p in model.parameters() if p.dim() == 2)
     mine, first, second = weight.detach().clone(), torch.zeros_like(weight), torch.zeros_like(weight)
@@ -69,7 +69,7 @@ def test_updates_are_those_of_the_textbook(name: Any) -> None:
 
 @pytest.mark.parametrize("name", ["adamw", "adam", "sgd"])
 def test_a_restored_state_goes_on_to_the_bit(name: Any) -> None:
-    settings = Optimizer(name, lr=0.1)
+    settings = Optimizer(name=name, lr=0.1)
 
     def step(model: nn.Module, optimizer: torch.optim.Optimizer, seed: int) -> None:
         generator = torch.Generator().manual_seed(seed)

@@ -31,7 +31,7 @@ def test_the_longest_row_is_the_longest_that_runs(kind: str, room: int) -> None:
 
 
 def test_a_prompt_takes_positions_of_its_own() -> None:
-    model = build(small("squad", tuning=Tuning("prompt", length=10))).model
+    model = build(small("squad", tuning=Tuning(mode="prompt", length=10))).model
     check_positions(model, 54, "a row")
     with pytest.raises(TrainingError, match="positions for 54"):
         check_positions(model, 55, "a row")

@@ -18,8 +18,7 @@ from attnlab.training import (
     Optimizer,
     Result,
     Schedule,
-    Stage,
-    Watching,
+    Segment,
     build,
     read_result,
     train,
@@ -27,13 +26,13 @@ from attnlab.training import (
 from tests.training.runs import DATA, Listening, last_of, losses_of, quiet, small, trained
 
 WILD: dict[str, Any] = {
-    "stages": (Stage("wild", steps=30, batch=4),), "optimizer": Optimizer(lr=1e6), "schedule": Schedule(warmup=0),
+    "segments": (Segment(name="wild", steps=30, batch=4),), "optimizer": Optimizer(lr=1e6), "schedule": Schedule(warmup=0),
 }  # fmt: skip
 
 
 def scaled(factor: Callable[[int], float], **changes: Any) -> Any:
     """Build a job whose loss at every update, counted from 0, is that of its task times a factor."""
-    job = build(small(stages=(Stage("only", steps=24, batch=4),), **changes))
+    job = build(small(segments=(Segment(name="only", steps=24, batch=4),), **changes))
     plain, calls = type(job.task).loss, []
 
     class Scaled(type(job.task)):  # type: ignore[misc]
@@ -54,7 +53,7 @@ def test_a_wild_learning_rate_diverges(tmp_path: Path) -> None:
     assert result.status == "diverged"
     found = result.divergence
     assert found.step == result.step < 30
-    assert (found.stage, found.epoch, found.lr) == ("wild", found.step // 8, pytest.approx(1e6, rel=1))
+    assert (found.segment, found.epoch, found.lr) == ("wild", found.step // 8, pytest.approx(1e6, rel=1))
     rows = job.streams[0].arrangement.rows(*divmod(found.step, 8))
     assert found.examples == job.streams[0].names(rows)
     assert len(found.weight_norms) == 5
@@ -94,21 +93,21 @@ def test_weights_that_are_no_numbers_diverge_at_once(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("task", "watching"),
     [
-        ("clm", Watching(evaluate_every=1)),
-        ("squad", Watching(evaluate_every=1)),
-        ("clm", Watching(sample_every=1, num_tokens=2)),
-        ("clm", Watching(sample_every=1, prompts=(), sentences=("Ada was born",))),
+        ("clm", {"evaluate_every": 1}),
+        ("squad", {"evaluate_every": 1}),
+        ("clm", {"sample_every": 1, "num_tokens": 2}),
+        ("clm", {"sample_every": 1, "prompts": (), "sentences": ("Ada was born",)}),
     ],
     ids=["clm", "squad", "sample", "sentence"],
 )
-def test_a_model_whose_answers_are_no_numbers_has_diverged(task: str, watching: Watching, tmp_path: Path) -> None:
+def test_a_model_whose_answers_are_no_numbers_has_diverged(task: str, watching: dict[str, Any], tmp_path: Path) -> None:
     wild = {**WILD, "optimizer": Optimizer(lr=1e30)}
-    job, result = trained(small(task, watching=watching, **wild), tmp_path)
+    job, result = trained(small(task, **watching, **wild), tmp_path)
     assert (result.status, result.step) == ("diverged", 1)
     found = result.divergence
     assert "NaN or infinity" in found.reason
     assert found.examples == job.streams[0].names(job.streams[0].arrangement.rows(0, 0))
-    assert (found.stage, found.epoch, found.lr) == ("wild", 0, 1e30)
+    assert (found.segment, found.epoch, found.lr) == ("wild", 0, 1e30)
     assert math.isfinite(found.loss)
     assert last_of(tmp_path).step == 1
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,7 @@ import torch
 
 from attnlab.errors import TrainingError
 from attnlab.tasks import load
-from attnlab.training import Data, FeatureStream, Stage, TokenStream, build
+from attnlab.training import Data, FeatureStream, Segment, TokenStream, build
 from attnlab.training.stream import Share, updates
 from tests.training.runs import DATA, small
 
@@ -59,10 +58,10 @@ def test_what_a_batch_is_made_of_is_in_the_identity() -> None:
     same = stream()
     others = [
         stream(seed=4),
-        stream(stages=(Stage(steps=6, batch=5),)),
-        stream(stages=(Stage(steps=6, batch=4, window=2),)),
-        stream(stages=(Stage(steps=6, batch=4, length=20),)),
-        stream(data=dataclasses.replace(DATA["clm"], num_train=29)),
+        stream(segments=(Segment(steps=6, batch=5),)),
+        stream(segments=(Segment(steps=6, batch=4, window=2),)),
+        stream(segments=(Segment(steps=6, batch=4, length=20),)),
+        stream(data=DATA["clm"].replace(num_train=29)),
         stream(task="mlm"),
     ]
     assert own.identity == same.identity
@@ -70,7 +69,7 @@ def test_what_a_batch_is_made_of_is_in_the_identity() -> None:
 
 
 def test_the_size_of_a_pass_is_not_in_the_identity() -> None:
-    assert stream().identity == stream(stages=(Stage(steps=6, batch=4, micro_batch=1),)).identity
+    assert stream().identity == stream(segments=(Segment(steps=6, batch=4, micro_batch=1),)).identity
 
 
 def test_an_error_while_a_batch_is_made_reaches_the_run() -> None:
@@ -87,7 +86,9 @@ def test_an_error_while_a_batch_is_made_reaches_the_run() -> None:
 def test_rows_are_named_for_a_record_of_trouble() -> None:
     own = stream()
     assert own.names(np.array([3, 0])) == [own.features[3].key, own.features[0].key]
-    packed = build(small(data=Data(DATA["clm"].train, tokenizer="word:150", is_packed=True, num_dev=2))).streams[0]
+    packed = build(small(data=Data(train=DATA["clm"].train, tokenizer="word:150", is_packed=True, num_dev=2))).streams[
+        0
+    ]
     assert isinstance(packed, TokenStream)
     assert packed.names(np.array([3, 0])) == ["3", "0"]
     assert packed.longest == packed.mean_length == 32
@@ -95,6 +96,6 @@ def test_rows_are_named_for_a_record_of_trouble() -> None:
 
 def test_nothing_to_train_on_is_an_error() -> None:
     with pytest.raises(TrainingError, match="there is nothing to train on"):
-        FeatureStream(load("clm"), [], Stage(steps=1), 0)
+        FeatureStream(load("clm"), [], Segment(steps=1), 0)
     with pytest.raises(TrainingError, match="a token file trains 'mlm' or 'clm', not 'squad'"):
-        TokenStream(load("squad"), None, Stage(steps=1), 0)  # type: ignore[arg-type]
+        TokenStream(load("squad"), None, Segment(steps=1), 0)  # type: ignore[arg-type]

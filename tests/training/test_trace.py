@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import torch
 
-from attnlab.training import Tuning, Watching, build
+from attnlab.training import Tuning, build
 from attnlab.training.trace import entropies, trace, weight_norms
 from tests.training.runs import lines_of, small, trained
 
@@ -44,7 +44,7 @@ def test_token_types_are_what_the_model_trains_with() -> None:
 @pytest.mark.parametrize("task", ["squad", "mlm", "clm"])
 @pytest.mark.parametrize("mode", ["prompt", "prefix", "lora"])
 def test_every_tuning_can_be_traced(task: str, mode: Any) -> None:
-    model, batch = traced(task=task, tuning=Tuning(mode, length=3, rank=2))
+    model, batch = traced(task=task, tuning=Tuning(mode=mode, length=3, rank=2))
     found = entropies(model, batch)
     assert len(found) == 2
     assert all(math.isfinite(value) and value > 0 for heads in found.values() for value in heads)
@@ -61,7 +61,7 @@ def test_learned_numbers_of_a_mechanism_are_traced() -> None:
 
 def test_a_scheduled_alpha_is_traced_as_it_is_then(tmp_path: Path) -> None:
     mechanism = "dot | softmax | bypass(alpha=0.6, schedule=warmup)"
-    trained(small(mechanism=mechanism, watching=Watching(trace_every=2)), tmp_path)
+    trained(small(mechanism=mechanism, trace_every=2), tmp_path)
     seen = [line["transformer.h.0.attn.alpha_now"] for line in lines_of(tmp_path, "trace")]
     assert len(seen) == 3
     assert seen == sorted(seen)

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 import attnlab
-from attnlab.training import Data, Job, Optimizer, Schedule, Stage, build, train
+from attnlab.training import Data, Job, Optimizer, Schedule, Segment, build, train
 from tests.training.runs import losses_of, quiet, small
 
 STEPS, WARMUP, LR, CLIP = 20, 5, 4e-3, 0.4
@@ -27,10 +27,10 @@ TASKS = {"mlm": EXACT, "clm": EXACT, "mqar": EXACT, "squad": 3e-6, "sst2": 3e-6}
 
 def described(task: str, texts: Path, **changes: Any) -> Any:
     """Describe the run that both loops make."""
-    stage = Stage(steps=STEPS, batch=8, **changes)
-    data = Data(str(texts), tokenizer="word:40") if task == "sst2" else None
+    segment = Segment(steps=STEPS, batch=8, **changes)
+    data = Data(train=str(texts), tokenizer="word:40") if task == "sst2" else None
     return small(
-        task, stages=(stage,), data=data, optimizer=Optimizer(lr=LR, weight_decay=0.1),
+        task, segments=(segment,), data=data, optimizer=Optimizer(lr=LR, weight_decay=0.1),
         schedule=Schedule(warmup=WARMUP), clip=CLIP,
     )  # fmt: skip
 

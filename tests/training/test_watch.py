@@ -10,16 +10,16 @@ from typing import Any
 import pytest
 
 from attnlab.errors import AttnlabError, TrainingError
-from attnlab.training import Watching, build, late_step, train
+from attnlab.training import build, late_step, train
 from tests.training.runs import lines_of, quiet, small, trained
 
 
 def test_each_is_written_when_it_is_due_and_at_the_end(tmp_path: Path) -> None:
-    watching = Watching(
-        evaluate_every=4, log_every=4, trace_every=5, sample_every=4, prompts=("Ada", ""), sentences=("Ada was born",),
-        num_tokens=2,
-    )  # fmt: skip
-    trained(small(watching=watching), tmp_path)
+    watching = {
+        "evaluate_every": 4, "log_every": 4, "trace_every": 5, "sample_every": 4, "prompts": ("Ada", ""), "sentences": ("Ada was born",),
+        "num_tokens": 2,
+    }  # fmt: skip
+    trained(small(**watching), tmp_path)
     steps = {
         kind: [line["step"] for line in lines_of(tmp_path, kind)]
         for kind in ("train", "evaluation", "trace", "sample", "sentence")
@@ -48,7 +48,7 @@ def test_the_late_evaluation_comes_after_four_fifths(num_steps: int, step: int) 
 
 
 def test_the_late_evaluation_counts_neither_for_the_best_nor_for_patience(tmp_path: Path) -> None:
-    _, result = trained(small(watching=Watching(evaluate_every=3)), tmp_path)
+    _, result = trained(small(evaluate_every=3), tmp_path)
     assert [line["step"] for line in lines_of(tmp_path, "evaluation")] == [3, 5, 6]
     assert result.last is not None
     assert result.best is not None
@@ -59,12 +59,12 @@ def test_the_late_evaluation_counts_neither_for_the_best_nor_for_patience(tmp_pa
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"task": "mlm", "watching": Watching(sample_every=1)}, "which a run of 'mlm' has not; leave sample_every out"),
-        ({"task": "mqar", "watching": Watching(sample_every=1)}, "samples need a model that reads forwards"),
-        ({"watching": Watching(sample_every=9, num_tokens=65)}, "a prompt with its sample has 65 tokens"),
-        ({"watching": Watching(sample_every=9, prompts=("a " * 30,))}, "a prompt with its sample has 70 tokens"),
-        ({"watching": Watching(sample_every=9, sentences=("a " * 63,))}, "a sentence has 65 tokens"),
-        ({"watching": Watching(has_tensorboard=True)}, r"install attnlab\[tensorboard\]"),
+        ({"task": "mlm", "sample_every": 1}, "which a run of 'mlm' has not; leave sample_every out"),
+        ({"task": "mqar", "sample_every": 1}, "samples need a model that reads forwards"),
+        ({"sample_every": 9, "num_tokens": 65}, "a prompt with its sample has 65 tokens"),
+        ({"sample_every": 9, "prompts": ("a " * 30,)}, "a prompt with its sample has 70 tokens"),
+        ({"sample_every": 9, "sentences": ("a " * 63,)}, "a sentence has 65 tokens"),
+        ({"has_tensorboard": True}, r"install attnlab\[tensorboard\]"),
     ],
     ids=["mlm", "probe", "sample", "prompt", "sentence", "tensorboard"],
 )
@@ -78,13 +78,13 @@ def test_what_could_not_be_watched_is_refused_before_training(
 
 
 def test_a_sample_may_use_every_position(tmp_path: Path) -> None:
-    watching = Watching(sample_every=9, num_tokens=64, sentences=("a " * 62,))
-    _, result = trained(small(watching=watching), tmp_path)
+    watching = {"sample_every": 9, "num_tokens": 64, "sentences": ("a " * 62,)}
+    _, result = trained(small(**watching), tmp_path)
     assert result.status == "finished"
 
 
 def test_an_empty_sentence_is_refused_before_training(tmp_path: Path) -> None:
-    run = small(watching=Watching(sample_every=9, prompts=(), sentences=("",)))
+    run = small(sample_every=9, prompts=(), sentences=("",))
     job = build(run)
     job.tokenizer.bos_token = None
     with pytest.raises(AttnlabError, match="leaves none to predict"):
@@ -103,7 +103,7 @@ def test_tensorboard_is_given_every_figure(tmp_path: Path, monkeypatch: pytest.M
             pass
 
     monkeypatch.setattr("attnlab.training.watch.open_tensorboard", lambda folder: Writer())
-    trained(small(watching=Watching(log_every=3, has_tensorboard=True)), tmp_path)
+    trained(small(log_every=3, has_tensorboard=True), tmp_path)
     assert ("train/loss", 3) in written
     assert ("train/tokens_per_second", 6) in written
     assert ("dev/perplexity", 6) in written

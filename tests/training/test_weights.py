@@ -12,7 +12,7 @@ import transformers
 import attnlab
 from attnlab.errors import InstallError, TrainingError
 from attnlab.tasks import load
-from attnlab.training import Optimizer, Stage, Start, Tuning, Watching, build, train
+from attnlab.training import Optimizer, Segment, Start, Tuning, build, train
 from attnlab.training.weights import build_model
 from tests.tasks.models import SIZES
 from tests.tasks.tokenizers import wordpiece
@@ -41,8 +41,8 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Train a masked language model whose best checkpoint is not its last."""
     folder = tmp_path_factory.mktemp("run")
     changes: dict[str, Any] = {
-        "stages": (Stage(steps=8, batch=4),), "optimizer": Optimizer(lr=0.5), "mechanism": LINE,
-        "watching": Watching(evaluate_every=1),
+        "segments": (Segment(steps=8, batch=4),), "optimizer": Optimizer(lr=0.5), "mechanism": LINE,
+        "evaluate_every": 1,
     }  # fmt: skip
     _, result = trained(small("mlm", **changes), folder)
     assert result.best.step != result.last.step
@@ -134,10 +134,10 @@ def test_what_does_not_fit_a_run_is_refused(run: Path, tmp_path: Path) -> None:
         started(run, mechanism=LINE, config={"num_hidden_layers": 3})
     with pytest.raises(TrainingError, match="has no setting 'foo'"):
         started(run, mechanism=LINE, config={"foo": 3})
-    train(build(small("squad", tuning=Tuning("head"))), tmp_path / "head", quiet())
+    train(build(small("squad", tuning=Tuning(mode="head"))), tmp_path / "head", quiet())
     with pytest.raises(TrainingError, match="tuned a 'head' alone; start from what it did"):
         started(tmp_path / "head")
-    train(build(small(watching=Watching(checkpoint_every=2))), tmp_path / "new", Stopping([3]))
+    train(build(small(checkpoint_every=2)), tmp_path / "new", Stopping([3]))
     with pytest.raises(TrainingError, match="was never evaluated, so none of its checkpoints is the best"):
         started(f"{tmp_path / 'new'}:best")
 

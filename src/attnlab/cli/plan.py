@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from attnlab.cli.assignments import parted
-from attnlab.cli.run import value_of
+from attnlab.cli.assignments import read_settings
 from attnlab.cli.tables import print_below, print_json, print_table
 from attnlab.errors import RequestError
 
@@ -57,7 +56,7 @@ def plan(
     from attnlab.studies.text import read_design
 
     aim = Aim(tuple(power or POWERS), alpha)
-    settings = {name: value_of(text) for name, text in parted(assign or [], "--set").items()}
+    settings = read_settings(assign)
     design = None if is_folder else read_design(path, budget, settings)
     seed_time = None
     if is_folder or pilot is not None:
@@ -95,9 +94,9 @@ def check_numbers(powers: Sequence[float], alpha: float, spread: float | None) -
 
 def check_compares(design: Design, path: str) -> None:
     """Refuse a study that compares nothing."""
-    if all(stage.smallest is None for stage in design.stages):
+    if all(phase.smallest is None for phase in design.phases):
         raise RequestError(
-            f"no stage of {path} says the smallest difference worth having; set it, such as stages.NAME.smallest = 0.01"
+            f"no phase of {path} says the smallest difference worth having; set it, such as phases.NAME.smallest = 0.01"
         )
     if len(design.arms) < 2:
         raise RequestError(f"{path} has one arm, and nothing to compare it with; add another")
@@ -111,18 +110,18 @@ def print_prospects(
 
     needed = [f"seeds for {power:.0%}" for power in aim.powers]
     seen = [f"{len(design.seeds)} detect ({power:.0%})" for power in aim.powers]
-    columns = ("stage", "size", "arm", "figure", "smallest", "pilot", "SD", "SD taken", *needed, *seen)
+    columns = ("phase", "size", "arm", "figure", "smallest", "pilot", "SD", "SD taken", *needed, *seen)
     rows = []
     for one in found:
         pilot = str(one.num_pilot) if one.num_pilot else "–"
-        own = (one.stage, one.size, one.arm, one.figure or "–", f"{one.smallest:g}", pilot, show(one.sd))
+        own = (one.phase, one.size, one.arm, one.figure or "–", f"{one.smallest:g}", pilot, show(one.sd))
         counts = [show_count(one.seeds.get(power, math.nan)) for power in aim.powers]
         effects = [show(one.detectable.get(power, math.nan)) for power in aim.powers]
         rows.append((*own, show(one.sd_bound), *counts, *effects))
     print_table(columns, rows)
     for one in found:
         if one.obstacle:
-            print(f"{one.stage}, {one.size}, {one.arm}: {one.obstacle}")
+            print(f"{one.phase}, {one.size}, {one.arm}: {one.obstacle}")
     for line in more_seeds(found, design, aim, seed_time):
         print(line)
     for note in notes_of(found, design, aim):

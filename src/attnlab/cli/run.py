@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import sys
-import tomllib
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from attnlab.cli import plugin as plugins
-from attnlab.cli.assignments import NONE, parted
+from attnlab.cli.assignments import read_settings, split_assignments
 from attnlab.cli.conclusion import print_conclusion
 from attnlab.cli.costs import print_estimate
 from attnlab.cli.report import report_after_run
@@ -50,8 +49,8 @@ def run(
     from attnlab.studies.recipes import find_study
     from attnlab.studies.study import Study
 
-    settings = {name: value_of(text) for name, text in parted(assign or [], "--set").items()}
-    places = parted(data or [], "--data")
+    settings = read_settings(assign)
+    places = split_assignments(data or [], "--data")
     found = find_study(file)
     study = Study.load(found, budget, assign=settings, data=places, threads=threads, plugins=tuple(plugin or ()))
     out = out or study.default_folder
@@ -83,16 +82,6 @@ def run(
     if not conclusion.is_whole:
         return INTERRUPTED
     return 1 if conclusion.failed else 0
-
-
-def value_of(text: str) -> Any:
-    """Read a value as a study file has it; `none` is nothing, and what is no TOML is a text."""
-    if text.lower() in NONE:
-        return None
-    try:
-        return tomllib.loads(f"value = {text}")["value"]
-    except (ValueError, RecursionError):
-        return text
 
 
 def tell(message: str) -> None:

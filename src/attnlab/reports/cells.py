@@ -126,7 +126,7 @@ def p_value(row: Row) -> Cell:
 
 COLUMNS: Mapping[str, Callable[[Row], Cell]] = {
     "arm": lambda row: Cell(row.arm),
-    "stage": lambda row: Cell(row.stage),
+    "phase": lambda row: Cell(row.phase),
     "size": lambda row: Cell(row.size),
     "figure": lambda row: Cell(row.figure or "–"),
     "mean": lambda row: number(row.summary.mean, figure),

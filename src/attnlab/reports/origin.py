@@ -1,4 +1,4 @@
-"""What was run: the study's file and those of stages, versions and machine of every start, runs, and the command."""
+"""What was run: the study's file and those of phases, versions and machine of every start, runs, and the command."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""From a ledger to verdicts: each arm against the baseline, for every stage and size that the study compares.
+"""From a ledger to verdicts: each arm against the baseline, for every phase and size that the study compares.
 
-All primary comparisons of a study are one family: a study of 3 arms, 3 stages and 3 sizes asks 18 questions, and
+All primary comparisons of a study are one family: a study of 3 arms, 3 phases and 3 sizes asks 18 questions, and
 without an adjustment over all of them a third of such studies would find a difference where there is none.
 """
 
@@ -19,7 +19,7 @@ from attnlab.statistics.question import ALPHA
 from attnlab.statistics.verdict import FEWEST_SEEDS, NOT_COMPARABLE
 from attnlab.tasks.scores import LOWER_IS_BETTER
 
-from .design import Design, Stage
+from .design import Design, Phase
 from .evidence import Evidence
 from .honesty import honest_note
 from .ledger import Ledger
@@ -27,16 +27,16 @@ from .plan import PlannedRun
 from .registration import Standing, note_verdict, stand
 
 Key = tuple[str, str, str]
-"""Stage, size and arm of a comparison."""
-NOTED = ("stage", "size", "arm", "verdict", "registration")
+"""Phase, size and arm of a comparison."""
+NOTED = ("phase", "size", "arm", "verdict", "registration")
 """What the ledger keeps of an answer that was printed."""
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What a study says of one arm, in one stage and size; no comparison where there was nothing to compare."""
+    """What a study says of one arm, in one phase and size; no comparison where there was nothing to compare."""
 
-    stage: str
+    phase: str
     size: str
     arm: str
     figure: str
@@ -92,7 +92,7 @@ def analyse(
     standing: Standing = Standing(),  # noqa: B008
 ) -> list[Answer]:  # fmt: skip
     """Compare every arm with the baseline. obstacles: why arms cannot be compared, whatever they gave."""
-    places = {(place.stage.name, place.size): place for place in places_of(study, planned, ledger)}
+    places = {(place.phase.name, place.size): place for place in places_of(study, planned, ledger)}
     drafts = {
         (*where, arm): place.draft(arm, obstacles)
         for where, place in places.items()
@@ -108,21 +108,21 @@ def analyse(
     return answers
 
 
-def places_of(study: Design, planned: Sequence[PlannedRun], ledger: Ledger) -> Iterator[StageAtSize]:
-    """Yield every stage and size that compares something."""
+def places_of(study: Design, planned: Sequence[PlannedRun], ledger: Ledger) -> Iterator[PhaseAtSize]:
+    """Yield every phase and size that compares something."""
     results, parents = ledger.results(), {run.id: run for run in planned}
-    for stage in study.stages:
-        for size in study.sizes if stage.smallest is not None else ():
+    for phase in study.phases:
+        for size in study.sizes if phase.smallest is not None else ():
             runs: dict[str, dict[int, PlannedRun]] = {arm: {} for arm in study.arms}
             for run in planned:
-                if run.stage == stage.name and run.size == size:
+                if run.phase == phase.name and run.size == size:
                     runs[run.arm][run.seed] = run
-            yield StageAtSize(study, stage, size, Evidence(runs, results, ledger, parents))
+            yield PhaseAtSize(study, phase, size, Evidence(runs, results, ledger, parents))
 
 
 def count_comparisons(study: Design) -> int:
-    """Return how many comparisons a study makes: arms but the baseline, in every size of every stage that compares."""
-    return sum(stage.smallest is not None for stage in study.stages) * len(study.sizes) * (len(study.arms) - 1)
+    """Return how many comparisons a study makes: arms but the baseline, in every size of every phase that compares."""
+    return sum(phase.smallest is not None for phase in study.phases) * len(study.sizes) * (len(study.arms) - 1)
 
 
 def settle(study: Design, family: Mapping[Key, Comparison], standing: Standing) -> dict[Key, Comparison]:
@@ -152,11 +152,11 @@ class Draft:
 
 
 @dataclass(frozen=True)
-class StageAtSize:
-    """One stage and size of a study, where every arm is compared with the baseline."""
+class PhaseAtSize:
+    """One phase and size of a study, where every arm is compared with the baseline."""
 
     study: Design
-    stage: Stage
+    phase: Phase
     size: str
     evidence: Evidence
 
@@ -182,7 +182,7 @@ class StageAtSize:
         measured = self.evidence.measure((baseline, arm), figure)
         floor = self.evidence.floor()
         return compare(
-            measured.tables[baseline], measured.tables[arm], True, float(self.stage.smallest or 1.0),
+            measured.tables[baseline], measured.tables[arm], True, float(self.phase.smallest or 1.0),
             higher_is_better=figure not in LOWER_IS_BETTER, obstacle=obstacle, clusters=measured.clusters,
             scale=measured.scale, floor=None if floor is None else floor[0], ceiling=self.evidence.ceiling(),
             late_gain=self.late_gain(arm, figure),
@@ -223,13 +223,13 @@ class StageAtSize:
         shared = next((run for run in self.ancestors() if run.is_shared), None)
         if shared is not None:
             notes += (f"'{shared.name}' was trained once an arm: seeds vary what comes after it alone",)
-        return Answer(self.stage.name, self.size, arm, draft.figure, verdict, one, notes, standing.words)
+        return Answer(self.phase.name, self.size, arm, draft.figure, verdict, one, notes, standing.words)
 
-    def ancestors(self) -> list[Stage]:
-        """List the stages that this one comes after."""
-        stages = {stage.name: stage for stage in self.study.stages}
-        found, stage = [], self.stage
-        while stage.after is not None:
-            stage = stages[stage.after]
-            found.append(stage)
+    def ancestors(self) -> list[Phase]:
+        """List the phases that this one comes after."""
+        phases = {phase.name: phase for phase in self.study.phases}
+        found, phase = [], self.phase
+        while phase.after is not None:
+            phase = phases[phase.after]
+            found.append(phase)
         return found

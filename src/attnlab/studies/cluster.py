@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 from attnlab.errors import AttnlabError, StudyError
-from attnlab.training import Run
+from attnlab.training import RunSpec
 from attnlab.training.build import split_in
 
 from . import node
@@ -75,11 +75,12 @@ class Cluster:
             parcels[node.RUN] = self.ray.put(pack(folder))
         config, sources = placed(order["config"])
         errand = {
-            "order": {name: order[name] for name in ("id", "threads", "watching")}, "config": config,
+            "order": {"id": order["id"]}, "config": config,
             "shipped": shipped, "sources": sources, "plugins": self.plugins, "is_on_gpu": self.is_on_gpu,
             "versions": versions(),
         }  # fmt: skip
-        options = self.task.options(num_cpus=order["threads"], num_gpus=int(self.is_on_gpu), name=f"run {order['id']}")
+        threads = order["config"]["threads"]
+        options = self.task.options(num_cpus=threads, num_gpus=int(self.is_on_gpu), name=f"run {order['id']}")
         self.going[options.remote(errand, list(parcels), *parcels.values())] = Going(order)
 
     def stop(self, task: Any, going: Going) -> None:
@@ -167,7 +168,7 @@ def take_home(parcel: bytes, order: dict[str, Any]) -> None:
     """Put the folder of a run where the study keeps it, and let it say where things are here."""
     folder = Path(order["folder"])
     unpack(parcel, folder)
-    readdress(folder, Run.of(order["config"]))
+    readdress(folder, RunSpec.of(order["config"]))
 
 
 def reason_in(error: Any) -> str:

@@ -1,8 +1,11 @@
-"""A study as data: arms, sizes, stages, tasks, seeds. What a TOML file says, or Python; nothing unknown passes."""
+"""A study as data: arms, sizes, phases, seeds, as a TOML file or Python states them. Unknown settings are errors.
+
+The settings of models, data and training are those of `attnlab.training.spec`.
+"""
 
 from __future__ import annotations
 
-import math
+from collections.abc import Mapping
 from itertools import pairwise
 from typing import Annotated, Any, Literal
 
@@ -19,22 +22,10 @@ from pydantic import (
 
 from attnlab.errors import AttnlabError
 from attnlab.mechanisms import Mechanism
+from attnlab.training.spec import Model, Name, PlainSettings, Positive, Settings, Source, Start, Text
 
 from .choice import chosen
 from .misfits import misfits
-
-LARGEST = 2**53
-"""Whole numbers beyond it are no settings, and fit no float."""
-
-
-def plain_value(value: Any) -> Any:
-    """Take a text, a number, a truth, or a list of these."""
-    for one in value if isinstance(value, list) else [value]:
-        is_number = isinstance(one, int | float) and math.isfinite(min(max(one, -LARGEST), LARGEST))
-        is_settable = one is None or isinstance(one, bool) or (is_number and abs(one) <= LARGEST)
-        if not is_settable and not (isinstance(one, str) and "\0" not in one):
-            raise ValueError("give a text, a finite number, true or false, or a list of these")
-    return value
 
 
 def declared_looks(looks: Any) -> Any:
@@ -61,15 +52,7 @@ def mechanism_line(line: str, info: ValidationInfo) -> str:
         raise ValueError(str(error)) from error
 
 
-Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.+-]*$", max_length=60)]
-Count = Annotated[int, Field(ge=1, le=10**9)]
-Positive = Annotated[float, Field(gt=0, lt=1e12, allow_inf_nan=False)]
-Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
-Rate = Annotated[float, Field(ge=0, le=0.9999999, allow_inf_nan=False)]
-Text = Annotated[str, Field(pattern=r"^[^\x00-\x08\x0b-\x1f]*$", max_length=4000)]
-Value = Annotated[Any, PlainValidator(plain_value)]
 Line = Annotated[Text, AfterValidator(mechanism_line)]
-Settings = Annotated[dict[Text, Value], Field(max_length=200)]
 
 
 class Part(BaseModel):
@@ -84,121 +67,38 @@ class Arm(Part):
     mechanism: Line
     by_size: dict[Text, Line] = Field(default_factory=dict)
     """Another line where the model has another size, such as an α that goes with its width."""
-    set: Settings = Field(default_factory=dict)
+    set: PlainSettings = Field(default_factory=dict)
 
     def line(self, size: str) -> str:
         """Return the mechanism in a model of some size."""
         return self.by_size.get(size, self.mechanism)
 
 
-class Size(Part):
-    """A model: an architecture with fresh weights, or a checkpoint to start from."""
+class Size(Model):
+    """A model: an architecture with new weights, or a checkpoint to start from."""
 
-    architecture: Text | None = None
-    checkpoint: Text | None = None
-    config: Settings = Field(default_factory=dict)
     tokenizer: Text | None = None
 
-    @model_validator(mode="after")
-    def has_one_start(self) -> Size:
-        """Refuse two starts, or none."""
-        if (self.architecture is None) == (self.checkpoint is None):
-            raise ValueError("give architecture or checkpoint, one of the two")
-        return self
+    def start(self, changes: Mapping[str, Any], line: str) -> Start:
+        """Return what a run starts from. changes: settings of the model's config that an arm has of its own."""
+        config = {**self.config, **changes}
+        return Start(architecture=self.architecture, checkpoint=self.checkpoint, config=config, mechanism=line)
 
 
-class Source(Part):
-    """Data by name: what to train and to evaluate on."""
-
-    train: Text
-    dev: Text | None = None
-    num_train: Count | None = None
-    num_dev: Count | None = None
-    column: Text | None = None
-    is_packed: bool = False
-
-
-class Optimizing(Part):
-    """The optimizer of a stage."""
-
-    name: Literal["adamw", "adam", "sgd"] = "adamw"
-    lr: Positive = 5e-4
-    betas: tuple[Rate, Rate] = Field(default=(0.9, 0.999), strict=False)
-    eps: Positive = 1e-8
-    weight_decay: Annotated[float, Field(ge=0, lt=1e6, allow_inf_nan=False)] = 0.01
-    momentum: Rate = 0.9
-
-
-class Phase(Part):
-    """A part of a stage with one batch size and length."""
-
-    name: Name = "train"
-    steps: Count | None = None
-    epochs: Positive | None = None
-    batch: Count = 32
-    micro_batch: Count | None = None
-    length: Count | None = None
-    lr: Positive | None = None
-    window: Annotated[int, Field(ge=0, le=10**6)] = 50
-
-    @model_validator(mode="after")
-    def has_one_extent(self) -> Phase:
-        """Refuse steps and epochs together, or neither."""
-        if (self.steps is None) == (self.epochs is None):
-            raise ValueError("give steps or epochs, one of the two")
-        return self
-
-
-class Scheduling(Part):
-    """The learning rate over a stage."""
-
-    kind: Literal["linear", "cosine", "constant"] = "linear"
-    warmup: Annotated[float, Field(ge=0, lt=1e9, allow_inf_nan=False)] = 0.06
-    floor: Share = 0.0
-
-
-class Tuned(Part):
-    """What is tuned."""
-
-    mode: Literal["full", "head", "prompt", "prefix", "lora"] = "full"
-    length: Count = 128
-    rank: Count = 8
-    alpha: Positive = 16.0
-    dropout: Share = 0.0
-    targets: list[Text] = Field(default_factory=list)
-
-
-class Stage(Part):
+class Phase(Settings):
     """One training of every run: pretraining, fine-tuning. A later one starts from an earlier one's weights."""
 
     name: Name
     task: Text
     data: Text
+    """The name of a source."""
     after: Name | None = None
-    """The stage whose weights this one starts from; None starts as the size says."""
-    task_settings: Settings = Field(default_factory=dict)
-    phases: list[Phase] = Field(min_length=1, max_length=20)
-    optimizer: Optimizing = Field(default_factory=Optimizing)
-    schedule: Scheduling = Field(default_factory=Scheduling)
-    tuning: Tuned = Field(default_factory=Tuned)
-    clip: Positive | None = 1.0
-    precision: Literal["auto", "fp32", "bf16"] = "auto"
-    evaluate_every: Count | None = None
-    checkpoint_every: Count = 500
-    log_every: Count = 10
-    trace_every: Count | None = None
-    sample_every: Count | None = None
-    """Steps between samples and losses of sentences, where the model reads forwards; a large one is the end alone."""
-    prompts: Annotated[list[Text], Field(max_length=50)] = Field(default_factory=lambda: [""])
-    sentences: Annotated[list[Text], Field(max_length=50)] = Field(default_factory=list)
-    num_tokens: Annotated[int, Field(ge=1, le=10_000)] = 40
-    """Of a sample."""
-    num_scored: Count | None = None
-    """So many of the examples it trains on are scored too at the end, beside those it does not."""
+    """The phase whose weights this one starts from; None starts as the size says."""
+    task_settings: PlainSettings = Field(default={})
     smallest: Positive | None = None
     """The smallest difference worth having, in units of the task's deciding figure; None compares nothing here."""
     is_shared: bool = False
-    """Whether the first seed's training serves all seeds of an arm; seeds then vary what comes after it alone."""
+    """Whether the first seed's training serves all seeds of an arm; seeds then vary only what comes after it."""
 
 
 class Design(Part):
@@ -218,7 +118,7 @@ class Design(Part):
     arms: dict[Name, Arm] = Field(min_length=1, max_length=200)
     sizes: dict[Name, Size] = Field(min_length=1, max_length=50)
     data: dict[Name, Source] = Field(default_factory=dict)
-    stages: list[Stage] = Field(min_length=1, max_length=20)
+    phases: list[Phase] = Field(min_length=1, max_length=20)
 
     @model_validator(mode="before")
     @classmethod

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from attnlab.errors import StudyError
-from attnlab.training import Run
+from attnlab.training import RunSpec
 from attnlab.training.machine import num_cores
 
 from .execution import RUNS, resolved
@@ -47,9 +47,9 @@ class Pace:
 
 @dataclass(frozen=True)
 class Cost:
-    """What the runs of one stage, size and arm cost."""
+    """What the runs of one phase, size and arm cost."""
 
-    stage: str
+    phase: str
     size: str
     arm: str
     num_runs: int
@@ -66,11 +66,11 @@ class Cost:
 
     @property
     def update(self) -> float | None:
-        """The seconds of one update, on average over the phases."""
+        """The seconds of one update, on average over the segments."""
         if self.workload is None or self.timing is None:
             return None
-        phases = zip(self.workload.phases, self.timing.updates, strict=True)
-        return sum(phase.num_steps * own for phase, own in phases) / self.workload.num_steps
+        segments = zip(self.workload.segments, self.timing.updates, strict=True)
+        return sum(segment.num_steps * own for segment, own in segments) / self.workload.num_steps
 
     @property
     def seconds(self) -> float | None:
@@ -157,9 +157,9 @@ def estimate(
     ended, precision = known_of(study, planned, out)
     pace = Pace(is_timed, is_quick, max(1.0, workers * study.threads / num_cores()))
     costs, opening = costs_of(study, planned, ended, precision, pace, say)
-    seconds = {(cost.stage, cost.size, cost.arm): (cost.seconds or 0.0) * pace.crowding for cost in costs}
+    seconds = {(cost.phase, cost.size, cost.arm): (cost.seconds or 0.0) * pace.crowding for cost in costs}
     left = [run for run in planned if run.id not in ended]
-    by_id = {run.id: seconds[run.stage, run.size, run.arm] for run in left}
+    by_id = {run.id: seconds[run.phase, run.size, run.arm] for run in left}
     wall = opening + wall_seconds(left, by_id, workers) if is_timed else None
     return Estimate(costs, ended, workers, wall, tuple(notes_of(study, costs, pace)))
 
@@ -185,19 +185,19 @@ def known_of(study: Study, planned: Sequence[PlannedRun], out: str | Path | None
 def costs_of(
     study: Study, planned: Sequence[PlannedRun], ended: frozenset[str], precision: str | None, pace: Pace, say: Say
 ) -> tuple[tuple[Cost, ...], float]:  # fmt: skip
-    """Try a run of each stage, size and arm that has one left; return the costs, and what starting workers takes."""
+    """Try a run of each phase, size and arm that has one left; return the costs, and what starting workers takes."""
     groups: dict[tuple[str, str, str], list[PlannedRun]] = {}
     for run in planned:
-        groups.setdefault((run.stage, run.size, run.arm), []).append(run)
+        groups.setdefault((run.phase, run.size, run.arm), []).append(run)
     by_id = {run.id: run for run in planned}
     tried: dict[tuple[str, str, str], tuple[Workload, Timing | None]] = {}
     costs = []
     with Trials(study.plugins) as trials:
-        for (stage, size, arm), runs in groups.items():
+        for (phase, size, arm), runs in groups.items():
             num_ended = sum(run.id in ended for run in runs)
-            cost = Cost(stage, size, arm, len(runs), num_ended)
+            cost = Cost(phase, size, arm, len(runs), num_ended)
             if num_ended < len(runs):
-                key = (stage, size, study.design.baseline if pace.is_quick else arm)
+                key = (phase, size, study.design.baseline if pace.is_quick else arm)
                 if key not in tried:
                     title, one = ", ".join(key), groups[key][0]
                     say(f"trying {title}")
@@ -207,7 +207,7 @@ def costs_of(
         return tuple(costs), trials.opening
 
 
-def ancestor(run: PlannedRun, by_id: Mapping[str, PlannedRun]) -> Run | None:
+def ancestor(run: PlannedRun, by_id: Mapping[str, PlannedRun]) -> RunSpec | None:
     """Return the run that a run comes after in the end, None where it comes after none."""
     first = run
     while first.parent is not None:
@@ -231,10 +231,10 @@ def notes_of(study: Study, costs: Sequence[Cost], pace: Pace) -> Iterator[str]:
         yield f"'{study.design.baseline}' alone was tried; the other arms are taken to cost the same"
     if pace.is_timed and pace.crowding > 1:
         yield f"workers and their threads are {pace.crowding:.3g} times the cores: runs take as many times as long"
-    left = {cost.stage for cost in costs if cost.num_left}
-    stages = [stage for stage in study.design.stages if stage.name in left]
-    if later := [stage.name for stage in stages if stage.after is not None]:
-        yield f"tried from fresh weights, since those of the stage before are not there yet: {', '.join(later)}"
-    if watched := [stage.name for stage in stages if stage.trace_every is not None or stage.sample_every is not None]:
+    left = {cost.phase for cost in costs if cost.num_left}
+    phases = [phase for phase in study.design.phases if phase.name in left]
+    if later := [phase.name for phase in phases if phase.after is not None]:
+        yield f"tried from fresh weights, since those of the phase before are not there yet: {', '.join(later)}"
+    if watched := [phase.name for phase in phases if phase.trace_every is not None or phase.sample_every is not None]:
         yield f"traces and samples are not in the time: {', '.join(watched)}"
     yield "the audit of each arm comes once, before anything is trained, and is not in the time"

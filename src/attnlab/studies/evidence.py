@@ -1,4 +1,4 @@
-"""What a ledger knows of one stage and size: figures of each arm's seeds, their examples' scores, and their pairs."""
+"""What a ledger knows of one phase and size: figures of each arm's seeds, their examples' scores, and their pairs."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Measured:
 
 @dataclass(frozen=True)
 class Evidence:
-    """The runs of one stage and size, by arm and seed, and what became of them."""
+    """The runs of one phase and size, by arm and seed, and what became of them."""
 
     runs: Mapping[str, Mapping[int, PlannedRun]]
     results: Mapping[str, ResultRow]
@@ -161,8 +161,8 @@ class Evidence:
         """Return what a run has in common with those of its seed, and what the run has that it starts from."""
         own = self.ledger.pairing(run.id) or {}
         found = {
-            f"what '{run.stage}' trains on": own.get("batches", ""),
-            f"what '{run.stage}' is evaluated on": own.get("evaluation", ""),
+            f"what '{run.phase}' trains on": own.get("batches", ""),
+            f"what '{run.phase}' is evaluated on": own.get("evaluation", ""),
         }
         if run.parent is None:
             return {**found, "the start of the weights": own.get("weights", {})}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 import platform
 import signal
@@ -13,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from attnlab.errors import AttnlabError
-from attnlab.training import Run
+from attnlab.training import RunSpec
 from attnlab.training.stopping import StopRequest
 
 from .cluster import Cluster
@@ -148,8 +147,7 @@ class Execution:
             return
         self.running[run.id] = run, attempt
         server.send({
-            "id": run.id, "folder": str(folder), "config": own.config, "threads": own.threads,
-            "watching": dataclasses.asdict(own.watching),
+            "id": run.id, "folder": str(folder), "config": own.model_dump(mode="json"),
         })  # fmt: skip
 
     def begin(self, id: str, node: str) -> None:
@@ -208,17 +206,14 @@ class Execution:
         self.say(f"{run.title} is given up: {reason}")
 
 
-def resolved(run: Run, precision: str | None) -> Run:
+def resolved(run: RunSpec, precision: str | None) -> RunSpec:
     """Return a run with what `auto` is in this study."""
-    if precision is None or run.settings.precision != "auto":
-        return run
-    settings = dataclasses.replace(run.settings, precision=precision)  # type: ignore[arg-type]
-    return dataclasses.replace(run, settings=settings)
+    return run if precision is None or run.precision != "auto" else run.replace(precision=precision)
 
 
 def row_of(run: PlannedRun) -> RunRow:
     """Write a planned run as a row."""
-    return RunRow(run.id, run.arm, run.size, run.stage, run.seed, {**run.run.config, "parent": run.parent})
+    return RunRow(run.id, run.arm, run.size, run.phase, run.seed, {**run.run.config, "parent": run.parent})
 
 
 def figure_in(result: Any) -> str:

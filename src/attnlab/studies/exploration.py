@@ -1,6 +1,6 @@
 """What a study shows beside the figure that decides: every other figure, explored and never a verdict.
 
-All other figures of all arms in one stage and size are one family (Benjamini and Hochberg 1995), and intervals are at
+All other figures of all arms in one phase and size are one family (Benjamini and Hochberg 1995), and intervals are at
 the level that the family leaves them.
 """
 
@@ -27,7 +27,7 @@ FEWEST = 2
 class Exploration:
     """One figure of one arm against the baseline's."""
 
-    stage: str
+    phase: str
     size: str
     arm: str
     figure: str
@@ -52,12 +52,12 @@ def explore(record: Record) -> list[Exploration]:
     """Compare all figures but those that decide; nothing while a run is left to wait for."""
     by_place: dict[tuple[str, str], list[Answer]] = {}
     for answer in record.answers:
-        by_place.setdefault((answer.stage, answer.size), []).append(answer)
+        by_place.setdefault((answer.phase, answer.size), []).append(answer)
     return [one for place, answers in by_place.items() for one in explored(record, place, answers)]
 
 
 def explored(record: Record, place: tuple[str, str], answers: list[Answer]) -> Iterator[Exploration]:
-    """Compare the other figures of one stage and size; an arm that is not comparable is left to its verdict."""
+    """Compare the other figures of one phase and size; an arm that is not comparable is left to its verdict."""
     evidence, baseline = record.evidence(*place), record.design.baseline
     found: dict[tuple[str, str], Comparison] = {}
     for answer in answers:
@@ -90,7 +90,7 @@ def has(table: Table, seed: int) -> bool:
 
 
 def other_figures(evidence: Evidence, deciding: str) -> list[str]:
-    """List the figures of a stage's last evaluations besides the one that decides."""
+    """List the figures of a phase's last evaluations besides the one that decides."""
     names: dict[str, None] = {}
     for seeds in evidence.runs.values():
         for run in seeds.values():

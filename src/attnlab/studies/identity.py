@@ -6,33 +6,33 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from attnlab.data import open_source
 from attnlab.errors import StudyError
 from attnlab.mechanisms import Mechanism
-from attnlab.training import Run
+from attnlab.training import RunSpec
 from attnlab.training.build import split_in
+from attnlab.training.spec import NOT_DECIDING, Source
 
-from .design import Size, Source
+from .design import Size
 
-FORMAT = 1
-"""Raised where the same settings give other results: runs of another format are other runs."""
+RESULTS_VERSION = 2
+"""Raised when the same settings give other results: runs of another version are other runs."""
 PASSING = ("lock", "log.txt")
 """Files of a run's folder that say nothing of its weights."""
 
 
-def id_of(run: Run, parent: str | None, contents: Mapping[str, str]) -> str:
-    """Return the id of a run: a hash of all that determines its result, and not of what it is called."""
-    config: dict[str, Any] = run.config
+def id_of(run: RunSpec, parent: str | None, contents: Mapping[str, str]) -> str:
+    """Return the id of a run: a hash of all that determines its result and differs from the defaults."""
+    config = run.model_dump(mode="json", exclude=NOT_DECIDING, exclude_defaults=True)
     for name in ("train", "dev"):
-        config["data"].pop(name)
-    for place, name in ((config["start"], "checkpoint"), (config["data"], "tokenizer")):
+        config.get("data", {}).pop(name, None)
+    for place, name in (("start", "checkpoint"), ("data", "tokenizer")):
         if name in contents:
-            place.pop(name)
-    for stage in config["settings"]["stages"]:
-        stage.pop("name")
-    content = [FORMAT, config, run.watching.evaluate_every, parent, dict(contents)]
+            config.get(place, {}).pop(name, None)
+    for segment in config.get("segments", []):
+        segment.pop("name", None)
+    content = [RESULTS_VERSION, config, run.evaluate_every, parent, dict(contents)]
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
 
 

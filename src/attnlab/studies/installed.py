@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from transformers import PreTrainedModel
@@ -34,7 +34,7 @@ MARK = " (own stages "
 
 def audited_task(study: Design) -> Any:
     """Return the task whose head the audited models of a study have: the first that reads forwards, where one does."""
-    tasks = [load_task(stage.task, **stage.task_settings) for stage in study.stages]
+    tasks = [load_task(phase.task, **phase.task_settings) for phase in study.phases]
     return next((task for task in tasks if reads_forwards(task)), tasks[0])
 
 
@@ -82,8 +82,7 @@ class Installed:
     @property
     def start(self) -> Start:
         """What its runs start from."""
-        config = {**self.size.config, **config_of(self.arm)}
-        return Start(self.size.architecture, self.size.checkpoint, config, self.line)
+        return self.size.start(config_of(self.arm), self.line)
 
     @property
     def line(self) -> str:
@@ -123,7 +122,7 @@ class Installed:
             whole, config = None, model_config(self.start.architecture, self.start, self.task, tokenizer)
         depth = layers_in(config)
         if depth is not None and depth > FEW and is_big(config) and "layers=" not in self.line:
-            shallow = replace(self.start, config={**self.start.config, "num_hidden_layers": FEW})
+            shallow = self.start.replace(config={**self.start.config, "num_hidden_layers": FEW})
             try:
                 return build_model(shallow, self.task, tokenizer, SEED, str), depth
             except TrainingError:

@@ -25,7 +25,7 @@ from .disk import refuse_network
 VERSION = 2
 TABLES: Mapping[str, str] = {
     "facts": "name TEXT PRIMARY KEY, value TEXT NOT NULL",
-    "runs": "id TEXT PRIMARY KEY, arm TEXT NOT NULL, size TEXT NOT NULL, stage TEXT NOT NULL, seed INTEGER NOT NULL, "
+    "runs": "id TEXT PRIMARY KEY, arm TEXT NOT NULL, size TEXT NOT NULL, phase TEXT NOT NULL, seed INTEGER NOT NULL, "
             "config TEXT NOT NULL, at REAL NOT NULL",
     "attempts": "number INTEGER PRIMARY KEY, run TEXT NOT NULL REFERENCES runs(id), worker TEXT NOT NULL, "
                 "at REAL NOT NULL",
@@ -51,7 +51,7 @@ class RunRow:
     id: str
     arm: str
     size: str
-    stage: str
+    phase: str
     seed: int
     config: dict[str, Any]
 
@@ -174,7 +174,7 @@ class Ledger:
         with self.together():
             for run in runs:
                 config = json.dumps(run.config, sort_keys=True)
-                row = (run.id, run.arm, run.size, run.stage, run.seed, config, time.time())
+                row = (run.id, run.arm, run.size, run.phase, run.seed, config, time.time())
                 self.do("INSERT OR IGNORE INTO runs VALUES (?, ?, ?, ?, ?, ?, ?)", row)
 
     def begin(self, run: str, worker: str) -> int:
@@ -221,8 +221,8 @@ class Ledger:
 
     def runs(self) -> list[RunRow]:
         """List all runs in the order they were planned."""
-        rows = self.do("SELECT id, arm, size, stage, seed, config FROM runs ORDER BY rowid").fetchall()
-        return [RunRow(id, arm, size, stage, seed, json.loads(config)) for id, arm, size, stage, seed, config in rows]
+        rows = self.do("SELECT id, arm, size, phase, seed, config FROM runs ORDER BY rowid").fetchall()
+        return [RunRow(id, arm, size, phase, seed, json.loads(config)) for id, arm, size, phase, seed, config in rows]
 
     def results(self) -> dict[str, ResultRow]:
         """Return what became of the runs that have ended, by id."""

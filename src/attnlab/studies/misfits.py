@@ -11,17 +11,17 @@ from attnlab.errors import closest
 Misfit = tuple[tuple[str | int, ...], str]
 """A place, and what is wrong there."""
 
-SETTABLE = ("phases", "optimizer", "schedule", "tuning", "task_settings", "clip", "precision", "data", "config")
-"""What an arm may set of a stage: what else makes up a stage, all arms have in common."""
+SETTABLE = ("segments", "optimizer", "schedule", "tuning", "task_settings", "clip", "precision", "data", "config")
+"""What an arm may set of a phase: what else makes up a phase, all arms have in common."""
 WHOLE = ("clip", "precision", "data")
 """Those that are no tables."""
 
 
 def misfits(content: Mapping[str, Any]) -> list[Misfit]:
     """List what does not fit together, in plain data that may hold anything."""
-    arms, stages = content.get("arms"), content.get("stages")
-    entries = [stage if isinstance(stage, dict) else {} for stage in stages] if isinstance(stages, list) else []
-    found = [*of_stages(entries), *of_choices(content)]
+    arms, phases = content.get("arms"), content.get("phases")
+    entries = [phase if isinstance(phase, dict) else {} for phase in phases] if isinstance(phases, list) else []
+    found = [*of_phases(entries), *of_choices(content)]
     seeds = content.get("seeds")
     if isinstance(seeds, list):
         counts = Counter(seed for seed in seeds if isinstance(seed, int) and 0 <= seed < 2**31)
@@ -40,29 +40,29 @@ def misfits(content: Mapping[str, Any]) -> list[Misfit]:
     return found
 
 
-def of_stages(stages: list[dict[str, Any]]) -> Iterator[Misfit]:
-    """Find stages of one name, and stages after none or after what they cannot start from."""
+def of_phases(phases: list[dict[str, Any]]) -> Iterator[Misfit]:
+    """Find phases of one name, and phases after none or after what they cannot start from."""
     before: dict[str, dict[str, Any]] = {}
-    for number, stage in enumerate(stages):
-        name, after = stage.get("name"), stage.get("after")
+    for number, phase in enumerate(phases):
+        name, after = phase.get("name"), phase.get("after")
         if isinstance(after, str) and after not in before:
             hint = closest(after, before) or "."
-            yield ("stages", number, "after"), f"no stage before this one is called '{after[:60]}'{hint}"
+            yield ("phases", number, "after"), f"no phase before this one is called '{after[:60]}'{hint}"
         elif isinstance(after, str) and (mode := mode_of(before[after])) != "full":
-            why = f"'{after}' tunes a '{mode}' alone, whose weights no other stage can start from"
-            yield ("stages", number, "after"), f"{why}; start both from the stage before it"
-        if stage.get("is_shared") is True and stage.get("smallest") is not None:
-            why = "a stage that is shared has one seed, which cannot be compared; leave smallest or is_shared out"
-            yield ("stages", number, "smallest"), why
+            why = f"'{after}' tunes a '{mode}' alone, whose weights no other phase can start from"
+            yield ("phases", number, "after"), f"{why}; start both from the phase before it"
+        if phase.get("is_shared") is True and phase.get("smallest") is not None:
+            why = "a phase that is shared has one seed, which cannot be compared; leave smallest or is_shared out"
+            yield ("phases", number, "smallest"), why
         if isinstance(name, str):
             if name in before:
-                yield ("stages", number, "name"), f"two stages are called '{name[:60]}'"
-            before[name] = stage
+                yield ("phases", number, "name"), f"two phases are called '{name[:60]}'"
+            before[name] = phase
 
 
-def mode_of(stage: Mapping[str, Any]) -> Any:
-    """Return what a stage tunes."""
-    tuning = stage.get("tuning")
+def mode_of(phase: Mapping[str, Any]) -> Any:
+    """Return what a phase tunes."""
+    tuning = phase.get("tuning")
     return tuning.get("mode", "full") if isinstance(tuning, dict) else "full"
 
 
@@ -85,35 +85,35 @@ def of_sizes(arm: Mapping[str, Any], sizes: Any) -> Iterator[tuple[str, str]]:
                 yield size, f"no size is called '{size[:60]}'{closest(size, sizes) or '.'}"
 
 
-def of_settings(settings: Mapping[Any, Any], stages: list[dict[str, Any]]) -> Iterator[tuple[str, str]]:
-    """Find settings of an arm that are of no stage, or not an arm's to set."""
-    names = [stage["name"] for stage in stages if isinstance(stage.get("name"), str)]
+def of_settings(settings: Mapping[Any, Any], phases: list[dict[str, Any]]) -> Iterator[tuple[str, str]]:
+    """Find settings of an arm that are of no phase, or not an arm's to set."""
+    names = [phase["name"] for phase in phases if isinstance(phase.get("name"), str)]
     for where in settings:
         if not isinstance(where, str):
             continue
         name, own = addressed(where, names)
         if name is not None and name not in names:
-            yield where, f"no stage is called '{name[:60]}'{closest(name, names) or '.'}"
+            yield where, f"no phase is called '{name[:60]}'{closest(name, names) or '.'}"
         elif own.split(".")[0] not in SETTABLE:
             hint = closest(own.split(".")[0], SETTABLE) or "."
             yield where, f"an arm cannot set '{(own or where)[:60]}'{hint} It sets {', '.join(SETTABLE)}"
         elif own in SETTABLE and own not in WHOLE:
             yield where, f"give a setting inside '{own}', such as '{own}.{EXAMPLES[own]}'"
         elif name is not None and own.startswith("config."):
-            yield where, f"the model is one over all stages; give '{own}' alone"
+            yield where, f"the model is one over all phases; give '{own}' alone"
 
 
 EXAMPLES = {
-    "phases": "0.batch", "optimizer": "lr", "schedule": "warmup", "tuning": "rank", "task_settings": "max_len",
+    "segments": "0.batch", "optimizer": "lr", "schedule": "warmup", "tuning": "rank", "task_settings": "max_len",
     "config": "n_layer",
 }  # fmt: skip
 
 
 def addressed(where: str, names: list[str]) -> tuple[str | None, str]:
-    """Part `stages.NAME.setting` into the stage it is for and the setting; None where it is for all."""
-    if not where.startswith("stages."):
+    """Part `phases.NAME.setting` into the phase it is for and the setting; None where it is for all."""
+    if not where.startswith("phases."):
         return None, where
-    rest = where.removeprefix("stages.")
+    rest = where.removeprefix("phases.")
     known = [name for name in names if rest.startswith(f"{name}.")]
     name = max(known, key=len) if known else rest.partition(".")[0]
     return name, rest.removeprefix(name).removeprefix(".")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import typing
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from attnlab.errors import StudyError, closest
+from attnlab.training.spec import list_names
 
 from .choice import chosen
 from .design import Design
@@ -19,6 +19,8 @@ from .overrides import wrong_settings
 
 MOST_SHOWN = 20
 NAMES = "a name of letters, digits and . _ + - that begins with a letter or a digit"
+RENAMED = {"stages": "phases", "phases": "segments"}
+"""Words of older study files."""
 LONGEST = 80
 """Characters of a name or a value that are shown."""
 
@@ -68,7 +70,10 @@ def describe(error: Any) -> str:
     place = tuple(error["loc"])
     dotted = shortened(".".join(str(step) for step in place if step != "[key]"))
     if error["type"] == "extra_forbidden":
-        known = names_at(place[:-1])
+        if place[-1] in RENAMED and (place[-1] == "stages" or len(place) > 1):
+            words = "a study has [[phases]], and a phase [[phases.segments]]"
+            return f"'{dotted}' is called '{RENAMED[place[-1]]}' now: {words}"
+        known = list_names(Design, place[:-1])
         hint = closest(str(place[-1])[:LONGEST], known) or "."
         return f"nothing is called '{dotted}'{hint} There is {', '.join(known)}"
     if error["type"] == "missing":
@@ -88,14 +93,3 @@ def describe(error: Any) -> str:
 def shortened(text: str) -> str:
     """Cut a text that is too long to be shown."""
     return text if len(text) <= LONGEST else f"{text[:LONGEST]}…"
-
-
-def names_at(place: Sequence[str | int]) -> list[str]:
-    """Return the names that a part of a study has."""
-    kind: Any = Design
-    for step in place:
-        if hasattr(kind, "model_fields"):
-            kind = kind.model_fields[step].annotation if step in kind.model_fields else None
-        else:  # dict[name, part] or list[part]
-            kind = (typing.get_args(kind) or (None,))[-1]
-    return list(getattr(kind, "model_fields", {}))

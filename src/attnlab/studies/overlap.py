@@ -25,9 +25,10 @@ from attnlab.tasks.probes import Probe
 from attnlab.tasks.reading import Row, column_of, located
 from attnlab.tasks.squad import Squad
 from attnlab.training.build import split_in
+from attnlab.training.spec import Source
 from attnlab.training.stopping import StopRequest
 
-from .design import Design, Source
+from .design import Design
 from .execution import Say
 from .ledger import Ledger
 from .overrides import with_settings
@@ -136,9 +137,9 @@ class Counting:
 
 
 def tasks_of(study: Design) -> list[tuple[str, Any]]:
-    """Return every source that a stage takes, or an arm in it, with the task that reads it."""
-    stages = [with_settings(stage, arm) for stage in study.stages for arm in study.arms.values()]
-    return [(stage.data, load_task(stage.task, **stage.task_settings)) for stage in stages]
+    """Return every source that a phase takes, or an arm in it, with the task that reads it."""
+    phases = [with_settings(phase, arm) for phase in study.phases for arm in study.arms.values()]
+    return [(phase.data, load_task(phase.task, **phase.task_settings)) for phase in phases]
 
 
 def unit_of(task: Any) -> str:

@@ -1,4 +1,4 @@
-"""Settings by their paths, as in `--set stages.recall.phases.0.steps=3`: where a path leads in plain data."""
+"""Settings by their paths, as in `--set phases.recall.segments.0.steps=3`: where a path leads in plain data."""
 
 from __future__ import annotations
 

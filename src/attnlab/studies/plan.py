@@ -1,20 +1,19 @@
-"""The runs of a study: one for each stage, size, arm and seed, with an id made of all that determines its result."""
+"""The runs of a study: one for each phase, size, arm and seed, with an id made of all that determines its result."""
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from attnlab.errors import AttnlabError, StudyError, closest
 from attnlab.tasks import load as load_task
-from attnlab.training import Data, Optimizer, Run, Schedule, Settings, Start, Tuning, Watching
-from attnlab.training import Stage as TrainingStage
+from attnlab.training import Data, RunSpec, Settings
+from attnlab.training.spec import Source
 from attnlab.training.weights import config_of as model_config
 from attnlab.training.weights import quiet
 
-from .design import Arm, Design, Size, Source, Stage
+from .design import Arm, Design, Phase, Size
 from .identity import contents_of_source, contents_of_stages, id_of
 from .overrides import config_of, with_settings
 from .presence import contents_of
@@ -29,24 +28,23 @@ class PlannedRun:
     id: str
     arm: str
     size: str
-    stage: str
+    phase: str
     seed: int
-    run: Run
+    run: RunSpec
     parent: str | None = None
     """The id of the run whose weights this one starts from."""
 
     @property
     def title(self) -> str:
         """What a person calls it."""
-        return f"{self.stage}, {self.size}, {self.arm}, seed {self.seed}"
+        return f"{self.phase}, {self.size}, {self.arm}, seed {self.seed}"
 
-    def at(self, runs: Path) -> Run:
+    def at(self, runs: Path) -> RunSpec:
         """Return the run as it is trained below a folder of runs."""
         if self.parent is None:
             return self.run
-        start = dataclasses.replace(self.run.start, architecture=None, checkpoint=str(runs / self.parent), config={})
-        data = dataclasses.replace(self.run.data, tokenizer=None)
-        return dataclasses.replace(self.run, start=start, data=data)
+        start = self.run.start.replace(architecture=None, checkpoint=str(runs / self.parent), config={})
+        return self.run.replace(start=start, data=self.run.data.replace(tokenizer=None))
 
 
 def plan(
@@ -59,28 +57,27 @@ def plan(
     """
     found = placed_sources(study, sources or {})
     taken = taken_by(study)
-    for name, stage_name in taken.items():
+    for name, phase_name in taken.items():
         if name not in found:
             known = ", ".join(found) or "none"
             hint = closest(name, found) or "."
-            raise StudyError(f"stage '{stage_name}' takes the data '{name}'{hint} The study has {known}")
+            raise StudyError(f"phase '{phase_name}' takes the data '{name}'{hint} The study has {known}")
     contents, starts = contents_of(study, found, taken)
     planned: dict[Key, PlannedRun] = {}
-    for stage in study.stages:
+    for phase in study.phases:
         for size_name, size in study.sizes.items():
             for arm_name, arm in study.arms.items():
-                own, line = with_settings(stage, arm), arm.line(size_name)
+                own, line = with_settings(phase, arm), arm.line(size_name)
                 made = make_run(own, arm, size, found[own.data], line)
                 own_files = contents_of_stages(line, plugins)
                 made = with_honest_figure(made) if arm_name in leaking else made
-                check_run(made, f"stage '{stage.name}', size '{size_name}', arm '{arm_name}'")
-                for seed in study.seeds[:1] if stage.is_shared else study.seeds:
-                    key = (stage.name, size_name, arm_name, seed)
-                    parent = parent_of(study, stage, planned, key)
-                    settings = dataclasses.replace(made.settings, seed=seed)
-                    run = dataclasses.replace(made, settings=settings, threads=threads)
+                check_run(made, f"phase '{phase.name}', size '{size_name}', arm '{arm_name}'")
+                for seed in study.seeds[:1] if phase.is_shared else study.seeds:
+                    key = (phase.name, size_name, arm_name, seed)
+                    parent = parent_of(study, phase, planned, key)
+                    run = made.replace(seed=seed, threads=threads)
                     id = id_of(run, parent, {**contents[own.data], **starts[size_name], **own_files})
-                    planned[key] = PlannedRun(id, arm_name, size_name, stage.name, seed, run, parent)
+                    planned[key] = PlannedRun(id, arm_name, size_name, phase.name, seed, run, parent)
     check_distinct(list(planned.values()))
     return list(planned.values())
 
@@ -92,11 +89,11 @@ def contents_of_study(study: Design, sources: Mapping[str, str] | None = None) -
 
 
 def taken_by(study: Design) -> dict[str, str]:
-    """Return the data that a study takes, each with the first stage that does."""
+    """Return the data that a study takes, each with the first phase that does."""
     found: dict[str, str] = {}
-    for stage in study.stages:
-        for own in (stage, *(with_settings(stage, arm) for arm in study.arms.values())):
-            found.setdefault(own.data, stage.name)
+    for phase in study.phases:
+        for own in (phase, *(with_settings(phase, arm) for arm in study.arms.values())):
+            found.setdefault(own.data, phase.name)
     return found
 
 
@@ -118,43 +115,33 @@ def placed_sources(study: Design, given: Mapping[str, str]) -> dict[str, Source]
     return found
 
 
-def parent_of(study: Design, stage: Stage, planned: Mapping[Key, PlannedRun], key: Key) -> str | None:
+def parent_of(study: Design, phase: Phase, planned: Mapping[Key, PlannedRun], key: Key) -> str | None:
     """Return the run that a run comes after."""
-    if stage.after is None:
+    if phase.after is None:
         return None
-    before = next(one for one in study.stages if one.name == stage.after)
+    before = next(one for one in study.phases if one.name == phase.after)
     _, size, arm, seed = key
-    return planned[stage.after, size, arm, study.seeds[0] if before.is_shared else seed].id
+    return planned[phase.after, size, arm, study.seeds[0] if before.is_shared else seed].id
 
 
-def make_run(stage: Stage, arm: Arm, size: Size, source: Source, line: str) -> Run:
-    """Make the run of a stage, an arm, a size and its mechanism's line; its seed is yet to be set."""
-    start = Start(size.architecture, size.checkpoint, {**size.config, **config_of(arm)}, line)
-    tuning = stage.tuning.model_dump()
-    settings = Settings(
-        stages=tuple(TrainingStage(**phase.model_dump()) for phase in stage.phases),
-        optimizer=Optimizer(**stage.optimizer.model_dump()),
-        schedule=Schedule(**stage.schedule.model_dump()),
-        tuning=Tuning(**{**tuning, "targets": tuple(tuning["targets"])}),
-        clip=stage.clip,
-        precision=stage.precision,
-    )
-    watching = Watching(
-        stage.evaluate_every, stage.checkpoint_every, stage.log_every, stage.trace_every, stage.sample_every,
-        tuple(stage.prompts), tuple(stage.sentences), stage.num_tokens, stage.num_scored,
+def make_run(phase: Phase, arm: Arm, size: Size, source: Source, line: str) -> RunSpec:
+    """Make the run of a phase, an arm, a size and its mechanism's line; its seed is yet to be set."""
+    return RunSpec(
+        task=phase.task, task_settings=phase.task_settings,
+        start=size.start(config_of(arm), line),
+        data=Data(**dict(source), tokenizer=size.tokenizer),
+        **{name: getattr(phase, name) for name in Settings.model_fields},
     )  # fmt: skip
-    data = Data(**source.model_dump(), tokenizer=size.tokenizer)
-    return Run(stage.task, start, data, stage.task_settings, settings, watching)
 
 
-def with_honest_figure(run: Run) -> Run:
+def with_honest_figure(run: RunSpec) -> RunSpec:
     """Return a run that is evaluated on the past alone as well, where its task has such a figure."""
     if run.task.lower() != "clm":
         return run
-    return dataclasses.replace(run, task_settings={**run.task_settings, "is_honest": True})
+    return run.replace(task_settings={**run.task_settings, "is_honest": True})
 
 
-def check_run(run: Run, where: str) -> None:
+def check_run(run: RunSpec, where: str) -> None:
     """Refuse what no run could begin with, while nothing is there yet: a task, an architecture, their settings."""
     if "name" in run.task_settings:
         raise StudyError(f"{where}: a task has no setting 'name'; which one it is, task says")

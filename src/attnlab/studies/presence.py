@@ -10,9 +10,10 @@ from transformers import AutoConfig
 from attnlab.data import load_tokenizer
 from attnlab.errors import DataError, StudyError
 from attnlab.training.build import TRAINED
+from attnlab.training.spec import Source
 from attnlab.training.weights import quiet
 
-from .design import Design, Size, Source
+from .design import Design, Size
 from .identity import contents_of_size, contents_of_source
 
 Contents = dict[str, dict[str, str]]
@@ -20,7 +21,7 @@ Contents = dict[str, dict[str, str]]
 
 
 def contents_of(study: Design, found: Mapping[str, Source], taken: Mapping[str, str]) -> tuple[Contents, Contents]:
-    """Return the hashes of the data and of the starts of a study. taken: the stage that takes each source."""
+    """Return the hashes of the data and of the starts of a study. taken: the phase that takes each source."""
     missing: list[str] = []
 
     def looked_for(what: str, advice: str, look: Callable[[], dict[str, str]]) -> dict[str, str]:
@@ -32,11 +33,11 @@ def contents_of(study: Design, found: Mapping[str, Source], taken: Mapping[str, 
 
     data = {
         name: looked_for(
-            f"the data '{name}' of stage '{stage}' ({found[name].train})",
+            f"the data '{name}' of phase '{phase}' ({found[name].train})",
             f"say where it is on this machine: --data {name}=PATH",
             partial(contents_of_source, found[name]),
         )
-        for name, stage in taken.items()
+        for name, phase in taken.items()
     }
     starts = {
         name: looked_for(

@@ -22,7 +22,7 @@ from .record import LEDGER, PLAN, Record, read
 from .standing import Standing, standings
 from .tail import Seen, Tail
 
-Phase = Literal["preparing", "running", "stopped", "ended"]
+Condition = Literal["preparing", "running", "stopped", "ended"]
 """Preparing: mechanisms are audited and runs planned. Stopped: runs are left, and no process works on them."""
 RUNNING, WAITING, GIVEN_UP = "running", "waiting", "given up"
 
@@ -50,7 +50,7 @@ class Snapshot:
 
     name: str
     question: str
-    phase: Phase
+    condition: Condition
     runs: tuple[RunProgress, ...] = ()
     num_ended: int = 0
     seconds_left: float | None = None
@@ -89,11 +89,11 @@ class Progress:
             if not record.runs:
                 return begun(ledger, is_going)
             runs = self.runs(record, set(ledger.going()) if is_going else set())
-            phase: Phase = "ended" if record.is_whole else "running" if is_going else "stopped"
-            left = seconds_left(runs, record.results, ledger.durations()) if phase == "running" else None
+            condition: Condition = "ended" if record.is_whole else "running" if is_going else "stopped"
+            left = seconds_left(runs, record.results, ledger.durations()) if condition == "running" else None
             losses = {one.run.id: one.loss for one in runs if one.state == RUNNING}
             found = tuple(standings(record, losses))
-            return Snapshot(record.design.name, record.design.question, phase, runs, record.num_ended, left, found)
+            return Snapshot(record.design.name, record.design.question, condition, runs, record.num_ended, left, found)
 
     def runs(self, record: Record, going: set[str]) -> tuple[RunProgress, ...]:
         """Say of every run how far it is."""
@@ -178,7 +178,7 @@ def whole_seconds(
 
 def kinds_of(run: PlannedRun) -> list[tuple[str, ...]]:
     """Return what runs are alike by, the closest first."""
-    return [(run.stage, run.size, run.arm), (run.stage, run.size)]
+    return [(run.phase, run.size, run.arm), (run.phase, run.size)]
 
 
 def is_at_work(folder: Path) -> bool:

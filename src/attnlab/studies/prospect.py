@@ -20,7 +20,7 @@ from attnlab.tasks import load as load_task
 from attnlab.tasks.scores import LOG_FIGURES
 
 from .analysis import count_comparisons
-from .design import Design, Stage
+from .design import Design, Phase
 from .record import Record
 
 FEWEST = 2
@@ -37,9 +37,9 @@ class Aim:
 
 @dataclass(frozen=True)
 class Prospect:
-    """What can be hoped for of one arm, in one stage and size."""
+    """What can be hoped for of one arm, in one phase and size."""
 
-    stage: str
+    phase: str
     size: str
     arm: str
     smallest: float
@@ -86,15 +86,15 @@ def level_of(design: Design, alpha: float) -> float:
 def prospects(design: Design, pilot: Record | float, aim: Aim) -> list[Prospect]:
     """Plan every comparison of a study from a pilot, or from the SD of a paired difference."""
     found = []
-    for stage in (one for one in design.stages if one.smallest is not None):
+    for phase in (one for one in design.phases if one.smallest is not None):
         for size in design.sizes:
             for arm in (one for one in design.arms if one != design.baseline):
-                smallest = float(stage.smallest or 0.0)
+                smallest = float(phase.smallest or 0.0)
                 blank = Prospect(
-                    stage.name, size, arm, smallest, level_of(design, aim.alpha), len(design.seeds), scale_of(stage)
+                    phase.name, size, arm, smallest, level_of(design, aim.alpha), len(design.seeds), scale_of(phase)
                 )
                 if isinstance(pilot, Record):
-                    found.append(from_pilot(blank, design, stage, pilot, aim))
+                    found.append(from_pilot(blank, design, phase, pilot, aim))
                 else:
                     spread = math.log1p(pilot / 100) if blank.scale == "log" else pilot
                     noise = Noise(spread**2, math.inf)
@@ -102,26 +102,26 @@ def prospects(design: Design, pilot: Record | float, aim: Aim) -> list[Prospect]
     return found
 
 
-def scale_of(stage: Stage) -> Scale:
-    """Return the scale on which a stage's deciding figure is compared."""
-    return "log" if load_task(stage.task, **stage.task_settings).primary in LOG_FIGURES else "linear"
+def scale_of(phase: Phase) -> Scale:
+    """Return the scale on which a phase's deciding figure is compared."""
+    return "log" if load_task(phase.task, **phase.task_settings).primary in LOG_FIGURES else "linear"
 
 
 def decided_in(pilot: Record, blank: Prospect) -> str:
     """Return the verdict of a study that is its own pilot, where more seeds would change nothing."""
     for answer in pilot.answers:
-        place = (answer.stage, answer.size, answer.arm)
-        if place == (blank.stage, blank.size, blank.arm) and answer.comparison is not None:
+        place = (answer.phase, answer.size, answer.arm)
+        if place == (blank.phase, blank.size, blank.arm) and answer.comparison is not None:
             return answer.verdict if answer.comparison.decision.is_decided else ""
     return ""
 
 
-def from_pilot(blank: Prospect, design: Design, stage: Stage, pilot: Record, aim: Aim) -> Prospect:
+def from_pilot(blank: Prospect, design: Design, phase: Phase, pilot: Record, aim: Aim) -> Prospect:
     """Plan one comparison from a pilot, or say why it gives nothing to plan from."""
-    obstacle = misfit(blank, design, stage, pilot)
+    obstacle = misfit(blank, design, phase, pilot)
     if obstacle:
         return replace(blank, obstacle=obstacle)
-    evidence = pilot.evidence(stage.name, blank.size)
+    evidence = pilot.evidence(phase.name, blank.size)
     figure, arms = evidence.figure() or "", (design.baseline, blank.arm)
     values = [evidence.values(arm, figure) for arm in arms]
     both = [seed for seed, value in values[0].items() if value is not None and values[1].get(seed) is not None]
@@ -147,13 +147,13 @@ def from_pilot(blank: Prospect, design: Design, stage: Stage, pilot: Record, aim
     return replace(found, figure=figure, num_pilot=len(both), obstacle=same)
 
 
-def misfit(blank: Prospect, design: Design, stage: Stage, pilot: Record) -> str:
+def misfit(blank: Prospect, design: Design, phase: Phase, pilot: Record) -> str:
     """Say why a pilot is none of this comparison, or nothing where it is."""
-    stages = {one.name: one for one in pilot.design.stages}
-    if stage.name not in stages or blank.size not in pilot.design.sizes:
-        return "the pilot has no such stage and size"
-    if stages[stage.name].task != stage.task:
-        return f"'{stage.name}' is {stages[stage.name].task} in the pilot, and {stage.task} in the study"
+    phases = {one.name: one for one in pilot.design.phases}
+    if phase.name not in phases or blank.size not in pilot.design.sizes:
+        return "the pilot has no such phase and size"
+    if phases[phase.name].task != phase.task:
+        return f"'{phase.name}' is {phases[phase.name].task} in the pilot, and {phase.task} in the study"
     for arm in (design.baseline, blank.arm):
         if arm not in pilot.design.arms:
             return f"the pilot has no arm '{arm}'"
@@ -195,13 +195,13 @@ def seconds_of_a_seed(record: Record) -> tuple[int, float] | None:
 
 
 def times_by_kind(record: Record, took: dict[str, float]) -> Iterator[list[float]]:
-    """Yield the times of the runs of each stage, size and arm that a seed has a run of."""
-    shared = {stage.name for stage in record.design.stages if stage.is_shared}
+    """Yield the times of the runs of each phase, size and arm that a seed has a run of."""
+    shared = {phase.name for phase in record.design.phases if phase.is_shared}
     kinds: dict[tuple[str, str, str], list[float]] = {}
     for run in record.runs:
-        if run.stage in shared:
+        if run.phase in shared:
             continue
-        times = kinds.setdefault((run.stage, run.size, run.arm), [])
+        times = kinds.setdefault((run.phase, run.size, run.arm), [])
         if run.id in took:
             times.append(max(took[run.id], float(record.results[run.id].result.get("seconds") or 0.0)))
     yield from kinds.values()

@@ -13,7 +13,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from attnlab.errors import StudyError
-from attnlab.training import Run
+from attnlab.training import RunSpec
 
 from .analysis import Answer, conclude
 from .design import IS_RECORDED, Design
@@ -88,11 +88,11 @@ class Record:
         """What the study finds when it examines itself, faults first."""
         return examine(self)
 
-    def evidence(self, stage: str, size: str) -> Evidence:
-        """Return the runs of one stage and size, by arm and seed."""
+    def evidence(self, phase: str, size: str) -> Evidence:
+        """Return the runs of one phase and size, by arm and seed."""
         runs: dict[str, dict[int, PlannedRun]] = {arm: {} for arm in self.design.arms}
         for run in self.runs:
-            if (run.stage, run.size) == (stage, size):
+            if (run.phase, run.size) == (phase, size):
                 runs[run.arm][run.seed] = run
         return Evidence(runs, self.results, self.ledger, {run.id: run for run in self.runs})
 
@@ -127,7 +127,7 @@ def read(folder: Path, ledger: Ledger) -> Record:
             row = rows[id]
             config = dict(row.config)
             parent = config.pop("parent")
-            runs.append(PlannedRun(id, row.arm, row.size, row.stage, row.seed, Run.of(config), parent))
+            runs.append(PlannedRun(id, row.arm, row.size, row.phase, row.seed, RunSpec.of(config), parent))
     starts = tuple(json.loads(said) for said in ledger.events("started"))
     design = design_in(designs[-1], folder)
     # A ledger from before arms were audited as they are installed has each mechanism's own audit alone.

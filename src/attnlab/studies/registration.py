@@ -30,7 +30,7 @@ UNDECIDING = (
     "smallest", "evaluate_every", "checkpoint_every", "log_every", "trace_every", "sample_every", "prompts",
     "sentences", "num_tokens", "num_scored",
 )  # fmt: skip
-"""Settings of a stage that change no result, or are declared apart."""
+"""Settings of a phase that change no result, or are declared apart."""
 
 
 @dataclass(frozen=True)
@@ -43,10 +43,10 @@ class Declaration:
     seeds: Sequence[int]
     looks: Sequence[int] | str | None
     smallest: Mapping[str, float]
-    """By stage; stages without one compare nothing."""
+    """By phase; phases without one compare nothing."""
     sizes: Mapping[str, str]
     training: Mapping[str, str]
-    """A hash of what each stage trains, and how."""
+    """A hash of what each phase trains, and how."""
 
     @classmethod
     def of(cls, design: Design) -> Declaration:
@@ -56,11 +56,11 @@ class Declaration:
             {name: _plain(arm.model_dump(mode="json")) for name, arm in design.arms.items()},
             list(design.seeds),
             design.looks,
-            {stage.name: stage.smallest for stage in design.stages if stage.smallest is not None},
+            {phase.name: phase.smallest for phase in design.phases if phase.smallest is not None},
             {name: _digest(size.model_dump(mode="json")) for name, size in design.sizes.items()},
             {
-                stage.name: _digest(stage.model_dump(mode="json", exclude=set(UNDECIDING)))
-                for stage in design.stages
+                phase.name: _digest(phase.model_dump(mode="json", exclude=set(UNDECIDING)))
+                for phase in design.phases
             },
         )  # fmt: skip
 
@@ -111,11 +111,11 @@ def changes(declared: Declaration, now: Declaration) -> list[str]:
         found.append("other seeds" if same_number else f"seeds {len(declared.seeds)} → {len(now.seeds)}")
     if declared.looks != now.looks:
         found.append(f"looks {_show_looks(declared.looks)} → {_show_looks(now.looks)}")
-    for stage in dict.fromkeys([*declared.smallest, *now.smallest]):
-        before, after = declared.smallest.get(stage), now.smallest.get(stage)
+    for phase in dict.fromkeys([*declared.smallest, *now.smallest]):
+        before, after = declared.smallest.get(phase), now.smallest.get(phase)
         if before != after:
-            found.append(f"smallest of {stage} {_show_number(before)} → {_show_number(after)}")
-    found += [f"training of {stage}" for stage, own in now.training.items() if declared.training.get(stage, own) != own]
+            found.append(f"smallest of {phase} {_show_number(before)} → {_show_number(after)}")
+    found += [f"training of {phase}" for phase, own in now.training.items() if declared.training.get(phase, own) != own]
     return found
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from attnlab.errors import StudyError
-from attnlab.training import Run
+from attnlab.training import RunSpec
 from attnlab.training.folder import CONFIG, PAIRING, RESULT
 from attnlab.training.record import Metrics, read_json, write_json
 from attnlab.training.record.plain import spell, unspell
@@ -54,7 +54,7 @@ def last_words(folder: Path, status: int) -> str:
     return lines[-1].removeprefix(ERROR) if lines else f"its process ended with status {status}"
 
 
-def readdress(folder: Path, run: Run) -> None:
+def readdress(folder: Path, run: RunSpec) -> None:
     """Let a folder say where things are now: its id is proof that only places and names can have changed."""
     if not (folder / CONFIG).exists():
         return

@@ -23,17 +23,17 @@ from transformers import AutoConfig
 
 from attnlab.kernels.measure import one_thread
 from attnlab.tasks import load as load_task
-from attnlab.training import Data, Run, Settings, Start, build
-from attnlab.training import Stage as TrainingStage
+from attnlab.training import Data, RunSpec, Segment, Start, build
 from attnlab.training.build import LANGUAGE_HEADS, TRAINED
 from attnlab.training.machine import num_cores
 from attnlab.training.precision import choose_precision
 from attnlab.training.ranks import Ranks
+from attnlab.training.spec import Source
 from attnlab.training.stream import Share, updates
 from attnlab.training.update import Updater
 from attnlab.training.weights import building, changed, config_of, head_class, quiet
 
-from .design import Design, Phase, Size, Source, Stage
+from .design import Design, Phase, Size
 from .installed import audited_task, layers_in, reads_forwards
 from .overrides import config_of as config_of_arm
 from .overrides import with_settings
@@ -96,14 +96,14 @@ def rough(design: Design, speed: Speed) -> Rough:
     """Estimate a study from its design."""
     num_runs, total = 0, 0.0
     unknown: dict[str, None] = {}
-    for stage in design.stages:
-        num_seeds = 1 if stage.is_shared else len(design.seeds)
+    for phase in design.phases:
+        num_seeds = 1 if phase.is_shared else len(design.seeds)
         for arm in design.arms.values():
-            own = with_settings(stage, arm)
+            own = with_settings(phase, arm)
             for size in design.sizes.values():
                 num_runs += num_seeds
                 try:
-                    steps = [num_steps(own, phase, design.data.get(own.data)) for phase in own.phases]
+                    steps = [num_steps(own, segment, design.data.get(own.data)) for segment in own.segments]
                     total += num_seeds * run_seconds(own, steps, matrices_of(size, own, config_of_arm(arm)), speed)
                 except UnknownError as error:
                     unknown[str(error)] = None
@@ -119,32 +119,32 @@ def audit_seconds(design: Design) -> float:
     return alone * len({line for line, _ in pairs}) + INSTALLED * len(pairs)
 
 
-def run_seconds(stage: Stage, steps: Sequence[int], matrices: Matrices, speed: Speed) -> float:
-    """Return what one run of a stage takes. steps: of each phase."""
-    task = load_task(stage.task, **stage.task_settings)
+def run_seconds(phase: Phase, steps: Sequence[int], matrices: Matrices, speed: Speed) -> float:
+    """Return what one run of a phase takes. steps: of each segment."""
+    task = load_task(phase.task, **phase.task_settings)
     seconds = 0.0
-    for phase, num in zip(stage.phases, steps, strict=True):
-        tokens = phase.batch * length_of(phase, task)
+    for segment, num in zip(phase.segments, steps, strict=True):
+        tokens = segment.batch * length_of(segment, task)
         operations = tokens * (matrices.per_token + labelled_share(task) * matrices.per_label)
         # Rows that do not fit at once go through the layers in several passes.
-        passes = math.ceil(phase.batch / (phase.micro_batch or phase.batch))
+        passes = math.ceil(segment.batch / (segment.micro_batch or segment.batch))
         seconds += num * speed.update(passes * matrices.layers, operations)
     return START + (1 + EVALUATIONS) * seconds
 
 
-def num_steps(stage: Stage, phase: Phase, source: Source | None) -> int:
-    """Return how many updates a phase has."""
-    if phase.steps is not None:
-        return phase.steps
-    assert phase.epochs is not None
+def num_steps(phase: Phase, segment: Segment, source: Source | None) -> int:
+    """Return how many updates a segment has."""
+    if segment.steps is not None:
+        return segment.steps
+    assert segment.epochs is not None
     if source is None or source.num_train is None:
-        raise UnknownError(f"how many examples '{stage.data}' has, over which '{stage.name}' goes in epochs")
-    return max(1, math.ceil(phase.epochs * math.ceil(source.num_train / phase.batch)))
+        raise UnknownError(f"how many examples '{phase.data}' has, over which '{phase.name}' goes in epochs")
+    return max(1, math.ceil(segment.epochs * math.ceil(source.num_train / segment.batch)))
 
 
-def length_of(phase: Phase, task: Any) -> int:
+def length_of(segment: Segment, task: Any) -> int:
     """Return how many tokens a row has at most."""
-    return int(phase.length or getattr(task, "max_len", None) or task.length)
+    return int(segment.length or getattr(task, "max_len", None) or task.length)
 
 
 def labelled_share(task: Any) -> float:
@@ -152,12 +152,12 @@ def labelled_share(task: Any) -> float:
     return float(task.masking.share) if task.name == "mlm" else 1.0
 
 
-def matrices_of(size: Size, stage: Stage, settings: Mapping[str, Any]) -> Matrices:
+def matrices_of(size: Size, phase: Phase, settings: Mapping[str, Any]) -> Matrices:
     """Count the matrices of a model. settings: of its config, an arm's own."""
-    task = load_task(stage.task, **stage.task_settings)
+    task = load_task(phase.task, **phase.task_settings)
     is_language = task.head in LANGUAGE_HEADS
     config = {**vocabulary_of(size, task, is_language), **size.config, **settings}
-    named = json.dumps([stage.task, stage.task_settings, config], sort_keys=True)
+    named = json.dumps([phase.task, phase.task_settings, config], sort_keys=True)
     return counted(size.architecture, size.checkpoint, named, is_language)
 
 
@@ -177,7 +177,10 @@ def vocabulary_of(size: Size, task: Any, is_language: bool) -> dict[str, int]:
 def counted(architecture: str | None, checkpoint: str | None, named: str, is_language: bool) -> Matrices:
     """Count the matrices of a model that is built without memory. named: its task and config, as JSON."""
     name, task_settings, settings = json.loads(named)
-    task, start = load_task(name, **task_settings), Start(architecture, checkpoint, settings)
+    task, start = (
+        load_task(name, **task_settings),
+        Start(architecture=architecture, checkpoint=checkpoint, config=settings),
+    )
     with quiet():
         if architecture is not None:
             config = config_of(architecture, start, task, None)
@@ -209,9 +212,12 @@ def timed(width: int, batch: int, length: int) -> tuple[float, float]:
     """Return the seconds of the best update of a model, and its operations."""
     config = {"n_layer": LAYERS, "n_embd": width, "n_head": 2, "n_positions": length}
     source = f"embedded:mqar?vocab={VOCABULARY}&length={length}&pairs=4&examples={batch}"
-    settings = Settings(stages=(TrainingStage(steps=ROUNDS + 1, batch=batch),), precision="fp32")
-    task = {"vocab": VOCABULARY, "length": length}
-    job = build(Run("mqar", Start("gpt2", config=config), Data(source), task, settings))
+    run = RunSpec(
+        task="mqar", task_settings={"vocab": VOCABULARY, "length": length}, data=Data(train=source),
+        start=Start(architecture="gpt2", config=config), segments=[Segment(steps=ROUNDS + 1, batch=batch)],
+        precision="fp32",
+    )  # fmt: skip
+    job = build(run)
     job.model.train()
     products = products_of(job.model, has_language_head=True)
     operations = batch * length * (products.per_token + products.per_label)

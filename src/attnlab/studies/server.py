@@ -1,6 +1,6 @@
 """The process that has imported everything and forks a worker for each run: five seconds of imports are paid once.
 
-Talked to in lines of JSON: {"id", "folder", "config", "watching", "threads"} starts a run, {"stop": true} asks all to
+Talked to in lines of JSON: {"id", "folder", "config"} starts a run, {"stop": true} asks all to
 stop cleanly; it answers {"id", "pid"} and, when a worker has ended, {"id", "status"}. All of them end with the study.
 """
 
@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from attnlab.errors import AttnlabError, TrainingError
-from attnlab.training import Display, Run, Watching, build, train
+from attnlab.training import Display, RunSpec, build, train
 from attnlab.training.record import locked
 
 PARENT_DIED = 1
@@ -47,7 +47,7 @@ def work(order: dict[str, Any]) -> int:
         os.dup2(log, 1)
         os.dup2(log, 2)
         wait_for(folder)
-        run = Run.of({**order["config"], "threads": order["threads"], "watching": Watching(**order["watching"])})
+        run = RunSpec.of(order["config"])
         with Display() as display:
             result = train(build(run, display.say), folder, display)
     except AttnlabError as error:

@@ -26,9 +26,9 @@ class Place:
 
 @dataclass(frozen=True)
 class Standing:
-    """The arms of one stage and size, the best first."""
+    """The arms of one phase and size, the best first."""
 
-    stage: str
+    phase: str
     size: str
     figure: str
     """The figure that decides, or the training loss before any run has ended."""
@@ -56,7 +56,7 @@ class Standing:
         shown = ", ".join(f"{place.arm} {place.mean:.4g} ({seeds(place.num_seeds)})" for place in self.places)
         leading = f"{self.leader} leads; " if self.leader is not None else ""
         apart = f"; not compared, since they see the future: {', '.join(self.apart)}" if self.apart else ""
-        return f"{self.stage}, {self.size}: {leading}mean {self.figure}: {shown}{apart}"
+        return f"{self.phase}, {self.size}: {leading}mean {self.figure}: {shown}{apart}"
 
 
 def seeds(number: int) -> str:
@@ -65,19 +65,19 @@ def seeds(number: int) -> str:
 
 
 def standings(record: Record, losses: Mapping[str, float | None]) -> list[Standing]:
-    """Return how the arms stand in every stage and size that has begun. losses: of runs that are going, by id."""
+    """Return how the arms stand in every phase and size that has begun. losses: of runs that are going, by id."""
     found = []
-    for stage in record.design.stages:
+    for phase in record.design.phases:
         for size in record.design.sizes:
-            standing = standing_of(record, stage.name, size, losses)
+            standing = standing_of(record, phase.name, size, losses)
             if standing.places:
                 found.append(standing)
     return found
 
 
-def standing_of(record: Record, stage: str, size: str, losses: Mapping[str, float | None]) -> Standing:
-    """Return how the arms of one stage and size stand: by figures of ended seeds, or by losses before there are any."""
-    evidence = record.evidence(stage, size)
+def standing_of(record: Record, phase: str, size: str, losses: Mapping[str, float | None]) -> Standing:
+    """Return how the arms of one phase and size stand: by figures of ended seeds, or by losses before there are any."""
+    evidence = record.evidence(phase, size)
     figure = evidence.figure()
     means: dict[str, Sequence[float]] = {}
     for arm, runs in evidence.runs.items():
@@ -92,4 +92,4 @@ def standing_of(record: Record, stage: str, size: str, losses: Mapping[str, floa
     places = [Place(arm, fmean(own), len(own)) for arm, own in means.items() if arm not in apart]
     is_lower_better = figure is None or figure in LOWER_IS_BETTER
     places.sort(key=lambda place: place.mean if is_lower_better else -place.mean)
-    return Standing(stage, size, LOSS if figure is None else figure, tuple(places), apart)
+    return Standing(phase, size, LOSS if figure is None else figure, tuple(places), apart)

@@ -188,7 +188,7 @@ class Study:
 
     def precision(self, ledger: Ledger) -> str | None:
         """Return what `auto` is in this study: tried once, so that all its runs take the same."""
-        if all(stage.precision != "auto" for stage in self.design.stages):
+        if all(phase.precision != "auto" for phase in self.design.phases):
             return None
         known = ledger.fact("precision")
         if known is None:

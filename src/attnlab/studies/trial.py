@@ -28,7 +28,7 @@ from typing import Any
 import torch
 
 from attnlab.errors import AttnlabError
-from attnlab.training import Examples, Job, Run, Watching, build
+from attnlab.training import Examples, Job, RunSpec, build
 from attnlab.training.build import TRAINED, find_tokenizer, opened
 from attnlab.training.evaluation import EVALUATION_SEED
 from attnlab.training.folder import leave_config, save_tokenizer
@@ -57,7 +57,7 @@ class Timing:
     start: float
     """Once: data, model, hashes, and what the first update takes longer than others."""
     updates: tuple[float, ...]
-    """One, in each phase."""
+    """One, in each segment."""
     evaluation: float
     """One, of all examples."""
     known: float
@@ -96,14 +96,14 @@ def tried(order: Mapping[str, Any]) -> dict[str, Any]:
     return {"workload": workload, "timing": dataclasses.asdict(timing)}
 
 
-def with_tokenizer(order: Mapping[str, Any], folder: Path) -> Run:
+def with_tokenizer(order: Mapping[str, Any], folder: Path) -> RunSpec:
     """Return the run of an order; one that comes after another has the tokenizer that was trained for that one."""
-    run = Run.of({**order["config"], "threads": order["threads"], "watching": Watching(**order["watching"])})
+    run = RunSpec.of(order["config"])
     if order["first"] is None or str(run.data.tokenizer).partition(":")[0] not in TRAINED:
         return run
-    first = Run.of(order["first"])
+    first = RunSpec.of(order["first"])
     save_tokenizer(find_tokenizer(first, opened(first.data.train, "train", first.data.column)), folder / "tokenizer")
-    return dataclasses.replace(run, data=dataclasses.replace(run.data, tokenizer=str(folder / "tokenizer")))
+    return run.replace(data=run.data.replace(tokenizer=str(folder / "tokenizer")))
 
 
 def timed(job: Job, folder: Path, budget: float, began: float) -> Timing:
@@ -125,10 +125,10 @@ def timed(job: Job, folder: Path, budget: float, began: float) -> Timing:
 
 
 def pace_of(updater: Updater, number: int, budget: float) -> tuple[float, float, int]:
-    """Return the seconds of a phase's first update, those of a later one of mean length, and how many were timed."""
-    job, stage, stream = updater.job, updater.job.settings.stages[number], updater.job.streams[number]
+    """Return the seconds of a segment's first update, those of a later one of mean length, and how many were timed."""
+    job, phase, stream = updater.job, updater.job.settings.segments[number], updater.job.streams[number]
     first, paces = 0.0, list[float]()
-    made = updates(stream, Share(micro_batch=stage.micro_batch), 0, 1 + MOST_UPDATES)
+    made = updates(stream, Share(micro_batch=phase.micro_batch), 0, 1 + MOST_UPDATES)
     with closing(made):  # type: ignore[type-var]
         began = clock = perf_counter()
         for at, update in enumerate(made):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import os
 import subprocess
@@ -14,7 +13,7 @@ from types import TracebackType
 from typing import Any
 
 from attnlab.errors import StudyError
-from attnlab.training import Run
+from attnlab.training import RunSpec
 
 from .trial import Timing
 from .workload import Workload
@@ -45,11 +44,11 @@ class Trials:
             self.process.communicate()
         self.place.cleanup()
 
-    def put(self, title: str, run: Run, first: Run | None, seconds: float) -> tuple[Workload, Timing | None]:
+    def put(self, title: str, run: RunSpec, first: RunSpec | None, seconds: float) -> tuple[Workload, Timing | None]:
         """Have a run tried. first: the one that it comes after in the end. seconds: for timing, 0 for none."""
         found = self.ask({
-            "config": run.config, "threads": run.threads, "watching": dataclasses.asdict(run.watching),
-            "first": None if first is None else first.config, "seconds": seconds, "place": self.place.name,
+            "config": run.model_dump(mode="json"), "first": None if first is None else first.config,
+            "seconds": seconds, "place": self.place.name,
         })  # fmt: skip
         if "error" in found:
             raise StudyError(f"{title}: {found['error']}")

@@ -38,7 +38,7 @@ BOTH_WAYS = 3
 
 
 @dataclass(frozen=True)
-class Phase:
+class SegmentWork:
     """A part of a run with one batch size and length."""
 
     num_steps: int
@@ -54,7 +54,7 @@ class Workload:
 
     num_parameters: int
     num_trained: int
-    phases: tuple[Phase, ...]
+    segments: tuple[SegmentWork, ...]
     num_evaluations: int
     num_dev_batches: int
     num_checkpoints: int
@@ -67,17 +67,17 @@ class Workload:
     @property
     def num_steps(self) -> int:
         """How many updates the run has."""
-        return sum(phase.num_steps for phase in self.phases)
+        return sum(segment.num_steps for segment in self.segments)
 
     @property
     def num_tokens(self) -> float:
         """How many tokens it trains on, on average."""
-        return sum(phase.num_steps * phase.tokens for phase in self.phases)
+        return sum(segment.num_steps * segment.tokens for segment in self.segments)
 
     @property
     def operations(self) -> float:
         """The operations of all its updates."""
-        return sum(phase.num_steps * phase.operations for phase in self.phases)
+        return sum(segment.num_steps * segment.operations for segment in self.segments)
 
     @property
     def kept_bytes(self) -> int:
@@ -91,7 +91,7 @@ class Workload:
     @classmethod
     def of(cls, record: Mapping[str, Any]) -> Workload:
         """Read what `record` gave."""
-        return cls(**{**record, "phases": tuple(Phase(**phase) for phase in record["phases"])})
+        return cls(**{**record, "segments": tuple(SegmentWork(**segment) for segment in record["segments"])})
 
 
 class Products(NamedTuple):
@@ -105,23 +105,23 @@ class Products(NamedTuple):
 def count(job: Job) -> Workload:
     """Count what a run has before it; the model passes one row forward, so that its layers say what they attend to."""
     counts = count_parameters(job.model)
-    steps, every = job.num_steps, job.watching.evaluate_every
+    steps, every = job.num_steps, job.settings.evaluate_every
     regular = {steps, *range(every, steps + 1, every)} if every is not None else {steps}
     regular = regular if job.dev is not None else set()
     looks = regular | ({late_step(steps)} if job.dev is not None else set())
-    kept = regular | {steps, *range(job.watching.checkpoint_every, steps + 1, job.watching.checkpoint_every)}
+    kept = regular | {steps, *range(job.settings.checkpoint_every, steps + 1, job.settings.checkpoint_every)}
     saved = sum(tensor.numel() * tensor.element_size() for tensor in trained_state(job.model).values())
     moments = 4 * counts.num_trained * MOMENTS[job.settings.optimizer.name]
     return Workload(
-        counts.num_total, counts.num_trained, tuple(phase_of(job, number) for number in range(len(job.streams))),
+        counts.num_total, counts.num_trained, tuple(segment_of(job, number) for number in range(len(job.streams))),
         len(looks), 0 if job.dev is None else -(-len(job.dev.features) // job.dev.batch), len(kept),
         4 * counts.num_total + 4 * counts.num_trained + moments, saved + moments,
         min(2 + (len(regular) > 1), len(kept)),
     )  # fmt: skip
 
 
-def phase_of(job: Job, number: int) -> Phase:
-    """Count one phase of a run."""
+def segment_of(job: Job, number: int) -> SegmentWork:
+    """Count one segment of a run."""
     stream = job.streams[number]
     rows = stream.arrangement.rows(0, 0)
     batch = stream.make(rows, 0)
@@ -136,7 +136,7 @@ def phase_of(job: Job, number: int) -> Phase:
         )
         attention += estimate(typical, choose(typical)[0].NAME).operations
     operations = products.per_token * tokens + products.per_label * labels + products.attention * attention
-    return Phase(job.steps_of_stages[number], tokens, operations)
+    return SegmentWork(job.steps_of_segments[number], tokens, operations)
 
 
 def products_of(model: Any, *, has_language_head: bool) -> Products:
@@ -171,7 +171,7 @@ def requests_of(model: Any, batch: Mapping[str, Tensor]) -> list[Request]:
 
     hooks = [layer.register_forward_pre_hook(note) for _, _, layer in attention_layers(model)]
     try:
-        set_progress(model, 0.0)  # as the first update will, for stages that change while training
+        set_progress(model, 0.0)  # as the first update will, for phases that change while training
         with torch.no_grad():
             forward(model, batch)
     finally:

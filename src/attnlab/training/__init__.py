@@ -7,15 +7,14 @@ from .job import Job
 from .loop import train
 from .progress import Display
 from .result import Divergence, Evaluation, Result
-from .run import Data, Run, Start
-from .settings import Optimizer, Schedule, Settings, Stage, Watching
+from .spec import Data, Optimizer, RunSpec, Schedule, Segment, Settings, Start, Tuning
 from .start import initialise
 from .stream import FeatureStream, TokenStream
-from .tuning import Tuning, apply_tuning, count_parameters
+from .tuning import apply_tuning, count_parameters
 from .watch import late_step
 
 __all__ = [
-    "Data", "Display", "Divergence", "Evaluation", "Examples", "FeatureStream", "Job", "Optimizer", "Result", "Run",
-    "Schedule", "Settings", "Stage", "Start", "TokenStream", "Tuning", "Watching", "apply_tuning", "build",
-    "count_parameters", "evaluate", "initialise", "late_step", "read_result", "train",
+    "Data", "Display", "Divergence", "Evaluation", "Examples", "FeatureStream", "Job", "Optimizer", "Result", "RunSpec",
+    "Schedule", "Segment", "Settings", "Start", "TokenStream", "Tuning", "apply_tuning", "build", "count_parameters",
+    "evaluate", "initialise", "late_step", "read_result", "train",
 ]  # fmt: skip

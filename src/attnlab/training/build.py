@@ -21,8 +21,7 @@ from .folder import TOKENIZER
 from .fresh import FreshStream
 from .job import Job
 from .positions import check_positions
-from .run import Run, folder_of_run
-from .settings import Stage, check_number
+from .spec import RunSpec, Segment, find_run_folder
 from .stream import FeatureStream, Stream, TokenStream
 from .tuning import apply_tuning
 from .weights import Say, build_model
@@ -32,17 +31,17 @@ STAGE = name_key("stage")
 LANGUAGE_HEADS = ("AutoModelForCausalLM", "AutoModelForMaskedLM")
 
 
-def build(run: Run, say: Say = str) -> Job:
+def build(run: RunSpec, say: Say = str) -> Job:
     """Build all that a run needs; `say` is told what a user should know of it."""
     task = load_task(run.task, **run.task_settings)
     check_kind(run, task)
     is_probe = hasattr(task, "source")
     source = opened(run.data.train or (task.source if is_probe else ""), "train", run.data.column)
     tokenizer = None if is_probe else find_tokenizer(run, source)
-    model = build_model(run.start, task, tokenizer, run.settings.seed, say)
+    model = build_model(run.start, task, tokenizer, run.seed, say)
     if tokenizer is not None:
         check_belongs(tokenizer, model.config)
-    apply_tuning(model, run.settings.tuning, has_new_head=task.head not in LANGUAGE_HEADS, seed=run.settings.seed)
+    apply_tuning(model, run.tuning, has_new_head=task.head not in LANGUAGE_HEADS, seed=run.seed)
     streams = make_streams(run, task, source, tokenizer, say)
     config = run.config
     # As the mechanism spells itself: two ways to write one line are one run.
@@ -53,19 +52,19 @@ def build(run: Run, say: Say = str) -> Job:
     if dev is not None:
         check_positions(model, max(map(len, dev.features)), "a row to evaluate on")
     known = make_known(run, task, source, tokenizer)
-    return Job(model, task, streams, run.settings, run.watching, dev, known, tokenizer, config, run.threads)
+    return Job(model, task, streams, run, run.seed, dev, known, tokenizer, config, run.threads)
 
 
-def check_kind(run: Run, task: Any) -> None:
+def check_kind(run: RunSpec, task: Any) -> None:
     """Refuse settings that are for other tasks than this one."""
     if hasattr(task, "max_len"):
-        check_number("task.max_len", task.max_len, 2, is_whole=True)
+        check_length("task.max_len", task.max_len)
     if run.data.is_packed and task.name not in ("mlm", "clm"):
         raise TrainingError(f"packed rows train 'mlm' or 'clm', not '{task.name}'; leave data.is_packed out")
-    counted = run.data.num_train is not None or run.watching.num_scored is not None
+    counted = run.data.num_train is not None or run.num_scored is not None
     if getattr(task, "is_fresh", False) and counted:
         raise TrainingError(
-            "data.num_train and watching.num_scored count examples that are trained on again and again, and with "
+            "data.num_train and num_scored count examples that are trained on again and again, and with "
             "task.is_fresh there are none; leave them out"
         )
 
@@ -82,11 +81,11 @@ def split_in(name: str, split: str) -> str | None:
     return split if name.startswith(("embedded:", "hf:")) or Path(name).expanduser().is_dir() else None
 
 
-def find_tokenizer(run: Run, source: Source) -> Any:
+def find_tokenizer(run: RunSpec, source: Source) -> Any:
     """Load the tokenizer of a run, or train it on the run's text."""
     named = run.data.tokenizer
     if named is None and run.start.checkpoint is not None:
-        of_run = folder_of_run(run.start.checkpoint)
+        of_run = find_run_folder(run.start.checkpoint)
         return load_tokenizer(of_run[0] / TOKENIZER if of_run else run.start.checkpoint)
     if named is None:
         raise TrainingError(
@@ -100,41 +99,47 @@ def find_tokenizer(run: Run, source: Source) -> Any:
     return train_tokenizer(source, kind, int(size) if size else None)  # type: ignore[arg-type]
 
 
-def make_streams(run: Run, task: Any, source: Source, tokenizer: Any, say: Say = str) -> list[Stream]:
-    """Make what each stage trains on; stages of one length share their features."""
-    stages = run.settings.stages
-    seeds = [stage_seed(run.settings.seed, number) for number in range(len(stages))]
+def make_streams(run: RunSpec, task: Any, source: Source, tokenizer: Any, say: Say = str) -> list[Stream]:
+    """Make what each segment trains on; segments of one length share their features."""
+    segments = run.segments
+    seeds = [segment_seed(run.seed, number) for number in range(len(segments))]
     if run.data.is_packed:
         tokens: TokenFile = pack(source, tokenizer)
-        return [TokenStream(task, tokens, stage, seed) for stage, seed in zip(stages, seeds, strict=True)]
+        return [TokenStream(task, tokens, segment, seed) for segment, seed in zip(segments, seeds, strict=True)]
     if getattr(task, "is_fresh", False):
         probe = task.generator(source)
-        return [FreshStream(task, probe, stage, seed) for stage, seed in zip(stages, seeds, strict=True)]
+        return [FreshStream(task, probe, segment, seed) for segment, seed in zip(segments, seeds, strict=True)]
     examples = task.examples(source)[: run.data.num_train]
     made: dict[int | None, list[Any]] = {}
     streams: list[Stream] = []
-    for stage, seed in zip(stages, seeds, strict=True):
-        own = sized(task, stage)
-        if stage.length not in made:
-            made[stage.length] = own.features(examples, tokenizer)
-            with_features(examples, made[stage.length], "to train on", say)
-        streams.append(FeatureStream(own, made[stage.length], stage, seed))
+    for segment, seed in zip(segments, seeds, strict=True):
+        own = sized(task, segment)
+        if segment.length not in made:
+            made[segment.length] = own.features(examples, tokenizer)
+            with_features(examples, made[segment.length], "to train on", say)
+        streams.append(FeatureStream(own, made[segment.length], segment, seed))
     return streams
 
 
-def stage_seed(seed: int, number: int) -> int:
-    """Return the seed of a stage's order and masking: the run's own, and others after it, so that none is repeated."""
+def segment_seed(seed: int, number: int) -> int:
+    """Return the seed of a segment's order and masking: the run's own for the first, others after it."""
     return seed if number == 0 else int(keys_of(STAGE, seed, number) >> np.uint64(2))
 
 
-def sized(task: Any, stage: Stage) -> Any:
-    """Return a task with the length of a stage."""
-    if stage.length is None:
+def check_length(what: str, value: object) -> None:
+    """Refuse a length of a row that leaves nothing to predict."""
+    if isinstance(value, bool) or not isinstance(value, int) or value < 2:
+        raise TrainingError(f"{what} is a whole number of at least 2, not {value!r}")
+
+
+def sized(task: Any, segment: Segment) -> Any:
+    """Return a task with the length of a segment."""
+    if segment.length is None:
         return task
     if not hasattr(task, "max_len"):
-        raise TrainingError(f"the task '{task.name}' has no length to set; leave out that of stage '{stage.name}'")
-    check_number(f"length of stage '{stage.name}'", stage.length, 2, is_whole=True)
-    return dataclasses.replace(task, max_len=stage.length)
+        raise TrainingError(f"the task '{task.name}' has no length to set; leave out that of segment '{segment.name}'")
+    check_length(f"length of segment '{segment.name}'", segment.length)
+    return dataclasses.replace(task, max_len=segment.length)
 
 
 def with_features(examples: Sequence[Any], features: Sequence[Feature], purpose: str, say: Say) -> list[Any]:
@@ -150,7 +155,7 @@ def with_features(examples: Sequence[Any], features: Sequence[Feature], purpose:
     return kept
 
 
-def make_dev(run: Run, task: Any, tokenizer: Any, say: Say = str) -> Examples | None:
+def make_dev(run: RunSpec, task: Any, tokenizer: Any, say: Say = str) -> Examples | None:
     """Make what a run is evaluated on; None where it names nothing and its training source has no dev split."""
     name = run.data.dev
     if name is None:
@@ -168,15 +173,15 @@ def make_dev(run: Run, task: Any, tokenizer: Any, say: Say = str) -> Examples | 
     return Examples(with_features(examples, features, "to evaluate on", say), features, rows_of_a_pass(run))
 
 
-def make_known(run: Run, task: Any, source: Source, tokenizer: Any) -> Examples | None:
+def make_known(run: RunSpec, task: Any, source: Source, tokenizer: Any) -> Examples | None:
     """Make what a run trains on and is scored on too; None where that was not asked for."""
-    if run.watching.num_scored is None:
+    if run.num_scored is None:
         return None
-    examples = task.examples(source)[: run.data.num_train][: run.watching.num_scored]
+    examples = task.examples(source)[: run.data.num_train][: run.num_scored]
     features = task.features(examples, tokenizer)
     return Examples(with_features(examples, features, "to score", str), features, rows_of_a_pass(run))
 
 
-def rows_of_a_pass(run: Run) -> int:
+def rows_of_a_pass(run: RunSpec) -> int:
     """Return how many rows an evaluation feeds at a time."""
-    return max(min(stage.micro_batch or stage.batch, stage.batch) for stage in run.settings.stages)
+    return max(min(segment.micro_batch or segment.batch, segment.batch) for segment in run.segments)

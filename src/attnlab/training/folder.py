@@ -13,7 +13,7 @@ from .pairing import pairing_of
 from .record import read_json, write_json
 from .record.trouble import trouble
 from .result import Result
-from .settings import differences
+from .spec import list_differences
 
 RESULT, CONFIG, MODEL, PAIRING, TOKENIZER = "result.json", "config.json", "model.json", "pairing.json", "tokenizer"
 STEPS = "steps.json"
@@ -32,7 +32,7 @@ def check_config(job: Job, folder: Path) -> None:
     file = folder / CONFIG
     if not file.exists():
         return
-    found = [one for one in differences(job.record, read_json(file)) if f".{MICRO} " not in one]
+    found = [one for one in list_differences(job.record, read_json(file)) if f".{MICRO} " not in one]
     if found:
         raise TrainingError(
             f"{folder} holds another run, which differs in {'; '.join(found[:5])}; give this one a folder of its own"
@@ -44,7 +44,7 @@ def leave_config(job: Job, folder: Path) -> None:
     if not (folder / CONFIG).exists():
         write_json(folder / CONFIG, job.record)
     if not (folder / STEPS).exists():
-        write_json(folder / STEPS, job.steps_of_stages)
+        write_json(folder / STEPS, job.steps_of_segments)
     if not (folder / PAIRING).exists():
         write_json(folder / PAIRING, pairing_of(job))
     if not (folder / MODEL).exists():
@@ -61,7 +61,7 @@ def read_num_steps(folder: Path) -> int | None:
         return int(read_json(folder / RESULT)["num_steps"])
     if not (folder / CONFIG).exists():
         return None
-    steps = [stage["steps"] for stage in read_json(folder / CONFIG)["settings"]["stages"]]
+    steps = [segment["steps"] for segment in read_json(folder / CONFIG)["segments"]]
     return None if None in steps else int(sum(steps))
 
 

@@ -13,7 +13,7 @@ from attnlab.data.cache import hash_of
 from attnlab.errors import TrainingError
 from attnlab.tasks.batch import Feature
 
-from .settings import Stage
+from .spec import Segment
 from .stream import hash_features
 
 NUM_ROWS = 1 << 40
@@ -26,15 +26,15 @@ SPLIT = "train"
 class FreshStream:
     """New rows of a probe for every update, a function of the seed and the update's number."""
 
-    def __init__(self, task: Any, probe: Probe, stage: Stage, seed: int) -> None:
-        if stage.steps is None:
+    def __init__(self, task: Any, probe: Probe, segment: Segment, seed: int) -> None:
+        if segment.steps is None:
             raise TrainingError(
-                f"stage '{stage.name}' counts epochs, and fresh rows never come to the end of one; give it steps"
+                f"segment '{segment.name}' counts epochs, and fresh rows never come to the end of one; give it steps"
             )
         self.task, self.probe, self.seed = task, probe, seed
         self.mean_length, self.longest = float(probe.length), probe.length
-        self.arrangement = Arrangement(NUM_ROWS, stage.batch, seed)
-        self.identity = hash_of([hash_features(list(self.features)), repr(probe), repr(task), stage.batch, seed])
+        self.arrangement = Arrangement(NUM_ROWS, segment.batch, seed)
+        self.identity = hash_of([hash_features(list(self.features)), repr(probe), repr(task), segment.batch, seed])
 
     @property
     def features(self) -> Iterator[Feature]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,7 +9,7 @@ from typing import Any
 from transformers import PreTrainedModel
 
 from .evaluation import Examples
-from .settings import Settings, Watching
+from .spec import Settings
 from .stream import Stream
 
 
@@ -22,9 +20,9 @@ class Job:
     model: PreTrainedModel
     task: Any
     streams: Sequence[Stream]
-    """What each stage of the settings trains on."""
+    """What each segment of the settings trains on."""
     settings: Settings
-    watching: Watching = field(default_factory=Watching)
+    seed: int = 0
     dev: Examples | None = None
     known: Examples | None = None
     """Some of what it trains on, to be scored at the end."""
@@ -36,15 +34,14 @@ class Job:
     @property
     def record(self) -> dict[str, Any]:
         """All that a run is known by: its config, and its settings also where nobody wrote one."""
-        plain: dict[str, Any] = json.loads(json.dumps({"settings": dataclasses.asdict(self.settings), **self.config}))
-        return plain
+        return {**self.settings.config, "seed": self.seed, **self.config}
 
     @property
-    def steps_of_stages(self) -> list[int]:
-        """How many updates each stage has."""
+    def steps_of_segments(self) -> list[int]:
+        """How many updates each segment has."""
         return [
-            stage.num_steps(stream.arrangement.steps_per_epoch)
-            for stage, stream in zip(self.settings.stages, self.streams, strict=True)
+            segment.num_steps(stream.arrangement.steps_per_epoch)
+            for segment, stream in zip(self.settings.segments, self.streams, strict=True)
         ]
 
     @property
@@ -55,12 +52,12 @@ class Job:
             6.0
             * weights
             * min(
-                min(stage.micro_batch or stage.batch, stage.batch) * stream.mean_length
-                for stage, stream in zip(self.settings.stages, self.streams, strict=True)
+                min(segment.micro_batch or segment.batch, segment.batch) * stream.mean_length
+                for segment, stream in zip(self.settings.segments, self.streams, strict=True)
             )
         )
 
     @property
     def num_steps(self) -> int:
         """How many updates the run has."""
-        return sum(self.steps_of_stages)
+        return sum(self.steps_of_segments)

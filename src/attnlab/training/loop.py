@@ -58,9 +58,9 @@ class DivergedError(Exception):
 
 
 class Place(NamedTuple):
-    """A stage, and the steps of the run that are its own."""
+    """A segment, and the steps of the run that are its own."""
 
-    stage: int
+    segment: int
     start: int
     stop: int
 
@@ -98,7 +98,7 @@ class Training:
     @property
     def setup(self) -> dict[str, Any]:
         """What rounding depends on besides the numbers themselves."""
-        passes = [stage.micro_batch for stage in self.job.settings.stages]
+        passes = [segment.micro_batch for segment in self.job.settings.segments]
         return {
             "precision": self.precision.name, "products": self.precision.by, "threads": self.threads,
             "num_ranks": self.ranks.num, MICRO: passes,
@@ -106,13 +106,13 @@ class Training:
 
     def say_start(self) -> None:
         """Tell what begins."""
-        stages = ", ".join(
-            f"{stage.name}: {steps:,} steps of {stage.batch} rows"
-            for stage, steps in zip(self.job.settings.stages, self.job.steps_of_stages, strict=True)
+        segments = ", ".join(
+            f"{segment.name}: {steps:,} steps of {segment.batch} rows"
+            for segment, steps in zip(self.job.settings.segments, self.job.steps_of_segments, strict=True)
         )
         threads = f"{self.threads} thread{'s' if self.threads > 1 else ''}"
         counts = count_parameters(self.job.model).sentence
-        self.display.say(f"{counts}\n{stages}; {threads}; {self.precision.sentence}")
+        self.display.say(f"{counts}\n{segments}; {threads}; {self.precision.sentence}")
 
     def go(self) -> Result:
         """Train, and leave a result where the run has come to its end."""
@@ -148,8 +148,8 @@ class Training:
         if self.state.watched_step < self.state.step and not self.look():
             return self.interrupt()
         for place in self.places(self.state.step):
-            share = Share(self.ranks.rank, self.ranks.num, self.job.settings.stages[place.stage].micro_batch)
-            stream = self.job.streams[place.stage]
+            share = Share(self.ranks.rank, self.ranks.num, self.job.settings.segments[place.segment].micro_batch)
+            stream = self.job.streams[place.segment]
             for update in updates(stream, share, self.state.step - place.start, place.stop - place.start):
                 if self.is_stale():
                     return self.result("stopped early")
@@ -158,22 +158,22 @@ class Training:
                 # After the last update there is nothing left to stop but a look at the model.
                 if not self.look() or (is_asked and self.state.step < self.job.num_steps):
                     return self.interrupt()
-                if self.state.step % self.job.watching.checkpoint_every == 0 or self.is_stale():
+                if self.state.step % self.job.settings.checkpoint_every == 0 or self.is_stale():
                     self.keep()
         self.keep()
         return self.result("finished")
 
     def places(self, step: int) -> Iterator[Place]:
-        """Yield the stages that are not over at a step."""
+        """Yield the segments that are not over at a step."""
         start = 0
-        for number, steps in enumerate(self.job.steps_of_stages):
+        for number, steps in enumerate(self.job.steps_of_segments):
             if step < start + steps:
                 yield Place(number, start, start + steps)
             start += steps
 
     def make(self, update: Update, place: Place) -> None:
         """Make one update, and write it down."""
-        outcome = self.updater.compute(update, self.state.step, place.stage)
+        outcome = self.updater.compute(update, self.state.step, place.segment)
         times = self.job.settings.divergence
         if not outcome.is_finite:
             self.diverge(update, outcome, place, "the loss or its gradient is no finite number")
@@ -189,7 +189,7 @@ class Training:
         now = time.perf_counter()
         self.state.seconds, self.clock = self.state.seconds + now - self.clock, now
         speed = self.display.advance(self.state.step, self.job.num_steps, self.state.tokens, outcome.loss)
-        if self.state.step % self.job.watching.log_every and self.state.step != self.job.num_steps:
+        if self.state.step % self.job.settings.log_every and self.state.step != self.job.num_steps:
             return
         values = {
             "loss": self.state.take_mean_loss(), "lr": outcome.lr, "gradient_norm": outcome.gradient_norm,
@@ -239,8 +239,8 @@ class Training:
         """End the run with a record of where it diverged."""
         found = Divergence(
             self.state.step, reason, outcome.loss, outcome.gradient_norm, outcome.lr,
-            self.job.settings.stages[place.stage].name, update.position.epoch,
-            self.job.streams[place.stage].names(update.rows), self.largest_norms(),
+            self.job.settings.segments[place.segment].name, update.position.epoch,
+            self.job.streams[place.segment].names(update.rows), self.largest_norms(),
         )  # fmt: skip
         raise DivergedError(found)
 
@@ -248,10 +248,10 @@ class Training:
         """End the run with a record of the update after which the model answers with what is no number."""
         step = self.state.step - 1
         place = next(place for place in self.places(step) if step < place.stop)
-        stream = self.job.streams[place.stage]
+        stream = self.job.streams[place.segment]
         position = Position(*divmod(step - place.start, stream.arrangement.steps_per_epoch))
         rows = stream.arrangement.rows(*position)
-        outcome = Outcome(self.state.recent_losses[-1], math.nan, self.updater.rate(step, place.stage), 0)
+        outcome = Outcome(self.state.recent_losses[-1], math.nan, self.updater.rate(step, place.segment), 0)
         self.diverge(Update(position, rows, []), outcome, place, reason)
 
     def largest_norms(self) -> dict[str, float]:

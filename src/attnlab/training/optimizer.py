@@ -15,7 +15,7 @@ from transformers import PreTrainedModel
 from attnlab.errors import TrainingError
 from attnlab.install import undecayed
 
-from .settings import Optimizer
+from .spec import Optimizer
 
 
 def trained_parameters(model: nn.Module) -> dict[str, nn.Parameter]:

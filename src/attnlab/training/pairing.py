@@ -17,7 +17,7 @@ NUM_BATCHES = 3
 
 
 def pairing_of(job: Job) -> dict[str, Any]:
-    """Return hashes of the initial weights by name, of the first batches of each stage, and of what is evaluated on."""
+    """Return hashes of the initial weights by name, of each segment's first batches, and of what is evaluated on."""
     batches = hashlib.sha256()
     for stream in job.streams:
         batches.update(stream.identity.encode())

@@ -18,7 +18,7 @@ from attnlab.tasks import load as load_task
 from .build import LANGUAGE_HEADS
 from .folder import CONFIG, TOKENIZER, read_num_steps
 from .record import Checkpoint, Checkpoints, read_json
-from .run import Run, Start, folder_of_run
+from .spec import RunSpec, Start, find_run_folder
 from .state import State
 from .tuning import apply_tuning, frozen_hash, trained_state
 from .weights import build_model, quiet
@@ -30,7 +30,7 @@ Say = Callable[[str], Any]
 class Restored:
     """A model in eval mode with the weights of a checkpoint, and what is known of the run it is of."""
 
-    run: Run
+    run: RunSpec
     task: Any
     model: PreTrainedModel
     tokenizer: Any
@@ -40,25 +40,25 @@ class Restored:
     precision: str
     """What its products were computed in."""
     streams: list[str]
-    """Hashes of what its stages train on."""
+    """Hashes of what its segments train on."""
 
 
 def restore(folder: str | Path, *, is_best: bool = False, say: Say = str) -> Restored:
     """Rebuild the model of a run from its last checkpoint, or from its best."""
     place = Path(folder).expanduser()
-    if folder_of_run(str(place)) is None or not (place / CONFIG).is_file():
+    if find_run_folder(str(place)) is None or not (place / CONFIG).is_file():
         raise TrainingError(f"{folder} is not the folder of a run: it needs config.json and checkpoints")
-    run = Run.of(read_json(place / CONFIG))
+    run = RunSpec.of(read_json(place / CONFIG))
     task = load_task(run.task, **run.task_settings)
     kept = checkpoint_of(place, is_best, say)
     start = run.start
-    if run.settings.tuning.mode == "full":
+    if run.tuning.mode == "full":
         start = Start(checkpoint=str(place), mechanism=run.start.mechanism)
     with quiet():
         tokenizer = load_tokenizer(place / TOKENIZER) if (place / TOKENIZER).is_dir() else None
-        model = build_model(start, task, tokenizer, run.settings.seed, say)
+        model = build_model(start, task, tokenizer, run.seed, say)
     has_new_head = task.head not in LANGUAGE_HEADS
-    apply_tuning(model, run.settings.tuning, has_new_head=has_new_head, seed=run.settings.seed)
+    apply_tuning(model, run.tuning, has_new_head=has_new_head, seed=run.seed)
     put(kept, model, place)
     set_progress(model, share_done(kept.step, place, say))
     model.eval()  # type: ignore[no-untyped-call]

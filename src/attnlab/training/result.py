@@ -59,7 +59,7 @@ class Divergence:
     loss: float
     gradient_norm: float
     lr: float
-    stage: str
+    segment: str
     epoch: int
     examples: list[str]
     weight_norms: Mapping[str, float]

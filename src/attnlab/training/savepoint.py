@@ -31,7 +31,7 @@ class Savepoints:
         """Write a checkpoint. What is drawn at random is a function of the seed and the step, which are its state."""
         plain = {
             "run": state.record(), **setup, "frozen": self.frozen,
-            "seed": self.job.settings.seed, "streams": [stream.identity for stream in self.job.streams],
+            "seed": self.job.seed, "streams": [stream.identity for stream in self.job.streams],
         }  # fmt: skip
         model = {name: tensor.detach().cpu() for name, tensor in trained_state(self.job.model).items()}
         checkpoint = Checkpoint(state.step, model, optimizer_state(optimizer, self.job.model), plain)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from .settings import Schedule
+from .spec import Schedule
 
 
 def factor_at(schedule: Schedule, step: int, num_steps: int) -> float:

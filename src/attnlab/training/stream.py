@@ -1,4 +1,4 @@
-"""Batches of one stage: from features of a task, or rows of a token file. A batch is a function of its position."""
+"""Batches of one segment: from features of a task, or rows of a token file. A batch is a function of its position."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from attnlab.data.cache import hash_of
 from attnlab.errors import TrainingError
 from attnlab.tasks.batch import Feature, Padding
 
-from .settings import Stage
+from .spec import Segment
 
 AHEAD = 2
 """Updates whose batches are made before they are needed."""
 
 
 class Stream(Protocol):
-    """What a stage trains on."""
+    """What a segment trains on."""
 
     @property
     def arrangement(self) -> Arrangement:
@@ -57,18 +57,18 @@ class Stream(Protocol):
 class FeatureStream:
     """Batches of a task's features."""
 
-    def __init__(self, task: Any, features: Sequence[Feature], stage: Stage, seed: int) -> None:
+    def __init__(self, task: Any, features: Sequence[Feature], segment: Segment, seed: int) -> None:
         if not features:
             raise TrainingError("there is nothing to train on: the task made no features of its data")
         self.task, self.features, self.seed = task, features, seed
         self.lengths = np.array([len(feature) for feature in features])
         self.mean_length = float(self.lengths.mean())
         self.longest = int(self.lengths.max())
-        last: Literal["drop", "short"] = "drop" if len(features) >= stage.batch else "short"
+        last: Literal["drop", "short"] = "drop" if len(features) >= segment.batch else "short"
         self.arrangement = Arrangement(
-            len(features), stage.batch, seed, last, stage.window, lambda rows: self.lengths[rows]
+            len(features), segment.batch, seed, last, segment.window, lambda rows: self.lengths[rows]
         )
-        self.identity = hash_of([hash_features(features), repr(task), stage.batch, stage.window, seed])
+        self.identity = hash_of([hash_features(features), repr(task), segment.batch, segment.window, seed])
 
     def make(self, rows: Rows, epoch: int) -> Mapping[str, Tensor]:
         """Collate the features of rows."""
@@ -85,11 +85,12 @@ class FeatureStream:
 class TokenStream:
     """Batches of a token file, for language modelling."""
 
-    def __init__(self, task: Any, tokens: TokenFile, stage: Stage, seed: int) -> None:
+    def __init__(self, task: Any, tokens: TokenFile, segment: Segment, seed: int) -> None:
         if task.name not in ("mlm", "clm"):
             raise TrainingError(f"a token file trains 'mlm' or 'clm', not '{task.name}'; give a source of examples")
         more = {"masking": task.masking} if task.name == "mlm" else {}
-        plan = BatchPlan(length=stage.length or task.max_len, batch=stage.batch, objective=task.name, seed=seed, **more)
+        length = segment.length or task.max_len
+        plan = BatchPlan(length=length, batch=segment.batch, objective=task.name, seed=seed, **more)
         self.loader = Loader(tokens, plan)
         self.mean_length = float(plan.length)
         self.longest = plan.length
@@ -139,7 +140,7 @@ class Update:
 
 
 def updates(stream: Stream, share: Share, start: int, stop: int) -> Iterator[Update]:
-    """Yield the updates from a step of the stage to another, made ahead by a thread."""
+    """Yield the updates from a step of the segment to another, made ahead by a thread."""
     per_epoch = stream.arrangement.steps_per_epoch
 
     def make(step: int) -> Update:

@@ -73,14 +73,14 @@ class Updater:
         self.optimizer.zero_grad(set_to_none=True)
         return is_left_out
 
-    def rate(self, step: int, stage: int) -> float:
+    def rate(self, step: int, segment: int) -> float:
         """Return the learning rate of a step."""
         settings = self.job.settings
-        highest = settings.stages[stage].lr
+        highest = settings.segments[segment].lr
         highest = settings.optimizer.lr if highest is None else highest
         return highest * factor_at(settings.schedule, step, self.job.num_steps)
 
-    def compute(self, update: Update, step: int, stage: int) -> Outcome:
+    def compute(self, update: Update, step: int, segment: int) -> Outcome:
         """Compute the gradients of an update, and clip them; the weights stay as they are."""
         counts = [self.job.task.count(batch) for batch in update.batches]
         tokens = sum(num_tokens(batch) for batch in update.batches)
@@ -89,7 +89,7 @@ class Updater:
         for number, (batch, own) in enumerate(zip(update.batches, counts, strict=True)):
             if not own and self.ranks.num == 1:
                 continue  # a few short rows may have no hidden token among them, and then no part in the loss
-            torch.manual_seed(dropout_seed(self.job.settings.seed, step, self.ranks.rank, number))
+            torch.manual_seed(dropout_seed(self.job.seed, step, self.ranks.rank, number))
             is_last = number == len(counts) - 1
             with nullcontext() if is_last else self.ranks.apart(self.objective):
                 with self.precision.products(self.job.model, self.ranks.device):
@@ -100,7 +100,7 @@ class Updater:
         (summed,) = self.ranks.total(summed)
         clip = self.job.settings.clip
         norm = torch.nn.utils.clip_grad_norm_(self.trained, math.inf if clip is None else clip)
-        return Outcome(summed / max(1, count), float(norm), self.rate(step, stage), int(num))
+        return Outcome(summed / max(1, count), float(norm), self.rate(step, segment), int(num))
 
     def take(self, outcome: Outcome) -> None:
         """Let the weights take the gradients that were computed."""

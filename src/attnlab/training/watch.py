@@ -42,9 +42,9 @@ class Watch:
 
     def __init__(self, job: Job, folder: Path, metrics: Any, ranks: Ranks, stop: StopRequest) -> None:
         self.job, self.folder, self.metrics, self.stop = job, folder, metrics, stop
-        if job.watching.sample_every is not None:
+        if job.settings.sample_every is not None:
             self.check_voice()
-        is_charted = job.watching.has_tensorboard and ranks.is_first
+        is_charted = job.settings.has_tensorboard and ranks.is_first
         self.writer = open_tensorboard(folder / "tensorboard") if is_charted else None
 
     def is_due(self, every: int | None, step: int) -> bool:
@@ -62,7 +62,7 @@ class Watch:
 
     def look_around(self, step: int) -> Evaluation | None:
         """Trace, sample and evaluate, where that is due."""
-        watching = self.job.watching
+        watching = self.job.settings
         if self.is_due(watching.trace_every, step):
             stream = self.job.streams[-1]
             batch = stream.make(stream.arrangement.rows(0, 0), 0)
@@ -79,7 +79,7 @@ class Watch:
 
     def is_regular(self, step: int) -> bool:
         """Tell whether a step's evaluation counts for the best one and for patience; the late one alone does not."""
-        return step == self.job.num_steps or self.is_due(self.job.watching.evaluate_every, step)
+        return step == self.job.num_steps or self.is_due(self.job.settings.evaluate_every, step)
 
     @cached_property
     def floor(self) -> Reference | None:
@@ -110,13 +110,13 @@ class Watch:
                 f"samples need a model that reads forwards and its tokenizer, which a run of '{job.task.name}' has "
                 "not; leave sample_every out"
             )
-        for prompt in job.watching.prompts:
+        for prompt in job.settings.prompts:
             sample(job.model, job.tokenizer, prompt, num_tokens=0)
-            check_positions(job.model, self.num_ids(prompt) + job.watching.num_tokens - 1, "a prompt with its sample")
-        for sentence in job.watching.sentences:
+            check_positions(job.model, self.num_ids(prompt) + job.settings.num_tokens - 1, "a prompt with its sample")
+        for sentence in job.settings.sentences:
             check_positions(job.model, self.num_ids(sentence) + 1, "a sentence")
-        if job.watching.sentences:
-            sentence_losses(job.model, job.tokenizer, job.watching.sentences)
+        if job.settings.sentences:
+            sentence_losses(job.model, job.tokenizer, job.settings.sentences)
 
     def num_ids(self, text: str) -> int:
         """Return how many tokens a text has behind a start token."""
@@ -124,7 +124,7 @@ class Watch:
 
     def listen(self, step: int) -> None:
         """Let a model that reads forwards continue prompts, and say the loss of sentences."""
-        job, watching = self.job, self.job.watching
+        job, watching = self.job, self.job.settings
         for number, prompt in enumerate(watching.prompts):
             text = sample(job.model, job.tokenizer, prompt, num_tokens=watching.num_tokens, seed=number)
             self.metrics.write("sample", step, {"name": f"prompt {number}", "prompt": prompt, "text": text})

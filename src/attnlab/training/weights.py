@@ -21,7 +21,7 @@ from attnlab.install import install, load, mechanism_of
 from attnlab.install.saving import PREFIX
 
 from .record import Checkpoints, read_json
-from .run import Run, Start, folder_of_run
+from .spec import RunSpec, Start, find_run_folder
 from .start import initialise
 
 CONFIG = "config.json"
@@ -34,7 +34,7 @@ def build_model(start: Start, task: Any, tokenizer: Any, seed: int, say: Say) ->
         model = fresh(config_of(start.architecture, start, task, tokenizer), task, seed)
         return install(model, start.mechanism, seed=seed)
     path = str(start.checkpoint)
-    of_run = folder_of_run(path)
+    of_run = find_run_folder(path)
     if of_run is not None:
         return from_run(*of_run, start, task, seed, say)
     if saved_by_attnlab(Path(path).expanduser()):
@@ -165,9 +165,9 @@ def from_saved(folder: Path, start: Start, task: Any, seed: int) -> PreTrainedMo
 
 def from_run(folder: Path, is_best: bool, start: Start, task: Any, seed: int, say: Say) -> PreTrainedModel:
     """Take the weights of another run."""
-    other = Run.of(read_json(folder / CONFIG))
-    if other.settings.tuning.mode != "full":
-        raise TrainingError(f"the run in {folder} tuned a '{other.settings.tuning.mode}' alone; start from what it did")
+    other = RunSpec.of(read_json(folder / CONFIG))
+    if other.tuning.mode != "full":
+        raise TrainingError(f"the run in {folder} tuned a '{other.tuning.mode}' alone; start from what it did")
     checkpoints = Checkpoints(folder / "checkpoints", say)
     newest = checkpoints.last()
     if newest is None:

@@ -127,7 +127,7 @@ def test_a_spread_that_rests_on_one_seed_is_found(told: Told) -> None:
     ("line", "is_fault"), [("cosine | softmax", True), ("dot | softmax", False)], ids=["another", "the same"]
 )
 def test_other_budgets_are_a_fault_unless_they_are_what_is_studied(line: str, is_fault: bool, tmp_path: Path) -> None:
-    own = {"mechanism": line, "set": {"phases.0.steps": 8}}
+    own = {"mechanism": line, "set": {"segments.0.steps": 8}}
     told = Told(tmp_path, arms={"dot": "dot | softmax", "better": own})
     for seed in SEEDS:
         told.give("better", seed, steps=(10, 40), tokens=2000 + seed)
@@ -139,7 +139,7 @@ def test_other_budgets_are_a_fault_unless_they_are_what_is_studied(line: str, is
     )
     assert (
         sentence(found, "different settings")
-        == "arms differ in more than the mechanism: 'better' has phases.0.steps = 8"
+        == "arms differ in more than the mechanism: 'better' has segments.0.steps = 8"
     )
 
 
@@ -221,9 +221,9 @@ def text_study(folder: Path, arms: dict[str, Any], num_shared: int = 0, **change
     plain["arms"] = arms
     plain["data"] = {"text": {"train": str(folder / "train.txt"), "dev": str(folder / "dev.txt")}}
     plain["sizes"]["tiny"]["tokenizer"] = "word:60"
-    plain["stages"] = [{
+    plain["phases"] = [{
         "name": "text", "task": "clm", "task_settings": {"max_len": 16}, "data": "text", "precision": "fp32",
-        "phases": [{"steps": 6, "batch": 8}], "smallest": 1.0, "optimizer": {"lr": 1e-2},
+        "segments": [{"steps": 6, "batch": 8}], "smallest": 1.0, "optimizer": {"lr": 1e-2},
     }]  # fmt: skip
     return Study.of({**plain, **changes})
 

@@ -37,7 +37,7 @@ def _are_same(one: dict[str, torch.Tensor], other: dict[str, torch.Tensor]) -> b
 
 
 def run_until(death: int, work: Callable[..., None], *arguments: Any) -> bool:
-    """Run work in a process that dies at its n-th touch of the disk; return whether it got to the end alive."""
+    """RunSpec work in a process that dies at its n-th touch of the disk; return whether it got to the end alive."""
     process = CONTEXT.Process(target=_die_at, args=(death, work, *arguments))
     process.start()
     process.join()

@@ -36,7 +36,7 @@ def tuned(name: str, head: str, tuning: Tuning, *, line: str = "dot | softmax", 
 
 def way(mode: Any, name: str = "bert") -> Tuning:
     """Return a mode of tuning with small sizes."""
-    return Tuning(mode, length=5, rank=4, targets=TARGETS.get(name, ()) if mode == "lora" else ())
+    return Tuning(mode=mode, length=5, rank=4, targets=TARGETS.get(name, ()) if mode == "lora" else ())
 
 
 def shaken(model: nn.Module, scale: float = 0.5) -> Any:

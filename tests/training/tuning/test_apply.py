@@ -91,10 +91,10 @@ def test_what_trains_is_by_name(mode: str) -> None:
 
 
 def test_full_tuning_frees_what_was_frozen() -> None:
-    model = tuned("bert", "classes", Tuning("head"))
+    model = tuned("bert", "classes", Tuning(mode="head"))
     apply_tuning(model, Tuning(), has_new_head=True)
     assert all(parameter.requires_grad for parameter in model.parameters())
-    apply_tuning(model, Tuning("prompt", length=3), has_new_head=True)
+    apply_tuning(model, Tuning(mode="prompt", length=3), has_new_head=True)
     assert count_parameters(model).num_trained == 3 * 32 + 66
 
 
@@ -109,7 +109,7 @@ def test_a_model_is_not_tuned_twice(mode: str) -> None:
 def test_a_head_that_is_not_there_is_an_error() -> None:
     tied = "GPT2LMHeadModel, which has none of its own: all of its head is tied to the body"
     with pytest.raises(TrainingError, match=tied):
-        tuned("gpt2", "causal", Tuning("head"))
+        tuned("gpt2", "causal", Tuning(mode="head"))
     for mode in ("head", "prompt"):
         body = attnlab.install(build("bert"), "dot | softmax")
         with pytest.raises(TrainingError, match=f"'{mode}' is to train the head .* it is a body without a head"):
@@ -122,12 +122,12 @@ def test_what_is_no_model_or_no_seed_is_refused() -> None:
     with pytest.raises(TrainingError, match=r"needs a Hugging Face model .*, not Linear; tune it first, then wrap"):
         apply_tuning(nn.Linear(2, 2), Tuning(), has_new_head=True)  # type: ignore[arg-type]
     with pytest.raises(TrainingError, match=r"seed must be a whole number, not 0\.5"):
-        apply_tuning(body, Tuning("prompt"), has_new_head=True, seed=0.5)  # type: ignore[arg-type]
+        apply_tuning(body, Tuning(mode="prompt"), has_new_head=True, seed=0.5)  # type: ignore[arg-type]
     with pytest.raises(TrainingError, match=r"BertForSequenceClassification has none; call attnlab\.install"):
-        apply_tuning(body, Tuning("prefix"), has_new_head=True)
+        apply_tuning(body, Tuning(mode="prefix"), has_new_head=True)
     body.compile(backend="eager")
     with pytest.raises(TrainingError, match="not one that is compiled already; tune it first"):
-        apply_tuning(body, Tuning("head"), has_new_head=True)
+        apply_tuning(body, Tuning(mode="head"), has_new_head=True)
 
 
 @pytest.mark.filterwarnings(*TRACING)

@@ -37,12 +37,12 @@ def trained(name: str, head: str, tuning: Tuning, line: str = "dot | softmax") -
 
 @pytest.mark.parametrize("name", CLASSES)
 def test_a_head_for_two_classes(name: str) -> None:
-    assert trained(name, "classes", Tuning("head")) == {"head": CLASSES[name]}
+    assert trained(name, "classes", Tuning(mode="head")) == {"head": CLASSES[name]}
 
 
 @pytest.mark.parametrize("name", ["bert", "roberta", "distilbert", "gpt2"])
 def test_a_head_for_spans_is_linear(name: str) -> None:
-    assert trained(name, "span", Tuning("head")) == {"head": 2 * D + 2}
+    assert trained(name, "span", Tuning(mode="head")) == {"head": 2 * D + 2}
 
 
 @pytest.mark.parametrize(("name", "part"), [("bert", "classifier"), ("roberta", "classifier.out_proj")])
@@ -52,22 +52,22 @@ def test_the_linear_part_has_two_numbers_a_dimension_and_two(name: str, part: st
 
 
 def test_a_prompt_of_128_with_a_linear_head_is_130d_and_2() -> None:
-    found = trained("bert", "classes", Tuning("prompt"))
+    found = trained("bert", "classes", Tuning(mode="prompt"))
     assert found == {"prompt": 128 * D, "head": 2 * D + 2}
     assert sum(found.values()) == 130 * D + 2
-    assert sum(trained("distilbert", "span", Tuning("prompt")).values()) == 130 * D + 2
+    assert sum(trained("distilbert", "span", Tuning(mode="prompt")).values()) == 130 * D + 2
 
 
 @pytest.mark.parametrize("name", CLASSES)
 def test_a_prompt_is_its_length_times_the_embedding(name: str) -> None:
     embedding = 16 if name == "albert" else D
-    assert trained(name, "classes", Tuning("prompt", length=7)) == {"prompt": 7 * embedding, "head": CLASSES[name]}
+    assert trained(name, "classes", Tuning(mode="prompt", length=7)) == {"prompt": 7 * embedding, "head": CLASSES[name]}
 
 
 @pytest.mark.parametrize("name", ["bert", "roberta", "distilbert", "gpt2", "llama", "llama grouped"])
 def test_a_prefix_is_keys_and_values_of_every_layer(name: str) -> None:
     key_width = D // 2 if name == "llama grouped" else D
-    found = trained(name, "classes", Tuning("prefix", length=7))
+    found = trained(name, "classes", Tuning(mode="prefix", length=7))
     assert found == {"prefix": 2 * 7 * LAYERS * key_width, "head": CLASSES.get(name, 2 * D)}
 
 
@@ -87,7 +87,7 @@ def test_lora_is_the_rank_times_both_widths_of_a_target(name: str, sizes: list[t
 
 
 def test_lora_takes_the_targets_it_is_given() -> None:
-    tuning = Tuning("lora", rank=2, targets=("intermediate.dense", "encoder.layer.0.attention.self.key"))
+    tuning = Tuning(mode="lora", rank=2, targets=("intermediate.dense", "encoder.layer.0.attention.self.key"))
     expected = 2 * (LAYERS * (D + INNER) + 2 * D)
     assert trained("bert", "classes", tuning) == {"lora": expected, "head": 2 * D + 2}
 
@@ -100,8 +100,8 @@ def test_a_language_models_head_stays_frozen_beside_what_is_added(name: str, hea
 
 def test_the_head_of_a_language_model_is_what_is_not_tied() -> None:
     # BERT's: a dense layer, its norm, and a bias for each token; the matrix is the input embedding.
-    assert trained("bert", "masked", Tuning("head")) == {"head": DENSE + 2 * D + 64}
-    assert trained("llama", "causal", Tuning("head")) == {"head": 64 * D}
+    assert trained("bert", "masked", Tuning(mode="head")) == {"head": DENSE + 2 * D + 64}
+    assert trained("llama", "causal", Tuning(mode="head")) == {"head": 64 * D}
 
 
 @pytest.mark.parametrize("head", ["classes", "causal"])
@@ -133,7 +133,7 @@ def test_a_mechanisms_parameters_belong_to_the_frozen_body() -> None:
 
 def test_it_is_said_in_a_sentence() -> None:
     model = attnlab.install(build("bert", HEADS["classes"]), "dot | softmax")
-    apply_tuning(model, Tuning("prompt", length=40), has_new_head=True)
+    apply_tuning(model, Tuning(mode="prompt", length=40), has_new_head=True)
     assert count_parameters(model).sentence == "trains 1,346 of 21,698 parameters: prompt 1,280, head 66"
     model.requires_grad_(False)
     assert count_parameters(model).sentence == "trains 0 of 21,698 parameters: none"

@@ -51,7 +51,7 @@ def test_every_start_is_of_the_seed_and_its_name_alone() -> None:
     first = starts(model)
     assert len(first) == 4
     again = starts(tuned("bert", "masked", way("lora"), line="cosine | softmax", seed=3))
-    wider = starts(tuned("bert", "masked", Tuning("lora", rank=4, targets=("query", "key", "value")), seed=3))
+    wider = starts(tuned("bert", "masked", Tuning(mode="lora", rank=4, targets=("query", "key", "value")), seed=3))
     assert first.keys() == again.keys() < wider.keys()
     for name, value in first.items():
         assert torch.equal(value, again[name])
@@ -65,7 +65,7 @@ def test_every_start_is_of_the_seed_and_its_name_alone() -> None:
 
 def test_it_is_put_into_the_body_alone() -> None:
     # RoBERTa's head has a 'dense' too, and trains whole.
-    model = tuned("roberta", "classes", Tuning("lora", targets=("dense",)))
+    model = tuned("roberta", "classes", Tuning(mode="lora", targets=("dense",)))
     assert not any("lora" in name for name, _ in model.classifier.named_parameters())
     assert {name for name in trained_names(model) if "lora" not in name} == {
         f"classifier.{layer}.{part}" for layer in ("dense", "out_proj") for part in ("weight", "bias")
@@ -88,14 +88,14 @@ def test_a_target_that_is_not_there_is_an_error(target: str, said: str) -> None:
     model = attnlab.install(build("bert", HEADS["classes"]), "dot | softmax")
     before = {name for name, _ in model.named_parameters()}
     with pytest.raises(TrainingError, match=said):
-        apply_tuning(model, Tuning("lora", targets=("value", target)), has_new_head=True)
+        apply_tuning(model, Tuning(mode="lora", targets=("value", target)), has_new_head=True)
     assert {name for name, p in model.named_parameters() if p.requires_grad} == before
 
 
 def test_an_architecture_that_peft_has_no_targets_for_needs_them_named() -> None:
     said = r"peft has no targets of its own for 'distilbert'; name them: .* are called k_lin, lin1, lin2"
     with pytest.raises(TrainingError, match=said):
-        tuned("distilbert", "classes", Tuning("lora"))
+        tuned("distilbert", "classes", Tuning(mode="lora"))
 
 
 @pytest.mark.parametrize(
@@ -121,14 +121,14 @@ def test_a_mechanism_that_an_adapter_would_undo_is_refused(name: str, line: str,
     ],
 )
 def test_the_targets_that_the_message_leaves_work(name: str, line: str, target: str) -> None:
-    model = tuned(name, "classes", Tuning("lora", targets=(target,)), line=line).train()
+    model = tuned(name, "classes", Tuning(mode="lora", targets=(target,)), line=line).train()
     model(**padded(model), labels=torch.tensor([0, 1, 0])).loss.backward()
     assert all(p.grad is not None for p in model.parameters() if p.requires_grad)
     assert model(tokens()).logits.isfinite().all()
 
 
 def test_dropout_is_the_adapters_own() -> None:
-    model = shaken(tuned("bert", "classes", Tuning("lora", dropout=0.5)))
+    model = shaken(tuned("bert", "classes", Tuning(mode="lora", dropout=0.5)))
     torch.testing.assert_close(model(tokens()).logits, model(tokens()).logits)
     model.train()
     for module in model.modules():

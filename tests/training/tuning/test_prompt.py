@@ -16,7 +16,7 @@ from attnlab.training.tuning import Tuning, apply_tuning
 from tests.install.models import LENGTH, build, padding, pair, tokens, twin
 from tests.training.tuning.models import HEADS, padded, second_row, shaken, tuned, way
 
-PROMPT = Tuning("prompt", length=5)
+PROMPT = Tuning(mode="prompt", length=5)
 ENCODERS = ["bert", "roberta", "distilbert", "electra", "albert", "modernbert", "camembert"]
 DECODERS = ["gpt2", "opt", "llama", "llama grouped", "qwen3", "gemma3 windows", "gpt-neox", "bert decoder"]
 
@@ -24,7 +24,7 @@ ROUNDED = ["opt", "llama", "llama grouped", "qwen3", "gemma3 windows"]
 
 
 def by_hand(original: Any, vectors: Tensor, ids: Tensor, mask: Tensor | None, start: int) -> Tensor:
-    """Run an untouched model on embeddings with the vectors among them; cut their places out of its last states."""
+    """RunSpec an untouched model on embeddings with the vectors among them; cut their places out of its last states."""
     words = original.get_input_embeddings()(ids)
     whole = torch.cat([words[:, :start], vectors.expand(len(ids), -1, -1), words[:, start:]], 1)
     ones = torch.ones(len(ids), len(vectors), dtype=torch.long)
@@ -152,7 +152,7 @@ def test_it_starts_as_embeddings_of_tokens_drawn_by_the_seed() -> None:
     assert drawn(tuned("bert", "masked", PROMPT, line="cosine | softmax", seed=3)) == first
     assert drawn(tuned("bert", "classes", PROMPT, seed=4)) != first
     for name, pad in (("bert", 0), ("roberta", 1)):
-        assert pad not in drawn(tuned(name, "classes", Tuning("prompt", length=60)))
+        assert pad not in drawn(tuned(name, "classes", Tuning(mode="prompt", length=60)))
 
 
 def test_a_copy_has_a_prompt_of_its_own() -> None:
@@ -194,7 +194,7 @@ def test_an_input_that_leaves_no_room_is_refused(name: str, positions: int) -> N
     with pytest.raises(TrainingError, match=said):
         model(tokens(2, most + 1))
     with pytest.raises(TrainingError, match=f"a prompt of {positions} leaves no room for an input"):
-        tuned(name, "classes", Tuning("prompt", length=positions))
+        tuned(name, "classes", Tuning(mode="prompt", length=positions))
 
 
 def test_inputs_without_a_place_for_it_are_refused() -> None:

@@ -34,17 +34,17 @@ def test_what_is_tied_is_there_once() -> None:
 
 
 def test_buffers_that_are_saved_are_there_and_others_are_not() -> None:
-    model = tuned("bert", "classes", Tuning("head"))
+    model = tuned("bert", "classes", Tuning(mode="head"))
     model.bert.register_buffer("seen", torch.tensor(3))
     model.bert.register_buffer("scratch", torch.tensor(3), persistent=False)
     assert set(trained_state(model)) == {"classifier.weight", "classifier.bias", "bert.seen"}
 
 
 def test_the_hash_is_of_what_is_frozen() -> None:
-    model = tuned("bert", "classes", Tuning("head"))
+    model = tuned("bert", "classes", Tuning(mode="head"))
     first = frozen_hash(model)
     assert len(first) == 64
-    assert frozen_hash(tuned("bert", "classes", Tuning("head"), seed=5)) == first
+    assert frozen_hash(tuned("bert", "classes", Tuning(mode="head"), seed=5)) == first
     assert frozen_hash(shaken(model)) == first
     with torch.no_grad():
         model.bert.embeddings.LayerNorm.bias[3] += 1e-6

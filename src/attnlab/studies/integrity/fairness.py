@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from .budgets import check_budgets
 from .finding import Finding, list_first
-from .runs import StageRuns
+from .runs import PhaseRuns
 
 if TYPE_CHECKING:
     from ..design import Design
@@ -18,8 +18,8 @@ SETTINGS = "different settings"
 PARAMETERS = "different parameters"
 
 
-def check_given(runs: StageRuns) -> Iterator[Finding]:
-    """Compare the budgets of the arms of a stage; no fault if the budget is all that an arm differs in."""
+def check_given(runs: PhaseRuns) -> Iterator[Finding]:
+    """Compare the budgets of the arms of a phase; no fault if the budget is all that an arm differs in."""
     design, stepped = runs.record.design, set[str]()
     for finding in check_budgets(runs.table()):
         given, group = finding.data["arms"], finding.data["group"]
@@ -47,7 +47,7 @@ def check_settings(record: Record) -> Iterator[Finding]:
         yield Finding(SETTINGS, f"arms differ in more than the mechanism: {list_first(own)}", is_fault=False)
 
 
-def check_parameters(runs: StageRuns) -> Iterator[Finding]:
+def check_parameters(runs: PhaseRuns) -> Iterator[Finding]:
     """Note arms that train different numbers of parameters, as a mechanism may add some."""
     found: dict[str, dict[str, set[int]]] = {}
     for run, row in runs.ended:
@@ -59,5 +59,5 @@ def check_parameters(runs: StageRuns) -> Iterator[Finding]:
             shown = ", ".join(
                 f"'{arm}' {list_first([f'{n:,}' for n in sorted(counts)])}" for arm, counts in arms.items()
             )
-            said = f"the arms of {runs.stage}, {size} train different numbers of parameters: {shown}"
+            said = f"the arms of {runs.phase}, {size} train different numbers of parameters: {shown}"
             yield Finding(PARAMETERS, said, is_fault=False, data={"size": size})

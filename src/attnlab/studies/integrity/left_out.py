@@ -27,7 +27,7 @@ def sentence(counts: Counter[str]) -> str:
     number = sum(counts.values())
     return (
         f"{number} {'result is' if number == 1 else 'results are'} not of the study as it is now, but of versions with "
-        f"other settings, data or stage files: {whose}"
+        f"other settings, data or phase files: {whose}"
     )
 
 

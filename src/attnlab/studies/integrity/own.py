@@ -19,7 +19,7 @@ from .possibility import check_possibility
 from .predictions import is_one_answer, one_answer
 from .recorded import check_recorded
 from .repetition import check_repetition
-from .runs import StageRuns
+from .runs import PhaseRuns
 
 if TYPE_CHECKING:
     from ..record import Record
@@ -28,14 +28,14 @@ if TYPE_CHECKING:
 def examine(record: Record) -> tuple[Finding, ...]:
     """Apply every check to what a study has so far; faults come first."""
     found = [*check_leaks(record), *check_held_out(record)]
-    for stage in record.design.stages:
-        found += examine_stage(StageRuns(record, stage.name))
+    for phase in record.design.phases:
+        found += examine_phase(PhaseRuns(record, phase.name))
     found += [*check_claimed(record), *check_settings(record), *check_asked(record), *check_left_out(record)]
     return tuple(sorted(found, key=lambda finding: not finding.is_fault))
 
 
-def examine_stage(runs: StageRuns) -> Iterator[Finding]:
-    """Apply the checks of a table to the runs of one stage."""
+def examine_phase(runs: PhaseRuns) -> Iterator[Finding]:
+    """Apply the checks of a table to the runs of one phase."""
     table = runs.table()
     yield from check_repetition(table)
     yield from check_answers(runs)
@@ -48,7 +48,7 @@ def examine_stage(runs: StageRuns) -> Iterator[Finding]:
     yield from check_parameters(runs)
 
 
-def check_answers(runs: StageRuns) -> Iterator[Finding]:
+def check_answers(runs: PhaseRuns) -> Iterator[Finding]:
     """Find runs that give one answer to everything; the seeds of an arm are reported together."""
     together: dict[tuple[str, str], list[int]] = {}
     given_by: dict[tuple[str, str], tuple[Mapping[str, int], float | None]] = {}
@@ -67,7 +67,7 @@ def check_claimed(record: Record) -> Iterator[Finding]:
     rows = []
     for one in record.answers:
         if one.comparison is not None and not one.verdict.startswith(NOT_COMPARABLE.partition("(")[0]):
-            group = f"{one.stage}, {one.size}"
+            group = f"{one.phase}, {one.size}"
             rows.append(Row(group, one.figure, one.arm, None, one.comparison))
     for finding in check_seeds(rows):
         yield replace(finding, is_fault=False)

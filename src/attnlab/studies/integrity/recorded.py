@@ -9,22 +9,22 @@ import numpy as np
 from attnlab.training.record.plain import unspell
 
 from .finding import Finding, list_first
-from .runs import StageRuns
+from .runs import PhaseRuns
 from .summaries import CHECK
 
 
-def check_recorded(runs: StageRuns) -> Iterator[Finding]:
+def check_recorded(runs: PhaseRuns) -> Iterator[Finding]:
     """Find figures that are not the mean of their per-example scores, or differ from their evaluation."""
     wrong = list(differences(runs))
     if wrong:
         yield Finding(
             CHECK,
-            f"{len(wrong)} figures of '{runs.stage}' differ from what was recorded with them: {list_first(wrong, 3)}",
+            f"{len(wrong)} figures of '{runs.phase}' differ from what was recorded with them: {list_first(wrong, 3)}",
             places=tuple(wrong),
         )
 
 
-def differences(runs: StageRuns) -> Iterator[str]:
+def differences(runs: PhaseRuns) -> Iterator[str]:
     """Yield each figure that differs, and what it differs from."""
     for run, row in runs.ended:
         last = row.result.get("last")

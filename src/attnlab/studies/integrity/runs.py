@@ -1,4 +1,4 @@
-"""A study's own runs as result tables, one per stage, since stages are evaluated on different examples."""
+"""A study's own runs as result tables, one per phase, since phases are evaluated on different examples."""
 
 from __future__ import annotations
 
@@ -28,22 +28,22 @@ SCORES = {"exact_match": "exact"}
 
 
 @dataclass(frozen=True)
-class StageRuns:
-    """The runs of one stage that ended, with their results in the ledger."""
+class PhaseRuns:
+    """The runs of one phase that ended, with their results in the ledger."""
 
     record: Record
-    stage: str
+    phase: str
 
     @cached_property
     def ended(self) -> list[tuple[PlannedRun, ResultRow]]:
         """The runs with a figure; a run that diverged has none."""
-        rows = ((run, self.record.results.get(run.id)) for run in self.record.runs if run.stage == self.stage)
+        rows = ((run, self.record.results.get(run.id)) for run in self.record.runs if run.phase == self.phase)
         return [(run, row) for run, row in rows if row is not None and row.status in ENDED]
 
     def group(self, run: PlannedRun) -> str:
-        """Name the group that a run is compared in: its stage and size, if the study has several."""
+        """Name the group that a run is compared in: its phase and size, if the study has several."""
         design = self.record.design
-        parts = [run.stage] * (len(design.stages) > 1) + [run.size] * (len(design.sizes) > 1)
+        parts = [run.phase] * (len(design.phases) > 1) + [run.size] * (len(design.sizes) > 1)
         return ", ".join(parts)
 
     def name(self, run: PlannedRun) -> str:
@@ -71,7 +71,7 @@ class StageRuns:
         """Make a table of cells, each with the number of examples that its figure counts."""
         design, counts = self.record.design, self.num_examples()
         sized = tuple(replace(cell, num_examples=counts.get(cell.metric)) for cell in cells)
-        return ResultTable(design.name, (f"stage '{self.stage}'",), sized, design.baseline, budgets)
+        return ResultTable(design.name, (f"phase '{self.phase}'",), sized, design.baseline, budgets)
 
     def cells(self, run: PlannedRun, row: ResultRow) -> Iterator[Cell]:
         """Yield the figures of a run, step by step."""
@@ -114,7 +114,7 @@ class StageRuns:
         """Return, by size, the seeds that ended in every arm."""
         found: dict[str, dict[str, set[int]]] = {}
         for run in self.record.runs:
-            if run.stage == self.stage:
+            if run.phase == self.phase:
                 found.setdefault(run.size, {}).setdefault(run.arm, set())
         for run, _ in self.ended:
             found[run.size][run.arm].add(run.seed)
@@ -125,7 +125,7 @@ class StageRuns:
         seeds, found = self.whole_seeds(), {}
         for run, row in self.ended:
             if run.seed in seeds[run.size]:
-                given = {"batch": ", ".join(str(stage.batch) for stage in run.run.settings.stages)}
+                given = {"batch": ", ".join(str(phase.batch) for phase in run.run.segments)}
                 tokens = {"tokens": str(row.result["tokens"])} if "tokens" in row.result else {}
                 found[run.arm, self.group(run), str(run.seed)] = {**given, **tokens}
         return found

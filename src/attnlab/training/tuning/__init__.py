@@ -3,8 +3,5 @@
 from .apply import apply_tuning
 from .counts import Counts, count_parameters
 from .state import frozen_hash, trained_state
-from .tuning import MODES, Mode, Tuning
 
-__all__ = [
-    "MODES", "Counts", "Mode", "Tuning", "apply_tuning", "count_parameters", "frozen_hash", "trained_state",
-]  # fmt: skip
+__all__ = ["Counts", "apply_tuning", "count_parameters", "frozen_hash", "trained_state"]

@@ -8,10 +8,10 @@ from attnlab.errors import TrainingError
 from attnlab.install import mechanism_of, set_prefix
 from attnlab.install.saving import UNSAVED
 
+from ..spec import Tuning
 from .lora import add_lora
 from .parts import PARTS, Part, parameters_by_part
 from .prompt import add_prompt
-from .tuning import Tuning
 
 ADDED: tuple[Part, ...] = ("prompt", "prefix", "lora")
 

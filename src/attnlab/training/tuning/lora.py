@@ -17,8 +17,8 @@ from transformers.pytorch_utils import Conv1D
 from attnlab.errors import TrainingError, closest
 from attnlab.install.adapters import check_adapters
 
+from ..spec import Tuning
 from .draws import generator_of
-from .tuning import Tuning
 
 ADAPTER = "default"
 

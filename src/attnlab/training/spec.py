@@ -1,0 +1,306 @@
+"""The settings of a run: every name, bound and default, once. Study files, `attnlab train` and Python all use these.
+
+`Settings` is what a phase of a study and a run have in common; `RunSpec` adds the task, the model and the data, and is
+what a run is built and identified by. All of it is immutable, and `replace` returns a changed copy.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, get_args
+
+from pydantic import BaseModel, ConfigDict, Field, PlainValidator, ValidationError, model_validator
+
+from attnlab.errors import TrainingError, closest
+
+LARGEST = 2**53
+"""Whole numbers beyond it fit no float."""
+
+
+def check_plain(value: Any) -> Any:
+    """Accept a string, a finite number, a boolean, None, or a list of these."""
+    for entry in value if isinstance(value, list) else [value]:
+        is_number = isinstance(entry, int | float) and abs(entry) <= LARGEST  # neither infinite nor NaN
+        is_text = isinstance(entry, str) and "\0" not in entry
+        if not (entry is None or isinstance(entry, bool) or is_number or is_text):
+            raise ValueError("give a text, a finite number, true or false, or a list of these")
+    return value
+
+
+Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.+-]*$", max_length=60)]
+Text = Annotated[str, Field(pattern=r"^[^\x00-\x08\x0b-\x1f]*$", max_length=4000)]
+Count = Annotated[int, Field(ge=1, le=10**9)]
+Positive = Annotated[float, Field(gt=0, lt=1e300, allow_inf_nan=False)]
+NotNegative = Annotated[float, Field(ge=0, lt=1e300, allow_inf_nan=False)]
+Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
+Rate = Annotated[float, Field(ge=0, le=0.9999999, allow_inf_nan=False)]
+Plain = Annotated[Any, PlainValidator(check_plain)]
+PlainSettings = Annotated[dict[Text, Plain], Field(max_length=200)]
+Texts = Annotated[tuple[Text, ...], Field(max_length=50, strict=False)]
+Mode = Literal["full", "head", "prompt", "prefix", "lora"]
+
+if TYPE_CHECKING:
+    _ModelMeta = type
+else:
+    _ModelMeta = type(BaseModel)
+
+
+class _ClearErrors(_ModelMeta):
+    """Makes a call such as `Optimizer(lr=-1)` raise a `TrainingError` of one sentence."""
+
+    def __call__(self, *args: Any, **values: Any) -> Any:
+        try:
+            return super().__call__(*args, **values)
+        except ValidationError as error:
+            raise TrainingError(f"{self.__name__}: {describe_error(error, self)}") from error
+
+
+class Section(BaseModel, metaclass=_ClearErrors):  # type: ignore[metaclass]
+    """A group of settings: unknown names and values of another type are errors."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+    def replace(self, **changes: Any) -> Self:
+        """Return a copy with other values."""
+        return type(self)(**{**{name: getattr(self, name) for name in type(self).model_fields}, **changes})
+
+
+def describe_error(error: ValidationError, kind: type) -> str:
+    """Say what is wrong with the first value that is refused, and name the setting closest to an unknown one."""
+    first = error.errors(include_url=False)[0]
+    where = ".".join(str(part) for part in first["loc"])
+    if first["type"] == "extra_forbidden":
+        known = list_names(kind, first["loc"][:-1])
+        hint = closest(str(first["loc"][-1]), known) or "."
+        return f"there is no setting '{where}'{hint} There are {', '.join(known)}"
+    message = str(first["msg"]).removeprefix("Value error, ").removeprefix("Input ")
+    came = f", not {first['input']!r}" if first["type"] not in ("value_error", "missing") else ""
+    if first["type"] == "literal_error":
+        came += closest(str(first["input"]), re.findall(r"'([^']*)'", message)).rstrip(".")
+    return f"{where + ': ' if where else ''}{message[:1].lower()}{message[1:]}{came}"
+
+
+def list_names(kind: type, place: Sequence[str | int]) -> list[str]:
+    """List the settings that a section has at a place below it, such as ("phases", 0, "optimizer")."""
+    found: Any = kind
+    for step in place:
+        if hasattr(found, "model_fields"):
+            found = found.model_fields[step].annotation if step in found.model_fields else None
+        else:  # dict[name, section], list[section] or tuple[section, ...]
+            found = next((kind for kind in reversed(get_args(found)) if kind is not Ellipsis), None)
+    return list(getattr(found, "model_fields", {}))
+
+
+class Segment(Section):
+    """A part of a run with one batch size and length: a number of steps, or of epochs over its data."""
+
+    name: Name = "train"
+    steps: Count | None = None
+    epochs: Positive | None = None
+    batch: Count = 32
+    """Rows of an update, over all processes together."""
+    micro_batch: Count | None = None
+    """Rows of one pass: an update adds up the gradients of several, which costs time and saves memory."""
+    length: Count | None = None
+    """Tokens of a row; None leaves them as the task's own settings make them."""
+    lr: NotNegative | None = None
+    """The highest learning rate of this segment; None takes the optimizer's."""
+    window: Annotated[int, Field(ge=0, le=10**6)] = 50
+    """Batches whose rows are sorted by length among each other, so that there is little padding; 0 does not sort."""
+
+    @model_validator(mode="after")
+    def _has_one_extent(self) -> Self:
+        if (self.steps is None) == (self.epochs is None):
+            raise ValueError("give steps or epochs, one of the two")
+        return self
+
+    def num_steps(self, steps_per_epoch: int) -> int:
+        """Return how many updates the segment has."""
+        return self.steps if self.steps is not None else max(1, math.ceil((self.epochs or 0) * steps_per_epoch - 1e-9))
+
+
+class Optimizer(Section):
+    """What turns gradients into updates. Weight decay is for matrices; α, exponents, norms and biases have none."""
+
+    name: Literal["adamw", "adam", "sgd"] = "adamw"
+    """adamw decouples weight decay from the gradient (Loshchilov & Hutter 2019); adam and sgd add it to it."""
+    lr: NotNegative = 5e-4
+    betas: Annotated[tuple[Rate, Rate], Field(strict=False)] = (0.9, 0.999)
+    eps: NotNegative = 1e-8
+    weight_decay: NotNegative = 0.01
+    momentum: Rate = 0.9
+    """Of sgd."""
+
+
+class Schedule(Section):
+    """The learning rate over a run: from 0 up in `warmup`, then down to `floor` of its height, or constant."""
+
+    kind: Literal["linear", "cosine", "constant"] = "linear"
+    warmup: NotNegative = 0.06
+    """Steps, or below 1 a share of all steps."""
+    floor: Share = 0.0
+
+
+class Tuning(Section):
+    """What trains: `full` everything, `head` the head alone, the others a frozen body with something added to it."""
+
+    mode: Mode = "full"
+    length: Count = 128
+    """Of a prompt or a prefix, in tokens."""
+    rank: Count = 8
+    alpha: Positive = 16.0
+    dropout: Rate = 0.0
+    targets: Texts = ()
+    """Linear modules that LoRA acts on, such as query; empty for those that peft has for the architecture."""
+
+
+class Watching(Section):
+    """What is written down during a run; none of it changes the result, except for which checkpoint is the best."""
+
+    evaluate_every: Count | None = None
+    """Steps between evaluations; None evaluates only at the end."""
+    checkpoint_every: Count = 500
+    log_every: Count = 10
+    trace_every: Count | None = None
+    """Steps between traces of weight norms, attention entropy, α and exponents."""
+    sample_every: Count | None = None
+    """Steps between samples and losses of sentences, for causal models; a large number samples only at the end."""
+    prompts: Texts = ("",)
+    sentences: Texts = ()
+    num_tokens: Annotated[int, Field(ge=1, le=10_000)] = 40
+    """Of a sample."""
+    num_scored: Count | None = None
+    """So many of the training examples are also scored at the end, for comparison with the held-out ones."""
+    has_tensorboard: bool = False
+
+
+class Settings(Watching):
+    """How a model is trained: what a phase of a study and a run have in common."""
+
+    segments: Annotated[tuple[Segment, ...], Field(min_length=1, max_length=20, strict=False)] = (Segment(epochs=1.0),)
+    optimizer: Optimizer = Optimizer()
+    schedule: Schedule = Schedule()
+    tuning: Tuning = Tuning()
+    clip: Positive | None = 1.0
+    """The largest norm of the gradient; None does not clip."""
+    precision: Literal["auto", "fp32", "bf16"] = "auto"
+    """Of matrix products; weights, sums and updates are fp32. auto takes bf16 where it works and is faster."""
+    divergence: Annotated[float, Field(ge=1, lt=1e12, allow_inf_nan=False)] | None = 3.0
+    """A mean loss this many times that of the first steps has diverged; NaN and infinity have in any case."""
+    patience: Count | None = None
+    """Evaluations without a better one that stop the run early; None never does."""
+    is_compiled: bool = False
+    """Whether the layers are compiled by torch.compile."""
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """What decides the result, as plain data for JSON."""
+        return self.model_dump(mode="json", exclude=NOT_DECIDING)
+
+
+NOT_DECIDING = {*Watching.model_fields, "threads"}
+"""Settings that leave the result as it is."""
+
+
+class Source(Section):
+    """What to train and to evaluate on: sources as `attnlab.data` names them."""
+
+    train: Text
+    """Empty for a probe that generates its own examples."""
+    dev: Text | None = None
+    """None takes the dev split of `train`, if that has splits."""
+    num_train: Count | None = None
+    """The first so many examples."""
+    num_dev: Count | None = None
+    column: Text | None = None
+    """Of a table, the column that texts come from, for a language model or a tokenizer to be trained."""
+    is_packed: bool = False
+    """Whether a language model trains on packed rows of a token file, and not on one line per row."""
+
+    @model_validator(mode="after")
+    def _counts_examples(self) -> Self:
+        if self.is_packed and self.num_train is not None:
+            raise ValueError("num_train counts examples, and packed rows are not examples; leave one of the two out")
+        return self
+
+
+class Data(Source):
+    """What a run trains and is evaluated on, and how it is tokenized."""
+
+    tokenizer: Text | None = None
+    """A directory, a file or a name of the hub; or 'word', 'wordpiece', 'bpe', trained on the training text, with a
+    size behind a colon. None takes that of the model to start from."""
+
+
+class Model(Section):
+    """An architecture with new weights, or a checkpoint."""
+
+    architecture: Text | None = None
+    """A model type of transformers, such as gpt2."""
+    checkpoint: Text | None = None
+    """A directory or a name of the hub, what `attnlab.save` wrote, or the folder of a run (`:best` for its best)."""
+    config: PlainSettings = Field(default={})
+    """Settings of the model's config, such as n_layer."""
+
+    @model_validator(mode="after")
+    def _has_one_start(self) -> Self:
+        if (self.architecture is None) == (self.checkpoint is None):
+            raise ValueError(
+                "give architecture (a model type, such as gpt2) or checkpoint, one of the two; got "
+                f"{self.architecture!r} and {self.checkpoint!r}"
+            )
+        return self
+
+
+class Start(Model):
+    """What a model is before it trains, with its mechanism."""
+
+    mechanism: Text = "dot | softmax"
+
+
+class RunSpec(Settings):
+    """One run: a task, a model, data and settings."""
+
+    task: Text
+    start: Start
+    data: Data = Data(train="")
+    task_settings: PlainSettings = Field(default={})
+    seed: Annotated[int, Field(ge=0, lt=2**63)] = 0
+    threads: Count | None = None
+
+    @classmethod
+    def of(cls, config: Mapping[str, Any]) -> RunSpec:
+        """Read what `config` gave; anything else, such as the config.json of a model, is an error."""
+        try:
+            return cls.model_validate(dict(config))
+        except ValidationError as error:
+            raise TrainingError(
+                f"this config.json is not that of a run of this attnlab ({describe_error(error, cls)}); is it a "
+                "model's, or written by another version?"
+            ) from error
+
+
+def find_run_folder(path: str) -> tuple[Path, bool] | None:
+    """Return the folder of a run that a text names, and whether its best checkpoint is meant; None if it names none."""
+    name, mark, which = path.rpartition(":")
+    folder = Path(name if mark and which in ("best", "last") else path).expanduser()
+    return (folder, which == "best" and bool(mark)) if (folder / "checkpoints").is_dir() else None
+
+
+def list_differences(one: Mapping[str, Any], other: Mapping[str, Any], prefix: str = "") -> list[str]:
+    """Name every key at which two records differ, with both values."""
+    found = []
+    for key in dict.fromkeys([*one, *other]):
+        mine, theirs = (_as_mapping(value.get(key)) for value in (one, other))
+        if isinstance(mine, Mapping) and isinstance(theirs, Mapping):
+            found += list_differences(mine, theirs, f"{prefix}{key}.")
+        elif mine != theirs:
+            found.append(f"{prefix}{key} ({mine!r}, there {theirs!r})")
+    return found
+
+
+def _as_mapping(value: Any) -> Any:
+    return {str(place): entry for place, entry in enumerate(value)} if isinstance(value, list) else value
