@@ -1,7 +1,8 @@
 """Does recall at the published size tell mechanisms apart? MQAR of zoology (arXiv:2312.04927), 64 tokens and 4 pairs.
 
-A GPT-2 of transformers with one head, trained on fresh rows by `attnlab.training`, at the four learning rates of
-zoology's Figure 2; of an arm the best of the four counts. A run that was stopped goes on: they are kept in the cache.
+A GPT-2 of transformers with one head and a feed-forward layer of one unit (zoology's models have none), trained on
+fresh rows by `attnlab.training`, at the four learning rates of zoology's Figure 2; of an arm the best of the four
+counts. A run that was stopped goes on: they are kept in the cache.
 """
 
 from __future__ import annotations
@@ -87,7 +88,7 @@ def table(size: Size | None = None, rates: Sequence[float] = RATES, folder: Path
 
 def trained(size: Size, arm: Arm, rate: float, folder: Path) -> Outcome:
     """Train one run, or go on with it, or read what it came to."""
-    from attnlab.training import Data, Display, Optimizer, Run, Schedule, Settings, Stage, Start, Watching, build, train
+    from attnlab.training import Data, Display, Optimizer, RunSpec, Schedule, Segment, Start, build, train
 
     name = f"embedded:mqar?vocab={size.vocab}&length={size.length}&pairs={size.pairs}&examples={size.held_out}"
     config = {
@@ -95,19 +96,18 @@ def trained(size: Size, arm: Arm, rate: float, folder: Path) -> Outcome:
         "initializer_range": size.initializer_range, "bos_token_id": 0, "eos_token_id": 0,
         **dict.fromkeys(("resid_pdrop", "embd_pdrop", "attn_pdrop"), 0.0),
     }  # fmt: skip
-    run = Run(
-        "mqar",
-        Start("gpt2", config=config, mechanism=arm.mechanism),
-        Data(name, name),
-        {"vocab": size.vocab, "length": size.length, "is_fresh": True},
-        Settings(
-            (Stage(steps=size.steps, batch=size.batch),),
-            seed=1,
-            optimizer=Optimizer(lr=rate, weight_decay=0.1),
-            schedule=Schedule("cosine"),
-            precision="fp32",
-        ),
-        Watching(evaluate_every=max(1, size.steps // 10), log_every=max(1, size.steps // 10)),
+    run = RunSpec(
+        task="mqar",
+        task_settings={"vocab": size.vocab, "length": size.length, "is_fresh": True},
+        start=Start(architecture="gpt2", config=config, mechanism=arm.mechanism),
+        data=Data(train=name, dev=name),
+        segments=[Segment(steps=size.steps, batch=size.batch)],
+        seed=1,
+        optimizer=Optimizer(lr=rate, weight_decay=0.1),
+        schedule=Schedule(kind="cosine"),
+        precision="fp32",
+        evaluate_every=max(1, size.steps // 10),
+        log_every=max(1, size.steps // 10),
         threads=1,
     )
     place = folder / f"mqar-{hash_of(run.config)[:12]}"

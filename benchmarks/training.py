@@ -168,18 +168,18 @@ def build_model(case: Case) -> Any:
 def run_own(case: Case, features: list[Any], steps: int | None = None, precision: Any = "auto") -> Timing:
     """Train with attnlab; the time is that of all steps but the first."""
     from attnlab.install import install
-    from attnlab.training import FeatureStream, Job, Optimizer, Schedule, Settings, Stage, Watching, train
+    from attnlab.training import FeatureStream, Job, Optimizer, Schedule, Segment, Settings, train
 
-    stage = Stage(steps=steps or case.steps, batch=case.batch)
+    segment = Segment(steps=steps or case.steps, batch=case.batch)
     settings = Settings(
-        (stage,), optimizer=Optimizer(lr=case.lr), schedule=Schedule(warmup=0), precision=precision, divergence=None
-    )
+        segments=[segment], optimizer=Optimizer(lr=case.lr), schedule=Schedule(warmup=0), precision=precision,
+        divergence=None, log_every=1, checkpoint_every=10**6,
+    )  # fmt: skip
     model = install(build_model(case), case.mechanism)
-    watching = Watching(log_every=1, checkpoint_every=10**6)
-    stream = FeatureStream(case.task, features[: -case.batch], stage, 0)
+    stream = FeatureStream(case.task, features[: -case.batch], segment, 0)
     clock = clocked()
     with tempfile.TemporaryDirectory() as folder:
-        train(Job(model, case.task, [stream], settings, watching, threads=1), folder, clock)
+        train(Job(model, case.task, [stream], settings, threads=1), folder, clock)
     return Timing(clock.times[-1] - clock.times[0], loss_on(case, model, features))
 
 
@@ -207,11 +207,11 @@ def run_trainer(case: Case, features: list[Any], steps: int | None = None, *, is
     import transformers
     from torch.utils.data import SequentialSampler
 
-    from attnlab.training import FeatureStream, Stage
+    from attnlab.training import FeatureStream, Segment
 
     steps = steps or case.steps
-    stage = Stage(steps=steps, batch=case.batch, window=50 if is_fixed else 0)
-    arrangement = FeatureStream(case.task, features[: -case.batch], stage, 0).arrangement
+    segment = Segment(steps=steps, batch=case.batch, window=50 if is_fixed else 0)
+    arrangement = FeatureStream(case.task, features[: -case.batch], segment, 0).arrangement
     ordered = [features[row] for step in range(steps) for row in arrangement.rows(0, step)]
     times: list[float] = []
 

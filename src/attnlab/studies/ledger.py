@@ -22,7 +22,7 @@ from attnlab.errors import StudyError
 
 from .disk import refuse_network
 
-VERSION = 2
+VERSION = 3
 TABLES: Mapping[str, str] = {
     "facts": "name TEXT PRIMARY KEY, value TEXT NOT NULL",
     "runs": "id TEXT PRIMARY KEY, arm TEXT NOT NULL, size TEXT NOT NULL, phase TEXT NOT NULL, seed INTEGER NOT NULL, "
