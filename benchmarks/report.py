@@ -8,7 +8,7 @@ from pathlib import Path
 
 from attnlab.reports.contents import contents_of
 from attnlab.reports.page import render
-from attnlab.studies.record import open_record
+from attnlab.studies.answers.study_folder import open_record
 from benchmarks.table import Row, Table, at_most, compared
 from tests.reports.made import large
 

@@ -8,7 +8,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from attnlab.studies.recipes import recipes
+from attnlab.studies.file.recipes import recipes
 
 SHOWN = 15
 """Lines of what was said that are shown of a recipe that failed."""

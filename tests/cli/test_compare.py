@@ -9,7 +9,7 @@ import pytest
 
 from attnlab.cli import main
 from attnlab.statistics import compare
-from attnlab.studies.ledger import Ledger
+from attnlab.studies.ledger.database import Ledger
 
 from ..studies.folders import BETTER, DOT, two_arms, write_folder
 from ..studies.samples import content

@@ -15,7 +15,7 @@ import attnlab
 from attnlab.cli import main
 from attnlab.cli.plugin import load as load_plugin
 from attnlab.errors import MechanismError
-from attnlab.studies.record import PLAN
+from attnlab.studies.answers.study_folder import PLAN
 from attnlab.training import Job, Optimizer, Segment, Tuning
 from attnlab.training.restored import restore
 from tests.studies.moments import Moment
@@ -112,8 +112,8 @@ def test_the_card_says_what_the_run_was(tmp_path: Path) -> None:
 
 
 def test_the_best_checkpoint_is_exported_with_its_own_figures(tmp_path: Path) -> None:
-    watching, phases = {"evaluate_every": 1}, (Segment(steps=6, batch=4),)
-    _, result = trained(small(segments=phases, **watching, optimizer=Optimizer(lr=0.5)), tmp_path / "run")
+    segments = (Segment(steps=6, batch=4),)
+    _, result = trained(small(segments=segments, evaluate_every=1, optimizer=Optimizer(lr=0.5)), tmp_path / "run")
     assert result.best.step != result.last.step
     assert main(["export", str(tmp_path / "run"), "--out", str(tmp_path / "out"), "--checkpoint", "best"]) == 0
     assert f"After step {result.best.step}; " in card(tmp_path / "out")
@@ -126,7 +126,7 @@ def test_the_best_checkpoint_is_exported_with_its_own_figures(tmp_path: Path) ->
 @pytest.mark.parametrize("mode", ["head", "prefix", "lora"])
 def test_a_tuned_part_is_exported_with_its_model(mode: str, tmp_path: Path) -> None:
     task = "squad" if mode == "head" else "clm"
-    tuning = Tuning(mode=mode, length=4, rank=2)  # type: ignore[arg-type]
+    tuning = Tuning(mode=mode, length=4, rank=2)
     tuned: dict[str, Any] = {"tuning": tuning, "mechanism": "dot | softmax | bypass(alpha=0.5)"}
     phases = (Segment(steps=3, batch=4),)
     job, _ = trained(small(task, segments=phases, optimizer=Optimizer(lr=0.1), **tuned), tmp_path / "run")

@@ -9,7 +9,7 @@ import pytest
 
 import attnlab
 from attnlab.cli import main
-from attnlab.studies.execution import row_of
+from attnlab.studies.run.execution import row_of
 from attnlab.tasks import sample
 from attnlab.training import Optimizer, Segment, Tuning
 from attnlab.training.restored import restore
@@ -28,8 +28,8 @@ def own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monk
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Train a language model whose best checkpoint is not its last."""
     folder = tmp_path_factory.mktemp("clm")
-    phases, watching = (Segment(steps=6, batch=4),), {"evaluate_every": 1}
-    _, result = trained(small(segments=phases, **watching, mechanism=LINE, optimizer=Optimizer(lr=0.5)), folder)
+    segments = (Segment(steps=6, batch=4),)
+    _, result = trained(small(segments=segments, evaluate_every=1, mechanism=LINE, optimizer=Optimizer(lr=0.5)), folder)
     assert result.best.step != result.last.step
     return folder
 
@@ -85,7 +85,7 @@ def test_a_saved_model_says_the_same(run: Path, tmp_path: Path, capsys: pytest.C
 
 @pytest.mark.parametrize("mode", ["prompt", "prefix", "lora"])
 def test_what_was_added_to_a_frozen_model_speaks_too(mode: str, tmp_path: Path) -> None:
-    tuning = Tuning(mode=mode, length=4, rank=2)  # type: ignore[arg-type]
+    tuning = Tuning(mode=mode, length=4, rank=2)
     job, _ = trained(small(segments=(Segment(steps=2, batch=4),), tuning=tuning), tmp_path)
     found = restore(tmp_path)
     job.model.eval()  # type: ignore[no-untyped-call]

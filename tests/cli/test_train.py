@@ -18,7 +18,8 @@ from attnlab.training import Display
 
 SIZES = ("n_embd=16", "n_layer=2", "n_head=2", "n_positions=64")
 SETTINGS = (
-    *(f"config.{size}" for size in SIZES), "task_settings.max_len=24", "data.num_train=20", "data.num_dev=4", "precision=fp32",
+    *(f"config.{size}" for size in SIZES), "task_settings.max_len=24", "data.num_train=20", "data.num_dev=4",
+    "precision=fp32",
 )  # fmt: skip
 MODEL = ["--architecture", "gpt2", "--tokenizer", "word:100", "--data", "embedded:squad?articles=2&people=1"]
 

@@ -15,8 +15,8 @@ from attnlab.errors import StudyError
 from attnlab.reports import write
 from attnlab.reports.contents import Contents, contents_of
 from attnlab.reports.page import render
-from attnlab.studies.ledger import Delivery
-from attnlab.studies.record import PLAN, open_record
+from attnlab.studies.answers.study_folder import PLAN, open_record
+from attnlab.studies.ledger.database import Delivery
 from tests.studies.samples import content
 
 from .made import ARMS, BASE, HIGH, HOSTILE, LEAK, PAIRING, START, Made, history, whole

@@ -12,8 +12,8 @@ from torch import nn
 from attnlab.audits import Audit, audit
 from attnlab.audits.in_model import ModelSubject
 from attnlab.errors import AttnlabError
-from attnlab.studies.trial import tried
-from attnlab.studies.trials import Trials
+from attnlab.studies.cost.trial import tried
+from attnlab.studies.cost.trials import Trials
 
 from .samples import InProcess
 
@@ -58,7 +58,7 @@ def tried_here(trials: Trials, order: dict[str, Any]) -> dict[str, Any]:
 @pytest.fixture
 def here(monkeypatch: pytest.MonkeyPatch) -> None:
     """Train in this process, and look for the leaks of each mechanism and model once for all tests."""
-    monkeypatch.setattr("attnlab.studies.execution.Dispatch", InProcess)
+    monkeypatch.setattr("attnlab.studies.run.execution.Dispatch", InProcess)
     monkeypatch.setattr(Trials, "ask", tried_here)
     monkeypatch.setattr("attnlab.studies.study.audit", audited)
-    monkeypatch.setattr("attnlab.studies.installed.audit", audited_in_model)
+    monkeypatch.setattr("attnlab.studies.plan.installed_arms.audit", audited_in_model)

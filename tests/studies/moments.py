@@ -8,10 +8,10 @@ import platform
 from pathlib import Path
 from typing import Any
 
-from attnlab.studies.execution import RUNS, row_of
-from attnlab.studies.ledger import Delivery, Ledger
-from attnlab.studies.plan import PlannedRun
-from attnlab.studies.record import PLAN
+from attnlab.studies.answers.study_folder import PLAN
+from attnlab.studies.ledger.database import Delivery, Ledger
+from attnlab.studies.plan.planning import PlannedRun
+from attnlab.studies.run.execution import RUNS, row_of
 from attnlab.studies.study import Study
 from attnlab.training.record import write_json
 

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from attnlab.errors import AttnlabError
-from attnlab.studies.paths import put
-from attnlab.studies.server import ERROR, FAILED, INTERRUPTED, LOG
+from attnlab.studies.file.paths import put
+from attnlab.studies.run.server import ERROR, FAILED, INTERRUPTED, LOG
 from attnlab.studies.study import Study
 from attnlab.training import Display, RunSpec, build, train
 

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from attnlab.studies.analysis import Answer, conclude
-from attnlab.studies.execution import row_of
-from attnlab.studies.ledger import Delivery, Ledger
+from attnlab.studies.answers.analysis import Answer, conclude
+from attnlab.studies.ledger.database import Delivery, Ledger
+from attnlab.studies.run.execution import row_of
 from attnlab.studies.study import Study
 
 from .samples import content

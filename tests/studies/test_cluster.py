@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 
 from attnlab.errors import StudyError
-from attnlab.studies import node
-from attnlab.studies.cluster import files_in, placed, reason_in
-from attnlab.studies.execution import MOST_LOSSES, Execution
-from attnlab.studies.ledger import Ledger
-from attnlab.studies.versions import differences, versions
+from attnlab.studies.ledger.database import Ledger
+from attnlab.studies.run import node
+from attnlab.studies.run.cluster import files_in, placed, reason_in
+from attnlab.studies.run.execution import MOST_LOSSES, Execution
+from attnlab.studies.run.versions import differences, versions
 from attnlab.training.stopping import StopRequest
 
 from .samples import study
@@ -115,7 +115,7 @@ class Losing:
 
 
 def test_a_lost_node_is_no_failure_until_it_happens_too_often(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("attnlab.studies.execution.Cluster", Losing)
+    monkeypatch.setattr("attnlab.studies.run.execution.Cluster", Losing)
     said: list[str] = []
     ledger = Ledger(tmp_path / "ledger.sqlite")
     run = study(seeds=[1]).plan()[0]

@@ -9,8 +9,8 @@ from types import SimpleNamespace
 import pytest
 
 from attnlab.errors import StudyError
-from attnlab.studies import connection
-from attnlab.studies.connection import check_answer, check_room, connected, find_address, load_ray
+from attnlab.studies.run import connection
+from attnlab.studies.run.connection import check_answer, check_room, connected, find_address, load_ray
 
 
 def test_a_place_that_is_none_is_answered() -> None:

@@ -14,13 +14,13 @@ from attnlab.cli import main
 from attnlab.errors import StudyError
 from attnlab.install import install
 from attnlab.kernels import explain
-from attnlab.studies.estimate import Cost, estimate
-from attnlab.studies.plan import PlannedRun
+from attnlab.studies.cost.estimate import Cost, estimate
+from attnlab.studies.cost.timetable import wall_seconds
+from attnlab.studies.cost.trial import Timing
+from attnlab.studies.cost.trials import Trials
+from attnlab.studies.cost.workload import SegmentWork, Workload, count, products_of
+from attnlab.studies.plan.planning import PlannedRun
 from attnlab.studies.study import Study
-from attnlab.studies.timetable import wall_seconds
-from attnlab.studies.trial import Timing
-from attnlab.studies.trials import Trials
-from attnlab.studies.workload import Segment, Workload, count, products_of
 from attnlab.training import build
 
 from .samples import STUDY, content, quiet, study
@@ -90,7 +90,15 @@ def test_evaluations_and_checkpoints_are_counted(
 
 def test_a_run_takes_what_its_parts_take() -> None:
     work = Workload(
-        1, 1, (Segment(name=10, steps=1.0, epochs=1.0), Segment(name=5, steps=1.0, epochs=1.0)), 3, 1, 2, 1, 1, 2
+        1,
+        1,
+        (SegmentWork(10, 1.0, 1.0), SegmentWork(5, 1.0, 1.0)),
+        3,
+        1,
+        2,
+        1,
+        1,
+        2,
     )
     cost = Cost("s", "t", "a", 4, 1, work, Timing(7.0, (0.5, 2.0), 1.5, 0.5, 0.25, 0, 2))
     assert cost.update == pytest.approx(1.0)

@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 
 from attnlab.errors import StudyError
-from attnlab.studies import execution
-from attnlab.studies.dispatch import Dispatch
-from attnlab.studies.execution import Execution
-from attnlab.studies.ledger import Ledger
-from attnlab.studies.server import FAILED, wait_for
+from attnlab.studies.ledger.database import Ledger
+from attnlab.studies.run import execution
+from attnlab.studies.run.dispatch import Dispatch
+from attnlab.studies.run.execution import Execution
+from attnlab.studies.run.server import FAILED, wait_for
 from attnlab.training.record import locked
 from attnlab.training.stopping import StopRequest
 
@@ -89,7 +89,7 @@ def test_a_folder_that_is_still_held_is_waited_for(tmp_path: Path) -> None:
 
 
 def test_a_folder_that_stays_held_is_not_waited_for_for_ever(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("attnlab.studies.server.PATIENCE", 0.1)
+    monkeypatch.setattr("attnlab.studies.run.server.PATIENCE", 0.1)
     with locked(tmp_path):
         wait_for(tmp_path)
 

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from attnlab.cli.plugin import load as load_plugin
-from attnlab.studies.ledger import Ledger
+from attnlab.studies.ledger.database import Ledger
 from attnlab.studies.study import Study
 
 from .samples import STUDY, quiet

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from attnlab.errors import AttnlabError, StudyError
-from attnlab.studies.ledger import TABLES, VERSION, Delivery, Ledger, RunRow
+from attnlab.studies.ledger.database import TABLES, VERSION, Delivery, Ledger, RunRow
 from attnlab.training.record import locked
 
 from .samples import quiet, study
@@ -122,7 +122,7 @@ def test_other_files_are_no_ledger(tmp_path: Path) -> None:
 
 def test_another_format_is_refused(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
     ledger.close()
-    monkeypatch.setattr("attnlab.studies.ledger.VERSION", VERSION + 1)
+    monkeypatch.setattr("attnlab.studies.ledger.database.VERSION", VERSION + 1)
     with pytest.raises(StudyError, match=f"is of format {VERSION}, and this attnlab writes {VERSION + 1}"):
         Ledger(ledger.path)
 
@@ -142,7 +142,7 @@ def test_network_file_systems_are_refused_and_nothing_is_left_there(
     share.mkdir()
     spelled = str(share).replace(" ", "\\040")
     mounts.write_text(f"none / ext4 rw 0 0\nserver:/x {spelled} {kind} rw 0 0\nbroken\n", encoding="utf-8")
-    monkeypatch.setattr("attnlab.studies.disk.MOUNTS", mounts)
+    monkeypatch.setattr("attnlab.studies.ledger.disk.MOUNTS", mounts)
     if is_refused:
         with pytest.raises(StudyError, match=rf"on a network file system \({kind}\).*a folder of a local disk"):
             study().run(share / "out", say=quiet)

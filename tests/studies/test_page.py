@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from attnlab.cli import main
-from attnlab.studies.design import Design, Phase, Size, Source
-from attnlab.studies.ledger import TABLES
+from attnlab.studies.file.design import Design, Phase, Size
+from attnlab.studies.ledger.database import TABLES
+from attnlab.training.spec import Source
 from tests.test_pages import blocks, commands
 
 PAGE = (Path(__file__).parents[2] / "docs" / "studies.md").read_text(encoding="utf-8")

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from attnlab.errors import StudyError
-from attnlab.studies.parcel import CONTENT, pack, unpack
+from attnlab.studies.run.parcel import CONTENT, pack, unpack
 
 
 def folder_at(place: Path, text: str) -> Path:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from attnlab.errors import StudyError
-from attnlab.studies.plan import PlannedRun
+from attnlab.studies.plan.planning import PlannedRun
 from attnlab.studies.study import Study
 
 from .samples import STUDY, content, study

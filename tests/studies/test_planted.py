@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from attnlab.cli import main
-from attnlab.studies.server import ERROR, FAILED, LOG
+from attnlab.studies.run.server import ERROR, FAILED, LOG
 
 from .samples import InProcess
 
@@ -126,7 +126,7 @@ class HalfFailing(InProcess):
 
 
 def test_half_of_an_arms_runs_failed_in_a_family_of_five(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("attnlab.studies.execution.Dispatch", HalfFailing)
+    monkeypatch.setattr("attnlab.studies.run.execution.Dispatch", HalfFailing)
     others = {
         "relu": "dot | relu(divide=n)",
         "sigmoid": "dot | sigmoid",

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from attnlab.errors import StudyError
-from attnlab.studies.execution import Execution
-from attnlab.studies.progress import Progress, Snapshot
-from attnlab.studies.standing import LOSS
-from attnlab.studies.tail import NUM_POINTS, Tail
+from attnlab.studies.answers.leaderboard import LOSS
+from attnlab.studies.answers.progress import Progress, Snapshot
+from attnlab.studies.answers.run_tail import NUM_POINTS, Tail
+from attnlab.studies.run.execution import Execution
 from attnlab.training.stopping import StopRequest
 
 from .moments import Moment, evaluation, update, write

@@ -58,7 +58,7 @@ from attnlab import Weights, stage
 @dataclass(frozen=True)
 class Crash(Weights):
     def __call__(self, scores, n, p):
-        if sys.modules["__main__"].__spec__.name == "attnlab.studies.server":
+        if sys.modules["__main__"].__spec__.name == "attnlab.studies.run.server":
             os.kill(os.getpid(), signal.SIGSEGV)
         return scores
 """

@@ -9,9 +9,9 @@ import pytest
 from attnlab.cli import main
 from attnlab.errors import StudyError
 from attnlab.mechanisms import CATALOG
-from attnlab.studies.recipes import find_study, purpose, recipes
+from attnlab.studies.file.reading import read_design
+from attnlab.studies.file.recipes import find_study, purpose, recipes
 from attnlab.studies.study import Study
-from attnlab.studies.text import read_design
 from attnlab.training import build
 
 BUDGETS = ("smoke", "laptop", "paper")

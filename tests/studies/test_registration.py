@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from attnlab.errors import StudyError
-from attnlab.studies.analysis import Answer
-from attnlab.studies.execution import row_of
-from attnlab.studies.ledger import Delivery, Ledger
-from attnlab.studies.record import LEDGER, PLAN, open_record
-from attnlab.studies.registration import VERDICT, Declaration, changes, register
+from attnlab.studies.answers.analysis import Answer
+from attnlab.studies.answers.registration import VERDICT, Declaration, changes, register
+from attnlab.studies.answers.study_folder import LEDGER, PLAN, open_record
+from attnlab.studies.ledger.database import Delivery, Ledger
+from attnlab.studies.run.execution import row_of
 from attnlab.studies.study import Study
 
 from .folders import PAIRING, two_arms

@@ -11,11 +11,20 @@ from transformers import BertConfig
 
 from attnlab.cli import main
 from attnlab.cli.recipes import roughly
-from attnlab.studies import rough as subject
-from attnlab.studies.recipes import recipes
-from attnlab.studies.rough import OPENING, START, WORKERS, Matrices, Speed, audit_seconds, matrices_of, rough
+from attnlab.studies.cost import quick_estimate as subject
+from attnlab.studies.cost.quick_estimate import (
+    OPENING,
+    START,
+    WORKERS,
+    Matrices,
+    Speed,
+    audit_seconds,
+    matrices_of,
+    rough,
+)
+from attnlab.studies.file.reading import read_design
+from attnlab.studies.file.recipes import recipes
 from attnlab.studies.study import Study
-from attnlab.studies.text import read_design
 from attnlab.training.machine import num_cores
 
 from .samples import content

@@ -13,8 +13,8 @@ import attnlab
 from attnlab.cli import main
 from attnlab.cli.plugin import load as load_plugin
 from attnlab.errors import StudyError
-from attnlab.studies.ledger import Ledger
-from attnlab.studies.mistakes import Origin, check
+from attnlab.studies.file.mistakes import Origin, check
+from attnlab.studies.ledger.database import Ledger
 from attnlab.studies.study import Conclusion, Study
 from attnlab.training.record import Checkpoints, read_json
 
@@ -189,7 +189,7 @@ def test_a_study_that_was_moved_goes_on(labels: Path, tmp_path: Path, monkeypatc
 
     monkeypatch.setattr(Display, "advance", stop_once)
     with monkeypatch.context() as limited:
-        limited.setattr("attnlab.studies.execution.MOST_FAILURES", 1)
+        limited.setattr("attnlab.studies.run.execution.MOST_FAILURES", 1)
         first = made.run(tmp_path / "out", say=quiet)
     assert len(first.failed) == 1
     (tmp_path / "out").rename(tmp_path / "moved")

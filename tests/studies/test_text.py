@@ -10,10 +10,10 @@ import pytest
 
 from attnlab.cli import main
 from attnlab.errors import AttnlabError, StudyError
-from attnlab.studies.design import Design
-from attnlab.studies.plan import plan
+from attnlab.studies.file.design import Design
+from attnlab.studies.file.reading import LARGEST, read_design
+from attnlab.studies.plan.planning import plan
 from attnlab.studies.study import Study
-from attnlab.studies.text import LARGEST, read_design
 
 from .fuzz import make
 from .samples import STUDY, content

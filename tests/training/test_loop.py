@@ -35,7 +35,7 @@ STAGES = (
     Segment(name="short", steps=7, batch=6, micro_batch=4, length=12),
     Segment(name="long", epochs=0.5, batch=5, window=2),
 )
-WATCHING = {
+WATCHING: dict[str, Any] = {
     "evaluate_every": 4,
     "checkpoint_every": 3,
     "log_every": 2,
@@ -103,7 +103,7 @@ def test_a_finished_run_is_not_repeated(whole: Path) -> None:
 
 def test_best_and_last_are_both_kept_and_told_apart(tmp_path: Path) -> None:
     segment = Segment(steps=12, batch=4)
-    watching = {"evaluate_every": 2, "checkpoint_every": 100}
+    watching: dict[str, Any] = {"evaluate_every": 2, "checkpoint_every": 100}
     job, result = trained(small("mqar", segments=(segment,), **watching, optimizer=Optimizer(lr=0.3)), tmp_path)
     assert result.best.step != result.last.step == 12
     assert f"last accuracy {result.last.value:.6g} (step 12); best accuracy" in result.sentence
@@ -117,7 +117,7 @@ def test_best_and_last_are_both_kept_and_told_apart(tmp_path: Path) -> None:
 
 def test_a_run_stops_early_only_if_asked(tmp_path: Path) -> None:
     segment = Segment(steps=12, batch=4)
-    watching = {"evaluate_every": 1, "checkpoint_every": 100}
+    watching: dict[str, Any] = {"evaluate_every": 1, "checkpoint_every": 100}
     changes: dict[str, Any] = {"segments": (segment,), **watching, "optimizer": Optimizer(lr=0.3)}
     _, patient = trained(small("mqar", **changes), tmp_path / "patient")
     assert patient.status == "finished"
@@ -129,9 +129,9 @@ def test_a_run_stops_early_only_if_asked(tmp_path: Path) -> None:
 
 
 def test_watching_changes_nothing(tmp_path: Path) -> None:
-    closely = {
-        "evaluate_every": 1, "checkpoint_every": 1, "log_every": 1, "trace_every": 1, "sample_every": 1, "prompts": ("Ada",),
-        "sentences": ("Ada was born",), "num_tokens": 2, "num_scored": 3,
+    closely: dict[str, Any] = {
+        "evaluate_every": 1, "checkpoint_every": 1, "log_every": 1, "trace_every": 1, "sample_every": 1,
+        "prompts": ("Ada",), "sentences": ("Ada was born",), "num_tokens": 2, "num_scored": 3,
     }  # fmt: skip
     for name, watching in (("hardly", {}), ("closely", closely)):
         trained(small(dropout=0.2, **watching), tmp_path / name)
@@ -156,11 +156,11 @@ def test_a_caller_with_a_generator_of_its_own_changes_nothing(tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"optimizer": Optimizer(lr=1e-4)}, r"differs in settings\.optimizer\.lr \(0\.0001, there 0\.003\)"),
-        ({"seed": 8}, r"settings\.seed \(8, there 3\)"),
+        ({"optimizer": Optimizer(lr=1e-4)}, r"differs in optimizer\.lr \(0\.0001, there 0\.003\)"),
+        ({"seed": 8}, r"seed \(8, there 3\)"),
         ({"data": DATA["clm"].replace(num_train=20)}, r"data\.num_train \(20, there 30\)"),
         ({"mechanism": "cosine | softmax"}, r"start\.mechanism \('cosine \| softmax', there 'dot \| softmax'\)"),
-        ({"segments": (Segment(steps=9, batch=4),)}, r"settings\.segments\.0\.steps \(9, there 6\)"),
+        ({"segments": (Segment(steps=9, batch=4),)}, r"segments\.0\.steps \(9, there 6\)"),
     ],
     ids=["lr", "seed", "data", "mechanism", "steps"],
 )
@@ -182,7 +182,7 @@ def test_jobs_made_by_hand_are_held_against_their_checkpoint(tmp_path: Path) -> 
         train(job(data=DATA["clm"].replace(num_train=20)), tmp_path / "full", quiet())
     with pytest.raises(TrainingError, match="the weights that train are not those of this model"):
         train(job(mechanism="additive | softmax"), tmp_path / "full", quiet())
-    with pytest.raises(TrainingError, match=r"settings\.optimizer\.lr"):
+    with pytest.raises(TrainingError, match=r"optimizer\.lr"):
         train(job(optimizer=Optimizer(lr=1.0)), tmp_path / "full", quiet())
     other = dataclasses.replace(build(small("squad", **head)), config={})
     with torch.no_grad():

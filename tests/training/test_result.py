@@ -13,6 +13,7 @@ import pytest
 import torch
 
 from attnlab.training import (
+    Data,
     Divergence,
     Evaluation,
     Optimizer,
@@ -23,10 +24,11 @@ from attnlab.training import (
     read_result,
     train,
 )  # fmt: skip
-from tests.training.runs import DATA, Listening, last_of, losses_of, quiet, small, trained
+from tests.training.runs import Listening, last_of, losses_of, quiet, small, trained
 
 WILD: dict[str, Any] = {
-    "segments": (Segment(name="wild", steps=30, batch=4),), "optimizer": Optimizer(lr=1e6), "schedule": Schedule(warmup=0),
+    "segments": (Segment(name="wild", steps=30, batch=4),), "optimizer": Optimizer(lr=1e6),
+    "schedule": Schedule(warmup=0),
 }  # fmt: skip
 
 
@@ -147,6 +149,6 @@ def test_results_are_read_as_they_were_written() -> None:
 def test_a_run_without_dev_examples_finishes_without_figures(tmp_path: Path, texts: Path) -> None:
     text = texts / "lines.txt"
     text.write_text("Ada was born\nBruno worked as a baker\n" * 8, encoding="utf-8")
-    data = DATA["clm"].__class__(str(text), tokenizer="word:20")
+    data = Data(train=str(text), tokenizer="word:20")
     _, result = trained(small(data=data), tmp_path)
     assert (result.status, result.last, result.best) == ("finished", None, None)

@@ -11,7 +11,7 @@ import pytest
 
 import attnlab
 from attnlab.errors import TrainingError
-from attnlab.studies.design import Arm, Design, Phase, Size
+from attnlab.studies.file.design import Arm, Design, Phase, Size
 from attnlab.training import Data, Optimizer, RunSpec, Schedule, Segment, Settings, Start, Tuning
 from attnlab.training.spec import Model, Source, Watching, find_run_folder, list_differences
 

@@ -15,9 +15,9 @@ from tests.training.runs import lines_of, quiet, small, trained
 
 
 def test_each_is_written_when_it_is_due_and_at_the_end(tmp_path: Path) -> None:
-    watching = {
-        "evaluate_every": 4, "log_every": 4, "trace_every": 5, "sample_every": 4, "prompts": ("Ada", ""), "sentences": ("Ada was born",),
-        "num_tokens": 2,
+    watching: dict[str, Any] = {
+        "evaluate_every": 4, "log_every": 4, "trace_every": 5, "sample_every": 4, "prompts": ("Ada", ""),
+        "sentences": ("Ada was born",), "num_tokens": 2,
     }  # fmt: skip
     trained(small(**watching), tmp_path)
     steps = {
@@ -78,7 +78,7 @@ def test_what_could_not_be_watched_is_refused_before_training(
 
 
 def test_a_sample_may_use_every_position(tmp_path: Path) -> None:
-    watching = {"sample_every": 9, "num_tokens": 64, "sentences": ("a " * 62,)}
+    watching: dict[str, Any] = {"sample_every": 9, "num_tokens": 64, "sentences": ("a " * 62,)}
     _, result = trained(small(**watching), tmp_path)
     assert result.status == "finished"
 

@@ -11,7 +11,7 @@ from attnlab.cli.carried import Carried
 from attnlab.cli.membership import Membership, membership_of
 from attnlab.install import mechanism_of
 from attnlab.mechanisms import Mechanism
-from attnlab.studies.provenance import VERSIONS, provenance
+from attnlab.studies.plan.provenance import VERSIONS, provenance
 from attnlab.training import Evaluation, count_parameters
 from attnlab.training.folder import read_num_steps, read_result
 from attnlab.training.restored import Restored

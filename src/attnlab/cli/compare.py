@@ -13,9 +13,9 @@ from attnlab.cli.tables import print_json, print_table
 from attnlab.errors import RequestError, closest
 
 if TYPE_CHECKING:
-    from attnlab.studies.analysis import Answer
-    from attnlab.studies.exploration import Exploration
-    from attnlab.studies.record import Record
+    from attnlab.studies.answers.analysis import Answer
+    from attnlab.studies.answers.exploration import Exploration
+    from attnlab.studies.answers.study_folder import Record
 
 EFFECTS = ("phase", "size", "arm", "figure", "interval", "p", "Hedges g", "P(variant > baseline)", "ρ")
 EXPLORED = ("phase", "size", "arm", "figure", "seeds", "difference", "p", "adjusted p")
@@ -55,8 +55,8 @@ def compare(
 ) -> int:
     """Say what a study's folder says: verdicts, every seed, and its other figures as exploratory."""
     # Imported here because the command line must answer --help without torch.
-    from attnlab.studies.exploration import explore
-    from attnlab.studies.record import open_record
+    from attnlab.studies.answers.exploration import explore
+    from attnlab.studies.answers.study_folder import open_record
 
     wanted = Filter(phase or (), size or (), arm or ())
     with open_record(folder) as record:

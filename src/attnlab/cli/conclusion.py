@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from attnlab.cli.tables import print_table
 
 if TYPE_CHECKING:
-    from attnlab.studies.analysis import Answer
+    from attnlab.studies.answers.analysis import Answer
     from attnlab.studies.integrity import Finding
     from attnlab.studies.study import Conclusion
 
@@ -42,7 +42,7 @@ def print_answers(answers: Sequence[Answer]) -> None:
     if rows:
         print_table(COLUMNS, rows)
     # Imported here because the command line must answer --help without torch.
-    from attnlab.studies.analysis import common_notes
+    from attnlab.studies.answers.analysis import common_notes
 
     common = common_notes(answers)
     for answer in answers:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from attnlab.cli.tables import print_below, print_table
 
 if TYPE_CHECKING:
-    from attnlab.studies.estimate import Cost, Estimate
-    from attnlab.studies.plan import PlannedRun
+    from attnlab.studies.cost.estimate import Cost, Estimate
+    from attnlab.studies.plan.planning import PlannedRun
 
 RUNS = ("run", "phase", "size", "arm", "seed", "task", "")
 COSTS = (

@@ -8,10 +8,10 @@ from html import escape
 from pathlib import Path
 
 from attnlab.cli.conclusion import show_span
-from attnlab.studies.analysis import Answer
-from attnlab.studies.overrides import with_settings
-from attnlab.studies.plan import PlannedRun
-from attnlab.studies.record import LEDGER, Record, open_record
+from attnlab.studies.answers.analysis import Answer
+from attnlab.studies.answers.study_folder import LEDGER, Record, open_record
+from attnlab.studies.file.overrides import with_settings
+from attnlab.studies.plan.planning import PlannedRun
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,8 @@ from attnlab.cli.tables import print_below, print_json, print_table
 from attnlab.errors import RequestError
 
 if TYPE_CHECKING:
-    from attnlab.studies.design import Design
-    from attnlab.studies.prospect import Aim, Prospect
+    from attnlab.studies.answers.power_analysis import Aim, Prospect
+    from attnlab.studies.file.design import Design
 
 POWERS = (0.8, 0.9)
 NUMBERS = (3, 5, 10, 20)
@@ -51,9 +51,9 @@ def plan(
     if pilot is not None and spread is not None:
         raise RequestError("--pilot and --spread say the same thing; give one of them")
     # Imported here because the command line must answer --help without scipy.
-    from attnlab.studies.prospect import Aim, prospects, seconds_of_a_seed
-    from attnlab.studies.record import open_record
-    from attnlab.studies.text import read_design
+    from attnlab.studies.answers.power_analysis import Aim, prospects, seconds_of_a_seed
+    from attnlab.studies.answers.study_folder import open_record
+    from attnlab.studies.file.reading import read_design
 
     aim = Aim(tuple(power or POWERS), alpha)
     settings = read_settings(assign)
@@ -157,8 +157,8 @@ def more_seeds(
 def notes_of(found: Sequence[Prospect], design: Design, aim: Aim) -> Iterator[str]:
     """Say what the numbers rest on."""
     from attnlab.statistics.verdict import FEWEST_SEEDS
-    from attnlab.studies.analysis import count_comparisons
-    from attnlab.studies.prospect import level_of
+    from attnlab.studies.answers.analysis import count_comparisons
+    from attnlab.studies.answers.power_analysis import level_of
 
     if any(one.num_pilot for one in found):
         yield "SD is that of one seed's paired difference; its 80 % upper bound is taken, since pilots often show less"
@@ -181,7 +181,7 @@ def print_nothing_known(design: Design, path: str, aim: Aim, as_json: bool) -> N
     """Say that nothing is known of the spread, how to find out, and what seeds detect in units of it."""
     from attnlab.statistics.estimate import Noise
     from attnlab.statistics.planning import detectable_effect
-    from attnlab.studies.prospect import level_of
+    from attnlab.studies.answers.power_analysis import level_of
 
     level = level_of(design, aim.alpha)
     unit = Noise(1.0, math.inf)

@@ -23,7 +23,7 @@ def register(
     # Imported here because the command line must answer --help without torch.
     from dataclasses import asdict
 
-    from attnlab.studies.recipes import find_study
+    from attnlab.studies.file.recipes import find_study
     from attnlab.studies.study import Study
 
     settings = read_settings(assign)

@@ -46,7 +46,7 @@ def run(
         plugins.load(own)
     # Imported here because the command line must answer --help without torch.
     from attnlab.cli.live import View
-    from attnlab.studies.recipes import find_study
+    from attnlab.studies.file.recipes import find_study
     from attnlab.studies.study import Study
 
     settings = read_settings(assign)
@@ -56,7 +56,7 @@ def run(
     out = out or study.default_folder
     if dry_run:
         # Imported here because a study that is run has no need of it.
-        from attnlab.studies.estimate import estimate
+        from attnlab.studies.cost.estimate import estimate
 
         num, say = 1 if workers is None else workers, ignore if as_json else tell
         costs = estimate(study, out, num, is_timed=not no_calibration, say=say)

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from attnlab.errors import RequestError
-from attnlab.studies.plan import PlannedRun
-from attnlab.studies.record import LEDGER, open_record
+from attnlab.studies.answers.study_folder import LEDGER, open_record
+from attnlab.studies.plan.planning import PlannedRun
 
 MOST_LISTED = 20
 

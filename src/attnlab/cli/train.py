@@ -117,7 +117,7 @@ def describe_run(task: str, settings: dict[str, Any], extent: dict[str, Any], se
 
 def put_settings(content: dict[str, Any], settings: dict[str, Any]) -> None:
     """Put settings at their paths; `config.` is the model's config, as in a study."""
-    from attnlab.studies.paths import put
+    from attnlab.studies.file.paths import put
 
     for path, value in settings.items():
         put(content, f"start.{path}" if path.startswith("config.") else path, value, "--set")

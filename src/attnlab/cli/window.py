@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from attnlab.errors import AttnlabError, RequestError
-from attnlab.studies.progress import Progress, RunProgress, Snapshot
-from attnlab.studies.standing import SO_FAR, Standing
+from attnlab.studies.answers.leaderboard import SO_FAR, Standing
+from attnlab.studies.answers.progress import Progress, RunProgress, Snapshot
 
 HOST = "127.0.0.1"
 STATE, REPORT = "state.json", "report.html"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from attnlab.studies.record import Record
+from attnlab.studies.answers.study_folder import Record
 
 
 @dataclass(frozen=True)

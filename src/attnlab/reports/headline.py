@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from attnlab.statistics import MEANINGS, verdict_anchor
 from attnlab.statistics.verdict import BETTER, WORSE
-from attnlab.studies.analysis import Answer, common_notes
-from attnlab.studies.plan import PlannedRun
-from attnlab.studies.record import Record
+from attnlab.studies.answers.analysis import Answer, common_notes
+from attnlab.studies.answers.study_folder import Record
+from attnlab.studies.plan.planning import PlannedRun
 
 from .cells import difference_in_words, is_apart
 from .results import Place, Row, arms_of

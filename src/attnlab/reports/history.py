@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from attnlab.charts.curves import Point
-from attnlab.studies.record import Record
+from attnlab.studies.answers.study_folder import Record
 
 from .results import Place, finite, summed
 

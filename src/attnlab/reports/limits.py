@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from attnlab.statistics.account import show
 from attnlab.statistics.stability import FEWEST
 from attnlab.statistics.verdict import FEWEST_SEEDS
-from attnlab.studies.record import Record
+from attnlab.studies.answers.study_folder import Record
 from attnlab.studies.study import FILE
 
 from .cells import fair

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from attnlab.studies.record import Record
+from attnlab.studies.answers.study_folder import Record
 from attnlab.studies.study import FILE
 
 from .results import status_of

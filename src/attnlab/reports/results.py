@@ -9,10 +9,10 @@ from typing import Any
 
 from attnlab.statistics import Summary
 from attnlab.statistics.scores import LARGEST, read_arm
-from attnlab.studies.analysis import Answer
-from attnlab.studies.ledger import ResultRow
-from attnlab.studies.plan import PlannedRun
-from attnlab.studies.record import Record
+from attnlab.studies.answers.analysis import Answer
+from attnlab.studies.answers.study_folder import Record
+from attnlab.studies.ledger.database import ResultRow
+from attnlab.studies.plan.planning import PlannedRun
 
 DIVERGED, FAILED, WAITING = "diverged", "failed", "not ended"
 NOTHING = Summary(math.nan, math.nan, 0)

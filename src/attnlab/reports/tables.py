@@ -10,7 +10,7 @@ import io
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from attnlab.studies.record import Record
+from attnlab.studies.answers.study_folder import Record
 
 from .cells import compared, is_apart
 from .results import Place, finite, status_of

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from attnlab.studies.ledger import Ledger
+from attnlab.studies.ledger.database import Ledger
 
 from .cells import Cell, figure, number
 from .history import NO_FIGURES, History, is_number

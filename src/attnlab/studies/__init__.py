@@ -9,12 +9,18 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .analysis import Answer
-    from .design import Design
-    from .ledger import Ledger
+    from .answers.analysis import Answer
+    from .file.design import Design
+    from .ledger.database import Ledger
     from .study import Conclusion, Study
 
-HOMES = {"Answer": "analysis", "Conclusion": "study", "Design": "design", "Ledger": "ledger", "Study": "study"}
+HOMES = {
+    "Answer": "answers.analysis",
+    "Conclusion": "study",
+    "Design": "file.design",
+    "Ledger": "ledger.database",
+    "Study": "study",
+}
 """The file of each public name."""
 
 __all__ = ["Answer", "Conclusion", "Design", "Ledger", "Study"]

@@ -17,24 +17,24 @@ from attnlab.training.precision import choose_precision
 from attnlab.training.record import locked
 from attnlab.training.stopping import StopRequest, stop_request
 
-from .analysis import Answer, conclude
-from .connection import connected
-from .design import Arm, Design
-from .disk import refuse_network
-from .execution import Execution, Tick, no_tick, started_early
-from .installed import Installed, audited_task, lines_of, marked, reads_forwards
+from .answers.analysis import Answer, conclude
+from .answers.registration import Declaration, register
+from .answers.study_folder import LEDGER as LEDGER
+from .answers.study_folder import PLAN as PLAN
+from .answers.study_folder import read
+from .file.design import Arm, Design
+from .file.mistakes import Origin, check
+from .file.reading import read_design
 from .integrity import Finding
 from .integrity.left_out import left_out, sentence
-from .ledger import Ledger
-from .mistakes import Origin, check
-from .overlap import Counting, tasks_of
-from .plan import PlannedRun, contents_of_study, placed_sources, plan
-from .provenance import command, plugin_files, provenance
-from .record import LEDGER as LEDGER
-from .record import PLAN as PLAN
-from .record import read
-from .registration import Declaration, register
-from .text import read_design
+from .ledger.database import Ledger
+from .ledger.disk import refuse_network
+from .plan.installed_arms import Installed, audited_task, lines_of, marked, reads_forwards
+from .plan.planning import PlannedRun, contents_of_study, placed_sources, plan
+from .plan.provenance import command, plugin_files, provenance
+from .run.connection import connected
+from .run.execution import Execution, Tick, no_tick, started_early
+from .run.overlap import Counting, tasks_of
 
 FILE = "study.toml"
 LEAKS = "its audit finds a leak"

@@ -34,7 +34,7 @@ class Job:
     @property
     def record(self) -> dict[str, Any]:
         """All that a run is known by: its config, and its settings also where nobody wrote one."""
-        return {**self.settings.config, "seed": self.seed, **self.config}
+        return {**self.settings.deciding, "seed": self.seed, **self.config}
 
     @property
     def steps_of_segments(self) -> list[int]:

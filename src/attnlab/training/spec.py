@@ -196,9 +196,9 @@ class Settings(Watching):
     """Whether the layers are compiled by torch.compile."""
 
     @property
-    def config(self) -> dict[str, Any]:
-        """What decides the result, as plain data for JSON."""
-        return self.model_dump(mode="json", exclude=NOT_DECIDING)
+    def deciding(self) -> dict[str, Any]:
+        """Those of these settings that decide the result, as plain data for JSON."""
+        return self.model_dump(mode="json", include=Settings.model_fields.keys() - NOT_DECIDING)
 
 
 NOT_DECIDING = {*Watching.model_fields, "threads"}
@@ -270,6 +270,11 @@ class RunSpec(Settings):
     task_settings: PlainSettings = Field(default={})
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 0
     threads: Count | None = None
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """All that decides the result, as plain data for JSON."""
+        return self.model_dump(mode="json", exclude=NOT_DECIDING)
 
     @classmethod
     def of(cls, config: Mapping[str, Any]) -> RunSpec:

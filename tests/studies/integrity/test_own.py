@@ -12,8 +12,8 @@ import pytest
 from attnlab.audits import Audit, Finding, audit
 from attnlab.cli import main
 from attnlab.install import mechanism_of
+from attnlab.studies.answers.study_folder import open_record
 from attnlab.studies.integrity import Finding as Found
-from attnlab.studies.record import open_record
 from attnlab.studies.study import Study
 from tests.studies.samples import content, quiet
 
@@ -281,7 +281,7 @@ def test_a_leak_of_the_installed_model_alone_makes_an_arm_leak(tmp_path: Path, m
         leak = Finding("causal leak", False, 1.0, 0.0, "The model sees the future.")
         return Audit(found.subject, causal, type(found.findings)([leak]), 0.0)
 
-    monkeypatch.setattr("attnlab.studies.installed.audit", audited)
+    monkeypatch.setattr("attnlab.studies.plan.installed_arms.audit", audited)
     made = text_study(tmp_path, {"dot": "dot | softmax", "odd": "cosine | softmax"}, has_leaking=False)
     said = list[str]()
     conclusion = made.run(tmp_path / "out", say=said.append)
@@ -310,14 +310,14 @@ def test_an_arm_that_cannot_be_built_is_said_to_be_unaudited_and_costs_itself_al
 
 
 def test_a_big_model_is_audited_with_few_layers_and_that_is_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
-    from attnlab.studies.design import Arm, Size
-    from attnlab.studies.installed import Installed
+    from attnlab.studies.file.design import Arm, Size
+    from attnlab.studies.plan.installed_arms import Installed
     from attnlab.tasks import load
 
     config = {"n_layer": 5, "n_embd": 16, "n_head": 2, "n_positions": 32}
     one = Installed(Arm(mechanism="dot | softmax"), "big", Size(architecture="gpt2", config=config), load("clm"))
     assert "layers" not in one.audit(True)[1][0]["sentence"]
-    monkeypatch.setattr("attnlab.studies.installed.MANY", 100)
+    monkeypatch.setattr("attnlab.studies.plan.installed_arms.MANY", 100)
     passed, (subject, *_) = one.audit(True)
     assert passed
     assert "; 2 of its 5 layers" in subject["sentence"]

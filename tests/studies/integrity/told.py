@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from attnlab.studies.execution import row_of
+from attnlab.studies.answers.study_folder import Record, open_record
 from attnlab.studies.integrity import Finding
-from attnlab.studies.ledger import Delivery, Ledger
-from attnlab.studies.plan import PlannedRun
-from attnlab.studies.record import Record, open_record
+from attnlab.studies.ledger.database import Delivery, Ledger
+from attnlab.studies.plan.planning import PlannedRun
+from attnlab.studies.run.execution import row_of
 from attnlab.studies.study import Study
 from tests.studies.samples import content
 

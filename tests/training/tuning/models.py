@@ -14,7 +14,8 @@ from transformers import (
 )
 
 import attnlab
-from attnlab.training.tuning import Tuning, apply_tuning
+from attnlab.training.spec import Tuning
+from attnlab.training.tuning import apply_tuning
 from tests.install.models import build, padding, tokens
 
 HEADS: dict[str, Any] = {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 import torch
@@ -11,7 +11,8 @@ from torch import nn
 import attnlab
 from attnlab.errors import TrainingError
 from attnlab.tasks import LabelledText, Line, load
-from attnlab.training.tuning import MODES, Tuning, apply_tuning, count_parameters
+from attnlab.training.spec import Mode, Tuning
+from attnlab.training.tuning import apply_tuning, count_parameters
 from tests.install.models import build
 from tests.install.test_ecosystem import TRACING
 from tests.tasks import models as task_models
@@ -43,7 +44,7 @@ def prepared(name: str, kind: str, examples: Any, mode: str) -> tuple[Any, Any, 
     return task, task.collate(task.features(examples, tokenizer)), model.train()
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", get_args(Mode))
 @pytest.mark.parametrize(("name", "kind", "examples"), TASKS, ids=[f"{name} {kind}" for name, kind, _ in TASKS])
 def test_a_few_steps_lower_the_loss_and_move_what_trains_alone(name: str, kind: str, examples: Any, mode: str) -> None:
     if (name, mode) == ("clm", "head"):
@@ -70,7 +71,7 @@ def test_a_few_steps_lower_the_loss_and_move_what_trains_alone(name: str, kind: 
             assert parameter.grad is None, each
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", get_args(Mode))
 def test_what_trains_is_by_name(mode: str) -> None:
     model = tuned("bert", "classes", way(mode), line="additive | softmax")
     head = {"classifier.weight", "classifier.bias"}
@@ -101,7 +102,7 @@ def test_full_tuning_frees_what_was_frozen() -> None:
 @pytest.mark.parametrize("mode", ["prompt", "prefix", "lora"])
 def test_a_model_is_not_tuned_twice(mode: str) -> None:
     model = tuned("bert", "classes", way(mode))
-    for again in MODES:
+    for again in get_args(Mode):
         with pytest.raises(TrainingError, match=rf"holds a {mode} already; tune a model as it was built or loaded"):
             apply_tuning(model, way(again), has_new_head=True)
 

@@ -7,7 +7,8 @@ from torch import nn
 
 import attnlab
 from attnlab.errors import TrainingError
-from attnlab.training.tuning import Tuning, apply_tuning, count_parameters
+from attnlab.training.spec import Tuning
+from attnlab.training.tuning import apply_tuning, count_parameters
 from tests.install.models import WIDTH, build
 from tests.training.tuning.models import HEADS, way
 

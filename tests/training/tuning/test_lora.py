@@ -8,7 +8,8 @@ from torch import Tensor
 
 import attnlab
 from attnlab.errors import InstallError, TrainingError
-from attnlab.training.tuning import Tuning, apply_tuning
+from attnlab.training.spec import Tuning
+from attnlab.training.tuning import apply_tuning
 from tests.install.models import build, tokens
 from tests.training.tuning.models import HEADS, padded, shaken, trained_names, tuned, way
 

@@ -12,7 +12,8 @@ from transformers import AutoModel
 
 import attnlab
 from attnlab.errors import InstallError, TrainingError
-from attnlab.training.tuning import Tuning, apply_tuning
+from attnlab.training.spec import Tuning
+from attnlab.training.tuning import apply_tuning
 from tests.install.models import LENGTH, build, padding, pair, tokens, twin
 from tests.training.tuning.models import HEADS, padded, second_row, shaken, tuned, way
 

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from typing import get_args
+
 import pytest
 import torch
 
 import attnlab
-from attnlab.training.tuning import MODES, Tuning, apply_tuning, frozen_hash, trained_state
+from attnlab.training.spec import Mode, Tuning
+from attnlab.training.tuning import apply_tuning, frozen_hash, trained_state
 from tests.install.models import build, tokens
 from tests.training.tuning.models import HEADS, shaken, trained_names, tuned, way
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", get_args(Mode))
 @pytest.mark.parametrize("name", ["bert", "gpt2"])
 def test_the_trained_state_is_all_that_another_model_needs(name: str, mode: str) -> None:
     model = shaken(tuned(name, "classes", way(mode)))

@@ -11,8 +11,8 @@ from .finding import Finding, list_first
 from .runs import PhaseRuns
 
 if TYPE_CHECKING:
-    from ..design import Design
-    from ..record import Record
+    from ..answers.study_folder import Record
+    from ..file.design import Design
 
 SETTINGS = "different settings"
 PARAMETERS = "different parameters"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from .finding import Finding
 
 if TYPE_CHECKING:
-    from ..record import Record
+    from ..answers.study_folder import Record
 
 CHECK = "trained on what is held out"
 FAULT = 0.01

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ..installed import lines_of
+from ..plan.installed_arms import lines_of
 from .finding import Finding, list_first
 
 if TYPE_CHECKING:
-    from ..record import Record
+    from ..answers.study_folder import Record
 
 CHECK = "a leaking arm"
 UNSOUND = "a failed audit"

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from .finding import Finding, list_first
 
 if TYPE_CHECKING:
-    from ..ledger import Ledger
-    from ..record import Record
+    from ..answers.study_folder import Record
+    from ..ledger.database import Ledger
 
 CHECK = "results left out"
 

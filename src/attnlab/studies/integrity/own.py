@@ -22,7 +22,7 @@ from .repetition import check_repetition
 from .runs import PhaseRuns
 
 if TYPE_CHECKING:
-    from ..record import Record
+    from ..answers.study_folder import Record
 
 
 def examine(record: Record) -> tuple[Finding, ...]:

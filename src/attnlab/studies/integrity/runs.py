@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any
 from attnlab.data import PROBES
 from attnlab.training.record.plain import unspell
 
-from ..remains import ENDED
+from ..run.run_outputs import ENDED
 from .metrics import COUNTED, kind_of
 from .table import Cell, ResultTable
 
 if TYPE_CHECKING:
-    from ..ledger import ResultRow
-    from ..plan import PlannedRun
-    from ..record import Record
+    from ..answers.study_folder import Record
+    from ..ledger.database import ResultRow
+    from ..plan.planning import PlannedRun
 
 Budgets = Mapping[tuple[str, str, str], Mapping[str, str]]
 SCORES = {"exact_match": "exact"}

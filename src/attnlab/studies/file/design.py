@@ -25,7 +25,7 @@ from attnlab.mechanisms import Mechanism
 from attnlab.training.spec import Model, Name, PlainSettings, Positive, Settings, Source, Start, Text
 
 from .choice import chosen
-from .misfits import misfits
+from .consistency import misfits
 
 
 def declared_looks(looks: Any) -> Any:

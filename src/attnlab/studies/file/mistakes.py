@@ -12,9 +12,9 @@ from attnlab.errors import StudyError, closest
 from attnlab.training.spec import list_names
 
 from .choice import chosen
+from .consistency import Misfit, misfits, of_choices
 from .design import Design
 from .lines import Lines, line_of
-from .misfits import Misfit, misfits, of_choices
 from .overrides import wrong_settings
 
 MOST_SHOWN = 20

@@ -13,7 +13,7 @@ from attnlab.training.build import TRAINED
 from attnlab.training.spec import Source
 from attnlab.training.weights import quiet
 
-from .design import Design, Size
+from ..file.design import Design, Size
 from .identity import contents_of_size, contents_of_source
 
 Contents = dict[str, dict[str, str]]

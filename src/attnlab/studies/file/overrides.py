@@ -9,8 +9,8 @@ from pydantic import ValidationError
 
 from attnlab.errors import StudyError
 
+from .consistency import Misfit, addressed
 from .design import Arm, Design, Phase
-from .misfits import Misfit, addressed
 from .paths import put
 
 CONFIG = "config."

@@ -17,7 +17,7 @@ from attnlab.statistics.account import plain
 
 from .analysis import Answer
 from .evidence import Evidence, Table
-from .record import Record
+from .study_folder import Record
 
 FEWEST = 2
 """Seeds that a figure must have in both arms."""

@@ -9,7 +9,7 @@ from statistics import fmean
 
 from attnlab.tasks.scores import LOWER_IS_BETTER
 
-from .record import Record
+from .study_folder import Record
 
 LOSS = "training loss"
 SO_FAR = "so far; no verdict before the end"

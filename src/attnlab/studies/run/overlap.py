@@ -28,10 +28,10 @@ from attnlab.training.build import split_in
 from attnlab.training.spec import Source
 from attnlab.training.stopping import StopRequest
 
-from .design import Design
+from ..file.design import Design
+from ..file.overrides import with_settings
+from ..ledger.database import Ledger
 from .execution import Say
-from .ledger import Ledger
-from .overrides import with_settings
 
 KIND = "overlap"
 """What the ledger calls such an event."""

@@ -33,10 +33,10 @@ from attnlab.training.stream import Share, updates
 from attnlab.training.update import Updater
 from attnlab.training.weights import building, changed, config_of, head_class, quiet
 
-from .design import Design, Phase, Size
-from .installed import audited_task, layers_in, reads_forwards
-from .overrides import config_of as config_of_arm
-from .overrides import with_settings
+from ..file.design import Design, Phase, Size
+from ..file.overrides import config_of as config_of_arm
+from ..file.overrides import with_settings
+from ..plan.installed_arms import audited_task, layers_in, reads_forwards
 from .workload import products_of
 
 WORKERS = 2

@@ -11,8 +11,8 @@ from attnlab.training.folder import CONFIG, PAIRING, RESULT
 from attnlab.training.record import Metrics, read_json, write_json
 from attnlab.training.record.plain import spell, unspell
 
+from ..ledger.database import Delivery
 from .address import readdressed
-from .ledger import Delivery
 from .server import ERROR, LOG
 
 ENDED = ("finished", "stopped early")

@@ -18,7 +18,7 @@ from attnlab.training.build import split_in
 from . import node
 from .dispatch import POLL
 from .parcel import pack, unpack
-from .remains import readdress
+from .run_outputs import readdress
 from .server import FAILED, INTERRUPTED
 from .versions import versions
 

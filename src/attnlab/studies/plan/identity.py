@@ -14,7 +14,7 @@ from attnlab.training import RunSpec
 from attnlab.training.build import split_in
 from attnlab.training.spec import NOT_DECIDING, Source
 
-from .design import Size
+from ..file.design import Size
 
 RESULTS_VERSION = 2
 """Raised when the same settings give other results: runs of another version are other runs."""

@@ -19,11 +19,11 @@ from attnlab.statistics.question import ALPHA
 from attnlab.statistics.verdict import FEWEST_SEEDS, NOT_COMPARABLE
 from attnlab.tasks.scores import LOWER_IS_BETTER
 
-from .design import Design, Phase
+from ..file.design import Design, Phase
+from ..ledger.database import Ledger
+from ..plan.planning import PlannedRun
 from .evidence import Evidence
-from .honesty import honest_note
-from .ledger import Ledger
-from .plan import PlannedRun
+from .leak_correction import honest_note
 from .registration import Standing, note_verdict, stand
 
 Key = tuple[str, str, str]

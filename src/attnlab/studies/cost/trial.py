@@ -41,7 +41,7 @@ from attnlab.training.stream import Share, updates
 from attnlab.training.update import Updater
 from attnlab.training.weights import quiet
 
-from .server import end_with_parent
+from ..run.server import end_with_parent
 from .workload import count
 
 MOST_UPDATES = 30

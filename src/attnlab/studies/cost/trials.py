@@ -59,7 +59,7 @@ class Trials:
         if self.process is None:
             began = perf_counter()
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "attnlab.studies.trial", *self.plugins], stdin=subprocess.PIPE,
+                [sys.executable, "-m", "attnlab.studies.cost.trial", *self.plugins], stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE, text=True, env={**os.environ, "OMP_NUM_THREADS": "1"},
             )  # fmt: skip
             self.hear()

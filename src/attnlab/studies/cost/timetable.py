@@ -6,7 +6,7 @@ import heapq
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
-from .plan import PlannedRun
+from ..plan.planning import PlannedRun
 
 
 def wall_seconds(runs: Sequence[PlannedRun], seconds: Mapping[str, float], workers: int) -> float:

@@ -13,10 +13,10 @@ from attnlab.training.spec import Source
 from attnlab.training.weights import config_of as model_config
 from attnlab.training.weights import quiet
 
-from .design import Arm, Design, Phase, Size
+from ..file.design import Arm, Design, Phase, Size
+from ..file.overrides import config_of, with_settings
 from .identity import contents_of_source, contents_of_stages, id_of
-from .overrides import config_of, with_settings
-from .presence import contents_of
+from .required_inputs import contents_of
 
 Key = tuple[str, str, str, int]
 

@@ -25,8 +25,9 @@ class Dispatch:
     def __init__(self, plugins: Sequence[str] = ()) -> None:
         # Threads are each run's own to set; a pool that was made before a fork would be waited for in vain.
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "attnlab.studies.server", *plugins], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-            env={**os.environ, "OMP_NUM_THREADS": "1"}, process_group=0, bufsize=0,
+            [sys.executable, "-m", "attnlab.studies.run.server", *plugins],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, env={**os.environ, "OMP_NUM_THREADS": "1"},
+            process_group=0, bufsize=0,
         )  # fmt: skip
         self.waiting = b""
 

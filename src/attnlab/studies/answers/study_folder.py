@@ -15,15 +15,15 @@ from pydantic import ValidationError
 from attnlab.errors import StudyError
 from attnlab.training import RunSpec
 
+from ..file.design import IS_RECORDED, Design
+from ..integrity import Finding
+from ..integrity.own import examine
+from ..ledger.database import Ledger, ResultRow
+from ..plan.installed_arms import audited_task, lines_of, reads_forwards
+from ..plan.planning import PlannedRun
+from ..run.overlap import SourceOverlap, noted_overlaps
 from .analysis import Answer, conclude
-from .design import IS_RECORDED, Design
 from .evidence import Evidence
-from .installed import audited_task, lines_of, reads_forwards
-from .integrity import Finding
-from .integrity.own import examine
-from .ledger import Ledger, ResultRow
-from .overlap import SourceOverlap, noted_overlaps
-from .plan import PlannedRun
 
 LEDGER = "ledger.sqlite"
 PLAN = "plan"

@@ -17,8 +17,8 @@ from typing import Any
 from attnlab.errors import StudyError
 from attnlab.statistics.verdict import FEWEST_SEEDS
 
-from .design import Design
-from .ledger import Ledger
+from ..file.design import Design
+from ..ledger.database import Ledger
 
 REGISTRATION, VERDICT = "registration", "verdict"
 """What the ledger calls these events."""

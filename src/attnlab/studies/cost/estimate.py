@@ -15,12 +15,12 @@ from attnlab.errors import StudyError
 from attnlab.training import RunSpec
 from attnlab.training.machine import num_cores
 
-from .execution import RUNS, resolved
-from .ledger import Ledger
-from .plan import PlannedRun
-from .record import LEDGER
-from .remains import has_ended
-from .study import Study
+from ..answers.study_folder import LEDGER
+from ..ledger.database import Ledger
+from ..plan.planning import PlannedRun
+from ..run.execution import RUNS, resolved
+from ..run.run_outputs import has_ended
+from ..study import Study
 from .timetable import wall_seconds
 from .trial import Timing
 from .trials import Trials

@@ -19,9 +19,9 @@ from attnlab.statistics.question import Scale
 from attnlab.tasks import load as load_task
 from attnlab.tasks.scores import LOG_FIGURES
 
+from ..file.design import Design, Phase
 from .analysis import count_comparisons
-from .design import Design, Phase
-from .record import Record
+from .study_folder import Record
 
 FEWEST = 2
 """Seeds of a pilot below which there is no spread."""

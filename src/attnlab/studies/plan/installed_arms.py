@@ -17,9 +17,9 @@ from attnlab.training import Start
 from attnlab.training.weights import build_model, quiet
 from attnlab.training.weights import config_of as model_config
 
-from .design import Arm, Design, Size
+from ..file.design import Arm, Design, Size
+from ..file.overrides import config_of
 from .identity import contents_of_size, contents_of_stages
-from .overrides import config_of
 
 CAUSAL = ("causal leak", "prefix consistency")
 OTHERWISE = ("padding and batch invariance",)

@@ -16,11 +16,11 @@ from attnlab.errors import StudyError
 from attnlab.training.folder import read_num_steps
 from attnlab.training.record.lock import LOCK
 
-from .ledger import Ledger, ResultRow
-from .plan import PlannedRun
-from .record import LEDGER, PLAN, Record, read
-from .standing import Standing, standings
-from .tail import Seen, Tail
+from ..ledger.database import Ledger, ResultRow
+from ..plan.planning import PlannedRun
+from .leaderboard import Standing, standings
+from .run_tail import Seen, Tail
+from .study_folder import LEDGER, PLAN, Record, read
 
 Condition = Literal["preparing", "running", "stopped", "ended"]
 """Preparing: mechanisms are audited and runs planned. Stopped: runs are left, and no process works on them."""

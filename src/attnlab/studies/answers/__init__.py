@@ -1,0 +1,1 @@
+"""From a ledger to verdicts, and to what a study says before it has ended."""

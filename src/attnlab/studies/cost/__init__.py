@@ -1,0 +1,1 @@
+"""What a study costs before it is run: parameters, operations, memory, disk and time."""

@@ -1,0 +1,1 @@
+"""From a study to its runs: ids, what they need from elsewhere, and audits of arms as they are installed."""

@@ -1,0 +1,1 @@
+"""Runs at work: processes on this machine or on a cluster, and what they leave."""
