@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from attnlab.statistics.simulation import Ask, Case, measure, start_study
-from attnlab.studies.answers.simulation import list_cases, start
+from attnlab.studies.simulation import list_cases, start
 
 NUM_REPEATS = 20
 

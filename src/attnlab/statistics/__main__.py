@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from itertools import groupby
 
-from attnlab.studies.answers import simulation as studies
+from attnlab.studies import simulation as studies
 
 from .cases import list_cases, list_refused
 from .simulation import COLUMNS, Case, Path, Rate, measure, start_study

@@ -18,11 +18,11 @@ from attnlab.statistics.draws import Seeds
 from attnlab.statistics.histories import look_as_declared, look_at_cells, look_every_seed, look_once
 from attnlab.statistics.simulation import NO_THRESHOLD, Ask, Asks, Case, Look, is_better
 
-from ..ledger.database import Delivery, Ledger
-from ..plan.planning import PlannedRun
-from ..run.execution import row_of
-from ..study import Study
-from .analysis import conclude
+from .answers.analysis import conclude
+from .ledger.database import Delivery, Ledger
+from .plan.planning import PlannedRun
+from .run.execution import row_of
+from .study import Study
 
 BASELINE, VARIANT = "baseline", "variant"
 PAIRING = {"weights": {}, "batches": "same", "evaluation": "same"}

@@ -1,0 +1,56 @@
+"""The parts of the room import each other only as this table says; what is imported for types alone does not count."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import attnlab.studies
+
+ROOT = Path(attnlab.studies.__file__).parent
+MAY_IMPORT: dict[str, set[str]] = {
+    "file": set(),
+    "ledger": set(),
+    "plan": {"file"},
+    "run": {"file", "plan", "ledger"},
+    "integrity": {"file", "plan", "ledger", "run"},
+    "answers": {"file", "plan", "ledger", "run", "integrity"},
+    "study": {"file", "plan", "ledger", "run", "integrity", "answers"},
+    "simulation": {"plan", "ledger", "run", "answers", "study"},
+    "cost": {"file", "plan", "ledger", "run", "answers", "study"},
+}
+
+
+def runtime_imports(tree: ast.AST) -> Iterator[ast.ImportFrom]:
+    """Yield the relative imports of a module, but those under `if TYPE_CHECKING`."""
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
+            continue
+        if isinstance(node, ast.ImportFrom) and node.level:
+            yield node
+        yield from runtime_imports(node)
+
+
+def test_parts_import_only_what_the_table_allows() -> None:
+    wrong = []
+    for file in sorted(ROOT.rglob("*.py")):
+        place = file.relative_to(ROOT).parts
+        own = place[0] if len(place) > 1 else file.stem
+        if own == "__init__":
+            continue
+        for node in runtime_imports(ast.parse(file.read_text(encoding="utf-8"))):
+            path = [*place[: len(place) - node.level], *(node.module or "").split(".")]
+            if path[0] != own and path[0] not in MAY_IMPORT[own]:
+                wrong.append(f"{'/'.join(place)}:{node.lineno}: {own} may not import {path[0]}")
+    assert wrong == []
+
+
+def test_the_table_has_no_cycle_and_every_part() -> None:
+    parts = {path.stem for path in ROOT.iterdir() if path.suffix == ".py" or (path / "__init__.py").exists()}
+    assert set(MAY_IMPORT) == parts - {"__init__"}
+    settled: set[str] = set()
+    while len(settled) < len(MAY_IMPORT):
+        ready = {part for part, allowed in MAY_IMPORT.items() if allowed <= settled} - settled
+        assert ready, sorted(set(MAY_IMPORT) - settled)
+        settled |= ready
