@@ -11,12 +11,12 @@ from transformers import BertConfig
 
 from attnlab.cli import main
 from attnlab.cli.recipes import roughly
+from attnlab.machine import num_cores
 from attnlab.studies import rough as subject
 from attnlab.studies.recipes import recipes
 from attnlab.studies.rough import OPENING, START, WORKERS, Matrices, Speed, audit_seconds, matrices_of, rough
 from attnlab.studies.study import Study
 from attnlab.studies.text import read_design
-from attnlab.training.machine import num_cores
 
 from .samples import content
 

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from attnlab.errors import StudyError
+from attnlab.machine import num_cores
 from attnlab.training import Run
-from attnlab.training.machine import num_cores
 
 from .execution import RUNS, resolved
 from .ledger import Ledger

@@ -100,7 +100,7 @@ class Training:
         """What rounding depends on besides the numbers themselves."""
         passes = [stage.micro_batch for stage in self.job.settings.stages]
         return {
-            "precision": self.precision.name, "products": self.precision.by, "threads": self.threads,
+            "precision": self.precision.name, "threads": self.threads,
             "num_ranks": self.ranks.num, MICRO: passes,
         }  # fmt: skip
 
