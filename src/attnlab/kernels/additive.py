@@ -7,8 +7,9 @@ from torch import Tensor
 
 from attnlab.mechanisms.scores import Additive
 
-from . import native, tiled
+from . import tiled
 from .call import Call, Request
+from .cpu import native
 
 NAME = "additive"
 FORM = "compiled loops over pairs with exponentials taken once a token, tile by tile"

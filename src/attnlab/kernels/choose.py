@@ -14,9 +14,10 @@ from attnlab.mechanisms import Mechanism, Share
 from attnlab.mechanisms.surroundings import Penalize
 from attnlab.mechanisms.values import Bypass, ValueResidual
 
-from . import additive, blockwise, distance, linear, native, reference, rowwise, sdpa
+from . import additive, blockwise, distance, linear, reference, rowwise, sdpa
 from .call import Call, MaskKind, Request
 from .cost import Cost, estimate
+from .cpu import native
 
 
 class Kernel(Protocol):

@@ -14,11 +14,11 @@ from torch import Tensor
 
 from attnlab.mechanisms.weights import Argmax, Sigmoid
 
-from . import native
 from .call import Call, Request, at_least_float
+from .cpu import native
+from .cpu.pairs import Angle, Compiled, Dot, add_product, groups, last_seen
 from .division import divided, divided_values, key_division_refusal, length
 from .dropout import keep_tile, scale
-from .pairs import Angle, Compiled, Dot, add_product, groups, last_seen
 from .rules import RULES
 from .tiles import Tile, Tiling
 from .visibility import Visibility
