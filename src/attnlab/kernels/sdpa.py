@@ -13,9 +13,6 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from attnlab.mechanisms.scores import Angle, Dot, Euclidean
-from attnlab.mechanisms.weights import Softmax
-
 from .blockwise import factors, is_dot_like, origin
 from .call import Call, Request
 from .division import divided, divided_values, key_division_refusal
@@ -34,9 +31,9 @@ aten = torch.ops.aten
 def refusal(request: Request) -> str | None:
     """Refuse what is not softmax over a dot product, and dropout, which leaves the fused pass on a CPU."""
     mechanism = request.mechanism
-    if type(mechanism.weights) is not Softmax:
+    if not mechanism.weights.is_softmax:
         return f"normalises by softmax alone, not '{mechanism.weights.name}'"
-    if not is_dot_like(mechanism.score) or isinstance(mechanism.score, Angle):
+    if not is_dot_like(mechanism.score) or mechanism.score.form == "angle":
         return f"needs scores that are a dot product, not '{mechanism.score}'"
     if request.causal and mechanism.mask.where != "before":
         return f"leaves forbidden pairs out before softmax, not '{mechanism.mask}'"
@@ -49,11 +46,12 @@ def attend(call: Call) -> Tensor:
     """Return weights·values."""
     v, divisor = divided_values(call)
     visibility, score = call.visibility, call.mechanism.score
-    is_euclidean = isinstance(score, Euclidean)
+    is_euclidean = score.form == "squared_euclidean"
     q, k, scale = call.q, call.k, 1.0
     # torch scales after it masks: −∞ times a scale of 0 or below would be NaN or +∞, so those go into the query too.
-    if type(score) is Dot and (score.scale is None or (score.scale != "learned" and score.scale > SMALLEST)):
-        scale = float(score.factor(q.shape[-1], {}))
+    factor = score.scale_factor(q.shape[-1], call.params_of(score)) if score.form == "dot" else 0.0
+    if not isinstance(factor, Tensor) and factor > SMALLEST:
+        scale = factor
     elif not is_euclidean:
         q, k = factors(score, q, k, call.params_of(score))
     is_flat = visibility.is_by_key and (not visibility.causal or visibility.offset == 0)

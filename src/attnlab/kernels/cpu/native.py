@@ -37,9 +37,6 @@ KINDS = {
 }  # fmt: skip
 """The scores of pairs.cpp."""
 
-WEIGHTS = {"softmax": 0, "softmax1": 1, "sparsemax": 2, "entmax15": 3}
-"""The weights of pairs.cpp."""
-
 
 @dataclass(frozen=True)
 class Compiler:
@@ -158,10 +155,13 @@ def warn_missing() -> None:
     )
 
 
-def normalise(weights: str, s: Tensor, first: int) -> None:
-    """Turn a tile of finite scores [g r k] into weights in place; row r may see the keys up to first + r."""
+def normalise(loop: int, s: Tensor, first: int) -> None:
+    """Turn a tile of finite scores [g r k] into weights in place; row r may see the keys up to first + r.
+
+    loop: the number of the loop of pairs.cpp.
+    """
     g, r, k = s.shape
-    call("normalise", WEIGHTS[weights], {"s": s}, {"G": g, "R": r, "K": k, "first": first})
+    call("normalise", loop, {"s": s}, {"G": g, "R": r, "K": k, "first": first})
 
 
 def call(name: str, kind: int, tensors: dict[str, Tensor], sizes: Mapping[str, float]) -> None:
