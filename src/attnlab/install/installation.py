@@ -14,6 +14,7 @@ from attnlab.errors import AttnlabWarning, InstallError, RequestError
 from attnlab.mechanisms import Mechanism, Value
 
 from .body import body_of, configs_of, give_own_configs, has_cross_attention
+from .compat import get_attention_name, set_attention_name
 from .inspection import RECORD, attention_layers
 from .interface import name_for, register
 from .layer import Layer, has_penalty, shared_parameters
@@ -34,7 +35,7 @@ class Record:
     """What `install` changed in a model, besides the layers it put there."""
 
     def __init__(self, model: PreTrainedModel) -> None:
-        self.implementations = [(config, config._attn_implementation) for config in configs_of(model)]
+        self.implementations = [(config, get_attention_name(config)) for config in configs_of(model)]
         self.handles: list[RemovableHandle] = []
         self.paths: list[ValuePath] = []
         self.ties: list[Tie | FusedTie] = []
@@ -63,7 +64,7 @@ def install(model: M, mechanism: str | Mechanism, *, seed: int = 0) -> M:
     record = Record(body)
     carry_out(plan, parsed, seed, body, record)
     for config, _ in record.implementations:
-        config._attn_implementation = name_for(parsed)
+        set_attention_name(config, name_for(parsed))
     for part in body.modules():
         if isinstance(part, PreTrainedModel):
             # Saved the usual way, the weights would be read back into a model without the mechanism.
@@ -90,7 +91,7 @@ def uninstall(model: M) -> M:
     for _, module, _ in list(attention_layers(body)):
         del module.attnlab, vars(module)[TALLY]
     for config, implementation in record.implementations:
-        config._attn_implementation = implementation
+        set_attention_name(config, implementation)
     for part in body.modules():
         if isinstance(part, PreTrainedModel):
             vars(part).pop("save_pretrained", None)

@@ -32,6 +32,9 @@ class Kernel(Protocol):
 ORDER: tuple[Kernel, ...] = (linear, sdpa, additive, distance, blockwise, rowwise, reference)
 """The kernels, fastest first where several can compute the same."""
 
+LOOPS = ("additive", *distance.FORMS)
+"""The forms of scores that the compiled loops compute."""
+
 KERNELS: Mapping[str, Kernel] = {kernel.NAME: kernel for kernel in ORDER}
 """Every kernel by its name."""
 
@@ -74,11 +77,14 @@ def choose(request: Request, kernel: str = "auto") -> tuple[Kernel, dict[str, st
             )
         return KERNELS[kernel], {}
     refused: dict[str, str] = {}
+    form = request.mechanism.score.form
     for candidate in ORDER:
         reason = candidate.refusal(request)
         if reason is None:
-            missing = native.missing()
-            if missing is not None and missing in (refused.get("additive"), refused.get("distance")):
+            # Only a score of theirs asks for the compiled loops: building them takes seconds.
+            owner = additive if form == "additive" else distance
+            is_slower = form in LOOPS and candidate is not owner
+            if is_slower and (missing := native.missing()) is not None and refused.get(owner.NAME) == missing:
                 native.warn_missing()
             return candidate, refused
         refused[candidate.NAME] = reason

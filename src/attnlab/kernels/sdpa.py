@@ -15,6 +15,7 @@ from torch.nn import functional
 
 from .blockwise import factors, is_dot_like, origin
 from .call import Call, Request
+from .compat import flash_attention, flash_attention_backward
 from .division import divided, divided_values, key_division_refusal
 from .normalise import refuse_second_derivatives
 from .visibility import Visibility
@@ -24,8 +25,6 @@ FORM = "torch's fused scaled_dot_product_attention"
 
 SMALLEST = 1e-30
 """The smallest scale that is left to torch: below it, one could be 0 in the precision of the pass."""
-
-aten = torch.ops.aten
 
 
 def refusal(request: Request) -> str | None:
@@ -138,10 +137,7 @@ class Flash(torch.autograd.Function):
         else:
             left, right = widened(q, width), widened(k, width)
         values = widened(v, width)
-        out: Tensor
-        out, logsumexp = aten._scaled_dot_product_flash_attention_for_cpu(
-            left, right, values, 0.0, causal, attn_mask=mask, scale=ctx.scale
-        )
+        out, logsumexp = flash_attention(left, right, values, causal, mask, ctx.scale)
         if empty is not None:
             # Rows that see nothing: an output of 0, and a normaliser that makes every recomputed weight 0.
             out, logsumexp = out.masked_fill(empty, 0), logsumexp.masked_fill(empty[..., 0], torch.inf)
@@ -155,9 +151,8 @@ class Flash(torch.autograd.Function):
         left, right, values, out, logsumexp, mask, empty = ctx.saved_tensors
         grad = widened(grad, out.shape[-1])
         grad = grad if empty is None else grad.masked_fill(empty, 0)
-        dq, dk, dv = aten._scaled_dot_product_flash_attention_for_cpu_backward(
-            grad, left, right, values, out, logsumexp, 0.0, ctx.causal, attn_mask=mask, scale=ctx.scale
-        )
+        saved = (left, right, values, out, logsumexp)
+        dq, dk, dv = flash_attention_backward(grad, saved, ctx.causal, mask, ctx.scale)
         d, value_dim = ctx.widths
         if ctx.euclidean:
             dk[..., :d].addcmul_(right[..., :d], dk[..., d : d + 1], value=-1)

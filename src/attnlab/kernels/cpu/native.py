@@ -23,6 +23,8 @@ from torch import Tensor
 from attnlab.errors import AttnlabWarning, KernelError
 from attnlab.machine import cache_folder, find_compiler, instruction_set
 
+from ..compat import mark_constant
+
 # -ffast-math goes to the compiler but not to the linker: there it would switch denormals off in the whole process.
 FLAGS = ("-std=c++17", "-O3", "-ffast-math", "-fPIC")
 TUNED = (("-march=native", "-mprefer-vector-width=512"), ("-march=native",), ("-mcpu=native",), ())
@@ -133,15 +135,11 @@ def compiler() -> Compiler:
     return loaded()[1]
 
 
+@mark_constant  # torch.compile cannot trace the search for a compiler
 def missing() -> str | None:
     """Return why the compiled loops cannot be had, or None."""
     state = compiler()
     return None if state.available else state.reason
-
-
-# A constant to whoever compiles a caller: nobody can trace a compiler being looked for. This is the mark that
-# torch.compiler.assume_constant_result leaves, without its second of imports.
-missing._dynamo_marked_constant = True  # type: ignore[attr-defined]
 
 
 @functools.cache
