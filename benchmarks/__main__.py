@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from attnlab.cli.tables import print_table
 from attnlab.errors import closest
-from attnlab.kernels.machine import describe
+from attnlab.machine import describe
 from benchmarks import (
     additive,
     bypass,
@@ -23,7 +23,6 @@ from benchmarks import (
     mqar,
     pointwise,
     report,
-    tiles,
     training,
 )
 from benchmarks.table import Table
@@ -35,7 +34,6 @@ TABLES: Mapping[str, Callable[[], Table]] = {
     "distance": distance.table,
     "bypass": bypass.table,
     "install": install.table,
-    "tiles": tiles.table,
     "data": data.table,
     "training": training.table,
     "report": report.table,

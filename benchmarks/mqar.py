@@ -13,7 +13,8 @@ from pathlib import Path
 
 import numpy as np
 
-from attnlab.data.cache import cache_folder, hash_of
+from attnlab.data.cache import hash_of
+from attnlab.machine import cache_folder
 from benchmarks.table import Table
 
 RATES = tuple(float(f"{rate:.2e}") for rate in np.logspace(-4, -2, 4))

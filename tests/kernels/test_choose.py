@@ -10,8 +10,9 @@ import torch
 
 from attnlab import attend, explain
 from attnlab.errors import AttnlabWarning, KernelError, RequestError
-from attnlab.kernels import KERNELS, native
-from attnlab.kernels.native import Compiler
+from attnlab.kernels import KERNELS
+from attnlab.kernels.cpu import native
+from attnlab.kernels.cpu.native import Compiler
 
 CHOICES = {
     "dot | softmax": "sdpa",

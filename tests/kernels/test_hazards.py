@@ -86,7 +86,8 @@ def test_additive_features_of_any_size_are_right_and_beyond_the_range_it_says_so
     given = problem("additive", "both", 33)
     tensors = {key: tensor * size if key in "qk" else tensor for key, tensor in given.tensors.items()}
     case = Problem(given.mechanism, tensors, True, given.mask)
-    a, b = Additive().project(tensors["q"], tensors["k"], {x: tensors[f"additive_{x}"] for x in ("query", "key")})
+    learned = {x: tensors[f"additive_{x}"] for x in ("query", "key", "out")}
+    a, b, _ = Additive().features(tensors["q"], tensors["k"], learned)
     largest = float(a.abs().max() + b.abs().max())
     for dtype in (torch.float32, torch.float64):
         with warnings.catch_warnings(record=True) as said:

@@ -11,6 +11,7 @@ from transformers import BertConfig
 
 from attnlab.cli import main
 from attnlab.cli.recipes import roughly
+from attnlab.machine import num_cores
 from attnlab.studies.cost import quick_estimate as subject
 from attnlab.studies.cost.quick_estimate import (
     OPENING,
@@ -25,7 +26,6 @@ from attnlab.studies.cost.quick_estimate import (
 from attnlab.studies.file.reading import read_design
 from attnlab.studies.file.recipes import recipes
 from attnlab.studies.study import Study
-from attnlab.training.machine import num_cores
 
 from .samples import content
 

@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from attnlab.errors import TrainingError
+from attnlab.machine import num_cores
 from attnlab.training import build, train
-from attnlab.training.machine import choose_threads, num_cores, whole_memory
+from attnlab.training.machine import choose_threads, whole_memory
 from attnlab.training.record import locked
 from tests.training.runs import assert_same_run, quiet, small
 

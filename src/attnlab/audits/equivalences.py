@@ -16,11 +16,7 @@ from torch import Tensor
 
 from attnlab.kernels.attend import attend, weights
 from attnlab.kernels.call import MaskKind
-from attnlab.mechanisms import Mechanism
-from attnlab.mechanisms.scores import Additive
-from attnlab.mechanisms.surroundings import Mask
-from attnlab.mechanisms.values import Bypass
-from attnlab.mechanisms.weights import Softmax
+from attnlab.mechanisms import Mask, Mechanism, Value
 
 from .check import check
 from .finding import Finding, Part, worst
@@ -112,19 +108,22 @@ def identities(subject: Subject) -> Iterator[Part]:
     for stage in mechanism.values:
         others = [other for other in mechanism.values if other is not stage and other.target == stage.target]
         # Behind another stage, W + αI would stand in another place.
-        if isinstance(stage, Bypass) and not others:
-            yield from bypass_identities(subject, stage)
-    if type(mechanism.weights) is Softmax and mechanism.weights.divide == 1 and True in subject.causalities:
+        if not others:
+            yield from value_identities(subject, stage)
+    if mechanism.weights.is_softmax and mechanism.weights.divide == 1 and True in subject.causalities:
         yield renormalised(subject)
     if mechanism.share.what != "separate":
         yield symmetric(subject)
 
 
-def bypass_identities(subject: Subject, stage: Bypass) -> Iterator[Part]:
-    """Compare α = 0 with no bypass at all, and activation=identity with a projection of W + αI."""
+def value_identities(subject: Subject, stage: Value) -> Iterator[Part]:
+    """Compare a stage's neutral variant with no stage at all, and its identity variant with a projection of W + αI."""
+    neutral, identity = stage.neutral(), stage.identity()
+    if neutral is None and identity is None:
+        return
     draw = torch.Generator().manual_seed(subject.seed)
     inputs = subject.inputs(1, SHORT, torch.float64)
-    x, first, target = inputs["x"], inputs["first"], stage.on
+    x, first, target = inputs["x"], inputs["first"], stage.target
     others = tuple(other for other in subject.mechanism.values if other is not stage)
     bare = dataclasses.replace(subject.mechanism, values=others)
 
@@ -134,21 +133,19 @@ def bypass_identities(subject: Subject, stage: Bypass) -> Iterator[Part]:
         learned = {name: p.double() for name, p in subject.parameters.items() if name in kept}
         return attend(t["q"], t["k"], t["v"], mechanism, parameters=learned, x=x, first=first)
 
-    def replaced(**fields: object) -> Mechanism:
-        new = dataclasses.replace(stage, learn=False, **fields)  # type: ignore[arg-type]
-        return dataclasses.replace(
-            subject.mechanism, values=tuple(new if other is stage else other for other in subject.mechanism.values)
-        )
+    def replaced(new: Value) -> Mechanism:
+        values = tuple(new if other is stage else other for other in subject.mechanism.values)
+        return dataclasses.replace(subject.mechanism, values=values)
 
-    plain = run(bare, inputs[target])
-    nothing = peak(run(replaced(alpha=0.0), inputs[target]) - plain)
-    yield Part("α = 0 is the mechanism without bypass", nothing, 0.0, f"'{stage}'")
-    W = torch.randn(HEAD_DIM, HEAD_DIM, generator=draw, dtype=torch.float64)
-    added = run(replaced(activation="identity", input="raw"), x @ W)
-    folded = run(bare, x @ (W + stage.alpha * torch.eye(HEAD_DIM, dtype=torch.float64)))
-    yield Part(
-        "activation=identity is W + αI", peak(added - folded), noise(folded, ROUNDINGS[torch.float64]), f"'{stage}'"
-    )
+    if neutral is not None:
+        nothing = peak(run(replaced(neutral), inputs[target]) - run(bare, inputs[target]))
+        yield Part(f"α = 0 is the mechanism without {stage.name}", nothing, 0.0, f"'{stage}'")
+    if identity is not None and stage.strength is not None:
+        W = torch.randn(HEAD_DIM, HEAD_DIM, generator=draw, dtype=torch.float64)
+        added = run(replaced(identity), x @ W)
+        folded = run(bare, x @ (W + stage.strength * torch.eye(HEAD_DIM, dtype=torch.float64)))
+        bound = noise(folded, ROUNDINGS[torch.float64])
+        yield Part("activation=identity is W + αI", peak(added - folded), bound, f"'{stage}'")
 
 
 def renormalised(subject: Subject) -> Part:
@@ -175,6 +172,6 @@ def symmetric(subject: Subject) -> Part:
     k = subject.inputs(1, SHORT, torch.float64)["k"]
     scores = subject.scores(k, k)
     apart = peak(scores - scores.mT)
-    if isinstance(score, Additive) or type(score).__module__ != Additive.__module__:
+    if not score.is_symmetric:
         return Part("how far scores are from symmetric", apart, None, f"'{score}' need not be symmetric")
     return Part("scores are symmetric", apart, noise(scores, ROUNDINGS[torch.float64]), f"'{score}'")

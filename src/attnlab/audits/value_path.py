@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from attnlab.kernels.attend import initial_values
-from attnlab.mechanisms.values import Bypass, Value
+from attnlab.mechanisms.values import Value
 
 from .check import check
 from .finding import Finding, Part
@@ -104,7 +104,7 @@ def at_width(subject: Subject, stage: Value, width: int) -> Variance:
     learned = initial_values(mechanism, num_heads, HEAD_DIM, HEAD_DIM, subject.seed)
     p = mechanism.params_of(stage, {name: value.double() for name, value in learned.items()})
     v = split(x @ W)
-    alpha = stage.alpha if isinstance(stage, Bypass) and stage.alpha else 1.0
+    alpha = stage.strength or 1.0
     return variance(v, (stage(v, split(x), split(first_x @ first_W), p) - v) / alpha, alpha)
 
 
@@ -126,7 +126,8 @@ def sentence(stage: Value, found: dict[int, Variance]) -> str:
     tensor = {"v": "values", "q": "queries", "k": "keys"}[stage.target]
     change = f"{middle.trend}, {middle.before:.3g} to {middle.after:.3g}"
     said = f"'{stage}' at width {MIDDLE}: the variance of the {tensor} {change}"
-    if isinstance(stage, Bypass):
+    if stage.strength is not None:
         shares = ", ".join(f"{moments.share:.0%} at width {width}" for width, moments in found.items())
-        said += f" (α {stage.alpha:g}, covariance {middle.covariance:.2g}); the bypass is {shares} of the second moment"
+        said += f" (α {stage.strength:g}, covariance {middle.covariance:.2g}); "
+        said += f"the {stage.name} is {shares} of the second moment"
     return said.replace("-", "−") + "."

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import shutil
-import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,16 +12,6 @@ from pathlib import Path
 from typing import Any
 
 from attnlab.errors import DataError
-
-
-def cache_folder() -> Path:
-    """Return where things are kept: $ATTNLAB_CACHE, or the platform's place for caches."""
-    named = os.environ.get("ATTNLAB_CACHE")
-    if named:
-        return Path(named).expanduser()
-    if sys.platform == "darwin":
-        return Path.home() / "Library" / "Caches" / "attnlab"
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "attnlab"
 
 
 def hash_of(settings: Any) -> str:

@@ -20,8 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnlab.errors import AttnlabWarning, DataError
+from attnlab.machine import cache_folder
 
-from .cache import cache_folder, hash_of, writing_aside
+from .cache import hash_of, writing_aside
 from .cleaning import Cleaning
 from .source import Source
 from .tokenfile import DOCUMENTS, FORMAT, TOKENIZER, TOKENS, Index, TokenFile

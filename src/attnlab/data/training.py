@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from attnlab.errors import DataError, closest
+from attnlab.machine import cache_folder
 
-from .cache import cache_folder, hash_of, writing_aside
+from .cache import hash_of, writing_aside
 from .pieces import BERT, ROBERTA, WORDS, byte_pairs, read_backend, roles_in, whole_words, word_pieces, wrap
 from .source import Source
 

@@ -8,7 +8,6 @@ from torch import nn
 from transformers import PreTrainedModel
 
 from attnlab.errors import InstallError
-from attnlab.mechanisms.values import Bypass
 
 from .inspection import mechanism_of
 from .seats import find_seats
@@ -33,7 +32,7 @@ def check_adapters(model: PreTrainedModel, modules: Iterable[nn.Module]) -> None
                     f"them; leave '{projection.name}' out of the targets"
                 )
             for stage in mechanism.values:
-                if stage.target == part and not isinstance(stage, Bypass) and acts_at(stage, seat):
+                if stage.target == part and not stage.only_adds and acts_at(stage, seat):
                     raise InstallError(
                         f"'{stage}' changes what {where} gives, and an adapter would add to it afterwards; leave "
                         f"'{projection.name}' out of the targets"

@@ -9,6 +9,8 @@ from transformers import PreTrainedConfig, PreTrainedModel
 
 from attnlab.errors import InstallError
 
+from .compat import is_compiled, original_module
+
 
 def body_of(model: object) -> PreTrainedModel:
     """Return the Hugging Face model that a model is, or holds; refuse what is or holds none."""
@@ -33,9 +35,9 @@ def body_of(model: object) -> PreTrainedModel:
 def check_not_compiled(model: nn.Module) -> None:
     """Refuse a model that torch.compile has seen: its compiled code would go on with the old attention."""
     for part in model.modules():
-        if hasattr(part, "_orig_mod") or getattr(part, "_compiled_call_impl", None) is not None:
+        if is_compiled(part):
             raise InstallError(
-                f"this {type(getattr(part, '_orig_mod', part)).__name__} is compiled already; install or uninstall "
+                f"this {type(original_module(part)).__name__} is compiled already; install or uninstall "
                 "first, and compile after"
             )
 

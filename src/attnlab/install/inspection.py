@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torch import Tensor, nn
+from transformers import PreTrainedConfig
 
 from attnlab.errors import InstallError, RequestError
 from attnlab.mechanisms import Mechanism
 
+from .compat import get_attention_name
 from .interface import name_for
 from .layer import Layer
 from .tally import tally_of
@@ -41,7 +43,8 @@ def check_in_use(model: nn.Module) -> None:
     """Refuse a model whose mechanism is installed and no longer called."""
     for name, module, layer in attention_layers(model):
         name_of_layer = name_for(layer.mechanism)
-        called = getattr(getattr(module, "config", None), "_attn_implementation", name_of_layer)
+        config = getattr(module, "config", None)
+        called = get_attention_name(config) if isinstance(config, PreTrainedConfig) else name_of_layer
         if called != name_of_layer:
             raise InstallError(
                 f"'{layer.mechanism}' is installed in this {type(model).__name__}, but '{name}' was switched to "

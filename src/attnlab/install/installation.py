@@ -12,19 +12,18 @@ from transformers import PreTrainedModel
 
 from attnlab.errors import AttnlabWarning, InstallError, RequestError
 from attnlab.mechanisms import Mechanism, Value
-from attnlab.mechanisms.mechanism import label
-from attnlab.mechanisms.values import Bypass
 
 from .body import body_of, configs_of, give_own_configs, has_cross_attention
+from .compat import get_attention_name, set_attention_name
 from .inspection import RECORD, attention_layers
 from .interface import name_for, register
-from .layer import Layer, has_penalty
+from .layer import Layer, has_penalty, shared_parameters
 from .projections import check_forward
 from .saving import save_instead
 from .seats import Seat, find_seats
 from .sharing import FusedTie, Tie, check_sharing, tie, tied_parts
 from .tally import TALLY, Tally
-from .valuepath import ValuePath, check_layers, needs_first, paths_of, stages_at
+from .valuepath import ValuePath, check_layers, paths_of, stages_at
 
 M = TypeVar("M", bound=nn.Module)
 
@@ -36,7 +35,7 @@ class Record:
     """What `install` changed in a model, besides the layers it put there."""
 
     def __init__(self, model: PreTrainedModel) -> None:
-        self.implementations = [(config, config._attn_implementation) for config in configs_of(model)]
+        self.implementations = [(config, get_attention_name(config)) for config in configs_of(model)]
         self.handles: list[RemovableHandle] = []
         self.paths: list[ValuePath] = []
         self.ties: list[Tie | FusedTie] = []
@@ -65,7 +64,7 @@ def install(model: M, mechanism: str | Mechanism, *, seed: int = 0) -> M:
     record = Record(body)
     carry_out(plan, parsed, seed, body, record)
     for config, _ in record.implementations:
-        config._attn_implementation = name_for(parsed)
+        set_attention_name(config, name_for(parsed))
     for part in body.modules():
         if isinstance(part, PreTrainedModel):
             # Saved the usual way, the weights would be read back into a model without the mechanism.
@@ -92,7 +91,7 @@ def uninstall(model: M) -> M:
     for _, module, _ in list(attention_layers(body)):
         del module.attnlab, vars(module)[TALLY]
     for config, implementation in record.implementations:
-        config._attn_implementation = implementation
+        set_attention_name(config, implementation)
     for part in body.modules():
         if isinstance(part, PreTrainedModel):
             vars(part).pop("save_pretrained", None)
@@ -129,7 +128,7 @@ def make_plan(mechanism: Mechanism, seats: list[Seat]) -> Plan:
         stages = stages_at(mechanism, seat)
         Layer(mechanism, stages, seat, 0)  # refuses sizes that cannot be told
         width = seat.projections["v"].width if seat.projections else None
-        if widths.setdefault(seat.stack, width) != width and any(needs_first(stage) for stage in stages):
+        if widths.setdefault(seat.stack, width) != width and any(stage.uses_first for stage in stages):
             raise InstallError(
                 f"the values of '{seat.name}' are {width} wide and those of the first layer {widths[seat.stack]}; "
                 f"'{mechanism}' mixes them"
@@ -163,7 +162,7 @@ def warn_of_dropped(mechanism: Mechanism, body: PreTrainedModel) -> None:
 
 def carry_out(plan: Plan, mechanism: Mechanism, seed: int, body: PreTrainedModel, record: Record) -> None:
     """Change the modules, and write down how to change them back."""
-    looks_back = any(needs_first(stage) for _, stages in plan for stage in stages)
+    looks_back = any(stage.uses_first for _, stages in plan for stage in stages)
     tally = Tally(looks_back)
     layers = []
     for seat, stages in plan:
@@ -176,7 +175,7 @@ def carry_out(plan: Plan, mechanism: Mechanism, seed: int, body: PreTrainedModel
         if tied := tie(mechanism.share, seat):
             record.ties.append(tied)
         record.paths += paths_of(seat, stages)
-    share_alpha(layers)
+    share_parameters(layers)
     if looks_back or has_penalty(mechanism):
         for part in body.modules():
             if isinstance(part, PreTrainedModel):
@@ -184,12 +183,11 @@ def carry_out(plan: Plan, mechanism: Mechanism, seed: int, body: PreTrainedModel
                 record.handles.append(part.register_forward_hook(tally.end, always_call=True))
 
 
-def share_alpha(layers: list[Layer]) -> None:
-    """Let every layer use the first one's α where the mechanism learns one for the whole model."""
+def share_parameters(layers: list[Layer]) -> None:
+    """Let every layer use the first one's parameters where a stage learns them for the whole model."""
     lenders: dict[str, Layer] = {}
     for layer in layers:
         for stage in layer.values:
-            if isinstance(stage, Bypass) and stage.learn and stage.per == "model":
-                name = f"{label(stage)}_alpha"
+            for name in shared_parameters(stage):
                 if lenders.setdefault(name, layer) is not layer:
                     layer.borrow(name, lenders[name])

@@ -8,15 +8,14 @@ from __future__ import annotations
 
 from typing import Any
 
-import torch
 from torch import Tensor, nn
 from transformers import AttentionInterface
 from transformers.masking_utils import AttentionMaskInterface
-from transformers.utils import output_capturing
 
 from attnlab.errors import InstallError
 from attnlab.mechanisms import Mechanism
 
+from .compat import records_attentions
 from .masks import make_mask, make_mask_with_positions, read_mask
 from .tally import tally_of
 
@@ -89,9 +88,4 @@ def unscaled(module: nn.Module, query: Tensor, scaling: float | None) -> tuple[T
 
 def is_shown(rest: dict[str, Any]) -> bool:
     """Tell whether the weights are asked for: by the call, or by what transformers is recording."""
-    if rest.get("output_attentions"):
-        return True
-    collector: Any = output_capturing._active_collector
-    # torch.compile cannot trace the context variable; transformers keeps a plain one beside it for that.
-    recorded = collector.global_var if torch.compiler.is_compiling() else collector.get()
-    return recorded is not None and any("attentions" in name for name in recorded)
+    return bool(rest.get("output_attentions")) or records_attentions()

@@ -8,17 +8,15 @@ from __future__ import annotations
 import dataclasses
 import zlib
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
 from attnlab.errors import InstallError
 from attnlab.kernels import attend, initial_values, weights
-from attnlab.mechanisms import Mechanism, Positions, Share, Value
+from attnlab.mechanisms import Mechanism, Positions, Share, Stage, Value
 from attnlab.mechanisms.mechanism import label
-from attnlab.mechanisms.scores import Dot
-from attnlab.mechanisms.values import Bypass
 
 from .masks import Rule
 from .projections import Part
@@ -29,11 +27,10 @@ PREFIX = ("prefix_keys", "prefix_values")
 
 
 class Acting(NamedTuple):
-    """A values stage as it is now, its parameters (its name for each, and the layer's), and what they are scaled by."""
+    """A values stage as it is now, and its parameters: the stage's name for each, and the layer's."""
 
     stage: Value
     names: tuple[tuple[str, str], ...]
-    factor: float
 
 
 class Layer(nn.Module):
@@ -48,17 +45,15 @@ class Layer(nn.Module):
         self.mechanism = mechanism
         self.core = dataclasses.replace(mechanism, values=(), share=Share())
         self.values = values
+        self.scheduled = [(text, stage) for text, stage in self.core.labelled() if stage.is_scheduled]
         self.seat_name, self.stack = seat.name, seat.stack
         self.learned: list[str] = []
         self.undecayed: list[str] = []
         self.lenders: dict[str, tuple[Layer]] = {}
         self.expected: Tensor | None = None
         self.is_proved = False
-        self.honours_scale = type(mechanism.score) is Dot and mechanism.score.scale is None
-        self.scaled: dict[float, Mechanism] = {}
-        for scale in (getattr(seat.module, "scaling", None), seat.head_dim and seat.head_dim**-0.5):
-            if isinstance(scale, float):
-                self.at_scale(scale)  # made now, since torch.compile cannot trace how a stage checks its arguments
+        scales = (getattr(seat.module, "scaling", None), seat.head_dim and seat.head_dim**-0.5)
+        self.scaled: dict[float, Mechanism] = {scale: self.core for scale in scales if isinstance(scale, float)}
         self.has_penalty = has_penalty(mechanism)
         self.prefix_keys: nn.Parameter | None
         self.prefix_values: nn.Parameter | None
@@ -89,8 +84,7 @@ class Layer(nn.Module):
         """Register a mechanism's learned parameters at their initial values."""
         declared = mechanism.parameters(*sizes)
         for name, value in initial_values(mechanism, *sizes, seed).items():
-            if any(isinstance(stage, Bypass) and stage.per != "head" for stage in mechanism.values):
-                value = value[:1]
+            value = value if declared[name].per == "head" else value[:1]
             names.append(name)
             self.register_parameter(name, nn.Parameter(value.to(torch.get_default_dtype(), copy=True)))
             if not declared[name].decays:
@@ -104,26 +98,43 @@ class Layer(nn.Module):
         self.lenders[name] = (lender,)
 
     def move_to(self, progress: float | None) -> None:
-        """Let scheduled stages be as they are at this point of the training; None says that nobody has told it yet."""
+        """Let scheduled stages be as they are at this point of training; None: `set_progress` was not called yet."""
         self.progress = progress
         self.acting = tuple(acting(stage, progress or 0.0) for stage in self.values)
+        self.core = dataclasses.replace(self.mechanism, values=(), share=Share()).at(progress or 0.0)
+        # Made now, since torch.compile cannot trace how a stage checks its arguments.
+        self.scaled = {scale: self.core_at_scale(scale) for scale in self.scaled}
+
+    def check_progress(self, stage: Stage) -> None:
+        """Refuse to train with a scheduled stage before the model was told how far training is."""
+        if self.progress is None and self.training and stage.is_scheduled:
+            raise InstallError(
+                f"'{stage}' changes while training: call attnlab.install.set_progress(model, fraction) before each "
+                "step, with a fraction from 0 to 1"
+            )
 
     def parameters_of(self, acting: Acting) -> Mapping[str, Tensor]:
         """Return the parameters of a values stage under the names it gives them."""
         found = {}
         for name, full in acting.names:
             (holder,) = self.lenders.get(full, (self,))
-            value = getattr(holder, full)
-            found[name] = value if acting.factor == 1 else value * acting.factor
-        return found
+            found[name] = getattr(holder, full)
+        return acting.stage.parameters_at(found, self.progress or 0.0)
 
     def at_scale(self, scale: float | None) -> Mechanism:
         """Return what is attended by: with the model's own scale, where the score is a dot product without one."""
-        if scale is None or not self.honours_scale:
+        if scale is None or not self.core.score.takes_scale:
             return self.core
         if scale not in self.scaled:
-            self.scaled[scale] = dataclasses.replace(self.core, score=Dot(scale))
+            self.scaled[scale] = self.core_at_scale(scale)
         return self.scaled[scale]
+
+    def core_at_scale(self, scale: float) -> Mechanism:
+        """Return the core with this scale in its score, where it takes one."""
+        score: Any = self.core.score
+        if not score.takes_scale:
+            return self.core
+        return dataclasses.replace(self.core, score=dataclasses.replace(score, scale=scale))
 
     def forward(
         self, q: Tensor, k: Tensor, v: Tensor, rule: Rule, scale: float | None, dropout: float, is_shown: bool,
@@ -132,8 +143,8 @@ class Layer(nn.Module):
         self.check(v, rule)
         positions = self.locate(rule, q, k)
         k, v, rule = self.behind_prefix(k, v, rule)
-        parameters = {name: getattr(self, name) for name in self.learned}
         core = self.at_scale(scale)
+        parameters = self.core_parameters()
         out = attend(
             q, k, v, core, causal=rule.causal, mask=rule.mask,
             parameters=parameters, dropout=dropout, training=self.training, positions=positions,
@@ -141,6 +152,15 @@ class Layer(nn.Module):
         if not is_shown:
             return out, None
         return out, weights(q, k, core, causal=rule.causal, mask=rule.mask, parameters=parameters, positions=positions)
+
+    def core_parameters(self) -> dict[str, Tensor]:
+        """Return the learned parameters of the core, as its schedules scale them."""
+        parameters = {name: getattr(self, name) for name in self.learned}
+        for text, stage in self.scheduled:
+            self.check_progress(stage)
+            own = stage.parameters_at(self.core.params_of(stage, parameters), self.progress or 0.0)
+            parameters |= {f"{text}_{name}": value for name, value in own.items()}
+        return parameters
 
     def locate(self, rule: Rule, q: Tensor, k: Tensor) -> Positions | None:
         """Return where queries and keys stand, with the prefix before all tokens, if a stage asks for it."""
@@ -212,14 +232,16 @@ def learns(mechanism: Mechanism) -> bool:
 
 
 def acting(stage: Value, progress: float) -> Acting:
-    """Return a stage at a point of the training: a bypass in warmup has α·progress, in decay α·(1 − progress)."""
+    """Return a values stage as it is at a point of training."""
     own = f"{label(stage)}_"
     declared = dataclasses.replace(Mechanism(), values=(stage,)).parameters(1, 1)
-    names = tuple((name.removeprefix(own), name) for name in declared)
-    if not isinstance(stage, Bypass) or stage.schedule == "constant":
-        return Acting(stage, names, 1.0)
-    factor = progress if stage.schedule == "warmup" else 1 - progress
-    return Acting(dataclasses.replace(stage, alpha=stage.alpha * factor), names, factor)
+    return Acting(stage.at(progress), tuple((name.removeprefix(own), name) for name in declared))
+
+
+def shared_parameters(stage: Value) -> list[str]:
+    """Return the names of the parameters that a stage learns once for all layers."""
+    declared = dataclasses.replace(Mechanism(), values=(stage,)).parameters(1, 1)
+    return [name for name, parameter in declared.items() if parameter.per == "model"]
 
 
 def has_penalty(mechanism: Mechanism) -> bool:

@@ -13,9 +13,9 @@ from transformers.pytorch_utils import Conv1D
 
 from attnlab.errors import InstallError
 
+from .compat import ATTENTION_REGISTRY
 from .projections import FUSED, Part, Projections, find_projections
 
-REGISTRY_NAME = "ALL_ATTENTION_FUNCTIONS"
 HEAD_DIMS = ("head_dim", "attention_head_size", "head_size", "key_value_proj_dim")
 HEAD_COUNTS = ("num_heads", "num_attention_heads", "n_heads", "n_head")
 
@@ -75,7 +75,7 @@ def dispatches(module: nn.Module) -> bool:
     """Tell whether a module's forward asks the registry of attention functions."""
     forward = inspect.unwrap(type(module).forward)
     code = getattr(forward, "__code__", None)
-    return code is not None and REGISTRY_NAME in names_in(code)
+    return code is not None and ATTENTION_REGISTRY in names_in(code)
 
 
 def names_in(code: CodeType) -> set[str]:

@@ -11,7 +11,6 @@ from torch import Tensor, nn
 
 from attnlab.errors import InstallError
 from attnlab.mechanisms import Mechanism, Value
-from attnlab.mechanisms.values import Bypass, UnitValues, ValueResidual
 
 from .layer import Acting, Layer
 from .projections import Part, Projection, StandIn, check_forward, in_width
@@ -44,8 +43,7 @@ class ValuePath(StandIn):
             for acting in layer.acting:
                 if acting.stage.target == part:
                     check_adapter(acting.stage, projection, self.attention, has_adapter)
-                    # Where nothing is learned by heads, the whole width is one head: no strides to hop over.
-                    parts = 1 if isinstance(acting.stage, Bypass) and acting.stage.per != "head" else num_heads
+                    parts = num_heads if acting.stage.acts_by_head else 1
                     source = x if x.shape[-1] == projection.width else raw
                     views = [split(each, parts) for each in (t, source, raw)]
                     t = apply(acting, self.attention, *views).transpose(1, 2).flatten(2)
@@ -58,13 +56,13 @@ class ValuePath(StandIn):
 
 def check_adapter(stage: Value, projection: Projection, attention: nn.Module, has_adapter: bool) -> None:
     """Refuse a stage and an adapter of which one multiplies: the two would change places on merging."""
-    if has_adapter and isinstance(stage, Bypass) and not hasattr(getattr(attention, projection.name), "lora_A"):
+    if has_adapter and stage.only_adds and not hasattr(getattr(attention, projection.name), "lora_A"):
         kind = type(getattr(attention, projection.name)).__name__
         raise InstallError(
             f"'{stage}' adds to '{projection.name}' below an adapter ({kind}) that does more than add; leave "
             f"'{projection.name}' out of target_modules"
         )
-    if has_adapter and not isinstance(stage, Bypass):
+    if has_adapter and not stage.only_adds:
         raise InstallError(
             f"'{stage}' changes '{projection.name}' below an adapter (peft), which adds to it afterwards; leave "
             f"'{projection.name}' out of target_modules, or merge the adapter first"
@@ -90,23 +88,9 @@ def apply(acting: Acting, attention: nn.Module, t: Tensor, x: Tensor, raw: Tenso
     """Let one stage change t; raw is t as it was projected."""
     layer: Layer = attention.attnlab  # type: ignore[assignment]
     stage = acting.stage
-    if layer.progress is None and layer.training and getattr(stage, "schedule", "constant") != "constant":
-        raise InstallError(
-            f"'{stage}' changes while training: call attnlab.install.set_progress(model, fraction) before each step, "
-            "with a fraction from 0 to 1"
-        )
-    first = tally_of(attention).first(layer.stack, raw) if needs_first(stage) else raw
+    layer.check_progress(stage)
+    first = tally_of(attention).first(layer.stack, raw) if stage.uses_first else raw
     return stage(t, x, first, layer.parameters_of(acting)).to(t.dtype)
-
-
-def needs_first(stage: Value) -> bool:
-    """Tell whether a stage may look at the first layer's values; a stage of the user's own is taken to."""
-    return not isinstance(stage, Bypass | UnitValues)
-
-
-def needs_input(stage: Value) -> bool:
-    """Tell whether a stage may look at the layer's input; a stage of the user's own is taken to."""
-    return not isinstance(stage, UnitValues | ValueResidual)
 
 
 def stages_at(mechanism: Mechanism, seat: Seat) -> tuple[Value, ...]:
@@ -121,7 +105,7 @@ def stages_at(mechanism: Mechanism, seat: Seat) -> tuple[Value, ...]:
         projection = seat.projections[stage.target]
         check_forward(projection.module)
         width = in_width(projection.module)
-        if needs_input(stage) and width != projection.width:
+        if stage.uses_x and width != projection.width:
             grouped = " (key heads are grouped)" if seat.num_key_heads != seat.num_heads else ""
             raise InstallError(
                 f"'{stage}' adds the layer's input to '{projection.name}' of '{seat.name}', but the input is {width} "
@@ -132,7 +116,7 @@ def stages_at(mechanism: Mechanism, seat: Seat) -> tuple[Value, ...]:
 
 def acts_at(stage: Value, seat: Seat) -> bool:
     """Tell whether a stage's `layers` names this layer."""
-    layers = getattr(stage, "layers", "all")
+    layers = stage.active_layers
     if layers == "all":
         return True
     if seat.index is None:
@@ -156,7 +140,7 @@ def check_layers(mechanism: Mechanism, seats: list[Seat]) -> None:
     """Refuse layers that the model does not have."""
     there = {seat.index for seat in seats if seat.index is not None}
     for stage in mechanism.values:
-        layers = getattr(stage, "layers", "all")
+        layers = stage.active_layers
         if layers != "all" and there and (beyond := numbers(layers) - there):
             raise InstallError(
                 f"'{stage}' names layer {min(beyond)}, but the model's layers are {min(there)} to {max(there)}"

@@ -2,8 +2,8 @@
 
 from .attend import attend, initial_values, weights
 from .choose import KERNELS, Explanation, explain
+from .cpu.native import Compiler, compiler
 from .module import Attention
-from .native import Compiler, compiler
 
 __all__ = [
     "KERNELS", "Attention", "Compiler", "Explanation", "attend", "compiler", "explain", "initial_values", "weights",

@@ -5,10 +5,9 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from attnlab.mechanisms.scores import Additive
-
-from . import native, tiled
+from . import tiled
 from .call import Call, Request
+from .cpu import native
 
 NAME = "additive"
 FORM = "compiled loops over pairs with exponentials taken once a token, tile by tile"
@@ -16,7 +15,7 @@ FORM = "compiled loops over pairs with exponentials taken once a token, tile by 
 
 def refusal(request: Request) -> str | None:
     """Refuse other scores, other devices than the CPU, and a machine without a compiler."""
-    if type(request.mechanism.score) is not Additive:
+    if request.mechanism.score.form != "additive":
         return f"computes additive scores alone, not '{request.mechanism.score}'"
     return tiled.refusal(request) or native_refusal(request)
 
@@ -31,7 +30,4 @@ def native_refusal(request: Request) -> str | None:
 def attend(call: Call) -> Tensor:
     """Return weights·values."""
     score = call.mechanism.score
-    assert isinstance(score, Additive)
-    p = call.params_of(score)
-    a, b = score.project(call.q, call.k, p)
-    return tiled.attend(call, a, b, p["out"], "additive")
+    return tiled.attend(call, *score.features(call.q, call.k, call.params_of(score)), "additive")

@@ -10,13 +10,14 @@ import functools
 import zlib
 from collections.abc import Mapping
 from contextlib import nullcontext
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from attnlab.errors import ParameterError, RequestError, ShapeError, closest
-from attnlab.mechanisms import Mechanism, Params
+from attnlab.mechanisms import Mechanism, Params, TokenDropout
 
 from . import reference
 from .call import Call
@@ -61,8 +62,10 @@ def attend(
     last of them; or a pair, of the queries and of the keys. 0, 1, … if left out. `causal` goes by the keys' order.
     generator: what dropout is drawn from; torch's own if left out.
     """
-    call, names = prepare(q, k, v, mechanism, causal, mask, scale, parameters, x, first, positions)
-    call = with_dropout(call, dropout, training, generator)
+    if not is_rate(dropout):
+        raise RequestError(f"dropout must be 0, or a rate from 1/65536 up to 1 − 1/65536, not {dropout!r}")
+    drawn = Draws(dropout, training, generator)
+    call, names = prepare(q, k, v, mechanism, causal, mask, scale, parameters, x, first, positions, drawn)
     chosen, _ = choose(call.request, kernel)
     with without_autocast(call.q):
         out = nothing(call) if is_empty(call) else chosen.attend(call)
@@ -105,9 +108,10 @@ def weights(
 def prepare(
     q: Tensor, k: Tensor, v: Tensor, mechanism: Line, causal: bool, mask: Tensor | None,
     scale: float | None, parameters: Mapping[str, Tensor] | None, x: Tensor | None, first: Tensor | None,
-    positions: Given = None,
+    positions: Given = None, drawn: Draws | None = None,
 ) -> tuple[Call, int]:  # fmt: skip
     """Check the inputs and apply the values stages; return the call and how many axes the caller's q had."""
+    drawn = drawn or Draws()
     if not isinstance(causal, bool):
         raise RequestError(f"causal must be True or False, not {causal!r}")
     parsed = parse(mechanism) if scale is None else scaled(parse(mechanism), scale)
@@ -123,11 +127,36 @@ def prepare(
         origin = v if first is None else matching("first", lifted("first", first), v)
         tensors[stage.target] = stage(t, there, origin, parsed.params_of(stage, p)).to(t.dtype)
     shape = (*q.shape[:3], k.shape[2])
-    visibility = Visibility(q.shape[2], k.shape[2], causal, as_mask(mask, shape), q.device)
+    full, seed = as_mask(mask, shape), drawn.seed()
+    kept = drawn.kept_keys(parsed.drop, k)
+    if kept is not None:
+        full = kept if full is None else full & kept
+    visibility = Visibility(q.shape[2], k.shape[2], causal, full, q.device)
     # Only a stage that asks for positions pays for them.
     is_asked = positions is not None or bool(parsed.stages_asking("positions"))
     where = as_positions(positions, q, k) if is_asked else None
-    return Call(parsed, tensors["q"], tensors["k"], tensors["v"], p, visibility, positions=where), num_axes
+    changed = (tensors["q"], tensors["k"], tensors["v"])
+    return Call(parsed, *changed, p, visibility, drawn.dropout, seed, where), num_axes
+
+
+@dataclass(frozen=True)
+class Draws:
+    """What a call draws at random: the seed of attention dropout, and the tokens that vanish while training."""
+
+    dropout: float = 0.0
+    training: bool = False
+    generator: torch.Generator | None = None
+
+    def seed(self) -> int:
+        """Draw the seed of attention dropout; 0 where there is none."""
+        return int(torch.randint(2**62, (), generator=self.generator)) if self.dropout else 0
+
+    def kept_keys(self, drop: TokenDropout | None, k: Tensor) -> Tensor | None:
+        """Draw which keys stay, [b 1 1 k], or None where all do."""
+        if drop is None or not self.training or drop.p == 0:
+            return None
+        source = self.generator or torch.Generator().manual_seed(int(torch.randint(2**62, ())))
+        return drop.kept(k.shape[0], k.shape[2], source).to(k.device)
 
 
 def parse(mechanism: Line) -> Mechanism:
@@ -228,23 +257,6 @@ def initial_values(
         draw = torch.rand(parameter.shape, generator=generator, dtype=torch.float32, device="cpu")
         values[name] = parameter.low + (parameter.high - parameter.low) * draw
     return values
-
-
-def with_dropout(call: Call, dropout: float, training: bool, generator: torch.Generator | None) -> Call:
-    """Draw a seed for attention dropout, and the tokens that vanish."""
-    if not is_rate(dropout):
-        raise RequestError(f"dropout must be 0, or a rate from 1/65536 up to 1 − 1/65536, not {dropout!r}")
-    if dropout:
-        seed = int(torch.randint(2**62, (), generator=generator))
-        call = dataclasses.replace(call, dropout=dropout, seed=seed)
-    drop = call.mechanism.drop
-    if drop is None or not training or drop.p == 0:
-        return call
-    source = generator or torch.Generator().manual_seed(int(torch.randint(2**62, ())))
-    kept = drop.kept(call.k.shape[0], call.k.shape[2], source).to(call.k.device)
-    old = call.visibility.mask
-    visibility = dataclasses.replace(call.visibility, mask=kept if old is None else old & kept)
-    return dataclasses.replace(call, visibility=visibility)
 
 
 def without_autocast(q: Tensor) -> torch.autocast | nullcontext[None]:

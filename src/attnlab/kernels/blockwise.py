@@ -12,7 +12,6 @@ import torch
 from torch import Tensor
 
 from attnlab.mechanisms import Params, Score
-from attnlab.mechanisms.scores import Angle, Cosine, Dot, Euclidean
 
 from . import tiled
 from .call import Call, Request
@@ -24,12 +23,12 @@ FORM = "matrix products, tile by tile, recomputed in the backward pass"
 
 def factors(score: Score, q: Tensor, k: Tensor, p: Params) -> tuple[Tensor, Tensor]:
     """Return vectors whose dot product is the score (or, for the angle, its cosine)."""
-    if type(score) is Dot:
-        return (q * score.factor(q.shape[-1], p)).to(q.dtype), k
-    if type(score) is Cosine:
-        factor = score.factor(q.shape[-1], p)
+    if score.form == "dot":
+        return (q * score.scale_factor(q.shape[-1], p)).to(q.dtype), k
+    if score.form == "cosine":
+        factor = score.scale_factor(q.shape[-1], p)
         return (unit(q) * factor if isinstance(factor, Tensor) else unit(q, factor)), unit(k)
-    if type(score) is Angle:
+    if score.form == "angle":
         return unit(q), unit(k)
     scale = 1 / math.sqrt(q.shape[-1])
     start = origin(q, k)
@@ -52,8 +51,8 @@ def origin(q: Tensor, k: Tensor) -> Tensor:
 
 
 def is_dot_like(score: Score) -> bool:
-    """Tell whether a score is a function of one dot product; a class derived from one may be anything."""
-    return type(score) in (Dot, Cosine, Angle) or (type(score) is Euclidean and score.squared)
+    """Tell whether a score is a function of one dot product."""
+    return score.form in ("dot", "cosine", "angle", "squared_euclidean")
 
 
 def refusal(request: Request) -> str | None:
@@ -67,4 +66,4 @@ def attend(call: Call) -> Tensor:
     """Return weights·values."""
     score = call.mechanism.score
     q, k = factors(score, call.q, call.k, call.params_of(score))
-    return tiled.attend(call, q, k, None, "angle" if isinstance(score, Angle) else "dot")
+    return tiled.attend(call, q, k, None, "angle" if score.form == "angle" else "dot")

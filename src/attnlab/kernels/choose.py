@@ -10,13 +10,12 @@ import torch
 from torch import Tensor
 
 from attnlab.errors import KernelError, RequestError, closest
-from attnlab.mechanisms import Mechanism, Share
-from attnlab.mechanisms.surroundings import Penalize
-from attnlab.mechanisms.values import Bypass, ValueResidual
+from attnlab.mechanisms import Mechanism
 
-from . import additive, blockwise, distance, linear, native, reference, rowwise, sdpa
+from . import additive, blockwise, distance, linear, reference, rowwise, sdpa
 from .call import Call, MaskKind, Request
 from .cost import Cost, estimate
+from .cpu import native
 
 
 class Kernel(Protocol):
@@ -32,6 +31,9 @@ class Kernel(Protocol):
 
 ORDER: tuple[Kernel, ...] = (linear, sdpa, additive, distance, blockwise, rowwise, reference)
 """The kernels, fastest first where several can compute the same."""
+
+LOOPS = ("additive", *distance.FORMS)
+"""The forms of scores that the compiled loops compute."""
 
 KERNELS: Mapping[str, Kernel] = {kernel.NAME: kernel for kernel in ORDER}
 """Every kernel by its name."""
@@ -75,11 +77,14 @@ def choose(request: Request, kernel: str = "auto") -> tuple[Kernel, dict[str, st
             )
         return KERNELS[kernel], {}
     refused: dict[str, str] = {}
+    form = request.mechanism.score.form
     for candidate in ORDER:
         reason = candidate.refusal(request)
         if reason is None:
-            missing = native.missing()
-            if missing is not None and missing in (refused.get("additive"), refused.get("distance")):
+            # Only a score of theirs asks for the compiled loops: building them takes seconds.
+            owner = additive if form == "additive" else distance
+            is_slower = form in LOOPS and candidate is not owner
+            if is_slower and (missing := native.missing()) is not None and refused.get(owner.NAME) == missing:
                 native.warn_missing()
             return candidate, refused
         refused[candidate.NAME] = reason
@@ -115,24 +120,6 @@ def explain(
         num_heads, batch, causal, mask, dropout, dtype, device,
     )  # fmt: skip
     chosen, refused = choose(request, kernel)
+    notes = tuple(note for _, stage in request.mechanism.labelled() for note in stage.notes)
     why = chosen.FORM if kernel == "auto" else f"asked for; {chosen.FORM}"
-    return Explanation(request, chosen.NAME, why, refused, estimate(request, chosen.NAME), notes(request.mechanism))
-
-
-def notes(mechanism: Mechanism) -> tuple[str, ...]:
-    """Say which stages act elsewhere than in a bare call of `attend`."""
-    said = []
-    if mechanism.share != Share():
-        said.append(f"'{mechanism.share}' ties a model's projections; q, k and v are taken as they come")
-    if mechanism.drop is not None:
-        said.append(f"'{mechanism.drop}' acts where training=True")
-    for stage in mechanism.values:
-        if isinstance(stage, Bypass):
-            said.append(f"'{stage}' takes the layer's input as x=; without it the projected tensor stands in")
-            if (stage.per, stage.schedule, stage.layers) != (Bypass.per, Bypass.schedule, Bypass.layers):
-                said.append(f"per, schedule and layers of '{stage}' act in a model")
-        if isinstance(stage, ValueResidual):
-            said.append(f"'{stage}' takes the first layer's values as first=; without it v stands in")
-    if any(isinstance(stage, Penalize) for stage in mechanism.output):
-        said.append("the penalty is a term for the loss: Attention.penalty holds it after a call")
-    return tuple(said)
+    return Explanation(request, chosen.NAME, why, refused, estimate(request, chosen.NAME), notes)

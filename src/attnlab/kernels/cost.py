@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from attnlab.mechanisms.scores import Additive, Chebyshev, Euclidean, Manhattan, Minkowski
-
 from .call import Request, at_least_float
 from .rowwise import ELEMENTS
 from .running import CHUNK
-from .tiled import KEEPING, KEPT
+from .tiled import keeps_weights
 from .tiles import Tiling
 
 
@@ -38,12 +36,6 @@ def readable(number: float) -> str:
     return f"{number:.3g} T"
 
 
-def compares_vectors(request: Request) -> bool:
-    """Tell whether the reference forms a vector for each pair."""
-    score = request.mechanism.score
-    return isinstance(score, Additive | Manhattan | Minkowski | Chebyshev | Euclidean)
-
-
 def estimate(request: Request, kernel: str) -> Cost:
     """Count what a kernel does and holds."""
     groups = request.batch * request.num_heads
@@ -56,8 +48,9 @@ def estimate(request: Request, kernel: str) -> Cost:
         num_states = -(-request.num_keys // CHUNK) if request.causal else 1
         return Cost(groups * request.num_keys * per_token, groups * num_states * product * 2 * item, 1)
     tiling = Tiling(request.batch, request.num_heads, request.num_queries, request.num_keys, request.causal)
-    channels = request.head_dim if compares_vectors(request) else 1
-    is_kept = request.mechanism.score.name in KEEPING and pairs <= KEPT
+    # The reference forms a vector for each pair of an additive or distance score.
+    channels = request.head_dim if request.mechanism.score.form not in (None, "dot", "cosine", "angle") else 1
+    is_kept = keeps_weights(request.mechanism, pairs)
     work = {
         "reference": 2 * pairs * channels,
         "rowwise": 2 * min(ELEMENTS, pairs * channels),

@@ -3,11 +3,7 @@ tensor of size n²·d. bf16 is raised to fp32 inside."""
 
 from __future__ import annotations
 
-import torch
 from torch import Tensor
-
-from attnlab.mechanisms import Score
-from attnlab.mechanisms.scores import Chebyshev, Euclidean, Manhattan, Minkowski
 
 from . import tiled
 from .additive import native_refusal
@@ -17,14 +13,13 @@ NAME = "distance"
 FORM = "compiled loops over pairs, tile by tile"
 
 
-def is_distance(score: Score) -> bool:
-    """Tell whether a score is a distance that is no matrix product."""
-    return type(score) in (Manhattan, Minkowski, Chebyshev) or (type(score) is Euclidean and not score.squared)
+FORMS = ("manhattan", "minkowski", "chebyshev", "euclidean")
+"""The distances that are no matrix product."""
 
 
 def refusal(request: Request) -> str | None:
     """Refuse other scores, other devices than the CPU, and a machine without a compiler."""
-    if not is_distance(request.mechanism.score):
+    if request.mechanism.score.form not in FORMS:
         return f"computes distances that are no matrix product, not '{request.mechanism.score}'"
     return tiled.refusal(request) or native_refusal(request)
 
@@ -32,10 +27,5 @@ def refusal(request: Request) -> str | None:
 def attend(call: Call) -> Tensor:
     """Return weights·values."""
     score = call.mechanism.score
-    extra = None
-    if isinstance(score, Minkowski):
-        exponent = score.exponent(call.params_of(score))
-        extra = torch.as_tensor(exponent, dtype=call.q.dtype, device=call.q.device).expand(call.q.shape[1])[:, None]
-    else:
-        extra = call.q.new_zeros(call.q.shape[1], 1)
-    return tiled.attend(call, call.q, call.k, extra, score.name)
+    assert score.form is not None
+    return tiled.attend(call, *score.features(call.q, call.k, call.params_of(score)), score.form)

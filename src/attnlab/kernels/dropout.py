@@ -43,7 +43,7 @@ def keep(call: Call, shape: torch.Size) -> Tensor:
     whole = torch.zeros(b, h, q, k, dtype=torch.bool)
     # mask(zero) gives weight to keys that causality forbids, unless a score of 0 has none: there nothing is cut off.
     mechanism = call.mechanism
-    is_cut = mechanism.mask.where != "zero" or mechanism.weights.name in ("relu", "identity")
+    is_cut = mechanism.mask.where != "zero" or mechanism.weights.keeps_zero
     for tile in Tiling(b, h, q, k, call.visibility.causal and is_cut):
         part = whole[tile.batch, tile.heads, tile.start : tile.stop, : tile.horizon]
         part.copy_(keep_tile(tile, call.seed, call.dropout).view(part.shape))

@@ -13,8 +13,6 @@ from torch import Tensor
 
 from attnlab.errors import KernelError
 from attnlab.mechanisms import Mechanism, Params
-from attnlab.mechanisms.scores import Cosine, Dot
-from attnlab.mechanisms.weights import Identity
 
 from .blockwise import factors
 from .call import Call, Request, at_least_float
@@ -29,9 +27,9 @@ FORM = "a running sum of key-value products, O(n)"
 def refusal(request: Request) -> str | None:
     """Refuse what is not linear in keys and values, or not the same for every query."""
     mechanism = request.mechanism
-    if type(mechanism.weights) is not Identity:
+    if not mechanism.weights.is_identity:
         return f"needs identity weights, not '{mechanism.weights.name}'"
-    if type(mechanism.score) not in (Dot, Cosine):
+    if mechanism.score.form not in ("dot", "cosine"):
         return f"needs dot or cosine scores, not '{mechanism.score.name}'"
     if request.mask == "pairs":
         return "sums over keys once for all queries; this mask gives each query its own keys"
@@ -41,8 +39,7 @@ def refusal(request: Request) -> str | None:
 def attend(call: Call) -> Tensor:
     """Return weights·values."""
     score, stage, visibility = call.mechanism.score, call.mechanism.weights, call.visibility
-    assert isinstance(score, Dot | Cosine)
-    scale = score.factor(call.q.shape[-1], call.params_of(score))
+    scale = score.scale_factor(call.q.shape[-1], call.params_of(score))
     v, divisor = divided_values(call)
     # What is fixed goes into the sums, what is learned is multiplied to the result.
     factor = torch.ones(1, 1, 1, 1, dtype=at_least_float(v.dtype), device=v.device)
@@ -53,7 +50,7 @@ def attend(call: Call) -> Tensor:
         v = v.masked_fill(~visibility.mask.mT, 0)
     is_causal = visibility.causal and call.q.shape[2] > 1
     offset = visibility.offset if is_causal else None
-    out = summed(call.q, call.k, v, factor, isinstance(score, Cosine), offset)
+    out = summed(call.q, call.k, v, factor, score.form == "cosine", offset)
     out = out * scale if isinstance(scale, Tensor) else out
     return divided(out, divisor).to(v.dtype)
 

@@ -13,11 +13,9 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from attnlab.mechanisms.scores import Angle, Dot, Euclidean
-from attnlab.mechanisms.weights import Softmax
-
 from .blockwise import factors, is_dot_like, origin
 from .call import Call, Request
+from .compat import flash_attention, flash_attention_backward
 from .division import divided, divided_values, key_division_refusal
 from .normalise import refuse_second_derivatives
 from .visibility import Visibility
@@ -28,15 +26,13 @@ FORM = "torch's fused scaled_dot_product_attention"
 SMALLEST = 1e-30
 """The smallest scale that is left to torch: below it, one could be 0 in the precision of the pass."""
 
-aten = torch.ops.aten
-
 
 def refusal(request: Request) -> str | None:
     """Refuse what is not softmax over a dot product, and dropout, which leaves the fused pass on a CPU."""
     mechanism = request.mechanism
-    if type(mechanism.weights) is not Softmax:
+    if not mechanism.weights.is_softmax:
         return f"normalises by softmax alone, not '{mechanism.weights.name}'"
-    if not is_dot_like(mechanism.score) or isinstance(mechanism.score, Angle):
+    if not is_dot_like(mechanism.score) or mechanism.score.form == "angle":
         return f"needs scores that are a dot product, not '{mechanism.score}'"
     if request.causal and mechanism.mask.where != "before":
         return f"leaves forbidden pairs out before softmax, not '{mechanism.mask}'"
@@ -49,11 +45,12 @@ def attend(call: Call) -> Tensor:
     """Return weights·values."""
     v, divisor = divided_values(call)
     visibility, score = call.visibility, call.mechanism.score
-    is_euclidean = isinstance(score, Euclidean)
+    is_euclidean = score.form == "squared_euclidean"
     q, k, scale = call.q, call.k, 1.0
     # torch scales after it masks: −∞ times a scale of 0 or below would be NaN or +∞, so those go into the query too.
-    if type(score) is Dot and (score.scale is None or (score.scale != "learned" and score.scale > SMALLEST)):
-        scale = float(score.factor(q.shape[-1], {}))
+    factor = score.scale_factor(q.shape[-1], call.params_of(score)) if score.form == "dot" else 0.0
+    if not isinstance(factor, Tensor) and factor > SMALLEST:
+        scale = factor
     elif not is_euclidean:
         q, k = factors(score, q, k, call.params_of(score))
     is_flat = visibility.is_by_key and (not visibility.causal or visibility.offset == 0)
@@ -140,10 +137,7 @@ class Flash(torch.autograd.Function):
         else:
             left, right = widened(q, width), widened(k, width)
         values = widened(v, width)
-        out: Tensor
-        out, logsumexp = aten._scaled_dot_product_flash_attention_for_cpu(
-            left, right, values, 0.0, causal, attn_mask=mask, scale=ctx.scale
-        )
+        out, logsumexp = flash_attention(left, right, values, causal, mask, ctx.scale)
         if empty is not None:
             # Rows that see nothing: an output of 0, and a normaliser that makes every recomputed weight 0.
             out, logsumexp = out.masked_fill(empty, 0), logsumexp.masked_fill(empty[..., 0], torch.inf)
@@ -157,9 +151,8 @@ class Flash(torch.autograd.Function):
         left, right, values, out, logsumexp, mask, empty = ctx.saved_tensors
         grad = widened(grad, out.shape[-1])
         grad = grad if empty is None else grad.masked_fill(empty, 0)
-        dq, dk, dv = aten._scaled_dot_product_flash_attention_for_cpu_backward(
-            grad, left, right, values, out, logsumexp, 0.0, ctx.causal, attn_mask=mask, scale=ctx.scale
-        )
+        saved = (left, right, values, out, logsumexp)
+        dq, dk, dv = flash_attention_backward(grad, saved, ctx.causal, mask, ctx.scale)
         d, value_dim = ctx.widths
         if ctx.euclidean:
             dk[..., :d].addcmul_(right[..., :d], dk[..., d : d + 1], value=-1)

@@ -12,14 +12,14 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from attnlab.mechanisms.weights import Argmax, Sigmoid
+from attnlab.mechanisms import REGISTRY, Mechanism, Weights
 
-from . import native
+from . import compat
 from .call import Call, Request, at_least_float
+from .cpu import native
+from .cpu.pairs import Angle, Compiled, Dot, add_product, groups, last_seen
 from .division import divided, divided_values, key_division_refusal, length
 from .dropout import keep_tile, scale
-from .pairs import Angle, Compiled, Dot, add_product, groups, last_seen
-from .rules import RULES
 from .tiles import Tile, Tiling
 from .visibility import Visibility
 
@@ -34,7 +34,11 @@ class Problem:
         self, q: Tensor, k: Tensor, v: Tensor, extra: Tensor, mask: Tensor | None, bias: Tensor | None,
         pairs: str, weights: str, causal: bool, dropout: float, seed: int,
     ) -> None:  # fmt: skip
-        self.rule, self.bias, self.dropout, self.seed = RULES[weights], bias, dropout, seed
+        stage = read_weights(weights)
+        rule = stage.tile_rule
+        assert rule is not None
+        self.rule, self.bias, self.dropout, self.seed = rule, bias, dropout, seed
+        self.rule_backward = compat.softmax_backward_ if stage.is_softmax else rule.backward
         accumulator = at_least_float(q.dtype)
         self.dtype = q.dtype if pairs in ("dot", "angle") else accumulator
         q, k, self.v, extra = (x.to(self.dtype).contiguous() for x in (q, k, v, extra))
@@ -48,9 +52,9 @@ class Problem:
         else:
             self.pairs = Compiled(pairs, q, k, extra, self.first)
         self.accumulator = accumulator
-        is_native = self.dtype == accumulator and q.device.type == "cpu" and native.missing() is None
-        self.native_weights = weights if is_native and weights in native.WEIGHTS else None
-        self.is_compiled = self.native_weights is not None or isinstance(self.pairs, Compiled)
+        may_compile = rule.loop is not None and bias is None and self.dtype == accumulator and q.device.type == "cpu"
+        self.loop = rule.loop if may_compile and native.missing() is None else None
+        self.is_compiled = self.loop is not None or isinstance(self.pairs, Compiled)
 
     def buffer(self) -> Tensor:
         """Return a new work space that the largest tile fits in."""
@@ -62,9 +66,9 @@ class Problem:
         if scores is not None:
             scores.copy_(s)
         view = s.view(tile.num_groups // tile.num_heads, tile.num_heads, *s.shape[1:])
-        if self.native_weights:
+        if self.loop is not None:
             forbid(view, tile, self.visibility, LOWEST, skips_causal=True)
-            native.normalise(self.native_weights, s, last_seen(tile, self.first))
+            native.normalise(self.loop, s, last_seen(tile, self.first))
         else:
             forbid(view, tile, self.visibility, self.rule.fill, skips_causal=self.pairs.fills)
             if self.bias is not None:
@@ -100,7 +104,7 @@ class Problem:
         dv = torch.zeros_like(self.v, dtype=self.accumulator)
         self.pairs.start()
         space, second, at = self.buffer() if kept.numel() == 0 else kept, self.buffer(), 0
-        third = self.buffer() if self.pairs.needs_scores else None
+        third = self.buffer() if self.pairs.needs_scores or self.rule.needs_scores else None
         for tile in self.tiling:
             w, dw = shaped(space, tile, at), shaped(second, tile)
             scores = None if third is None else shaped(third, tile)
@@ -112,12 +116,12 @@ class Problem:
             torch.bmm(g, v.mT, out=dw)
             drop = self.drop(tile) if self.dropout else None
             add_product(groups(dv, tile)[:, : tile.horizon], (w if drop is None else w * drop).mT, g)
-            self.rule.backward(dw if drop is None else dw.mul_(drop), w)
-            if self.rule.fill == 0:
+            self.rule_backward(dw if drop is None else dw.mul_(drop), w, scores)
+            if self.rule.fill == 0 or self.rule.needs_scores:
                 forbid(
                     dw.view(tile.num_groups // tile.num_heads, tile.num_heads, *dw.shape[1:]), tile, self.visibility, 0
                 )
-            self.pairs.accumulate(tile, dw, scores)
+            self.pairs.accumulate(tile, dw, scores if self.pairs.needs_scores else None)
         dq, dk, dextra = self.pairs.gradients()
         return dq, dk, dv, dextra
 
@@ -157,7 +161,7 @@ def tiled(
     q: Tensor, k: Tensor, v: Tensor, extra: Tensor, mask: Tensor | None, bias: Tensor | None,
     pairs: str, weights: str, causal: bool, dropout: float, seed: int, num_kept: int,
 ) -> tuple[Tensor, Tensor]:  # fmt: skip
-    """Attend with the pair scores and the weights of these names; return the output and the weights kept."""
+    """Attend with these pair scores and this weights stage, as a line writes it; return the output and kept weights."""
     problem = Problem(q, k, v, extra, mask, bias, pairs, weights, causal, dropout, seed)
     kept = v.new_empty(num_kept, dtype=at_least_float(v.dtype))
     return problem.forward(kept).to(v.dtype), kept
@@ -211,23 +215,36 @@ KEEPING = ("additive", "manhattan", "chebyshev")
 """The scores whose weights are kept: costly ones, whose backward pass does not need the scores themselves."""
 
 
-def num_kept(q: Tensor, k: Tensor, pairs: str) -> int:
-    """Return how many weights to keep: all, or none."""
-    total = q.shape[0] * q.shape[1] * q.shape[2] * k.shape[2]
-    is_worth_it = pairs in KEEPING and total <= KEPT
-    return total if is_worth_it and torch.is_grad_enabled() else 0
+def keeps_weights(mechanism: Mechanism, num_pairs: int) -> bool:
+    """Tell whether the weights are kept for the backward pass."""
+    rule = mechanism.weights.tile_rule
+    needs_scores = rule is not None and rule.needs_scores
+    return mechanism.score.form in KEEPING and not needs_scores and num_pairs <= KEPT
+
+
+def read_weights(line: str) -> Weights:
+    """Return the weights stage that a line writes: custom operators take text, not stages."""
+    return _read_weights(line, REGISTRY[line.partition("(")[0]])
+
+
+@functools.lru_cache(maxsize=256)
+def _read_weights(line: str, cls: type) -> Weights:
+    # The class is part of the key, since a stage may be defined anew under its name.
+    return Mechanism.parse(f"dot | {line}").weights
 
 
 def attend(call: Call, q: Tensor, k: Tensor, extra: Tensor | None, pairs: str) -> Tensor:
     """Attend over features whose pair scores are known by name, with the call's weights, divisor and dropout."""
-    stage, visibility = call.mechanism.weights, call.visibility
+    mechanism, visibility = call.mechanism, call.visibility
     v, divisor = divided_values(call)
-    bias = None
-    if isinstance(stage, Sigmoid):
-        n = length(visibility.count, q.dtype)
-        bias = torch.as_tensor(stage.shift(n), dtype=n.dtype, device=n.device).expand_as(n).contiguous()
+    n = length(visibility.count, q.dtype)
+    bias = mechanism.weights.row_bias(n)
+    if bias is not None:
+        bias = torch.as_tensor(bias, dtype=n.dtype, device=n.device).expand_as(n).contiguous()
     extra = q.new_zeros(0) if extra is None else extra
-    how = (pairs, stage.name, visibility.causal, call.dropout, call.seed, num_kept(q, k, pairs))
+    num_pairs = q.shape[0] * q.shape[1] * q.shape[2] * k.shape[2]
+    num_kept = num_pairs if torch.is_grad_enabled() and keeps_weights(mechanism, num_pairs) else 0
+    how = (pairs, mechanism.weights_line, visibility.causal, call.dropout, call.seed, num_kept)
     out, _ = tiled(q, k, v, extra, visibility.mask, bias, *how)
     return divided(out, divisor)
 
@@ -235,7 +252,7 @@ def attend(call: Call, q: Tensor, k: Tensor, extra: Tensor | None, pairs: str) -
 def refusal(request: Request) -> str | None:
     """Say why the weights of a mechanism cannot be computed tile by tile."""
     stage, mask = request.mechanism.weights, request.mechanism.mask
-    if stage.name not in RULES or (isinstance(stage, Argmax) and stage.straight_through):
+    if stage.tile_rule is None or REGISTRY.get(stage.name) is not type(stage):
         return f"has no tile-wise gradient for '{stage}'"
     if request.causal and not has_plain_mask(request):
         return f"leaves forbidden pairs out before the weights; '{mask}' over '{stage.name}' does not"
@@ -245,5 +262,4 @@ def refusal(request: Request) -> str | None:
 def has_plain_mask(request: Request) -> bool:
     """Tell whether a forbidden pair simply has no weight, wherever the mask stage takes it out."""
     where, stage = request.mechanism.mask.where, request.mechanism.weights
-    has_no_weight_at_zero = stage.name in ("relu", "identity")
-    return where == "before" or (where == "after" and stage.pointwise) or has_no_weight_at_zero
+    return where == "before" or (where == "after" and stage.pointwise) or stage.keeps_zero

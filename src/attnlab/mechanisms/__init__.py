@@ -8,10 +8,10 @@ from .scores import Score
 from .stage import REGISTRY, SLOTS, Dims, Parameter, Params, Stage, argument, stage
 from .surroundings import Mask, Output, Share, TokenDropout
 from .values import Value
-from .weights import Weights, masked_softmax
+from .weights import TileRule, Weights, masked_softmax
 
 __all__ = [
     "CATALOG", "REGISTRY", "SLOTS", "Dims", "Entry", "Layers", "Mask", "Mechanism", "Output", "Parameter",
-    "Params", "Positions", "Score", "Share", "Stage", "TokenDropout", "Value", "Weights", "argument",
+    "Params", "Positions", "Score", "Share", "Stage", "TileRule", "TokenDropout", "Value", "Weights", "argument",
     "masked_softmax", "stage",
 ]  # fmt: skip

@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from torch import Tensor
 
@@ -45,6 +46,8 @@ class Mechanism:
     drop: TokenDropout | None = None
     output: tuple[Output, ...] = ()
     share: Share = Share()
+    weights_line: str = dataclasses.field(init=False, repr=False, compare=False)
+    """The weights stage as a line writes it: made once, since torch.compile cannot trace how."""
 
     def __post_init__(self) -> None:
         for slot in SLOTS:
@@ -61,6 +64,7 @@ class Mechanism:
             if text in labels:
                 raise MechanismError(twice(text))
             labels.add(text)
+        object.__setattr__(self, "weights_line", str(self.weights))
 
     @classmethod
     def parse(cls, line: str | Mechanism) -> Mechanism:
@@ -91,6 +95,17 @@ class Mechanism:
             held = getattr(self, slot)
             for item in held if slot in SEVERAL else [held] if held is not None else []:
                 yield label(item), item
+
+    def at(self, progress: float) -> Mechanism:
+        """Return the mechanism with every stage as it is at a point of training, from 0 to 1."""
+        changed: dict[str, Any] = {}
+        for slot in SLOTS:
+            held = getattr(self, slot)
+            if slot in SEVERAL:
+                changed[slot] = tuple(item.at(progress) for item in held)
+            elif held is not None:
+                changed[slot] = held.at(progress)
+        return dataclasses.replace(self, **changed)
 
     def stages_asking(self, need: str) -> tuple[Stage, ...]:
         """Return the stages whose call asks for something beside its tensors, such as `positions`."""

@@ -20,11 +20,38 @@ from .stage import Dims, Parameter, Params, Slot, Stage, argument, stage
 Learnable = float | Literal["learned"]
 
 
+Form = Literal[
+    "dot", "cosine", "angle", "squared_euclidean",
+    "additive", "manhattan", "euclidean", "minkowski", "chebyshev",
+]  # fmt: skip
+"""The scores that kernels compute faster than the call does. The first four are functions of one dot product."""
+
+
 @dataclass(frozen=True)
 class Score(Stage):
-    """Interface of the score stage."""
+    """Interface of the score stage, and what kernels may assume about it.
+
+    form: the computation of `Form` that the call amounts to, on `features`; None where only the call itself will do.
+    is_symmetric: score(a, b) = score(b, a).
+    """
 
     slot: ClassVar[Slot] = "score"
+    traits: ClassVar[tuple[str, ...]] = ("form", "is_symmetric", "takes_scale")
+    form: ClassVar[Form | None] = None
+    is_symmetric: ClassVar[bool] = False
+
+    def scale_factor(self, head_dim: int, p: Params) -> Tensor | float:
+        """Return what a dot or cosine score is multiplied with."""
+        return 1.0
+
+    def features(self, q: Tensor, k: Tensor, p: Params) -> tuple[Tensor, Tensor, Tensor]:
+        """Return what the compiled loops compare, and a parameter [h c] of theirs."""
+        return q, k, q.new_zeros(q.shape[1], 1)
+
+    @property
+    def takes_scale(self) -> bool:
+        """Whether a model's own scale takes the place of the score's."""
+        return False
 
     @abstractmethod
     def __call__(self, q: Tensor, k: Tensor, p: Params, *args: Any, **needs: Any) -> Tensor:
@@ -54,26 +81,35 @@ def root(x: Tensor, exponent: Tensor | float) -> Tensor:
 class Dot(Score):
     """scale · q·k (Vaswani et al. 2017), scale = 1/√d unless said."""
 
+    form: ClassVar[Form] = "dot"
+    is_symmetric: ClassVar[bool] = True
+
     scale: Learnable | None = None
+
+    @property
+    def takes_scale(self) -> bool:
+        return self.scale is None
 
     def parameters(self, dims: Dims) -> dict[str, Parameter]:
         start = 1 / math.sqrt(dims.head_dim)
         return {"scale": Parameter((dims.num_heads,), start, start)} if self.scale == "learned" else {}
 
-    def factor(self, head_dim: int, p: Params) -> Tensor | float:
-        """Return what the query is multiplied with."""
+    def scale_factor(self, head_dim: int, p: Params) -> Tensor | float:
         if self.scale == "learned":
             return per_head(p["scale"])
         return 1 / math.sqrt(head_dim) if self.scale is None else self.scale
 
     def __call__(self, q: Tensor, k: Tensor, p: Params) -> Tensor:
-        return (q * self.factor(q.shape[-1], p)) @ k.mT
+        return (q * self.scale_factor(q.shape[-1], p)) @ k.mT
 
 
 @stage("cosine")
 @dataclass(frozen=True)
 class Cosine(Score):
     """scale · q̂·k̂ with q̂ = q/‖q‖, scale = 1 unless said; a learned one starts at √d, one a head."""
+
+    form: ClassVar[Form] = "cosine"
+    is_symmetric: ClassVar[bool] = True
 
     scale: Learnable | None = None
 
@@ -82,20 +118,22 @@ class Cosine(Score):
         start = math.sqrt(dims.head_dim)
         return {"scale": Parameter((dims.num_heads,), start, start)} if self.scale == "learned" else {}
 
-    def factor(self, head_dim: int, p: Params) -> Tensor | float:
-        """Return what the unit query is multiplied with."""
+    def scale_factor(self, head_dim: int, p: Params) -> Tensor | float:
         if self.scale == "learned":
             return per_head(p["scale"])
         return 1.0 if self.scale is None else self.scale
 
     def __call__(self, q: Tensor, k: Tensor, p: Params) -> Tensor:
-        return (unit(q) * self.factor(q.shape[-1], p)) @ unit(k).mT
+        return (unit(q) * self.scale_factor(q.shape[-1], p)) @ unit(k).mT
 
 
 @stage("angle")
 @dataclass(frozen=True)
 class Angle(Score):
     """1 − 2·arccos(q̂·k̂)/π, in [−1, 1]; gradient 0 where q and k are parallel and it has none."""
+
+    form: ClassVar[Form] = "angle"
+    is_symmetric: ClassVar[bool] = True
 
     @staticmethod
     def of(cosine: Tensor) -> Tensor:
@@ -113,6 +151,8 @@ class Angle(Score):
 class Additive(Score):
     """w₂ᵀ tanh(W_q q + W_k k), W and w₂ a head (Bahdanau et al. 2014): w₂ᵀ tanh(W₁[q;k]), factored."""
 
+    form: ClassVar[Form] = "additive"
+
     hidden: int | None = argument(None, at_least=1)
 
     def parameters(self, dims: Dims) -> dict[str, Parameter]:
@@ -125,13 +165,13 @@ class Additive(Score):
             "out": Parameter((dims.num_heads, hidden), -out, out, decays=True),
         }
 
-    def project(self, q: Tensor, k: Tensor, p: Params) -> tuple[Tensor, Tensor]:
-        """Return W_q q [b h q c] and W_k k [b h k c]."""
-        return q @ p["query"].mT, k @ p["key"].mT
+    def features(self, q: Tensor, k: Tensor, p: Params) -> tuple[Tensor, Tensor, Tensor]:
+        """Return W_q q [b h q c], W_k k [b h k c] and w₂ [h c]."""
+        return q @ p["query"].mT, k @ p["key"].mT, p["out"]
 
     def __call__(self, q: Tensor, k: Tensor, p: Params) -> Tensor:
-        a, b = self.project(q, k, p)
-        return torch.einsum("bhqkc,hc->bhqk", torch.tanh(a[..., :, None, :] + b[..., None, :, :]), p["out"])
+        a, b, out = self.features(q, k, p)
+        return torch.einsum("bhqkc,hc->bhqk", torch.tanh(a[..., :, None, :] + b[..., None, :, :]), out)
 
 
 def differences(q: Tensor, k: Tensor) -> Tensor:
@@ -144,7 +184,13 @@ def differences(q: Tensor, k: Tensor) -> Tensor:
 class Euclidean(Score):
     """−‖q−k‖²/√d, or −‖q−k‖/√d with squared=false."""
 
+    is_symmetric: ClassVar[bool] = True
+
     squared: bool = True
+
+    @property
+    def form(self) -> Form:  # type: ignore[override]
+        return "squared_euclidean" if self.squared else "euclidean"
 
     def __call__(self, q: Tensor, k: Tensor, p: Params) -> Tensor:
         distance = differences(q, k).square().sum(-1)
@@ -156,6 +202,9 @@ class Euclidean(Score):
 class Manhattan(Score):
     """−‖q−k‖₁/√d."""
 
+    form: ClassVar[Form] = "manhattan"
+    is_symmetric: ClassVar[bool] = True
+
     def __call__(self, q: Tensor, k: Tensor, p: Params) -> Tensor:
         return -differences(q, k).abs().sum(-1) / math.sqrt(q.shape[-1])
 
@@ -165,11 +214,18 @@ class Manhattan(Score):
 class Minkowski(Score):
     """−‖q−k‖_p; a learned p is 1 + softplus(power), one a head, and starts at 2."""
 
+    form: ClassVar[Form] = "minkowski"
+    is_symmetric: ClassVar[bool] = True
+
     p: Learnable = argument(2.0, shown="keyword", at_least=1)
 
     def parameters(self, dims: Dims) -> dict[str, Parameter]:
         start = math.log(math.e - 1)
         return {"power": Parameter((dims.num_heads,), start, start)} if self.p == "learned" else {}
+
+    def features(self, q: Tensor, k: Tensor, p: Params) -> tuple[Tensor, Tensor, Tensor]:
+        exponent = torch.as_tensor(self.exponent(p), dtype=q.dtype, device=q.device)
+        return q, k, exponent.expand(q.shape[1])[:, None]
 
     def exponent(self, p: Params) -> Tensor | float:
         """Return p ≥ 1, a number or one a head."""
@@ -190,6 +246,9 @@ class Minkowski(Score):
 @dataclass(frozen=True)
 class Chebyshev(Score):
     """−max_c |q_c − k_c|; where several coordinates tie, the gradient goes to the first."""
+
+    form: ClassVar[Form] = "chebyshev"
+    is_symmetric: ClassVar[bool] = True
 
     def __call__(self, q: Tensor, k: Tensor, p: Params) -> Tensor:
         return -differences(q, k).abs().max(-1).values

@@ -11,7 +11,7 @@ import re
 from abc import ABC
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal, TypeVar
+from typing import Any, ClassVar, Literal, Self, TypeVar
 
 from torch import Tensor
 
@@ -45,6 +45,8 @@ class Parameter:
     low: float
     high: float
     decays: bool = False
+    per: Literal["head", "layer", "model"] = "head"
+    """In a model: one value per head, one per layer, or one for all layers."""
 
 
 class StageError(MechanismError):
@@ -72,11 +74,13 @@ class Stage(ABC):
     """One choice of a mechanism. A leaf sets no state beyond its fields.
 
     `needs` says what its call asks for beside its tensors, and whether it requires it; `@stage` reads it off the call.
+    `traits` names the attributes that tell kernels and models what they may assume about the call.
     """
 
     name: ClassVar[str] = ""
     slot: ClassVar[Slot]
     needs: ClassVar[Mapping[str, bool]] = {}
+    traits: ClassVar[tuple[str, ...]] = ()
 
     def __post_init__(self) -> None:
         hints = argument_types(type(self))
@@ -93,6 +97,25 @@ class Stage(ABC):
     def parameters(self, dims: Dims) -> dict[str, Parameter]:
         """Declare the learned parameters."""
         return {}
+
+    def at(self, progress: float) -> Self:
+        """Return the stage as it is at a point of training, from 0 to 1; a stage without a schedule is constant."""
+        return self
+
+    def parameters_at(self, p: Params, progress: float) -> Params:
+        """Return the learned parameters as the schedule scales them at a point of training."""
+        return p
+
+    @property
+    def is_scheduled(self) -> bool:
+        """Whether the stage changes during training."""
+        cls = type(self)
+        return cls.at is not Stage.at or cls.parameters_at is not Stage.parameters_at
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a caller of `attend` should know: inputs the stage takes, and what acts only elsewhere."""
+        return ()
 
     def __str__(self) -> str:
         shown, may_be_unnamed = [], True
@@ -111,6 +134,9 @@ REGISTRY: dict[str, type[Stage]] = {}
 NAMED: dict[str, str] = {}
 """Catalog names and their lines, filled by the catalog."""
 
+RESERVED = ("name", "slot", "needs", "traits", "at", "parameters", "parameters_at", "is_scheduled", "notes")
+"""Attributes of every stage, which an argument of a line cannot be called."""
+
 S = TypeVar("S", bound=type[Stage])
 
 
@@ -126,6 +152,7 @@ def stage(name: str) -> Callable[[S], S]:
             raise MechanismError(f"stage '{name}' must be a dataclass(frozen=True), below @stage")
         check_name(name, cls)
         check_fields(name, cls)
+        reset_traits(cls)
         cls.needs = read_needs(name, cls.slot, cls)
         cls.name = name
         REGISTRY[name] = cls
@@ -147,11 +174,20 @@ def check_name(name: str, cls: type[Stage]) -> None:
 def check_fields(name: str, cls: type[Stage]) -> None:
     """Refuse a class that no line could write, or that nothing could call."""
     for item in dataclasses.fields(cls):
-        if item.name in ("name", "slot", "needs") or not item.init:
+        if item.name in (*RESERVED, *cls.traits) or not item.init:
             raise MechanismError(f"stage '{name}' cannot have '{item.name}' as an argument of a line")
     argument_types(cls)
     if inspect.isabstract(cls):
         raise MechanismError(f"stage '{name}' must define {', '.join(sorted(cls.__abstractmethods__))}")
+
+
+def reset_traits(cls: type[Stage]) -> None:
+    """Drop the traits that a class with its own call inherits: they describe the call of its base class."""
+    if "__call__" in vars(cls):
+        interface = next(base for base in cls.__mro__ if "slot" in vars(base))
+        for trait in cls.traits:
+            if trait not in vars(cls):
+                setattr(cls, trait, vars(interface)[trait])
 
 
 def check_bounds(name: str, item: dataclasses.Field[Any], value: object) -> None:

@@ -22,6 +22,12 @@ class Share(Stage):
 
     what: Literal["separate", "qk", "qkv"] = argument("separate", shown="positional")
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        if self.what == "separate":
+            return ()
+        return (f"'{self}' ties a model's projections; q, k and v are taken as they come",)
+
 
 @stage("mask")
 @dataclass(frozen=True)
@@ -44,6 +50,10 @@ class TokenDropout(Stage):
     slot: ClassVar[Slot] = "drop"
 
     p: float = argument(0.1, shown="positional", at_least=0, below=1)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        return (f"'{self}' acts where training=True",)
 
     def kept(self, batch: int, num_keys: int, generator: torch.Generator) -> Tensor:
         """Draw which keys stay, [b 1 1 k]."""
@@ -88,6 +98,10 @@ class Penalize(Output):
 
     what: Literal["output"] = argument("output", shown="positional")
     strength: float = argument(0.01, shown="positional", at_least=0)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        return ("the penalty is a term for the loss: Attention.penalty holds it after a call",)
 
     def __call__(self, output: Tensor, q: Tensor, p: Params) -> Tensor:
         return output

@@ -6,10 +6,11 @@ like t; and first, the values of the first layer. [b h k d] each.
 
 from __future__ import annotations
 
+import dataclasses
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
 import torch
 from torch import Tensor
@@ -24,14 +25,45 @@ Target = Literal["v", "q", "k"]
 
 @dataclass(frozen=True)
 class Value(Stage):
-    """Interface of the values stage."""
+    """Interface of the values stage, and what a model may assume about it.
+
+    uses_x, uses_first: the call looks at x, at the first layer's values. only_adds: it adds to t something that does
+    not depend on t, and so commutes with an adapter that adds too.
+    """
 
     slot: ClassVar[Slot] = "values"
+    traits: ClassVar[tuple[str, ...]] = ("uses_x", "uses_first", "only_adds", "acts_by_head")
+    uses_x: ClassVar[bool] = True
+    uses_first: ClassVar[bool] = True
+    only_adds: ClassVar[bool] = False
 
     @property
     def target(self) -> Target:
         """The tensor the stage changes."""
         return "v"
+
+    @property
+    def acts_by_head(self) -> bool:
+        """Whether the result depends on how the width is split into heads."""
+        return True
+
+    @property
+    def active_layers(self) -> Layers:
+        """The layers of a model that the stage acts in: its argument `layers`, if it has one."""
+        return getattr(self, "layers", Layers("all"))
+
+    @property
+    def strength(self) -> float | None:
+        """The factor of what the stage adds, or None."""
+        return None
+
+    def neutral(self) -> Value | None:
+        """Return a variant of the stage that must change nothing, for audits; None where there is none."""
+        return None
+
+    def identity(self) -> Value | None:
+        """Return a variant that must equal a projection of W + strength·I, for audits; None where there is none."""
+        return None
 
     @abstractmethod
     def __call__(self, t: Tensor, x: Tensor, first: Tensor, p: Params) -> Tensor:
@@ -72,6 +104,9 @@ class Bypass(Value):
     how it moves while training, and where it acts; they matter in a model, not in a single attention.
     """
 
+    uses_first: ClassVar[bool] = False
+    only_adds: ClassVar[bool] = True
+
     alpha: float = argument(0.5, shown="keyword")
     on: Target = "v"
     activation: Literal["relu", "gelu", "silu", "identity", "abs"] = "relu"
@@ -82,11 +117,46 @@ class Bypass(Value):
     layers: Layers = Layers("all")
 
     def parameters(self, dims: Dims) -> dict[str, Parameter]:
-        return {"alpha": Parameter((dims.num_heads,), self.alpha, self.alpha)} if self.learn else {}
+        return {"alpha": Parameter((dims.num_heads,), self.alpha, self.alpha, per=self.per)} if self.learn else {}
 
     @property
     def target(self) -> Target:
         return self.on
+
+    @property
+    def acts_by_head(self) -> bool:
+        return self.per == "head"  # else the whole width is one head, without strides to hop over
+
+    @property
+    def strength(self) -> float:
+        return self.alpha
+
+    def neutral(self) -> Bypass:
+        return dataclasses.replace(self, learn=False, alpha=0.0)
+
+    def identity(self) -> Bypass:
+        return dataclasses.replace(self, learn=False, activation="identity", input="raw")
+
+    @property
+    def is_scheduled(self) -> bool:
+        return self.schedule != "constant"
+
+    def _scale_at(self, progress: float) -> float:
+        return {"constant": 1.0, "warmup": progress, "decay": 1 - progress}[self.schedule]
+
+    def at(self, progress: float) -> Self:
+        return dataclasses.replace(self, alpha=self.alpha * self._scale_at(progress))
+
+    def parameters_at(self, p: Params, progress: float) -> Params:
+        scale = self._scale_at(progress)
+        return p if scale == 1 else {name: value * scale for name, value in p.items()}
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        said = (f"'{self}' takes the layer's input as x=; without it the projected tensor stands in",)
+        if (self.per, self.schedule, self.layers) != (Bypass.per, Bypass.schedule, Bypass.layers):
+            said += (f"per, schedule and layers of '{self}' act in a model",)
+        return said
 
     def __call__(self, t: Tensor, x: Tensor, first: Tensor, p: Params) -> Tensor:
         if self.input == "norm":
@@ -103,6 +173,9 @@ class Bypass(Value):
 class UnitValues(Value):
     """V' = V/‖V‖, token by token and head by head."""
 
+    uses_x: ClassVar[bool] = False
+    uses_first: ClassVar[bool] = False
+
     def __call__(self, t: Tensor, x: Tensor, first: Tensor, p: Params) -> Tensor:
         return unit(t)
 
@@ -112,9 +185,15 @@ class UnitValues(Value):
 class ValueResidual(Value):
     """V' = λ₁V + λ₂V_first: every layer mixes in the first layer's values (Zhou et al. 2024)."""
 
+    uses_x: ClassVar[bool] = False
+
     own: float = 0.5
     first: float = 0.5
     learn: bool = True
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        return (f"'{self}' takes the first layer's values as first=; without it v stands in",)
 
     def parameters(self, dims: Dims) -> dict[str, Parameter]:
         if not self.learn:

@@ -9,6 +9,7 @@ length n.
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
@@ -18,16 +19,43 @@ from torch import Tensor
 from .scores import per_head
 from .stage import Dims, Parameter, Params, Slot, Stage, stage
 
+aten = torch.ops.aten
+
 START = 0.5
 """Where the m of divide=learned starts: n**-sigmoid(m)."""
 
 
 @dataclass(frozen=True)
+class TileRule:
+    """How kernels turn a tile of scores [g r k] into weights in place, and gradients of weights into those of scores.
+
+    fill: the score that a forbidden pair gets before `forward`, whose weight there must be 0: −∞ or 0.
+    forward: changes scores into weights; each row has all keys that its query sees.
+    backward: changes dw into ds, given dw, the weights and, if `needs_scores`, the scores without `row_bias`.
+    loop: the number of the loop of kernels/cpu/pairs.cpp that computes the same as `forward`, if there is one.
+    """
+
+    fill: float
+    forward: Callable[[Tensor], object]
+    backward: Callable[[Tensor, Tensor, Tensor | None], object]
+    needs_scores: bool = False
+    loop: int | None = None
+
+
+@dataclass(frozen=True)
 class Weights(Stage):
-    """Interface of the weights stage. `pointwise` says that a weight depends on its score (and n) alone."""
+    """Interface of the weights stage, and what kernels may assume about it.
+
+    pointwise: a weight depends on its own score (and n) alone. keeps_zero: a score of 0 has weight 0.
+    is_softmax, is_identity: the weights are the softmax of the scores, or the scores themselves.
+    """
 
     slot: ClassVar[Slot] = "weights"
+    traits: ClassVar[tuple[str, ...]] = ("pointwise", "keeps_zero", "is_softmax", "is_identity", "tile_rule")
     pointwise: ClassVar[bool] = False
+    keeps_zero: ClassVar[bool] = False
+    is_softmax: ClassVar[bool] = False
+    is_identity: ClassVar[bool] = False
 
     divide: Literal[1, "n", "sqrt_n", "learned"] = 1
     divide_at: Literal["query", "key"] = "query"
@@ -42,6 +70,19 @@ class Weights(Stage):
 
     def parameters(self, dims: Dims) -> dict[str, Parameter]:
         return {"exponent": Parameter((dims.num_heads,), START, START)} if self.divide == "learned" else {}
+
+    @property
+    def tile_rule(self) -> TileRule | None:
+        """How kernels compute a tile of weights, for a call without learned parameters; None: by the call itself."""
+        return None
+
+    def row_bias(self, n: Tensor) -> Tensor | float | None:
+        """Return what is added to the scores of each row before the tile rule; None adds nothing."""
+        return None
+
+    def apply_in_place(self, scores: Tensor) -> object:
+        """Replace scores by what the call makes of them, for a tile rule of a call that does not use n."""
+        return scores.copy_(self(scores, scores.new_ones(()), {}))
 
     def divisor(self, n: Tensor, p: Params) -> Tensor | None:
         """Return n to the power of `divide`, or None where there is nothing to divide by."""
@@ -64,10 +105,37 @@ def masked_softmax(scores: Tensor, visible: Tensor) -> Tensor:
     return torch.softmax(scores.masked_fill(~visible, lowest), -1) * visible
 
 
+def _softmax_backward(dw: Tensor, w: Tensor, _: Tensor | None) -> object:
+    """ds = w (dw − Σ w dw), for softmax1 too, whose rows sum to less than 1."""
+    return dw.sub_((dw * w).sum(-1, keepdim=True)).mul_(w)
+
+
+def _sparsemax_backward(dw: Tensor, w: Tensor, _: Tensor | None) -> object:
+    """ds = dw − mean of dw over the support, on the support."""
+    support = w > 0
+    dw.masked_fill_(~support, 0)
+    mean = dw.sum(-1, keepdim=True) / support.sum(-1, keepdim=True).clamp(min=1)
+    return dw.sub_(mean).masked_fill_(~support, 0)
+
+
+def _entmax15_backward(dw: Tensor, w: Tensor, _: Tensor | None) -> object:
+    """ds = √w (dw − Σ √w dw / Σ √w)."""
+    r = w.sqrt()
+    dw.mul_(r)
+    mean = dw.sum(-1, keepdim=True) / r.sum(-1, keepdim=True).clamp(min=torch.finfo(r.dtype).tiny)
+    return dw.sub_(r * mean)
+
+
 @stage("softmax")
 @dataclass(frozen=True)
 class Softmax(Weights):
     """exp(s_ij) / Σ_j exp(s_ij)."""
+
+    is_softmax: ClassVar[bool] = True
+
+    @property
+    def tile_rule(self) -> TileRule:
+        return TileRule(-torch.inf, lambda s: torch.softmax(s, -1, out=s), _softmax_backward, loop=0)
 
     def __call__(self, scores: Tensor, n: Tensor, p: Params, *, visible: Tensor | None = None) -> Tensor:
         return torch.softmax(hide(scores, visible), -1)
@@ -77,6 +145,10 @@ class Softmax(Weights):
 @dataclass(frozen=True)
 class Softmax1(Weights):
     """exp(s_ij) / (1 + Σ_j exp(s_ij)): a query may attend to nothing (Miller 2023)."""
+
+    @property
+    def tile_rule(self) -> TileRule:
+        return TileRule(-torch.inf, self.apply_in_place, _softmax_backward, loop=1)
 
     def __call__(self, scores: Tensor, n: Tensor, p: Params, *, visible: Tensor | None = None) -> Tensor:
         scores = hide(scores, visible)
@@ -91,6 +163,11 @@ class Relu(Weights):
     """max(s_ij, 0)."""
 
     pointwise: ClassVar[bool] = True
+    keeps_zero: ClassVar[bool] = True
+
+    @property
+    def tile_rule(self) -> TileRule:
+        return TileRule(0, torch.relu_, lambda dw, w, _: aten.threshold_backward.grad_input(dw, w, 0, grad_input=dw))
 
     def __call__(self, scores: Tensor, n: Tensor, p: Params) -> Tensor:
         return torch.relu(scores)
@@ -102,6 +179,11 @@ class Gelu(Weights):
     """s_ij·Φ(s_ij), Φ the normal distribution: ReLU without its corner, a little below 0 for small negative scores."""
 
     pointwise: ClassVar[bool] = True
+    keeps_zero: ClassVar[bool] = True
+
+    @property
+    def tile_rule(self) -> TileRule:
+        return TileRule(0, aten.gelu_, lambda dw, _, s: aten.gelu_backward.grad_input(dw, s, grad_input=dw), True)
 
     def __call__(self, scores: Tensor, n: Tensor, p: Params) -> Tensor:
         return torch.nn.functional.gelu(scores)
@@ -116,12 +198,17 @@ class Sigmoid(Weights):
 
     bias: float | Literal["minus_log_n"] = "minus_log_n"
 
-    def shift(self, n: Tensor) -> Tensor | float:
-        """Return the bias of each row."""
+    @property
+    def tile_rule(self) -> TileRule:
+        return TileRule(
+            -torch.inf, torch.sigmoid_, lambda dw, w, _: aten.sigmoid_backward.grad_input(dw, w, grad_input=dw)
+        )
+
+    def row_bias(self, n: Tensor) -> Tensor | float:
         return -n.log() if self.bias == "minus_log_n" else self.bias
 
     def __call__(self, scores: Tensor, n: Tensor, p: Params) -> Tensor:
-        return torch.sigmoid(scores + self.shift(n))
+        return torch.sigmoid(scores + self.row_bias(n))
 
 
 @stage("identity")
@@ -130,6 +217,12 @@ class Identity(Weights):
     """s_ij as it is: linear in the values, the queries and the keys."""
 
     pointwise: ClassVar[bool] = True
+    keeps_zero: ClassVar[bool] = True
+    is_identity: ClassVar[bool] = True
+
+    @property
+    def tile_rule(self) -> TileRule:
+        return TileRule(0, lambda s: s, lambda dw, w, _: dw)
 
     def __call__(self, scores: Tensor, n: Tensor, p: Params) -> Tensor:
         return scores
@@ -141,6 +234,10 @@ class Argmax(Weights):
     """1 for the largest score, the first of ties; no gradient, or softmax's if straight_through."""
 
     straight_through: bool = False
+
+    @property
+    def tile_rule(self) -> TileRule | None:
+        return None if self.straight_through else TileRule(-torch.inf, self.apply_in_place, lambda dw, w, _: dw.zero_())
 
     def __call__(self, scores: Tensor, n: Tensor, p: Params, *, visible: Tensor | None = None) -> Tensor:
         scores = hide(scores, visible)
@@ -165,6 +262,10 @@ def centred(scores: Tensor, floor: float) -> Tensor:
 class Sparsemax(Weights):
     """The projection of a row of scores onto the simplex: max(s_ij − τ_i, 0) (Martins & Astudillo 2016)."""
 
+    @property
+    def tile_rule(self) -> TileRule:
+        return TileRule(-torch.inf, self.apply_in_place, _sparsemax_backward, loop=2)
+
     def __call__(self, scores: Tensor, n: Tensor, p: Params, *, visible: Tensor | None = None) -> Tensor:
         # A score 1 or more below the largest has weight 0, so lifting −∞ to −2 changes nothing.
         z = centred(hide(scores, visible), floor=-2)
@@ -180,6 +281,10 @@ class Sparsemax(Weights):
 @dataclass(frozen=True)
 class Entmax15(Weights):
     """max(s_ij/2 − τ_i, 0)², between softmax and sparsemax (Peters et al. 2019)."""
+
+    @property
+    def tile_rule(self) -> TileRule:
+        return TileRule(-torch.inf, self.apply_in_place, _entmax15_backward, loop=3)
 
     def __call__(self, scores: Tensor, n: Tensor, p: Params, *, visible: Tensor | None = None) -> Tensor:
         # A score 2 or more below the largest has weight 0, so lifting −∞ to −4 changes nothing.

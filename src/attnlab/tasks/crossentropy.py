@@ -7,9 +7,7 @@ soon as they are, so it is taken while a chunk is at hand, and the backward pass
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -17,54 +15,6 @@ from torch.autograd.function import once_differentiable
 
 CHUNK = 2**23
 """Logits that exist at once. Larger gains nothing, smaller makes thin matrix products."""
-
-
-class Product(Protocol):
-    """A way to multiply matrices in fp32."""
-
-    def __call__(
-        self,
-        a: Tensor,
-        b: Tensor,
-        out: Tensor | None = None,
-        *,
-        transpose_a: bool = False,
-        transpose_b: bool = False,
-        accumulate: bool = False,
-    ) -> Tensor:
-        """Return op(a) @ op(b), or put it into `out`, or add it there."""
-
-
-def multiply(
-    a: Tensor,
-    b: Tensor,
-    out: Tensor | None = None,
-    *,
-    transpose_a: bool = False,
-    transpose_b: bool = False,
-    accumulate: bool = False,
-) -> Tensor:
-    """Multiply as torch does."""
-    a, b = (a.t() if transpose_a else a), (b.t() if transpose_b else b)
-    if out is None:
-        return a @ b
-    if not accumulate:
-        return torch.mm(a, b, out=out)
-    # The sum may be of higher precision than its factors.
-    return out.addmm_(a, b) if out.dtype == a.dtype else out.add_(a @ b)
-
-
-PRODUCT: ContextVar[Product] = ContextVar("product", default=multiply)
-
-
-@contextmanager
-def multiplied_by(product: Product) -> Iterator[None]:
-    """Let another way multiply the factors of losses computed inside."""
-    token = PRODUCT.set(product)
-    try:
-        yield
-    finally:
-        PRODUCT.reset(token)
 
 
 def summed_loss(states: Tensor, weight: Tensor, bias: Tensor | None, labels: Tensor) -> Tensor:
@@ -103,13 +53,13 @@ class SummedLoss(torch.autograd.Function):
     ) -> Tensor:
         """Return the summed loss; keep what its gradients are."""
         needs_states, needs_weight, needs_bias = ctx.needs_input_grad[:3]
-        low, matrix, product = states.to(dtype), weight.to(dtype), PRODUCT.get()
+        low, matrix = states.to(dtype), weight.to(dtype)
         total = torch.zeros((), dtype=torch.promote_types(dtype, torch.float32), device=states.device)
         grad_states = torch.empty_like(low) if needs_states else None
         grad_weight = torch.zeros_like(weight, dtype=total.dtype) if needs_weight else None
         grad_bias = torch.zeros_like(weight[:, 0], dtype=total.dtype) if needs_bias else None
         for some in chunks(len(states), len(weight)):
-            logits = product(low[some], matrix, transpose_b=True).to(total.dtype)
+            logits = (low[some] @ matrix.t()).to(total.dtype)
             if bias is not None:
                 logits += bias
             own = labels[some, None]
@@ -123,9 +73,12 @@ class SummedLoss(torch.autograd.Function):
                 grad_bias += slope.sum(0)
             slope = slope.to(dtype)
             if grad_states is not None:
-                product(slope, matrix, grad_states[some])
+                torch.mm(slope, matrix, out=grad_states[some])
             if grad_weight is not None:
-                product(slope, low[some], grad_weight, transpose_a=True, accumulate=True)
+                if grad_weight.dtype == dtype:
+                    grad_weight.addmm_(slope.t(), low[some])
+                else:  # the sum is of higher precision than its factors
+                    grad_weight += slope.t() @ low[some]
         ctx.save_for_backward(grad_states, grad_weight, grad_bias)
         ctx.dtypes = states.dtype, weight.dtype, None if bias is None else bias.dtype
         return total

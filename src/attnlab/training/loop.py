@@ -100,7 +100,7 @@ class Training:
         """What rounding depends on besides the numbers themselves."""
         passes = [segment.micro_batch for segment in self.job.settings.segments]
         return {
-            "precision": self.precision.name, "products": self.precision.by, "threads": self.threads,
+            "precision": self.precision.name, "threads": self.threads,
             "num_ranks": self.ranks.num, MICRO: passes,
         }  # fmt: skip
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from attnlab.errors import TrainingError
+from attnlab.machine import num_cores
 
 FULL = ("can't allocate memory", "out of memory", "not enough memory")
 """How torch says it, on one device or another."""
@@ -14,12 +15,6 @@ FULL = ("can't allocate memory", "out of memory", "not enough memory")
 
 WORTH = 2e9
 """Operations of a pass that one more thread pays for."""
-
-
-def num_cores() -> int:
-    """Return the cores this process may use."""
-    affinity = getattr(os, "sched_getaffinity", None)
-    return len(affinity(0)) if affinity else os.cpu_count() or 1
 
 
 def choose_threads(asked: int | None, num_ranks: int, operations: float) -> int:

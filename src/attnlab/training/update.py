@@ -92,7 +92,7 @@ class Updater:
             torch.manual_seed(dropout_seed(self.job.seed, step, self.ranks.rank, number))
             is_last = number == len(counts) - 1
             with nullcontext() if is_last else self.ranks.apart(self.objective):
-                with self.precision.products(self.job.model, self.ranks.device):
+                with self.precision.autocast(self.ranks.device):
                     loss = self.objective(batch)
                 # Processes take the mean of their gradients, so each is weighed by their number.
                 (loss * (own * self.ranks.num / count)).backward()

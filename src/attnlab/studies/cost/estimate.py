@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from attnlab.errors import StudyError
+from attnlab.machine import num_cores
 from attnlab.training import RunSpec
-from attnlab.training.machine import num_cores
 
 from ..answers.study_folder import LEDGER
 from ..ledger.database import Ledger

@@ -22,10 +22,10 @@ import torch
 from transformers import AutoConfig
 
 from attnlab.kernels.measure import one_thread
+from attnlab.machine import num_cores
 from attnlab.tasks import load as load_task
 from attnlab.training import Data, RunSpec, Segment, Start, build
 from attnlab.training.build import LANGUAGE_HEADS, TRAINED
-from attnlab.training.machine import num_cores
 from attnlab.training.precision import choose_precision
 from attnlab.training.ranks import Ranks
 from attnlab.training.spec import Source

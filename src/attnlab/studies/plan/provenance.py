@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from attnlab.errors import StudyError
+from attnlab.machine import processor_name
 
 VERSIONS = ("attnlab", "torch", "transformers", "numpy", "scipy")
 
@@ -25,18 +26,10 @@ def provenance() -> dict[str, Any]:
         "python": platform.python_version(),
         "host": platform.node(),
         "system": f"{platform.system()} {platform.machine()}",
-        "processor": processor(),
+        "processor": processor_name(),
         "cores": os.cpu_count(),
         "commit": commit(),
     }
-
-
-def processor() -> str:
-    """Name the processor, where the system tells."""
-    about = Path("/proc/cpuinfo")
-    lines = about.read_text(encoding="utf-8", errors="replace").splitlines() if about.exists() else []
-    named = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-    return named[0] if named else platform.processor() or "unknown"
 
 
 def commit() -> str | None:

@@ -1,4 +1,4 @@
-"""Compiled inner loops, those of pairs.cpp above all: built once with the machine's own C++ compiler, kept in the
+"""The compiled inner loops of pairs.cpp: built once with the machine's own C++ compiler, kept in the
 user's cache, called through ctypes. Without a compiler attnlab still works, slower, and says so once."""
 
 from __future__ import annotations
@@ -9,9 +9,7 @@ import hashlib
 import os
 import platform
 import shlex
-import shutil
 import subprocess
-import sys
 import tempfile
 import threading
 import warnings
@@ -23,6 +21,9 @@ import torch
 from torch import Tensor
 
 from attnlab.errors import AttnlabWarning, KernelError
+from attnlab.machine import cache_folder, find_compiler, instruction_set
+
+from ..compat import mark_constant
 
 # -ffast-math goes to the compiler but not to the linker: there it would switch denormals off in the whole process.
 FLAGS = ("-std=c++17", "-O3", "-ffast-math", "-fPIC")
@@ -30,30 +31,13 @@ TUNED = (("-march=native", "-mprefer-vector-width=512"), ("-march=native",), ("-
 """What tunes the loops to this processor; the first set the compiler accepts is taken."""
 
 
-@dataclass(frozen=True)
-class Loops:
-    """A file of loops beside this one, and how it is compiled."""
-
-    file: str
-    flags: tuple[str, ...]
-    tuned: tuple[tuple[str, ...], ...]
-
-    @property
-    def source(self) -> Path:
-        """Where the file is."""
-        return Path(__file__).with_name(self.file)
-
-
-PAIRS = Loops("pairs.cpp", FLAGS, TUNED)
+SOURCE = Path(__file__).with_name("pairs.cpp")
 
 KINDS = {
     "additive": 0, "additive_safe": 1, "manhattan": 2, "euclidean": 3, "minkowski": 4, "chebyshev": 5,
     "additive_wide": 6,
 }  # fmt: skip
 """The scores of pairs.cpp."""
-
-WEIGHTS = {"softmax": 0, "softmax1": 1, "sparsemax": 2, "entmax15": 3}
-"""The weights of pairs.cpp."""
 
 
 @dataclass(frozen=True)
@@ -76,46 +60,19 @@ class Tile(ctypes.Structure):
     )
 
 
-def cache_folder() -> Path:
-    """Return where compiled loops are kept."""
-    named = os.environ.get("ATTNLAB_CACHE")
-    if named:
-        return Path(named).expanduser()
-    if sys.platform == "darwin":
-        return Path.home() / "Library" / "Caches" / "attnlab"
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "attnlab"
-
-
-def find_compiler() -> list[str] | None:
-    """Return the C++ compiler as the words of a command: $CXX where it is set, else the first of the usual names."""
-    words = shlex.split(os.environ.get("CXX", ""))
-    if words:
-        return words if shutil.which(words[0]) else None
-    return next(([found] for name in ("g++", "clang++", "c++") if (found := shutil.which(name))), None)
-
-
-def processor() -> str:
-    """Return what tells one processor's instruction set from another's."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-    except OSError:
-        return platform.processor()
-    return next((line for line in lines if line.startswith(("flags", "Features"))), platform.processor())
-
-
 def run(command: list[str]) -> str | None:
     """Run a command; return None if it did well, else what it said."""
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     return None if done.returncode == 0 else (done.stderr.strip() or f"exit status {done.returncode}")
 
 
-def build(compiler: list[str], loops: Loops, target: Path) -> str | None:
+def build(compiler: list[str], target: Path) -> str | None:
     """Compile the loops into `target`; return None if that worked, else the reason it did not."""
     with tempfile.TemporaryDirectory() as folder:
         unit, library = Path(folder) / "loops.o", Path(folder) / "loops.so"
         said: str | None = ""
-        for tuned in loops.tuned:
-            said = run([*compiler, *loops.flags, *tuned, "-c", str(loops.source), "-o", str(unit)])
+        for tuned in TUNED:
+            said = run([*compiler, *FLAGS, *tuned, "-c", str(SOURCE), "-o", str(unit)])
             if said is None:
                 break
         said = said or run([*compiler, "-shared", str(unit), "-o", str(library), "-pthread"])
@@ -143,14 +100,14 @@ def build(compiler: list[str], loops: Loops, target: Path) -> str | None:
 BUILDING = threading.Lock()
 
 
-def loaded(loops: Loops = PAIRS) -> tuple[ctypes.CDLL | None, Compiler]:
+def loaded() -> tuple[ctypes.CDLL | None, Compiler]:
     """Build the loops if they are not in the cache, and load them; once, whichever thread comes first."""
     with BUILDING:
-        return load(loops)
+        return load()
 
 
 @functools.cache
-def load(loops: Loops) -> tuple[ctypes.CDLL | None, Compiler]:
+def load() -> tuple[ctypes.CDLL | None, Compiler]:
     """Build the loops if they are not in the cache, and load them."""
     path = find_compiler()
     if path is None:
@@ -159,11 +116,11 @@ def load(loops: Loops) -> tuple[ctypes.CDLL | None, Compiler]:
             f"$CXX is '{named}', which is not there" if named else "looked for g++, clang++, c++; $CXX names another"
         )
         return None, Compiler(False, None, f"no C++ compiler found ({looked})")
-    how = [*path, *loops.flags, str(loops.tuned), processor(), platform.machine()]
-    identity = "\n".join([loops.source.read_text(encoding="utf-8"), *how])
-    target = cache_folder() / f"{loops.source.stem}-{hashlib.sha256(identity.encode()).hexdigest()[:16]}.so"
+    how = [*path, *FLAGS, str(TUNED), instruction_set(), platform.machine()]
+    identity = "\n".join([SOURCE.read_text(encoding="utf-8"), *how])
+    target = cache_folder() / f"{SOURCE.stem}-{hashlib.sha256(identity.encode()).hexdigest()[:16]}.so"
     if not target.exists():
-        reason = build(path, loops, target)
+        reason = build(path, target)
         if reason is not None:
             return None, Compiler(False, shlex.join(path), reason)
     try:
@@ -178,15 +135,11 @@ def compiler() -> Compiler:
     return loaded()[1]
 
 
+@mark_constant  # torch.compile cannot trace the search for a compiler
 def missing() -> str | None:
     """Return why the compiled loops cannot be had, or None."""
     state = compiler()
     return None if state.available else state.reason
-
-
-# A constant to whoever compiles a caller: nobody can trace a compiler being looked for. This is the mark that
-# torch.compiler.assume_constant_result leaves, without its second of imports.
-missing._dynamo_marked_constant = True  # type: ignore[attr-defined]
 
 
 @functools.cache
@@ -200,10 +153,13 @@ def warn_missing() -> None:
     )
 
 
-def normalise(weights: str, s: Tensor, first: int) -> None:
-    """Turn a tile of finite scores [g r k] into weights in place; row r may see the keys up to first + r."""
+def normalise(loop: int, s: Tensor, first: int) -> None:
+    """Turn a tile of finite scores [g r k] into weights in place; row r may see the keys up to first + r.
+
+    loop: the number of the loop of pairs.cpp.
+    """
     g, r, k = s.shape
-    call("normalise", WEIGHTS[weights], {"s": s}, {"G": g, "R": r, "K": k, "first": first})
+    call("normalise", loop, {"s": s}, {"G": g, "R": r, "K": k, "first": first})
 
 
 def call(name: str, kind: int, tensors: dict[str, Tensor], sizes: Mapping[str, float]) -> None:

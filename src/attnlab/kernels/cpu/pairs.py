@@ -14,8 +14,8 @@ from torch import Tensor
 
 from attnlab.errors import AttnlabWarning
 
+from ..tiles import Tile
 from . import native
-from .tiles import Tile
 
 
 def groups(x: Tensor, tile: Tile) -> Tensor:

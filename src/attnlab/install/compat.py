@@ -1,0 +1,45 @@
+"""Private names of torch and transformers that install uses; tests/install/test_compat.py says when one breaks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import nn
+from transformers import PreTrainedConfig
+from transformers.utils import output_capturing
+
+ATTENTION_REGISTRY = "ALL_ATTENTION_FUNCTIONS"
+"""The global of transformers' modeling files in which an attention module looks up the function it calls.
+
+A module whose forward mentions it goes through the AttentionInterface; there is no public way to ask.
+"""
+
+
+def get_attention_name(config: PreTrainedConfig) -> str | None:
+    """Return the name of the attention function that modules of this config call."""
+    return config._attn_implementation
+
+
+def set_attention_name(config: PreTrainedConfig, name: str | None) -> None:
+    """Set that name; the public `set_attn_implementation` of a model checks it against kernels that it knows."""
+    config._attn_implementation = name
+
+
+def is_compiled(module: nn.Module) -> bool:
+    """Tell whether torch.compile has wrapped a module, or compiled it in place."""
+    return hasattr(module, "_orig_mod") or getattr(module, "_compiled_call_impl", None) is not None
+
+
+def original_module(module: nn.Module) -> nn.Module:
+    """Return the module that torch.compile has wrapped, or the module itself."""
+    inner: nn.Module = getattr(module, "_orig_mod", module)
+    return inner
+
+
+def records_attentions() -> bool:
+    """Tell whether transformers is recording attention weights for `output_attentions=True`."""
+    collector: Any = output_capturing._active_collector
+    # torch.compile cannot trace the context variable; transformers keeps a plain one beside it for that.
+    recorded = collector.global_var if torch.compiler.is_compiling() else collector.get()
+    return recorded is not None and any("attentions" in name for name in recorded)

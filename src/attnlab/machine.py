@@ -1,0 +1,184 @@
+"""What this computer has: processor, instruction set, cores, memory caches, compiler, bf16, and the cache folder."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+import os
+import platform
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from importlib.metadata import version
+from pathlib import Path
+
+BF16_TRIAL = """
+import time, torch
+torch.set_num_threads(1)
+x = torch.ones(1, 1, 64, 64, dtype=torch.bfloat16, requires_grad=True)
+torch.nn.functional.scaled_dot_product_attention(x, x, x @ x).sum().backward()
+def seconds(dtype):
+    a, b = torch.randn(512, 512).to(dtype), torch.randn(2048, 512).to(dtype)
+    best = float("inf")
+    for _ in range(8):
+        start = time.perf_counter()
+        torch.nn.functional.linear(a, b)
+        best = min(best, time.perf_counter() - start)
+    return best
+print(seconds(torch.float32) / seconds(torch.bfloat16))
+"""
+"""Runs in a separate process, because an unsupported instruction ends the process."""
+
+BF16_REMEDY = {"ONEDNN_MAX_CPU_ISA": "AVX512_CORE_BF16"}
+"""Keeps oneDNN from AMX, which some virtual machines announce but do not support."""
+
+BF16_PAYS = 1.1
+"""How many times faster than fp32 bf16 must be to be used: it rounds."""
+
+
+@dataclass(frozen=True)
+class Machine:
+    """What determines how fast torch computes here."""
+
+    processor: str
+    num_processors: int
+    num_threads: int
+    torch: str
+
+    def __str__(self) -> str:
+        threads = "1 thread" if self.num_threads == 1 else f"{self.num_threads} threads"
+        return f"{self.processor} × {self.num_processors}, {threads}, torch {self.torch}"
+
+
+@dataclass(frozen=True)
+class Bf16Trial:
+    """The result of trying torch's bf16 products: what went wrong ("" if nothing), and the speed relative to fp32."""
+
+    fault: str
+    speedup: float
+
+
+def describe(num_threads: int | None = None) -> Machine:
+    """Describe this machine, for a measurement on `num_threads` threads (default: torch's setting)."""
+    import torch
+
+    return Machine(
+        processor=processor_name(),
+        num_processors=os.cpu_count() or 1,
+        num_threads=num_threads or torch.get_num_threads(),
+        torch=str(torch.__version__),
+    )
+
+
+def processor_name() -> str:
+    """Return the model name of the processor, or its architecture where the system does not tell."""
+    name = _cpuinfo("model name")
+    if platform.system() == "Darwin":
+        command = ["sysctl", "-n", "machdep.cpu.brand_string"]
+        name = subprocess.run(command, capture_output=True, text=True, check=False).stdout
+    return " ".join(name.rpartition(":")[2].split()) or platform.processor() or platform.machine()
+
+
+def instruction_set() -> str:
+    """Return the line of the system that lists the processor's instruction set extensions."""
+    return _cpuinfo("flags", "Features") or platform.processor()
+
+
+def _cpuinfo(*keys: str) -> str:
+    """Return the first line of /proc/cpuinfo that starts with one of the keys, or an empty string."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return ""
+    return next((line for line in lines if line.startswith(keys)), "")
+
+
+def num_cores() -> int:
+    """Return the number of cores this process may use."""
+    affinity = getattr(os, "sched_getaffinity", None)
+    return len(affinity(0)) if affinity else os.cpu_count() or 1
+
+
+def cache_sizes() -> dict[str, str]:
+    """Return the sizes of the processor's data caches by level, as Linux writes them; empty elsewhere."""
+    sizes = {}
+    for folder in sorted(Path("/sys/devices/system/cpu/cpu0/cache").glob("index*")):
+        with suppress(OSError):
+            level, kind, size = ((folder / name).read_text().strip() for name in ("level", "type", "size"))
+            if kind != "Instruction":
+                sizes[f"L{level}"] = size
+    return sizes
+
+
+def cache_folder() -> Path:
+    """Return the folder for files kept between runs: $ATTNLAB_CACHE, or the platform's cache folder."""
+    named = os.environ.get("ATTNLAB_CACHE")
+    if named:
+        return Path(named).expanduser()
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Caches" / "attnlab"
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "attnlab"
+
+
+def find_compiler() -> list[str] | None:
+    """Return the C++ compiler as the words of a command: $CXX if it is set, else the first of the usual names."""
+    words = shlex.split(os.environ.get("CXX", ""))
+    if words:
+        return words if shutil.which(words[0]) else None
+    return next(([path] for name in ("g++", "clang++", "c++") if (path := shutil.which(name))), None)
+
+
+def decide_bf16() -> tuple[bool, str]:
+    """Return whether matrix products on this processor should be in bf16, and the reason."""
+    trial = try_bf16()
+    if trial.fault:
+        return False, f"torch's bf16 products {trial.fault} here"
+    pays = trial.speedup > BF16_PAYS
+    return pays, f"torch's bf16 products take {1 / trial.speedup:.2f} times as long as those in fp32"
+
+
+@functools.cache
+def bf16_fault() -> str:
+    """Return what is wrong with bf16 matrix products here and what to do, or an empty string if they work."""
+    fault = try_bf16().fault
+    if not fault:
+        return ""
+    remedy = " ".join(f"{name}={value}" for name, value in BF16_REMEDY.items())
+    if try_bf16(BF16_REMEDY).fault:
+        return f"bf16 products {fault} here, with {remedy} too; use fp32"
+    return f"bf16 products {fault} here; set {remedy}"
+
+
+def try_bf16(variables: Mapping[str, str] | None = None) -> Bf16Trial:
+    """Try bf16 products under these environment variables, once per machine, torch version and library settings."""
+    environment = {**os.environ, **(variables or {})}
+    settings = [f"{name}={value}" for name, value in sorted(environment.items()) if name.startswith(_LIBRARIES)]
+    identity = "\n".join([BF16_TRIAL, processor_name(), instruction_set(), version("torch"), *settings])
+    file = cache_folder() / f"bf16-{hashlib.sha256(identity.encode()).hexdigest()[:16]}.json"
+    with suppress(OSError, ValueError, TypeError):
+        return Bf16Trial(**json.loads(file.read_text(encoding="utf-8")))
+    trial = _run_bf16_trial(environment)
+    with suppress(OSError):  # a result that cannot be kept is measured again next time
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(json.dumps(asdict(trial)), encoding="utf-8")
+    return trial
+
+
+_LIBRARIES = ("ONEDNN_", "DNNL_", "MKL_")
+
+
+def _run_bf16_trial(environment: Mapping[str, str]) -> Bf16Trial:
+    # -P keeps a file torch.py of the working directory from being imported.
+    command = [sys.executable, "-P", "-c", BF16_TRIAL]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    if done.returncode == 0:
+        return Bf16Trial("", float(done.stdout))
+    # A signal, such as SIGILL, is a negative number; on Windows exception codes are very large numbers.
+    is_killed = done.returncode < 0 or done.returncode > 255
+    message = (done.stderr.splitlines() or ["no message"])[-1]
+    return Bf16Trial("end the process" if is_killed else f"fail ({message})", 0.0)

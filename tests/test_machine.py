@@ -1,0 +1,98 @@
+"""A machine is described as its system names it, and bf16 is tried once, in a separate process."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+
+from attnlab import machine
+from attnlab.machine import Bf16Trial
+
+
+def test_the_machine_is_named_with_its_threads_and_torch() -> None:
+    shown = str(machine.describe(num_threads=1))
+    assert machine.processor_name() in shown
+    assert " 1 thread," in shown
+    assert f"torch {torch.__version__}" in shown
+
+
+def test_unless_said_the_threads_are_torchs_own() -> None:
+    assert machine.describe().num_threads == torch.get_num_threads()
+
+
+def test_the_processor_has_a_name_and_cores() -> None:
+    assert machine.processor_name().strip()
+    assert machine.num_cores() >= 1
+
+
+def test_the_cache_folder_is_the_one_that_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("ATTNLAB_CACHE", str(tmp_path))
+    assert machine.cache_folder() == tmp_path
+
+
+@pytest.fixture(autouse=True)
+def _afresh(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
+    monkeypatch.setenv("ATTNLAB_CACHE", str(tmp_path))
+    machine.bf16_fault.cache_clear()
+    yield
+    machine.bf16_fault.cache_clear()
+
+
+def answering(monkeypatch: pytest.MonkeyPatch, *, plain: int, remedied: int, said: str = "") -> list[Any]:
+    """Let the processes that try bf16 end with these statuses; return their commands."""
+    commands: list[Any] = []
+
+    def run(command: list[str], env: dict[str, str], **how: Any) -> SimpleNamespace:
+        commands.append(command)
+        is_remedied = env.get("ONEDNN_MAX_CPU_ISA") == "AVX512_CORE_BF16"
+        return SimpleNamespace(returncode=remedied if is_remedied else plain, stderr=said, stdout="2.5\n")
+
+    monkeypatch.delenv("ONEDNN_MAX_CPU_ISA", raising=False)
+    monkeypatch.setattr("subprocess.run", run)
+    return commands
+
+
+@pytest.mark.parametrize(
+    ("plain", "remedied", "fault"),
+    [
+        (0, 0, ""),
+        (-4, 0, "bf16 products end the process here; set ONEDNN_MAX_CPU_ISA=AVX512_CORE_BF16"),
+        (-4, -4, "bf16 products end the process here, with ONEDNN_MAX_CPU_ISA=AVX512_CORE_BF16 too; use fp32"),
+        (0xC000001D, 0, "bf16 products end the process here; set ONEDNN_MAX_CPU_ISA=AVX512_CORE_BF16"),
+        (1, 1, "bf16 products fail (no bf16) here, with ONEDNN_MAX_CPU_ISA=AVX512_CORE_BF16 too; use fp32"),
+    ],
+)
+def test_bf16_that_does_not_work_names_the_remedy(
+    plain: int, remedied: int, fault: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answering(monkeypatch, plain=plain, remedied=remedied, said="Traceback\nno bf16")
+    assert machine.bf16_fault() == fault
+
+
+@pytest.mark.parametrize(
+    ("status", "trial"),
+    [(0, Bf16Trial("", 2.5)), (-4, Bf16Trial("end the process", 0.0))],
+    ids=["works", "faults"],
+)
+def test_bf16_is_tried_once_per_machine(
+    status: int, trial: Bf16Trial, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    commands = answering(monkeypatch, plain=status, remedied=status)
+    assert (machine.try_bf16(), machine.try_bf16(), len(commands)) == (trial, trial, 1)
+    monkeypatch.setenv("ONEDNN_MAX_CPU_ISA", "SOMETHING_ELSE")
+    assert (machine.try_bf16(), len(commands)) == (trial, 2)
+    for content in ("{", json.dumps([]), json.dumps({"ratio": 1})):
+        for file in tmp_path.iterdir():
+            file.write_text(content, encoding="utf-8")
+        commands.clear()
+        assert (machine.try_bf16(), len(commands)) == (trial, 1)
+
+
+def test_bf16_is_tried_in_a_process_that_can_end() -> None:
+    # The tests themselves run under the remedy.
+    assert machine.try_bf16().fault == ""
+    assert machine.try_bf16({"MKL_X": "1", "PYTHONHOME": "/nowhere"}).fault.startswith("fail (")
