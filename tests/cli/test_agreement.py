@@ -43,7 +43,7 @@ def test_the_reference_sets_the_bound() -> None:
 
 
 @pytest.mark.parametrize("line", ["token_dropout(0.5)", "bypass(alpha=0.5)", "value_residual"])
-def test_every_phase_acts_while_it_is_checked(line: str) -> None:
+def test_every_stage_acts_while_it_is_checked(line: str) -> None:
     plain, found = (agreement.solve(Mechanism.parse(text), 33, SETTING, "auto")[0] for text in ("dot", f"dot | {line}"))
     assert (plain - found).abs().max() > 0.01
     assert agree(Mechanism.parse(f"dot | {line}"), 33, SETTING).holds

@@ -6,9 +6,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from attnlab import machine
 from attnlab.cli import main
-from attnlab.kernels import comparison, measure
+from attnlab.kernels import comparison, machine, measure
 
 SMALL = ["--lengths", "8,16", "--heads", "2", "--head-dim", "8"]
 

@@ -11,7 +11,7 @@ from rich.console import Console
 
 from attnlab.cli import live
 from attnlab.cli.live import View, line_of, picture_of
-from attnlab.studies.answers.progress import Progress
+from attnlab.studies.progress import Progress
 from tests.studies.moments import Moment, evaluation, update, write
 
 

@@ -72,7 +72,7 @@ def test_the_page_is_at_its_address_and_has_nothing_inline(window: Window) -> No
 def test_the_figures_are_those_of_the_study(window: Window) -> None:
     status, _, content = ask(window, f"/{window.token}/state.json")
     state = json.loads(content)
-    assert (status, state["condition"], state["num_runs"], state["num_ended"]) == (200, "running", 6, 1)
+    assert (status, state["phase"], state["num_runs"], state["num_ended"]) == (200, "running", 6, 1)
     assert state["question"] == HOSTILE
     going = next(run for run in state["runs"] if run["state"] == "running")
     assert (going["title"], going["step"], going["num_steps"]) == ("recall, tiny, bypass, seed 1", 20, 100)

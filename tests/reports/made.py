@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from attnlab.studies.answers.study_folder import LEDGER, PLAN
-from attnlab.studies.ledger.database import Delivery, Ledger
-from attnlab.studies.run.execution import row_of
+from attnlab.studies.execution import row_of
+from attnlab.studies.ledger import Delivery, Ledger
+from attnlab.studies.record import LEDGER, PLAN
 from attnlab.studies.study import Study
 from tests.studies.samples import content
 

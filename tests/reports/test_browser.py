@@ -11,7 +11,7 @@ import pytest
 
 from attnlab.reports.contents import contents_of
 from attnlab.reports.page import render
-from attnlab.studies.answers.study_folder import open_record
+from attnlab.studies.record import open_record
 
 from .made import HOSTILE, large, whole
 

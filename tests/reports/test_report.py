@@ -15,8 +15,8 @@ from attnlab.errors import StudyError
 from attnlab.reports import write
 from attnlab.reports.contents import Contents, contents_of
 from attnlab.reports.page import render
-from attnlab.studies.answers.study_folder import PLAN, open_record
-from attnlab.studies.ledger.database import Delivery
+from attnlab.studies.ledger import Delivery
+from attnlab.studies.record import PLAN, open_record
 from tests.studies.samples import content
 
 from .made import ARMS, BASE, HIGH, HOSTILE, LEAK, PAIRING, START, Made, history, whole
@@ -138,7 +138,7 @@ def test_every_run_is_in_a_table(folder: Path) -> None:
     lost = next(row for row in found if row["arm"] == "worse" and row["seed"] == "3")
     assert (lost["status"], lost["accuracy"]) == ("diverged", "")
     assert found[0] == {
-        "phase": "recall", "size": "tiny", "arm": "dot", "seed": "1", "run": found[0]["run"], "status": "finished",
+        "stage": "recall", "size": "tiny", "arm": "dot", "seed": "1", "run": found[0]["run"], "status": "finished",
         "step": "4", "accuracy": "0.5", "seconds": "2.0", "tokens": "1000", "parameters": "120", "trained": "100",
     }  # fmt: skip
 
@@ -263,7 +263,7 @@ def test_an_arm_whose_audit_is_missing_is_not_called_sound(tmp_path: Path) -> No
     assert "nothing is wrong" not in page
 
 
-def test_a_phase_that_is_not_known_here_is_said(tmp_path: Path) -> None:
+def test_a_stage_that_is_not_known_here_is_said(tmp_path: Path) -> None:
     made = Made(tmp_path, {"better": "its audit finds a leak"})
     design, plan = (json.loads(made.ledger.events(kind)[-1]) for kind in ("design", PLAN))
     design["arms"]["better"]["mechanism"] = "laplace | softmax"
@@ -320,15 +320,15 @@ def test_what_was_run_otherwise_than_the_file_says_is_named(tmp_path: Path) -> N
 
 
 def test_the_length_of_training_is_that_of_the_runs(tmp_path: Path) -> None:
-    arms = {**ARMS, "long": {"mechanism": "angle | softmax", "set": {"phases.recall.segments.0.steps": 1200}}}
-    phases = content()["phases"]
-    segments = [{"epochs": 1.5, "batch": 8}, {"epochs": 1.0, "batch": 1}]
-    made = Made(tmp_path, arms=arms, phases=[*phases, {**phases[0], "name": "again", "segments": segments}])
+    arms = {**ARMS, "long": {"mechanism": "angle | softmax", "set": {"stages.recall.phases.0.steps": 1200}}}
+    stages = content()["stages"]
+    phases = [{"epochs": 1.5, "batch": 8}, {"epochs": 1.0, "batch": 1}]
+    made = Made(tmp_path, arms=arms, stages=[*stages, {**stages[0], "name": "again", "phases": phases}])
     said = "Length of training: 4 updates of 8 rows in recall (long: 1,200 updates of 8 rows); 1.5 epochs of 8 rows, "
     state = contents(tmp_path).headline.state
     assert state.endswith(f"{said}then 1 epoch of 1 row in again.")
     last = {"step": 95, "primary": "accuracy", "figures": {"accuracy": 0.5}}
-    for run in [run for run in made.planned if run.phase == "again"]:
+    for run in [run for run in made.planned if run.stage == "again"]:
         result = {"last": last, "step": 95, "num_steps": 95, "seconds": 1.0, "tokens": 10}
         attempt = made.ledger.begin(run.id, "here")
         made.ledger.deliver(Delivery(run.id, attempt, "finished", result, [], PAIRING, [], {}))

@@ -12,7 +12,7 @@ import pytest
 from attnlab.reports import latex, markdown
 from attnlab.reports.contents import contents_of
 from attnlab.reports.tables import as_csv, per_seed, summary
-from attnlab.studies.answers.study_folder import open_record
+from attnlab.studies.record import open_record
 
 from .made import BASE, HIGH, Made
 

@@ -10,7 +10,7 @@ from typing import Any
 from attnlab.reports.contents import Contents, contents_of
 from attnlab.reports.page import render
 from attnlab.reports.tables import per_seed
-from attnlab.studies.answers.study_folder import open_record
+from attnlab.studies.record import open_record
 
 from .made import BASE, HIGH, Made, history
 

@@ -11,7 +11,7 @@ from attnlab.cli.carried import Carried
 from attnlab.cli.membership import Membership, membership_of
 from attnlab.install import mechanism_of
 from attnlab.mechanisms import Mechanism
-from attnlab.studies.plan.provenance import VERSIONS, provenance
+from attnlab.studies.provenance import VERSIONS, provenance
 from attnlab.training import Evaluation, count_parameters
 from attnlab.training.folder import read_num_steps, read_result
 from attnlab.training.restored import Restored
@@ -97,7 +97,7 @@ def length_of(folder: Path) -> str:
 
 def tuned(found: Restored, num_merged: int) -> str:
     """Say what of the model trained."""
-    mode = found.run.tuning.mode
+    mode = found.run.settings.tuning.mode
     said = {"full": "everything", "head": "the head alone", "prefix": "a prefix of every layer, which is saved with it"}
     if num_merged:
         return f"LoRA; its {num_merged} adapters are merged into the weights, the same but for rounding"
@@ -144,14 +144,15 @@ def is_plain(found: Restored) -> bool:
 
 def training(found: Restored) -> str:
     """Write the settings of the run, and what it took."""
-    settings = found.run
-    segments = "; ".join(
-        f"{one.name}: {f'{one.steps:,} steps' if one.steps is not None else f'{one.epochs:g} epochs'} of {one.batch} rows"
-        for one in settings.segments
+    settings = found.run.settings
+    stages = "; ".join(
+        f"{stage.name}: {f'{stage.steps:,} steps' if stage.steps is not None else f'{stage.epochs:g} epochs'} of "
+        f"{stage.batch} rows"
+        for stage in settings.stages
     )
     optimizer, schedule = settings.optimizer, settings.schedule
     return listed({
-        "Segments": segments,
+        "Stages": stages,
         "Optimizer": f"{optimizer.name}, learning rate {optimizer.lr:g}, weight decay {optimizer.weight_decay:g}",
         "Schedule": f"{schedule.kind}, warmup {schedule.warmup:g}, floor {schedule.floor:g}",
         "Clipped at": settings.clip, "Precision": found.precision, "Seed": settings.seed,
@@ -170,7 +171,7 @@ def data(found: Restored, member: Membership | None) -> str:
         if number is not None:
             facts[f"Examples of {what}"] = f"the first {number:,}"
     for number, identity in enumerate(found.streams):
-        facts[f"Hash of the batches of segment {number + 1}"] = f"`{identity}`"
+        facts[f"Hash of the batches of stage {number + 1}"] = f"`{identity}`"
     for source, splits in ({} if member is None else member.data).items():
         for split, digest in splits.items():
             facts[f"Hash of {source}, {split}"] = f"`{digest}`"

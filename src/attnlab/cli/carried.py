@@ -10,8 +10,8 @@ from pathlib import Path
 from attnlab.cli.membership import plugins_of
 from attnlab.errors import RequestError
 from attnlab.install import mechanism_of
-from attnlab.studies.plan.identity import contents_of_stages
-from attnlab.studies.plan.provenance import plugin_files
+from attnlab.studies.identity import contents_of_stages
+from attnlab.studies.provenance import plugin_files
 from attnlab.training.restored import Restored
 
 

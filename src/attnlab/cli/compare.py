@@ -13,12 +13,12 @@ from attnlab.cli.tables import print_json, print_table
 from attnlab.errors import RequestError, closest
 
 if TYPE_CHECKING:
-    from attnlab.studies.answers.analysis import Answer
-    from attnlab.studies.answers.exploration import Exploration
-    from attnlab.studies.answers.study_folder import Record
+    from attnlab.studies.analysis import Answer
+    from attnlab.studies.exploration import Exploration
+    from attnlab.studies.record import Record
 
-EFFECTS = ("phase", "size", "arm", "figure", "interval", "p", "Hedges g", "P(variant > baseline)", "ρ")
-EXPLORED = ("phase", "size", "arm", "figure", "seeds", "difference", "p", "adjusted p")
+EFFECTS = ("stage", "size", "arm", "figure", "interval", "p", "Hedges g", "P(variant > baseline)", "ρ")
+EXPLORED = ("stage", "size", "arm", "figure", "seeds", "difference", "p", "adjusted p")
 UNFINISHED = "no verdicts, and no comparison, while a run is left to wait for: that would be a look nobody declared"
 
 
@@ -26,21 +26,21 @@ UNFINISHED = "no verdicts, and no comparison, while a run is left to wait for: t
 class Filter:
     """What of a study is shown; nothing said is all. It changes no verdict: families stay those of the study."""
 
-    phases: Collection[str] = ()
+    stages: Collection[str] = ()
     sizes: Collection[str] = ()
     arms: Collection[str] = ()
 
-    def has(self, phase: str, size: str, arm: str | None = None) -> bool:
+    def has(self, stage: str, size: str, arm: str | None = None) -> bool:
         """Tell whether something is shown."""
-        names = ((self.phases, phase), (self.sizes, size), (self.arms, arm))
+        names = ((self.stages, stage), (self.sizes, size), (self.arms, arm))
         return all(not wanted or name is None or name in wanted for wanted, name in names)
 
 
 @dataclass(frozen=True)
 class Seeds:
-    """The figure that decides, of every run of one phase and size: by arm and seed, or what became of the run."""
+    """The figure that decides, of every run of one stage and size: by arm and seed, or what became of the run."""
 
-    phase: str
+    stage: str
     size: str
     figure: str
     values: dict[str, dict[int, float | str]]
@@ -48,21 +48,21 @@ class Seeds:
 
 def compare(
     folder: Annotated[str, typer.Argument(metavar="DIR", help="The folder of a study, attnlab run --out DIR.")],
-    phase: Annotated[list[str] | None, typer.Option(help="Show this phase alone; repeat it.")] = None,
+    stage: Annotated[list[str] | None, typer.Option(help="Show this stage alone; repeat it.")] = None,
     size: Annotated[list[str] | None, typer.Option(help="Show this size alone; repeat it.")] = None,
     arm: Annotated[list[str] | None, typer.Option(help="Show this arm, and the baseline; repeat it.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print everything for programs to read.")] = False,
 ) -> int:
     """Say what a study's folder says: verdicts, every seed, and its other figures as exploratory."""
     # Imported here because the command line must answer --help without torch.
-    from attnlab.studies.answers.exploration import explore
-    from attnlab.studies.answers.study_folder import open_record
+    from attnlab.studies.exploration import explore
+    from attnlab.studies.record import open_record
 
-    wanted = Filter(phase or (), size or (), arm or ())
+    wanted = Filter(stage or (), size or (), arm or ())
     with open_record(folder) as record:
         check_filter(wanted, record)
-        answers = [one for one in record.answers if wanted.has(one.phase, one.size, one.arm)]
-        explored = [one for one in explore(record) if wanted.has(one.phase, one.size, one.arm)]
+        answers = [one for one in record.answers if wanted.has(one.stage, one.size, one.arm)]
+        explored = [one for one in explore(record) if wanted.has(one.stage, one.size, one.arm)]
         seeds = list(seeds_of(record, wanted))
         failed = {run.title: record.given_up[run.id] for run in record.runs if run.id in record.given_up}
         if as_json:
@@ -88,7 +88,7 @@ def compare(
 def check_filter(wanted: Filter, record: Record) -> None:
     """Refuse a name that the study has not."""
     known = {
-        "phase": (wanted.phases, [phase.name for phase in record.design.phases]),
+        "stage": (wanted.stages, [stage.name for stage in record.design.stages]),
         "size": (wanted.sizes, list(record.design.sizes)),
         "arm": (wanted.arms, list(record.design.arms)),
     }
@@ -100,21 +100,21 @@ def check_filter(wanted: Filter, record: Record) -> None:
 
 
 def seeds_of(record: Record, wanted: Filter) -> Iterator[Seeds]:
-    """Yield every seed's figure, of all phases that have one, also where nothing is compared."""
-    for phase in record.design.phases:
+    """Yield every seed's figure, of all stages that have one, also where nothing is compared."""
+    for stage in record.design.stages:
         for size in record.design.sizes:
-            evidence = record.evidence(phase.name, size)
+            evidence = record.evidence(stage.name, size)
             figure = evidence.figure()
-            if figure is None or not wanted.has(phase.name, size):
+            if figure is None or not wanted.has(stage.name, size):
                 continue
             values: dict[str, dict[int, float | str]] = {}
             baseline = record.design.baseline
             for arm in (baseline, *(one for one in evidence.runs if one != baseline)):
                 runs = evidence.runs[arm]
-                if runs and (arm == baseline or wanted.has(phase.name, size, arm)):
+                if runs and (arm == baseline or wanted.has(stage.name, size, arm)):
                     known = evidence.values(arm, figure).items()
                     values[arm] = {seed: fate(record, runs[seed].id) if v is None else v for seed, v in known}
-            yield Seeds(phase.name, size, figure, values)
+            yield Seeds(stage.name, size, figure, values)
 
 
 def fate(record: Record, run: str) -> str:
@@ -138,7 +138,7 @@ def print_effects(answers: Sequence[Answer]) -> None:
             low, high = one.interval
             interval = f"[{signed(low)}, {signed(high)}] ({percent(1 - one.level)})"
             effects = (one.effects.hedges_g, one.effects.probability, one.effects.rho)
-            own = (answer.phase, answer.size, answer.arm, answer.figure)
+            own = (answer.stage, answer.size, answer.arm, answer.figure)
             rows.append((*own, interval, show(one.p), *map(show, effects)))
     if rows:
         print()
@@ -148,7 +148,7 @@ def print_effects(answers: Sequence[Answer]) -> None:
 def print_seeds(found: Sequence[Seeds]) -> None:
     """Print every seed's figure, a column an arm."""
     for one in found:
-        print(f"\n{one.phase}, {one.size}: {one.figure} of every seed, the baseline first")
+        print(f"\n{one.stage}, {one.size}: {one.figure} of every seed, the baseline first")
         numbers = dict.fromkeys(seed for values in one.values.values() for seed in values)
         cells = [[written(values.get(seed, "–")) for values in one.values.values()] for seed in numbers]
         rows = [(str(seed), *row) for seed, row in zip(numbers, cells, strict=True)]
@@ -166,10 +166,10 @@ def print_explored(found: Sequence[Exploration]) -> None:
 
     if not found:
         return
-    print("\nexploratory: other figures, adjusted as one family a phase and size (Benjamini–Hochberg); no verdicts")
+    print("\nexploratory: other figures, adjusted as one family a stage and size (Benjamini–Hochberg); no verdicts")
     rows = []
     for one in found:
         span = f"not compared: {one.obstacle}" if one.obstacle else show_span(one.difference, one.interval, one.scale)
-        own = (one.phase, one.size, one.arm, one.figure, str(one.num_seeds))
+        own = (one.stage, one.size, one.arm, one.figure, str(one.num_seeds))
         rows.append((*own, span, show(one.p), show(one.adjusted)))
     print_table(EXPLORED, rows)

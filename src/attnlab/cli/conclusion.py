@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 from attnlab.cli.tables import print_table
 
 if TYPE_CHECKING:
-    from attnlab.studies.answers.analysis import Answer
+    from attnlab.studies.analysis import Answer
     from attnlab.studies.integrity import Finding
     from attnlab.studies.study import Conclusion
 
-COLUMNS = ("phase", "size", "arm", "figure", "difference", "level", "verdict", "stability")
+COLUMNS = ("stage", "size", "arm", "figure", "difference", "level", "verdict", "stability")
 
 
 def print_conclusion(conclusion: Conclusion, out: str) -> None:
@@ -38,17 +38,17 @@ def print_answers(answers: Sequence[Answer]) -> None:
         if answer.comparison is not None:
             span = show_span(answer.comparison.difference, answer.comparison.interval, answer.comparison.question.scale)
             level, stability = f"{100 * (1 - answer.comparison.level):.4g} %", answer.comparison.stability
-        rows.append((answer.phase, answer.size, answer.arm, answer.figure, span, level, answer.verdict, stability))
+        rows.append((answer.stage, answer.size, answer.arm, answer.figure, span, level, answer.verdict, stability))
     if rows:
         print_table(COLUMNS, rows)
     # Imported here because the command line must answer --help without torch.
-    from attnlab.studies.answers.analysis import common_notes
+    from attnlab.studies.analysis import common_notes
 
     common = common_notes(answers)
     for answer in answers:
         for note in answer.notes:
             if note not in common:
-                print(f"{answer.phase}, {answer.size}, {answer.arm}: {note}")
+                print(f"{answer.stage}, {answer.size}, {answer.arm}: {note}")
     for note in common:
         print(f"every comparison: {note}")
 

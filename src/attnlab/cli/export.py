@@ -28,7 +28,7 @@ def export(
     checkpoint: Annotated[str, typer.Option(help="last or best.")] = "last",
     arm: Annotated[str | None, typer.Option(help="Of a study: the run of this arm.")] = None,
     run_seed: Annotated[int | None, typer.Option(help="Of a study: the run of this seed.")] = None,
-    phase: Annotated[str | None, typer.Option(help="Of a study: the run of this phase.")] = None,
+    stage: Annotated[str | None, typer.Option(help="Of a study: the run of this stage.")] = None,
     size: Annotated[str | None, typer.Option(help="Of a study: the run of this size.")] = None,
     plugin: Annotated[list[str] | None, typer.Option(metavar="FILE.py", help="Stages of your own; repeat it.")] = None,
 ) -> int:
@@ -49,7 +49,7 @@ def export(
 
     for file in plugin or []:
         plugins.load(file)
-    place = folder_of(folder, Wanted(arm, run_seed, phase, size))
+    place = folder_of(folder, Wanted(arm, run_seed, stage, size))
     found = restore(place, is_best=checkpoint == "best", say=tell)
     num_merged = ready(found, place)
     carried = carried_by(found, place, plugin or [])
@@ -88,7 +88,7 @@ def ready(found: Restored, folder: Path) -> int:
     """Make a model one that can be saved whole: merge LoRA's adapters and return how many; a prompt cannot be."""
     from attnlab.training.tuning.merging import merge_lora
 
-    if found.run.tuning.mode == "prompt":
+    if found.run.settings.tuning.mode == "prompt":
         raise RequestError(
             f"the run in {folder} tuned a prompt, which stands beside a model and has no place in its files; keep the "
             "folder of the run (attnlab generate reads it), or tune a prefix, which is saved with the model"

@@ -28,7 +28,7 @@ def generate(
     checkpoint: Annotated[str, typer.Option(help="last or best; of a run.")] = "last",
     arm: Annotated[str | None, typer.Option(help="Of a study: the run of this arm.")] = None,
     run_seed: Annotated[int | None, typer.Option(help="Of a study: the run of this seed.")] = None,
-    phase: Annotated[str | None, typer.Option(help="Of a study: the run of this phase.")] = None,
+    stage: Annotated[str | None, typer.Option(help="Of a study: the run of this stage.")] = None,
     size: Annotated[str | None, typer.Option(help="Of a study: the run of this size.")] = None,
     plugin: Annotated[list[str] | None, typer.Option(metavar="FILE.py", help="Stages of your own; repeat it.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the texts for programs to read.")] = False,
@@ -42,7 +42,7 @@ def generate(
 
     for own in plugin or []:
         plugins.load(own)
-    place = folder_of(folder, Wanted(arm, run_seed, phase, size))
+    place = folder_of(folder, Wanted(arm, run_seed, stage, size))
     model, tokenizer = loaded(place, checkpoint)
     prompts = prompt or [""]
     for text in prompts:
@@ -76,10 +76,10 @@ def loaded(folder: Path, checkpoint: str) -> tuple[PreTrainedModel, Any]:
     from attnlab.data import load_tokenizer
     from attnlab.install import load
     from attnlab.training.restored import restore
-    from attnlab.training.spec import find_run_folder
+    from attnlab.training.run import folder_of_run
     from attnlab.training.weights import quiet
 
-    if find_run_folder(str(folder)) is None:
+    if folder_of_run(str(folder)) is None:
         if checkpoint != KEPT[0]:
             raise RequestError(f"{folder} is a saved model and has no checkpoints; leave --checkpoint out")
         with quiet():

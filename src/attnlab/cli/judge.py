@@ -101,7 +101,7 @@ def judge_study(folder: str, given: Mapping[str, object], as_json: bool) -> int:
             f"{unwanted} is only for tables; the folder {folder} has it in its ledger, so omit the option"
         )
     # Imported here because a table is examined without torch.
-    from attnlab.studies.answers.study_folder import open_record
+    from attnlab.studies.record import open_record
 
     with open_record(folder) as record:
         findings, is_clean = record.findings, not any(finding.is_fault for finding in record.findings)

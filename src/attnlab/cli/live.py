@@ -14,8 +14,8 @@ from rich.table import Table
 from rich.text import Text
 
 from attnlab.errors import AttnlabError
-from attnlab.studies.answers.leaderboard import SO_FAR
-from attnlab.studies.answers.progress import Progress, RunProgress, Snapshot
+from attnlab.studies.progress import Progress, RunProgress, Snapshot
+from attnlab.studies.standing import SO_FAR
 from attnlab.training.progress import in_words
 
 PICTURE_SECONDS, LINE_SECONDS = 1.0, 30.0

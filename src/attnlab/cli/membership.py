@@ -8,10 +8,10 @@ from html import escape
 from pathlib import Path
 
 from attnlab.cli.conclusion import show_span
-from attnlab.studies.answers.analysis import Answer
-from attnlab.studies.answers.study_folder import LEDGER, Record, open_record
-from attnlab.studies.file.overrides import with_settings
-from attnlab.studies.plan.planning import PlannedRun
+from attnlab.studies.analysis import Answer
+from attnlab.studies.overrides import with_settings
+from attnlab.studies.plan import PlannedRun
+from attnlab.studies.record import LEDGER, Record, open_record
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Membership:
     """Whether no run of the study is left to wait for; there is no answer before."""
     answer: Answer | None
     data: Mapping[str, Mapping[str, str]]
-    """The hashes of the splits that the run's phase takes, by source."""
+    """The hashes of the splits that the run's stage takes, by source."""
 
     @property
     def title(self) -> str:
@@ -37,13 +37,13 @@ class Membership:
     def sentence(self) -> str:
         """What the study says of the run's arm."""
         run, question = self.run, f" ({escape(self.question, quote=False)})" if self.question else ""
-        where = f"Arm `{run.arm}`, phase `{run.phase}`, size `{run.size}`, seed {run.seed} of the study `{self.study}`"
+        where = f"Arm `{run.arm}`, stage `{run.stage}`, size `{run.size}`, seed {run.seed} of the study `{self.study}`"
         if not self.is_whole:
             return f"{where}{question}. Not all of its runs have ended, so there is no verdict yet."
         if run.arm == self.baseline:
             return f"{where}{question}. This arm is the baseline that others are compared with."
         if self.answer is None:
-            return f"{where}{question}. This phase is not compared."
+            return f"{where}{question}. This stage is not compared."
         said = f"{where}{question}; against `{self.baseline}`, by {self.answer.figure}: **{self.answer.verdict}**"
         if self.answer.comparison is not None:
             one = self.answer.comparison
@@ -60,7 +60,7 @@ def membership_of(folder: Path) -> Membership | None:
         run = next((one for one in record.runs if one.id == id), None)
         if run is None:
             return None
-        own = [one for one in record.answers if (one.arm, one.phase, one.size) == (run.arm, run.phase, run.size)]
+        own = [one for one in record.answers if (one.arm, one.stage, one.size) == (run.arm, run.stage, run.size)]
         design, answer = record.design, own[0] if own else None
         return Membership(
             run, design.name, design.question, design.baseline, record.is_whole, answer, data_of(record, run)
@@ -69,8 +69,8 @@ def membership_of(folder: Path) -> Membership | None:
 
 def data_of(record: Record, run: PlannedRun) -> dict[str, Mapping[str, str]]:
     """Return the hashes of what a run's own stage takes, in its arm."""
-    phase = next(phase for phase in record.design.phases if phase.name == run.phase)
-    name = with_settings(phase, record.design.arms[run.arm]).data
+    stage = next(stage for stage in record.design.stages if stage.name == run.stage)
+    name = with_settings(stage, record.design.arms[run.arm]).data
     return {name: record.data[name]} if name in record.data else {}
 
 

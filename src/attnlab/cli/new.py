@@ -30,7 +30,7 @@ def new(
     import jinja2
 
     from attnlab.mechanisms import Mechanism
-    from attnlab.studies.file.reading import read_design
+    from attnlab.studies.text import read_design
 
     lines = {"mechanism": str(Mechanism.parse(mechanism)), "baseline": str(Mechanism.parse(baseline))}
     if lines["mechanism"] == lines["baseline"]:

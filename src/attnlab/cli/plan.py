@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from attnlab.cli.assignments import read_settings
+from attnlab.cli.assignments import parted
+from attnlab.cli.run import value_of
 from attnlab.cli.tables import print_below, print_json, print_table
 from attnlab.errors import RequestError
 
 if TYPE_CHECKING:
-    from attnlab.studies.answers.power_analysis import Aim, Prospect
-    from attnlab.studies.file.design import Design
+    from attnlab.studies.design import Design
+    from attnlab.studies.prospect import Aim, Prospect
 
 POWERS = (0.8, 0.9)
 NUMBERS = (3, 5, 10, 20)
@@ -51,12 +52,12 @@ def plan(
     if pilot is not None and spread is not None:
         raise RequestError("--pilot and --spread say the same thing; give one of them")
     # Imported here because the command line must answer --help without scipy.
-    from attnlab.studies.answers.power_analysis import Aim, prospects, seconds_of_a_seed
-    from attnlab.studies.answers.study_folder import open_record
-    from attnlab.studies.file.reading import read_design
+    from attnlab.studies.prospect import Aim, prospects, seconds_of_a_seed
+    from attnlab.studies.record import open_record
+    from attnlab.studies.text import read_design
 
     aim = Aim(tuple(power or POWERS), alpha)
-    settings = read_settings(assign)
+    settings = {name: value_of(text) for name, text in parted(assign or [], "--set").items()}
     design = None if is_folder else read_design(path, budget, settings)
     seed_time = None
     if is_folder or pilot is not None:
@@ -94,9 +95,9 @@ def check_numbers(powers: Sequence[float], alpha: float, spread: float | None) -
 
 def check_compares(design: Design, path: str) -> None:
     """Refuse a study that compares nothing."""
-    if all(phase.smallest is None for phase in design.phases):
+    if all(stage.smallest is None for stage in design.stages):
         raise RequestError(
-            f"no phase of {path} says the smallest difference worth having; set it, such as phases.NAME.smallest = 0.01"
+            f"no stage of {path} says the smallest difference worth having; set it, such as stages.NAME.smallest = 0.01"
         )
     if len(design.arms) < 2:
         raise RequestError(f"{path} has one arm, and nothing to compare it with; add another")
@@ -110,18 +111,18 @@ def print_prospects(
 
     needed = [f"seeds for {power:.0%}" for power in aim.powers]
     seen = [f"{len(design.seeds)} detect ({power:.0%})" for power in aim.powers]
-    columns = ("phase", "size", "arm", "figure", "smallest", "pilot", "SD", "SD taken", *needed, *seen)
+    columns = ("stage", "size", "arm", "figure", "smallest", "pilot", "SD", "SD taken", *needed, *seen)
     rows = []
     for one in found:
         pilot = str(one.num_pilot) if one.num_pilot else "–"
-        own = (one.phase, one.size, one.arm, one.figure or "–", f"{one.smallest:g}", pilot, show(one.sd))
+        own = (one.stage, one.size, one.arm, one.figure or "–", f"{one.smallest:g}", pilot, show(one.sd))
         counts = [show_count(one.seeds.get(power, math.nan)) for power in aim.powers]
         effects = [show(one.detectable.get(power, math.nan)) for power in aim.powers]
         rows.append((*own, show(one.sd_bound), *counts, *effects))
     print_table(columns, rows)
     for one in found:
         if one.obstacle:
-            print(f"{one.phase}, {one.size}, {one.arm}: {one.obstacle}")
+            print(f"{one.stage}, {one.size}, {one.arm}: {one.obstacle}")
     for line in more_seeds(found, design, aim, seed_time):
         print(line)
     for note in notes_of(found, design, aim):
@@ -157,8 +158,8 @@ def more_seeds(
 def notes_of(found: Sequence[Prospect], design: Design, aim: Aim) -> Iterator[str]:
     """Say what the numbers rest on."""
     from attnlab.statistics.verdict import FEWEST_SEEDS
-    from attnlab.studies.answers.analysis import count_comparisons
-    from attnlab.studies.answers.power_analysis import level_of
+    from attnlab.studies.analysis import count_comparisons
+    from attnlab.studies.prospect import level_of
 
     if any(one.num_pilot for one in found):
         yield "SD is that of one seed's paired difference; its 80 % upper bound is taken, since pilots often show less"
@@ -181,7 +182,7 @@ def print_nothing_known(design: Design, path: str, aim: Aim, as_json: bool) -> N
     """Say that nothing is known of the spread, how to find out, and what seeds detect in units of it."""
     from attnlab.statistics.estimate import Noise
     from attnlab.statistics.planning import detectable_effect
-    from attnlab.studies.answers.power_analysis import level_of
+    from attnlab.studies.prospect import level_of
 
     level = level_of(design, aim.alpha)
     unit = Noise(1.0, math.inf)

@@ -13,7 +13,7 @@ from attnlab.cli.tables import print_json, print_table
 from attnlab.errors import RequestError, closest
 
 if TYPE_CHECKING:
-    from attnlab.studies.cost.quick_estimate import Rough
+    from attnlab.studies.rough import Rough
 
 BUDGETS = ("smoke", "laptop", "paper")
 NOTHING = "—"
@@ -49,10 +49,10 @@ def recipes(
 def estimated() -> dict[str, tuple[str, dict[str, Rough]]]:
     """Return what every recipe is for, and what each of its budgets costs, roughly."""
     # Imported here because the command line must answer --help without torch.
-    from attnlab.studies.cost.quick_estimate import measure, rough
-    from attnlab.studies.file.reading import read_design
-    from attnlab.studies.file.recipes import purpose
-    from attnlab.studies.file.recipes import recipes as known
+    from attnlab.studies.recipes import purpose
+    from attnlab.studies.recipes import recipes as known
+    from attnlab.studies.rough import measure, rough
+    from attnlab.studies.text import read_design
 
     speed = measure()
     return {
@@ -84,7 +84,7 @@ def roughly(seconds: float) -> str:
 
 def print_notes(has_unknown: bool) -> None:
     """Say what the times are worth, and how to go on."""
-    from attnlab.studies.cost.quick_estimate import WORKERS
+    from attnlab.studies.rough import WORKERS
 
     print(
         f"Times are rough: for --workers {WORKERS} on this machine with nothing else to do, from sizes and steps alone."
@@ -100,7 +100,7 @@ def print_notes(has_unknown: bool) -> None:
 
 def copy(name: str, out: str) -> int:
     """Write a recipe to a file; one that is there already is left as it is."""
-    from attnlab.studies.file.recipes import recipes as known
+    from attnlab.studies.recipes import recipes as known
 
     there = known()
     if name not in there:

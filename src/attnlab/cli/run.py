@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated
+import tomllib
+from typing import Annotated, Any
 
 import typer
 
 from attnlab.cli import plugin as plugins
-from attnlab.cli.assignments import read_settings, split_assignments
+from attnlab.cli.assignments import NONE, parted
 from attnlab.cli.conclusion import print_conclusion
 from attnlab.cli.costs import print_estimate
 from attnlab.cli.report import report_after_run
@@ -46,17 +47,17 @@ def run(
         plugins.load(own)
     # Imported here because the command line must answer --help without torch.
     from attnlab.cli.live import View
-    from attnlab.studies.file.recipes import find_study
+    from attnlab.studies.recipes import find_study
     from attnlab.studies.study import Study
 
-    settings = read_settings(assign)
-    places = split_assignments(data or [], "--data")
+    settings = {name: value_of(text) for name, text in parted(assign or [], "--set").items()}
+    places = parted(data or [], "--data")
     found = find_study(file)
     study = Study.load(found, budget, assign=settings, data=places, threads=threads, plugins=tuple(plugin or ()))
     out = out or study.default_folder
     if dry_run:
         # Imported here because a study that is run has no need of it.
-        from attnlab.studies.cost.estimate import estimate
+        from attnlab.studies.estimate import estimate
 
         num, say = 1 if workers is None else workers, ignore if as_json else tell
         costs = estimate(study, out, num, is_timed=not no_calibration, say=say)
@@ -82,6 +83,16 @@ def run(
     if not conclusion.is_whole:
         return INTERRUPTED
     return 1 if conclusion.failed else 0
+
+
+def value_of(text: str) -> Any:
+    """Read a value as a study file has it; `none` is nothing, and what is no TOML is a text."""
+    if text.lower() in NONE:
+        return None
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except (ValueError, RecursionError):
+        return text
 
 
 def tell(message: str) -> None:

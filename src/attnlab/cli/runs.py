@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from attnlab.errors import RequestError
-from attnlab.studies.answers.study_folder import LEDGER, open_record
-from attnlab.studies.plan.planning import PlannedRun
+from attnlab.studies.plan import PlannedRun
+from attnlab.studies.record import LEDGER, open_record
 
 MOST_LISTED = 20
 
@@ -19,7 +19,7 @@ class Wanted:
 
     arm: str | None = None
     seed: int | None = None
-    phase: str | None = None
+    stage: str | None = None
     size: str | None = None
 
     def fits(self, run: PlannedRun) -> bool:
@@ -42,7 +42,7 @@ def folder_of(path: str, wanted: Wanted) -> Path:
         )
     if not (place / LEDGER).is_file():
         if not wanted.is_open:
-            raise RequestError(f"--arm, --run-seed, --phase and --size choose a run of a study; {path} is no study's")
+            raise RequestError(f"--arm, --run-seed, --stage and --size choose a run of a study; {path} is no study's")
         if not (place / "config.json").is_file():
             raise RequestError(f"{path} holds no model: neither a run (config.json, checkpoints) nor a saved one")
         return place
@@ -56,4 +56,4 @@ def folder_of(path: str, wanted: Wanted) -> Path:
         several = "several runs are meant" if meant and not wanted.is_open else "none of its runs is meant"
         why = "holds a study" if wanted.is_open else f"holds a study, and {several}"
         listing = f":{shown}{more}" if listed else "; none of its runs has begun"
-        raise RequestError(f"{path} {why}; give the folder of one run, or --arm, --run-seed, --phase, --size{listing}")
+        raise RequestError(f"{path} {why}; give the folder of one run, or --arm, --run-seed, --stage, --size{listing}")

@@ -35,11 +35,11 @@ const whole = (value) => value.toLocaleString("en");
 const digits = (value) => (value === null ? "no number" : String(Number(value.toPrecision(4))));
 
 function statusOf(state) {
-  if (state.condition in WORDS && !state.num_runs) return `This study ${WORDS[state.condition]}.`;
+  if (state.phase in WORDS && !state.num_runs) return `This study ${WORDS[state.phase]}.`;
   const ended = `${whole(state.num_ended)} of ${whole(state.num_runs)} runs have ended`;
   const lost = state.num_given_up ? `, ${whole(state.num_given_up)} were given up` : "";
-  if (state.condition === "ended") return `This study has ended: ${ended}${lost}. Its verdicts: attnlab compare DIR.`;
-  if (state.condition === "stopped") return `${ended}${lost}. The study ${WORDS.stopped}.`;
+  if (state.phase === "ended") return `This study has ended: ${ended}${lost}. Its verdicts: attnlab compare DIR.`;
+  if (state.phase === "stopped") return `${ended}${lost}. The study ${WORDS.stopped}.`;
   const going = state.runs.filter((run) => run.state === "running").length;
   const left = state.seconds_left === null ? "time left not yet known" : `about ${inWords(state.seconds_left)} left`;
   return `${ended}${lost}, ${whole(going)} going, ${left}.`;
@@ -83,7 +83,7 @@ function standingOf(standing, hasEnded) {
     make("th", "number", "seeds"));
   const apart = standing.apart.length
     ? make("p", "soft", `Not compared, since they see the future: ${standing.apart.join(", ")}.`) : "";
-  return make("div", "standing", make("h3", "", `${standing.phase}, ${standing.size}`),
+  return make("div", "standing", make("h3", "", `${standing.stage}, ${standing.size}`),
     make("table", "", make("thead", "", head), make("tbody", "", ...rows)), apart);
 }
 
@@ -134,7 +134,7 @@ function chartOf(title, runs, arms) {
 function chartsOf(state) {
   const arms = [...new Set(state.runs.map((run) => run.arm))], parts = new Map();
   for (const run of state.runs.filter((one) => one.curve.length)) {
-    const title = `${run.phase}, ${run.size}`;
+    const title = `${run.stage}, ${run.size}`;
     parts.set(title, [...(parts.get(title) || []), run]);
   }
   return [...parts].map(([title, runs]) => chartOf(title, runs, arms));
@@ -161,12 +161,12 @@ function show(state) {
   place("status").textContent = statusOf(state);
   const done = state.num_ended + state.runs.reduce((sum, run) => sum + (run.state === "running" ? shareOf(run) : 0), 0);
   place("whole").replaceChildren(barOf(state.num_runs ? done / state.num_runs : 0));
-  place("report").hidden = !(state.condition === "ended" && state.has_report);
-  place("so-far").textContent = state.condition === "ended" ? "means alone; verdicts: attnlab compare DIR" : state.so_far;
+  place("report").hidden = !(state.phase === "ended" && state.has_report);
+  place("so-far").textContent = state.phase === "ended" ? "means alone; verdicts: attnlab compare DIR" : state.so_far;
   place("left-out").hidden = !state.num_curves_left_out;
   place("left-out").textContent = `${whole(state.num_curves_left_out)} curves are left out, of runs planned earlier.`;
   fill("going", state.runs.filter((run) => run.state === "running").map(cardOf));
-  fill("standings", state.standings.map((one) => standingOf(one, state.condition === "ended")));
+  fill("standings", state.standings.map((one) => standingOf(one, state.phase === "ended")));
   fill("curves", chartsOf(state));
   fill("runs", state.runs.map(rowOf));
 }

@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from attnlab.errors import AttnlabError, RequestError
-from attnlab.studies.answers.leaderboard import SO_FAR, Standing
-from attnlab.studies.answers.progress import Progress, RunProgress, Snapshot
+from attnlab.studies.progress import Progress, RunProgress, Snapshot
+from attnlab.studies.standing import SO_FAR, Standing
 
 HOST = "127.0.0.1"
 STATE, REPORT = "state.json", "report.html"
@@ -163,7 +163,7 @@ def record_of(seen: Snapshot, *, has_report: bool) -> dict[str, Any]:
     curved = [one.run.id for one in reversed(seen.runs) if one.curve]
     drawn = set(list(dict.fromkeys([*(one.run.id for one in seen.going), *curved]))[:NUM_CURVES])
     return {
-        "name": seen.name, "question": seen.question, "condition": seen.condition, "has_report": has_report,
+        "name": seen.name, "question": seen.question, "phase": seen.phase, "has_report": has_report,
         "num_runs": len(seen.runs), "num_ended": seen.num_ended, "num_given_up": seen.num_given_up,
         "seconds_left": number(seen.seconds_left), "so_far": SO_FAR,
         "num_curves_left_out": len(set(curved) - drawn),
@@ -176,7 +176,7 @@ def record_of_run(one: RunProgress, *, has_curve: bool) -> dict[str, Any]:
     """Write a run as plain data."""
     evaluation = one.evaluation
     return {
-        "id": one.run.id, "title": one.run.title, "phase": one.run.phase, "size": one.run.size, "arm": one.run.arm,
+        "id": one.run.id, "title": one.run.title, "stage": one.run.stage, "size": one.run.size, "arm": one.run.arm,
         "seed": one.run.seed, "state": one.state, "step": one.step, "num_steps": one.num_steps,
         "loss": number(one.loss), "tokens_per_second": number(one.tokens_per_second),
         "seconds_left": number(one.seconds_left),
@@ -189,7 +189,7 @@ def record_of_standing(one: Standing) -> dict[str, Any]:
     """Write a standing as plain data."""
     places = [{"arm": place.arm, "mean": number(place.mean), "num_seeds": place.num_seeds} for place in one.places]
     return {
-        "phase": one.phase, "size": one.size, "figure": one.figure, "leader": one.leader, "places": places,
+        "stage": one.stage, "size": one.size, "figure": one.figure, "leader": one.leader, "places": places,
         "apart": list(one.apart),
     }  # fmt: skip
 

@@ -126,7 +126,7 @@ def p_value(row: Row) -> Cell:
 
 COLUMNS: Mapping[str, Callable[[Row], Cell]] = {
     "arm": lambda row: Cell(row.arm),
-    "phase": lambda row: Cell(row.phase),
+    "stage": lambda row: Cell(row.stage),
     "size": lambda row: Cell(row.size),
     "figure": lambda row: Cell(row.figure or "–"),
     "mean": lambda row: number(row.summary.mean, figure),

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from attnlab.studies.answers.study_folder import Record
+from attnlab.studies.installed import lines_of
 from attnlab.studies.integrity import Finding
-from attnlab.studies.plan.installed_arms import lines_of
+from attnlab.studies.record import Record
 
 from .datacard import Card, cards_of
 from .figures import CURVES, FOREST, SEEDS, TRACES, Figure, figures_of

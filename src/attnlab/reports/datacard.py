@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from attnlab.studies.answers.study_folder import Record
+from attnlab.studies.record import Record
 
 
 @dataclass(frozen=True)
@@ -17,24 +17,24 @@ class Card:
 
 
 def cards_of(record: Record) -> list[Card]:
-    """Return a card for every source that a phase takes."""
+    """Return a card for every source that a stage takes."""
     return [
         Card(name, [*places_of(record, name), *numbers_of(record, name), *overlaps_of(record, name)])
-        for name in dict.fromkeys(phase.data for phase in record.design.phases)
+        for name in dict.fromkeys(stage.data for stage in record.design.stages)
     ]
 
 
-def phases_of(record: Record, name: str) -> list[str]:
-    """List the phases that take a source."""
-    return [phase.name for phase in record.design.phases if phase.data == name]
+def stages_of(record: Record, name: str) -> list[str]:
+    """List the stages that take a source."""
+    return [stage.name for stage in record.design.stages if stage.data == name]
 
 
 def places_of(record: Record, name: str) -> list[tuple[str, str]]:
     """Say where the splits of a source are, and what they hold."""
-    phases = phases_of(record, name)
-    data = next((run.run.data for run in record.runs if run.phase in phases), None)
+    stages = stages_of(record, name)
+    data = next((run.run.data for run in record.runs if run.stage in stages), None)
     hashes = record.data.get(name, {})
-    facts = [("taken by", ", ".join(phases))]
+    facts = [("taken by", ", ".join(stages))]
     for split in ("train", "dev"):
         place = None if data is None else getattr(data, split)
         if place is not None or split in hashes:
@@ -47,9 +47,9 @@ def places_of(record: Record, name: str) -> list[tuple[str, str]]:
 def numbers_of(record: Record, name: str) -> list[tuple[str, str]]:
     """Say how much of a source is read, and how much was evaluated on."""
     facts = []
-    for phase in record.design.phases:
-        runs = [run for run in record.runs if run.phase == phase.name and run.id in record.results]
-        if phase.data != name or not runs:
+    for stage in record.design.stages:
+        runs = [run for run in record.runs if run.stage == stage.name and run.id in record.results]
+        if stage.data != name or not runs:
             continue
         own = runs[0].run.data
         limits = [
@@ -60,7 +60,7 @@ def numbers_of(record: Record, name: str) -> list[tuple[str, str]]:
         if (num := num_evaluated(record, runs[0].id)) is not None:
             said.append(f"{num:,} examples evaluated on")
         if said:
-            facts.append((f"numbers, {phase.name}", "; ".join(said)))
+            facts.append((f"numbers, {stage.name}", "; ".join(said)))
     return facts
 
 

@@ -128,7 +128,7 @@ def floor_caption(place: Place) -> str:
 
 
 def curves_of(history: History) -> list[Curve]:
-    """List the learning curves and traces of one phase and size."""
+    """List the learning curves and traces of one stage and size."""
     losses = history.points("train", lambda line: finite(line["loss"]))
     found = [Curve(CURVES, "train-loss", "Loss while training", "train loss", losses)]
     for name in history.figures():
@@ -175,4 +175,4 @@ def capital(words: str) -> str:
 
 def named(kind: str, place: Place, what: str = "") -> str:
     """Return the name of a figure's file, without its ending."""
-    return re.sub(r"[^A-Za-z0-9_.+-]+", "-", "-".join(filter(None, (kind, place.phase, place.size, what)))).strip("-")
+    return re.sub(r"[^A-Za-z0-9_.+-]+", "-", "-".join(filter(None, (kind, place.stage, place.size, what)))).strip("-")

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from attnlab.statistics import MEANINGS, verdict_anchor
 from attnlab.statistics.verdict import BETTER, WORSE
-from attnlab.studies.answers.analysis import Answer, common_notes
-from attnlab.studies.answers.study_folder import Record
-from attnlab.studies.plan.planning import PlannedRun
+from attnlab.studies.analysis import Answer, common_notes
+from attnlab.studies.plan import PlannedRun
+from attnlab.studies.record import Record
 
 from .cells import difference_in_words, is_apart
 from .results import Place, Row, arms_of
@@ -21,7 +21,7 @@ class Sentence:
 
     arm: str
     where: str
-    """The phase and size, where the study has several."""
+    """The stage and size, where the study has several."""
     verdict: str
     numbers: str
     reason: str
@@ -41,7 +41,7 @@ class Headline:
 
     question: str
     state: str
-    """How far the study is, and how long its phases are trained."""
+    """How far the study is, and how long its stages are trained."""
     registration: str
     """How its verdicts stand to what was declared beforehand, with the reason; empty where nothing was declared."""
     verdicts: Sequence[Sentence]
@@ -61,7 +61,7 @@ class Headline:
 def headline_of(record: Record, places: Sequence[Place]) -> Headline:
     """Say what the study says."""
     rows = [(place, row) for place in places for row in place.rows if row.answer is not None]
-    has_several = len({(place.phase, place.size) for place, _ in rows}) > 1
+    has_several = len({(place.stage, place.size) for place, _ in rows}) > 1
     common = common_notes(record.answers)
     told = [(row, sentence_of(row, place.title if has_several else "", common)) for place, row in rows]
     return Headline(
@@ -128,41 +128,41 @@ def state_of(record: Record) -> str:
         )
     if not record.answers:
         return (
-            f"{ended} of {num} runs have ended{failed}. Nothing is compared here: there is no second arm, or no phase "
+            f"{ended} of {num} runs have ended{failed}. Nothing is compared here: there is no second arm, or no stage "
             "has a smallest difference worth having."
         )
     return f"{ended} of {num} runs have ended{failed}; {len(record.design.seeds)} seeds an arm."
 
 
 def length_of_training(record: Record) -> str:
-    """Say how long each phase is trained: as its runs have it, which a budget may have changed."""
+    """Say how long each stage is trained: as its runs have it, which a budget may have changed."""
     said = []
-    for phase in record.design.phases:
+    for stage in record.design.stages:
         alike: dict[str, list[PlannedRun]] = {}
         for arm in arms_of(record):
             for run in record.runs:
-                if (run.phase, run.arm) == (phase.name, arm):
-                    alike.setdefault(segments_in_words(run), []).append(run)
+                if (run.stage, run.arm) == (stage.name, arm):
+                    alike.setdefault(phases_in_words(run), []).append(run)
         if alike:
             first, *others = [f"{words}{updates_of_epochs(record, runs)}" for words, runs in alike.items()]
             arms = [", ".join(dict.fromkeys(run.arm for run in runs)) for runs in alike.values()][1:]
             apart = "; ".join(f"{names}: {length}" for names, length in zip(arms, others, strict=True))
-            said.append(f"{first} in {phase.name}{f' ({apart})' if apart else ''}")
+            said.append(f"{first} in {stage.name}{f' ({apart})' if apart else ''}")
     return f"Length of training: {'; '.join(said)}." if said else ""
 
 
-def segments_in_words(run: PlannedRun) -> str:
-    """Write the updates or epochs of a run and the rows of a batch, segment by segment."""
+def phases_in_words(run: PlannedRun) -> str:
+    """Write the updates or epochs of a run and the rows of a batch, phase by phase."""
     return ", then ".join(
-        f"{counted(segment.steps, 'update') if segment.steps is not None else counted(segment.epochs or 0, 'epoch')} of "
-        f"{counted(segment.batch, 'row')}"
-        for segment in run.run.segments
+        f"{counted(phase.steps, 'update') if phase.steps is not None else counted(phase.epochs or 0, 'epoch')} of "
+        f"{counted(phase.batch, 'row')}"
+        for phase in run.run.settings.stages
     )
 
 
 def updates_of_epochs(record: Record, runs: Sequence[PlannedRun]) -> str:
     """Say how many updates epochs came to, where a run that has ended tells."""
-    if all(segment.steps is not None for segment in runs[0].run.segments):
+    if all(phase.steps is not None for phase in runs[0].run.settings.stages):
         return ""
     ended = [record.results[run.id].result.get("num_steps") for run in runs if run.id in record.results]
     known = sorted({int(number) for number in ended if number is not None})

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from attnlab.charts.curves import Point
-from attnlab.studies.answers.study_folder import Record
+from attnlab.studies.record import Record
 
 from .results import Place, finite, summed
 
@@ -27,7 +27,7 @@ Lines = dict[tuple[str, int], list[dict[str, Any]]]
 
 @dataclass(frozen=True)
 class History:
-    """The lines of one phase and size, by kind, arm and seed."""
+    """The lines of one stage and size, by kind, arm and seed."""
 
     record: Record
     place: Place
@@ -37,7 +37,7 @@ class History:
     def lines(self, kind: str) -> Lines:
         """Return the lines of one kind, by arm and seed; runs without any are left out."""
         if kind not in self.known:
-            own = [run for run in self.record.runs if (run.phase, run.size) == (self.place.phase, self.place.size)]
+            own = [run for run in self.record.runs if (run.stage, run.size) == (self.place.stage, self.place.size)]
             read = {(run.arm, run.seed): self.record.ledger.lines(run.id, kind) for run in own}
             self.known[kind] = {key: lines for key, lines in read.items() if lines}
         return self.known[kind]

@@ -8,7 +8,7 @@ from .cells import COLUMNS
 from .headline import Headline
 from .results import Place
 
-CHOSEN = ("arm", "phase", "size", "mean", "SD", "seeds", "difference", "interval", "verdict")
+CHOSEN = ("arm", "stage", "size", "mean", "SD", "seeds", "difference", "interval", "verdict")
 SIGNS = {
     "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#", "%": r"\%", "_": r"\_",
     "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"\textless{}", ">": r"\textgreater{}",

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from attnlab.statistics.account import show
 from attnlab.statistics.stability import FEWEST
 from attnlab.statistics.verdict import FEWEST_SEEDS
-from attnlab.studies.answers.study_folder import Record
+from attnlab.studies.record import Record
 from attnlab.studies.study import FILE
 
 from .cells import fair
@@ -50,17 +50,17 @@ def of_sizes(record: Record) -> Iterator[str]:
 
 def of_data(record: Record) -> Iterator[str]:
     """Say that other data is another question."""
-    names = list(dict.fromkeys(phase.data for phase in record.design.phases if phase.smallest is not None))
+    names = list(dict.fromkeys(stage.data for stage in record.design.stages if stage.smallest is not None))
     if len(names) == 1:
         yield f"The verdicts are about one dataset, {names[0]}; others may turn them round."
 
 
 def of_sharing(record: Record) -> Iterator[str]:
     """Say what seeds do not vary."""
-    for phase in record.design.phases:
-        if phase.is_shared:
+    for stage in record.design.stages:
+        if stage.is_shared:
             yield (
-                f"'{phase.name}' was trained once an arm: seeds vary what comes after it alone, and the luck of "
+                f"'{stage.name}' was trained once an arm: seeds vary what comes after it alone, and the luck of "
                 "that one training is in every difference."
             )
     for name, size in record.design.sizes.items():

@@ -9,7 +9,7 @@ from .cells import COLUMNS
 from .headline import Headline
 from .results import Place
 
-CHOSEN = ("arm", "phase", "size", "figure", "mean", "SD", "seeds", "failed", "difference", "interval", "verdict")
+CHOSEN = ("arm", "stage", "size", "figure", "mean", "SD", "seeds", "failed", "difference", "interval", "verdict")
 SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~!&])")
 
 

@@ -1,4 +1,4 @@
-"""What was run: the study's file and those of phases, versions and machine of every start, runs, and the command."""
+"""What was run: the study's file and those of stages, versions and machine of every start, runs, and the command."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from attnlab.studies.answers.study_folder import Record
+from attnlab.studies.record import Record
 from attnlab.studies.study import FILE
 
 from .results import status_of

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from attnlab.charts import FORMATS
 from attnlab.charts.theme import FILE
-from attnlab.studies.answers.study_folder import open_record
+from attnlab.studies.record import open_record
 
 from .contents import Contents, contents_of
 from .figures import KINDS, TRACES

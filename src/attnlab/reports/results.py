@@ -1,4 +1,4 @@
-"""What came of every arm in every phase and size, as the ledger has it: figures, statuses, costs, and the answer."""
+"""What came of every arm in every stage and size, as the ledger has it: figures, statuses, costs, and the answer."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import Any
 
 from attnlab.statistics import Summary
 from attnlab.statistics.scores import LARGEST, read_arm
-from attnlab.studies.answers.analysis import Answer
-from attnlab.studies.answers.study_folder import Record
-from attnlab.studies.ledger.database import ResultRow
-from attnlab.studies.plan.planning import PlannedRun
+from attnlab.studies.analysis import Answer
+from attnlab.studies.ledger import ResultRow
+from attnlab.studies.plan import PlannedRun
+from attnlab.studies.record import Record
 
 DIVERGED, FAILED, WAITING = "diverged", "failed", "not ended"
 NOTHING = Summary(math.nan, math.nan, 0)
@@ -20,9 +20,9 @@ NOTHING = Summary(math.nan, math.nan, 0)
 
 @dataclass(frozen=True)
 class Row:
-    """One arm in one phase and size."""
+    """One arm in one stage and size."""
 
-    phase: str
+    stage: str
     size: str
     arm: str
     figure: str
@@ -62,9 +62,9 @@ class Row:
 
 @dataclass(frozen=True)
 class Place:
-    """One phase and size of a study, with a row for every arm, the baseline's first."""
+    """One stage and size of a study, with a row for every arm, the baseline's first."""
 
-    phase: str
+    stage: str
     size: str
     figure: str
     smallest: float | None
@@ -75,27 +75,27 @@ class Place:
     @property
     def title(self) -> str:
         """What a person calls it."""
-        return f"{self.phase}, {self.size}"
+        return f"{self.stage}, {self.size}"
 
 
 def places_of(record: Record) -> list[Place]:
-    """Return every phase and size of a study, in the order of its design."""
-    answers = {(answer.phase, answer.size, answer.arm): answer for answer in record.answers}
+    """Return every stage and size of a study, in the order of its design."""
+    answers = {(answer.stage, answer.size, answer.arm): answer for answer in record.answers}
     found = []
-    for phase in record.design.phases:
+    for stage in record.design.stages:
         for size in record.design.sizes:
-            evidence = record.evidence(phase.name, size)
+            evidence = record.evidence(stage.name, size)
             figure = evidence.figure() or ""
             rows = []
             for arm in arms_of(record):
                 runs = evidence.runs[arm]
                 rows.append(Row(
-                    phase.name, size, arm, figure, arm == record.design.baseline, evidence.values(arm, figure),
+                    stage.name, size, arm, figure, arm == record.design.baseline, evidence.values(arm, figure),
                     {seed: status_of(record, run) for seed, run in runs.items()},
                     [record.results[run.id] for run in runs.values() if run.id in record.results],
-                    answers.get((phase.name, size, arm)),
+                    answers.get((stage.name, size, arm)),
                 ))  # fmt: skip
-            found.append(Place(phase.name, size, figure, phase.smallest, tuple(rows), evidence.floor()))
+            found.append(Place(stage.name, size, figure, stage.smallest, tuple(rows), evidence.floor()))
     return found
 
 

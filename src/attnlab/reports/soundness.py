@@ -10,8 +10,8 @@ from attnlab.audits import audit
 from attnlab.audits.picture import LEAK
 from attnlab.charts import soundness
 from attnlab.errors import AttnlabError
-from attnlab.studies.answers.study_folder import Record
-from attnlab.studies.plan.installed_arms import lines_of, unmarked
+from attnlab.studies.installed import lines_of, unmarked
+from attnlab.studies.record import Record
 
 from .figures import LEAKS, Figure
 from .results import arms_of

@@ -1,4 +1,4 @@
-"""The results as CSV: one line for every run, and one for every arm in every phase and size.
+"""The results as CSV: one line for every run, and one for every arm in every stage and size.
 
 Spreadsheets take a text that begins with = + - or @ for a formula, so such a text gets an apostrophe before it.
 """
@@ -10,19 +10,19 @@ import io
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from attnlab.studies.answers.study_folder import Record
+from attnlab.studies.record import Record
 
 from .cells import compared, is_apart
 from .results import Place, finite, status_of
 from .trainingset import figures_of_run
 
 FORMULA = ("=", "+", "-", "@")
-RUN = ("phase", "size", "arm", "seed", "run", "status", "step")
+RUN = ("stage", "size", "arm", "seed", "run", "status", "step")
 TRAINED_ON = "train_"
 """What the figures of a run on what it was trained on begin with."""
 COST = ("seconds", "tokens", "parameters", "trained")
 SUMMARY = (
-    "phase", "size", "arm", "is_baseline", "figure", "mean", "sd", "seeds", "failed", "difference", "low", "high",
+    "stage", "size", "arm", "is_baseline", "figure", "mean", "sd", "seeds", "failed", "difference", "low", "high",
     "level", "p", "method", "hedges_g", "rho", "is_comparable", "verdict", "stability", "tokens_per_second", "seconds",
     "parameters", "trained",
 )  # fmt: skip
@@ -41,7 +41,7 @@ def per_seed(record: Record) -> str:
         counts = result.get("parameters", {})
         found = lasts.get(run.id, {}).get("figures", {})
         rows.append([
-            run.phase, run.size, run.arm, run.seed, run.id, status_of(record, run), result.get("step"),
+            run.stage, run.size, run.arm, run.seed, run.id, status_of(record, run), result.get("step"),
             *(found.get(name) for name in figures), *(known.get(run.id, {}).get(name) for name in on_known),
             result.get("seconds"), result.get("tokens"), counts.get("total"), counts.get("trained"),
         ])  # fmt: skip
@@ -60,7 +60,7 @@ def summary(places: Sequence[Place]) -> str:
                 comparison.effects.hedges_g, comparison.rho,
             ]  # fmt: skip
         rows.append([
-            row.phase, row.size, row.arm, row.is_baseline, row.figure, means.mean, means.sd, means.n, row.num_lost,
+            row.stage, row.size, row.arm, row.is_baseline, row.figure, means.mean, means.sd, means.n, row.num_lost,
             *numbers, None if row.answer is None else not is_apart(row),
             None if row.answer is None else row.answer.verdict, None if comparison is None else comparison.stability,
             row.tokens_per_second, row.seconds, row.parameters("total"), row.parameters("trained"),

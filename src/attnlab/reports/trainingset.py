@@ -1,6 +1,6 @@
 """How good models are on what they were trained on, beside what they were not, over the same seeds.
 
-Runs write it down where a phase has `num_scored`: figures like those of an evaluation, of the last step.
+Runs write it down where a stage has `num_scored`: figures like those of an evaluation, of the last step.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from attnlab.studies.ledger.database import Ledger
+from attnlab.studies.ledger import Ledger
 
 from .cells import Cell, figure, number
 from .history import NO_FIGURES, History, is_number
