@@ -6,11 +6,11 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from attnlab.reports.contents import contents_of
-from attnlab.reports.page import render
+from attnlab.reports.study.contents import contents_of
+from attnlab.reports.study.page import render
 from attnlab.studies.record import open_record
 from benchmarks.table import Row, Table, at_most, compared
-from tests.reports.made import large
+from tests.reports.study.made import large
 
 BYTES, SECONDS = 5e6, 2.0
 ROUNDS = 5

@@ -15,7 +15,6 @@ import attnlab
 from attnlab.cli import main
 from attnlab.cli.plugin import load as load_plugin
 from attnlab.errors import MechanismError
-from attnlab.studies.record import PLAN
 from attnlab.training import Job, Optimizer, Stage, Tuning, Watching
 from attnlab.training.restored import restore
 from tests.studies.moments import Moment
@@ -73,42 +72,6 @@ def test_what_is_loaded_is_what_was_trained(line: str, tmp_path: Path, capsys: p
     assert tokenizer("Ada")["input_ids"] == job.tokenizer("Ada")["input_ids"]
     assert sorted(file.name for file in tmp_path.iterdir()) == ["out", "run"]
     assert f"- **Mechanism:** `{attnlab.mechanism_of(model)}`" in card(tmp_path / "out")
-
-
-def test_a_baseline_is_plain_after_one_line_as_its_card_says(tmp_path: Path) -> None:
-    job, _ = trained(small(stages=SHORT), tmp_path / "run")
-    assert main(["export", str(tmp_path / "run"), "--out", str(tmp_path / "out")]) == 0
-    assert "attnlab.uninstall(attnlab.load(FOLDER)).save_pretrained(ANOTHER)" in card(tmp_path / "out")
-    with pytest.raises(ValueError, match="attnlab-gpt2"):
-        transformers.AutoModelForCausalLM.from_pretrained(tmp_path / "out")
-    attnlab.uninstall(attnlab.load(tmp_path / "out")).save_pretrained(tmp_path / "plain")
-    plain: Any = transformers.AutoModelForCausalLM.from_pretrained(tmp_path / "plain")
-    with torch.no_grad():
-        torch.testing.assert_close(plain(**ids_of(job)).logits, logits_of(job))
-
-
-def test_a_mechanism_of_its_own_is_not_called_plain(tmp_path: Path) -> None:
-    trained(small(stages=SHORT, mechanism=LINE), tmp_path / "run")
-    assert main(["export", str(tmp_path / "run"), "--out", str(tmp_path / "out")]) == 0
-    assert "uninstall" not in card(tmp_path / "out")
-    assert "Plain `from_pretrained` refuses this folder: it would build" in card(tmp_path / "out")
-
-
-def test_the_card_says_what_the_run_was(tmp_path: Path) -> None:
-    trained(small(stages=SHORT), tmp_path / "run")
-    assert main(["export", str(tmp_path / "run"), "--out", str(tmp_path / "out")]) == 0
-    text = card(tmp_path / "out")
-    _, front, _ = text.split("---\n", 2)
-    facts = {name: json.loads(value) for name, _, value in (line.partition(": ") for line in front.splitlines())}
-    assert facts == {
-        "library_name": "attnlab", "tags": ["attnlab", "attention", "gpt2", "clm"], "pipeline_tag": "text-generation",
-    }  # fmt: skip
-    for said in (
-        "step 2 of 2; the run is finished", "gpt2 (GPT2LMHeadModel)", "- **Seed:** 3", "- **Precision:** fp32",
-        "train: 2 steps of 4 rows", "embedded:squad?articles=6&people=1", "Hash of the batches of stage 1:** `",
-        "| perplexity |", "The run is not one of a study", f"- **torch:** {torch.__version__}", "one run of one seed",
-    ):  # fmt: skip
-        assert said in text
 
 
 def test_the_best_checkpoint_is_exported_with_its_own_figures(tmp_path: Path) -> None:
@@ -172,27 +135,6 @@ def test_wrong_requests_are_one_message_and_leave_nothing(tmp_path: Path, capsys
         assert said in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
     assert (tmp_path / "full" / "kept").read_text(encoding="utf-8") == "kept"
-
-
-def test_the_card_of_a_studys_run_says_what_the_study_says(tmp_path: Path) -> None:
-    moment = Moment(tmp_path)
-    moment.plan()
-    own = moment.run("bypass", 1)
-    folder = tmp_path / "runs" / own.id
-    trained(small(stages=SHORT), folder)
-    said = []
-    for seed in (1, 2):
-        for arm, accuracy in (("dot", 0.5), ("bypass", 0.75), ("slow", 0.25)):
-            moment.end(arm, seed, accuracy + seed / 100)
-        assert (
-            main(["export", str(tmp_path), "--arm", "bypass", "--run-seed", "1", "--out", str(tmp_path / f"{seed}")])
-            == 0
-        )
-        said.append(card(tmp_path / f"{seed}"))
-    moment.ledger.close()
-    assert "Not all of its runs have ended, so there is no verdict yet" in said[0]
-    assert "against `dot`, by accuracy: **" in said[1]
-    assert "Arm `bypass`, stage `recall`, size `tiny`, seed 1 of the study `small` (does a bypass help" in said[1]
 
 
 def exported_with_own_stage(tmp_path: Path, line: str) -> Path:
@@ -263,20 +205,3 @@ def test_a_file_of_stages_that_is_not_the_studys_is_said_to_be_another(
     moment.ledger.close()
     another = "cubed.py is not as it was when the study was run: it may compute something else"
     assert [another in err for err, _ in said] == [another in text for _, text in said] == [False, True]
-
-
-def test_the_card_has_the_title_of_its_arm_and_the_data_of_its_stage(tmp_path: Path) -> None:
-    moment = Moment(tmp_path)
-    moment.plan()
-    plan = json.loads(moment.ledger.events(PLAN)[-1])
-    plan["data"] = {"recall": {"train": "c" * 64}, "other": {"train": "d" * 64}}
-    moment.ledger.say(PLAN, json.dumps(plan))
-    moment.ledger.close()
-    own = moment.run("bypass", 1)
-    trained(small(stages=SHORT), tmp_path / "runs" / own.id)
-    assert main(["export", str(tmp_path / "runs" / own.id), "--out", str(tmp_path / "out")]) == 0
-    text = card(tmp_path / "out")
-    assert "\n# bypass of the study small\n" in text
-    assert f"the run `{own.id}` (recall, tiny, bypass, seed 1)." in text
-    assert f"- **Hash of recall, train:** `{'c' * 64}`" in text
-    assert "d" * 64 not in text

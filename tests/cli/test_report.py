@@ -9,7 +9,7 @@ import pytest
 from attnlab.cli.report import report_after_run
 from attnlab.cli.verbs import main
 from attnlab.errors import RequestError
-from tests.reports.made import BASE, Made
+from tests.reports.study.made import BASE, Made
 
 
 @pytest.fixture

@@ -51,6 +51,7 @@ def bench(
     from attnlab.kernels.comparison import Setting, compare, explained
     from attnlab.kernels.machine import bf16_fault, describe
     from attnlab.mechanisms import Mechanism
+    from attnlab.reports.catalog import describe_setting
 
     numbers = read_dtype(dtype)
     setting = Setting(batch, heads, head_dim, causal, getattr(torch, DTYPES[numbers]))
@@ -114,12 +115,6 @@ def read_lengths(text: str) -> list[int]:
             f"--lengths takes whole numbers from 1 on with commas between, such as 256,512; it has '{wrong}'"
         )
     return sorted({int(word) for word in words})
-
-
-def describe_setting(setting: Setting, dtype: Dtype) -> str:
-    """Say in words what stays the same over all lengths."""
-    causal = "causal" if setting.causal else "not causal"
-    return f"{causal}, batch {setting.batch}, {setting.num_heads} heads of {setting.head_dim}, {dtype}"
 
 
 def show_progress(line: str, length: int) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from attnlab.cli.conclusion import print_answers, print_failed, print_findings, show_span
+from attnlab.cli.conclusion import print_answers, print_failed, print_findings
 from attnlab.cli.tables import print_json, print_table
 from attnlab.errors import RequestError, closest
 
@@ -162,6 +162,7 @@ def written(value: float | str) -> str:
 
 def print_explored(found: Sequence[Exploration]) -> None:
     """Print the figures that decide nothing, and say so."""
+    from attnlab.reports.differences import show_span
     from attnlab.statistics.account import show
 
     if not found:

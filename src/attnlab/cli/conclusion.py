@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -30,6 +29,10 @@ def print_conclusion(conclusion: Conclusion, out: str) -> None:
 
 def print_answers(answers: Sequence[Answer]) -> None:
     """Print a verdict for every arm, and its notes."""
+    # Imported here because the command line must answer --help without loading other rooms.
+    from attnlab.reports.differences import show_span
+    from attnlab.studies.analysis import common_notes
+
     rows = []
     for words in dict.fromkeys(answer.registration for answer in answers if answer.registration):
         print(words)
@@ -41,9 +44,6 @@ def print_answers(answers: Sequence[Answer]) -> None:
         rows.append((answer.stage, answer.size, answer.arm, answer.figure, span, level, answer.verdict, stability))
     if rows:
         print_table(COLUMNS, rows)
-    # Imported here because the command line must answer --help without torch.
-    from attnlab.studies.analysis import common_notes
-
     common = common_notes(answers)
     for answer in answers:
         for note in answer.notes:
@@ -63,10 +63,3 @@ def print_failed(failed: Mapping[str, str]) -> None:
     """Print the runs that were given up, and why."""
     for title, reason in failed.items():
         print(f"failed: {title}: {reason}")
-
-
-def show_span(difference: float, interval: tuple[float, float], scale: str = "linear") -> str:
-    """Write a difference with its interval, where it has one: one seed has none. On the log scale it is in percent."""
-    low, high = interval
-    unit = " %" if scale == "log" else ""
-    return f"{difference:+.4g}{unit}" + f" [{low:+.4g}, {high:+.4g}]" * (math.isfinite(low) and math.isfinite(high))

@@ -15,7 +15,7 @@ from attnlab.errors import RequestError
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from attnlab.cli.carried import Carried
+    from attnlab.reports.card import Carried
     from attnlab.training.restored import Restored
 
 KEPT = ("last", "best")
@@ -40,10 +40,9 @@ def export(
     target = empty(out)
     # Imported here because the command line must answer --help without torch.
     from attnlab.cli import plugin as plugins
-    from attnlab.cli.card import card_of
-    from attnlab.cli.carried import carried_by
     from attnlab.cli.runs import Wanted, folder_of
     from attnlab.install import save
+    from attnlab.reports.card import card_of, carried_by
     from attnlab.training.folder import save_tokenizer
     from attnlab.training.restored import restore
 

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 import attnlab
-from attnlab.cli import gallery
+from attnlab.cli import catalog
 from attnlab.cli.tables import print_entries, print_json
 
 
@@ -23,7 +23,7 @@ def print_catalog(
 ) -> int:
     """Print the named mechanisms, each with its line and its paper; or every stage with its arguments."""
     if page:
-        return gallery.show(page)
+        return catalog.show(page)
     if stages:
         print_stages(as_json)
         return 0

@@ -15,7 +15,7 @@ def watch(
 ) -> int:
     """Show a study in a browser while it runs, and after; the page renews itself, and Ctrl-C ends it."""
     # Imported here because the command line must answer --help without torch.
-    from attnlab.cli.window import Window
+    from attnlab.reports.watch import Window
 
     with Window(folder, port) as window:
         try:

@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 from torch import Tensor
 
-from attnlab.cli import agreement
-from attnlab.cli.agreement import Agreement, agree
 from attnlab.kernels import attend
 from attnlab.kernels.comparison import Setting
 from attnlab.mechanisms import Mechanism
+from attnlab.reports.catalog import agreement
+from attnlab.reports.catalog.agreement import Agreement, agree
 
 SETTING = Setting(num_heads=2, head_dim=8)
 

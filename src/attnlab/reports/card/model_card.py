@@ -7,14 +7,15 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from attnlab.cli.carried import Carried
-from attnlab.cli.membership import Membership, membership_of
 from attnlab.install import mechanism_of
 from attnlab.mechanisms import Mechanism
 from attnlab.studies.provenance import VERSIONS, provenance
 from attnlab.training import Evaluation, count_parameters
 from attnlab.training.folder import read_num_steps, read_result
 from attnlab.training.restored import Restored
+
+from .stage_files import Carried
+from .study_context import Membership, membership_of
 
 PIPELINES = {
     "AutoModelForCausalLM": "text-generation", "AutoModelForMaskedLM": "fill-mask",

@@ -6,10 +6,10 @@ from html.parser import HTMLParser
 
 import pytest
 
-from attnlab.cli import exhibition, page
-from attnlab.cli.exhibition import Exhibition
+from attnlab.reports.catalog import catalog_page, catalog_results
+from attnlab.reports.catalog.catalog_results import Exhibition
 
-from .test_gallery import SMALL
+from .test_catalog_results import SMALL
 
 VOID = {"meta"}
 
@@ -34,11 +34,11 @@ class Elements(HTMLParser):
 
 @pytest.fixture(scope="module")
 def shown() -> Exhibition:
-    return exhibition.collect(SMALL, lambda *_: None)
+    return catalog_results.collect(SMALL, lambda *_: None)
 
 
 def test_nothing_is_loaded_and_nothing_is_run(shown: Exhibition) -> None:
-    text = page.render(shown, "attnlab mechanisms")
+    text = catalog_page.render(shown, "attnlab mechanisms")
     elements = Elements(text)
     assert elements.open == []
     assert not {"script", "link", "img", "iframe", "object"} & {tag for tag, _ in elements.found}
@@ -51,7 +51,7 @@ def test_nothing_is_loaded_and_nothing_is_run(shown: Exhibition) -> None:
 
 
 def test_pictures_of_one_page_do_not_share_names(shown: Exhibition) -> None:
-    names = [attributes["id"] for _, attributes in Elements(page.render(shown, "")).found if "id" in attributes]
+    names = [attributes["id"] for _, attributes in Elements(catalog_page.render(shown, "")).found if "id" in attributes]
     assert len(names) == len(set(names))
 
 
@@ -61,7 +61,7 @@ def test_what_is_shown_is_escaped(shown: Exhibition) -> None:
     exhibit = dataclasses.replace(shown.exhibits[0], entry=entry)
     picture = dataclasses.replace(shown.pictures[0], title=hostile, sentence=hostile)
     point = dataclasses.replace(shown.points[0], name=hostile)
-    text = page.render(
+    text = catalog_page.render(
         dataclasses.replace(shown, exhibits=[exhibit], pictures=[picture], points=[point]),
         f"attnlab mechanisms --page {hostile}",
     )
@@ -78,11 +78,11 @@ def test_what_is_shown_is_escaped(shown: Exhibition) -> None:
     ],
 )
 def test_papers_in_the_arxiv_are_linked(paper: str, parts: tuple[str, str]) -> None:
-    assert page.cited(paper) == parts
+    assert catalog_page.cited(paper) == parts
 
 
 def test_what_was_run_can_be_run_again(shown: Exhibition) -> None:
-    facts = page.facts(shown, "attnlab mechanisms --out here")
+    facts = catalog_page.facts(shown, "attnlab mechanisms --out here")
     assert facts["Command"] == "attnlab mechanisms --out here"
     assert str(shown.machine) == facts["Machine"]
     assert "length 16" in facts["Timed on"]

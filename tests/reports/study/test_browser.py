@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from attnlab.reports.contents import contents_of
-from attnlab.reports.page import render
+from attnlab.reports.study.contents import contents_of
+from attnlab.reports.study.page import render
 from attnlab.studies.record import open_record
 
 from .made import HOSTILE, large, whole

@@ -7,12 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from attnlab.cli.membership import plugins_of
 from attnlab.errors import RequestError
 from attnlab.install import mechanism_of
 from attnlab.studies.identity import contents_of_stages
 from attnlab.studies.provenance import plugin_files
 from attnlab.training.restored import Restored
+
+from .study_context import plugins_of
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,8 @@ import pytest
 
 from attnlab.errors import StudyError
 from attnlab.reports import write
-from attnlab.reports.contents import Contents, contents_of
-from attnlab.reports.page import render
+from attnlab.reports.study.contents import Contents, contents_of
+from attnlab.reports.study.page import render
 from attnlab.studies.ledger import Delivery
 from attnlab.studies.record import PLAN, open_record
 from tests.studies.samples import content

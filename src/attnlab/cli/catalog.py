@@ -12,7 +12,7 @@ from attnlab.cli.tables import print_table
 from attnlab.errors import RequestError
 
 if TYPE_CHECKING:
-    from attnlab.cli.exhibition import Exhibit
+    from attnlab.reports.catalog.catalog_results import Exhibit
 
 COLUMNS = ("mechanism", "kernel", "time", "time ÷ SDPA", "memory", "memory ÷ SDPA", "largest error", "agrees")
 
@@ -20,16 +20,18 @@ COLUMNS = ("mechanism", "kernel", "time", "time ÷ SDPA", "memory", "memory ÷ S
 def show(out: str) -> int:
     """Compute, check and time every named mechanism, in about a minute, and write a page."""
     # Imported here because the command line must answer --help without torch.
-    from attnlab.cli import exhibition, page
+    from attnlab.reports.catalog import catalog_page, catalog_results
 
     target = prepare(out)
-    shown = exhibition.collect(exhibition.PLAN, show_progress)
+    shown = catalog_results.collect(catalog_results.PLAN, show_progress)
     print(f"{shown.machine}\nTime and memory: {shown.where_costs}\nLargest error: {shown.where_checked}")
     print_table(COLUMNS, [cells(exhibit) for exhibit in shown.exhibits])
     remainder = f"; {shown.remainder}" if shown.remainder else ""
     print(f"{shown.score} agree with the fp64 reference, outputs and gradients{remainder}")
     print(shown.audited)
-    target.write_text(page.render(shown, shlex.join(["attnlab", "mechanisms", "--page", out])), encoding="utf-8")
+    target.write_text(
+        catalog_page.render(shown, shlex.join(["attnlab", "mechanisms", "--page", out])), encoding="utf-8"
+    )
     print(f"The page is {target}; any browser opens it, without a network.")
     return 0 if shown.holds else 1
 

@@ -5,19 +5,21 @@ from __future__ import annotations
 import platform
 import re
 from datetime import datetime
+from importlib.metadata import version
 from pathlib import Path
 
 import jinja2
 
-import attnlab
 from attnlab.audits import picture
 from attnlab.audits.picture import GROWTH, LEAK
 from attnlab.charts import growth, heatmap, svg, theme
-from attnlab.cli.exhibition import TOKENS, Exhibition
+from attnlab.kernels import compiler as find_compiler
 from attnlab.kernels.measure import show_bytes, show_seconds, three_digits
 from attnlab.mechanisms import CATALOG
 
-TEMPLATE = Path(__file__).with_name("gallery.html")
+from .catalog_results import TOKENS, Exhibition
+
+TEMPLATE = Path(__file__).with_name("catalog_page.html")
 ARXIV = re.compile(r"arXiv:(\d{4}\.\d{4,5})")
 
 
@@ -101,11 +103,11 @@ def cited(paper: str) -> tuple[str, str]:
 
 def facts(shown: Exhibition, command: str) -> dict[str, str]:
     """Say what was run and on what."""
-    compiler = attnlab.kernels.compiler()
+    compiler = find_compiler()
     return {
         "Command": command,
         "When": f"{datetime.now().astimezone():%Y-%m-%d %H:%M %Z}, in {shown.seconds:.0f} s",
-        "Versions": f"attnlab {attnlab.__version__}, Python {platform.python_version()}, torch {shown.machine.torch}",
+        "Versions": f"attnlab {version('attnlab')}, Python {platform.python_version()}, torch {shown.machine.torch}",
         "Machine": str(shown.machine),
         "Compiler": " · ".join(part for part in (compiler.path, compiler.reason) if part),
         "Checked on": shown.where_checked,

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from attnlab.reports import latex, markdown
-from attnlab.reports.contents import contents_of
-from attnlab.reports.tables import as_csv, per_seed, summary
+from attnlab.reports.study import latex, markdown
+from attnlab.reports.study.contents import contents_of
+from attnlab.reports.study.tables import as_csv, per_seed, summary
 from attnlab.studies.record import open_record
 
 from .made import BASE, HIGH, Made

@@ -14,14 +14,14 @@ from torch import Tensor
 from attnlab.audits import Audit, audit
 from attnlab.charts.growth import Point
 from attnlab.charts.heatmap import Picture
-from attnlab.cli.agreement import Agreement, agree
-from attnlab.cli.bench import describe_setting
 from attnlab.kernels import Explanation, weights
 from attnlab.kernels.comparison import Setting, explained, own_step, sdpa_step
 from attnlab.kernels.machine import Machine, describe
 from attnlab.kernels.measure import Measurement, measure
 from attnlab.mechanisms import CATALOG, Entry, Mechanism, Share
 from attnlab.mechanisms.surroundings import Penalize
+
+from .agreement import Agreement, agree
 
 Progress = Callable[[int, int, str], None]
 """Told how many pieces of work are done, of how many, and what the next one is."""
@@ -155,6 +155,12 @@ class Exhibition:
         """What the costs were measured on."""
         setting = describe_setting(self.plan.timed, "fp32")
         return f"forward and backward, {setting}, length {self.plan.timed_length}"
+
+
+def describe_setting(setting: Setting, dtype: str) -> str:
+    """Describe what stays the same over all lengths."""
+    causal = "causal" if setting.causal else "not causal"
+    return f"{causal}, batch {setting.batch}, {setting.num_heads} heads of {setting.head_dim}, {dtype}"
 
 
 def collect(plan: Plan, progress: Progress) -> Exhibition:

@@ -1,39 +1,20 @@
-"""`attnlab mechanisms --page` computes, checks and times mechanisms, prints a row for each and leaves one page."""
+"""`attnlab mechanisms --page` computes, checks and times mechanisms, prints a row for each and writes one page."""
 
 import dataclasses
 from pathlib import Path
 
 import pytest
 
-from attnlab.cli import exhibition, main
-from attnlab.cli.agreement import Agreement
-from attnlab.cli.exhibition import PLAN, SEEN, Plan
-from attnlab.kernels.comparison import Setting
+from attnlab.cli import main
 from attnlab.mechanisms import CATALOG
-
-NAMES = ("baseline", "additive", "hard", "cosine-linear")
-SMALL = Plan(
-    names=NAMES,
-    checked=Setting(num_heads=2, head_dim=8),
-    checked_length=9,
-    timed=Setting(num_heads=2, head_dim=8),
-    timed_length=16,
-    growing=("baseline", "cosine-linear"),
-    lengths=(8, 16),
-    audited=("baseline", "leaking-mask"),
-    checks=("causal leak", "gradient flow"),
-    budget=0,
-)
+from attnlab.reports.catalog import catalog_results
+from attnlab.reports.catalog.agreement import Agreement
+from tests.reports.catalog.test_catalog_results import NAMES, SMALL
 
 
 @pytest.fixture(autouse=True)
 def _small(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(exhibition, "PLAN", SMALL)
-
-
-def test_the_whole_catalog_is_shown() -> None:
-    assert tuple(PLAN.names) == tuple(CATALOG)
-    assert {*PLAN.growing, *PLAN.audited, *SEEN} <= set(CATALOG)
+    monkeypatch.setattr(catalog_results, "PLAN", SMALL)
 
 
 def test_every_mechanism_has_a_row_and_the_page_is_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -54,7 +35,7 @@ def test_every_mechanism_has_a_row_and_the_page_is_there(tmp_path: Path, capsys:
 def test_a_disagreement_is_shown_and_is_the_status(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(exhibition, "agree", lambda *_: Agreement(error=0.5, reference_error=1e-7, rounding=1e-7))
+    monkeypatch.setattr(catalog_results, "agree", lambda *_: Agreement(error=0.5, reference_error=1e-7, rounding=1e-7))
     assert main(["mechanisms", "--page", str(tmp_path)]) == 1
     out = capsys.readouterr().out
     assert "0 of 4 agree" in out
@@ -63,37 +44,24 @@ def test_a_disagreement_is_shown_and_is_the_status(
 
 
 def test_an_audit_that_lets_a_specimen_pass_is_the_status(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(exhibition, "PLAN", dataclasses.replace(SMALL, checks=("gradient flow",)))
+    monkeypatch.setattr(catalog_results, "PLAN", dataclasses.replace(SMALL, checks=("gradient flow",)))
     assert main(["mechanisms", "--page", str(tmp_path)]) == 1
 
 
 def test_a_folder_that_cannot_be_written_is_refused_before_the_work(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.delattr(exhibition, "collect")
+    monkeypatch.delattr(catalog_results, "collect")
     (tmp_path / "file").touch()
     assert main(["mechanisms", "--page", str(tmp_path / "file")]) == 2
     assert "is a file" in capsys.readouterr().err
-
-
-def test_progress_counts_to_the_end() -> None:
-    told: list[tuple[int, int, str]] = []
-    plan = dataclasses.replace(SMALL, names=NAMES[:1], lengths=(8,))
-    exhibition.collect(plan, lambda *now: told.append(now))
-    assert [done for done, _, _ in told] == [0, 1, 2, 3, 4, 5]
-    assert {total for _, total, _ in told} == {5}
-    assert told[-2][2] == "audit of leaking-mask"
-
-
-def test_the_pictures_are_the_same_at_every_run() -> None:
-    assert exhibition.draw_weights() == exhibition.draw_weights()
 
 
 def test_what_acts_elsewhere_is_said_and_not_counted(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     names = ("baseline", "shared-qk", "output-penalty", "token-dropout")
-    monkeypatch.setattr(exhibition, "PLAN", dataclasses.replace(SMALL, names=names))
+    monkeypatch.setattr(catalog_results, "PLAN", dataclasses.replace(SMALL, names=names))
     assert main(["mechanisms", "--page", str(tmp_path)]) == 0
     out = capsys.readouterr().out
     assert "2 of 2 agree" in out

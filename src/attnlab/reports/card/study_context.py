@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 
-from attnlab.cli.conclusion import show_span
+from attnlab.reports.differences import show_span
 from attnlab.studies.analysis import Answer
 from attnlab.studies.overrides import with_settings
 from attnlab.studies.plan import PlannedRun

@@ -7,9 +7,9 @@ import io
 from pathlib import Path
 from typing import Any
 
-from attnlab.reports.contents import Contents, contents_of
-from attnlab.reports.page import render
-from attnlab.reports.tables import per_seed
+from attnlab.reports.study.contents import Contents, contents_of
+from attnlab.reports.study.page import render
+from attnlab.reports.study.tables import per_seed
 from attnlab.studies.record import open_record
 
 from .made import BASE, HIGH, Made, history

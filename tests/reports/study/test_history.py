@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from attnlab.reports.history import MOST_POINTS, MOST_STEPS, averaged, natural, thinned
+from attnlab.reports.study.history import MOST_POINTS, MOST_STEPS, averaged, natural, thinned
 
 
 @pytest.mark.parametrize(("num_steps", "num_curves"), [(3, 1), (5000, 1), (5000, 25), (5000, 100), (5000, 2000)])
