@@ -51,7 +51,7 @@ def test_an_audit_that_lets_a_specimen_pass_is_the_status(tmp_path: Path, monkey
 def test_a_folder_that_cannot_be_written_is_refused_before_the_work(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.delattr(catalog_results, "collect")
+    monkeypatch.delattr(catalog_results, "run_catalog")
     (tmp_path / "file").touch()
     assert main(["mechanisms", "--page", str(tmp_path / "file")]) == 2
     assert "is a file" in capsys.readouterr().err

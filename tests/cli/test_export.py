@@ -13,7 +13,7 @@ import transformers
 
 import attnlab
 from attnlab.cli import main
-from attnlab.cli.plugin import load as load_plugin
+from attnlab.cli.plugin import load_plugin
 from attnlab.errors import MechanismError
 from attnlab.training import Job, Optimizer, Stage, Tuning, Watching
 from attnlab.training.restored import restore

@@ -55,7 +55,7 @@ def test_trouble_after_a_run_is_said_and_costs_nothing(
     def fail(folder: str) -> Path:
         raise error
 
-    monkeypatch.setattr("attnlab.reports.write", fail)
+    monkeypatch.setattr("attnlab.reports.write_report", fail)
     report_after_run("study", is_quiet=False)
     shown = capsys.readouterr()
     assert "the report was not written" in shown.err

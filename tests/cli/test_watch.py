@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from attnlab.cli import main
-from attnlab.reports.watch import Window
+from attnlab.reports.watch import WatchServer
 from tests.studies.moments import Moment, evaluation, update, write
 from tests.studies.samples import study
 
@@ -44,7 +44,7 @@ def test_a_wrong_request_is_one_message(
 def test_ctrl_c_ends_it_with_status_0(
     moment: Moment, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(Window, "serve_forever", lambda window: signal.raise_signal(signal.SIGINT))
+    monkeypatch.setattr(WatchServer, "serve_forever", lambda window: signal.raise_signal(signal.SIGINT))
     monkeypatch.setattr("webbrowser.open", lambda address: False)
     assert main(["watch", str(moment.folder), "--open"]) == 0
     shown = capsys.readouterr()

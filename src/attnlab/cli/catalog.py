@@ -12,31 +12,31 @@ from attnlab.cli.tables import print_table
 from attnlab.errors import RequestError
 
 if TYPE_CHECKING:
-    from attnlab.reports.catalog.catalog_results import Exhibit
+    from attnlab.reports.catalog.catalog_results import MechanismResult
 
 COLUMNS = ("mechanism", "kernel", "time", "time ÷ SDPA", "memory", "memory ÷ SDPA", "largest error", "agrees")
 
 
-def show(out: str) -> int:
+def print_catalog_results(out: str) -> int:
     """Compute, check and time every named mechanism, in about a minute, and write a page."""
     # Imported here because the command line must answer --help without torch.
     from attnlab.reports.catalog import catalog_page, catalog_results
 
-    target = prepare(out)
-    shown = catalog_results.collect(catalog_results.PLAN, show_progress)
+    target = _prepare_folder(out)
+    shown = catalog_results.run_catalog(catalog_results.PLAN, _show_progress)
     print(f"{shown.machine}\nTime and memory: {shown.where_costs}\nLargest error: {shown.where_checked}")
-    print_table(COLUMNS, [cells(exhibit) for exhibit in shown.exhibits])
+    print_table(COLUMNS, [_make_row(exhibit) for exhibit in shown.exhibits])
     remainder = f"; {shown.remainder}" if shown.remainder else ""
     print(f"{shown.score} agree with the fp64 reference, outputs and gradients{remainder}")
     print(shown.audited)
     target.write_text(
-        catalog_page.render(shown, shlex.join(["attnlab", "mechanisms", "--page", out])), encoding="utf-8"
+        catalog_page.render_catalog_page(shown, shlex.join(["attnlab", "mechanisms", "--page", out])), encoding="utf-8"
     )
     print(f"The page is {target}; any browser opens it, without a network.")
     return 0 if shown.holds else 1
 
 
-def prepare(folder: str) -> Path:
+def _prepare_folder(folder: str) -> Path:
     """Make the folder and return where the page goes; refuse before anything is computed."""
     target = Path(folder) / "mechanisms.html"
     if Path(folder).is_file():
@@ -50,14 +50,14 @@ def prepare(folder: str) -> Path:
     return target
 
 
-def show_progress(done: int, total: int, what: str) -> None:
+def _show_progress(done: int, total: int, what: str) -> None:
     """Say on a terminal what is being worked on, in one line that the next one replaces."""
     if sys.stderr.isatty():
         line = "" if done == total else f"{done + 1} of {total}: {what}"
         print(f"\r\x1b[K{line}", end="", file=sys.stderr, flush=True)
 
 
-def cells(exhibit: Exhibit) -> tuple[str, ...]:
+def _make_row(exhibit: MechanismResult) -> tuple[str, ...]:
     """Write one mechanism's row under COLUMNS."""
     from attnlab.kernels.measure import show_bytes, show_seconds, three_digits
 

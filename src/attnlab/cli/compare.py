@@ -30,14 +30,14 @@ class Filter:
     sizes: Collection[str] = ()
     arms: Collection[str] = ()
 
-    def has(self, stage: str, size: str, arm: str | None = None) -> bool:
+    def includes(self, stage: str, size: str, arm: str | None = None) -> bool:
         """Tell whether something is shown."""
         names = ((self.stages, stage), (self.sizes, size), (self.arms, arm))
         return all(not wanted or name is None or name in wanted for wanted, name in names)
 
 
 @dataclass(frozen=True)
-class Seeds:
+class SeedScores:
     """The figure that decides, of every run of one stage and size: by arm and seed, or what became of the run."""
 
     stage: str
@@ -60,10 +60,10 @@ def compare(
 
     wanted = Filter(stage or (), size or (), arm or ())
     with open_record(folder) as record:
-        check_filter(wanted, record)
-        answers = [one for one in record.answers if wanted.has(one.stage, one.size, one.arm)]
-        explored = [one for one in explore(record) if wanted.has(one.stage, one.size, one.arm)]
-        seeds = list(seeds_of(record, wanted))
+        _check_filter(wanted, record)
+        answers = [one for one in record.answers if wanted.includes(one.stage, one.size, one.arm)]
+        explored = [one for one in explore(record) if wanted.includes(one.stage, one.size, one.arm)]
+        seeds = list(_list_seed_scores(record, wanted))
         failed = {run.title: record.given_up[run.id] for run in record.runs if run.id in record.given_up}
         if as_json:
             print_json({
@@ -74,9 +74,9 @@ def compare(
             })  # fmt: skip
             return 0
         print_answers(answers)
-        print_effects(answers)
-        print_seeds(seeds)
-        print_explored(explored)
+        _print_effects(answers)
+        _print_seeds(seeds)
+        _print_explorations(explored)
         print_findings(record.findings if record.is_whole else ())
         print_failed(failed)
         print(f"{record.num_ended} of {len(record.runs)} runs have ended")
@@ -85,7 +85,7 @@ def compare(
     return 0
 
 
-def check_filter(wanted: Filter, record: Record) -> None:
+def _check_filter(wanted: Filter, record: Record) -> None:
     """Refuse a name that the study has not."""
     known = {
         "stage": (wanted.stages, [stage.name for stage in record.design.stages]),
@@ -99,25 +99,25 @@ def check_filter(wanted: Filter, record: Record) -> None:
                 raise RequestError(f"the study has no {option} '{name}'{hint} It has {', '.join(there)}")
 
 
-def seeds_of(record: Record, wanted: Filter) -> Iterator[Seeds]:
+def _list_seed_scores(record: Record, wanted: Filter) -> Iterator[SeedScores]:
     """Yield every seed's figure, of all stages that have one, also where nothing is compared."""
     for stage in record.design.stages:
         for size in record.design.sizes:
             evidence = record.evidence(stage.name, size)
             figure = evidence.figure()
-            if figure is None or not wanted.has(stage.name, size):
+            if figure is None or not wanted.includes(stage.name, size):
                 continue
             values: dict[str, dict[int, float | str]] = {}
             baseline = record.design.baseline
             for arm in (baseline, *(one for one in evidence.runs if one != baseline)):
                 runs = evidence.runs[arm]
-                if runs and (arm == baseline or wanted.has(stage.name, size, arm)):
+                if runs and (arm == baseline or wanted.includes(stage.name, size, arm)):
                     known = evidence.values(arm, figure).items()
-                    values[arm] = {seed: fate(record, runs[seed].id) if v is None else v for seed, v in known}
-            yield Seeds(stage.name, size, figure, values)
+                    values[arm] = {seed: _describe_fate(record, runs[seed].id) if v is None else v for seed, v in known}
+            yield SeedScores(stage.name, size, figure, values)
 
 
-def fate(record: Record, run: str) -> str:
+def _describe_fate(record: Record, run: str) -> str:
     """Say what became of a run without a figure."""
     if run in record.given_up:
         return "failed"
@@ -127,7 +127,7 @@ def fate(record: Record, run: str) -> str:
     return "no figure" if row.status == "finished" else str(row.status)
 
 
-def print_effects(answers: Sequence[Answer]) -> None:
+def _print_effects(answers: Sequence[Answer]) -> None:
     """Print what stands beside the differences."""
     from attnlab.statistics.account import percent, show, signed
 
@@ -145,24 +145,24 @@ def print_effects(answers: Sequence[Answer]) -> None:
         print_table(EFFECTS, rows)
 
 
-def print_seeds(found: Sequence[Seeds]) -> None:
+def _print_seeds(found: Sequence[SeedScores]) -> None:
     """Print every seed's figure, a column an arm."""
     for one in found:
         print(f"\n{one.stage}, {one.size}: {one.figure} of every seed, the baseline first")
         numbers = dict.fromkeys(seed for values in one.values.values() for seed in values)
-        cells = [[written(values.get(seed, "–")) for values in one.values.values()] for seed in numbers]
+        cells = [[_format_score(values.get(seed, "–")) for values in one.values.values()] for seed in numbers]
         rows = [(str(seed), *row) for seed, row in zip(numbers, cells, strict=True)]
         print_table(("seed", *one.values), rows)
 
 
-def written(value: float | str) -> str:
+def _format_score(value: float | str) -> str:
     """Write a figure, or what became of a run."""
     return value if isinstance(value, str) else f"{value:.6g}"
 
 
-def print_explored(found: Sequence[Exploration]) -> None:
+def _print_explorations(found: Sequence[Exploration]) -> None:
     """Print the figures that decide nothing, and say so."""
-    from attnlab.reports.differences import show_span
+    from attnlab.reports.differences import format_difference
     from attnlab.statistics.account import show
 
     if not found:
@@ -170,7 +170,11 @@ def print_explored(found: Sequence[Exploration]) -> None:
     print("\nexploratory: other figures, adjusted as one family a stage and size (Benjamini–Hochberg); no verdicts")
     rows = []
     for one in found:
-        span = f"not compared: {one.obstacle}" if one.obstacle else show_span(one.difference, one.interval, one.scale)
+        span = (
+            f"not compared: {one.obstacle}"
+            if one.obstacle
+            else format_difference(one.difference, one.interval, one.scale)
+        )
         own = (one.stage, one.size, one.arm, one.figure, str(one.num_seeds))
         rows.append((*own, span, show(one.p), show(one.adjusted)))
     print_table(EXPLORED, rows)

@@ -30,7 +30,7 @@ def print_conclusion(conclusion: Conclusion, out: str) -> None:
 def print_answers(answers: Sequence[Answer]) -> None:
     """Print a verdict for every arm, and its notes."""
     # Imported here because the command line must answer --help without loading other rooms.
-    from attnlab.reports.differences import show_span
+    from attnlab.reports.differences import format_difference
     from attnlab.studies.analysis import common_notes
 
     rows = []
@@ -39,7 +39,9 @@ def print_answers(answers: Sequence[Answer]) -> None:
     for answer in answers:
         span, level, stability = "", "", ""
         if answer.comparison is not None:
-            span = show_span(answer.comparison.difference, answer.comparison.interval, answer.comparison.question.scale)
+            span = format_difference(
+                answer.comparison.difference, answer.comparison.interval, answer.comparison.question.scale
+            )
             level, stability = f"{100 * (1 - answer.comparison.level):.4g} %", answer.comparison.stability
         rows.append((answer.stage, answer.size, answer.arm, answer.figure, span, level, answer.verdict, stability))
     if rows:

@@ -26,15 +26,15 @@ def print_estimate(estimate: Estimate, runs: Sequence[PlannedRun]) -> None:
     ]
     print_table(RUNS, rows)
     print()
-    print_table(COSTS, [cells(cost) for cost in estimate.costs])
+    print_table(COSTS, [_make_row(cost) for cost in estimate.costs])
     print()
-    for line in totals(estimate):
+    for line in _list_totals(estimate):
         print(line)
     for note in estimate.notes:
         print_below(note)
 
 
-def cells(cost: Cost) -> tuple[str, ...]:
+def _make_row(cost: Cost) -> tuple[str, ...]:
     """Write one cost under COSTS."""
     from attnlab.kernels.cost import readable
     from attnlab.kernels.measure import show_bytes, show_seconds
@@ -54,7 +54,7 @@ def cells(cost: Cost) -> tuple[str, ...]:
     )  # fmt: skip
 
 
-def totals(estimate: Estimate) -> Iterator[str]:
+def _list_totals(estimate: Estimate) -> Iterator[str]:
     """Say what all runs that are left cost together."""
     from attnlab.kernels.cost import readable
     from attnlab.kernels.measure import show_bytes

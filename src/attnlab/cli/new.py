@@ -25,7 +25,7 @@ def new(
 ) -> int:
     """Write a study file that compares a mechanism with a baseline, on data that comes with attnlab."""
     for own in plugin or []:
-        plugins.load(own)
+        plugins.load_plugin(own)
     # Imported here because the command line must answer --help without torch.
     import jinja2
 

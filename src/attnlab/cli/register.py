@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from attnlab.cli.assignments import parted
-from attnlab.cli.run import value_of
+from attnlab.cli.run import read_value
 from attnlab.cli.tables import print_json
 
 
@@ -27,7 +27,7 @@ def register(
     from attnlab.studies.recipes import find_study
     from attnlab.studies.study import Study
 
-    settings = {name: value_of(text) for name, text in parted(assign or [], "--set").items()}
+    settings = {name: read_value(text) for name, text in parted(assign or [], "--set").items()}
     study = Study.load(find_study(file), budget, assign=settings)
     folder = out or study.default_folder
     declaration = study.register(folder)

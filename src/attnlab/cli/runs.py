@@ -14,7 +14,7 @@ MOST_LISTED = 20
 
 
 @dataclass(frozen=True)
-class Wanted:
+class RunChoice:
     """Which run of a study is meant; None leaves it open."""
 
     arm: str | None = None
@@ -22,7 +22,7 @@ class Wanted:
     stage: str | None = None
     size: str | None = None
 
-    def fits(self, run: PlannedRun) -> bool:
+    def matches(self, run: PlannedRun) -> bool:
         """Tell whether a run may be meant."""
         asked: dict[str, Any] = vars(self)
         return all(value is None or getattr(run, name) == value for name, value in asked.items())
@@ -33,7 +33,7 @@ class Wanted:
         return not any(value is not None for value in vars(self).values())
 
 
-def folder_of(path: str, wanted: Wanted) -> Path:
+def find_run_folder(path: str, wanted: RunChoice) -> Path:
     """Return the folder that is meant; a study's own needs one of its runs."""
     place = Path(path).expanduser()
     if not place.is_dir():
@@ -47,7 +47,7 @@ def folder_of(path: str, wanted: Wanted) -> Path:
             raise RequestError(f"{path} holds no model: neither a run (config.json, checkpoints) nor a saved one")
         return place
     with open_record(place) as record:
-        meant = [run for run in record.runs if wanted.fits(run) and record.folder_of(run).is_dir()]
+        meant = [run for run in record.runs if wanted.matches(run) and record.folder_of(run).is_dir()]
         if len(meant) == 1:
             return record.folder_of(meant[0])
         listed = meant or [run for run in record.runs if record.folder_of(run).is_dir()]

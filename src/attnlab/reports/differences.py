@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 
-def show_span(difference: float, interval: tuple[float, float], scale: str = "linear") -> str:
+def format_difference(difference: float, interval: tuple[float, float], scale: str = "linear") -> str:
     """Write a difference, and its interval if it has one (one seed has none); in percent on the log scale."""
     low, high = interval
     unit = " %" if scale == "log" else ""

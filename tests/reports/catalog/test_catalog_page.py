@@ -7,7 +7,7 @@ from html.parser import HTMLParser
 import pytest
 
 from attnlab.reports.catalog import catalog_page, catalog_results
-from attnlab.reports.catalog.catalog_results import Exhibition
+from attnlab.reports.catalog.catalog_results import CatalogResults
 
 from .test_catalog_results import SMALL
 
@@ -33,12 +33,12 @@ class Elements(HTMLParser):
 
 
 @pytest.fixture(scope="module")
-def shown() -> Exhibition:
-    return catalog_results.collect(SMALL, lambda *_: None)
+def shown() -> CatalogResults:
+    return catalog_results.run_catalog(SMALL, lambda *_: None)
 
 
-def test_nothing_is_loaded_and_nothing_is_run(shown: Exhibition) -> None:
-    text = catalog_page.render(shown, "attnlab mechanisms")
+def test_nothing_is_loaded_and_nothing_is_run(shown: CatalogResults) -> None:
+    text = catalog_page.render_catalog_page(shown, "attnlab mechanisms")
     elements = Elements(text)
     assert elements.open == []
     assert not {"script", "link", "img", "iframe", "object"} & {tag for tag, _ in elements.found}
@@ -50,18 +50,22 @@ def test_nothing_is_loaded_and_nothing_is_run(shown: Exhibition) -> None:
     assert policy == "default-src 'none'; style-src 'unsafe-inline'"
 
 
-def test_pictures_of_one_page_do_not_share_names(shown: Exhibition) -> None:
-    names = [attributes["id"] for _, attributes in Elements(catalog_page.render(shown, "")).found if "id" in attributes]
+def test_pictures_of_one_page_do_not_share_names(shown: CatalogResults) -> None:
+    names = [
+        attributes["id"]
+        for _, attributes in Elements(catalog_page.render_catalog_page(shown, "")).found
+        if "id" in attributes
+    ]
     assert len(names) == len(set(names))
 
 
-def test_what_is_shown_is_escaped(shown: Exhibition) -> None:
+def test_what_is_shown_is_escaped(shown: CatalogResults) -> None:
     hostile = "<script>alert(1)</script>&\"'"
     entry = dataclasses.replace(shown.exhibits[0].entry, name=hostile, line=hostile, sentence=hostile, paper=hostile)
     exhibit = dataclasses.replace(shown.exhibits[0], entry=entry)
     picture = dataclasses.replace(shown.pictures[0], title=hostile, sentence=hostile)
     point = dataclasses.replace(shown.points[0], name=hostile)
-    text = catalog_page.render(
+    text = catalog_page.render_catalog_page(
         dataclasses.replace(shown, exhibits=[exhibit], pictures=[picture], points=[point]),
         f"attnlab mechanisms --page {hostile}",
     )
@@ -78,11 +82,11 @@ def test_what_is_shown_is_escaped(shown: Exhibition) -> None:
     ],
 )
 def test_papers_in_the_arxiv_are_linked(paper: str, parts: tuple[str, str]) -> None:
-    assert catalog_page.cited(paper) == parts
+    assert catalog_page.split_citation(paper) == parts
 
 
-def test_what_was_run_can_be_run_again(shown: Exhibition) -> None:
-    facts = catalog_page.facts(shown, "attnlab mechanisms --out here")
+def test_what_was_run_can_be_run_again(shown: CatalogResults) -> None:
+    facts = catalog_page.list_facts(shown, "attnlab mechanisms --out here")
     assert facts["Command"] == "attnlab mechanisms --out here"
     assert str(shown.machine) == facts["Machine"]
     assert "length 16" in facts["Timed on"]

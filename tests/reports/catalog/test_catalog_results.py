@@ -5,10 +5,10 @@ import dataclasses
 from attnlab.kernels.comparison import Setting
 from attnlab.mechanisms import CATALOG
 from attnlab.reports.catalog import catalog_results
-from attnlab.reports.catalog.catalog_results import PLAN, SEEN, Plan
+from attnlab.reports.catalog.catalog_results import PLAN, SEEN, CatalogPlan
 
 NAMES = ("baseline", "additive", "hard", "cosine-linear")
-SMALL = Plan(
+SMALL = CatalogPlan(
     names=NAMES,
     checked=Setting(num_heads=2, head_dim=8),
     checked_length=9,
@@ -30,7 +30,7 @@ def test_the_whole_catalog_is_shown() -> None:
 def test_progress_counts_to_the_end() -> None:
     told: list[tuple[int, int, str]] = []
     plan = dataclasses.replace(SMALL, names=NAMES[:1], lengths=(8,))
-    catalog_results.collect(plan, lambda *now: told.append(now))
+    catalog_results.run_catalog(plan, lambda *now: told.append(now))
     assert [done for done, _, _ in told] == [0, 1, 2, 3, 4, 5]
     assert {total for _, total, _ in told} == {5}
     assert told[-2][2] == "audit of leaking-mask"

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from attnlab.reports.study.contents import contents_of
-from attnlab.reports.study.page import render
+from attnlab.reports.study.contents import collect_contents
+from attnlab.reports.study.page import render_page
 from attnlab.studies.record import open_record
 
 from .made import HOSTILE, large, whole
@@ -39,7 +39,7 @@ def browser() -> Iterator[Any]:
 def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = whole(tmp_path_factory.mktemp("whole"))
     with open_record(folder) as record:
-        (folder / "report.html").write_text(render(contents_of(record)), encoding="utf-8")
+        (folder / "report.html").write_text(render_page(collect_contents(record)), encoding="utf-8")
     return folder / "report.html"
 
 
@@ -141,7 +141,7 @@ def test_without_scripts_every_chart_is_a_picture(browser: Any, path: Path) -> N
 
 def test_ten_arms_of_ten_seeds_stay_small_and_are_drawn(browser: Any, tmp_path: Path) -> None:
     with open_record(large(tmp_path)) as record:
-        text = render(contents_of(record))
+        text = render_page(collect_contents(record))
     assert len(text.encode()) < LARGEST
     (tmp_path / "report.html").write_text(text, encoding="utf-8")
     visit = Visit(browser, tmp_path / "report.html")

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from attnlab.errors import StudyError
-from attnlab.reports import write
-from attnlab.reports.study.contents import Contents, contents_of
-from attnlab.reports.study.page import render
+from attnlab.reports import write_report
+from attnlab.reports.study.contents import Contents, collect_contents
+from attnlab.reports.study.page import render_page
 from attnlab.studies.ledger import Delivery
 from attnlab.studies.record import PLAN, open_record
 from tests.studies.samples import content
@@ -52,13 +52,13 @@ class Elements(HTMLParser):
 
 def contents(folder: Path) -> Contents:
     with open_record(folder) as record:
-        return contents_of(record)
+        return collect_contents(record)
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     found = whole(tmp_path_factory.mktemp("whole"))
-    write(found)
+    write_report(found)
     return found
 
 
@@ -162,7 +162,7 @@ def test_an_unfinished_study_has_no_verdict(tmp_path: Path) -> None:
     made = Made(tmp_path)
     made.give("dot", BASE)
     made.give("better", HIGH[:2])
-    page = write(made.done()).read_text(encoding="utf-8")
+    page = write_report(made.done()).read_text(encoding="utf-8")
     found = contents(tmp_path)
     assert found.headline.state.startswith("7 of 10 runs have ended. There are no verdicts yet")
     assert not found.headline.verdicts
@@ -175,7 +175,7 @@ def test_a_study_without_any_result_is_reported_too(tmp_path: Path) -> None:
     for run in made.planned:
         made.ledger.fail(made.ledger.begin(run.id, "here"), "no room left")
         made.ledger.say("given up", f"{run.id}: no room left")
-    page = write(made.done()).read_text(encoding="utf-8")
+    page = write_report(made.done()).read_text(encoding="utf-8")
     assert "0 of 10 runs have ended, 10 failed" in page
     assert "no room left" in page
     assert "NOT COMPARABLE" in page
@@ -190,7 +190,7 @@ def test_figures_that_are_no_numbers_are_left_out_and_counted(odd: Any, tmp_path
     lines[2]["h.0.attn.entropy"] = [odd, odd]
     made.give("dot", BASE, metrics=lines)
     made.give("better", [*HIGH[:4], "NaN"], metrics=history())
-    text = render(contents(made.done()))
+    text = render_page(contents(made.done()))
     found = contents(tmp_path)
     row = found.places[0].rows[1]
     assert (row.summary.n, row.values[5]) == (4, None)
@@ -203,7 +203,7 @@ def test_one_seed_has_no_interval(tmp_path: Path) -> None:
     found = contents(made.done())
     assert found.headline.verdicts[0].numbers == "accuracy +0.1 over 1 paired seed"
     assert "1 seed an arm: the spread is as good as unknown, and there is no verdict." in found.limits
-    assert render(found)
+    assert render_page(found)
 
 
 def test_a_map_that_the_ledger_has_not_is_drawn_anew_and_said_so(tmp_path: Path) -> None:
@@ -219,11 +219,11 @@ def test_pictures_of_an_earlier_report_go_and_files_of_others_stay(tmp_path: Pat
     made = Made(tmp_path)
     made.give("dot", BASE)
     folder = made.done()
-    write(folder)
+    write_report(folder)
     pictures = folder / "figures"
     for name in ("forest-old-tiny.svg", "my-own.svg", "forest-notes.txt"):
         (pictures / name).write_text("x", encoding="utf-8")
-    write(folder)
+    write_report(folder)
     assert {path.name for path in pictures.iterdir()} == {
         "seeds-recall-tiny.svg", "seeds-recall-tiny.png", "my-own.svg", "forest-notes.txt"
     }  # fmt: skip
@@ -231,9 +231,9 @@ def test_pictures_of_an_earlier_report_go_and_files_of_others_stay(tmp_path: Pat
 
 def test_a_folder_that_is_no_study_is_refused(tmp_path: Path) -> None:
     with pytest.raises(StudyError, match="holds no study"):
-        write(tmp_path)
+        write_report(tmp_path)
     with pytest.raises(StudyError, match="is no folder"):
-        write(tmp_path / "nowhere")
+        write_report(tmp_path / "nowhere")
 
 
 def test_the_study_file_is_shown_and_its_budget_is_minded(tmp_path: Path) -> None:
@@ -243,7 +243,7 @@ def test_the_study_file_is_shown_and_its_budget_is_minded(tmp_path: Path) -> Non
     found = contents(made.done())
     assert found.origin.study_text.startswith(f"# {HOSTILE}")
     assert any("not with 'paper'" in limit for limit in found.limits)
-    assert "<script>alert" not in render(found)
+    assert "<script>alert" not in render_page(found)
 
 
 def test_an_arm_with_a_line_for_every_size_shows_them_all(tmp_path: Path) -> None:
@@ -254,11 +254,11 @@ def test_an_arm_with_a_line_for_every_size_shows_them_all(tmp_path: Path) -> Non
     found = contents(made.give("dot", BASE).done())
     assert found.lines["dot"] == [("dot | softmax", "")]
     assert [sizes for _, sizes in found.lines["mine"]] == ["tiny", "wide"]
-    assert "bypass(alpha=0.25)</code> (wide)" in render(found)
+    assert "bypass(alpha=0.25)</code> (wide)" in render_page(found)
 
 
 def test_an_arm_whose_audit_is_missing_is_not_called_sound(tmp_path: Path) -> None:
-    page = render(contents(Made(tmp_path).give("dot", BASE).done()))
+    page = render_page(contents(Made(tmp_path).give("dot", BASE).done()))
     assert "its audit is not in the ledger" in page
     assert "nothing is wrong" not in page
 
@@ -271,7 +271,7 @@ def test_a_stage_that_is_not_known_here_is_said(tmp_path: Path) -> None:
     made.ledger.say("design", json.dumps(design))
     made.ledger.say(PLAN, json.dumps(plan))
     made.ledger.add_audit("laplace | softmax", True, False, [{**LEAK, "data": {}}])
-    page = write(made.give("dot", BASE).done()).read_text(encoding="utf-8")
+    page = write_report(made.give("dot", BASE).done()).read_text(encoding="utf-8")
     assert "The map of better cannot be drawn, since its mechanism is not known here: unknown stage" in page
 
 
@@ -287,7 +287,7 @@ def test_a_file_of_own_stages_is_shown_with_every_content_it_had(tmp_path: Path)
     at = {one.sha256[0]: one.starts for one in file.versions}
     assert at == {"a": "at start 2 of 4", "b": "at start 3, 4 of 4"}
     assert not [name for name, _ in found.origin.facts if "plugins" in name]
-    page = render(found)
+    page = render_page(found)
     assert Elements(page).open == []
     assert "Its content changed between starts" in page
     assert page.count("<summary>Its source</summary>") == 2
@@ -303,7 +303,7 @@ def test_a_file_of_own_stages_that_stayed_the_same_is_shown_once(tmp_path: Path)
     found = contents(made.give("dot", BASE).done())
     (file,) = found.origin.own_files
     assert (len(file.versions), file.is_changed) == (1, False)
-    assert "changed between starts" not in render(found)
+    assert "changed between starts" not in render_page(found)
 
 
 def test_what_was_run_otherwise_than_the_file_says_is_named(tmp_path: Path) -> None:
@@ -314,7 +314,7 @@ def test_what_was_run_otherwise_than_the_file_says_is_named(tmp_path: Path) -> N
     made.ledger.say("started", json.dumps({**START, "command": again}))
     note = "this file with --budget smoke, --set 'seeds=[1, 2]', --set a.steps=60, put in the place of values"
     assert note in contents(tmp_path).origin.study_note
-    assert "<p>What was run is this file with --budget smoke" in render(contents(tmp_path))
+    assert "<p>What was run is this file with --budget smoke" in render_page(contents(tmp_path))
     (tmp_path / "study.toml").unlink()
     assert contents(made.done()).origin.study_note == ""
 

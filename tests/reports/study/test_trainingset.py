@@ -7,9 +7,9 @@ import io
 from pathlib import Path
 from typing import Any
 
-from attnlab.reports.study.contents import Contents, contents_of
-from attnlab.reports.study.page import render
-from attnlab.reports.study.tables import per_seed
+from attnlab.reports.study.contents import Contents, collect_contents
+from attnlab.reports.study.page import render_page
+from attnlab.reports.study.tables import write_per_seed
 from attnlab.studies.record import open_record
 
 from .made import BASE, HIGH, Made, history
@@ -31,7 +31,7 @@ def run(loss: float, trained: Any, dev: Any) -> list[dict[str, Any]]:
 
 def read(folder: Path) -> tuple[Contents, list[dict[str, str]]]:
     with open_record(folder) as record:
-        return contents_of(record), list(csv.DictReader(io.StringIO(per_seed(record))))
+        return collect_contents(record), list(csv.DictReader(io.StringIO(write_per_seed(record))))
 
 
 def test_means_over_seeds_stand_beside_those_of_dev_examples(tmp_path: Path) -> None:
@@ -47,7 +47,7 @@ def test_means_over_seeds_stand_beside_those_of_dev_examples(tmp_path: Path) -> 
         ("dot", "0.75", "1.0"), ("better", "1.0", "0.5")
     }  # fmt: skip
     assert "train_collapse" not in rows[0]
-    page = render(found)
+    page = render_page(found)
     assert page.count(f"<h3>{HEADING}: recall, tiny</h3>") == 1
     assert page.index('id="results"') < page.index(HEADING) < page.index('id="audits"')
 
@@ -77,5 +77,5 @@ def test_what_is_no_number_is_a_dash(tmp_path: Path) -> None:
 def test_without_such_lines_there_is_no_table(tmp_path: Path) -> None:
     found, rows = read(Made(tmp_path).give("dot", BASE, metrics=history()).done())
     assert not found.training
-    assert HEADING not in render(found)
+    assert HEADING not in render_page(found)
     assert not [name for name in rows[0] if name.startswith("train_")]

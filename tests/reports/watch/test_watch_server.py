@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from attnlab.reports.watch.watch_server import HEADERS, POLICY, REPORT_POLICY, Window
+from attnlab.reports.watch.watch_server import HEADERS, POLICY, REPORT_POLICY, WatchServer
 from tests.studies.moments import Moment, evaluation, update, write
 from tests.studies.samples import study
 
@@ -37,8 +37,8 @@ def moment(tmp_path: Path) -> Iterator[Moment]:
 
 
 @pytest.fixture
-def window(moment: Moment) -> Iterator[Window]:
-    with Window(moment.folder) as found:
+def window(moment: Moment) -> Iterator[WatchServer]:
+    with WatchServer(moment.folder) as found:
         thread = threading.Thread(target=found.serve_forever, args=(0.01,))
         thread.start()
         yield found
@@ -46,7 +46,7 @@ def window(moment: Moment) -> Iterator[Window]:
         thread.join()
 
 
-def ask(window: Window, path: str, method: str = "GET", **headers: str) -> Answer:
+def ask(window: WatchServer, path: str, method: str = "GET", **headers: str) -> Answer:
     """Put one request to the server."""
     connection = http.client.HTTPConnection("127.0.0.1", window.server_port, timeout=60)
     connection.request(method, path, headers=headers)
@@ -56,7 +56,7 @@ def ask(window: Window, path: str, method: str = "GET", **headers: str) -> Answe
     return found
 
 
-def test_the_page_is_at_its_address_and_has_nothing_inline(window: Window) -> None:
+def test_the_page_is_at_its_address_and_has_nothing_inline(window: WatchServer) -> None:
     for name, kind in (("", "text/html"), ("watch.js", "text/javascript"), ("watch.css", "text/css")):
         status, headers, content = ask(window, f"/{window.token}/{name}")
         assert (status, headers["Content-Type"]) == (200, f"{kind}; charset=utf-8")
@@ -66,7 +66,7 @@ def test_the_page_is_at_its_address_and_has_nothing_inline(window: Window) -> No
     assert page.count("<script") == page.count('<script src="watch.js" defer></script>') == 1
 
 
-def test_the_figures_are_those_of_the_study(window: Window) -> None:
+def test_the_figures_are_those_of_the_study(window: WatchServer) -> None:
     status, _, content = ask(window, f"/{window.token}/state.json")
     state = json.loads(content)
     assert (status, state["phase"], state["num_runs"], state["num_ended"]) == (200, "running", 6, 1)
@@ -79,51 +79,51 @@ def test_the_figures_are_those_of_the_study(window: Window) -> None:
     assert "verdict" not in json.dumps(state).replace(state["so_far"], "")
 
 
-def test_a_number_that_json_lacks_is_null(window: Window, moment: Moment) -> None:
+def test_a_number_that_json_lacks_is_null(window: WatchServer, moment: Moment) -> None:
     write(moment.folder / "runs" / moment.run("bypass", 1).id, update(30, "Infinity", 3.0))
     state = json.loads(ask(window, f"/{window.token}/state.json")[2])
     assert next(run for run in state["runs"] if run["state"] == "running")["loss"] is None
 
 
 @pytest.mark.parametrize("path", ["/", "/state.json", "/wrong/", "/wrong/state.json", "/%00/", "//", "/%C3%84/"])
-def test_without_the_token_there_is_nothing(window: Window, path: str) -> None:
+def test_without_the_token_there_is_nothing(window: WatchServer, path: str) -> None:
     status, _, content = ask(window, path)
     assert status == 403
     assert window.token.encode() not in content
     assert b"small" not in content
 
 
-def test_tokens_are_long_and_never_the_same(window: Window, moment: Moment) -> None:
-    with Window(moment.folder) as other:
+def test_tokens_are_long_and_never_the_same(window: WatchServer, moment: Moment) -> None:
+    with WatchServer(moment.folder) as other:
         assert other.token != window.token
         assert len(other.token) >= 32
 
 
 @pytest.mark.parametrize("host", ["evil.example", "evil.example:{port}", "127.0.0.1", "127.0.0.1:1", ""])
-def test_a_server_called_by_another_name_does_not_answer(window: Window, host: str) -> None:
+def test_a_server_called_by_another_name_does_not_answer(window: WatchServer, host: str) -> None:
     status, _, content = ask(window, f"/{window.token}/state.json", Host=host.format(port=window.server_port))
     assert status == 403
     assert b"small" not in content
 
 
-def test_localhost_is_its_name_too(window: Window) -> None:
+def test_localhost_is_its_name_too(window: WatchServer) -> None:
     assert ask(window, f"/{window.token}/", Host=f"localhost:{window.server_port}")[0] == 200
 
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "CONNECT", "ANYTHING"])
-def test_nothing_can_be_changed(window: Window, method: str) -> None:
+def test_nothing_can_be_changed(window: WatchServer, method: str) -> None:
     status, headers, _ = ask(window, f"/{window.token}/state.json", method)
     assert (status, headers["Allow"]) == (405, "GET, HEAD")
 
 
-def test_head_is_an_answer_without_content(window: Window) -> None:
+def test_head_is_an_answer_without_content(window: WatchServer) -> None:
     status, headers, content = ask(window, f"/{window.token}/watch.js", "HEAD")
     assert (status, content) == (200, b"")
     assert int(headers["Content-Length"]) > 0
 
 
 @pytest.mark.parametrize("path", ["/{token}/", "/{token}/state.json", "/{token}/nothing", "/wrong/"])
-def test_every_answer_keeps_a_browser_strict(window: Window, path: str) -> None:
+def test_every_answer_keeps_a_browser_strict(window: WatchServer, path: str) -> None:
     _, headers, _ = ask(window, path.format(token=window.token))
     assert {name: headers[name] for name in HEADERS} == HEADERS
     assert headers["Content-Security-Policy"] == POLICY
@@ -134,11 +134,11 @@ def test_every_answer_keeps_a_browser_strict(window: Window, path: str) -> None:
 @pytest.mark.parametrize(
     "name", ["ledger.sqlite", "../ledger.sqlite", "%2e%2e/ledger.sqlite", "report.html", "lock", "nothing"]
 )
-def test_files_of_the_folder_are_not_served(window: Window, name: str) -> None:
+def test_files_of_the_folder_are_not_served(window: WatchServer, name: str) -> None:
     assert ask(window, f"/{window.token}/{name}")[0] == 404
 
 
-def test_a_report_is_served_apart_from_the_page(window: Window, moment: Moment) -> None:
+def test_a_report_is_served_apart_from_the_page(window: WatchServer, moment: Moment) -> None:
     (moment.folder / "report.html").write_text("<p>found</p>", encoding="utf-8")
     status, headers, content = ask(window, f"/{window.token}/report.html")
     assert (status, content) == (200, b"<p>found</p>")
@@ -147,7 +147,7 @@ def test_a_report_is_served_apart_from_the_page(window: Window, moment: Moment) 
     assert ask(window, "/wrong/report.html")[0] == 403
 
 
-def test_a_folder_that_is_gone_is_said(window: Window, moment: Moment) -> None:
+def test_a_folder_that_is_gone_is_said(window: WatchServer, moment: Moment) -> None:
     moment.ledger.close()
     for file in moment.folder.glob("ledger*"):
         file.unlink()
@@ -157,7 +157,7 @@ def test_a_folder_that_is_gone_is_said(window: Window, moment: Moment) -> None:
 
 
 @pytest.fixture
-def page(window: Window) -> Iterator[Any]:
+def page(window: WatchServer) -> Iterator[Any]:
     """Open the page in a browser, and hear what its console says."""
     playwright = pytest.importorskip("playwright.sync_api", reason="the package playwright drives the browser")
     chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -175,7 +175,7 @@ def page(window: Window) -> Iterator[Any]:
         browser.close()
 
 
-def test_the_page_renews_itself_and_text_stays_text(page: Any, window: Window, moment: Moment) -> None:
+def test_the_page_renews_itself_and_text_stays_text(page: Any, window: WatchServer, moment: Moment) -> None:
     assert page.locator("#question").inner_text() == HOSTILE
     assert page.title() == "1/6 small"
     assert page.locator("#question *").count() == 0
@@ -197,7 +197,7 @@ def test_the_page_renews_itself_and_text_stays_text(page: Any, window: Window, m
     page.get_by_text("found").wait_for()
 
 
-def test_the_last_picture_stays_when_the_server_is_gone(page: Any, window: Window) -> None:
+def test_the_last_picture_stays_when_the_server_is_gone(page: Any, window: WatchServer) -> None:
     window.shutdown()
     window.socket.close()
     page.get_by_text("attnlab watch does not answer").wait_for()

@@ -14,8 +14,8 @@ from attnlab.training import Evaluation, count_parameters
 from attnlab.training.folder import read_num_steps, read_result
 from attnlab.training.restored import Restored
 
-from .stage_files import Carried
-from .study_context import Membership, membership_of
+from .stage_files import StageFile
+from .study_context import StudyContext, find_study_context
 
 PIPELINES = {
     "AutoModelForCausalLM": "text-generation", "AutoModelForMaskedLM": "fill-mask",
@@ -27,27 +27,29 @@ BASELINE = Mechanism.parse("dot | softmax")
 FEW_TOKENS = 1e9
 
 
-def card_of(found: Restored, folder: Path, checkpoint: str, num_merged: int, carried: Sequence[Carried]) -> str:
+def write_model_card(
+    found: Restored, folder: Path, checkpoint: str, num_merged: int, carried: Sequence[StageFile]
+) -> str:
     """Write the card of a run's model.
 
     num_merged: LoRA adapters that were merged into its weights. carried: files of stages that stand beside it.
     """
-    member, versions = membership_of(folder), provenance()
+    member, versions = find_study_context(folder), provenance()
     parts = {
-        "": f"{heading(folder, member)}\n\n{opening(found, folder, checkpoint, num_merged)}",
-        "How to load it": loading(found, carried),
-        "Training": training(found),
-        "Data": data(found, member),
-        "Figures": figures(found, checkpoint),
-        "What its study says": verdict(member),
-        "Limitations": limitations(found, folder),
-        "Versions": listed({name: versions[name] for name in (*VERSIONS, "python")}),
+        "": f"{_write_heading(folder, member)}\n\n{_write_opening(found, folder, checkpoint, num_merged)}",
+        "How to load it": _write_loading(found, carried),
+        "Training": _write_training(found),
+        "Data": _write_data(found, member),
+        "Figures": _write_figures(found, checkpoint),
+        "What its study says": _write_verdict(member),
+        "Limitations": _write_limitations(found, folder),
+        "Versions": _write_list({name: versions[name] for name in (*VERSIONS, "python")}),
     }
     body = "\n\n".join(f"## {title}\n\n{text}" if title else text for title, text in parts.items())
-    return f"{front_matter(found)}\n{body}\n"
+    return f"{_write_front_matter(found)}\n{body}\n"
 
 
-def front_matter(found: Restored) -> str:
+def _write_front_matter(found: Restored) -> str:
     """Write what the hub reads; a text in JSON is one in YAML."""
     kind = str(found.model.config.model_type)
     facts: dict[str, Any] = {"library_name": "attnlab", "tags": ["attnlab", "attention", kind, found.run.task]}
@@ -57,7 +59,7 @@ def front_matter(found: Restored) -> str:
     return "\n".join(["---", *lines, "---", ""])
 
 
-def heading(folder: Path, member: Membership | None) -> str:
+def _write_heading(folder: Path, member: StudyContext | None) -> str:
     """Name the model: by its arm and study where it has them, else by the folder of its run."""
     if member is None:
         return f"# {folder.name}\n\nA model trained by attnlab, a test bench for attention mechanisms."
@@ -67,36 +69,36 @@ def heading(folder: Path, member: Membership | None) -> str:
     )
 
 
-def opening(found: Restored, folder: Path, checkpoint: str, num_merged: int) -> str:
+def _write_opening(found: Restored, folder: Path, checkpoint: str, num_merged: int) -> str:
     """Say what the model is."""
     counts = count_parameters(found.model)
     parts = {name: number for name, number in counts.total.items() if number}
     facts = {
         "Mechanism": f"`{mechanism_of(found.model)}`",
         "Architecture": f"{found.model.config.model_type} ({type(found.model).__name__})",
-        "Started from": start_of(found),
+        "Started from": _describe_start(found),
         "Parameters": f"{counts.num_total:,}: " + ", ".join(f"{name} {number:,}" for name, number in parts.items()),
-        "Tuned": tuned(found, num_merged),
+        "Tuned": _describe_tuning(found, num_merged),
         "Task": found.run.task,
-        "Checkpoint": f"the {checkpoint} one, step {found.state.step:,} of {length_of(folder)}",
+        "Checkpoint": f"the {checkpoint} one, step {found.state.step:,} of {_describe_length(folder)}",
     }
-    return listed(facts)
+    return _write_list(facts)
 
 
-def start_of(found: Restored) -> str:
+def _describe_start(found: Restored) -> str:
     """Say what weights training began with."""
     start = found.run.start
     return f"fresh weights of {start.architecture}" if start.architecture is not None else f"`{start.checkpoint}`"
 
 
-def length_of(folder: Path) -> str:
+def _describe_length(folder: Path) -> str:
     """Say how many updates a run has, and whether it came to its end."""
     num_steps, result = read_num_steps(folder), read_result(folder)
     said = "an unknown number" if num_steps is None else f"{num_steps:,}"
     return f"{said}; the run {'has not ended' if result is None else f'is {result.status}'}"
 
 
-def tuned(found: Restored, num_merged: int) -> str:
+def _describe_tuning(found: Restored, num_merged: int) -> str:
     """Say what of the model trained."""
     mode = found.run.settings.tuning.mode
     said = {"full": "everything", "head": "the head alone", "prefix": "a prefix of every layer, which is saved with it"}
@@ -105,18 +107,19 @@ def tuned(found: Restored, num_merged: int) -> str:
     return said.get(mode, mode)
 
 
-def loading(found: Restored, carried: Sequence[Carried]) -> str:
+def _write_loading(found: Restored, carried: Sequence[StageFile]) -> str:
     """Say how the folder is read, and what does not read it."""
     tokenizer = "tokenizer = transformers.AutoTokenizer.from_pretrained(FOLDER)\n" * (found.tokenizer is not None)
     imports = "import attnlab\n" + "import transformers\n" * (found.tokenizer is not None)
     stages = "".join(f"runpy.run_path(FOLDER + {json.dumps('/' + own.name, ensure_ascii=False)})\n" for own in carried)
     runs = "import runpy\n\n" * bool(carried)
-    code = f"```python\n{runs}{imports}\n{stages}model = attnlab.load(FOLDER)\n{tokenizer}```{about(carried)}"
+    code = f"```python\n{runs}{imports}\n{stages}model = attnlab.load(FOLDER)\n{tokenizer}```"
+    code += _describe_stage_files(carried)
     refuses = (
         "Plain `from_pretrained` refuses this folder: it would build the model without its mechanism, and compute "
         "something else."
     )
-    if not is_plain(found):
+    if not _is_plain(found):
         return f"{code}\n\n{refuses}"
     return (
         f"{code}\n\nPlain `from_pretrained` refuses this folder, as every one of attnlab. But the mechanism is the "
@@ -125,7 +128,7 @@ def loading(found: Restored, carried: Sequence[Carried]) -> str:
     )
 
 
-def about(carried: Sequence[Carried]) -> str:
+def _describe_stage_files(carried: Sequence[StageFile]) -> str:
     """Say what the files of stages are, if any: code that whoever loads the model runs."""
     if not carried:
         return ""
@@ -137,13 +140,13 @@ def about(carried: Sequence[Carried]) -> str:
     )
 
 
-def is_plain(found: Restored) -> bool:
+def _is_plain(found: Restored) -> bool:
     """Tell whether a plain model computes the same: the baseline, and neither a parameter nor a prefix of its own."""
     total = count_parameters(found.model).total
     return mechanism_of(found.model) == BASELINE and not total["mechanism"] and not total["prefix"]
 
 
-def training(found: Restored) -> str:
+def _write_training(found: Restored) -> str:
     """Write the settings of the run, and what it took."""
     settings = found.run.settings
     stages = "; ".join(
@@ -152,7 +155,7 @@ def training(found: Restored) -> str:
         for stage in settings.stages
     )
     optimizer, schedule = settings.optimizer, settings.schedule
-    return listed({
+    return _write_list({
         "Stages": stages,
         "Optimizer": f"{optimizer.name}, learning rate {optimizer.lr:g}, weight decay {optimizer.weight_decay:g}",
         "Schedule": f"{schedule.kind}, warmup {schedule.warmup:g}, floor {schedule.floor:g}",
@@ -161,7 +164,7 @@ def training(found: Restored) -> str:
     })  # fmt: skip
 
 
-def data(found: Restored, member: Membership | None) -> str:
+def _write_data(found: Restored, member: StudyContext | None) -> str:
     """Name what the model was trained and evaluated on, with hashes."""
     named = found.run.data
     facts: dict[str, Any] = {
@@ -176,10 +179,10 @@ def data(found: Restored, member: Membership | None) -> str:
     for source, splits in ({} if member is None else member.data).items():
         for split, digest in splits.items():
             facts[f"Hash of {source}, {split}"] = f"`{digest}`"
-    return listed(facts)
+    return _write_list(facts)
 
 
-def figures(found: Restored, checkpoint: str) -> str:
+def _write_figures(found: Restored, checkpoint: str) -> str:
     """Write what the model reached at this checkpoint."""
     state = found.state
     seen: Evaluation | None = state.best if checkpoint == "best" else state.last
@@ -190,14 +193,14 @@ def figures(found: Restored, checkpoint: str) -> str:
     return f"After step {seen.step:,}; `{seen.primary}` decides.\n\n| figure | |\n|---|---|\n{rows}{note}"
 
 
-def verdict(member: Membership | None) -> str:
+def _write_verdict(member: StudyContext | None) -> str:
     """Write the verdict of the run's arm, where the run is one of a study that has come to its end."""
     if member is None:
         return "The run is not one of a study: nothing was compared, and one run is no evidence that a mechanism helps."
     return member.sentence
 
 
-def limitations(found: Restored, folder: Path) -> str:
+def _write_limitations(found: Restored, folder: Path) -> str:
     """Say what the card cannot vouch for."""
     said = [
         "This is one run of one seed; its figures are those of the data above and of no other.",
@@ -215,6 +218,6 @@ def limitations(found: Restored, folder: Path) -> str:
     return "\n".join(f"- {one}" for one in said)
 
 
-def listed(facts: Mapping[str, Any]) -> str:
+def _write_list(facts: Mapping[str, Any]) -> str:
     """Write facts as a list."""
     return "\n".join(f"- **{name}:** {value}" for name, value in facts.items())

@@ -13,11 +13,11 @@ from attnlab.studies.identity import contents_of_stages
 from attnlab.studies.provenance import plugin_files
 from attnlab.training.restored import Restored
 
-from .study_context import plugins_of
+from .study_context import find_plugin_hashes
 
 
 @dataclass(frozen=True)
-class Carried:
+class StageFile:
     """A file of stages beside a model."""
 
     source: Path
@@ -30,20 +30,20 @@ class Carried:
         """What it is called in the exported folder."""
         return self.source.name
 
-    def put(self, folder: Path) -> None:
+    def copy_to(self, folder: Path) -> None:
         """Copy it into a folder; a name that the model's own files have is refused."""
         if (folder / self.name).exists():
             raise RequestError(f"--plugin {self.source} has the name of a file of the export; rename it")
         shutil.copyfile(self.source, folder / self.name)
 
 
-def carried_by(found: Restored, folder: Path, plugins: Sequence[str]) -> list[Carried]:
+def find_stage_files(found: Restored, folder: Path, plugins: Sequence[str]) -> list[StageFile]:
     """Return the files that go with a run's model: all that were given, where one of its stages is the user's own."""
     if not plugins or not contents_of_stages(str(mechanism_of(found.model)), plugins):
         return []
-    known, carried = plugins_of(folder), []
+    known, carried = find_plugin_hashes(folder), []
     for source, noted in zip(plugins, plugin_files(plugins), strict=True):
         is_other = bool(known) and noted["sha256"] not in known
         note = f"{noted['file']} is not as it was when the study was run: it may compute something else" * is_other
-        carried.append(Carried(Path(source), noted["sha256"], note))
+        carried.append(StageFile(Path(source), noted["sha256"], note))
     return carried

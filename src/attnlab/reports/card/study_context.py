@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 
-from attnlab.reports.differences import show_span
+from attnlab.reports.differences import format_difference
 from attnlab.studies.analysis import Answer
 from attnlab.studies.overrides import with_settings
 from attnlab.studies.plan import PlannedRun
@@ -15,7 +15,7 @@ from attnlab.studies.record import LEDGER, Record, open_record
 
 
 @dataclass(frozen=True)
-class Membership:
+class StudyContext:
     """A run as one of a study's."""
 
     run: PlannedRun
@@ -47,11 +47,11 @@ class Membership:
         said = f"{where}{question}; against `{self.baseline}`, by {self.answer.figure}: **{self.answer.verdict}**"
         if self.answer.comparison is not None:
             one = self.answer.comparison
-            said += f", difference {show_span(one.difference, one.interval, one.question.scale)}"
+            said += f", difference {format_difference(one.difference, one.interval, one.question.scale)}"
         return "\n".join([f"{said}.", *([""] if self.answer.notes else []), *(f"- {one}" for one in self.answer.notes)])
 
 
-def membership_of(folder: Path) -> Membership | None:
+def find_study_context(folder: Path) -> StudyContext | None:
     """Return what study a run's folder is of; None where it is of none."""
     home, id = folder.resolve().parent.parent, folder.resolve().name
     if not (home / LEDGER).is_file():
@@ -62,19 +62,19 @@ def membership_of(folder: Path) -> Membership | None:
             return None
         own = [one for one in record.answers if (one.arm, one.stage, one.size) == (run.arm, run.stage, run.size)]
         design, answer = record.design, own[0] if own else None
-        return Membership(
-            run, design.name, design.question, design.baseline, record.is_whole, answer, data_of(record, run)
+        return StudyContext(
+            run, design.name, design.question, design.baseline, record.is_whole, answer, _find_data_hashes(record, run)
         )  # fmt: skip
 
 
-def data_of(record: Record, run: PlannedRun) -> dict[str, Mapping[str, str]]:
+def _find_data_hashes(record: Record, run: PlannedRun) -> dict[str, Mapping[str, str]]:
     """Return the hashes of what a run's own stage takes, in its arm."""
     stage = next(stage for stage in record.design.stages if stage.name == run.stage)
     name = with_settings(stage, record.design.arms[run.arm]).data
     return {name: record.data[name]} if name in record.data else {}
 
 
-def plugins_of(folder: Path) -> list[str]:
+def find_plugin_hashes(folder: Path) -> list[str]:
     """Return the hashes of the files of stages that a run's study trained it with, where that says so."""
     home, id = folder.resolve().parent.parent, folder.resolve().name
     if not (home / LEDGER).is_file():

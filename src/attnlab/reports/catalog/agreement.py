@@ -35,18 +35,20 @@ class Agreement:
         return self.error <= SLACK * (self.reference_error + self.rounding)
 
 
-def agree(mechanism: Mechanism, length: int, setting: Setting) -> Agreement:
+def measure_agreement(mechanism: Mechanism, length: int, setting: Setting) -> Agreement:
     """Compare the chosen kernel with the reference: the output, and the gradients of all inputs and parameters."""
-    exact = solve(mechanism, length, dataclasses.replace(setting, dtype=torch.float64), "reference")
+    exact = compute_gradients(mechanism, length, dataclasses.replace(setting, dtype=torch.float64), "reference")
     rounding = torch.finfo(setting.dtype).eps * setting.head_dim**0.5
     return Agreement(
-        error=largest_error(solve(mechanism, length, setting, "auto"), exact, rounding),
-        reference_error=largest_error(solve(mechanism, length, setting, "reference"), exact, rounding),
+        error=_find_largest_error(compute_gradients(mechanism, length, setting, "auto"), exact, rounding),
+        reference_error=_find_largest_error(
+            compute_gradients(mechanism, length, setting, "reference"), exact, rounding
+        ),
         rounding=rounding,
     )
 
 
-def solve(mechanism: Mechanism, length: int, setting: Setting, kernel: str) -> list[Tensor]:
+def compute_gradients(mechanism: Mechanism, length: int, setting: Setting, kernel: str) -> list[Tensor]:
     """Return the output and the gradients, while training and from inputs that are the same in every dtype."""
     learned = initial_values(mechanism, setting.num_heads, setting.head_dim, setting.head_dim)
     tensors = dict(zip("qkv", dataclasses.replace(setting, dtype=torch.float32).inputs(length), strict=True))
@@ -54,7 +56,7 @@ def solve(mechanism: Mechanism, length: int, setting: Setting, kernel: str) -> l
         # Left out, these would be the values themselves, and a stage that mixes them in would do next to nothing.
         generator = torch.Generator().manual_seed(2)
         tensors |= {name: torch.randn(tensors["v"].shape, generator=generator) for name in ("x", "first")}
-    inputs, parameters = leaves(tensors, setting.dtype), leaves(learned, setting.dtype)
+    inputs, parameters = _copy_leaves(tensors, setting.dtype), _copy_leaves(learned, setting.dtype)
     out = attend(
         inputs["q"],
         inputs["k"],
@@ -74,12 +76,12 @@ def solve(mechanism: Mechanism, length: int, setting: Setting, kernel: str) -> l
     return [out.detach(), *gradients]
 
 
-def leaves(tensors: Mapping[str, Tensor], dtype: torch.dtype) -> dict[str, Tensor]:
+def _copy_leaves(tensors: Mapping[str, Tensor], dtype: torch.dtype) -> dict[str, Tensor]:
     """Copy tensors into a dtype, so that each gets a gradient of its own."""
     return {name: x.detach().to(dtype, copy=True).requires_grad_() for name, x in tensors.items()}
 
 
-def largest_error(found: Sequence[Tensor], exact: Sequence[Tensor], rounding: float) -> float:
+def _find_largest_error(found: Sequence[Tensor], exact: Sequence[Tensor], rounding: float) -> float:
     """Return the largest difference over all tensors, each in parts of its largest number."""
     sizes = [float(x.abs().max()) for x in exact]
     # A gradient that is 0 but for rounding has no size of its own to be measured by.

@@ -17,13 +17,13 @@ from attnlab.kernels import compiler as find_compiler
 from attnlab.kernels.measure import show_bytes, show_seconds, three_digits
 from attnlab.mechanisms import CATALOG
 
-from .catalog_results import TOKENS, Exhibition
+from .catalog_results import TOKENS, CatalogResults
 
 TEMPLATE = Path(__file__).with_name("catalog_page.html")
 ARXIV = re.compile(r"arXiv:(\d{4}\.\d{4,5})")
 
 
-def render(shown: Exhibition, command: str) -> str:
+def render_catalog_page(shown: CatalogResults, command: str) -> str:
     """Write the report."""
     # The template calls our own pictures safe; all else is escaped, and a name it misspells is an error.
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True)
@@ -31,23 +31,23 @@ def render(shown: Exhibition, command: str) -> str:
         "seconds": show_seconds,
         "bytes": show_bytes,
         "digits": three_digits,
-        "cited": cited,
+        "cited": split_citation,
     }
     template = environment.from_string(TEMPLATE.read_text(encoding="utf-8"))
     kernels = {exhibit.choice.kernel: exhibit.choice.reason for exhibit in shown.exhibits}
     return template.render(
         shown=shown,
-        headline=headline(shown),
+        headline=_list_headline_figures(shown),
         kernels=kernels,
-        growth=draw_growth(shown),
-        pictures=draw_pictures(shown),
+        growth=_draw_growth(shown),
+        pictures=_draw_pictures(shown),
         entries=CATALOG,
-        soundness=draw_soundness(shown),
-        facts=facts(shown, command),
+        soundness=_draw_soundness(shown),
+        facts=list_facts(shown, command),
     )
 
 
-def headline(shown: Exhibition) -> list[tuple[str, str]]:
+def _list_headline_figures(shown: CatalogResults) -> list[tuple[str, str]]:
     """Return the figures to see first, each with what it says."""
     exhibits = shown.exhibits
     worst = max(exhibit.agreement.error for exhibit in exhibits)
@@ -71,7 +71,7 @@ def headline(shown: Exhibition) -> list[tuple[str, str]]:
     ]
 
 
-def draw_growth(shown: Exhibition) -> list[str]:
+def _draw_growth(shown: CatalogResults) -> list[str]:
     """Draw time and memory against length, each a picture that a narrow page can put below the other."""
     titles = {
         "milliseconds": "Time of a forward and backward pass",
@@ -80,12 +80,12 @@ def draw_growth(shown: Exhibition) -> list[str]:
     return [svg(growth.draw(shown.points, title, fields=[field], theme=theme.PAGE)) for field, title in titles.items()]
 
 
-def draw_pictures(shown: Exhibition) -> list[str]:
+def _draw_pictures(shown: CatalogResults) -> list[str]:
     """Draw the weights, a picture for each mechanism."""
     return [svg(heatmap.draw([picture], TOKENS, theme=theme.PAGE)) for picture in shown.pictures]
 
 
-def draw_soundness(shown: Exhibition) -> list[str]:
+def _draw_soundness(shown: CatalogResults) -> list[str]:
     """Draw two leak maps, a sound one and a leaking one, and the growth of a mechanism that fails by it."""
     parts = {"baseline": LEAK, "leaking-mask": LEAK, "undivided-linear": GROWTH}
     return [
@@ -95,13 +95,13 @@ def draw_soundness(shown: Exhibition) -> list[str]:
     ]
 
 
-def cited(paper: str) -> tuple[str, str]:
+def split_citation(paper: str) -> tuple[str, str]:
     """Part a paper from its number in the arXiv, which is empty where it has none."""
     found = ARXIV.search(paper)
     return (paper[: found.start()], found[1]) if found else (paper, "")
 
 
-def facts(shown: Exhibition, command: str) -> dict[str, str]:
+def list_facts(shown: CatalogResults, command: str) -> dict[str, str]:
     """Say what was run and on what."""
     compiler = find_compiler()
     return {

@@ -21,7 +21,7 @@ from attnlab.kernels.measure import Measurement, measure
 from attnlab.mechanisms import CATALOG, Entry, Mechanism, Share
 from attnlab.mechanisms.surroundings import Penalize
 
-from .agreement import Agreement, agree
+from .agreement import Agreement, measure_agreement
 
 Progress = Callable[[int, int, str], None]
 """Told how many pieces of work are done, of how many, and what the next one is."""
@@ -41,7 +41,7 @@ SEEN: Mapping[str, str] = {
 
 
 @dataclass(frozen=True)
-class Plan:
+class CatalogPlan:
     """What is run, at which sizes, and for how many seconds each mechanism is timed."""
 
     names: Sequence[str] = tuple(CATALOG)
@@ -62,11 +62,11 @@ class Plan:
     budget: float = 0.5
 
 
-PLAN = Plan()
+PLAN = CatalogPlan()
 
 
 @dataclass(frozen=True)
-class Exhibit:
+class MechanismResult:
     """One mechanism: the kernel chosen, its cost and SDPA's on the same inputs, and its agreement."""
 
     entry: Entry
@@ -78,7 +78,7 @@ class Exhibit:
     @property
     def elsewhere(self) -> str:
         """Where its stage acts, if not on the tensors of a single call; an empty string where it acts here."""
-        return where_else(self.choice.request.mechanism)
+        return _describe_elsewhere(self.choice.request.mechanism)
 
     @property
     def verdict(self) -> str:
@@ -99,19 +99,19 @@ class Exhibit:
 
 
 @dataclass(frozen=True)
-class Exhibition:
+class CatalogResults:
     """Everything that was found, and what it ran on."""
 
-    plan: Plan
+    plan: CatalogPlan
     machine: Machine
-    exhibits: Sequence[Exhibit]
+    exhibits: Sequence[MechanismResult]
     points: Sequence[Point]
     pictures: Sequence[Picture]
     audits: Mapping[str, Audit]
     seconds: float
 
     @property
-    def acting(self) -> list[Exhibit]:
+    def acting(self) -> list[MechanismResult]:
         """The mechanisms that differ from the baseline in a single call."""
         return [exhibit for exhibit in self.exhibits if not exhibit.elsewhere]
 
@@ -163,18 +163,18 @@ def describe_setting(setting: Setting, dtype: str) -> str:
     return f"{causal}, batch {setting.batch}, {setting.num_heads} heads of {setting.head_dim}, {dtype}"
 
 
-def collect(plan: Plan, progress: Progress) -> Exhibition:
+def run_catalog(plan: CatalogPlan, progress: Progress) -> CatalogResults:
     """Run the whole plan."""
     start = perf_counter()
     total = len(plan.names) + len(plan.lengths) + 1 + len(plan.audited)
-    exhibits: list[Exhibit] = []
+    exhibits: list[MechanismResult] = []
     for name in plan.names:
         progress(len(exhibits), total, name)
-        exhibits.append(exhibit_of(CATALOG[name], plan))
+        exhibits.append(_measure_mechanism(CATALOG[name], plan))
     points: list[Point] = []
     for number, length in enumerate(plan.lengths):
         progress(len(exhibits) + number, total, f"growth at length {length}")
-        points += points_at(length, plan)
+        points += _measure_growth(length, plan)
     progress(len(exhibits) + len(plan.lengths), total, "weights")
     pictures = draw_weights()
     audits: dict[str, Audit] = {}
@@ -183,23 +183,23 @@ def collect(plan: Plan, progress: Progress) -> Exhibition:
         audits[name] = audit(name, causal=True, checks=plan.checks)
     progress(total, total, "")
     seconds = perf_counter() - start
-    return Exhibition(plan, describe(num_threads=1), exhibits, points, pictures, audits, seconds)
+    return CatalogResults(plan, describe(num_threads=1), exhibits, points, pictures, audits, seconds)
 
 
-def exhibit_of(entry: Entry, plan: Plan) -> Exhibit:
+def _measure_mechanism(entry: Entry, plan: CatalogPlan) -> MechanismResult:
     """Choose a kernel for one mechanism, check it, and measure it beside SDPA."""
     mechanism = entry.mechanism
-    agreement = agree(mechanism, plan.checked_length, plan.checked)
+    agreement = measure_agreement(mechanism, plan.checked_length, plan.checked)
     steps = {
         "own": own_step(mechanism, plan.timed_length, plan.timed),
         "sdpa": sdpa_step(plan.timed_length, plan.timed),
     }
     taken = measure(steps, plan.budget)
     choice = explained(mechanism, plan.timed_length, plan.timed)
-    return Exhibit(entry, choice, taken["own"], taken["sdpa"], agreement)
+    return MechanismResult(entry, choice, taken["own"], taken["sdpa"], agreement)
 
 
-def where_else(mechanism: Mechanism) -> str:
+def _describe_elsewhere(mechanism: Mechanism) -> str:
     """Say where a mechanism acts that a single call computes as the baseline; an empty string where it acts there."""
     output = tuple(stage for stage in mechanism.output if not isinstance(stage, Penalize))
     here = dataclasses.replace(mechanism, share=Share(), output=output)
@@ -208,7 +208,7 @@ def where_else(mechanism: Mechanism) -> str:
     return "acts in a model" if mechanism.share != Share() else "acts on the loss"
 
 
-def points_at(length: int, plan: Plan) -> list[Point]:
+def _measure_growth(length: int, plan: CatalogPlan) -> list[Point]:
     """Measure the mechanisms whose growth is drawn, in turn, at one length."""
     mechanisms = {name: CATALOG[name].mechanism for name in plan.growing}
     steps = {name: own_step(mechanism, length, plan.timed) for name, mechanism in mechanisms.items()}
@@ -222,14 +222,14 @@ def points_at(length: int, plan: Plan) -> list[Point]:
 
 def draw_weights() -> list[Picture]:
     """Return the weights of some mechanisms over the same tokens."""
-    q, k = queries_and_keys()
+    q, k = _draw_queries_and_keys()
     return [
         Picture(CATALOG[name].line, sentence, weights(q, k, name, causal=True).tolist())
         for name, sentence in SEEN.items()
     ]
 
 
-def queries_and_keys(head_dim: int = 16, noise: float = 0.6) -> tuple[Tensor, Tensor]:
+def _draw_queries_and_keys(head_dim: int = 16, noise: float = 0.6) -> tuple[Tensor, Tensor]:
     """Draw a vector for each kind of token; a query or key is its kind's, with noise of its own, [n d]."""
     generator = torch.Generator().manual_seed(0)
     kinds = sorted(set(TOKENS))

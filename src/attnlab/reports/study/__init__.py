@@ -1,5 +1,5 @@
 """The report of a study: one page that opens offline, tables and figures, read from the study's ledger."""
 
-from .report import REPORT, write
+from .report import REPORT, write_report
 
-__all__ = ["REPORT", "write"]
+__all__ = ["REPORT", "write_report"]

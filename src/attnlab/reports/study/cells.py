@@ -9,67 +9,71 @@ from dataclasses import dataclass
 from attnlab.statistics import Comparison
 from attnlab.statistics.account import show, show_p, signed
 
-from .results import Row
+from .results import ArmRow
 
 MOST_DECIMALS = 12
 
 
 @dataclass(frozen=True)
-class Cell:
+class TableCell:
     """What is read, and the number that it is sorted by where it is one."""
 
     text: str
-    number: float | None = None
+    make_number_cell: float | None = None
     is_number: bool = False
     """Whether its column holds numbers, also where this cell has none."""
 
 
-def number(value: float | None, write: Callable[[float], str] = show) -> Cell:
+def make_number_cell(value: float | None, write: Callable[[float], str] = show) -> TableCell:
     """Write a number, or a dash where there is none."""
     if value is None or math.isnan(value):
-        return Cell("–", None, True)
-    return Cell(write(value), value, True)
+        return TableCell("–", None, True)
+    return TableCell(write(value), value, True)
 
 
-def whole(value: float) -> str:
+def _format_count(value: float) -> str:
     """Write a number without decimals."""
     return f"{value:,.0f}"
 
 
-def figure(value: float) -> str:
+def format_figure(value: float) -> str:
     """Write a figure with four digits."""
     return f"{value:.4g}".replace("-", "−")
 
 
-def seconds(value: float) -> str:
+def _format_seconds(value: float) -> str:
     """Write a span of time."""
     return f"{value:.3g} s" if value < 600 else f"{value / 60:,.0f} min"
 
 
-def difference_in_words(comparison: Comparison) -> str:
+def format_comparison(comparison: Comparison) -> str:
     """Write a difference, and its interval where it has one."""
-    shown = interval(comparison)
+    shown = _format_interval(comparison)
     unit = " %" if comparison.question.scale == "log" else ""
-    return signed_to(comparison.difference, decimals(comparison)) + unit + ("" if shown == "–" else f" {shown}")
+    return (
+        _format_signed(comparison.difference, _choose_decimals(comparison))
+        + unit
+        + ("" if shown == "–" else f" {shown}")
+    )
 
 
-def interval(comparison: Comparison | None) -> str:
+def _format_interval(comparison: Comparison | None) -> str:
     """Write an interval; one pair alone has none."""
-    if comparison is None or not has_interval(comparison):
+    if comparison is None or not _has_interval(comparison):
         return "–"
-    low, high = (signed_to(end, decimals(comparison)) for end in comparison.interval)
+    low, high = (_format_signed(end, _choose_decimals(comparison)) for end in comparison.interval)
     return f"[{low}, {high}]"
 
 
-def has_interval(comparison: Comparison) -> bool:
+def _has_interval(comparison: Comparison) -> bool:
     """Tell whether both ends are numbers."""
     return all(map(math.isfinite, comparison.interval))
 
 
-def decimals(comparison: Comparison) -> int | None:
+def _choose_decimals(comparison: Comparison) -> int | None:
     """Return how many decimals show two digits of half the interval, and no end as 0 that is none; None for any."""
     low, high = comparison.interval
-    if not has_interval(comparison) or low == high:
+    if not _has_interval(comparison) or low == high:
         return None
     smallest = min(abs(end) for end in (high - low, low, high) if end)
     wanted = 1 - math.floor(math.log10((high - low) / 2))
@@ -77,70 +81,70 @@ def decimals(comparison: Comparison) -> int | None:
     return min(max(0, wanted, needed), MOST_DECIMALS)
 
 
-def signed_to(value: float, places: int | None) -> str:
+def _format_signed(value: float, places: int | None) -> str:
     """Write a difference with its sign and so many decimals."""
     return signed(value) if places is None else f"{value:+.{places}f}".replace("-", "−")
 
 
-def compared(row: Row) -> Comparison | None:
+def get_comparison(row: ArmRow) -> Comparison | None:
     """Return the comparison of an arm with the baseline, where there is one."""
     return None if row.answer is None else row.answer.comparison
 
 
-def is_apart(row: Row) -> bool:
+def is_not_comparable(row: ArmRow) -> bool:
     """Tell whether an arm is answered without being compared: its difference would mislead."""
     return row.answer is not None and row.answer.verdict.startswith("NOT COMPARABLE")
 
 
-def fair(row: Row) -> Comparison | None:
+def get_fair_comparison(row: ArmRow) -> Comparison | None:
     """Return the comparison of an arm, where it can be compared."""
-    return None if is_apart(row) else compared(row)
+    return None if is_not_comparable(row) else get_comparison(row)
 
 
-def difference(row: Row) -> Cell:
+def _make_difference_cell(row: ArmRow) -> TableCell:
     """Write the difference to the baseline."""
-    comparison = fair(row)
+    comparison = get_fair_comparison(row)
     if comparison is None:
-        return number(None)
-    return number(comparison.difference, lambda value: signed_to(value, decimals(comparison)))
+        return make_number_cell(None)
+    return make_number_cell(comparison.difference, lambda value: _format_signed(value, _choose_decimals(comparison)))
 
 
-def verdict(row: Row) -> Cell:
+def _make_verdict_cell(row: ArmRow) -> TableCell:
     """Write the verdict; the baseline has none, and nothing has while runs are missing."""
     if row.is_baseline:
-        return Cell("baseline")
-    return Cell("–" if row.answer is None else row.answer.verdict)
+        return TableCell("baseline")
+    return TableCell("–" if row.answer is None else row.answer.verdict)
 
 
-def stability(row: Row) -> Cell:
+def _make_stability_cell(row: ArmRow) -> TableCell:
     """Write whether an arm's seeds vary more, or less."""
-    comparison = fair(row)
-    return Cell("–" if comparison is None else comparison.stability)
+    comparison = get_fair_comparison(row)
+    return TableCell("–" if comparison is None else comparison.stability)
 
 
-def p_value(row: Row) -> Cell:
+def _make_p_cell(row: ArmRow) -> TableCell:
     """Write the p of the comparison."""
-    comparison = fair(row)
-    return number(None if comparison is None else comparison.p, lambda p: show_p(p).removeprefix("p = "))
+    comparison = get_fair_comparison(row)
+    return make_number_cell(None if comparison is None else comparison.p, lambda p: show_p(p).removeprefix("p = "))
 
 
-COLUMNS: Mapping[str, Callable[[Row], Cell]] = {
-    "arm": lambda row: Cell(row.arm),
-    "stage": lambda row: Cell(row.stage),
-    "size": lambda row: Cell(row.size),
-    "figure": lambda row: Cell(row.figure or "–"),
-    "mean": lambda row: number(row.summary.mean, figure),
-    "SD": lambda row: number(row.summary.sd),
-    "seeds": lambda row: number(row.summary.n, whole),
-    "failed": lambda row: number(row.num_lost, whole),
-    "difference": difference,
-    "interval": lambda row: Cell(interval(fair(row))),
-    "p": p_value,
-    "verdict": verdict,
-    "stability": stability,
-    "tokens/s": lambda row: number(row.tokens_per_second, whole),
-    "training": lambda row: number(row.seconds, seconds),
-    "parameters": lambda row: number(row.parameters("total"), whole),
-    "trained": lambda row: number(row.parameters("trained"), whole),
+COLUMNS: Mapping[str, Callable[[ArmRow], TableCell]] = {
+    "arm": lambda row: TableCell(row.arm),
+    "stage": lambda row: TableCell(row.stage),
+    "size": lambda row: TableCell(row.size),
+    "figure": lambda row: TableCell(row.figure or "–"),
+    "mean": lambda row: make_number_cell(row.summary.mean, format_figure),
+    "SD": lambda row: make_number_cell(row.summary.sd),
+    "seeds": lambda row: make_number_cell(row.summary.n, _format_count),
+    "failed": lambda row: make_number_cell(row.num_lost, _format_count),
+    "difference": _make_difference_cell,
+    "interval": lambda row: TableCell(_format_interval(get_fair_comparison(row))),
+    "p": _make_p_cell,
+    "verdict": _make_verdict_cell,
+    "stability": _make_stability_cell,
+    "tokens/s": lambda row: make_number_cell(row.tokens_per_second, _format_count),
+    "training": lambda row: make_number_cell(row.seconds, _format_seconds),
+    "parameters": lambda row: make_number_cell(row.count_parameters("total"), _format_count),
+    "trained": lambda row: make_number_cell(row.count_parameters("trained"), _format_count),
 }
 """What is asked of each arm, and what answers it."""

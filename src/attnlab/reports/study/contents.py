@@ -9,17 +9,17 @@ from attnlab.studies.installed import lines_of
 from attnlab.studies.integrity import Finding
 from attnlab.studies.record import Record
 
-from .datacard import Card, cards_of
-from .figures import CURVES, FOREST, SEEDS, TRACES, Figure, figures_of
-from .headline import Headline, headline_of
+from .datacard import DataCard, make_data_cards
+from .figures import CURVES, FOREST, SEEDS, TRACES, Figure, list_figures
+from .headline import Headline, make_headline
 from .history import History
-from .limits import limits_of
-from .origin import Origin, origin_of
-from .results import Place, arms_of, places_of
-from .samples import SampleTable, SentenceTable, samples_of, sentences_of
-from .soundness import Audited, LeakMap, audits_of, leak_maps
-from .traces import TraceTable, traces_of
-from .trainingset import TrainingTable, training_of
+from .limits import list_limits
+from .origin import StudyOrigin, describe_origin
+from .results import PhaseResults, collect_results, list_arms
+from .samples import SampleTable, SentenceTable, make_sample_table, make_sentence_table
+from .soundness import ArmAudit, LeakMap, list_audits, list_leak_maps
+from .traces import TraceTable, make_trace_tables
+from .trainingset import TrainingTable, make_training_table
 
 
 @dataclass(frozen=True)
@@ -29,15 +29,15 @@ class Contents:
     name: str
     headline: Headline
     figures: Sequence[Figure]
-    places: Sequence[Place]
+    places: Sequence[PhaseResults]
     training: Sequence[TrainingTable]
-    audits: Sequence[Audited]
+    audits: Sequence[ArmAudit]
     leaks: Sequence[LeakMap]
     traces: Sequence[TraceTable]
     samples: Sequence[SampleTable]
     sentences: Sequence[SentenceTable]
-    cards: Sequence[Card]
-    origin: Origin
+    cards: Sequence[DataCard]
+    origin: StudyOrigin
     findings: Sequence[Finding]
     limits: Sequence[str]
     lines: dict[str, list[tuple[str, str]]]
@@ -46,54 +46,54 @@ class Contents:
     @property
     def effects(self) -> list[Figure]:
         """The charts of differences and of seeds."""
-        return self.of_kind(FOREST, SEEDS)
+        return self.select_figures(FOREST, SEEDS)
 
     @property
     def curves(self) -> list[Figure]:
         """The learning curves."""
-        return self.of_kind(CURVES)
+        return self.select_figures(CURVES)
 
     @property
     def traced(self) -> list[Figure]:
         """The charts of what went on inside."""
-        return self.of_kind(TRACES)
+        return self.select_figures(TRACES)
 
     @property
     def all_figures(self) -> list[Figure]:
         """Every chart, those of leaks included."""
         return [*self.figures, *(leak.figure for leak in self.leaks if leak.figure is not None)]
 
-    def of_kind(self, *kinds: str) -> list[Figure]:
+    def select_figures(self, *kinds: str) -> list[Figure]:
         """Return the charts of some kinds."""
         return [figure for figure in self.figures if figure.kind in kinds]
 
 
-def contents_of(record: Record) -> Contents:
+def collect_contents(record: Record) -> Contents:
     """Read all that a report shows."""
-    places = places_of(record)
+    places = collect_results(record)
     histories = [History(record, place) for place in places]
-    samples = [samples_of(history) for history in histories]
-    sentences = [sentences_of(history) for history in histories]
+    samples = [make_sample_table(history) for history in histories]
+    sentences = [make_sentence_table(history) for history in histories]
     return Contents(
         name=record.design.name,
-        headline=headline_of(record, places),
-        figures=figures_of(histories),
+        headline=make_headline(record, places),
+        figures=list_figures(histories),
         places=places,
-        training=[table for history in histories if (table := training_of(history)) is not None],
-        audits=audits_of(record),
-        leaks=leak_maps(record),
-        traces=[table for history in histories for table in traces_of(history)],
+        training=[table for history in histories if (table := make_training_table(history)) is not None],
+        audits=list_audits(record),
+        leaks=list_leak_maps(record),
+        traces=[table for history in histories for table in make_trace_tables(history)],
         samples=[table for table in samples if table is not None],
         sentences=[table for table in sentences if table is not None],
-        cards=cards_of(record),
-        origin=origin_of(record),
+        cards=make_data_cards(record),
+        origin=describe_origin(record),
         findings=sorted(record.findings, key=lambda finding: not finding.is_fault),
-        limits=limits_of(record, places),
-        lines={arm: mechanisms_of(record, arm) for arm in arms_of(record)},
+        limits=list_limits(record, places),
+        lines={arm: _list_mechanisms(record, arm) for arm in list_arms(record)},
     )
 
 
-def mechanisms_of(record: Record, arm: str) -> list[tuple[str, str]]:
+def _list_mechanisms(record: Record, arm: str) -> list[tuple[str, str]]:
     """Return the lines of an arm; several where models of different sizes have different ones."""
     own, lines = record.design.arms[arm], lines_of(record.design, arm)
     sizes = {line: ", ".join(size for size in record.design.sizes if own.line(size) == line) for line in lines}

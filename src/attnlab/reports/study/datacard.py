@@ -9,29 +9,29 @@ from attnlab.studies.record import Record
 
 
 @dataclass(frozen=True)
-class Card:
+class DataCard:
     """One source: facts by name."""
 
     name: str
     facts: Sequence[tuple[str, str]]
 
 
-def cards_of(record: Record) -> list[Card]:
+def make_data_cards(record: Record) -> list[DataCard]:
     """Return a card for every source that a stage takes."""
     return [
-        Card(name, [*places_of(record, name), *numbers_of(record, name), *overlaps_of(record, name)])
+        DataCard(name, [*_list_splits(record, name), *_list_counts(record, name), *_list_overlaps(record, name)])
         for name in dict.fromkeys(stage.data for stage in record.design.stages)
     ]
 
 
-def stages_of(record: Record, name: str) -> list[str]:
+def _list_stages(record: Record, name: str) -> list[str]:
     """List the stages that take a source."""
     return [stage.name for stage in record.design.stages if stage.data == name]
 
 
-def places_of(record: Record, name: str) -> list[tuple[str, str]]:
+def _list_splits(record: Record, name: str) -> list[tuple[str, str]]:
     """Say where the splits of a source are, and what they hold."""
-    stages = stages_of(record, name)
+    stages = _list_stages(record, name)
     data = next((run.run.data for run in record.runs if run.stage in stages), None)
     hashes = record.data.get(name, {})
     facts = [("taken by", ", ".join(stages))]
@@ -44,7 +44,7 @@ def places_of(record: Record, name: str) -> list[tuple[str, str]]:
     return facts
 
 
-def numbers_of(record: Record, name: str) -> list[tuple[str, str]]:
+def _list_counts(record: Record, name: str) -> list[tuple[str, str]]:
     """Say how much of a source is read, and how much was evaluated on."""
     facts = []
     for stage in record.design.stages:
@@ -57,20 +57,20 @@ def numbers_of(record: Record, name: str) -> list[tuple[str, str]]:
         ]
         tokens = record.results[runs[0].id].result.get("tokens")
         said = [*limits, *([f"{tokens:,} tokens trained on by a run"] if tokens else [])]
-        if (num := num_evaluated(record, runs[0].id)) is not None:
+        if (num := _count_evaluated(record, runs[0].id)) is not None:
             said.append(f"{num:,} examples evaluated on")
         if said:
             facts.append((f"numbers, {stage.name}", "; ".join(said)))
     return facts
 
 
-def num_evaluated(record: Record, run: str) -> int | None:
+def _count_evaluated(record: Record, run: str) -> int | None:
     """Return how many examples a run was evaluated on, where it has a score for each."""
     ids, _ = record.ledger.examples(run)
     return len(ids) or None
 
 
-def overlaps_of(record: Record, name: str) -> list[tuple[str, str]]:
+def _list_overlaps(record: Record, name: str) -> list[tuple[str, str]]:
     """Say how much of what is held out was trained on."""
     counted = [(f"overlap, {one.unit}s", one.sentence) for one in record.overlaps if one.source == name]
     return counted or [("overlap", "was not counted")]

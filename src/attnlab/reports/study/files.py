@@ -9,7 +9,7 @@ from pathlib import Path
 from attnlab.errors import RequestError
 
 
-def put(path: Path, content: str | bytes) -> Path:
+def write_atomically(path: Path, content: str | bytes) -> Path:
     """Write a file at once; return where it is."""
     aside = path.with_name(f".{path.name}.writing")
     try:
@@ -23,7 +23,7 @@ def put(path: Path, content: str | bytes) -> Path:
     return path
 
 
-def remove_others(folder: Path, kinds: Collection[str], kept: Collection[Path]) -> None:
+def remove_stale_figures(folder: Path, kinds: Collection[str], kept: Collection[Path]) -> None:
     """Remove the pictures of an earlier report that this one has none of; files of other names are somebody else's."""
     for path in folder.glob("*-*"):
         if path.suffix in (".svg", ".png") and path.name.split("-")[0] in kinds and path not in kept:

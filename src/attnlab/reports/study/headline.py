@@ -11,8 +11,8 @@ from attnlab.studies.analysis import Answer, common_notes
 from attnlab.studies.plan import PlannedRun
 from attnlab.studies.record import Record
 
-from .cells import difference_in_words, is_apart
-from .results import Place, Row, arms_of
+from .cells import format_comparison, is_not_comparable
+from .results import ArmRow, PhaseResults, list_arms
 
 
 @dataclass(frozen=True)
@@ -54,46 +54,46 @@ class Headline:
         """What the words on the page mean: anchor, word and meaning, each once."""
         said = [one.verdict for one in (*self.verdicts, *self.apart)]
         said += [part for part in self.registration.split("), ") if part]
-        words = dict.fromkeys(word for phrase in said for word in words_in(phrase))
+        words = dict.fromkeys(word for phrase in said for word in _find_words(phrase))
         return [(verdict_anchor(word), word, MEANINGS[word].replace("`", "")) for word in words]
 
 
-def headline_of(record: Record, places: Sequence[Place]) -> Headline:
+def make_headline(record: Record, places: Sequence[PhaseResults]) -> Headline:
     """Say what the study says."""
     rows = [(place, row) for place in places for row in place.rows if row.answer is not None]
     has_several = len({(place.stage, place.size) for place, _ in rows}) > 1
     common = common_notes(record.answers)
-    told = [(row, sentence_of(row, place.title if has_several else "", common)) for place, row in rows]
+    told = [(row, _make_sentence(row, place.title if has_several else "", common)) for place, row in rows]
     return Headline(
         record.design.question or f"the study '{record.design.name}'",
-        " ".join([state_of(record), length_of_training(record)]).rstrip(),
+        " ".join([_describe_state(record), _describe_training_length(record)]).rstrip(),
         next((answer.registration for answer in record.answers if answer.registration), ""),
-        [sentence for row, sentence in told if not is_apart(row)],
-        [sentence for row, sentence in told if is_apart(row)],
+        [sentence for row, sentence in told if not is_not_comparable(row)],
+        [sentence for row, sentence in told if is_not_comparable(row)],
         common,
     )  # fmt: skip
 
 
-def words_in(phrase: str) -> list[str]:
+def _find_words(phrase: str) -> list[str]:
     """List the words of a verdict that have a meaning of their own."""
     plain = phrase.partition("(")[0]
     return [word for word in MEANINGS if word in plain]
 
 
-def sentence_of(row: Row, where: str, common: Sequence[str] = ()) -> Sentence:
+def _make_sentence(row: ArmRow, where: str, common: Sequence[str] = ()) -> Sentence:
     """Say what came of one arm. common: notes that are said once for all."""
     answer = row.answer
     assert answer is not None
     notes = tuple(note for note in answer.notes if note not in common)
     reason = "" if answer.comparison is None else answer.comparison.decision.reason
-    if is_apart(row):
+    if is_not_comparable(row):
         verdict, _, why = answer.verdict.partition(" (")
-        return Sentence(row.arm, where, verdict, "", said(why.removesuffix(")")), notes, "bad")
-    tone = tone_of(answer.verdict)
-    return Sentence(row.arm, where, answer.verdict, numbers_of(answer), said(reason), notes, tone)
+        return Sentence(row.arm, where, verdict, "", _make_sentence_case(why.removesuffix(")")), notes, "bad")
+    tone = _choose_tone(answer.verdict)
+    return Sentence(row.arm, where, answer.verdict, _write_numbers(answer), _make_sentence_case(reason), notes, tone)
 
 
-def numbers_of(answer: Answer) -> str:
+def _write_numbers(answer: Answer) -> str:
     """Write figure, difference, interval and number of pairs."""
     comparison = answer.comparison
     if comparison is None:
@@ -102,22 +102,22 @@ def numbers_of(answer: Answer) -> str:
     asked = "" if comparison.known.num_examples is None else f" and {comparison.known.num_examples:,} examples"
     if comparison.known.num_clusters is not None:
         asked += f" in {comparison.known.num_clusters:,} clusters"
-    return f"{answer.figure} {difference_in_words(comparison)} over {counted(num, 'paired seed')}{asked}"
+    return f"{answer.figure} {format_comparison(comparison)} over {_format_count(num, 'paired seed')}{asked}"
 
 
-def said(reason: str) -> str:
+def _make_sentence_case(reason: str) -> str:
     """Write a reason as a sentence."""
     return reason[:1].upper() + reason[1:] + ("" if reason.endswith((".", "?", "!")) or not reason else ".")
 
 
-def tone_of(verdict: str) -> str:
+def _choose_tone(verdict: str) -> str:
     """Say whether a verdict is good news, bad news or neither."""
     if verdict.startswith(BETTER):
         return "good"
     return "bad" if verdict.startswith(WORSE) else "open"
 
 
-def state_of(record: Record) -> str:
+def _describe_state(record: Record) -> str:
     """Say how far the study is."""
     num, ended, lost = len(record.runs), record.num_ended, len(record.given_up)
     failed = f", {lost} failed" if lost else ""
@@ -134,44 +134,44 @@ def state_of(record: Record) -> str:
     return f"{ended} of {num} runs have ended{failed}; {len(record.design.seeds)} seeds an arm."
 
 
-def length_of_training(record: Record) -> str:
+def _describe_training_length(record: Record) -> str:
     """Say how long each stage is trained: as its runs have it, which a budget may have changed."""
     said = []
     for stage in record.design.stages:
         alike: dict[str, list[PlannedRun]] = {}
-        for arm in arms_of(record):
+        for arm in list_arms(record):
             for run in record.runs:
                 if (run.stage, run.arm) == (stage.name, arm):
-                    alike.setdefault(phases_in_words(run), []).append(run)
+                    alike.setdefault(_describe_batches(run), []).append(run)
         if alike:
-            first, *others = [f"{words}{updates_of_epochs(record, runs)}" for words, runs in alike.items()]
+            first, *others = [f"{words}{_describe_updates(record, runs)}" for words, runs in alike.items()]
             arms = [", ".join(dict.fromkeys(run.arm for run in runs)) for runs in alike.values()][1:]
             apart = "; ".join(f"{names}: {length}" for names, length in zip(arms, others, strict=True))
             said.append(f"{first} in {stage.name}{f' ({apart})' if apart else ''}")
     return f"Length of training: {'; '.join(said)}." if said else ""
 
 
-def phases_in_words(run: PlannedRun) -> str:
+def _describe_batches(run: PlannedRun) -> str:
     """Write the updates or epochs of a run and the rows of a batch, phase by phase."""
     return ", then ".join(
-        f"{counted(phase.steps, 'update') if phase.steps is not None else counted(phase.epochs or 0, 'epoch')} of "
-        f"{counted(phase.batch, 'row')}"
+        (_format_count(phase.epochs or 0, "epoch") if phase.steps is None else _format_count(phase.steps, "update"))
+        + f" of {_format_count(phase.batch, 'row')}"
         for phase in run.run.settings.stages
     )
 
 
-def updates_of_epochs(record: Record, runs: Sequence[PlannedRun]) -> str:
+def _describe_updates(record: Record, runs: Sequence[PlannedRun]) -> str:
     """Say how many updates epochs came to, where a run that has ended tells."""
     if all(phase.steps is not None for phase in runs[0].run.settings.stages):
         return ""
     ended = [record.results[run.id].result.get("num_steps") for run in runs if run.id in record.results]
     known = sorted({int(number) for number in ended if number is not None})
     if len(known) > 1:
-        return f" ({known[0]:,} to {counted(known[-1], 'update')} in all)"
-    return f" ({counted(known[0], 'update')} in all)" if known else ""
+        return f" ({known[0]:,} to {_format_count(known[-1], 'update')} in all)"
+    return f" ({_format_count(known[0], 'update')} in all)" if known else ""
 
 
-def counted(number: float, thing: str) -> str:
+def _format_count(number: float, thing: str) -> str:
     """Write a number of things."""
     shown = f"{number:,}" if isinstance(number, int) else f"{number:g}"
     return f"{shown} {thing}{'' if number == 1 else 's'}"

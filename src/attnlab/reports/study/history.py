@@ -10,7 +10,7 @@ from typing import Any
 from attnlab.charts.curves import Point
 from attnlab.studies.record import Record
 
-from .results import Place, finite, summed
+from .results import PhaseResults, read_number, summarize
 
 MOST_STEPS, FEWEST_STEPS = 150, 12
 MOST_POINTS = 4000
@@ -30,11 +30,11 @@ class History:
     """The lines of one stage and size, by kind, arm and seed."""
 
     record: Record
-    place: Place
+    place: PhaseResults
     known: dict[str, Lines] = field(default_factory=dict)
     """What was read already."""
 
-    def lines(self, kind: str) -> Lines:
+    def read_lines(self, kind: str) -> Lines:
         """Return the lines of one kind, by arm and seed; runs without any are left out."""
         if kind not in self.known:
             own = [run for run in self.record.runs if (run.stage, run.size) == (self.place.stage, self.place.size)]
@@ -42,44 +42,46 @@ class History:
             self.known[kind] = {key: lines for key, lines in read.items() if lines}
         return self.known[kind]
 
-    def points(self, kind: str, value: Callable[[Line], float | None]) -> list[Point]:
+    def make_points(self, kind: str, value: Callable[[Line], float | None]) -> list[Point]:
         """Return a value of every line as points, at so many steps as a chart has room for."""
-        lines = self.lines(kind)
-        steps = thinned({line["step"] for some in lines.values() for line in some}, len(lines))
+        lines = self.read_lines(kind)
+        steps = thin_steps({line["step"] for some in lines.values() for line in some}, len(lines))
         return [
-            Point(self.called(arm), seed, line["step"], rounded(found))
+            Point(self.name_arm(arm), seed, line["step"], _round_value(found))
             for (arm, seed), some in lines.items()
             for line in some
             if line["step"] in steps and (found := value(line)) is not None
         ]
 
-    def called(self, arm: str) -> str:
+    def name_arm(self, arm: str) -> str:
         """Name an arm, with a warning where it cannot be compared."""
         return f"{arm} (not comparable)" if arm in self.record.obstacles else arm
 
-    def figures(self) -> list[str]:
+    def list_figures(self) -> list[str]:
         """List the figures of evaluations that vary, the deciding one first."""
         seen: dict[str, set[float]] = {self.place.figure: set()} if self.place.figure else {}
-        for some in self.lines("evaluation").values():
+        for some in self.read_lines("evaluation").values():
             for line in some:
                 for name in line.keys() - NO_FIGURES:
-                    if is_number(line[name]) and (value := finite(line[name])) is not None:
+                    if is_number(line[name]) and (value := read_number(line[name])) is not None:
                         seen.setdefault(name, set()).add(value)
         others = sorted(name for name, values in seen.items() if len(values) > 1 and name != self.place.figure)
         return [*([self.place.figure] if self.place.figure else []), *others][:MOST_FIGURES]
 
-    def traced(self) -> dict[str, dict[str, str]]:
+    def find_traces(self) -> dict[str, dict[str, str]]:
         """Return the kinds of what was traced, each with its layers and their names in a line."""
         found: dict[str, dict[str, str]] = {}
-        for some in self.lines("trace").values():
+        for some in self.read_lines("trace").values():
             for line in some[-1:]:
                 for name in line.keys() - NO_FIGURES:
                     layer, _, kind = name.rpartition(".")
                     found.setdefault(kind, {})[layer or WHOLE] = name
-        return {kind: dict(sorted(layers.items(), key=lambda one: natural(one[0]))) for kind, layers in found.items()}
+        return {
+            kind: dict(sorted(layers.items(), key=lambda one: split_natural(one[0]))) for kind, layers in found.items()
+        }
 
 
-def thinned(steps: Iterable[int], num_curves: int) -> set[int]:
+def thin_steps(steps: Iterable[int], num_curves: int) -> set[int]:
     """Choose steps from first to last, so many as a chart with so many curves has room for."""
     found = sorted(steps)
     most = min(MOST_STEPS, max(FEWEST_STEPS, MOST_POINTS // max(1, num_curves)))
@@ -88,17 +90,17 @@ def thinned(steps: Iterable[int], num_curves: int) -> set[int]:
     return {found[round(number * (len(found) - 1) / (most - 1))] for number in range(most)}
 
 
-def averaged(names: Sequence[str]) -> Callable[[Line], float | None]:
+def make_averager(names: Sequence[str]) -> Callable[[Line], float | None]:
     """Return what takes the mean of a line's values under several names, over layers and heads."""
 
     def take(line: Line) -> float | None:
-        values = [value for name in names if name in line for value in listed(line[name])]
-        return finite(summed(dict(enumerate(values))).mean)
+        values = [value for name in names if name in line for value in _make_list(line[name])]
+        return read_number(summarize(dict(enumerate(values))).mean)
 
     return take
 
 
-def listed(value: Any) -> list[Any]:
+def _make_list(value: Any) -> list[Any]:
     """Return one value a head, or one alone, as a list."""
     return value if isinstance(value, list) else [value]
 
@@ -108,11 +110,11 @@ def is_number(value: Any) -> bool:
     return isinstance(value, int | float) or value in ("NaN", "Infinity", "-Infinity")
 
 
-def rounded(value: float) -> float:
+def _round_value(value: float) -> float:
     """Keep five digits, which is more than a curve shows."""
     return float(f"{value:.5g}") if math.isfinite(value) else value
 
 
-def natural(name: str) -> list[tuple[bool, int, str]]:
+def split_natural(name: str) -> list[tuple[bool, int, str]]:
     """Order names with numbers in them as a person does."""
     return [(part.isdigit(), int(part) if part.isdigit() else 0, part) for part in name.split(".")]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from .cells import COLUMNS
 from .headline import Headline
-from .results import Place
+from .results import PhaseResults
 
 CHOSEN = ("arm", "stage", "size", "mean", "SD", "seeds", "difference", "interval", "verdict")
 SIGNS = {
@@ -17,20 +17,20 @@ SIGNS = {
 }  # fmt: skip
 
 
-def as_latex(headline: Headline, places: Sequence[Place]) -> str:
+def write_latex(headline: Headline, places: Sequence[PhaseResults]) -> str:
     """Write the table, with the question as its caption."""
     rows = [[COLUMNS[name](row) for name in CHOSEN] for place in places for row in place.rows]
     layout = "".join("r" if cell.is_number else "l" for cell in rows[0]) if rows else "l" * len(CHOSEN)
     lines = [
         r"% needs \usepackage{booktabs}", r"\begin{table}", r"\centering",
-        rf"\caption{{{escaped(headline.question)} {escaped(headline.state)}}}",
+        rf"\caption{{{_escape(headline.question)} {_escape(headline.state)}}}",
         rf"\begin{{tabular}}{{{layout}}}", r"\toprule", rf"{' & '.join(CHOSEN)} \\", r"\midrule",
-        *(rf"{' & '.join(escaped(cell.text) for cell in row)} \\" for row in rows),
+        *(rf"{' & '.join(_escape(cell.text) for cell in row)} \\" for row in rows),
         r"\bottomrule", r"\end{tabular}", r"\end{table}",
     ]  # fmt: skip
     return "\n".join(lines) + "\n"
 
 
-def escaped(text: str) -> str:
+def _escape(text: str) -> str:
     """Return a text that LaTeX shows as it is, on one line."""
     return "".join(SIGNS.get(sign, sign) for sign in " ".join(text.split()))

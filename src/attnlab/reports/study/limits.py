@@ -12,22 +12,23 @@ from attnlab.statistics.verdict import FEWEST_SEEDS
 from attnlab.studies.record import Record
 from attnlab.studies.study import FILE
 
-from .cells import fair
-from .results import Place
+from .cells import get_fair_comparison
+from .results import PhaseResults
 
 PAPER = "paper"
 """The budget that is meant to be published."""
 
 
-def limits_of(record: Record, places: Sequence[Place]) -> list[str]:
+def list_limits(record: Record, places: Sequence[PhaseResults]) -> list[str]:
     """Return all that must be said."""
     return [
-        *of_seeds(record), *of_sizes(record), *of_data(record), *of_sharing(record), *of_budget(record),
-        *of_parameters(places), *of_settings(record), *of_pairs(places), *of_figures(record, places), *of_lost(places),
+        *_limit_seeds(record), *_limit_sizes(record), *_limit_data(record), *_limit_sharing(record),
+        *_limit_budget(record), *_limit_parameters(places), *_limit_settings(record), *_limit_pairs(places),
+        *_limit_figures(record, places), *_limit_lost(places),
     ]  # fmt: skip
 
 
-def of_seeds(record: Record) -> Iterator[str]:
+def _limit_seeds(record: Record) -> Iterator[str]:
     """Say what so few seeds leave open."""
     num = len(record.design.seeds)
     if num < FEWEST_SEEDS:
@@ -38,7 +39,7 @@ def of_seeds(record: Record) -> Iterator[str]:
         yield f"{num} seeds an arm: a difference much smaller than the interval's width would not be seen."
 
 
-def of_sizes(record: Record) -> Iterator[str]:
+def _limit_sizes(record: Record) -> Iterator[str]:
     """Say that other sizes are other questions."""
     sizes = ", ".join(record.design.sizes)
     lengths = "other lengths of text, other lengths of training and other tokenizers"
@@ -48,14 +49,14 @@ def of_sizes(record: Record) -> Iterator[str]:
         yield f"The sizes {sizes}: nothing is said about others, nor about {lengths}."
 
 
-def of_data(record: Record) -> Iterator[str]:
+def _limit_data(record: Record) -> Iterator[str]:
     """Say that other data is another question."""
     names = list(dict.fromkeys(stage.data for stage in record.design.stages if stage.smallest is not None))
     if len(names) == 1:
         yield f"The verdicts are about one dataset, {names[0]}; others may turn them round."
 
 
-def of_sharing(record: Record) -> Iterator[str]:
+def _limit_sharing(record: Record) -> Iterator[str]:
     """Say what seeds do not vary."""
     for stage in record.design.stages:
         if stage.is_shared:
@@ -68,7 +69,7 @@ def of_sharing(record: Record) -> Iterator[str]:
             yield f"Size {name} starts from one checkpoint: seeds vary what is trained here, not its pretraining."
 
 
-def of_budget(record: Record) -> Iterator[str]:
+def _limit_budget(record: Record) -> Iterator[str]:
     """Say that a small budget is no paper's."""
     file = record.folder / FILE
     try:
@@ -83,13 +84,13 @@ def of_budget(record: Record) -> Iterator[str]:
         yield f"It was run with {own}, not with '{PAPER}': an arm that learns slowly may be ahead with more training."
 
 
-def of_parameters(places: Sequence[Place]) -> Iterator[str]:
+def _limit_parameters(places: Sequence[PhaseResults]) -> Iterator[str]:
     """Say which arms have other numbers of parameters."""
     for place in places:
-        own = next(row.parameters("total") for row in place.rows if row.is_baseline)
+        own = next(row.count_parameters("total") for row in place.rows if row.is_baseline)
         others = [
             f"{row.arm} ({count - own:+,})".replace("-", "−") for row in place.rows
-            if own is not None and (count := row.parameters("total")) is not None and count != own
+            if own is not None and (count := row.count_parameters("total")) is not None and count != own
         ]  # fmt: skip
         if others:
             yield (
@@ -98,7 +99,7 @@ def of_parameters(places: Sequence[Place]) -> Iterator[str]:
             )
 
 
-def of_settings(record: Record) -> Iterator[str]:
+def _limit_settings(record: Record) -> Iterator[str]:
     """Say which arms differ in more than their mechanism."""
     for name, arm in record.design.arms.items():
         if arm.set:
@@ -108,12 +109,12 @@ def of_settings(record: Record) -> Iterator[str]:
         yield "All arms took the same settings: none was tuned for itself, and what suits the baseline favours it."
 
 
-def of_pairs(places: Sequence[Place]) -> Iterator[str]:
+def _limit_pairs(places: Sequence[PhaseResults]) -> Iterator[str]:
     """Say what pairing brought."""
     for place in places:
         shown = [
             f"{row.arm} {show(comparison.rho)}"
-            for row in place.rows if (comparison := fair(row)) is not None and comparison.known.paired
+            for row in place.rows if (comparison := get_fair_comparison(row)) is not None and comparison.known.paired
         ]  # fmt: skip
         if shown:
             yield (
@@ -122,7 +123,7 @@ def of_pairs(places: Sequence[Place]) -> Iterator[str]:
             )
 
 
-def of_figures(record: Record, places: Sequence[Place]) -> Iterator[str]:
+def _limit_figures(record: Record, places: Sequence[PhaseResults]) -> Iterator[str]:
     """Say which figures decide."""
     decided = [f"{place.figure} in {place.title}" for place in places if place.smallest is not None and place.figure]
     if decided:
@@ -132,7 +133,7 @@ def of_figures(record: Record, places: Sequence[Place]) -> Iterator[str]:
         yield f"Looks were declared at {', '.join(map(str, looks))} seeds; a look at any other number would not count."
 
 
-def of_lost(places: Sequence[Place]) -> Iterator[str]:
+def _limit_lost(places: Sequence[PhaseResults]) -> Iterator[str]:
     """Say that means leave out what failed."""
     lost = [
         f"{row.arm} {row.num_lost} of {len(row.statuses)}" for place in places for row in place.rows if row.num_lost

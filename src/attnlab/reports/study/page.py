@@ -44,13 +44,13 @@ class Drawing(NamedTuple):
     spec: Markup
 
 
-def render(shown: Contents) -> str:
+def render_page(shown: Contents) -> str:
     """Write the page."""
     # Only our own pictures, specs, style and scripts are Markup; all else is escaped, and a misspelt name is an error.
     environment = jinja2.Environment(
         autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    drawings = {figure.name: drawing(number, figure) for number, figure in enumerate(shown.all_figures)}
+    drawings = {figure.name: _draw_figure(number, figure) for number, figure in enumerate(shown.all_figures)}
     style, script = ((HERE / name).read_text(encoding="utf-8") for name in ("page.css", "page.js"))
     library = runtime() if drawings else ""
     rows = [[answer(row) for answer in COLUMNS.values()] for place in shown.places for row in place.rows]
@@ -60,42 +60,42 @@ def render(shown: Contents) -> str:
         drawings=drawings,
         rows=rows,
         columns=[(name, rows[0][number].is_number) for number, name in enumerate(COLUMNS)],
-        sections=sections_of(shown),
+        sections=_list_sections(shown),
         looked_for=LOOKED_FOR,
-        policy=policy([script, library] if library else [script], style),
+        policy=_write_policy([script, library] if library else [script], style),
         style=Markup(style),
         script=Markup(script),
         runtime=Markup(library),
     )
 
 
-def drawing(number: int, figure: Figure) -> Drawing:
+def _draw_figure(number: int, figure: Figure) -> Drawing:
     """Draw a chart in the page's own colours."""
     spec = figure.draw(PAGE)
-    return Drawing(f"chart-{number}", Markup(svg(spec)), Markup(as_json(spec)))
+    return Drawing(f"chart-{number}", Markup(svg(spec)), Markup(_dump_spec(spec)))
 
 
-def as_json(spec: Spec) -> str:
+def _dump_spec(spec: Spec) -> str:
     """Write a spec so that nothing in it can end the element that it stands in."""
     written = json.dumps(spec, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     return written.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
 
 
-def policy(scripts: Sequence[str], style: str) -> str:
+def _write_policy(scripts: Sequence[str], style: str) -> str:
     """Return what a page may do: run these scripts, take this style, and nothing else."""
-    allowed = " ".join(hashed(script) for script in scripts)
+    allowed = " ".join(_hash_text(script) for script in scripts)
     return (
-        f"default-src 'none'; script-src {allowed}; style-src {hashed(style)}; img-src data:; base-uri 'none'; "
+        f"default-src 'none'; script-src {allowed}; style-src {_hash_text(style)}; img-src data:; base-uri 'none'; "
         "form-action 'none'"
     )
 
 
-def hashed(text: str) -> str:
+def _hash_text(text: str) -> str:
     """Return the hash by which a policy knows an element."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
-def sections_of(shown: Contents) -> list[tuple[str, str]]:
+def _list_sections(shown: Contents) -> list[tuple[str, str]]:
     """List the sections that a page has."""
     has = {
         "effects": shown.effects, "curves": shown.curves, "traces": shown.traced or shown.traces,

@@ -8,38 +8,38 @@ from attnlab.charts import FORMATS
 from attnlab.charts.theme import FILE
 from attnlab.studies.record import open_record
 
-from .contents import Contents, contents_of
+from .contents import Contents, collect_contents
 from .figures import KINDS, TRACES
-from .files import put, remove_others
-from .latex import as_latex
-from .markdown import as_markdown
-from .page import render
-from .tables import per_seed, summary
+from .files import remove_stale_figures, write_atomically
+from .latex import write_latex
+from .markdown import write_markdown
+from .page import render_page
+from .tables import write_per_seed, write_summary
 
 REPORT = "report.html"
 TABLES, FIGURES = "tables", "figures"
 PICTURES = (".svg", ".png")
 
 
-def write(folder: str | Path) -> Path:
+def write_report(folder: str | Path) -> Path:
     """Write the report of a study beside its ledger, also of one that has not ended; return where the page is."""
     with open_record(folder) as record:
-        contents = contents_of(record)
+        contents = collect_contents(record)
         tables = record.folder / TABLES
-        put(tables / "per_seed.csv", per_seed(record))
-        put(tables / "summary.csv", summary(contents.places))
-        put(tables / "results.md", as_markdown(contents.headline, contents.places))
-        put(tables / "results.tex", as_latex(contents.headline, contents.places))
-        write_figures(record.folder / FIGURES, contents)
-        return put(record.folder / REPORT, render(contents))
+        write_atomically(tables / "per_seed.csv", write_per_seed(record))
+        write_atomically(tables / "summary.csv", write_summary(contents.places))
+        write_atomically(tables / "results.md", write_markdown(contents.headline, contents.places))
+        write_atomically(tables / "results.tex", write_latex(contents.headline, contents.places))
+        _write_figures(record.folder / FIGURES, contents)
+        return write_atomically(record.folder / REPORT, render_page(contents))
 
 
-def write_figures(folder: Path, contents: Contents) -> None:
+def _write_figures(folder: Path, contents: Contents) -> None:
     """Write every chart for a paper, and take away those that no longer belong."""
     kept = set()
     for figure in contents.all_figures:
         spec = figure.draw(FILE)
         # Hundreds of pale lines take seconds as pixels, and nobody prints a trace that way.
         endings = PICTURES[:1] if figure.kind == TRACES else PICTURES
-        kept |= {put(folder / f"{figure.name}{ending}", FORMATS[ending](dict(spec))) for ending in endings}
-    remove_others(folder, KINDS, kept)
+        kept |= {write_atomically(folder / f"{figure.name}{ending}", FORMATS[ending](dict(spec))) for ending in endings}
+    remove_stale_figures(folder, KINDS, kept)

@@ -19,7 +19,7 @@ NOTHING = Summary(math.nan, math.nan, 0)
 
 
 @dataclass(frozen=True)
-class Row:
+class ArmRow:
     """One arm in one stage and size."""
 
     stage: str
@@ -37,7 +37,7 @@ class Row:
     @property
     def summary(self) -> Summary:
         """Mean, SD and number of the seeds that have a figure."""
-        return summed(self.values)
+        return summarize(self.values)
 
     @property
     def num_lost(self) -> int:
@@ -47,28 +47,28 @@ class Row:
     @property
     def seconds(self) -> float:
         """How long a run trained, on average."""
-        return summed({row.run: row.result.get("seconds") for row in self.results}).mean
+        return summarize({row.run: row.result.get("seconds") for row in self.results}).mean
 
     @property
     def tokens_per_second(self) -> float:
         """How fast a run trained, on average."""
-        return summed({row.run: speed(row.result) for row in self.results}).mean
+        return summarize({row.run: _compute_speed(row.result) for row in self.results}).mean
 
-    def parameters(self, which: str) -> int | None:
+    def count_parameters(self, which: str) -> int | None:
         """Return how many numbers the model has (total), or are trained."""
         found = [row.result.get("parameters", {}).get(which) for row in self.results]
         return next((int(number) for number in found if number is not None), None)
 
 
 @dataclass(frozen=True)
-class Place:
+class PhaseResults:
     """One stage and size of a study, with a row for every arm, the baseline's first."""
 
     stage: str
     size: str
     figure: str
     smallest: float | None
-    rows: tuple[Row, ...]
+    rows: tuple[ArmRow, ...]
     floor: tuple[float, str] | None = None
     """What the best trivial strategy reaches on the evaluated examples, and the strategy; None where unknown."""
 
@@ -78,7 +78,7 @@ class Place:
         return f"{self.stage}, {self.size}"
 
 
-def places_of(record: Record) -> list[Place]:
+def collect_results(record: Record) -> list[PhaseResults]:
     """Return every stage and size of a study, in the order of its design."""
     answers = {(answer.stage, answer.size, answer.arm): answer for answer in record.answers}
     found = []
@@ -87,43 +87,43 @@ def places_of(record: Record) -> list[Place]:
             evidence = record.evidence(stage.name, size)
             figure = evidence.figure() or ""
             rows = []
-            for arm in arms_of(record):
+            for arm in list_arms(record):
                 runs = evidence.runs[arm]
-                rows.append(Row(
+                rows.append(ArmRow(
                     stage.name, size, arm, figure, arm == record.design.baseline, evidence.values(arm, figure),
-                    {seed: status_of(record, run) for seed, run in runs.items()},
+                    {seed: find_status(record, run) for seed, run in runs.items()},
                     [record.results[run.id] for run in runs.values() if run.id in record.results],
                     answers.get((stage.name, size, arm)),
                 ))  # fmt: skip
-            found.append(Place(stage.name, size, figure, stage.smallest, tuple(rows), evidence.floor()))
+            found.append(PhaseResults(stage.name, size, figure, stage.smallest, tuple(rows), evidence.floor()))
     return found
 
 
-def arms_of(record: Record) -> list[str]:
+def list_arms(record: Record) -> list[str]:
     """List the arms: the baseline, then the others as they were planned."""
     return list(dict.fromkeys([record.design.baseline, *(run.arm for run in record.runs), *record.design.arms]))
 
 
-def status_of(record: Record, run: PlannedRun) -> str:
+def find_status(record: Record, run: PlannedRun) -> str:
     """Say what became of a run in a word or two."""
     if run.id in record.results:
         return record.results[run.id].status
     return FAILED if run.id in record.given_up else WAITING
 
 
-def summed(values: Mapping[Any, Any]) -> Summary:
+def summarize(values: Mapping[Any, Any]) -> Summary:
     """Sum numbers up, leaving out what is none."""
-    found = {key: number for key, value in values.items() if (number := finite(value)) is not None}
+    found = {key: number for key, value in values.items() if (number := read_number(value)) is not None}
     return Summary.of(read_arm("arm", found)) if found else NOTHING
 
 
-def finite(value: Any) -> float | None:
+def read_number(value: Any) -> float | None:
     """Return a value as a number, None where it is none; NaN and the infinities are spelled out in a ledger."""
     number = math.nan if value is None else float(value)
     return number if abs(number) <= LARGEST else None
 
 
-def speed(result: Mapping[str, Any]) -> float | None:
+def _compute_speed(result: Mapping[str, Any]) -> float | None:
     """Return the tokens a second of one run."""
     seconds = result.get("seconds")
     return result.get("tokens", 0) / seconds if seconds else None

@@ -10,7 +10,7 @@ from typing import Any
 from attnlab.statistics.account import show
 
 from .history import History
-from .results import finite, summed
+from .results import read_number, summarize
 
 MOST_SEEDS = 3
 MOST_CHARACTERS = 600
@@ -37,16 +37,16 @@ class SentenceTable:
     rows: Sequence[tuple[str, Sequence[str]]]
 
 
-def samples_of(history: History) -> SampleTable | None:
+def make_sample_table(history: History) -> SampleTable | None:
     """Return what the arms made of the same prompts, at the end of training."""
-    last = last_lines(history, "sample")
+    last = _find_last_lines(history, "sample")
     if not last:
         return None
     arms = [row.arm for row in history.place.rows if any(arm == row.arm for arm, _ in last)]
     seeds = sorted({seed for _, seed in last})
     prompts = {name: line["prompt"] for lines in last.values() for name, line in lines.items()}
     rows = [
-        (prompt, seed, [shortened(last.get((arm, seed), {}).get(name, {}).get("text", "–")) for arm in arms])
+        (prompt, seed, [_shorten(last.get((arm, seed), {}).get(name, {}).get("text", "–")) for arm in arms])
         for name, prompt in prompts.items() for seed in seeds[:MOST_SEEDS]
     ]  # fmt: skip
     more = len(seeds) - MOST_SEEDS
@@ -54,9 +54,9 @@ def samples_of(history: History) -> SampleTable | None:
     return SampleTable(history.place.title, arms, rows, note)
 
 
-def sentences_of(history: History) -> SentenceTable | None:
+def make_sentence_table(history: History) -> SentenceTable | None:
     """Return the loss of every sentence, averaged over seeds, and the perplexity that is e to it."""
-    last = last_lines(history, "sentence")
+    last = _find_last_lines(history, "sentence")
     if not last:
         return None
     arms = [row.arm for row in history.place.rows if any(arm == row.arm for arm, _ in last)]
@@ -64,23 +64,27 @@ def sentences_of(history: History) -> SentenceTable | None:
     rows = []
     for name, text in texts.items():
         losses = [
-            {seed: finite(lines[name]["loss"]) for (one, seed), lines in last.items() if one == arm and name in lines}
+            {
+                seed: read_number(lines[name]["loss"])
+                for (one, seed), lines in last.items()
+                if one == arm and name in lines
+            }
             for arm in arms
         ]
-        rows.append((shortened(text), [loss_and_perplexity(summed(some).mean) for some in losses]))
+        rows.append((_shorten(text), [_format_loss(summarize(some).mean) for some in losses]))
     return SentenceTable(history.place.title, arms, rows)
 
 
-def last_lines(history: History, kind: str) -> dict[tuple[str, int], dict[str, Mapping[str, Any]]]:
+def _find_last_lines(history: History, kind: str) -> dict[tuple[str, int], dict[str, Mapping[str, Any]]]:
     """Return the lines of every run's last step, by arm and seed and then by name."""
     found: dict[tuple[str, int], dict[str, Mapping[str, Any]]] = {}
-    for key, lines in history.lines(kind).items():
+    for key, lines in history.read_lines(kind).items():
         step = max(line["step"] for line in lines)
         found[key] = {line["name"]: line for line in lines if line["step"] == step}
     return found
 
 
-def loss_and_perplexity(loss: float) -> str:
+def _format_loss(loss: float) -> str:
     """Write a loss, and the perplexity that belongs to it."""
     if math.isnan(loss):
         return "–"
@@ -88,6 +92,6 @@ def loss_and_perplexity(loss: float) -> str:
     return f"{show(loss)} ({perplexity})"
 
 
-def shortened(text: str) -> str:
+def _shorten(text: str) -> str:
     """Cut a long text, and show that it was cut."""
     return text if len(text) <= MOST_CHARACTERS else f"{text[:MOST_CHARACTERS]} …"

@@ -14,11 +14,11 @@ from attnlab.studies.installed import lines_of, unmarked
 from attnlab.studies.record import Record
 
 from .figures import LEAKS, Figure
-from .results import arms_of
+from .results import list_arms
 
 
 @dataclass(frozen=True)
-class Audited:
+class ArmAudit:
     """One audit of an arm: of what, and each check's verdict; what was wrong, in sentences."""
 
     arm: str
@@ -37,10 +37,10 @@ class LeakMap:
     note: str = ""
 
 
-def audits_of(record: Record) -> list[Audited]:
+def list_audits(record: Record) -> list[ArmAudit]:
     """Return every audit of every arm."""
     found = []
-    for arm in arms_of(record):
+    for arm in list_arms(record):
         for key in record.audits.get(arm, ()):
             findings = record.audit_of(key)
             judged = [one for one in findings if one.get("judged", True) or not one["passed"]]
@@ -48,20 +48,22 @@ def audits_of(record: Record) -> list[Audited]:
                 " ".join(filter(None, (one["sentence"], one.get("where", "")))) for one in judged if not one["passed"]
             ]
             said = [one["sentence"] for one in findings if one["name"] == "installed model"]
-            found.append(Audited(arm, key, {one["name"]: one["verdict"] for one in judged}, wrong, said))
+            found.append(ArmAudit(arm, key, {one["name"]: one["verdict"] for one in judged}, wrong, said))
     return found
 
 
-def leak_maps(record: Record) -> list[LeakMap]:
+def list_leak_maps(record: Record) -> list[LeakMap]:
     """Return a map for every mechanism that leaks by itself, and a word about arms that leak in a model alone."""
     found = []
-    for arm in arms_of(record):
+    for arm in list_arms(record):
         leaks = {
             unmarked(key): one for key in record.audits.get(arm, ()) for one in record.audit_of(key)
             if one["name"] == LEAK and not one["passed"]
         }  # fmt: skip
         own = [line for line in lines_of(record.design, arm) if line in leaks]
-        found += [leak_map(arm, line, leaks[line], f"-{number}" * (number > 0)) for number, line in enumerate(own)]
+        found += [
+            _make_leak_map(arm, line, leaks[line], f"-{number}" * (number > 0)) for number, line in enumerate(own)
+        ]
         if leaks and not own:
             found.append(
                 LeakMap(None, f"{arm} leaks where it is installed alone, and a map is of a mechanism by itself.")
@@ -69,7 +71,7 @@ def leak_maps(record: Record) -> list[LeakMap]:
     return found
 
 
-def leak_map(arm: str, line: str, finding: dict[str, Any], ending: str) -> LeakMap:
+def _make_leak_map(arm: str, line: str, finding: dict[str, Any], ending: str) -> LeakMap:
     """Draw the map that the ledger keeps; where it keeps none, the mechanism is audited once more."""
     strengths, note = finding.get("data", {}).get("map"), ""
     if strengths is None:

@@ -12,9 +12,9 @@ from typing import Any
 
 from attnlab.studies.record import Record
 
-from .cells import compared, is_apart
-from .results import Place, finite, status_of
-from .trainingset import figures_of_run
+from .cells import get_comparison, is_not_comparable
+from .results import PhaseResults, find_status, read_number
+from .trainingset import read_training_figures
 
 FORMULA = ("=", "+", "-", "@")
 RUN = ("stage", "size", "arm", "seed", "run", "status", "step")
@@ -28,11 +28,11 @@ SUMMARY = (
 )  # fmt: skip
 
 
-def per_seed(record: Record) -> str:
+def write_per_seed(record: Record) -> str:
     """Write a line for every run: what became of it, all its last figures, also on what it trained on, and its cost."""
     lasts = {id: row.result.get("last") or {} for id, row in record.results.items()}
     figures = sorted({name for last in lasts.values() for name in last.get("figures", {})})
-    known = {id: figures_of_run(record.ledger, id) for id in record.results}
+    known = {id: read_training_figures(record.ledger, id) for id in record.results}
     on_known = sorted({name for own in known.values() for name in own})
     rows = []
     for run in record.runs:
@@ -41,18 +41,18 @@ def per_seed(record: Record) -> str:
         counts = result.get("parameters", {})
         found = lasts.get(run.id, {}).get("figures", {})
         rows.append([
-            run.stage, run.size, run.arm, run.seed, run.id, status_of(record, run), result.get("step"),
+            run.stage, run.size, run.arm, run.seed, run.id, find_status(record, run), result.get("step"),
             *(found.get(name) for name in figures), *(known.get(run.id, {}).get(name) for name in on_known),
             result.get("seconds"), result.get("tokens"), counts.get("total"), counts.get("trained"),
         ])  # fmt: skip
-    return as_csv([*RUN, *figures, *(f"{TRAINED_ON}{name}" for name in on_known), *COST], rows)
+    return write_csv([*RUN, *figures, *(f"{TRAINED_ON}{name}" for name in on_known), *COST], rows)
 
 
-def summary(places: Sequence[Place]) -> str:
+def write_summary(places: Sequence[PhaseResults]) -> str:
     """Write a line for every arm: mean, SD, difference, interval, p and verdict; what is unknown is empty."""
     rows = []
     for row in (row for place in places for row in place.rows):
-        comparison, means = compared(row), row.summary
+        comparison, means = get_comparison(row), row.summary
         numbers: list[Any] = [None] * 8
         if comparison is not None:
             numbers = [
@@ -61,25 +61,25 @@ def summary(places: Sequence[Place]) -> str:
             ]  # fmt: skip
         rows.append([
             row.stage, row.size, row.arm, row.is_baseline, row.figure, means.mean, means.sd, means.n, row.num_lost,
-            *numbers, None if row.answer is None else not is_apart(row),
+            *numbers, None if row.answer is None else not is_not_comparable(row),
             None if row.answer is None else row.answer.verdict, None if comparison is None else comparison.stability,
-            row.tokens_per_second, row.seconds, row.parameters("total"), row.parameters("trained"),
+            row.tokens_per_second, row.seconds, row.count_parameters("total"), row.count_parameters("trained"),
         ])  # fmt: skip
-    return as_csv(SUMMARY, rows)
+    return write_csv(SUMMARY, rows)
 
 
-def as_csv(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
+def write_csv(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
     """Write rows under their names."""
     written = io.StringIO()
     writer = csv.writer(written, lineterminator="\n")
-    writer.writerow([safe(name) for name in header])
-    writer.writerows([[safe(cell) for cell in row] for row in rows])
+    writer.writerow([_escape_formula(name) for name in header])
+    writer.writerows([[_escape_formula(cell) for cell in row] for row in rows])
     return written.getvalue()
 
 
-def safe(cell: Any) -> Any:
+def _escape_formula(cell: Any) -> Any:
     """Return a cell as a table may hold it: a number that is none is empty, a text is never a formula."""
-    if cell in ("NaN", "Infinity", "-Infinity") or (isinstance(cell, float) and finite(cell) is None):
+    if cell in ("NaN", "Infinity", "-Infinity") or (isinstance(cell, float) and read_number(cell) is None):
         return ""
     if not isinstance(cell, str):
         return cell

@@ -42,7 +42,7 @@ SECONDS = 10.0
 """That a connection may say nothing before it is closed."""
 
 
-class Window(ThreadingHTTPServer):
+class WatchServer(ThreadingHTTPServer):
     """Serves a study's folder under an address that only its user knows."""
 
     daemon_threads = True
@@ -54,7 +54,7 @@ class Window(ThreadingHTTPServer):
         self.token = secrets.token_urlsafe(24)
         self.lock = threading.Lock()
         try:
-            super().__init__((HOST, port), Handler)
+            super().__init__((HOST, port), WatchHandler)
         except OSError as error:
             raise RequestError(
                 f"cannot serve on port {port}: {error.strerror}; leave --port out for one that is free"
@@ -75,11 +75,11 @@ class Window(ThreadingHTTPServer):
         """What this server may be called by."""
         return {f"{HOST}:{self.server_port}", f"localhost:{self.server_port}"}
 
-    def state(self) -> bytes:
+    def dump_state(self) -> bytes:
         """Return how the study stands, for the page's script."""
         with self.lock:
             seen = self.progress.look()
-        return json.dumps(record_of(seen, has_report=self.report.is_file()), allow_nan=False).encode()
+        return json.dumps(_record_snapshot(seen, has_report=self.report.is_file()), allow_nan=False).encode()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Show a fault of ours; a browser that has gone is none."""
@@ -87,10 +87,10 @@ class Window(ThreadingHTTPServer):
             super().handle_error(request, client_address)
 
 
-class Handler(BaseHTTPRequestHandler):
+class WatchHandler(BaseHTTPRequestHandler):
     """Answers one request."""
 
-    server: Window
+    server: WatchServer
     server_version, sys_version = "attnlab", ""
     timeout = SECONDS
     policy = POLICY
@@ -128,7 +128,7 @@ class Handler(BaseHTTPRequestHandler):
     def give_state(self) -> None:
         """Give the figures, or say why there are none: the page then keeps the last ones."""
         try:
-            self.give(HTTPStatus.OK, ".json", self.server.state())
+            self.give(HTTPStatus.OK, ".json", self.server.dump_state())
         except (AttnlabError, OSError) as error:
             self.give(HTTPStatus.SERVICE_UNAVAILABLE, ".json", json.dumps({"trouble": str(error)}).encode())
 
@@ -158,42 +158,44 @@ class Handler(BaseHTTPRequestHandler):
         """Keep no list of requests: one comes every other second."""
 
 
-def record_of(seen: Snapshot, *, has_report: bool) -> dict[str, Any]:
+def _record_snapshot(seen: Snapshot, *, has_report: bool) -> dict[str, Any]:
     """Write a snapshot as plain data."""
     curved = [one.run.id for one in reversed(seen.runs) if one.curve]
     drawn = set(list(dict.fromkeys([*(one.run.id for one in seen.going), *curved]))[:NUM_CURVES])
     return {
         "name": seen.name, "question": seen.question, "phase": seen.phase, "has_report": has_report,
         "num_runs": len(seen.runs), "num_ended": seen.num_ended, "num_given_up": seen.num_given_up,
-        "seconds_left": number(seen.seconds_left), "so_far": SO_FAR,
+        "seconds_left": _round_number(seen.seconds_left), "so_far": SO_FAR,
         "num_curves_left_out": len(set(curved) - drawn),
-        "runs": [record_of_run(one, has_curve=one.run.id in drawn) for one in seen.runs],
-        "standings": [record_of_standing(one) for one in seen.standings],
+        "runs": [_record_run(one, has_curve=one.run.id in drawn) for one in seen.runs],
+        "standings": [_record_standing(one) for one in seen.standings],
     }  # fmt: skip
 
 
-def record_of_run(one: RunProgress, *, has_curve: bool) -> dict[str, Any]:
+def _record_run(one: RunProgress, *, has_curve: bool) -> dict[str, Any]:
     """Write a run as plain data."""
     evaluation = one.evaluation
     return {
         "id": one.run.id, "title": one.run.title, "stage": one.run.stage, "size": one.run.size, "arm": one.run.arm,
         "seed": one.run.seed, "state": one.state, "step": one.step, "num_steps": one.num_steps,
-        "loss": number(one.loss), "tokens_per_second": number(one.tokens_per_second),
-        "seconds_left": number(one.seconds_left),
-        "evaluation": None if evaluation is None else {**evaluation._asdict(), "value": number(evaluation.value)},
-        "curve": [[step, number(loss)] for step, loss in one.curve if has_curve],
+        "loss": _round_number(one.loss), "tokens_per_second": _round_number(one.tokens_per_second),
+        "seconds_left": _round_number(one.seconds_left),
+        "evaluation": evaluation and {**evaluation._asdict(), "value": _round_number(evaluation.value)},
+        "curve": [[step, _round_number(loss)] for step, loss in one.curve if has_curve],
     }  # fmt: skip
 
 
-def record_of_standing(one: Standing) -> dict[str, Any]:
+def _record_standing(one: Standing) -> dict[str, Any]:
     """Write a standing as plain data."""
-    places = [{"arm": place.arm, "mean": number(place.mean), "num_seeds": place.num_seeds} for place in one.places]
+    places = [
+        {"arm": place.arm, "mean": _round_number(place.mean), "num_seeds": place.num_seeds} for place in one.places
+    ]
     return {
         "stage": one.stage, "size": one.size, "figure": one.figure, "leader": one.leader, "places": places,
         "apart": list(one.apart),
     }  # fmt: skip
 
 
-def number(value: float | None) -> float | None:
+def _round_number(value: float | None) -> float | None:
     """Return a number in the digits that a page shows; None for what JSON has no place for."""
     return None if value is None or not math.isfinite(value) else float(f"{value:.6g}")
