@@ -19,7 +19,7 @@ class TableCell:
     """What is read, and the number that it is sorted by where it is one."""
 
     text: str
-    make_number_cell: float | None = None
+    number: float | None = None
     is_number: bool = False
     """Whether its column holds numbers, also where this cell has none."""
 

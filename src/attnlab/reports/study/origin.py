@@ -52,7 +52,7 @@ class StudyOrigin:
     study_text: str
     study_note: str
     """What was run otherwise than the text says."""
-    _list_plugin_files: Sequence[PluginFile]
+    own_files: Sequence[PluginFile]
 
 
 def describe_origin(record: Record) -> StudyOrigin:
