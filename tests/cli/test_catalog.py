@@ -35,7 +35,9 @@ def test_every_mechanism_has_a_row_and_the_page_is_there(tmp_path: Path, capsys:
 def test_a_disagreement_is_shown_and_is_the_status(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(catalog_results, "agree", lambda *_: Agreement(error=0.5, reference_error=1e-7, rounding=1e-7))
+    monkeypatch.setattr(
+        catalog_results, "measure_agreement", lambda *_: Agreement(error=0.5, reference_error=1e-7, rounding=1e-7)
+    )
     assert main(["mechanisms", "--page", str(tmp_path)]) == 1
     out = capsys.readouterr().out
     assert "0 of 4 agree" in out

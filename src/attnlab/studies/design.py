@@ -18,7 +18,6 @@ from pydantic import (
 )
 
 from attnlab.errors import AttnlabError
-from attnlab.mechanisms import Mechanism
 
 from .choice import chosen
 from .misfits import misfits
@@ -55,6 +54,9 @@ def mechanism_line(line: str, info: ValidationInfo) -> str:
     """Take a line as its mechanism spells itself."""
     if info.context is not None and info.context.get(IS_RECORDED):
         return line
+    # Imported here because a recorded design is read without torch.
+    from attnlab.mechanisms import Mechanism
+
     try:
         return str(Mechanism.parse(line))
     except AttnlabError as error:

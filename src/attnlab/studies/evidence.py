@@ -15,9 +15,8 @@ from attnlab.tasks.scores import LOG_FIGURES, LOWER_IS_BETTER
 from attnlab.training import late_step
 from attnlab.training.record.plain import unspell
 
-from .ledger import Ledger, ResultRow
+from .ledger import ENDED, Ledger, ResultRow
 from .plan import PlannedRun
-from .remains import ENDED
 
 Table = Mapping[int, Any]
 """By seed: a number, or a row of examples; None for a run that failed or diverged."""

@@ -18,9 +18,9 @@ from attnlab.training.stopping import StopRequest
 
 from .cluster import Cluster
 from .dispatch import Dispatch
-from .ledger import Ledger, RunRow
+from .ledger import ENDED, Ledger, RunRow
 from .plan import PlannedRun
-from .remains import ENDED, delivery_of, has_ended, last_words, readdress
+from .remains import delivery_of, has_ended, last_words, readdress
 from .server import INTERRUPTED
 
 RUNS = "runs"

@@ -8,16 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from attnlab.errors import AttnlabError, StudyError, closest
-from attnlab.tasks import load as load_task
 from attnlab.training import Data, Optimizer, Run, Schedule, Settings, Start, Tuning, Watching
 from attnlab.training import Stage as TrainingStage
-from attnlab.training.weights import config_of as model_config
-from attnlab.training.weights import quiet
 
 from .design import Arm, Design, Size, Source, Stage
-from .identity import contents_of_source, contents_of_stages, id_of
 from .overrides import config_of, with_settings
-from .presence import contents_of
 
 Key = tuple[str, str, str, int]
 
@@ -57,6 +52,10 @@ def plan(
 
     leaking: arms that see the future, whose language models are also evaluated on the past alone.
     """
+    # Imported here because runs that were planned are read without torch.
+    from .identity import contents_of_stages, id_of
+    from .presence import contents_of
+
     found = placed_sources(study, sources or {})
     taken = taken_by(study)
     for name, stage_name in taken.items():
@@ -87,6 +86,8 @@ def plan(
 
 def contents_of_study(study: Design, sources: Mapping[str, str] | None = None) -> dict[str, dict[str, str]]:
     """Return the hashes of the data that a study takes, by name and split."""
+    from .identity import contents_of_source
+
     found = placed_sources(study, sources or {})
     return {name: contents_of_source(found[name]) for name in taken_by(study)}
 
@@ -156,6 +157,10 @@ def with_honest_figure(run: Run) -> Run:
 
 def check_run(run: Run, where: str) -> None:
     """Refuse what no run could begin with, while nothing is there yet: a task, an architecture, their settings."""
+    from attnlab.tasks import load as load_task
+    from attnlab.training.weights import config_of as model_config
+    from attnlab.training.weights import quiet
+
     if "name" in run.task_settings:
         raise StudyError(f"{where}: a task has no setting 'name'; which one it is, task says")
     try:

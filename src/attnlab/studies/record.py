@@ -16,16 +16,16 @@ from attnlab.errors import StudyError
 from attnlab.training import Run
 
 from .analysis import Answer, conclude
+from .audit_keys import audited_task, lines_of, reads_forwards
 from .design import IS_RECORDED, Design
 from .evidence import Evidence
-from .installed import audited_task, lines_of, reads_forwards
 from .integrity import Finding
 from .integrity.own import examine
 from .ledger import Ledger, ResultRow
-from .overlap import SourceOverlap, noted_overlaps
+from .overlap_record import SourceOverlap, noted_overlaps
 from .plan import PlannedRun
 
-LEDGER = "ledger.sqlite"
+FILE, LEDGER = "study.toml", "ledger.sqlite"
 PLAN = "plan"
 """What the ledger calls the event of a study that was planned to its end."""
 
@@ -81,7 +81,10 @@ class Record:
 
     def audit_of(self, key: str) -> list[dict[str, Any]]:
         """Return what an audit found, by what the ledger has it by."""
-        return self.ledger.audit(key, reads_forwards(audited_task(self.design))) or []
+        found = {is_causal: self.ledger.audit(key, is_causal) for is_causal in (True, False)}
+        if None not in found.values():  # of an earlier start with other tasks
+            return found[reads_forwards(audited_task(self.design))] or []
+        return found[True] or found[False] or []
 
     @cached_property
     def findings(self) -> tuple[Finding, ...]:

@@ -33,8 +33,9 @@ from attnlab.training.stream import Share, updates
 from attnlab.training.update import Updater
 from attnlab.training.weights import building, changed, config_of, head_class, quiet
 
+from .audit_keys import audited_task, reads_forwards
 from .design import Design, Phase, Size, Source, Stage
-from .installed import audited_task, layers_in, reads_forwards
+from .installed import layers_in
 from .overrides import config_of as config_of_arm
 from .overrides import with_settings
 from .workload import products_of

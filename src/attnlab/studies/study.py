@@ -18,11 +18,12 @@ from attnlab.training.record import locked
 from attnlab.training.stopping import StopRequest, stop_request
 
 from .analysis import Answer, conclude
+from .audit_keys import audited_task, lines_of, reads_forwards
 from .connection import connected
 from .design import Arm, Design
 from .disk import refuse_network
 from .execution import Execution, Tick, no_tick, started_early
-from .installed import Installed, audited_task, lines_of, marked, reads_forwards
+from .installed import Installed, marked
 from .integrity import Finding
 from .integrity.left_out import left_out, sentence
 from .ledger import Ledger
@@ -30,13 +31,12 @@ from .mistakes import Origin, check
 from .overlap import Counting, tasks_of
 from .plan import PlannedRun, contents_of_study, placed_sources, plan
 from .provenance import command, plugin_files, provenance
+from .record import FILE, read
 from .record import LEDGER as LEDGER
 from .record import PLAN as PLAN
-from .record import read
 from .registration import Declaration, register
 from .text import read_design
 
-FILE = "study.toml"
 LEAKS = "its audit finds a leak"
 Say = Callable[[str], None]
 

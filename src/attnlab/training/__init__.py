@@ -16,13 +16,12 @@ if TYPE_CHECKING:
     from .job import Job
     from .loop import train
     from .progress import Display
-    from .result import Divergence, Evaluation, Result
+    from .result import Divergence, Evaluation, Result, late_step
     from .run import Data, Run, Start
     from .settings import Optimizer, Schedule, Settings, Stage, Watching
     from .start import initialise
     from .stream import FeatureStream, TokenStream
     from .tuning import Tuning, apply_tuning, count_parameters
-    from .watch import late_step
 
 HOMES = {
     "build": "build",
@@ -31,14 +30,13 @@ HOMES = {
     "Job": "job",
     "train": "loop",
     "Display": "progress",
-    "Divergence": "result", "Evaluation": "result", "Result": "result",
+    "Divergence": "result", "Evaluation": "result", "Result": "result", "late_step": "result",
     "Data": "run", "Run": "run", "Start": "run",
     "Optimizer": "settings", "Schedule": "settings", "Settings": "settings", "Stage": "settings",
     "Watching": "settings",
     "initialise": "start",
     "FeatureStream": "stream", "TokenStream": "stream",
     "Tuning": "tuning", "apply_tuning": "tuning", "count_parameters": "tuning",
-    "late_step": "watch",
 }  # fmt: skip
 """The file of each public name."""
 

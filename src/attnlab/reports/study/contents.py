@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from attnlab.studies.installed import lines_of
+from attnlab.studies.audit_keys import lines_of
 from attnlab.studies.integrity import Finding
 from attnlab.studies.record import Record
 

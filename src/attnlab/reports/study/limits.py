@@ -9,8 +9,7 @@ from collections.abc import Iterator, Sequence
 from attnlab.statistics.account import show
 from attnlab.statistics.stability import FEWEST
 from attnlab.statistics.verdict import FEWEST_SEEDS
-from attnlab.studies.record import Record
-from attnlab.studies.study import FILE
+from attnlab.studies.record import FILE, Record
 
 from .cells import get_fair_comparison
 from .results import PhaseResults

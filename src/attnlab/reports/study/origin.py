@@ -8,8 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from attnlab.studies.record import Record
-from attnlab.studies.study import FILE
+from attnlab.studies.record import FILE, Record
 
 from .results import find_status
 

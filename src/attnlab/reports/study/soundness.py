@@ -6,15 +6,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from attnlab.audits import audit
-from attnlab.audits.picture import LEAK
 from attnlab.charts import soundness
 from attnlab.errors import AttnlabError
-from attnlab.studies.installed import lines_of, unmarked
+from attnlab.studies.audit_keys import lines_of, unmarked
 from attnlab.studies.record import Record
 
 from .figures import LEAKS, Figure
 from .results import list_arms
+
+LEAK = "causal leak"
+"""The name of the check whose map is drawn, as a ledger has it."""
 
 
 @dataclass(frozen=True)
@@ -75,6 +76,9 @@ def _make_leak_map(arm: str, line: str, finding: dict[str, Any], ending: str) ->
     """Draw the map that the ledger keeps; where it keeps none, the mechanism is audited once more."""
     strengths, note = finding.get("data", {}).get("map"), ""
     if strengths is None:
+        # Imported here because a report of what the ledger keeps needs no torch.
+        from attnlab.audits import audit
+
         try:
             strengths = audit(line, causal=True, checks=[LEAK]).findings[LEAK].data["map"]
         except AttnlabError as error:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from attnlab.data import PROBES
 from attnlab.training.record.plain import unspell
 
-from ..remains import ENDED
+from ..ledger import ENDED
 from .metrics import COUNTED, kind_of
 from .table import Cell, ResultTable
 
