@@ -1,4 +1,4 @@
-"""A model card: what an exported model is, how it was trained and loads, what it reached, and what it cannot say."""
+"""The card of an exported model: what it is, how it was trained and is loaded, its scores, and its limitations."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def _describe_length(folder: Path) -> str:
 
 
 def _describe_tuning(found: Restored, num_merged: int) -> str:
-    """Say what of the model trained."""
+    """Describe which part of the model was trained."""
     mode = found.run.settings.tuning.mode
     said = {"full": "everything", "head": "the head alone", "prefix": "a prefix of every layer, which is saved with it"}
     if num_merged:
@@ -108,7 +108,7 @@ def _describe_tuning(found: Restored, num_merged: int) -> str:
 
 
 def _write_loading(found: Restored, carried: Sequence[StageFile]) -> str:
-    """Say how the folder is read, and what does not read it."""
+    """Write how the folder is loaded, and that plain `from_pretrained` refuses it."""
     tokenizer = "tokenizer = transformers.AutoTokenizer.from_pretrained(FOLDER)\n" * (found.tokenizer is not None)
     imports = "import attnlab\n" + "import transformers\n" * (found.tokenizer is not None)
     stages = "".join(f"runpy.run_path(FOLDER + {json.dumps('/' + own.name, ensure_ascii=False)})\n" for own in carried)
@@ -141,7 +141,7 @@ def _describe_stage_files(carried: Sequence[StageFile]) -> str:
 
 
 def _is_plain(found: Restored) -> bool:
-    """Tell whether a plain model computes the same: the baseline, and neither a parameter nor a prefix of its own."""
+    """Tell whether a plain model computes the same: the baseline mechanism without learned parameters or a prefix."""
     total = count_parameters(found.model).total
     return mechanism_of(found.model) == BASELINE and not total["mechanism"] and not total["prefix"]
 
@@ -201,7 +201,7 @@ def _write_verdict(member: StudyContext | None) -> str:
 
 
 def _write_limitations(found: Restored, folder: Path) -> str:
-    """Say what the card cannot vouch for."""
+    """Write the limitations of the model and of its card."""
     said = [
         "This is one run of one seed; its figures are those of the data above and of no other.",
         "What it was trained on was not examined for this card: it may hold errors, private text or prejudice, and so "

@@ -1,4 +1,4 @@
-"""The files of a user's own stages that go with an exported model: without them nobody could load it."""
+"""The plugin files with a user's own stages that are exported with a model, which cannot be loaded without them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .study_context import find_plugin_hashes
 
 @dataclass(frozen=True)
 class StageFile:
-    """A file of stages beside a model."""
+    """A plugin file that is exported with a model."""
 
     source: Path
     sha256: str

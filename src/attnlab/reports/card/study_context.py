@@ -1,4 +1,4 @@
-"""Which study a run's folder is of, and what that study says of the run's arm."""
+"""The study that a run belongs to, and its verdict on the run's arm."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from attnlab.studies.record import LEDGER, Record, open_record
 
 @dataclass(frozen=True)
 class StudyContext:
-    """A run as one of a study's."""
+    """A run as part of a study."""
 
     run: PlannedRun
     study: str

@@ -1,5 +1,5 @@
-"""Does a kernel compute what the equations say? Its outputs and gradients beside the reference's in fp64, and
-beside what the reference itself loses in the kernel's precision."""
+"""The error of a kernel against the fp64 reference, in outputs and gradients, compared with the error of the
+reference in the kernel's own precision."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from attnlab.kernels.comparison import Setting
 from attnlab.mechanisms import Mechanism
 
 SLACK = 3.0
-"""How many times the reference's own error a kernel may make: it adds the same numbers in another order."""
+"""The error that is allowed, as a multiple of the reference's own: a kernel adds the same numbers in another order."""
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ ARXIV = re.compile(r"arXiv:(\d{4}\.\d{4,5})")
 
 
 def render_catalog_page(shown: CatalogResults, command: str) -> str:
-    """Write the report."""
+    """Write the page of the catalog."""
     # The template calls our own pictures safe; all else is escaped, and a name it misspells is an error.
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True)
     environment.filters |= {
@@ -48,7 +48,7 @@ def render_catalog_page(shown: CatalogResults, command: str) -> str:
 
 
 def _list_headline_figures(shown: CatalogResults) -> list[tuple[str, str]]:
-    """Return the figures to see first, each with what it says."""
+    """Return the figures at the top of the page, each with its explanation."""
     exhibits = shown.exhibits
     worst = max(exhibit.agreement.error for exhibit in exhibits)
     num_near = sum(exhibit.time_ratio <= 1.5 for exhibit in exhibits)
@@ -96,13 +96,13 @@ def _draw_soundness(shown: CatalogResults) -> list[str]:
 
 
 def split_citation(paper: str) -> tuple[str, str]:
-    """Part a paper from its number in the arXiv, which is empty where it has none."""
+    """Split a citation into its text and its arXiv number, which is empty if it has none."""
     found = ARXIV.search(paper)
     return (paper[: found.start()], found[1]) if found else (paper, "")
 
 
 def list_facts(shown: CatalogResults, command: str) -> dict[str, str]:
-    """Say what was run and on what."""
+    """List what was run and on which machine."""
     compiler = find_compiler()
     return {
         "Command": command,

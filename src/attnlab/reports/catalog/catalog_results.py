@@ -1,5 +1,5 @@
-"""What `attnlab mechanisms --page` shows: each mechanism's kernel, cost and agreement, growth over lengths, some
-weights, and the audits of some sound mechanisms and of the specimens."""
+"""The results that `attnlab mechanisms --page` shows: the kernel, cost and agreement of each mechanism, growth with
+length, some weights, and audits of some sound mechanisms and of the specimens."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from attnlab.mechanisms.surroundings import Penalize
 from .agreement import Agreement, measure_agreement
 
 Progress = Callable[[int, int, str], None]
-"""Told how many pieces of work are done, of how many, and what the next one is."""
+"""Called with the number of steps done, the total, and the name of the next step."""
 
 # Twenty tokens of five kinds: attention that works finds the earlier tokens of a query's own kind.
 TOKENS = "ABCDABCEEABCDDABCEAB"
@@ -42,7 +42,7 @@ SEEN: Mapping[str, str] = {
 
 @dataclass(frozen=True)
 class CatalogPlan:
-    """What is run, at which sizes, and for how many seconds each mechanism is timed."""
+    """Which mechanisms are run, at which sizes, and for how many seconds each is timed."""
 
     names: Sequence[str] = tuple(CATALOG)
     checked: Setting = field(default_factory=lambda: Setting(head_dim=32))
@@ -100,7 +100,7 @@ class MechanismResult:
 
 @dataclass(frozen=True)
 class CatalogResults:
-    """Everything that was found, and what it ran on."""
+    """All results, and the machine they were measured on."""
 
     plan: CatalogPlan
     machine: Machine

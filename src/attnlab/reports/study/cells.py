@@ -1,4 +1,4 @@
-"""The results as cells to read: one column a question, each cell with the value it is sorted by."""
+"""The results as table cells: one function per column; each cell has its text and the value it is sorted by."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ MOST_DECIMALS = 12
 
 @dataclass(frozen=True)
 class TableCell:
-    """What is read, and the number that it is sorted by where it is one."""
+    """The text of a cell, and the number it is sorted by, if it has one."""
 
     text: str
     number: float | None = None
     is_number: bool = False
-    """Whether its column holds numbers, also where this cell has none."""
+    """Whether its column holds numbers, even if this cell has none."""
 
 
 def make_number_cell(value: float | None, write: Callable[[float], str] = show) -> TableCell:
-    """Write a number, or a dash where there is none."""
+    """Write a number, or a dash if there is none."""
     if value is None or math.isnan(value):
         return TableCell("–", None, True)
     return TableCell(write(value), value, True)
@@ -42,12 +42,12 @@ def format_figure(value: float) -> str:
 
 
 def _format_seconds(value: float) -> str:
-    """Write a span of time."""
+    """Write a duration."""
     return f"{value:.3g} s" if value < 600 else f"{value / 60:,.0f} min"
 
 
 def format_comparison(comparison: Comparison) -> str:
-    """Write a difference, and its interval where it has one."""
+    """Write a difference, and its interval if it has one."""
     shown = _format_interval(comparison)
     unit = " %" if comparison.question.scale == "log" else ""
     return (
@@ -58,7 +58,7 @@ def format_comparison(comparison: Comparison) -> str:
 
 
 def _format_interval(comparison: Comparison | None) -> str:
-    """Write an interval; one pair alone has none."""
+    """Write an interval; a single pair has none."""
     if comparison is None or not _has_interval(comparison):
         return "–"
     low, high = (_format_signed(end, _choose_decimals(comparison)) for end in comparison.interval)
@@ -71,7 +71,7 @@ def _has_interval(comparison: Comparison) -> bool:
 
 
 def _choose_decimals(comparison: Comparison) -> int | None:
-    """Return how many decimals show two digits of half the interval, and no end as 0 that is none; None for any."""
+    """Return how many decimals show two digits of half the interval width and never round an end to 0; None for any."""
     low, high = comparison.interval
     if not _has_interval(comparison) or low == high:
         return None
@@ -87,17 +87,17 @@ def _format_signed(value: float, places: int | None) -> str:
 
 
 def get_comparison(row: ArmRow) -> Comparison | None:
-    """Return the comparison of an arm with the baseline, where there is one."""
+    """Return the comparison of an arm with the baseline, if there is one."""
     return None if row.answer is None else row.answer.comparison
 
 
 def is_not_comparable(row: ArmRow) -> bool:
-    """Tell whether an arm is answered without being compared: its difference would mislead."""
+    """Tell whether an arm is not comparable, so that its difference must not be shown."""
     return row.answer is not None and row.answer.verdict.startswith("NOT COMPARABLE")
 
 
 def get_fair_comparison(row: ArmRow) -> Comparison | None:
-    """Return the comparison of an arm, where it can be compared."""
+    """Return the comparison of an arm, if it is comparable."""
     return None if is_not_comparable(row) else get_comparison(row)
 
 
@@ -110,14 +110,14 @@ def _make_difference_cell(row: ArmRow) -> TableCell:
 
 
 def _make_verdict_cell(row: ArmRow) -> TableCell:
-    """Write the verdict; the baseline has none, and nothing has while runs are missing."""
+    """Write the verdict; the baseline has none, and no arm has one while runs are missing."""
     if row.is_baseline:
         return TableCell("baseline")
     return TableCell("–" if row.answer is None else row.answer.verdict)
 
 
 def _make_stability_cell(row: ArmRow) -> TableCell:
-    """Write whether an arm's seeds vary more, or less."""
+    """Write whether an arm varies more or less over seeds than the baseline."""
     comparison = get_fair_comparison(row)
     return TableCell("–" if comparison is None else comparison.stability)
 
@@ -147,4 +147,4 @@ COLUMNS: Mapping[str, Callable[[ArmRow], TableCell]] = {
     "parameters": lambda row: make_number_cell(row.count_parameters("total"), _format_count),
     "trained": lambda row: make_number_cell(row.count_parameters("trained"), _format_count),
 }
-"""What is asked of each arm, and what answers it."""
+"""The columns of the results table, each with the function that makes its cell."""

@@ -1,4 +1,4 @@
-"""All that a report shows, read from a record and in the order of the page."""
+"""Everything a report shows, collected from a record in the order of the page."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Contents:
 
     @property
     def traced(self) -> list[Figure]:
-        """The charts of what went on inside."""
+        """The charts of traces."""
         return self.select_figures(TRACES)
 
     @property
@@ -69,7 +69,7 @@ class Contents:
 
 
 def collect_contents(record: Record) -> Contents:
-    """Read all that a report shows."""
+    """Collect everything a report shows."""
     places = collect_results(record)
     histories = [History(record, place) for place in places]
     samples = [make_sample_table(history) for history in histories]

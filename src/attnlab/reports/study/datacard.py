@@ -1,4 +1,4 @@
-"""The data a study took: where each source is, what its splits hold as hashes, how much was read, and what overlaps."""
+"""The data of a study: the path of each source, the hashes of its splits, how much was read, and what overlaps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files of a report: each is written beside its place and moved there, so that a reader never meets half of one."""
+"""Files of a report: each is written to a temporary name and moved, so that a reader never sees half a file."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from attnlab.errors import RequestError
 
 
 def write_atomically(path: Path, content: str | bytes) -> Path:
-    """Write a file at once; return where it is."""
+    """Write a file atomically; return its path."""
     aside = path.with_name(f".{path.name}.writing")
     try:
         path.parent.mkdir(exist_ok=True)

@@ -1,4 +1,4 @@
-"""What the study says first: its question, and of every arm the verdict in one sentence, or why there is none."""
+"""The top of the page: the question of the study, and the verdict on each arm in one sentence, or why there is none."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Headline:
 
 
 def make_headline(record: Record, places: Sequence[PhaseResults]) -> Headline:
-    """Say what the study says."""
+    """Make the headline of a study."""
     rows = [(place, row) for place in places for row in place.rows if row.answer is not None]
     has_several = len({(place.stage, place.size) for place, _ in rows}) > 1
     common = common_notes(record.answers)
@@ -81,7 +81,7 @@ def _find_words(phrase: str) -> list[str]:
 
 
 def _make_sentence(row: ArmRow, where: str, common: Sequence[str] = ()) -> Sentence:
-    """Say what came of one arm. common: notes that are said once for all."""
+    """Make the sentence about one arm. common: notes that are shown once for all arms."""
     answer = row.answer
     assert answer is not None
     notes = tuple(note for note in answer.notes if note not in common)
@@ -172,6 +172,6 @@ def _describe_updates(record: Record, runs: Sequence[PlannedRun]) -> str:
 
 
 def _format_count(number: float, thing: str) -> str:
-    """Write a number of things."""
+    """Write a count with its noun."""
     shown = f"{number:,}" if isinstance(number, int) else f"{number:g}"
     return f"{shown} {thing}{'' if number == 1 else 's'}"

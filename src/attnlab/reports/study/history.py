@@ -1,4 +1,4 @@
-"""What runs wrote down on their way, as points of curves: losses, evaluations, traces. Long ones are thinned."""
+"""What runs logged, as points of curves: losses, evaluations, traces. Long curves are thinned."""
 
 from __future__ import annotations
 

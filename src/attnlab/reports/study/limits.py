@@ -1,4 +1,4 @@
-"""What a study cannot say: sentences made of its design, so that nobody reads more into it than there is."""
+"""The limitations of a study: sentences derived from its design and its runs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PAPER = "paper"
 
 
 def list_limits(record: Record, places: Sequence[PhaseResults]) -> list[str]:
-    """Return all that must be said."""
+    """Return all limitations."""
     return [
         *_limit_seeds(record), *_limit_sizes(record), *_limit_data(record), *_limit_sharing(record),
         *_limit_budget(record), *_limit_parameters(places), *_limit_settings(record), *_limit_pairs(places),

@@ -1,4 +1,4 @@
-"""The page of a report: one HTML file that opens offline, loads nothing, and runs only the two scripts it came with.
+"""The page of a report: one HTML file that opens offline, loads nothing, and runs only its own two scripts.
 
 Its policy names those scripts and its style by their hashes, so that no text of a dataset can become code. Every chart
 is there twice: as a picture, and as a spec that the bundled Vega makes live where scripts are allowed.

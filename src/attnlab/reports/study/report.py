@@ -1,10 +1,10 @@
-"""A report of a study's folder: the page, the tables and the figures, made anew from the ledger at any time."""
+"""Write the report of a study's folder from its ledger: the page, the tables and the figures."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from attnlab.charts import FORMATS
+from attnlab.charts import png, svg
 from attnlab.charts.theme import FILE
 from attnlab.studies.record import open_record
 
@@ -18,7 +18,6 @@ from .tables import write_per_seed, write_summary
 
 REPORT = "report.html"
 TABLES, FIGURES = "tables", "figures"
-PICTURES = (".svg", ".png")
 
 
 def write_report(folder: str | Path) -> Path:
@@ -35,11 +34,12 @@ def write_report(folder: str | Path) -> Path:
 
 
 def _write_figures(folder: Path, contents: Contents) -> None:
-    """Write every chart for a paper, and take away those that no longer belong."""
+    """Write every chart for a paper, and remove those of an earlier report that are no longer made."""
     kept = set()
     for figure in contents.all_figures:
-        spec = figure.draw(FILE)
-        # Hundreds of pale lines take seconds as pixels, and nobody prints a trace that way.
-        endings = PICTURES[:1] if figure.kind == TRACES else PICTURES
-        kept |= {write_atomically(folder / f"{figure.name}{ending}", FORMATS[ending](dict(spec))) for ending in endings}
+        picture = svg(figure.draw(FILE))
+        kept.add(write_atomically(folder / f"{figure.name}.svg", picture))
+        # Hundreds of pale lines take seconds as pixels, and traces are not printed that way.
+        if figure.kind != TRACES:
+            kept.add(write_atomically(folder / f"{figure.name}.png", png(picture)))
     remove_stale_figures(folder, KINDS, kept)

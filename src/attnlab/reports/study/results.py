@@ -1,4 +1,4 @@
-"""What came of every arm in every stage and size, as the ledger has it: figures, statuses, costs, and the answer."""
+"""The results of every arm in every stage and size, from the ledger: figures, statuses, costs, and the answer."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def find_status(record: Record, run: PlannedRun) -> str:
 
 
 def summarize(values: Mapping[Any, Any]) -> Summary:
-    """Sum numbers up, leaving out what is none."""
+    """Return mean, SD and count of numbers, ignoring missing values."""
     found = {key: number for key, value in values.items() if (number := read_number(value)) is not None}
     return Summary.of(read_arm("arm", found)) if found else NOTHING
 

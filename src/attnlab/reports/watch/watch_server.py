@@ -1,6 +1,6 @@
-"""The page of `attnlab watch`: a server for this machine alone, that shows a study's folder and changes nothing.
+"""The server of `attnlab watch`: it listens on 127.0.0.1 only, shows a study's folder and is read-only.
 
-Who asks must know the token in the address and call the server by its own name; a page of another site does neither.
+A request needs the token in the address and the right Host header, which pages of other sites do not have.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ HEADERS = {
 NUM_CURVES = 60
 """Learning curves that a page is given: of the runs that are going, and of those that were planned last."""
 SECONDS = 10.0
-"""That a connection may say nothing before it is closed."""
+"""Idle time after which a connection is closed."""
 
 
 class WatchServer(ThreadingHTTPServer):
@@ -133,7 +133,7 @@ class WatchHandler(BaseHTTPRequestHandler):
             self.give(HTTPStatus.SERVICE_UNAVAILABLE, ".json", json.dumps({"trouble": str(error)}).encode())
 
     def refuse(self, status: HTTPStatus, reason: str) -> None:
-        """Say why not, in plain text."""
+        """Answer with an error in plain text."""
         self.close_connection = True
         self.give(status, ".txt", f"{reason}\n".encode())
 
@@ -149,13 +149,13 @@ class WatchHandler(BaseHTTPRequestHandler):
             self.wfile.write(content)
 
     def end_headers(self) -> None:
-        """Add what keeps a browser strict to every answer, also to those that http.server gives itself."""
+        """Add the security headers to every answer, including those that http.server makes itself."""
         for name, value in {**HEADERS, "Content-Security-Policy": self.policy}.items():
             self.send_header(name, value)
         super().end_headers()
 
     def log_message(self, format: str, *values: Any) -> None:
-        """Keep no list of requests: one comes every other second."""
+        """Do not log requests: the page sends one every other second."""
 
 
 def _record_snapshot(seen: Snapshot, *, has_report: bool) -> dict[str, Any]:
