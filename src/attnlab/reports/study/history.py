@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from statistics import fmean
 from typing import Any
 
 from attnlab.charts.curves import Point
 from attnlab.studies.record import Record
 
-from .results import PhaseResults, read_number, summarize
+from .results import PhaseResults, read_number
 
 MOST_STEPS, FEWEST_STEPS = 150, 12
 MOST_POINTS = 4000
@@ -95,7 +96,8 @@ def make_averager(names: Sequence[str]) -> Callable[[Line], float | None]:
 
     def take(line: Line) -> float | None:
         values = [value for name in names if name in line for value in _make_list(line[name])]
-        return read_number(summarize(dict(enumerate(values))).mean)
+        numbers = [number for value in values if (number := read_number(value)) is not None]
+        return read_number(fmean(numbers)) if numbers else None
 
     return take
 

@@ -36,7 +36,7 @@ def examine(record: Record) -> tuple[Finding, ...]:
 
 def examine_stage(runs: StageRuns) -> Iterator[Finding]:
     """Apply the checks of a table to the runs of one stage."""
-    table = runs.table()
+    table = runs.table
     yield from check_repetition(table)
     yield from check_answers(runs)
     yield from check_possibility(table)
