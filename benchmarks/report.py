@@ -6,11 +6,11 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from attnlab.reports.contents import contents_of
-from attnlab.reports.page import render
+from attnlab.reports.study.contents import collect_contents
+from attnlab.reports.study.page import render_page
 from attnlab.studies.answers.study_folder import open_record
 from benchmarks.table import Row, Table, at_most, compared
-from tests.reports.made import large
+from tests.reports.study.made import large
 
 BYTES, SECONDS = 5e6, 2.0
 ROUNDS = 5
@@ -23,7 +23,7 @@ def table() -> Table:
     with tempfile.TemporaryDirectory() as made:
         folder = Path(made)
         with open_record(large(folder)) as record:
-            text = render(contents_of(record))
+            text = render_page(collect_contents(record))
         page = folder / "report.html"
         page.write_text(text, encoding="utf-8")
         rows = [Row("report.html", "memory", float(len(text.encode())), "the limit", BYTES, at_most(1))]

@@ -2,11 +2,25 @@
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from attnlab.lazy import load_on_first_use
 
 if TYPE_CHECKING:
-    from attnlab import audits, charts, construct, data, errors, kernels, mechanisms, statistics, tasks
+    from attnlab import (
+        audits,
+        charts,
+        construct,
+        data,
+        errors,
+        kernels,
+        mechanisms,
+        reports,
+        statistics,
+        studies,
+        tasks,
+        training,
+    )
     from attnlab.audits import audit
     from attnlab.install import install, load, mechanism_of, save, uninstall
     from attnlab.kernels import Attention, attend, explain, weights
@@ -17,7 +31,8 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 HOMES = {
-    "audits": "", "charts": "", "construct": "", "data": "", "errors": "", "kernels": "", "mechanisms": "", "tasks": "",
+    "audits": "", "charts": "", "construct": "", "data": "", "errors": "", "kernels": "", "mechanisms": "",
+    "reports": "", "studies": "", "tasks": "", "training": "",
     "audit": "audits",
     "install": "", "load": "install", "mechanism_of": "install", "save": "install", "uninstall": "install",
     "Attention": "kernels", "attend": "kernels", "explain": "kernels", "weights": "kernels",
@@ -31,18 +46,7 @@ HOMES = {
 __all__ = [
     "CATALOG", "Attention", "Mechanism", "Score", "Study", "Value", "Weights", "attend", "audit", "audits", "charts",
     "compare", "construct", "data", "errors", "explain", "install", "kernels", "load", "mechanism_of", "mechanisms",
-    "save", "stage", "statistics", "tasks", "uninstall", "weights",
+    "reports", "save", "stage", "statistics", "studies", "tasks", "training", "uninstall", "weights",
 ]  # fmt: skip
 
-
-def __getattr__(name: str) -> Any:
-    if name not in HOMES:
-        raise AttributeError(f"module 'attnlab' has no attribute '{name}'")
-    room = importlib.import_module(f"attnlab.{HOMES[name] or name}")
-    value = getattr(room, name) if HOMES[name] else room
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted([*globals(), *HOMES])
+__getattr__, __dir__ = load_on_first_use(__name__, HOMES)

@@ -9,7 +9,7 @@ import pytest
 
 from attnlab.cli import main
 from attnlab.statistics import compare
-from attnlab.studies.ledger import Ledger
+from attnlab.studies.ledger.database import Ledger
 
 from ..studies.folders import BETTER, DOT, two_arms, write_folder
 from ..studies.samples import content
@@ -80,7 +80,7 @@ def test_a_filter_changes_what_is_shown_and_no_verdict(tmp_path: Path, capsys: p
     folder = str(write_folder(tmp_path / "study", given, content(seeds=[1, 2, 3, 4, 5])))
     assert main(["compare", folder, "--json"]) == 0
     every = json.loads(capsys.readouterr().out)
-    assert main(["compare", folder, "--json", "--arm", "bypass", "--stage", "recall", "--size", "tiny"]) == 0
+    assert main(["compare", folder, "--json", "--arm", "bypass", "--phase", "recall", "--size", "tiny"]) == 0
     one = json.loads(capsys.readouterr().out)
     assert [answer["arm"] for answer in one["answers"]] == ["bypass"]
     assert one["answers"][0] == next(answer for answer in every["answers"] if answer["arm"] == "bypass")
@@ -108,9 +108,9 @@ def test_a_run_that_was_given_up_is_said_to_have_failed(tmp_path: Path, capsys: 
     assert "TOO FEW SEEDS" in shown
 
 
-def test_a_stage_that_is_not_compared_shows_its_seeds(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_phase_that_is_not_compared_shows_its_seeds(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     plain = two_arms()
-    del plain["stages"][0]["smallest"]
+    del plain["phases"][0]["smallest"]
     folder = write_folder(tmp_path / "study", {"dot": DOT, "better": BETTER}, plain)
     assert main(["compare", str(folder)]) == 0
     shown = capsys.readouterr().out
@@ -124,7 +124,7 @@ def test_a_stage_that_is_not_compared_shows_its_seeds(tmp_path: Path, capsys: py
         (["nowhere"], "nowhere is no folder; give the one a study was run in"),
         (["EMPTY"], "holds no study: it has no ledger.sqlite"),
         (["WHOLE", "--arm", "beter"], "the study has no arm 'beter', did you mean 'better'? It has better, dot"),
-        (["WHOLE", "--stage", "x"], "the study has no stage 'x'. It has recall"),
+        (["WHOLE", "--phase", "x"], "the study has no phase 'x'. It has recall"),
         (["WHOLE", "--size", "x"], "the study has no size 'x'. It has tiny"),
         ([], "For example: attnlab compare study"),
     ],

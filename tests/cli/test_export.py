@@ -13,16 +13,15 @@ import transformers
 
 import attnlab
 from attnlab.cli import main
-from attnlab.cli.plugin import load as load_plugin
+from attnlab.cli.plugin import load_plugin
 from attnlab.errors import MechanismError
-from attnlab.studies.record import PLAN
-from attnlab.training import Job, Optimizer, Stage, Tuning, Watching
+from attnlab.training import Job, Optimizer, Segment, Tuning
 from attnlab.training.restored import restore
 from tests.studies.moments import Moment
 from tests.training.runs import small, trained
 
 LINE = "cosine(scale=learned) | softmax | bypass(alpha=0.5, schedule=warmup)"
-SHORT = (Stage(steps=2, batch=4),)
+SHORT = (Segment(steps=2, batch=4),)
 OWN = """\
 from dataclasses import dataclass
 import torch
@@ -61,7 +60,7 @@ def card(folder: Path) -> str:
 
 @pytest.mark.parametrize("line", ["dot | softmax", LINE], ids=["baseline", "learned"])
 def test_what_is_loaded_is_what_was_trained(line: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    job, _ = trained(small(stages=SHORT, mechanism=line), tmp_path / "run")
+    job, _ = trained(small(phases=SHORT, mechanism=line), tmp_path / "run")
     assert main(["export", str(tmp_path / "run"), "--out", str(tmp_path / "out")]) == 0
     shown = capsys.readouterr()
     assert f"{tmp_path / 'out'}: step 2 of the run in" in shown.out
@@ -75,45 +74,9 @@ def test_what_is_loaded_is_what_was_trained(line: str, tmp_path: Path, capsys: p
     assert f"- **Mechanism:** `{attnlab.mechanism_of(model)}`" in card(tmp_path / "out")
 
 
-def test_a_baseline_is_plain_after_one_line_as_its_card_says(tmp_path: Path) -> None:
-    job, _ = trained(small(stages=SHORT), tmp_path / "run")
-    assert main(["export", str(tmp_path / "run"), "--out", str(tmp_path / "out")]) == 0
-    assert "attnlab.uninstall(attnlab.load(FOLDER)).save_pretrained(ANOTHER)" in card(tmp_path / "out")
-    with pytest.raises(ValueError, match="attnlab-gpt2"):
-        transformers.AutoModelForCausalLM.from_pretrained(tmp_path / "out")
-    attnlab.uninstall(attnlab.load(tmp_path / "out")).save_pretrained(tmp_path / "plain")
-    plain: Any = transformers.AutoModelForCausalLM.from_pretrained(tmp_path / "plain")
-    with torch.no_grad():
-        torch.testing.assert_close(plain(**ids_of(job)).logits, logits_of(job))
-
-
-def test_a_mechanism_of_its_own_is_not_called_plain(tmp_path: Path) -> None:
-    trained(small(stages=SHORT, mechanism=LINE), tmp_path / "run")
-    assert main(["export", str(tmp_path / "run"), "--out", str(tmp_path / "out")]) == 0
-    assert "uninstall" not in card(tmp_path / "out")
-    assert "Plain `from_pretrained` refuses this folder: it would build" in card(tmp_path / "out")
-
-
-def test_the_card_says_what_the_run_was(tmp_path: Path) -> None:
-    trained(small(stages=SHORT), tmp_path / "run")
-    assert main(["export", str(tmp_path / "run"), "--out", str(tmp_path / "out")]) == 0
-    text = card(tmp_path / "out")
-    _, front, _ = text.split("---\n", 2)
-    facts = {name: json.loads(value) for name, _, value in (line.partition(": ") for line in front.splitlines())}
-    assert facts == {
-        "library_name": "attnlab", "tags": ["attnlab", "attention", "gpt2", "clm"], "pipeline_tag": "text-generation",
-    }  # fmt: skip
-    for said in (
-        "step 2 of 2; the run is finished", "gpt2 (GPT2LMHeadModel)", "- **Seed:** 3", "- **Precision:** fp32",
-        "train: 2 steps of 4 rows", "embedded:squad?articles=6&people=1", "Hash of the batches of stage 1:** `",
-        "| perplexity |", "The run is not one of a study", f"- **torch:** {torch.__version__}", "one run of one seed",
-    ):  # fmt: skip
-        assert said in text
-
-
 def test_the_best_checkpoint_is_exported_with_its_own_figures(tmp_path: Path) -> None:
-    watching, stages = Watching(evaluate_every=1), (Stage(steps=6, batch=4),)
-    _, result = trained(small(stages=stages, watching=watching, optimizer=Optimizer(lr=0.5)), tmp_path / "run")
+    segments = (Segment(steps=6, batch=4),)
+    _, result = trained(small(segments=segments, evaluate_every=1, optimizer=Optimizer(lr=0.5)), tmp_path / "run")
     assert result.best.step != result.last.step
     assert main(["export", str(tmp_path / "run"), "--out", str(tmp_path / "out"), "--checkpoint", "best"]) == 0
     assert f"After step {result.best.step}; " in card(tmp_path / "out")
@@ -126,10 +89,10 @@ def test_the_best_checkpoint_is_exported_with_its_own_figures(tmp_path: Path) ->
 @pytest.mark.parametrize("mode", ["head", "prefix", "lora"])
 def test_a_tuned_part_is_exported_with_its_model(mode: str, tmp_path: Path) -> None:
     task = "squad" if mode == "head" else "clm"
-    tuning = Tuning(mode, length=4, rank=2)  # type: ignore[arg-type]
+    tuning = Tuning(mode=mode, length=4, rank=2)
     tuned: dict[str, Any] = {"tuning": tuning, "mechanism": "dot | softmax | bypass(alpha=0.5)"}
-    stages = (Stage(steps=3, batch=4),)
-    job, _ = trained(small(task, stages=stages, optimizer=Optimizer(lr=0.1), **tuned), tmp_path / "run")
+    phases = (Segment(steps=3, batch=4),)
+    job, _ = trained(small(task, segments=phases, optimizer=Optimizer(lr=0.1), **tuned), tmp_path / "run")
     assert main(["export", str(tmp_path / "run"), "--out", str(tmp_path / "out")]) == 0
     model: Any = attnlab.load(tmp_path / "out")
     job.model.eval()  # type: ignore[no-untyped-call]
@@ -140,14 +103,14 @@ def test_a_tuned_part_is_exported_with_its_model(mode: str, tmp_path: Path) -> N
 
 
 def test_a_prompt_has_no_place_in_a_models_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    trained(small(stages=SHORT, tuning=Tuning("prompt", length=4)), tmp_path / "run")
+    trained(small(phases=SHORT, tuning=Tuning(mode="prompt", length=4)), tmp_path / "run")
     assert main(["export", str(tmp_path / "run"), "--out", str(tmp_path / "out")]) == 2
     assert "tuned a prompt, which stands beside a model" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
 
 
 def test_a_place_that_cannot_be_written_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    trained(small(stages=SHORT), tmp_path / "run")
+    trained(small(phases=SHORT), tmp_path / "run")
     (tmp_path / "file").write_text("kept", encoding="utf-8")
     assert main(["export", str(tmp_path / "run"), "--out", str(tmp_path / "file" / "out")]) == 2
     assert f"cannot write {tmp_path / 'file' / 'out'}: " in capsys.readouterr().err
@@ -174,39 +137,18 @@ def test_wrong_requests_are_one_message_and_leave_nothing(tmp_path: Path, capsys
     assert (tmp_path / "full" / "kept").read_text(encoding="utf-8") == "kept"
 
 
-def test_the_card_of_a_studys_run_says_what_the_study_says(tmp_path: Path) -> None:
-    moment = Moment(tmp_path)
-    moment.plan()
-    own = moment.run("bypass", 1)
-    folder = tmp_path / "runs" / own.id
-    trained(small(stages=SHORT), folder)
-    said = []
-    for seed in (1, 2):
-        for arm, accuracy in (("dot", 0.5), ("bypass", 0.75), ("slow", 0.25)):
-            moment.end(arm, seed, accuracy + seed / 100)
-        assert (
-            main(["export", str(tmp_path), "--arm", "bypass", "--run-seed", "1", "--out", str(tmp_path / f"{seed}")])
-            == 0
-        )
-        said.append(card(tmp_path / f"{seed}"))
-    moment.ledger.close()
-    assert "Not all of its runs have ended, so there is no verdict yet" in said[0]
-    assert "against `dot`, by accuracy: **" in said[1]
-    assert "Arm `bypass`, stage `recall`, size `tiny`, seed 1 of the study `small` (does a bypass help" in said[1]
-
-
 def exported_with_own_stage(tmp_path: Path, line: str) -> Path:
     """Train and export a run with a file of stages given."""
     file = tmp_path / "cubed.py"
     file.write_text(OWN, encoding="utf-8")
     load_plugin(str(file))
-    trained(small(stages=SHORT, mechanism=line), tmp_path / "run")
+    trained(small(phases=SHORT, mechanism=line), tmp_path / "run")
     out = tmp_path / "out"
     assert main(["export", str(tmp_path / "run"), "--out", str(out), "--plugin", str(file)]) == 0
     return out
 
 
-def test_a_stage_of_ones_own_goes_with_the_model(
+def test_a_phase_of_ones_own_goes_with_the_model(
     own_stages: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = exported_with_own_stage(tmp_path, "dot | cubed(divide=n)")
@@ -223,7 +165,7 @@ def test_a_stage_of_ones_own_goes_with_the_model(
     assert str(attnlab.mechanism_of(names["model"])) == "dot | cubed(divide=n)"
 
 
-def test_a_file_of_stages_that_is_not_needed_stays_behind(
+def test_a_file_of_phases_that_is_not_needed_stays_behind(
     own_stages: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = exported_with_own_stage(tmp_path, "dot | softmax")
@@ -231,7 +173,7 @@ def test_a_file_of_stages_that_is_not_needed_stays_behind(
     assert "runpy" not in card(out) + capsys.readouterr().out
 
 
-def test_a_file_of_stages_may_not_take_the_place_of_the_models(
+def test_a_file_of_phases_may_not_take_the_place_of_the_models(
     own_stages: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for name in ("one", "two"):
@@ -239,21 +181,21 @@ def test_a_file_of_stages_may_not_take_the_place_of_the_models(
     (tmp_path / "one" / "cubed.py").write_text(OWN, encoding="utf-8")
     (tmp_path / "two" / "cubed.py").write_text("", encoding="utf-8")
     load_plugin(str(tmp_path / "one" / "cubed.py"))
-    trained(small(stages=SHORT, mechanism="dot | cubed"), tmp_path / "run")
+    trained(small(phases=SHORT, mechanism="dot | cubed"), tmp_path / "run")
     files = [word for name in ("one", "two") for word in ("--plugin", str(tmp_path / name / "cubed.py"))]
     assert main(["export", str(tmp_path / "run"), "--out", str(tmp_path / "out"), *files]) == 2
     assert "cubed.py has the name of a file of the export; rename it" in capsys.readouterr().err
     assert sorted(file.name for file in tmp_path.iterdir()) == ["one", "run", "two"]
 
 
-def test_a_file_of_stages_that_is_not_the_studys_is_said_to_be_another(
+def test_a_file_of_phases_that_is_not_the_studys_is_said_to_be_another(
     own_stages: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     moment = Moment(tmp_path)
     moment.plan()
     (tmp_path / "cubed.py").write_text(OWN, encoding="utf-8")
     load_plugin(str(tmp_path / "cubed.py"))
-    trained(small(stages=SHORT, mechanism="dot | cubed"), tmp_path / "runs" / moment.run("bypass", 1).id)
+    trained(small(phases=SHORT, mechanism="dot | cubed"), tmp_path / "runs" / moment.run("bypass", 1).id)
     said = []
     for sha256 in (hashlib.sha256(OWN.encode()).hexdigest(), "a" * 64):
         moment.ledger.say("started", json.dumps({"plugins": [{"file": "cubed.py", "sha256": sha256, "text": ""}]}))
@@ -263,20 +205,3 @@ def test_a_file_of_stages_that_is_not_the_studys_is_said_to_be_another(
     moment.ledger.close()
     another = "cubed.py is not as it was when the study was run: it may compute something else"
     assert [another in err for err, _ in said] == [another in text for _, text in said] == [False, True]
-
-
-def test_the_card_has_the_title_of_its_arm_and_the_data_of_its_stage(tmp_path: Path) -> None:
-    moment = Moment(tmp_path)
-    moment.plan()
-    plan = json.loads(moment.ledger.events(PLAN)[-1])
-    plan["data"] = {"recall": {"train": "c" * 64}, "other": {"train": "d" * 64}}
-    moment.ledger.say(PLAN, json.dumps(plan))
-    moment.ledger.close()
-    own = moment.run("bypass", 1)
-    trained(small(stages=SHORT), tmp_path / "runs" / own.id)
-    assert main(["export", str(tmp_path / "runs" / own.id), "--out", str(tmp_path / "out")]) == 0
-    text = card(tmp_path / "out")
-    assert "\n# bypass of the study small\n" in text
-    assert f"the run `{own.id}` (recall, tiny, bypass, seed 1)." in text
-    assert f"- **Hash of recall, train:** `{'c' * 64}`" in text
-    assert "d" * 64 not in text

@@ -9,9 +9,9 @@ import pytest
 
 import attnlab
 from attnlab.cli import main
-from attnlab.studies.execution import row_of
+from attnlab.studies.run.execution import row_of
 from attnlab.tasks import sample
-from attnlab.training import Optimizer, Stage, Tuning, Watching
+from attnlab.training import Optimizer, Segment, Tuning
 from attnlab.training.restored import restore
 from tests.studies.moments import Moment
 from tests.training.runs import small, trained
@@ -28,8 +28,8 @@ def own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monk
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Train a language model whose best checkpoint is not its last."""
     folder = tmp_path_factory.mktemp("clm")
-    stages, watching = (Stage(steps=6, batch=4),), Watching(evaluate_every=1)
-    _, result = trained(small(stages=stages, watching=watching, mechanism=LINE, optimizer=Optimizer(lr=0.5)), folder)
+    segments = (Segment(steps=6, batch=4),)
+    _, result = trained(small(segments=segments, evaluate_every=1, mechanism=LINE, optimizer=Optimizer(lr=0.5)), folder)
     assert result.best.step != result.last.step
     return folder
 
@@ -38,7 +38,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def masked(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Train a model that reads both ways."""
     folder = tmp_path_factory.mktemp("mlm")
-    trained(small("mlm", stages=(Stage(steps=1, batch=4),)), folder)
+    trained(small("mlm", segments=(Segment(steps=1, batch=4),)), folder)
     return folder
 
 
@@ -85,8 +85,8 @@ def test_a_saved_model_says_the_same(run: Path, tmp_path: Path, capsys: pytest.C
 
 @pytest.mark.parametrize("mode", ["prompt", "prefix", "lora"])
 def test_what_was_added_to_a_frozen_model_speaks_too(mode: str, tmp_path: Path) -> None:
-    tuning = Tuning(mode, length=4, rank=2)  # type: ignore[arg-type]
-    job, _ = trained(small(stages=(Stage(steps=2, batch=4),), tuning=tuning), tmp_path)
+    tuning = Tuning(mode=mode, length=4, rank=2)
+    job, _ = trained(small(segments=(Segment(steps=2, batch=4),), tuning=tuning), tmp_path)
     found = restore(tmp_path)
     job.model.eval()  # type: ignore[no-untyped-call]
     ids = {"input_ids": job.streams[0].make(job.streams[0].arrangement.rows(0, 0), 0)["input_ids"]}
@@ -131,7 +131,7 @@ def test_a_study_lists_its_runs_or_takes_the_one_that_is_named(
         (tmp_path / "runs" / moment.run(arm, 1).id).symlink_to(run)
     assert main(["generate", str(tmp_path)]) == 2
     said = capsys.readouterr().err
-    assert "holds a study; give the folder of one run, or --arm, --run-seed, --stage, --size" in said
+    assert "holds a study; give the folder of one run, or --arm, --run-seed, --phase, --size" in said
     assert f"runs/{moment.run('dot', 1).id}  recall, tiny, dot, seed 1\n" in said
     assert main(["generate", str(tmp_path), "--run-seed", "1"]) == 2
     assert "several runs are meant" in capsys.readouterr().err
@@ -141,6 +141,6 @@ def test_a_study_lists_its_runs_or_takes_the_one_that_is_named(
 
 
 def test_a_probe_has_no_words(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    trained(small("mqar", stages=(Stage(steps=1, batch=4),)), tmp_path)
+    trained(small("mqar", segments=(Segment(steps=1, batch=4),)), tmp_path)
     assert main(["generate", str(tmp_path)]) == 2
     assert "is of 'mqar', whose tokens are no words to continue" in capsys.readouterr().err

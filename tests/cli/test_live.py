@@ -10,8 +10,8 @@ import pytest
 from rich.console import Console
 
 from attnlab.cli import live
-from attnlab.cli.live import View, line_of, picture_of
-from attnlab.studies.progress import Progress
+from attnlab.cli.live import ProgressView, draw_picture, write_line
+from attnlab.studies.answers.progress import Progress
 from tests.studies.moments import Moment, evaluation, update, write
 
 
@@ -40,7 +40,7 @@ def drawn(moment: Moment, width: int) -> list[str]:
     """Return the picture of a moment as lines of text."""
     console = Console(file=io.StringIO(), width=width, force_terminal=False)
     with console.capture() as shown:
-        console.print(picture_of(Progress(moment.folder).look(), width))
+        console.print(draw_picture(Progress(moment.folder).look(), width))
     return [line.rstrip() for line in shown.get().splitlines()]
 
 
@@ -60,7 +60,7 @@ def test_the_picture_says_what_is_going_and_who_leads(moment: Moment, width: int
 def test_a_terminal_gets_a_picture_and_messages_above_it(moment: Moment, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(live, "PICTURE_SECONDS", 0.0)
     stream = Terminal()
-    with View(str(moment.folder), stream) as view:
+    with ProgressView(str(moment.folder), stream) as view:
         view.say("before")
         view.tick()
         view.say("1/6 [red]done[/red]")
@@ -74,7 +74,7 @@ def test_a_terminal_gets_a_picture_and_messages_above_it(moment: Moment, monkeyp
 
 def test_elsewhere_there_is_a_line_every_so_often(moment: Moment, monkeypatch: pytest.MonkeyPatch) -> None:
     stream = io.StringIO()
-    with View(str(moment.folder), stream) as view:
+    with ProgressView(str(moment.folder), stream) as view:
         view.tick()
         assert stream.getvalue() == ""
         monkeypatch.setattr(live, "LINE_SECONDS", 0.0)
@@ -89,7 +89,7 @@ def test_elsewhere_there_is_a_line_every_so_often(moment: Moment, monkeypatch: p
 def test_nothing_is_shown_where_programs_read(moment: Moment, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(live, "PICTURE_SECONDS", 0.0)
     stream = Terminal()
-    with View(str(moment.folder), stream, is_quiet=True) as view:
+    with ProgressView(str(moment.folder), stream, is_quiet=True) as view:
         view.say("a message")
         view.tick()
     assert stream.getvalue() == ""
@@ -100,7 +100,7 @@ def test_a_picture_that_cannot_be_drawn_does_not_end_the_study(
 ) -> None:  # fmt: skip
     monkeypatch.setattr(live, "LINE_SECONDS", 0.0)
     stream = io.StringIO()
-    with View(str(tmp_path / "nothing"), stream) as view:
+    with ProgressView(str(tmp_path / "nothing"), stream) as view:
         view.tick()
         view.tick()
         view.say("1/6")
@@ -115,6 +115,6 @@ def test_time_that_is_not_known_is_not_guessed(tmp_path: Path) -> None:
     moment.hold()
     moment.plan()
     moment.begin("dot", 1)
-    said = line_of(Progress(tmp_path).look())
+    said = write_line(Progress(tmp_path).look())
     moment.ledger.close()
     assert said == "0 of 6 runs have ended, 1 going, time left not yet known; recall, tiny, dot, seed 1: starting"

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from attnlab.cli import main
-from attnlab.studies.text import read_design
+from attnlab.studies.file.reading import read_design
 
 
 @pytest.fixture(autouse=True)

@@ -9,7 +9,7 @@ import pytest
 from attnlab.cli.report import report_after_run
 from attnlab.cli.verbs import main
 from attnlab.errors import RequestError
-from tests.reports.made import BASE, Made
+from tests.reports.study.made import BASE, Made
 
 
 @pytest.fixture
@@ -55,7 +55,7 @@ def test_trouble_after_a_run_is_said_and_costs_nothing(
     def fail(folder: str) -> Path:
         raise error
 
-    monkeypatch.setattr("attnlab.reports.write", fail)
+    monkeypatch.setattr("attnlab.reports.write_report", fail)
     report_after_run("study", is_quiet=False)
     shown = capsys.readouterr()
     assert "the report was not written" in shown.err

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from attnlab.cli.shades import BLOCKS, LETTERS, cell, shade
+from attnlab.cli.shades import BLOCKS, LETTERS, format_weight, shade
 
 
 def test_more_weight_is_darker() -> None:
@@ -23,7 +23,7 @@ def test_letters_stand_in_for_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_cell_has_its_number() -> None:
-    assert cell(0.99) == "██ 0.990"
-    assert cell(-1.0, largest=2.0) == "▒▒ -1.000"
-    assert cell(0.0, largest=0.0) == "   0.000"
-    assert cell(math.nan).strip() == "–"
+    assert format_weight(0.99) == "██ 0.990"
+    assert format_weight(-1.0, largest=2.0) == "▒▒ -1.000"
+    assert format_weight(0.0, largest=0.0) == "   0.000"
+    assert format_weight(math.nan).strip() == "–"

@@ -18,7 +18,8 @@ from attnlab.training import Display
 
 SIZES = ("n_embd=16", "n_layer=2", "n_head=2", "n_positions=64")
 SETTINGS = (
-    *(f"config.{size}" for size in SIZES), "task.max_len=24", "data.num_train=20", "data.num_dev=4", "precision=fp32",
+    *(f"config.{size}" for size in SIZES), "task_settings.max_len=24", "data.num_train=20", "data.num_dev=4",
+    "precision=fp32",
 )  # fmt: skip
 MODEL = ["--architecture", "gpt2", "--tokenizer", "word:100", "--data", "embedded:squad?articles=2&people=1"]
 
@@ -58,15 +59,15 @@ def stop_after(step: int, number: signal.Signals, monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_run_says_what_it_does_and_what_came_of_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    more = ["--lr", "1e-2", "--prompt", "Ada", "--sentence", "Ada was born", *settings("watching.evaluate_every=2")]
+    more = ["--lr", "1e-2", "--prompt", "Ada", "--sentence", "Ada was born", *settings("evaluate_every=2")]
     assert main([*CLM, *more, "--steps", "3", "--seed", "5", "--out", str(tmp_path / "run")]) == 0
     shown, said = capsys.readouterr()
     assert f"{tmp_path / 'run'}: finished at step 3 of 3; last perplexity" in shown
     assert "parameters: body" in shown
     assert "train: 3 steps of 4 rows; 1 thread; matrix products in fp32: as asked" in said
     config = json.loads((tmp_path / "run" / "config.json").read_text(encoding="utf-8"))
-    assert config["settings"]["seed"] == 5
-    assert config["settings"]["optimizer"]["lr"] == 0.01
+    assert config["seed"] == 5
+    assert config["optimizer"]["lr"] == 0.01
     kinds = [json.loads(line)["kind"] for line in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()]
     assert {"train", "evaluation", "sample", "sentence"} <= set(kinds)
 
@@ -78,14 +79,16 @@ def test_json_is_the_result(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     assert record == json.loads((tmp_path / "result.json").read_text(encoding="utf-8"))
 
 
-def test_stages_are_told_one_by_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    stages = ["--stage", "name=short,steps=1,length=8", "--stage", "name=long,epochs=0.5,batch=3"]
-    assert main([*CLM, *stages, "--out", str(tmp_path)]) == 0
+def test_segments_are_told_one_by_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    segments = ["--segment", "name=short,steps=1,length=8", "--segment", "name=long,epochs=0.5,batch=3"]
+    assert main([*CLM, *segments, "--out", str(tmp_path)]) == 0
     assert "short: 1 steps of 4 rows, long: 2 steps of 3 rows" in capsys.readouterr().err
 
 
 def test_a_probe_needs_no_data(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    more = settings(*(f"config.{size}" for size in SIZES), "task.vocab=32", "data.num_train=8", "data.num_dev=4")
+    more = settings(
+        *(f"config.{size}" for size in SIZES), "task_settings.vocab=32", "data.num_train=8", "data.num_dev=4"
+    )
     command = ["train", "mqar", "--architecture", "gpt2", "--steps", "1", *more, *settings("precision=fp32")]
     assert main([*command, "--mechanism", "cosine | softmax", "--out", str(tmp_path)]) == 0
     assert "last accuracy" in capsys.readouterr().out
@@ -156,22 +159,45 @@ WRONG: list[tuple[str, list[str], str]] = [
     ("no run", ["train", "--out", "OUT"], "holds no run to go on with; to begin one, name a task"),
     ("task", ["train", "clmm", *CLM[2:], "--out", "OUT"], "there is no task 'clmm', did you mean 'clm'?"),
     ("mechanism", [*CLM, "--mechanism", "dott | softmax", "--out", "OUT"], "unknown stage 'dott', did you mean 'dot'?"),
-    ("both", [*CLM, "--start", "x", "--out", "OUT"], "from an architecture (a model type, such as gpt2) or from a"),
-    ("section", [*CLM, *settings("optimiser.lr=1"), "--out", "OUT"], "not 'optimiser', did you mean 'optimizer'?"),
-    ("setting", [*CLM, *settings("optimizer.beta=1"), "--out", "OUT"], "no setting 'beta', did you mean 'betas'?"),
+    ("both", [*CLM, "--start", "x", "--out", "OUT"], "give architecture (a model type, such as gpt2) or checkpoint"),
+    (
+        "section",
+        [*CLM, *settings("optimiser.lr=1"), "--out", "OUT"],
+        "no setting 'optimiser', did you mean 'optimizer'?",
+    ),
+    (
+        "setting",
+        [*CLM, *settings("optimizer.beta=1"), "--out", "OUT"],
+        "no setting 'optimizer.beta', did you mean 'betas'?",
+    ),
     ("bare", [*CLM, *settings("precison=fp32"), "--out", "OUT"], "did you mean 'precision'?"),
-    ("watching", [*CLM, *settings("watching.log=1"), "--out", "OUT"], "watching has no setting 'log'"),
     ("no sign", [*CLM, "--set", "seed", "--out", "OUT"], "--set takes name=value"),
-    ("part", [*CLM, *settings("tuning=lora"), "--out", "OUT"], "tuning has settings of its own: --set tuning.NAME"),
+    (
+        "part",
+        [*CLM, *settings("tuning=lora"), "--out", "OUT"],
+        "tuning: should be a valid dictionary or instance of Tuning",
+    ),
     ("twice", [*CLM, "--lr", "1", *settings("optimizer.lr=2"), "--out", "OUT"], "--lr and --set optimizer.lr say the"),
-    ("stage", [*CLM, "--stage", "stps=3", "--out", "OUT"], "stage has no setting 'stps', did you mean 'steps'?"),
-    ("steps", [*CLM, "--steps", "2", "--epochs", "1", "--out", "OUT"], "needs steps or epochs, one of them"),
-    ("tune", [*CLM, "--tune", "promt", "--out", "OUT"], "tuning.mode is full or head or prompt or prefix or lora"),
-    ("lr", [*CLM, "--lr", "nan", "--out", "OUT"], "lr is a number of at least 0, not nan"),
+    ("segment", [*CLM, "--segment", "stps=3", "--out", "OUT"], "no setting 'segments.0.stps', did you mean 'steps'?"),
+    (
+        "steps",
+        [*CLM, "--steps", "2", "--epochs", "1", "--out", "OUT"],
+        "segments.0: give steps or epochs, one of the two",
+    ),
+    (
+        "tune",
+        [*CLM, "--tune", "promt", "--out", "OUT"],
+        "tuning.mode: should be 'full', 'head', 'prompt', 'prefix' or 'lora'",
+    ),
+    ("lr", [*CLM, "--lr", "nan", "--out", "OUT"], "optimizer.lr: should be a finite number, not nan"),
     ("config", [*CLM, *settings("config.n_layers=1"), "--out", "OUT"], "'n_layers', did you mean 'n_layer'?"),
     ("text", [*CLM, *settings("config.activation_function=foo"), "--out", "OUT"], "no model can be built of this"),
     ("vocabulary", [*CLM, *settings("config.vocab_size=9"), "--out", "OUT"], "they do not belong together"),
-    ("task setting", [*CLM, *settings("task.is_honest=2"), "--out", "OUT"], "is_honest of the task 'clm' is a bool"),
+    (
+        "task setting",
+        [*CLM, *settings("task_settings.is_honest=2"), "--out", "OUT"],
+        "is_honest of the task 'clm' is a bool",
+    ),
     ("start", ["train", "clm", "--start", "no/where", *MODEL[2:], "--out", "OUT"], "no model can be loaded from 'no/"),
     ("head", ["train", "mlm", *CLM[2:], "--out", "OUT"], "no model can be built of this config"),
 ]
@@ -195,13 +221,13 @@ def test_a_wrong_request_is_one_message_and_leaves_nothing(
     ("more", "said"),
     [
         (["--lr", "3"], "a run goes on as it was begun, and optimizer.lr was given"),
-        (["--seed", "3"], "and settings.seed was given"),
-        (["--mechanism", "cosine | softmax"], "and --mechanism was given"),
+        (["--seed", "3"], "and seed was given"),
+        (["--mechanism", "cosine | softmax"], "and start.mechanism was given"),
         (["--data", "x.txt"], "and data.train was given"),
-        (["--stage", "steps=3"], "and --stage was given"),
+        (["--segment", "steps=3"], "and --segment was given"),
         (["--set", "config.n_layer=3"], "and config.n_layer was given"),
     ],
-    ids=["lr", "seed", "mechanism", "data", "stage", "config"],
+    ids=["lr", "seed", "mechanism", "data", "segment", "config"],
 )
 def test_going_on_takes_no_other_settings(
     more: list[str], said: str, finished: Path, capsys: pytest.CaptureFixture[str]
@@ -216,13 +242,13 @@ def test_going_on_may_take_smaller_passes(
     with monkeypatch.context() as patch:
         stop_after(1, signal.SIGINT, patch)
         assert main([*CLM, "--steps", "2", "--out", str(tmp_path)]) == 130
-    assert main(["train", "--out", str(tmp_path), *settings("stage.micro_batch=2")]) == 0
+    assert main(["train", "--out", str(tmp_path), *settings("segments.0.micro_batch=2")]) == 0
     assert "micro_batch [None], now [2]" in capsys.readouterr().err
 
 
 def test_another_run_is_refused_its_folder(finished: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*CLM, "--steps", "2", "--seed", "9", "--out", str(finished)]) == 2
-    assert "holds another run, which differs in settings.seed (9, there 0)" in capsys.readouterr().err
+    assert "holds another run, which differs in seed (9, there 0)" in capsys.readouterr().err
 
 
 def test_the_folder_of_a_model_is_no_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -263,7 +289,7 @@ def test_a_run_starts_from_the_best_of_another(
     finished: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     command = ["train", "clm", "--start", f"{finished}:best", "--data", MODEL[-1], "--steps", "1", "--threads", "1"]
-    more = settings("task.max_len=24", "data.num_train=8", "data.num_dev=4", "precision=fp32")
+    more = settings("task_settings.max_len=24", "data.num_train=8", "data.num_dev=4", "precision=fp32")
     assert main([*command, *more, "--out", str(tmp_path)]) == 0
     assert main([*command, *more, "--mechanism", "cosine | softmax", "--out", str(tmp_path / "other")]) == 2
     assert "was trained with 'dot | softmax', not 'cosine | softmax'" in capsys.readouterr().err

@@ -75,7 +75,7 @@ def test_an_error_of_ours_is_one_message(capsys: pytest.CaptureFixture[str]) -> 
     assert shown.out == ""
 
 
-def test_a_stage_that_is_unknown_may_be_in_a_file_that_was_not_given(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_phase_that_is_unknown_may_be_in_a_file_that_was_not_given(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["fail"], {"fail": raising(AttnlabError("unknown stage 'softplus', did you mean 'softmax'?"))}) == 2
     assert "a stage of your own comes with --plugin FILE.py" in capsys.readouterr().err
 

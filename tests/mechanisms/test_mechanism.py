@@ -203,3 +203,7 @@ def test_all_slots_at_once_read_well() -> None:
         "cosine(scale=learned) | softmax(divide=n) | mask(zero) | value_residual(learn=false) | "
         "token_dropout(0.25) | gate(per=head) | penalize(output, 1) | share(qk)"
     )
+
+
+def test_a_line_is_read_once() -> None:
+    assert Mechanism.parse("cosine | relu(divide=n)") is Mechanism.parse("cosine | relu(divide=n)")

@@ -18,7 +18,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from attnlab.cli.plugin import load as load_plugin
+from attnlab.cli.plugin import load_plugin
 from attnlab.studies.ledger.database import Ledger
 from attnlab.studies.study import Study
 

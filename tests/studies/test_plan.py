@@ -104,13 +104,13 @@ def test_what_a_model_starts_from_is_known_by_its_content(tmp_path: Path) -> Non
 
 
 def test_stages_of_the_users_own_are_known_by_their_file(tmp_path: Path, own_stages: None) -> None:
-    from attnlab.cli.plugin import load
+    from attnlab.cli.plugin import load_plugin
 
     from .test_kills import OWN
 
     file = tmp_path / "own.py"
     file.write_text(OWN, encoding="utf-8")
-    load(str(file))
+    load_plugin(str(file))
     plain = content(arms__bypass="dot | cubed(divide=n)")
     with pytest.raises(StudyError, match=r"'cubed.*' is a stage of your own.*--plugin FILE\.py"):
         Study.of(plain).plan()

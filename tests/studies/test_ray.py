@@ -23,7 +23,7 @@ from pathlib import Path
 
 import pytest
 
-from attnlab.cli.plugin import load as load_plugin
+from attnlab.cli.plugin import load_plugin
 from attnlab.errors import StudyError
 from attnlab.studies.study import Study
 

@@ -10,7 +10,7 @@ import pytest
 from transformers import BertConfig
 
 from attnlab.cli import main
-from attnlab.cli.recipes import roughly
+from attnlab.cli.recipes import format_rough_time
 from attnlab.machine import num_cores
 from attnlab.studies.cost import quick_estimate as subject
 from attnlab.studies.cost.quick_estimate import (
@@ -158,7 +158,7 @@ def test_every_smoke_budget_has_a_time_without_data() -> None:
     [(1.26, "1.3 s"), (89, "89 s"), (90, "1.5 min"), (5399, "90 min"), (5400, "1.5 h"), (1.1e7, "130 days")],
 )
 def test_a_span_has_two_digits(span: float, words: str) -> None:
-    assert roughly(span) == words
+    assert format_rough_time(span) == words
 
 
 def test_the_list_has_seconds_for_programs(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

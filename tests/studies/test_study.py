@@ -11,7 +11,7 @@ import pytest
 
 import attnlab
 from attnlab.cli import main
-from attnlab.cli.plugin import load as load_plugin
+from attnlab.cli.plugin import load_plugin
 from attnlab.errors import StudyError
 from attnlab.studies.file.mistakes import Origin, check
 from attnlab.studies.ledger.database import Ledger

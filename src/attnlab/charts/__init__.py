@@ -1,7 +1,7 @@
 """The one place that draws: Vega-Lite specs, and the pictures and pages made of them without a network."""
 
 from . import curves, evidence, forest, growth, heatmap, histogram, panels, seeds, soundness, theme
-from .chart import FORMATS, Spec, check, runtime, save, stacked, svg
+from .chart import FORMATS, Spec, check, png, runtime, save, stacked, svg
 
 __all__ = [
     "FORMATS",
@@ -14,6 +14,7 @@ __all__ = [
     "heatmap",
     "histogram",
     "panels",
+    "png",
     "runtime",
     "save",
     "seeds",

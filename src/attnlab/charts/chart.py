@@ -62,6 +62,13 @@ def svg(spec: Spec) -> str:
     return vl_convert.vegalite_to_svg(dict(spec), vl_version=VERSION)
 
 
+def png(picture: str) -> bytes:
+    """Return an SVG element as pixels; a chart that is wanted as both is then drawn once."""
+    import vl_convert
+
+    return vl_convert.svg_to_png(picture, scale=PIXELS_PER_UNIT)
+
+
 @cache
 def runtime() -> str:
     """Return the script that gives a page `vegaEmbed`, which makes specs live without a network."""
@@ -75,9 +82,7 @@ def _as_svg(spec: dict[str, Any]) -> bytes:
 
 
 def _as_png(spec: dict[str, Any]) -> bytes:
-    import vl_convert
-
-    return vl_convert.vegalite_to_png(spec, vl_version=VERSION, scale=PIXELS_PER_UNIT)
+    return png(svg(spec))
 
 
 def _as_html(spec: dict[str, Any]) -> bytes:

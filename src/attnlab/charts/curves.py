@@ -157,11 +157,12 @@ def _lines(points: Sequence[Point], means: Sequence[Average], curves: Curves, da
     several = {arm for arm in curves.arms if len({point.seed for point in points if point.arm == arm}) > 1}
     bold = {"values": [vars(one) for one in means]}
     band = {"y": {"field": "low", "type": "quantitative"}, "y2": {"field": "high"}}
+    # fillOpacity and strokeOpacity, not opacity: that makes a layer of each of hundreds of lines, slow as pixels.
     layers: list[Layer] = [
         {"data": {"values": [row for row in bold["values"] if row["arm"] in several]},
-         "mark": {"type": "area", "opacity": 0.15, "strokeWidth": 0}, "encoding": band},
+         "mark": {"type": "area", "fillOpacity": 0.15, "strokeWidth": 0}, "encoding": band},
         {"data": {"values": [vars(point) for point in points if point.arm in several]},
-         "mark": {"type": "line", "strokeWidth": 1, "opacity": 0.4},
+         "mark": {"type": "line", "strokeWidth": 1, "strokeOpacity": 0.4},
          "encoding": {"detail": {"field": "seed", "type": "nominal"}, **dashes}},
         {"data": bold, "mark": {"type": "line", "strokeWidth": 2.25}, "encoding": dashes},
     ]  # fmt: skip

@@ -101,8 +101,9 @@ def _rows(effects: Sequence[Effect], axis: Axis, places: Layer, theme: Theme) ->
     ]  # fmt: skip
     text = {"type": "text", "dy": -13, "fontSize": 11, "fill": theme.ink}
     return [
-        {"data": {"values": pairs}, "mark": {"type": "point", "filled": True, "size": 30, "opacity": 0.45,
-         "color": theme.orange, "yOffset": 10}, "encoding": places},
+        {"data": {"values": pairs}, "mark":
+         {"type": "point", "filled": True, "size": 30, "opacity": 1, "fillOpacity": 0.45, "color": theme.orange,
+          "yOffset": 10}, "encoding": places},
         {"data": {"values": spans}, "mark": {"type": "rule", "strokeWidth": 3, "color": theme.blue},
          "encoding": {**places, "x": {**places["x"], "field": "low"}, "x2": {"field": "high"}}},
         {"data": {"values": means}, "mark": {"type": "point", "filled": True, "shape": "square", "size": 90,

@@ -100,10 +100,12 @@ def _layers(rows: list[Layer], bars: list[Layer], names: list[str], theme: Theme
         {"field": "value", "type": "quantitative", "format": ".5~g"},
     ]
     return [
-        {"data": {"values": order}, "mark": {"type": "line", "strokeWidth": 1, "opacity": 0.3, "color": theme.ink},
+        {"data": {"values": order}, "mark":
+         {"type": "line", "strokeWidth": 1, "strokeOpacity": 0.3, "color": theme.ink},
          "encoding": {"detail": {"field": "seed", "type": "nominal"},
                       "order": {"field": "row", "type": "quantitative"}}},
         {"data": {"values": bars}, "mark": {"type": "tick", "thickness": 3, "size": 22, "color": theme.orange}},
-        {"data": {"values": rows}, "mark": {"type": "point", "filled": True, "size": 45, "opacity": 0.85,
-         "color": theme.blue}, "encoding": {"tooltip": tooltip}},
+        {"data": {"values": rows}, "mark":
+         {"type": "point", "filled": True, "size": 45, "opacity": 1, "fillOpacity": 0.85, "color": theme.blue},
+         "encoding": {"tooltip": tooltip}},
     ]  # fmt: skip

@@ -57,7 +57,7 @@ def audit(
     from attnlab import charts
 
     for path in plugins or []:
-        plugin.load(path)
+        plugin.load_plugin(path)
     if figure is not None:
         charts.check(figure)
     checks = None if only is None else [name.strip() for name in only.split(",")]
@@ -65,18 +65,18 @@ def audit(
         raise RequestError("--train puts a mechanism into a tiny model of its own; it does not go with --model")
     found: list[Audit] = []
     try:
-        for subject in subjects(lines or [], catalog, model, checks):
-            found.append(put(subject, causal, checks, train))
+        for subject in _find_subjects(lines or [], catalog, model, checks):
+            found.append(_audit_subject(subject, causal, checks, train))
     except KeyboardInterrupt:
         if found and not as_json:
-            print_many(found, details)
+            _print_audits(found, details)
         raise
     if as_json:
         print_json(found[0].record() if len(found) == 1 and not catalog else [one.record() for one in found])
     elif len(found) > 1 or catalog:
-        print_many(found, details)
+        _print_audits(found, details)
     else:
-        print_one(found[0], details)
+        _print_audit(found[0], details)
     if figure is not None:
         figures = [one.figure() for one in found]
         has_one_panel = all(len(spec["concat"]) == 1 for spec in figures)
@@ -85,7 +85,7 @@ def audit(
     return 0 if all(one.passed for one in found) else 1
 
 
-def subjects(
+def _find_subjects(
     lines: Sequence[str], catalog: bool, model: str | None, checks: Sequence[str] | None
 ) -> list[tuple[str, Any]]:
     """Return what is to be audited, by name; all that can be wrong with the request comes out here."""
@@ -109,25 +109,25 @@ def subjects(
     return [(line, Mechanism.parse(line)) for line in (lines or CATALOG)]
 
 
-def put(subject: tuple[str, Any], causal: bool | None, checks: Sequence[str] | None, train: bool) -> Audit:
+def _audit_subject(subject: tuple[str, Any], causal: bool | None, checks: Sequence[str] | None, train: bool) -> Audit:
     """Audit one mechanism or model, with its progress on a terminal."""
     from attnlab.audits import audit as run
 
     name, what = subject
-    done = run(what, causal=causal, checks=checks, train=train, progress=progress_of(name))
+    done = run(what, causal=causal, checks=checks, train=train, progress=_make_progress(name))
     if sys.stderr.isatty():
         print("\r\x1b[K", end="", file=sys.stderr, flush=True)
     return done
 
 
-def progress_of(name: str) -> Callable[[str], None] | None:
+def _make_progress(name: str) -> Callable[[str], None] | None:
     """Return what says on a terminal which check is being put, in one line that the next one replaces."""
     if not sys.stderr.isatty():
         return None
     return lambda check: print(f"\r\x1b[K{name}: {check}", end="", file=sys.stderr, flush=True)
 
 
-def print_one(audit: Audit, details: bool) -> None:
+def _print_audit(audit: Audit, details: bool) -> None:
     """Print every finding of one audit with its sentence."""
     from attnlab.audits.finding import show
 
@@ -136,20 +136,20 @@ def print_one(audit: Audit, details: bool) -> None:
     for finding in audit.findings.values():
         bound = "" if finding.bound is None else f"  (at most {show(finding.bound)})"
         print(f"\n{finding.verdict:8}  {finding.name.ljust(width)}  {show(finding.figure)}{bound}")
-        explain(finding)
+        _print_sentence(finding)
         if details:
-            print_parts(finding)
-    print(f"\n{summary(audit)}")
+            _print_parts(finding)
+    print(f"\n{_summarize(audit)}")
 
 
-def explain(finding: Finding) -> None:
+def _print_sentence(finding: Finding) -> None:
     """Print a finding's sentence, and where to look where it failed."""
     print_below(finding.sentence)
     if not finding.passed and finding.where:
         print_below(f"Look at {finding.where}.")
 
 
-def print_parts(finding: Finding) -> None:
+def _print_parts(finding: Finding) -> None:
     """Print everything that was measured for one finding."""
     from attnlab.audits.finding import show
 
@@ -161,37 +161,37 @@ def print_parts(finding: Finding) -> None:
         print_table(("", "figure", "bound", "measured", "of"), rows)
 
 
-def print_many(audits: Sequence[Audit], details: bool) -> None:
+def _print_audits(audits: Sequence[Audit], details: bool) -> None:
     """Print one table of all verdicts, and below it why each that failed did."""
     from attnlab.audits.finding import show
 
     names = list(dict.fromkeys(name for audit in audits for name in audit.findings))
-    rows = [(short_of(audit.subject), *(cell(audit, name) for name in names)) for audit in audits]
+    rows = [(_shorten_line(audit.subject), *(_format_verdict(audit, name) for name in names)) for audit in audits]
     print_table(("mechanism", *(SHORT.get(name, name) for name in names)), rows)
     for audit in audits:
         for finding in audit.findings.values():
             if details or not finding.passed:
                 bound = "" if finding.bound is None else f", {show(finding.figure)} (at most {show(finding.bound)})"
-                print(f"\n{short_of(audit.subject)}: {finding.name} {finding.verdict}{bound}")
-                explain(finding)
+                print(f"\n{_shorten_line(audit.subject)}: {finding.name} {finding.verdict}{bound}")
+                _print_sentence(finding)
     num_failed = sum(not audit.passed for audit in audits)
     seconds = sum(audit.seconds for audit in audits)
     print(f"\n{len(audits) - num_failed} of {len(audits)} passed these checks, {num_failed} failed; {seconds:.0f} s")
 
 
-def short_of(line: str) -> str:
+def _shorten_line(line: str) -> str:
     """Name a mechanism of the catalog by its name, and any other by its line."""
     from attnlab.mechanisms import CATALOG
 
     return next((name for name, entry in CATALOG.items() if str(entry.mechanism) == line), line)
 
 
-def cell(audit: Audit, name: str) -> str:
+def _format_verdict(audit: Audit, name: str) -> str:
     """Write one verdict, or that the question does not apply."""
     return audit.findings[name].verdict if name in audit.findings else NOTHING
 
 
-def summary(audit: Audit) -> str:
+def _summarize(audit: Audit) -> str:
     """Say in one line what came out."""
     if not audit.findings:
         return "None of these checks applies: leaks are asked where causal, value paths where there is one."

@@ -51,13 +51,14 @@ def bench(
     from attnlab.kernels.comparison import Setting, compare, explained
     from attnlab.kernels.machine import bf16_fault, describe
     from attnlab.mechanisms import Mechanism
+    from attnlab.reports.catalog import describe_setting
 
-    numbers = read_dtype(dtype)
+    numbers = _read_dtype(dtype)
     setting = Setting(batch, heads, head_dim, causal, getattr(torch, DTYPES[numbers]))
-    wanted = read_lengths(lengths)
-    refuse_bare_lengths(lines, lengths)
+    wanted = _read_lengths(lengths)
+    _refuse_bare_lengths(lines, lengths)
     for path in plugins or []:
-        plugin.load(path)
+        plugin.load_plugin(path)
     mechanisms = {line: Mechanism.parse(line) for line in lines}
     # All that can be wrong with the request comes out before the first measurement.
     for mechanism in mechanisms.values():
@@ -73,21 +74,21 @@ def bench(
     for line, mechanism in mechanisms.items():
         found[line] = []
         for length in wanted:
-            show_progress(line, length)
+            _show_progress(line, length)
             found[line].append(compare(mechanism, length, setting, kernel))
         if not as_json:
-            print_comparisons(line, found[line])
+            _print_comparisons(line, found[line])
     if as_json:
-        print_json(as_record(machine, setting, numbers, found))
+        print_json(_make_record(machine, setting, numbers, found))
     if figure is not None:
         title = f"Forward and backward, {describe_setting(setting, numbers)}"
         subtitle = [str(machine), "thin grey lines: growth with the length, n, and with its square, n²"]
-        charts.save(charts.growth.draw(points_of(found), title, subtitle), figure)
+        charts.save(charts.growth.draw(_make_points(found), title, subtitle), figure)
         print(f"drawn in {figure}", file=sys.stderr)
     return 0
 
 
-def read_dtype(text: str) -> Dtype:
+def _read_dtype(text: str) -> Dtype:
     """Read the name of a dtype; torch's own names are answered with ours."""
     for name, torch_name in DTYPES.items():
         if text == name:
@@ -97,7 +98,7 @@ def read_dtype(text: str) -> Dtype:
     raise RequestError(f"--dtype is one of {', '.join(DTYPES)}, not '{text}'")
 
 
-def refuse_bare_lengths(lines: Sequence[str], lengths: str) -> None:
+def _refuse_bare_lengths(lines: Sequence[str], lengths: str) -> None:
     """Refuse numbers in place of mechanisms: lengths that were parted by spaces."""
     bare = [line for line in lines if line.isascii() and line.isdigit()]
     if bare:
@@ -105,7 +106,7 @@ def refuse_bare_lengths(lines: Sequence[str], lengths: str) -> None:
         raise RequestError(f"'{bare[0]}' is no mechanism; lengths go with commas: --lengths {wanted}")
 
 
-def read_lengths(text: str) -> list[int]:
+def _read_lengths(text: str) -> list[int]:
     """Read whole numbers from 1 on, with commas between; return them in order."""
     words = [word.strip() for word in text.split(",")]
     wrong = next((word for word in words if not (word.isascii() and word.isdigit()) or int(word) == 0), None)
@@ -116,19 +117,13 @@ def read_lengths(text: str) -> list[int]:
     return sorted({int(word) for word in words})
 
 
-def describe_setting(setting: Setting, dtype: Dtype) -> str:
-    """Say in words what stays the same over all lengths."""
-    causal = "causal" if setting.causal else "not causal"
-    return f"{causal}, batch {setting.batch}, {setting.num_heads} heads of {setting.head_dim}, {dtype}"
-
-
-def show_progress(line: str, length: int) -> None:
+def _show_progress(line: str, length: int) -> None:
     """Say on a terminal what is being measured."""
     if sys.stderr.isatty():
         print(f"measuring '{line}' at length {length}", file=sys.stderr)
 
 
-def print_comparisons(line: str, comparisons: Sequence[Comparison]) -> None:
+def _print_comparisons(line: str, comparisons: Sequence[Comparison]) -> None:
     """Print one mechanism's table: why these kernels, and why eager is missing where it is."""
     print(f"\n{line}")
     reasons = {found.choice.kernel: found.choice.reason for found in comparisons}
@@ -136,8 +131,8 @@ def print_comparisons(line: str, comparisons: Sequence[Comparison]) -> None:
         lengths = [str(found.length) for found in comparisons if found.choice.kernel == kernel]
         where = f" at {', '.join(lengths)}" if len(reasons) > 1 else ""
         print(f"kernel {kernel}{where}: {reason}")
-    powers = growths(comparisons)
-    print_table(COLUMNS, [row_of(found, power) for found, power in zip(comparisons, powers, strict=True)])
+    powers = _compute_growths(comparisons)
+    print_table(COLUMNS, [_make_row(found, power) for found, power in zip(comparisons, powers, strict=True)])
     for found in comparisons:
         if found.left_out:
             print(f"eager is left out at length {found.length}: {found.left_out}")
@@ -145,7 +140,7 @@ def print_comparisons(line: str, comparisons: Sequence[Comparison]) -> None:
         print("growth: the power of the length that time grew with since the row above")
 
 
-def row_of(found: Comparison, power: float | None) -> tuple[str, ...]:
+def _make_row(found: Comparison, power: float | None) -> tuple[str, ...]:
     """Write one length's cells, under the names of COLUMNS."""
     from attnlab.kernels.measure import show_bytes, show_seconds, three_digits
 
@@ -164,7 +159,7 @@ def row_of(found: Comparison, power: float | None) -> tuple[str, ...]:
     )
 
 
-def growths(comparisons: Sequence[Comparison]) -> list[float | None]:
+def _compute_growths(comparisons: Sequence[Comparison]) -> list[float | None]:
     """Return the power of growth from each length to the next; the first has none."""
     from attnlab.kernels.measure import growth
 
@@ -172,7 +167,7 @@ def growths(comparisons: Sequence[Comparison]) -> list[float | None]:
     return [None, *(growth(before, after) for before, after in pairwise(costs))]
 
 
-def points_of(found: dict[str, list[Comparison]]) -> list[Point]:
+def _make_points(found: dict[str, list[Comparison]]) -> list[Point]:
     """Return what the figure shows: SDPA once, then each mechanism, then each as eager."""
     from attnlab.charts.growth import Point
 
@@ -190,7 +185,9 @@ def points_of(found: dict[str, list[Comparison]]) -> list[Point]:
     return points
 
 
-def as_record(machine: Machine, setting: Setting, dtype: Dtype, found: dict[str, list[Comparison]]) -> dict[str, Any]:
+def _make_record(
+    machine: Machine, setting: Setting, dtype: Dtype, found: dict[str, list[Comparison]]
+) -> dict[str, Any]:
     """Return everything measured as plain data: seconds and bytes."""
     results = [
         {
@@ -207,7 +204,7 @@ def as_record(machine: Machine, setting: Setting, dtype: Dtype, found: dict[str,
             "growth": power,
         }
         for line, comparisons in found.items()
-        for one, power in zip(comparisons, growths(comparisons), strict=True)
+        for one, power in zip(comparisons, _compute_growths(comparisons), strict=True)
     ]
     return {
         "machine": asdict(machine),

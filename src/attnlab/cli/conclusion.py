@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from attnlab.cli.tables import print_table
 
 if TYPE_CHECKING:
-    from attnlab.studies.analysis import Answer
+    from attnlab.studies.answers.analysis import Answer
     from attnlab.studies.integrity import Finding
     from attnlab.studies.study import Conclusion
 
-COLUMNS = ("stage", "size", "arm", "figure", "difference", "level", "verdict", "stability")
+COLUMNS = ("phase", "size", "arm", "figure", "difference", "level", "verdict", "stability")
 
 
 def print_conclusion(conclusion: Conclusion, out: str) -> None:
@@ -30,25 +29,28 @@ def print_conclusion(conclusion: Conclusion, out: str) -> None:
 
 def print_answers(answers: Sequence[Answer]) -> None:
     """Print a verdict for every arm, and its notes."""
+    # Imported here because the command line must answer --help without loading other rooms.
+    from attnlab.reports.differences import format_difference
+    from attnlab.studies.answers.analysis import common_notes
+
     rows = []
     for words in dict.fromkeys(answer.registration for answer in answers if answer.registration):
         print(words)
     for answer in answers:
         span, level, stability = "", "", ""
         if answer.comparison is not None:
-            span = show_span(answer.comparison.difference, answer.comparison.interval, answer.comparison.question.scale)
+            span = format_difference(
+                answer.comparison.difference, answer.comparison.interval, answer.comparison.question.scale
+            )
             level, stability = f"{100 * (1 - answer.comparison.level):.4g} %", answer.comparison.stability
-        rows.append((answer.stage, answer.size, answer.arm, answer.figure, span, level, answer.verdict, stability))
+        rows.append((answer.phase, answer.size, answer.arm, answer.figure, span, level, answer.verdict, stability))
     if rows:
         print_table(COLUMNS, rows)
-    # Imported here because the command line must answer --help without torch.
-    from attnlab.studies.analysis import common_notes
-
     common = common_notes(answers)
     for answer in answers:
         for note in answer.notes:
             if note not in common:
-                print(f"{answer.stage}, {answer.size}, {answer.arm}: {note}")
+                print(f"{answer.phase}, {answer.size}, {answer.arm}: {note}")
     for note in common:
         print(f"every comparison: {note}")
 
@@ -63,10 +65,3 @@ def print_failed(failed: Mapping[str, str]) -> None:
     """Print the runs that were given up, and why."""
     for title, reason in failed.items():
         print(f"failed: {title}: {reason}")
-
-
-def show_span(difference: float, interval: tuple[float, float], scale: str = "linear") -> str:
-    """Write a difference with its interval, where it has one: one seed has none. On the log scale it is in percent."""
-    low, high = interval
-    unit = " %" if scale == "log" else ""
-    return f"{difference:+.4g}{unit}" + f" [{low:+.4g}, {high:+.4g}]" * (math.isfinite(low) and math.isfinite(high))

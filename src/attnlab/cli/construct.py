@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from attnlab.cli.constructions import as_record, print_construction
+from attnlab.cli.constructions import make_record, print_construction
 from attnlab.cli.numbers import read_file, read_indices, read_vector
 from attnlab.cli.tables import print_json
 from attnlab.errors import RequestError, closest
@@ -68,15 +68,15 @@ def construct(
         "other": other,
     }  # fmt: skip
     given = {name: value for name, value in options.items() if value is not None}
-    check(what, given)
+    _check_options(what, given)
     # Imported here because the command line must answer --help without torch.
     from attnlab import charts
 
     if figure is not None:
         charts.check(figure)
-    result = compute(what, given)
+    result = _build_construction(what, given)
     if as_json:
-        print_json({"construction": what, **as_record(result)})
+        print_json({"construction": what, **make_record(result)})
     else:
         if "keys" in TAKES[what] and keys is None:
             print("keys: the four of the documentation's examples; --keys FILE.json brings your own")
@@ -87,7 +87,7 @@ def construct(
     return 0 if getattr(result, "feasible", True) else 1
 
 
-def check(what: str, given: Mapping[str, Any]) -> None:
+def _check_options(what: str, given: Mapping[str, Any]) -> None:
     """Refuse a construction that is not there, and options that are missing or belong to another one."""
     if what not in NEEDS:
         raise RequestError(
@@ -104,7 +104,7 @@ def check(what: str, given: Mapping[str, Any]) -> None:
             raise RequestError(f"--{name} does not belong to {what}, which takes {takes}")
 
 
-def compute(what: str, given: Mapping[str, Any]) -> Result:
+def _build_construction(what: str, given: Mapping[str, Any]) -> Result:
     """Read the files and build the construction."""
     from attnlab import construct as room
 

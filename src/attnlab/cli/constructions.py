@@ -8,7 +8,7 @@ import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from attnlab.cli.shades import cell, shade
+from attnlab.cli.shades import format_weight, shade
 from attnlab.cli.tables import print_table, terminal_width
 
 if TYPE_CHECKING:
@@ -41,19 +41,23 @@ FIELDS = {
 """What a record holds of each kind of result."""
 
 
-def as_record(result: Result) -> dict[str, Any]:
+def make_record(result: Result) -> dict[str, Any]:
     """Return a construction as plain data; what is infinite or not a number becomes null."""
     name = type(result).__name__
-    value = {"strength": plain(float(result))} if isinstance(result, float) else {}
-    return {"sentence": str(result), **value, **{field: plain(getattr(result, field)) for field in FIELDS[name]}}
+    value = {"strength": _convert_to_plain(float(result))} if isinstance(result, float) else {}
+    return {
+        "sentence": str(result),
+        **value,
+        **{field: _convert_to_plain(getattr(result, field)) for field in FIELDS[name]},
+    }
 
 
-def plain(value: Any) -> Any:
+def _convert_to_plain(value: Any) -> Any:
     """Return numbers, lists and None for a tensor or a number."""
     if hasattr(value, "tolist"):
         value = value.tolist()
     if isinstance(value, list | tuple):
-        return [plain(part) for part in value]
+        return [_convert_to_plain(part) for part in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
@@ -62,56 +66,57 @@ def print_construction(result: Result) -> None:
     sentence = str(result)
     print(textwrap.fill(sentence, terminal_width()) if sys.stdout.isatty() else sentence)
     printers = {
-        "Focus": print_focus,
-        "Selections": print_selections,
-        "Strength": print_strength,
-        "Extraction": print_extraction,
-        "Argmax": print_argmax,
-        "Placement": print_placement,
+        "Focus": _print_focus,
+        "Selections": _print_selections,
+        "Strength": _print_strength,
+        "Extraction": _print_extraction,
+        "Argmax": _print_argmax,
+        "Placement": _print_placement,
     }
     printers[type(result).__name__](result)
 
 
-def print_focus(result: Any) -> None:
+def _print_focus(result: Any) -> None:
     """Print the weights beside those of the naive query, or the two combinations that are one point."""
     scores = ["–"] * result.setting.num_keys
     if result.query is None:
         own = "of the key" if len(result.subset) == 1 else "of the subset"
         columns = {own: result.affine, "of the others": result.combination}
     else:
-        print_vector("query", result.query)
-        scores = numbers(result.setting.scores(result.query))
+        _print_vector("query", result.query)
+        scores = _format_numbers(result.setting.scores(result.query))
         naive = "q = the key" if len(result.subset) == 1 else "q = the mean"
         columns = {naive: result.naive, "constructed": result.weights}
-        print_output(result)
+        _print_output(result)
     print()
-    print_keys(result.setting.keys, {} if result.query is None else {"score": scores}, columns)
+    _print_keys(result.setting.keys, {} if result.query is None else {"score": scores}, columns)
 
 
-def print_selections(result: Any) -> None:
+def _print_selections(result: Any) -> None:
     """Print the weights of all queries, a row each."""
     print()
     names = [f"k{i}" for i in range(len(result.each))]
-    write = cell if len(names) <= MOST_NUMBERED else shade
+    write = format_weight if len(names) <= MOST_NUMBERED else shade
     rows = [
         [name, *(write(weight) for weight in row)] for name, row in zip(names, result.weights.tolist(), strict=True)
     ]
     print_table(("query", *names), rows)
 
 
-def print_strength(result: Any) -> None:
+def _print_strength(result: Any) -> None:
     """Print the weights at S = 1 and at S."""
     print()
     alone = result.setting.weights(result.setting.keys[0] + result.setting.keys[1])
-    print_keys(None, {}, {"q = k0 + k1": alone, f"q = {float(result):.4g}·(k0 + k1)": result.weights})
+    _print_keys(None, {}, {"q = k0 + k1": alone, f"q = {float(result):.4g}·(k0 + k1)": result.weights})
 
 
-def print_extraction(result: Any) -> None:
+def _print_extraction(result: Any) -> None:
     """Print the coordinates of v_a, the mixture and what comes out, and the matrix."""
     vectors = {"v_a": result.value_a, "(v_a + v_b)/2": result.mixture, "M(v_a + v_b)/2": result.output}
     largest = max(float(vector.abs().max()) for vector in vectors.values())
     rows = [
-        [f"x{i}", *(cell(float(vector[i]), largest) for vector in vectors.values())] for i in range(len(result.value_a))
+        [f"x{i}", *(format_weight(float(vector[i]), largest) for vector in vectors.values())]
+        for i in range(len(result.value_a))
     ]
     print(f"angles between the subspaces: {', '.join(f'{angle:.1f}°' for angle in result.angles.tolist()) or 'none'}\n")
     print_table(("", *vectors), rows[:MOST_ROWS])
@@ -121,37 +126,37 @@ def print_extraction(result: Any) -> None:
             print("  ".join(f"{part:6.3f}" for part in row))
 
 
-def print_argmax(result: Any) -> None:
+def _print_argmax(result: Any) -> None:
     """Print both kinds of weights."""
-    print_output(result)
+    _print_output(result)
     print()
-    scores = {"score": numbers(result.setting.scores(result.query))}
-    print_keys(result.setting.keys, scores, {"softmax": result.softmax_weights, "argmax": result.weights})
+    scores = {"score": _format_numbers(result.setting.scores(result.query))}
+    _print_keys(result.setting.keys, scores, {"softmax": result.softmax_weights, "argmax": result.weights})
 
 
-def print_placement(result: Any) -> None:
+def _print_placement(result: Any) -> None:
     """Print the new key, and the weights before and after."""
-    print_vector("new key", result.key)
-    print_output(result)
+    _print_vector("new key", result.key)
+    _print_output(result)
     print()
-    scores = {"score": numbers(result.setting.scores(result.query))}
+    scores = {"score": _format_numbers(result.setting.scores(result.query))}
     before = [*result.before.tolist(), math.nan]
-    print_keys(result.setting.keys, scores, {"before": before, "with the new key": result.weights})
+    _print_keys(result.setting.keys, scores, {"before": before, "with the new key": result.weights})
 
 
-def print_keys(keys: Tensor | None, notes: Mapping[str, Sequence[str]], weights: Mapping[str, Any]) -> None:
+def _print_keys(keys: Tensor | None, notes: Mapping[str, Sequence[str]], weights: Mapping[str, Any]) -> None:
     """Print a row for each key: its coordinates where they are few, its notes, and its shaded weights."""
     columns = {name: [float(part) for part in column] for name, column in weights.items()}
     count = len(next(iter(columns.values())))
     is_narrow = keys is not None and keys.shape[1] <= 4
-    places = [f"({', '.join(numbers(row, 3))})" for row in keys] if keys is not None and is_narrow else []
+    places = [f"({', '.join(_format_numbers(row, 3))})" for row in keys] if keys is not None and is_narrow else []
     header = ["key", *(["at"] if places else []), *notes, *columns]
     rows = [
         [
             f"k{i}",
             *places[i : i + 1],
             *(note[i] for note in notes.values()),
-            *(cell(column[i]) for column in columns.values()),
+            *(format_weight(column[i]) for column in columns.values()),
         ]
         for i in range(min(count, MOST_ROWS))
     ]
@@ -161,19 +166,19 @@ def print_keys(keys: Tensor | None, notes: Mapping[str, Sequence[str]], weights:
         print(f"and {count - MOST_ROWS} more keys, together: {rest}")
 
 
-def print_vector(name: str, vector: Tensor) -> None:
+def _print_vector(name: str, vector: Tensor) -> None:
     """Print a vector on a line, as far as it goes."""
-    shown = numbers(vector[:MOST_NUMBERED])
+    shown = _format_numbers(vector[:MOST_NUMBERED])
     more = f", … ({len(vector)} numbers)" if len(vector) > MOST_NUMBERED else ""
     print(f"{name}: {', '.join(shown)}{more}")
 
 
-def print_output(result: Any) -> None:
+def _print_output(result: Any) -> None:
     """Print the output where values were given; else it is the weights, which the table shows."""
     if result.setting.values is not None:
-        print_vector("output", result.output)
+        _print_vector("output", result.output)
 
 
-def numbers(vector: Iterable[float], digits: int = 4) -> list[str]:
+def _format_numbers(vector: Iterable[float], digits: int = 4) -> list[str]:
     """Write numbers with a few digits each."""
     return [f"{float(part):.{digits}g}" for part in vector]

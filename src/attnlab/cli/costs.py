@@ -8,33 +8,33 @@ from typing import TYPE_CHECKING
 from attnlab.cli.tables import print_below, print_table
 
 if TYPE_CHECKING:
-    from attnlab.studies.estimate import Cost, Estimate
-    from attnlab.studies.plan import PlannedRun
+    from attnlab.studies.cost.estimate import Cost, Estimate
+    from attnlab.studies.plan.planning import PlannedRun
 
-RUNS = ("run", "stage", "size", "arm", "seed", "task", "")
+RUNS = ("run", "phase", "size", "arm", "seed", "task", "")
 COSTS = (
-    "stage", "size", "arm", "runs left", "parameters", "trained", "updates", "tokens", "operations/update", "memory",
+    "phase", "size", "arm", "runs left", "parameters", "trained", "updates", "tokens", "operations/update", "memory",
     "disk/run", "an update", "an evaluation", "a run",
 )  # fmt: skip
 
 
 def print_estimate(estimate: Estimate, runs: Sequence[PlannedRun]) -> None:
-    """Print the runs of a study, what those of each stage, size and arm cost, and what all of them do."""
+    """Print the runs of a study, what those of each phase, size and arm cost, and what all of them do."""
     rows = [
-        (run.id, run.stage, run.size, run.arm, str(run.seed), run.run.task, "ended" if run.id in estimate.ended else "")
+        (run.id, run.phase, run.size, run.arm, str(run.seed), run.run.task, "ended" if run.id in estimate.ended else "")
         for run in runs
     ]
     print_table(RUNS, rows)
     print()
-    print_table(COSTS, [cells(cost) for cost in estimate.costs])
+    print_table(COSTS, [_make_row(cost) for cost in estimate.costs])
     print()
-    for line in totals(estimate):
+    for line in _list_totals(estimate):
         print(line)
     for note in estimate.notes:
         print_below(note)
 
 
-def cells(cost: Cost) -> tuple[str, ...]:
+def _make_row(cost: Cost) -> tuple[str, ...]:
     """Write one cost under COSTS."""
     from attnlab.kernels.cost import readable
     from attnlab.kernels.measure import show_bytes, show_seconds
@@ -42,19 +42,19 @@ def cells(cost: Cost) -> tuple[str, ...]:
 
     left = f"{cost.num_left} of {cost.num_runs}"
     if cost.workload is None:
-        return (cost.stage, cost.size, cost.arm, left, *["–"] * (len(COSTS) - 4))
+        return (cost.phase, cost.size, cost.arm, left, *["–"] * (len(COSTS) - 4))
     work, times = cost.workload, ["–"] * 3
     if cost.timing is not None and cost.update is not None and cost.seconds is not None:
         look = show_seconds(cost.timing.evaluation) if work.num_evaluations else "none"
         times = [show_seconds(cost.update), look, in_words(cost.seconds)]
     return (
-        cost.stage, cost.size, cost.arm, left, f"{work.num_parameters:,}", f"{work.num_trained:,}",
+        cost.phase, cost.size, cost.arm, left, f"{work.num_parameters:,}", f"{work.num_trained:,}",
         f"{work.num_steps:,}", f"{work.num_tokens:,.0f}", readable(work.operations / work.num_steps).strip(),
         show_bytes(cost.memory), show_bytes(work.kept_bytes), *times,
     )  # fmt: skip
 
 
-def totals(estimate: Estimate) -> Iterator[str]:
+def _list_totals(estimate: Estimate) -> Iterator[str]:
     """Say what all runs that are left cost together."""
     from attnlab.kernels.cost import readable
     from attnlab.kernels.measure import show_bytes

@@ -58,21 +58,21 @@ def data(
     if figure is not None:
         charts.check(figure)
     source = open_source(name, split=split, column=column, unit=unit)
-    other = None if against is None else find_other(against, source, unit)
+    other = None if against is None else _find_other(against, source, unit)
     cleaning = Cleaning.parse(clean)
-    audit = audit_data(source, find_tokenizer(tokenizer, source), other, cleaning, show_progress)
+    audit = audit_data(source, _find_tokenizer(tokenizer, source), other, cleaning, _show_progress)
     if sys.stderr.isatty():
         print("\r\x1b[K", end="", file=sys.stderr, flush=True)
     if as_json:
         print_json(audit.record())
     else:
-        print_audit(audit)
+        _print_audit(audit)
     if figure is not None:
-        charts.save(draw(audit), figure)
+        charts.save(_draw_lengths(audit), figure)
     return 1 if strict and audit.flags else 0
 
 
-def find_other(name: str, source: Source, unit: Unit) -> Source:
+def _find_other(name: str, source: Source, unit: Unit) -> Source:
     """Open what the source is compared with: another one, or, by split:NAME, another split of the same."""
     from attnlab.data import open_source
 
@@ -82,7 +82,7 @@ def find_other(name: str, source: Source, unit: Unit) -> Source:
     return replace(open_source(source.name, split=split, column=source.column, unit=unit), name=f"its {split} split")
 
 
-def find_tokenizer(name: str | None, source: Source) -> PreTrainedTokenizerFast | None:
+def _find_tokenizer(name: str | None, source: Source) -> PreTrainedTokenizerFast | None:
     """Load a tokenizer, or train one on the source where a kind is named."""
     from attnlab.data import load_tokenizer, train_tokenizer
     from attnlab.data.training import KINDS
@@ -95,16 +95,16 @@ def find_tokenizer(name: str | None, source: Source) -> PreTrainedTokenizerFast 
     return load_tokenizer(name)
 
 
-def show_progress(num_documents: int) -> None:
+def _show_progress(num_documents: int) -> None:
     """Say on a terminal how far the reading is, in one line that the next one replaces."""
     if sys.stderr.isatty():
         print(f"\r\x1b[K{num_documents:,} documents", end="", file=sys.stderr, flush=True)
 
 
-def print_audit(audit: DataAudit) -> None:
+def _print_audit(audit: DataAudit) -> None:
     """Print the figures, then what was removed, then what should be looked at."""
     print(f"{audit.name}: {audit.kind}, sha256 {audit.hash[:16]}…")
-    print_table(("", "figure", ""), list(figures(audit)))
+    print_table(("", "figure", ""), list(_list_figures(audit)))
     for step in audit.removed:
         print(f"{step['step']} removed {step['documents']:,} documents and {step['characters']:,} characters")
     for flag in audit.flags:
@@ -114,7 +114,7 @@ def print_audit(audit: DataAudit) -> None:
         print("\nNothing is flagged.")
 
 
-def figures(audit: DataAudit) -> Iterator[tuple[str, str, str]]:
+def _list_figures(audit: DataAudit) -> Iterator[tuple[str, str, str]]:
     """Yield each figure: its name, the number, and what it is of."""
     yield "documents", f"{audit.num_documents:,}", f"{audit.num_empty:,} of them empty"
     yield "words", f"{audit.num_words:,}", f"{audit.num_characters:,} characters"
@@ -138,7 +138,7 @@ def figures(audit: DataAudit) -> Iterator[tuple[str, str, str]]:
         yield "overlap, 13 words", f"{audit.overlap.run_share:.2%}", f"of {audit.overlap.num_runs:,} runs"
 
 
-def draw(audit: DataAudit) -> dict[str, object]:
+def _draw_lengths(audit: DataAudit) -> dict[str, object]:
     """Draw how long the documents are."""
     from attnlab.charts import histogram
 

@@ -23,7 +23,7 @@ def print_explanation(
 ) -> int:
     """Say which kernel computes a mechanism, why, what it costs, and which kernels refuse it."""
     for path in plugins or []:
-        plugin.load(path)
+        plugin.load_plugin(path)
     # All are explained before the first is printed: a wrong line must not come out after half an answer.
     explanations = {line: attnlab.explain(line, length, causal=causal) for line in lines}
     if not as_json:

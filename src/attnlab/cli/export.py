@@ -15,7 +15,7 @@ from attnlab.errors import RequestError
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from attnlab.cli.carried import Carried
+    from attnlab.reports.card import StageFile
     from attnlab.training.restored import Restored
 
 KEPT = ("last", "best")
@@ -28,7 +28,7 @@ def export(
     checkpoint: Annotated[str, typer.Option(help="last or best.")] = "last",
     arm: Annotated[str | None, typer.Option(help="Of a study: the run of this arm.")] = None,
     run_seed: Annotated[int | None, typer.Option(help="Of a study: the run of this seed.")] = None,
-    stage: Annotated[str | None, typer.Option(help="Of a study: the run of this stage.")] = None,
+    phase: Annotated[str | None, typer.Option(help="Of a study: the run of this phase.")] = None,
     size: Annotated[str | None, typer.Option(help="Of a study: the run of this size.")] = None,
     plugin: Annotated[list[str] | None, typer.Option(metavar="FILE.py", help="Stages of your own; repeat it.")] = None,
 ) -> int:
@@ -37,36 +37,35 @@ def export(
         raise RequestError("--out DIR is missing: the folder to write the model into")
     if checkpoint not in KEPT:
         raise RequestError(f"--checkpoint is last or best, not '{checkpoint}'")
-    target = empty(out)
+    target = _prepare_target(out)
     # Imported here because the command line must answer --help without torch.
     from attnlab.cli import plugin as plugins
-    from attnlab.cli.card import card_of
-    from attnlab.cli.carried import carried_by
-    from attnlab.cli.runs import Wanted, folder_of
+    from attnlab.cli.runs import RunChoice, find_run_folder
     from attnlab.install import save
+    from attnlab.reports.card import find_stage_files, write_model_card
     from attnlab.training.folder import save_tokenizer
     from attnlab.training.restored import restore
 
     for file in plugin or []:
-        plugins.load(file)
-    place = folder_of(folder, Wanted(arm, run_seed, stage, size))
-    found = restore(place, is_best=checkpoint == "best", say=tell)
-    num_merged = ready(found, place)
-    carried = carried_by(found, place, plugin or [])
-    with aside(target) as beside:
+        plugins.load_plugin(file)
+    place = find_run_folder(folder, RunChoice(arm, run_seed, phase, size))
+    found = restore(place, is_best=checkpoint == "best", say=_print_message)
+    num_merged = _prepare_model(found, place)
+    carried = find_stage_files(found, place, plugin or [])
+    with _write_aside(target) as beside:
         save(found.model, beside)
         if found.tokenizer is not None:
             save_tokenizer(found.tokenizer, beside)
-        (beside / CARD).write_text(card_of(found, place, checkpoint, num_merged, carried), encoding="utf-8")
+        (beside / CARD).write_text(write_model_card(found, place, checkpoint, num_merged, carried), encoding="utf-8")
         for own in carried:
-            own.put(beside)
+            own.copy_to(beside)
     for note in filter(None, (own.note for own in carried)):
-        tell(note)
-    print(f"{target}: step {found.state.step:,} of the run in {place}; {loading(target, carried)} reads it")
+        _print_message(note)
+    print(f"{target}: step {found.state.step:,} of the run in {place}; {_write_loading_code(target, carried)} reads it")
     return 0
 
 
-def empty(out: str) -> Path:
+def _prepare_target(out: str) -> Path:
     """Return the folder to write into; one that holds something is refused."""
     target = Path(out).expanduser()
     try:
@@ -78,17 +77,17 @@ def empty(out: str) -> Path:
     return target
 
 
-def loading(target: Path, carried: Sequence[Carried]) -> str:
+def _write_loading_code(target: Path, carried: Sequence[StageFile]) -> str:
     """Write what loads an exported model in Python: the files of its stages first."""
     calls = [f"runpy.run_path({str(target / own.name)!r})" for own in carried]
     return "; ".join([*calls, f"attnlab.load({str(target)!r})"])
 
 
-def ready(found: Restored, folder: Path) -> int:
+def _prepare_model(found: Restored, folder: Path) -> int:
     """Make a model one that can be saved whole: merge LoRA's adapters and return how many; a prompt cannot be."""
     from attnlab.training.tuning.merging import merge_lora
 
-    if found.run.settings.tuning.mode == "prompt":
+    if found.run.tuning.mode == "prompt":
         raise RequestError(
             f"the run in {folder} tuned a prompt, which stands beside a model and has no place in its files; keep the "
             "folder of the run (attnlab generate reads it), or tune a prefix, which is saved with the model"
@@ -97,7 +96,7 @@ def ready(found: Restored, folder: Path) -> int:
 
 
 @contextmanager
-def aside(target: Path) -> Iterator[Path]:
+def _write_aside(target: Path) -> Iterator[Path]:
     """Give a folder to write into that takes its place when all of it is there, and is gone otherwise."""
     beside = target.with_name(f".{target.name}.writing")
     try:
@@ -112,6 +111,6 @@ def aside(target: Path) -> Iterator[Path]:
         shutil.rmtree(beside, ignore_errors=True)
 
 
-def tell(message: str) -> None:
+def _print_message(message: str) -> None:
     """Say something of the checkpoint."""
     print(message, file=sys.stderr, flush=True)

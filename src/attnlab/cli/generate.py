@@ -28,25 +28,25 @@ def generate(
     checkpoint: Annotated[str, typer.Option(help="last or best; of a run.")] = "last",
     arm: Annotated[str | None, typer.Option(help="Of a study: the run of this arm.")] = None,
     run_seed: Annotated[int | None, typer.Option(help="Of a study: the run of this seed.")] = None,
-    stage: Annotated[str | None, typer.Option(help="Of a study: the run of this stage.")] = None,
+    phase: Annotated[str | None, typer.Option(help="Of a study: the run of this phase.")] = None,
     size: Annotated[str | None, typer.Option(help="Of a study: the run of this size.")] = None,
     plugin: Annotated[list[str] | None, typer.Option(metavar="FILE.py", help="Stages of your own; repeat it.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the texts for programs to read.")] = False,
 ) -> int:
     """Continue a text with a model that was trained, token by token."""
-    check(checkpoint, temperature, top_k)
+    _check_options(checkpoint, temperature, top_k)
     # Imported here because the command line must answer --help without torch.
     from attnlab.cli import plugin as plugins
-    from attnlab.cli.runs import Wanted, folder_of
+    from attnlab.cli.runs import RunChoice, find_run_folder
     from attnlab.tasks import sample
 
     for own in plugin or []:
-        plugins.load(own)
-    place = folder_of(folder, Wanted(arm, run_seed, stage, size))
-    model, tokenizer = loaded(place, checkpoint)
+        plugins.load_plugin(own)
+    place = find_run_folder(folder, RunChoice(arm, run_seed, phase, size))
+    model, tokenizer = _load_model(place, checkpoint)
     prompts = prompt or [""]
     for text in prompts:
-        check_room(model, tokenizer, text, tokens)
+        _check_room(model, tokenizer, text, tokens)
     found = []
     for text in prompts:
         for number in range(seed, seed + samples):
@@ -61,7 +61,7 @@ def generate(
     return 0
 
 
-def check(checkpoint: str, temperature: float, top_k: int | None) -> None:
+def _check_options(checkpoint: str, temperature: float, top_k: int | None) -> None:
     """Refuse options that mean nothing, before a model is loaded."""
     if checkpoint not in KEPT:
         raise RequestError(f"--checkpoint is last or best, not '{checkpoint}'")
@@ -71,29 +71,29 @@ def check(checkpoint: str, temperature: float, top_k: int | None) -> None:
         raise RequestError(f"--top-k is 1 or more, not {top_k}; leave it out to draw from all tokens")
 
 
-def loaded(folder: Path, checkpoint: str) -> tuple[PreTrainedModel, Any]:
+def _load_model(folder: Path, checkpoint: str) -> tuple[PreTrainedModel, Any]:
     """Load a model that reads forwards and its tokenizer: of a run, or of what attnlab.save wrote."""
     from attnlab.data import load_tokenizer
     from attnlab.install import load
     from attnlab.training.restored import restore
-    from attnlab.training.run import folder_of_run
+    from attnlab.training.spec import find_run_folder
     from attnlab.training.weights import quiet
 
-    if folder_of_run(str(folder)) is None:
+    if find_run_folder(str(folder)) is None:
         if checkpoint != KEPT[0]:
             raise RequestError(f"{folder} is a saved model and has no checkpoints; leave --checkpoint out")
         with quiet():
             model, tokenizer = load(folder), load_tokenizer(folder)
     else:
-        found = restore(folder, is_best=checkpoint == "best", say=tell)
+        found = restore(folder, is_best=checkpoint == "best", say=_print_message)
         model, tokenizer = found.model, found.tokenizer
         if tokenizer is None:
             raise RequestError(f"the run in {folder} is of '{found.run.task}', whose tokens are no words to continue")
-    check_reads_forwards(model, folder)
+    _check_reads_forwards(model, folder)
     return model, tokenizer
 
 
-def check_reads_forwards(model: PreTrainedModel, folder: Path) -> None:
+def _check_reads_forwards(model: PreTrainedModel, folder: Path) -> None:
     """Refuse a model that does not predict the next token from those before it."""
     from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
 
@@ -107,7 +107,7 @@ def check_reads_forwards(model: PreTrainedModel, folder: Path) -> None:
         )
 
 
-def check_room(model: PreTrainedModel, tokenizer: Any, prompt: str, num_tokens: int) -> None:
+def _check_room(model: PreTrainedModel, tokenizer: Any, prompt: str, num_tokens: int) -> None:
     """Refuse a prompt that, with what is to follow, has more tokens than a model has positions for."""
     from attnlab.training.tuning.parts import PROMPT
     from attnlab.training.tuning.prompt import positions_of
@@ -123,6 +123,6 @@ def check_room(model: PreTrainedModel, tokenizer: Any, prompt: str, num_tokens: 
         )
 
 
-def tell(message: str) -> None:
+def _print_message(message: str) -> None:
     """Say something of the checkpoint, beside the text."""
     print(message, file=sys.stderr, flush=True)

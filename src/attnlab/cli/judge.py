@@ -71,7 +71,7 @@ def judge(
             "--map": mapping, "--baseline": baseline, "--examples": examples, "--summary": summary,
             "--smallest": smallest, "--floor": floor, "--units": units, "--primary": primary,
         }  # fmt: skip
-        return judge_study(table, given, as_json)
+        return _judge_study(table, given, as_json)
     # Imported here because the command line must answer --help without numpy.
     from attnlab.studies.integrity import judge as examine
     from attnlab.studies.integrity import read_table
@@ -93,7 +93,7 @@ def judge(
     return 0 if judgement.is_clean else 1
 
 
-def judge_study(folder: str, given: Mapping[str, object], as_json: bool) -> int:
+def _judge_study(folder: str, given: Mapping[str, object], as_json: bool) -> int:
     """Examine the study in a folder; its ledger has what options say about a table."""
     unwanted = next((option for option, value in given.items() if value is not None), None)
     if unwanted is not None:
@@ -101,7 +101,7 @@ def judge_study(folder: str, given: Mapping[str, object], as_json: bool) -> int:
             f"{unwanted} is only for tables; the folder {folder} has it in its ledger, so omit the option"
         )
     # Imported here because a table is examined without torch.
-    from attnlab.studies.record import open_record
+    from attnlab.studies.answers.study_folder import open_record
 
     with open_record(folder) as record:
         findings, is_clean = record.findings, not any(finding.is_fault for finding in record.findings)

@@ -44,7 +44,7 @@ def print_judgement(judgement: Judgement) -> None:
     for finding in judgement.findings:
         print_finding(finding)
     for analysis in judgement.analyses:
-        print_analysis(analysis, judgement)
+        _print_analysis(analysis, judgement)
     if judgement.changes:
         print("\nWhat the impossible values would change")
         for change in judgement.changes:
@@ -58,23 +58,23 @@ def print_judgement(judgement: Judgement) -> None:
     print_count(judgement.findings)
 
 
-def print_analysis(analysis: Analysis, judgement: Judgement) -> None:
+def _print_analysis(analysis: Analysis, judgement: Judgement) -> None:
     """Print the comparisons, and how to read them."""
     if not analysis.rows:
         return
     print(f"\nAnalysis of {analysis.title}")
-    rows = [write_row(row) for row in analysis.rows]
+    rows = [_write_row(row) for row in analysis.rows]
     # Columns that say nothing, such as the group of a table without groups, are left out.
     shown = [n for n, name in enumerate(COLUMNS) if name not in ("group", "step") or len({row[n] for row in rows}) > 1]
     print_table([COLUMNS[n] for n in shown], [[row[n] for n in shown] for row in rows])
-    for line in explain_rows(analysis.rows):
+    for line in _explain_rows(analysis.rows):
         print_below(line)
     if analysis is judgement.analyses[-1]:
-        for line in explain_table(analysis.rows, judgement.primary):
+        for line in _explain_table(analysis.rows, judgement.primary):
             print_below(line)
 
 
-def explain_rows(rows: Sequence[Row]) -> Iterator[str]:
+def _explain_rows(rows: Sequence[Row]) -> Iterator[str]:
     """Yield the reasons of verdicts that need one, and the notes of all comparisons."""
     from attnlab.statistics.verdict import AT_CEILING, DEGENERATE, FINISHED, NEITHER_LEARNED, STILL_TRAINING
 
@@ -93,13 +93,13 @@ def explain_rows(rows: Sequence[Row]) -> Iterator[str]:
         yield f"{', '.join(names)}: {note}."
 
 
-def explain_table(rows: Sequence[Row], primary: Sequence[str]) -> Iterator[str]:
+def _explain_table(rows: Sequence[Row], primary: Sequence[str]) -> Iterator[str]:
     """Yield how the columns are to be read."""
     questions = [(row, row.comparison.question) for row in rows if row.comparison is not None]
     if not questions:
         return
     num_primary = sum(row.role == "primary" for row in rows)
-    yield "".join(explain_family(num_primary, len(rows) - num_primary, primary))
+    yield "".join(_explain_family(num_primary, len(rows) - num_primary, primary))
     methods = ", ".join(dict.fromkeys(row.comparison.method for row in rows if row.comparison is not None))
     yield (
         f"Seeds are compared unpaired ({methods}), since a table does not show whether runs with the same seed had the "
@@ -117,7 +117,7 @@ def explain_table(rows: Sequence[Row], primary: Sequence[str]) -> Iterator[str]:
         )
 
 
-def explain_family(num_primary: int, num_others: int, primary: Sequence[str]) -> Iterator[str]:
+def _explain_family(num_primary: int, num_others: int, primary: Sequence[str]) -> Iterator[str]:
     """Yield why an interval has its level, and which metrics are primary."""
     if num_primary:
         yield "A verdict follows from its deciding interval. "
@@ -138,7 +138,7 @@ def explain_family(num_primary: int, num_others: int, primary: Sequence[str]) ->
         )
 
 
-def write_row(row: Row) -> tuple[str, ...]:
+def _write_row(row: Row) -> tuple[str, ...]:
     """Write one comparison under COLUMNS."""
     from attnlab.statistics.account import percent, show, signed
 
@@ -151,9 +151,9 @@ def write_row(row: Row) -> tuple[str, ...]:
     unit, level = comparison.question.unit, percent(round(1 - comparison.level, 4))
     return (
         *head,
-        write_seeds(comparison),
-        write_mean(known.baseline.mean, known.baseline.sd),
-        write_mean(known.variant.mean, known.variant.sd),
+        _write_seeds(comparison),
+        _write_mean(known.baseline.mean, known.baseline.sd),
+        _write_mean(known.variant.mean, known.variant.sd),
         show(comparison.spread.ratio),
         f"{signed(comparison.difference)}{unit}",
         f"[{signed(low)}, {signed(high)}]{unit} at {level}" if low == low else UNKNOWN,
@@ -163,7 +163,7 @@ def write_row(row: Row) -> tuple[str, ...]:
     )
 
 
-def write_seeds(comparison: Comparison) -> str:
+def _write_seeds(comparison: Comparison) -> str:
     """Write the seeds of both arms, of how many runs if some failed; one number if both are alike."""
     arms = comparison.known.arms or ()
     counts = [
@@ -172,6 +172,6 @@ def write_seeds(comparison: Comparison) -> str:
     return ", ".join(dict.fromkeys(counts)) if len(set(counts)) == 1 else ", ".join(counts)
 
 
-def write_mean(mean: float, sd: float) -> str:
+def _write_mean(mean: float, sd: float) -> str:
     """Write a mean with its SD; that of one seed is unknown."""
     return f"{mean:.4g}" if sd != sd else f"{mean:.4g} ± {sd:.3g}"

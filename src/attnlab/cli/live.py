@@ -14,8 +14,8 @@ from rich.table import Table
 from rich.text import Text
 
 from attnlab.errors import AttnlabError
-from attnlab.studies.progress import Progress, RunProgress, Snapshot
-from attnlab.studies.standing import SO_FAR
+from attnlab.studies.answers.leaderboard import SO_FAR
+from attnlab.studies.answers.progress import Progress, RunProgress, Snapshot
 from attnlab.training.progress import in_words
 
 PICTURE_SECONDS, LINE_SECONDS = 1.0, 30.0
@@ -25,7 +25,7 @@ WIDE = 120
 BAR_WIDTH = 20
 
 
-class View:
+class ProgressView:
     """Shows a study that this process runs, unless programs read. It has no thread: who runs the study calls `tick`."""
 
     def __init__(self, folder: str, stream: TextIO, *, is_quiet: bool = False) -> None:
@@ -35,7 +35,7 @@ class View:
         self.is_broken = False
         self.shown_at = time.monotonic()
 
-    def __enter__(self) -> View:
+    def __enter__(self) -> ProgressView:
         return self
 
     def __exit__(
@@ -70,12 +70,12 @@ class View:
     def show(self, seen: Snapshot) -> None:
         """Renew the picture, or print a line."""
         if not self.stream.isatty():
-            self.say(line_of(seen))
+            self.say(write_line(seen))
             return
         if self.picture is None:
             self.picture = Live(console=Console(file=self.stream), auto_refresh=False, transient=True)
             self.picture.start()
-        self.picture.update(picture_of(seen, self.picture.console.width), refresh=True)
+        self.picture.update(draw_picture(seen, self.picture.console.width), refresh=True)
 
     def close(self) -> None:
         """Take the picture away, so that what is printed next stands alone."""
@@ -84,19 +84,19 @@ class View:
             self.picture = None
 
 
-def headline_of(seen: Snapshot) -> str:
+def _write_headline(seen: Snapshot) -> str:
     """Say how far the whole study is."""
     said = f"{seen.num_ended} of {len(seen.runs)} runs have ended, {len(seen.going)} going"
     said += f", {seen.num_given_up} given up" if seen.num_given_up else ""
-    return f"{said}, {'time left not yet known' if seen.seconds_left is None else about(seen.seconds_left)}"
+    return f"{said}, {'time left not yet known' if seen.seconds_left is None else _format_time_left(seen.seconds_left)}"
 
 
-def about(seconds: float) -> str:
+def _format_time_left(seconds: float) -> str:
     """Say how much time is left."""
     return f"about {in_words(seconds)} left"
 
 
-def facts_of(one: RunProgress) -> list[str]:
+def _list_facts(one: RunProgress) -> list[str]:
     """Say how far a run is, part by part; empty where it has not said so yet."""
     if one.loss is None:
         return ["starting", "", "", "", ""]
@@ -111,22 +111,22 @@ def facts_of(one: RunProgress) -> list[str]:
     ]
 
 
-def line_of(seen: Snapshot) -> str:
+def write_line(seen: Snapshot) -> str:
     """Say in one line what is going."""
-    runs = [f"{one.run.title}: {', '.join(fact for fact in facts_of(one) if fact)}" for one in seen.going]
-    return "; ".join([headline_of(seen), *runs])
+    runs = [f"{one.run.title}: {', '.join(fact for fact in _list_facts(one) if fact)}" for one in seen.going]
+    return "; ".join([_write_headline(seen), *runs])
 
 
-def picture_of(seen: Snapshot, width: int) -> RenderableType:
+def draw_picture(seen: Snapshot, width: int) -> RenderableType:
     """Draw a study: how far it is, every run that is going, and which arm leads."""
-    parts: list[RenderableType] = [Text.assemble((seen.name, "bold"), f"  {headline_of(seen)}")]
+    parts: list[RenderableType] = [Text.assemble((seen.name, "bold"), f"  {_write_headline(seen)}")]
     if width >= WIDE:
-        parts.append(rows_of(seen.going))
+        parts.append(_draw_runs(seen.going))
     else:
         for one in seen.going:
             parts.append(Text(one.run.title, no_wrap=True, overflow="ellipsis"))
-            facts = "  ".join(fact for fact in facts_of(one) if fact)
-            parts.append(Padding(rows([[bar_of(one), Text(facts)]]), (0, 0, 0, 2)))
+            facts = "  ".join(fact for fact in _list_facts(one) if fact)
+            parts.append(Padding(_make_grid([[_draw_bar(one), Text(facts)]]), (0, 0, 0, 2)))
     sentences = [standing.sentence for standing in seen.standings]
     parts += [Text(sentence, style="cyan") for sentence in sentences]
     if sentences:
@@ -134,18 +134,18 @@ def picture_of(seen: Snapshot, width: int) -> RenderableType:
     return Group(*parts)
 
 
-def rows_of(going: list[RunProgress]) -> Table:
+def _draw_runs(going: list[RunProgress]) -> Table:
     """Draw the runs that are going, each in one line."""
-    return rows([
+    return _make_grid([
         [
-            Text(one.run.title, no_wrap=True, overflow="ellipsis"), bar_of(one),
-            *(Text(fact, no_wrap=True) for fact in facts_of(one)),
+            Text(one.run.title, no_wrap=True, overflow="ellipsis"), _draw_bar(one),
+            *(Text(fact, no_wrap=True) for fact in _list_facts(one)),
         ]
         for one in going
     ])  # fmt: skip
 
 
-def rows(cells: list[list[RenderableType]]) -> Table:
+def _make_grid(cells: list[list[RenderableType]]) -> Table:
     """Lay out rows without lines between them."""
     table = Table.grid(padding=(0, 2, 0, 0))
     for row in cells:
@@ -153,7 +153,7 @@ def rows(cells: list[list[RenderableType]]) -> Table:
     return table
 
 
-def bar_of(one: RunProgress) -> ProgressBar:
+def _draw_bar(one: RunProgress) -> ProgressBar:
     """Draw how much of a run is done; a bar that only moves where that is not known."""
     is_known = one.num_steps is not None and one.loss is not None
     return ProgressBar(total=one.num_steps or 1, completed=one.step if is_known else 0, width=BAR_WIDTH)

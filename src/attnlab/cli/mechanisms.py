@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 import attnlab
-from attnlab.cli import gallery
+from attnlab.cli import catalog
 from attnlab.cli.tables import print_entries, print_json
 
 
@@ -23,9 +23,9 @@ def print_catalog(
 ) -> int:
     """Print the named mechanisms, each with its line and its paper; or every stage with its arguments."""
     if page:
-        return gallery.show(page)
+        return catalog.print_catalog_results(page)
     if stages:
-        print_stages(as_json)
+        _print_stages(as_json)
         return 0
     entries = list(attnlab.mechanisms.CATALOG.values())
     if as_json:
@@ -40,22 +40,22 @@ def print_catalog(
     return 0
 
 
-def print_stages(as_json: bool) -> None:
+def _print_stages(as_json: bool) -> None:
     """Print every registered stage: the slot it fills, its arguments with their defaults, and what it is."""
-    stages = [stage_record(stage) for slot in attnlab.mechanisms.SLOTS for stage in stages_of(slot)]
+    stages = [_make_stage_record(stage) for slot in attnlab.mechanisms.SLOTS for stage in _list_stages(slot)]
     if as_json:
         print_json(stages)
         return
-    rows = [(stage["name"], stage["slot"], show_arguments(stage["arguments"]), stage["sentence"]) for stage in stages]
+    rows = [(stage["name"], stage["slot"], _show_arguments(stage["arguments"]), stage["sentence"]) for stage in stages]
     print_entries(("stage", "slot", "arguments", "what it is"), rows)
 
 
-def stages_of(slot: str) -> list[type[attnlab.mechanisms.Stage]]:
+def _list_stages(slot: str) -> list[type[attnlab.mechanisms.Stage]]:
     """Return the stages that a slot may hold."""
     return [stage for stage in attnlab.mechanisms.REGISTRY.values() if stage.slot == slot]
 
 
-def stage_record(stage: type[attnlab.mechanisms.Stage]) -> dict[str, Any]:
+def _make_stage_record(stage: type[attnlab.mechanisms.Stage]) -> dict[str, Any]:
     """Return what there is to know about a stage as plain data."""
     # Imported here because the command line must answer --help without torch.
     from attnlab.mechanisms.arguments import argument_types, describe, write
@@ -73,7 +73,7 @@ def stage_record(stage: type[attnlab.mechanisms.Stage]) -> dict[str, Any]:
     return {"name": stage.name, "slot": stage.slot, "arguments": arguments, "sentence": sentence}
 
 
-def show_arguments(arguments: list[dict[str, Any]]) -> str:
+def _show_arguments(arguments: list[dict[str, Any]]) -> str:
     """Write arguments as a line would give them, at their defaults."""
     written = [one["name"] if one["default"] is None else f"{one['name']}={one['default']}" for one in arguments]
     return ", ".join(written) or "none"

@@ -25,12 +25,12 @@ def new(
 ) -> int:
     """Write a study file that compares a mechanism with a baseline, on data that comes with attnlab."""
     for own in plugin or []:
-        plugins.load(own)
+        plugins.load_plugin(own)
     # Imported here because the command line must answer --help without torch.
     import jinja2
 
     from attnlab.mechanisms import Mechanism
-    from attnlab.studies.text import read_design
+    from attnlab.studies.file.reading import read_design
 
     lines = {"mechanism": str(Mechanism.parse(mechanism)), "baseline": str(Mechanism.parse(baseline))}
     if lines["mechanism"] == lines["baseline"]:

@@ -23,10 +23,10 @@ def read_file(option: str, path: str) -> Any:
         raise RequestError(f"{option} cannot read '{path}': {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise RequestError(f"{option} cannot read '{path}': it is not UTF-8 text") from error
-    return read_json(option, path, text) if source.suffix.lower() == ".json" else read_csv(option, path, text)
+    return _read_json(option, path, text) if source.suffix.lower() == ".json" else _read_csv(option, path, text)
 
 
-def read_json(option: str, path: str, text: str) -> Any:
+def _read_json(option: str, path: str, text: str) -> Any:
     """Read lists of numbers."""
     try:
         found = json.loads(text)
@@ -38,7 +38,7 @@ def read_json(option: str, path: str, text: str) -> Any:
     return found
 
 
-def read_csv(option: str, path: str, text: str) -> list[list[float]]:
+def _read_csv(option: str, path: str, text: str) -> list[list[float]]:
     """Read rows of numbers; empty lines do not count."""
     rows = []
     for number, words in enumerate(csv.reader(text.splitlines()), start=1):
@@ -51,7 +51,7 @@ def read_csv(option: str, path: str, text: str) -> list[list[float]]:
     return rows
 
 
-def read_list(option: str, text: str) -> list[float]:
+def _read_list(option: str, text: str) -> list[float]:
     """Read numbers with commas between."""
     try:
         return [float(word) for word in text.split(",")]
@@ -62,7 +62,7 @@ def read_list(option: str, text: str) -> list[float]:
 def read_vector(option: str, text: str) -> Any:
     """Read numbers with commas between, or a file of them."""
     if not text.lower().endswith(ENDINGS):
-        return read_list(option, text)
+        return _read_list(option, text)
     found = read_file(option, text)
     # A file of one row, or of one number a row, is a vector too.
     if found and isinstance(found[0], list):

@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from attnlab.cli.assignments import parted
-from attnlab.cli.run import value_of
+from attnlab.cli.assignments import read_settings
 from attnlab.cli.tables import print_below, print_json, print_table
 from attnlab.errors import RequestError
 
 if TYPE_CHECKING:
-    from attnlab.studies.design import Design
-    from attnlab.studies.prospect import Aim, Prospect
+    from attnlab.studies.answers.power_analysis import Aim, Prospect
+    from attnlab.studies.file.design import Design
 
 POWERS = (0.8, 0.9)
 NUMBERS = (3, 5, 10, 20)
@@ -44,7 +43,7 @@ def plan(
     as_json: Annotated[bool, typer.Option("--json", help="Print everything for programs to read.")] = False,
 ) -> int:
     """Say how many seeds detect the smallest difference worth having, from a pilot's spread."""
-    check_numbers(power or POWERS, alpha, spread)
+    _check_numbers(power or POWERS, alpha, spread)
     is_folder = Path(path).expanduser().is_dir()
     given = {"--pilot": pilot, "--spread": spread, "--budget": budget, "--set": assign}
     if is_folder and (wrong := [option for option, value in given.items() if value is not None]):
@@ -52,37 +51,37 @@ def plan(
     if pilot is not None and spread is not None:
         raise RequestError("--pilot and --spread say the same thing; give one of them")
     # Imported here because the command line must answer --help without scipy.
-    from attnlab.studies.prospect import Aim, prospects, seconds_of_a_seed
-    from attnlab.studies.record import open_record
-    from attnlab.studies.text import read_design
+    from attnlab.studies.answers.power_analysis import Aim, prospects, seconds_of_a_seed
+    from attnlab.studies.answers.study_folder import open_record
+    from attnlab.studies.file.reading import read_design
 
     aim = Aim(tuple(power or POWERS), alpha)
-    settings = {name: value_of(text) for name, text in parted(assign or [], "--set").items()}
+    settings = read_settings(assign)
     design = None if is_folder else read_design(path, budget, settings)
     seed_time = None
     if is_folder or pilot is not None:
         with open_record(path if is_folder else str(pilot)) as record:
             design = design or record.design
-            check_compares(design, path)
+            _check_compares(design, path)
             found = prospects(design, record, aim)
             seed_time = seconds_of_a_seed(record)
     else:
         assert design is not None
-        check_compares(design, path)
+        _check_compares(design, path)
         if spread is None:
-            print_nothing_known(design, path, aim, as_json)
+            _print_without_spread(design, path, aim, as_json)
             return 0
         found = prospects(design, spread, aim)
     if as_json:
         times = None if seed_time is None else {"runs": seed_time[0], "seconds": seed_time[1]}
-        notes = list(notes_of(found, design, aim))
+        notes = list(_list_notes(found, design, aim))
         print_json({"prospects": [one.record() for one in found], "a_seed": times, "notes": notes})
     else:
-        print_prospects(found, design, aim, seed_time)
+        _print_prospects(found, design, aim, seed_time)
     return 0
 
 
-def check_numbers(powers: Sequence[float], alpha: float, spread: float | None) -> None:
+def _check_numbers(powers: Sequence[float], alpha: float, spread: float | None) -> None:
     """Refuse numbers that are no power, no level or no spread."""
     for one in powers:
         if not 0 < one < 1:
@@ -93,17 +92,17 @@ def check_numbers(powers: Sequence[float], alpha: float, spread: float | None) -
         raise RequestError(f"--spread takes a number above 0, in units of the deciding figure; it has {spread:g}")
 
 
-def check_compares(design: Design, path: str) -> None:
+def _check_compares(design: Design, path: str) -> None:
     """Refuse a study that compares nothing."""
-    if all(stage.smallest is None for stage in design.stages):
+    if all(phase.smallest is None for phase in design.phases):
         raise RequestError(
-            f"no stage of {path} says the smallest difference worth having; set it, such as stages.NAME.smallest = 0.01"
+            f"no phase of {path} says the smallest difference worth having; set it, such as phases.NAME.smallest = 0.01"
         )
     if len(design.arms) < 2:
         raise RequestError(f"{path} has one arm, and nothing to compare it with; add another")
 
 
-def print_prospects(
+def _print_prospects(
     found: Sequence[Prospect], design: Design, aim: Aim, seed_time: tuple[int, float] | None
 ) -> None:  # fmt: skip
     """Print what each comparison needs, and what more seeds take."""
@@ -111,25 +110,25 @@ def print_prospects(
 
     needed = [f"seeds for {power:.0%}" for power in aim.powers]
     seen = [f"{len(design.seeds)} detect ({power:.0%})" for power in aim.powers]
-    columns = ("stage", "size", "arm", "figure", "smallest", "pilot", "SD", "SD taken", *needed, *seen)
+    columns = ("phase", "size", "arm", "figure", "smallest", "pilot", "SD", "SD taken", *needed, *seen)
     rows = []
     for one in found:
         pilot = str(one.num_pilot) if one.num_pilot else "–"
-        own = (one.stage, one.size, one.arm, one.figure or "–", f"{one.smallest:g}", pilot, show(one.sd))
+        own = (one.phase, one.size, one.arm, one.figure or "–", f"{one.smallest:g}", pilot, show(one.sd))
         counts = [show_count(one.seeds.get(power, math.nan)) for power in aim.powers]
         effects = [show(one.detectable.get(power, math.nan)) for power in aim.powers]
         rows.append((*own, show(one.sd_bound), *counts, *effects))
     print_table(columns, rows)
     for one in found:
         if one.obstacle:
-            print(f"{one.stage}, {one.size}, {one.arm}: {one.obstacle}")
-    for line in more_seeds(found, design, aim, seed_time):
+            print(f"{one.phase}, {one.size}, {one.arm}: {one.obstacle}")
+    for line in _list_needed_seeds(found, design, aim, seed_time):
         print(line)
-    for note in notes_of(found, design, aim):
+    for note in _list_notes(found, design, aim):
         print_below(note)
 
 
-def more_seeds(
+def _list_needed_seeds(
     found: Sequence[Prospect], design: Design, aim: Aim, seed_time: tuple[int, float] | None
 ) -> Iterator[str]:  # fmt: skip
     """Say how many more seeds settle every comparison, and how long they take."""
@@ -155,11 +154,11 @@ def more_seeds(
         yield f"{power:.0%}: {needed} seeds, {more} more than the study has{took}"
 
 
-def notes_of(found: Sequence[Prospect], design: Design, aim: Aim) -> Iterator[str]:
+def _list_notes(found: Sequence[Prospect], design: Design, aim: Aim) -> Iterator[str]:
     """Say what the numbers rest on."""
     from attnlab.statistics.verdict import FEWEST_SEEDS
-    from attnlab.studies.analysis import count_comparisons
-    from attnlab.studies.prospect import level_of
+    from attnlab.studies.answers.analysis import count_comparisons
+    from attnlab.studies.answers.power_analysis import level_of
 
     if any(one.num_pilot for one in found):
         yield "SD is that of one seed's paired difference; its 80 % upper bound is taken, since pilots often show less"
@@ -178,11 +177,11 @@ def notes_of(found: Sequence[Prospect], design: Design, aim: Aim) -> Iterator[st
         yield f"a verdict takes at least {FEWEST_SEEDS} seeds in any case"
 
 
-def print_nothing_known(design: Design, path: str, aim: Aim, as_json: bool) -> None:
+def _print_without_spread(design: Design, path: str, aim: Aim, as_json: bool) -> None:
     """Say that nothing is known of the spread, how to find out, and what seeds detect in units of it."""
     from attnlab.statistics.estimate import Noise
     from attnlab.statistics.planning import detectable_effect
-    from attnlab.studies.prospect import level_of
+    from attnlab.studies.answers.power_analysis import level_of
 
     level = level_of(design, aim.alpha)
     unit = Noise(1.0, math.inf)
@@ -202,5 +201,5 @@ def print_nothing_known(design: Design, path: str, aim: Aim, as_json: bool) -> N
     print("Or give it: --spread SD. In units of the SD of the paired difference, seeds detect:")
     rows = [(str(n), *(f"{own[power]:.2f}" for power in aim.powers)) for n, own in effects.items()]
     print_table(("seeds", *(f"at {power:.0%} power" for power in aim.powers)), rows)
-    for note in notes_of([], design, aim):
+    for note in _list_notes([], design, aim):
         print_below(note)

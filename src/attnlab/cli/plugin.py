@@ -9,7 +9,7 @@ from pathlib import Path
 from attnlab.errors import AttnlabError, RequestError
 
 
-def load(path: str) -> None:
+def load_plugin(path: str) -> None:
     """Run a Python file for the stages it registers."""
     if not Path(path).is_file():
         raise RequestError(f"--plugin needs a Python file; there is none at '{path}'")

@@ -13,7 +13,7 @@ from attnlab.cli.tables import print_json, print_table
 from attnlab.errors import RequestError, closest
 
 if TYPE_CHECKING:
-    from attnlab.studies.rough import Rough
+    from attnlab.studies.cost.quick_estimate import Rough
 
 BUDGETS = ("smoke", "laptop", "paper")
 NOTHING = "—"
@@ -31,28 +31,28 @@ def recipes(
     if action == "copy" and not name:
         raise RequestError("attnlab recipes copy NAME needs the name of a recipe; attnlab recipes lists them")
     if action == "copy":
-        return copy(name, out)
+        return _copy_recipe(name, out)
     if action or name:
         raise RequestError(f"attnlab recipes takes nothing, or 'copy NAME'; it got '{action}'")
-    found = estimated()
+    found = _estimate_recipes()
     if as_json:
-        print_json([as_record(recipe, about, by_budget) for recipe, (about, by_budget) in found.items()])
+        print_json([_make_record(recipe, about, by_budget) for recipe, (about, by_budget) in found.items()])
         return 0
     print_table(
         ("recipe", *BUDGETS, "what it asks"),
-        [(recipe, *map(cell, by_budget.values()), about) for recipe, (about, by_budget) in found.items()],
+        [(recipe, *map(_format_budget, by_budget.values()), about) for recipe, (about, by_budget) in found.items()],
     )
-    print_notes(any(rough.seconds is None for _, by_budget in found.values() for rough in by_budget.values()))
+    _print_notes(any(rough.seconds is None for _, by_budget in found.values() for rough in by_budget.values()))
     return 0
 
 
-def estimated() -> dict[str, tuple[str, dict[str, Rough]]]:
+def _estimate_recipes() -> dict[str, tuple[str, dict[str, Rough]]]:
     """Return what every recipe is for, and what each of its budgets costs, roughly."""
     # Imported here because the command line must answer --help without torch.
-    from attnlab.studies.recipes import purpose
-    from attnlab.studies.recipes import recipes as known
-    from attnlab.studies.rough import measure, rough
-    from attnlab.studies.text import read_design
+    from attnlab.studies.cost.quick_estimate import measure, rough
+    from attnlab.studies.file.reading import read_design
+    from attnlab.studies.file.recipes import purpose
+    from attnlab.studies.file.recipes import recipes as known
 
     speed = measure()
     return {
@@ -61,7 +61,7 @@ def estimated() -> dict[str, tuple[str, dict[str, Rough]]]:
     }
 
 
-def as_record(recipe: str, about: str, by_budget: Mapping[str, Rough]) -> dict[str, Any]:
+def _make_record(recipe: str, about: str, by_budget: Mapping[str, Rough]) -> dict[str, Any]:
     """Return a recipe as plain data; seconds are null where they depend on what is not here."""
     return {
         "name": recipe, "about": about,
@@ -71,20 +71,20 @@ def as_record(recipe: str, about: str, by_budget: Mapping[str, Rough]) -> dict[s
     }  # fmt: skip
 
 
-def cell(rough: Rough) -> str:
+def _format_budget(rough: Rough) -> str:
     """Write what a budget costs: its runs, and its time."""
-    return f"{rough.num_runs:,} runs, {NOTHING if rough.seconds is None else roughly(rough.seconds)}"
+    return f"{rough.num_runs:,} runs, {NOTHING if rough.seconds is None else format_rough_time(rough.seconds)}"
 
 
-def roughly(seconds: float) -> str:
+def format_rough_time(seconds: float) -> str:
     """Write a span of time with two digits at most."""
     size, unit = next((size, unit) for least, size, unit in UNITS if seconds >= least)
     return f"{float(f'{seconds / size:.2g}'):,g} {unit}"
 
 
-def print_notes(has_unknown: bool) -> None:
+def _print_notes(has_unknown: bool) -> None:
     """Say what the times are worth, and how to go on."""
-    from attnlab.studies.rough import WORKERS
+    from attnlab.studies.cost.quick_estimate import WORKERS
 
     print(
         f"Times are rough: for --workers {WORKERS} on this machine with nothing else to do, from sizes and steps alone."
@@ -98,9 +98,9 @@ def print_notes(has_unknown: bool) -> None:
     print("attnlab recipes copy NAME writes it to a file of yours, to change.")
 
 
-def copy(name: str, out: str) -> int:
+def _copy_recipe(name: str, out: str) -> int:
     """Write a recipe to a file; one that is there already is left as it is."""
-    from attnlab.studies.recipes import recipes as known
+    from attnlab.studies.file.recipes import recipes as known
 
     there = known()
     if name not in there:

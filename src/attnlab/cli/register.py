@@ -6,8 +6,7 @@ from typing import Annotated
 
 import typer
 
-from attnlab.cli.assignments import parted
-from attnlab.cli.run import value_of
+from attnlab.cli.assignments import read_settings
 from attnlab.cli.tables import print_json
 
 
@@ -24,17 +23,17 @@ def register(
     # Imported here because the command line must answer --help without torch.
     from dataclasses import asdict
 
-    from attnlab.studies.recipes import find_study
+    from attnlab.studies.file.recipes import find_study
     from attnlab.studies.study import Study
 
-    settings = {name: value_of(text) for name, text in parted(assign or [], "--set").items()}
+    settings = read_settings(assign)
     study = Study.load(find_study(file), budget, assign=settings)
     folder = out or study.default_folder
     declaration = study.register(folder)
     if as_json:
         print_json({"folder": folder, "digest": declaration.digest, **asdict(declaration)})
         return 0
-    thresholds = ", ".join(f"{stage} {smallest:g}" for stage, smallest in declaration.smallest.items())
+    thresholds = ", ".join(f"{phase} {smallest:g}" for phase, smallest in declaration.smallest.items())
     print(
         f"registered in {folder} as {declaration.digest}: arms {', '.join(declaration.arms)}, baseline "
         f"{declaration.baseline}; {len(declaration.seeds)} seeds; smallest differences worth having: {thresholds}"

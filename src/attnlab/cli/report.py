@@ -19,11 +19,11 @@ def report(
 ) -> int:
     """Write the report of a study: one page that opens offline, tables and figures."""
     for own in plugin or []:
-        plugins.load(own)
+        plugins.load_plugin(own)
     # Imported here because the command line must answer --help without torch.
-    from attnlab.reports import write
+    from attnlab.reports import write_report
 
-    page = write(folder).resolve()
+    page = write_report(folder).resolve()
     print(f"the report is {page}; tables and figures are beside it")
     if is_opened and not webbrowser.open(page.as_uri()):
         raise RequestError(f"no browser could be started here; open {page} yourself")
@@ -32,10 +32,10 @@ def report(
 
 def report_after_run(folder: str, *, is_quiet: bool) -> None:
     """Write the report of a study that was just run; trouble with it is said, and costs nothing of the answer."""
-    from attnlab.reports import write
+    from attnlab.reports import write_report
 
     try:
-        page = write(folder)
+        page = write_report(folder)
     except AttnlabError as error:
         print(f"attnlab: the report was not written: {error}", file=sys.stderr)
     except Exception as error:  # the verdict is out, and a fault in drawing must not change the run's status

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import sys
-import tomllib
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from attnlab.cli import plugin as plugins
-from attnlab.cli.assignments import NONE, parted
+from attnlab.cli.assignments import read_settings, split_assignments
 from attnlab.cli.conclusion import print_conclusion
 from attnlab.cli.costs import print_estimate
 from attnlab.cli.report import report_after_run
@@ -44,22 +43,22 @@ def run(
 ) -> int:
     """Run a study and say what its evidence carries; the same command goes on where it stopped."""
     for own in plugin or []:
-        plugins.load(own)
+        plugins.load_plugin(own)
     # Imported here because the command line must answer --help without torch.
-    from attnlab.cli.live import View
-    from attnlab.studies.recipes import find_study
+    from attnlab.cli.live import ProgressView
+    from attnlab.studies.file.recipes import find_study
     from attnlab.studies.study import Study
 
-    settings = {name: value_of(text) for name, text in parted(assign or [], "--set").items()}
-    places = parted(data or [], "--data")
+    settings = read_settings(assign)
+    places = split_assignments(data or [], "--data")
     found = find_study(file)
     study = Study.load(found, budget, assign=settings, data=places, threads=threads, plugins=tuple(plugin or ()))
     out = out or study.default_folder
     if dry_run:
         # Imported here because a study that is run has no need of it.
-        from attnlab.studies.estimate import estimate
+        from attnlab.studies.cost.estimate import estimate
 
-        num, say = 1 if workers is None else workers, ignore if as_json else tell
+        num, say = 1 if workers is None else workers, _ignore_message if as_json else _print_message
         costs = estimate(study, out, num, is_timed=not no_calibration, say=say)
         if as_json:
             print_json(costs.record())
@@ -68,7 +67,7 @@ def run(
         return 0
     if no_calibration:
         raise RequestError("--no-calibration is for --dry-run, which alone times a trial of every arm; leave it out")
-    with View(out, sys.stdout, is_quiet=as_json) as view:
+    with ProgressView(out, sys.stdout, is_quiet=as_json) as view:
         conclusion = study.run(out, workers, view.say, on=on, tick=view.tick)
     if as_json:
         print_json({
@@ -85,20 +84,10 @@ def run(
     return 1 if conclusion.failed else 0
 
 
-def value_of(text: str) -> Any:
-    """Read a value as a study file has it; `none` is nothing, and what is no TOML is a text."""
-    if text.lower() in NONE:
-        return None
-    try:
-        return tomllib.loads(f"value = {text}")["value"]
-    except (ValueError, RecursionError):
-        return text
-
-
-def tell(message: str) -> None:
+def _print_message(message: str) -> None:
     """Print a message at once, also where a pipe would keep it back."""
     print(message, flush=True)
 
 
-def ignore(message: str) -> None:
+def _ignore_message(message: str) -> None:
     """Leave a message out where programs read."""

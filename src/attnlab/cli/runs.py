@@ -7,22 +7,22 @@ from pathlib import Path
 from typing import Any
 
 from attnlab.errors import RequestError
-from attnlab.studies.plan import PlannedRun
-from attnlab.studies.record import LEDGER, open_record
+from attnlab.studies.answers.study_folder import LEDGER, open_record
+from attnlab.studies.plan.planning import PlannedRun
 
 MOST_LISTED = 20
 
 
 @dataclass(frozen=True)
-class Wanted:
+class RunChoice:
     """Which run of a study is meant; None leaves it open."""
 
     arm: str | None = None
     seed: int | None = None
-    stage: str | None = None
+    phase: str | None = None
     size: str | None = None
 
-    def fits(self, run: PlannedRun) -> bool:
+    def matches(self, run: PlannedRun) -> bool:
         """Tell whether a run may be meant."""
         asked: dict[str, Any] = vars(self)
         return all(value is None or getattr(run, name) == value for name, value in asked.items())
@@ -33,7 +33,7 @@ class Wanted:
         return not any(value is not None for value in vars(self).values())
 
 
-def folder_of(path: str, wanted: Wanted) -> Path:
+def find_run_folder(path: str, wanted: RunChoice) -> Path:
     """Return the folder that is meant; a study's own needs one of its runs."""
     place = Path(path).expanduser()
     if not place.is_dir():
@@ -42,12 +42,12 @@ def folder_of(path: str, wanted: Wanted) -> Path:
         )
     if not (place / LEDGER).is_file():
         if not wanted.is_open:
-            raise RequestError(f"--arm, --run-seed, --stage and --size choose a run of a study; {path} is no study's")
+            raise RequestError(f"--arm, --run-seed, --phase and --size choose a run of a study; {path} is no study's")
         if not (place / "config.json").is_file():
             raise RequestError(f"{path} holds no model: neither a run (config.json, checkpoints) nor a saved one")
         return place
     with open_record(place) as record:
-        meant = [run for run in record.runs if wanted.fits(run) and record.folder_of(run).is_dir()]
+        meant = [run for run in record.runs if wanted.matches(run) and record.folder_of(run).is_dir()]
         if len(meant) == 1:
             return record.folder_of(meant[0])
         listed = meant or [run for run in record.runs if record.folder_of(run).is_dir()]
@@ -56,4 +56,4 @@ def folder_of(path: str, wanted: Wanted) -> Path:
         several = "several runs are meant" if meant and not wanted.is_open else "none of its runs is meant"
         why = "holds a study" if wanted.is_open else f"holds a study, and {several}"
         listing = f":{shown}{more}" if listed else "; none of its runs has begun"
-        raise RequestError(f"{path} {why}; give the folder of one run, or --arm, --run-seed, --stage, --size{listing}")
+        raise RequestError(f"{path} {why}; give the folder of one run, or --arm, --run-seed, --phase, --size{listing}")

@@ -38,7 +38,7 @@ def score(
     from attnlab.tasks import Classification, load
     from attnlab.tasks.scoring import Rules, score_labels, score_squad
 
-    name = named(what, task)
+    name = _read_task_name(what, task)
     if name in ("squad", "squad_v2"):
         scores = score_squad(data, predictions, Rules(name == "squad_v2", na_probs, na_threshold, strict))
     else:
@@ -49,11 +49,11 @@ def score(
     if as_json:
         print_json(scores.record())
     else:
-        print_scores(scores)
+        _print_scores(scores)
     return 0
 
 
-def named(what: str, task: str | None) -> str:
+def _read_task_name(what: str, task: str | None) -> str:
     """Return the name of the task, which `glue` alone needs a second word for."""
     from attnlab.tasks.classification import GLUE
 
@@ -66,9 +66,9 @@ def named(what: str, task: str | None) -> str:
     return task
 
 
-def print_scores(scores: Scores) -> None:
+def _print_scores(scores: Scores) -> None:
     """Print one figure a row, and below what must be said with them."""
-    rows = [(name, shown(name, value)) for name, value in scores.figures.items()]
+    rows = [(name, _format_score(name, value)) for name, value in scores.figures.items()]
     print_table((scores.task, ""), rows)
     if scores.collapse is not None:
         print(f"\n{scores.collapse.sentence}")
@@ -76,6 +76,6 @@ def print_scores(scores: Scores) -> None:
         print(f"\n{len(scores.missing)} of {len(scores.ids)} have no prediction and count as wrong")
 
 
-def shown(name: str, value: float) -> str:
+def _format_score(name: str, value: float) -> str:
     """Write a count as a whole number, and a figure with the digits that tell two systems apart."""
     return f"{value:.0f}" if name.endswith("total") else f"{value:.6f}"

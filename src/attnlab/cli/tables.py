@@ -16,7 +16,7 @@ INDENT = "  "
 
 def print_table(columns: Sequence[str], rows: Rows) -> None:
     """Print rows under their column names; in a narrow terminal each as a block that names its cells."""
-    if fits(columns, rows):
+    if _is_narrow_enough(columns, rows):
         _print_aligned(columns, rows)
         return
     for row in rows:
@@ -28,7 +28,7 @@ def print_table(columns: Sequence[str], rows: Rows) -> None:
 
 def print_entries(columns: Sequence[str], rows: Rows) -> None:
     """Print rows with long cells: a table, or the first two cells on a line and the others below."""
-    if fits(columns, rows):
+    if _is_narrow_enough(columns, rows):
         _print_aligned(columns, rows)
         return
     width = max((len(row[0]) for row in rows), default=0)
@@ -45,7 +45,7 @@ def print_json(value: Sequence[Any] | Mapping[str, Any]) -> None:
     print(json.dumps(value, indent=2, ensure_ascii=False))
 
 
-def fits(columns: Sequence[str], rows: Rows) -> bool:
+def _is_narrow_enough(columns: Sequence[str], rows: Rows) -> bool:
     """Tell whether a table has room: always where there is no terminal."""
     return not sys.stdout.isatty() or sum(_widths(columns, rows)) + 2 * (len(columns) - 1) <= terminal_width()
 

@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from attnlab.cli.assignments import filled, parted, plain
+from attnlab.cli.assignments import read_settings, read_value, split_assignments
 from attnlab.cli.tables import print_json, print_table
-from attnlab.errors import RequestError, closest
+from attnlab.errors import RequestError
 
 if TYPE_CHECKING:
-    from attnlab.training import Result, Run
+    from attnlab.training import Result, RunSpec
 
-SECTIONS = ("stage", "optimizer", "schedule", "tuning", "data", "watching", "config", "task", "settings")
-"""What --set reaches: parts of a run, the model's config, and the task's own settings."""
 INTERRUPTED = 128 + signal.SIGINT
+AT_THE_END = 10**9
+"""Steps between samples: more than any run has."""
 
 
 def train(
@@ -40,12 +40,17 @@ def train(
         int | None, typer.Option(help="Of initial weights, order, masking and dropout; 0 if left out.")
     ] = None,
     tune: Annotated[str | None, typer.Option(help="full, head, prompt, prefix or lora; full if left out.")] = None,
-    stage: Annotated[
-        list[str] | None, typer.Option(metavar="A=B,…", help="A stage, as name=long,steps=15000,length=512; repeat it.")
+    segment: Annotated[
+        list[str] | None,
+        typer.Option(metavar="A=B,…", help="A segment, as name=long,steps=15000,length=512; repeat it."),
     ] = None,
     assign: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="A.B=C", help="Any other setting, as optimizer.betas=0.9,0.95; repeat it."),
+        typer.Option(
+            "--set",
+            metavar="A.B=C",
+            help="Any other setting by its path, as optimizer.lr=1e-4, config.n_layer=2; repeat it.",
+        ),
     ] = None,
     prompt: Annotated[list[str] | None, typer.Option(help="Sample its continuation on the way; repeat it.")] = None,
     sentence: Annotated[list[str] | None, typer.Option(help="Say its loss on the way; repeat it.")] = None,
@@ -60,25 +65,29 @@ def train(
     from attnlab.training import train as train_job
 
     folder = Path(out).expanduser()
-    sections = sorted_out(assign or [])
+    settings = read_settings(assign)
     options = {
-        "steps": ("stage", "steps", steps), "epochs": ("stage", "epochs", epochs), "batch": ("stage", "batch", batch),
-        "lr": ("optimizer", "lr", lr), "tune": ("tuning", "mode", tune), "seed": ("settings", "seed", seed),
-        "data": ("data", "train", data or None), "dev": ("data", "dev", dev),
-        "tokenizer": ("data", "tokenizer", tokenizer),
+        "lr": ("optimizer.lr", lr), "tune": ("tuning.mode", tune), "seed": ("seed", seed),
+        "threads": ("threads", threads), "data": ("data.train", data or None), "dev": ("data.dev", dev),
+        "tokenizer": ("data.tokenizer", tokenizer),
+        "architecture": ("start.architecture", architecture), "start": ("start.checkpoint", start),
+        "mechanism": ("start.mechanism", mechanism), "prompt": ("prompts", prompt), "sentence": ("sentences", sentence),
     }  # fmt: skip
-    for option, (section, name, value) in options.items():
-        put(sections[section], name, value, f"--{option} and --set {section}.{name}")
-    for name, texts in (("prompts", prompt), ("sentences", sentence)):
-        if texts:
-            sections["watching"][name] = ""
-    if not task:
-        chosen = {"--architecture": architecture, "--start": start, "--mechanism": mechanism, "--stage": stage}
-        run = stored(folder, sections, [option for option, value in chosen.items() if value], threads)
+    for option, (path, value) in options.items():
+        if value is not None and path in settings:
+            raise RequestError(f"--{option} and --set {path} say the same thing; give one of them")
+        if value is not None:
+            settings[path] = value
+    if prompt or sentence:
+        settings = {"prompts": [], "sample_every": AT_THE_END, **settings}
+    extent = {
+        name: value for name, value in (("steps", steps), ("epochs", epochs), ("batch", batch)) if value is not None
+    }
+    if task:
+        run = describe_run(task, settings, extent, segment or [])
     else:
-        places = {"architecture": architecture, "checkpoint": start, "mechanism": mechanism}
-        run = described(task, places, sections, stage or [], threads)
-    run = listening(run, prompt, sentence)
+        chosen = [*(f"--{name}" for name in extent), *(["--segment"] if segment else [])]
+        run = read_run(folder, settings, chosen)
     ended = read_result(folder)
     is_first = os.environ.get("RANK", "0") == "0"  # under torchrun one process speaks for all
     display = Display(is_quiet=not is_first)
@@ -90,98 +99,59 @@ def train(
     return {"diverged": 1, "interrupted": INTERRUPTED}.get(result.status, 0)
 
 
-def put(section: dict[str, str], name: str, value: object, both: str) -> None:
-    """Put the value of an option, if it was given, where --set would; both at once are an error."""
-    if value is None:
-        return
-    if name in section:
-        raise RequestError(f"{both} say the same thing; give one of them")
-    section[name] = str(value)
-
-
-def sorted_out(texts: list[str]) -> dict[str, dict[str, str]]:
-    """Sort `section.name=value` by section."""
-    sections: dict[str, dict[str, str]] = {section: {} for section in SECTIONS}
-    for name, value in parted(texts, "--set").items():
-        section, dot, own = name.partition(".")
-        if not dot:
-            section, own = "settings", name
-        if section not in sections:
-            hint = closest(section, SECTIONS) or "."
-            raise RequestError(f"--set reaches {', '.join(SECTIONS)}, not '{section}'{hint}")
-        sections[section][own] = value
-    return sections
-
-
-def described(
-    task: str, places: dict[str, str | None], sections: dict[str, dict[str, str]], stages: list[str],
-    threads: int | None,
-) -> Run:  # fmt: skip
-    """Make a run of what the command line says."""
-    from attnlab.training import Data, Optimizer, Run, Schedule, Settings, Stage, Start, Tuning, Watching
-
-    if not places["architecture"] and not places["checkpoint"]:
+def describe_run(task: str, settings: dict[str, Any], extent: dict[str, Any], segments: list[str]) -> RunSpec:
+    """Make a run of what the command line says. extent: steps, epochs and batch of every segment."""
+    if settings.get("start.architecture") is None and settings.get("start.checkpoint") is None:
         raise RequestError("which model? --architecture TYPE for a new one (bert, gpt2 …), or --start PATH")
-    shared = sections["stage"]
-    if stages:
-        made = tuple(Stage(**filled(Stage, shared | parted(text.split(","), "--stage"), "stage")) for text in stages)
-    else:
-        if "steps" not in shared and "epochs" not in shared:
-            shared = {**shared, "epochs": "1"}
-        made = (Stage(**filled(Stage, shared, "stage")),)
-    kinds: dict[str, type[Any]] = {"optimizer": Optimizer, "schedule": Schedule, "tuning": Tuning}
-    parts = {name: kind(**filled(kind, sections[name], name)) for name, kind in kinds.items()}
-    for name in sections["settings"]:
-        if name in (*parts, "stages"):
-            raise RequestError(f"{name} has settings of its own: --set {name.removesuffix('s')}.NAME=VALUE")
-    settings = filled(Settings, sections["settings"], "settings")
-    config = {name: plain(text) for name, text in sections["config"].items()}
-    return Run(
-        task,
-        Start(config=config, **{name: value for name, value in places.items() if value}),
-        Data(**filled(Data, sections["data"], "data")),
-        {name: plain(text) for name, text in sections["task"].items()},
-        Settings(**{"stages": made, **parts, **settings}),
-        Watching(**filled(Watching, sections["watching"], "watching")),
-        threads,
-    )
+    texts = [split_assignments(text.split(","), "--segment") for text in segments] or [{}]
+    content: dict[str, Any] = {
+        "task": task, "data": {"train": ""},
+        "segments": [{**extent, **{name: read_value(value) for name, value in text.items()}} for text in texts],
+    }  # fmt: skip
+    put_settings(content, settings)
+    for one in content["segments"]:
+        if "steps" not in one and "epochs" not in one:
+            one["epochs"] = 1
+    return check_run(content)
 
 
-def stored(folder: Path, sections: dict[str, dict[str, str]], chosen: list[str], threads: int | None) -> Run:
+def put_settings(content: dict[str, Any], settings: dict[str, Any]) -> None:
+    """Put settings at their paths; `config.` is the model's config, as in a study."""
+    from attnlab.studies.file.paths import put
+
+    for path, value in settings.items():
+        put(content, f"start.{path}" if path.startswith("config.") else path, value, "--set")
+
+
+def check_run(content: dict[str, Any]) -> RunSpec:
+    """Make a run of plain data; what is wrong with it is one message."""
+    from pydantic import ValidationError
+
+    from attnlab.training import RunSpec
+    from attnlab.training.spec import describe_error
+
+    try:
+        return RunSpec.model_validate(content)
+    except ValidationError as error:
+        raise RequestError(describe_error(error, RunSpec)) from error
+
+
+def read_run(folder: Path, settings: dict[str, Any], chosen: list[str]) -> RunSpec:
     """Read the run that a folder holds; what decides its result cannot change."""
-    import dataclasses
-
-    from attnlab.training import Run, Stage, Watching
+    from attnlab.training import RunSpec
     from attnlab.training.record import read_json
+    from attnlab.training.spec import NOT_DECIDING
 
     if not (folder / "config.json").exists():
         raise RequestError(f"{folder} holds no run to go on with; to begin one, name a task: attnlab train clm --out …")
-    smaller = {"micro_batch": sections["stage"].pop("micro_batch")} if "micro_batch" in sections["stage"] else {}
-    given = [f"{section}.{name}" for section in SECTIONS if section != "watching" for name in sections[section]]
-    if changed := [*chosen, *given]:
+    fixed = [path for path in settings if path not in NOT_DECIDING and not path.endswith(".micro_batch")]
+    if changed := [*fixed, *chosen]:
         raise RequestError(
             f"a run goes on as it was begun, and {changed[0]} was given; begin another in a folder of its own"
         )
-    watching = Watching(**filled(Watching, sections["watching"], "watching"))
-    run = Run.of(read_json(folder / "config.json"))
-    passes = filled(Stage, smaller, "stage")
-    stages = tuple(dataclasses.replace(stage, **passes) for stage in run.settings.stages)
-    settings = dataclasses.replace(run.settings, stages=stages)
-    return dataclasses.replace(run, settings=settings, watching=watching, threads=threads)
-
-
-def listening(run: Run, prompts: list[str] | None, sentences: list[str] | None) -> Run:
-    """Let a run sample and say losses on the way: at its end where no steps between are given."""
-    import dataclasses
-
-    if not prompts and not sentences:
-        return run
-    watching = run.watching
-    every = watching.sample_every or 2**31
-    watching = dataclasses.replace(
-        watching, prompts=tuple(prompts or ()), sentences=tuple(sentences or ()), sample_every=every
-    )
-    return dataclasses.replace(run, watching=watching)
+    content = RunSpec.of(read_json(folder / "config.json")).model_dump(mode="json")
+    put_settings(content, settings)
+    return check_run(content)
 
 
 def print_result(result: Result, folder: Path) -> None:

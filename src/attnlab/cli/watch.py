@@ -15,9 +15,9 @@ def watch(
 ) -> int:
     """Show a study in a browser while it runs, and after; the page renews itself, and Ctrl-C ends it."""
     # Imported here because the command line must answer --help without torch.
-    from attnlab.cli.window import Window
+    from attnlab.reports.watch import WatchServer
 
-    with Window(folder, port) as window:
+    with WatchServer(folder, port) as window:
         try:
             print(f"{window.address}\nfor this machine and whoever has the address; Ctrl-C ends it", flush=True)
             if is_opened and not webbrowser.open(window.address):

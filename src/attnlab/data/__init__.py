@@ -5,8 +5,9 @@ Names load on first use: reading a source needs neither torch nor transformers, 
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from attnlab.lazy import load_on_first_use
 
 if TYPE_CHECKING:
     from .arrangement import Arrangement, Position
@@ -50,14 +51,4 @@ __all__ = [
     "train_tokenizer",
 ]  # fmt: skip
 
-
-def __getattr__(name: str) -> Any:
-    if name not in HOMES:
-        raise AttributeError(f"module 'attnlab.data' has no attribute '{name}'")
-    value = getattr(importlib.import_module(f"{__name__}.{HOMES[name]}"), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted([*globals(), *HOMES])
+__getattr__, __dir__ = load_on_first_use(__name__, HOMES)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from torch import Tensor
@@ -75,7 +76,7 @@ class Mechanism:
             raise MechanismError(f"a mechanism is a line such as 'dot | softmax', not {type(line).__name__}")
         if not line.isprintable():  # a tab or a line break would move the mark off its spot
             line = " ".join(line.split())
-        return assemble(NAMED.get(line.strip(), line))
+        return assemble(NAMED.get(line.strip(), line), tuple(REGISTRY.values()))
 
     def __str__(self) -> str:
         return " | ".join(str(item) for item in self.written())
@@ -149,8 +150,12 @@ def twice(text: str) -> str:
 DEFAULT = Mechanism()
 
 
-def assemble(line: str) -> Mechanism:
-    """Build a mechanism from the stages of a line."""
+@lru_cache(maxsize=1024)
+def assemble(line: str, registered: tuple[type[Stage], ...]) -> Mechanism:
+    """Build a mechanism from the stages of a line.
+
+    registered: the stages there are; the same line is read again only if these have changed.
+    """
     if not line.strip():
         fail(line, 0, 1, "an empty line is not a mechanism; the baseline is 'dot | softmax'")
     words = tokenize(line)

@@ -1,5 +1,17 @@
-"""Records to pages, tables and pictures: a study's folder as a report that opens offline. It computes no science."""
+"""Records to pages, tables and pictures: the report of a study, the catalog's page, model cards, the watch page."""
 
-from .report import REPORT, write
+from __future__ import annotations
 
-__all__ = ["REPORT", "write"]
+from typing import TYPE_CHECKING
+
+from attnlab.lazy import load_on_first_use
+
+if TYPE_CHECKING:
+    from .study import REPORT, write_report
+
+HOMES = {"REPORT": "study", "write_report": "study"}
+"""The sub-package of each public name."""
+
+__all__ = ["REPORT", "write_report"]
+
+__getattr__, __dir__ = load_on_first_use(__name__, HOMES)

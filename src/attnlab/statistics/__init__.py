@@ -5,8 +5,9 @@ Names load on first use, since scipy takes half a second to import.
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from attnlab.lazy import load_on_first_use
 
 if TYPE_CHECKING:
     from .arms import compare, compare_corpus, compare_summaries
@@ -61,14 +62,4 @@ __all__ = [
     "permutation", "sd_interval", "seeds_needed", "sign_flip", "verdict_anchor", "welch", "welch_from",
 ]  # fmt: skip
 
-
-def __getattr__(name: str) -> Any:
-    if name not in HOMES:
-        raise AttributeError(f"module 'attnlab.statistics' has no attribute '{name}'")
-    value = getattr(importlib.import_module(f"{__name__}.{HOMES[name]}"), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted([*globals(), *HOMES])
+__getattr__, __dir__ = load_on_first_use(__name__, HOMES)

@@ -19,9 +19,9 @@ from attnlab.training.stopping import StopRequest, stop_request
 
 from .answers.analysis import Answer, conclude
 from .answers.registration import Declaration, register
+from .answers.study_folder import FILE, read
 from .answers.study_folder import LEDGER as LEDGER
 from .answers.study_folder import PLAN as PLAN
-from .answers.study_folder import read
 from .file.design import Arm, Design
 from .file.mistakes import Origin, check
 from .file.reading import read_design
@@ -29,14 +29,14 @@ from .integrity import Finding
 from .integrity.left_out import left_out, sentence
 from .ledger.database import Ledger
 from .ledger.disk import refuse_network
-from .plan.installed_arms import Installed, audited_task, lines_of, marked, reads_forwards
+from .plan.audit_keys import audited_task, lines_of, reads_forwards
+from .plan.installed_arms import Installed, marked
 from .plan.planning import PlannedRun, contents_of_study, placed_sources, plan
 from .plan.provenance import command, plugin_files, provenance
 from .run.connection import connected
 from .run.execution import Execution, Tick, no_tick, started_early
 from .run.overlap import Counting, tasks_of
 
-FILE = "study.toml"
 LEAKS = "its audit finds a leak"
 Say = Callable[[str], None]
 

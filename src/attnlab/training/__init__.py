@@ -1,20 +1,47 @@
-"""One run: the loop, schedules, exact resume, and what is tuned (full, head, prompt, prefix, LoRA)."""
+"""One run: the loop, schedules, exact resume, and what is tuned (full, head, prompt, prefix, LoRA).
 
-from .build import build
-from .evaluation import Examples, evaluate
-from .folder import read_result
-from .job import Job
-from .loop import train
-from .progress import Display
-from .result import Divergence, Evaluation, Result
-from .spec import Data, Optimizer, RunSpec, Schedule, Segment, Settings, Start, Tuning
-from .start import initialise
-from .stream import FeatureStream, TokenStream
-from .tuning import apply_tuning, count_parameters
-from .watch import late_step
+Names load on first use: the settings of a run are read without torch.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from attnlab.lazy import load_on_first_use
+
+if TYPE_CHECKING:
+    from .build import build
+    from .evaluation import Examples, evaluate
+    from .folder import read_result
+    from .job import Job
+    from .loop import train
+    from .progress import Display
+    from .result import Divergence, Evaluation, Result, late_step
+    from .spec import Data, Optimizer, RunSpec, Schedule, Segment, Settings, Start, Tuning
+    from .start import initialise
+    from .stream import FeatureStream, TokenStream
+    from .tuning import apply_tuning, count_parameters
+
+HOMES = {
+    "build": "build",
+    "Examples": "evaluation", "evaluate": "evaluation",
+    "read_result": "folder",
+    "Job": "job",
+    "train": "loop",
+    "Display": "progress",
+    "Divergence": "result", "Evaluation": "result", "Result": "result", "late_step": "result",
+    "Data": "spec", "Optimizer": "spec", "RunSpec": "spec", "Schedule": "spec", "Segment": "spec", "Settings": "spec",
+    "Start": "spec", "Tuning": "spec",
+    "initialise": "start",
+    "FeatureStream": "stream", "TokenStream": "stream",
+    "apply_tuning": "tuning", "count_parameters": "tuning",
+}  # fmt: skip
+"""The file of each public name."""
 
 __all__ = [
     "Data", "Display", "Divergence", "Evaluation", "Examples", "FeatureStream", "Job", "Optimizer", "Result", "RunSpec",
     "Schedule", "Segment", "Settings", "Start", "TokenStream", "Tuning", "apply_tuning", "build", "count_parameters",
     "evaluate", "initialise", "late_step", "read_result", "train",
 ]  # fmt: skip
+
+__getattr__, __dir__ = load_on_first_use(__name__, HOMES)

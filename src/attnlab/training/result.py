@@ -13,6 +13,11 @@ ENDS: tuple[Status, ...] = ("finished", "stopped early", "diverged")
 """An interrupted run goes on; these do not."""
 
 
+def late_step(num_steps: int) -> int:
+    """Return the step, at four fifths of a run, after which it is always evaluated: does it still gain from there?"""
+    return -(-4 * num_steps // 5)
+
+
 @dataclass(frozen=True)
 class Evaluation:
     """The figures of a task after a step."""

@@ -18,14 +18,9 @@ from .positions import check_positions
 from .ranks import Ranks
 from .record import write_json
 from .record.plain import spell
-from .result import Evaluation
+from .result import Evaluation, late_step
 from .stopping import StopRequest
 from .trace import trace
-
-
-def late_step(num_steps: int) -> int:
-    """Return the step, at four fifths of a run, after which it is always evaluated: does it still gain from there?"""
-    return -(-4 * num_steps // 5)
 
 
 class Diverged(NamedTuple):

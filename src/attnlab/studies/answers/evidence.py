@@ -15,9 +15,8 @@ from attnlab.tasks.scores import LOG_FIGURES, LOWER_IS_BETTER
 from attnlab.training import late_step
 from attnlab.training.record.plain import unspell
 
-from ..ledger.database import Ledger, ResultRow
+from ..ledger.database import ENDED, Ledger, ResultRow
 from ..plan.planning import PlannedRun
-from ..run.run_outputs import ENDED
 
 Table = Mapping[int, Any]
 """By seed: a number, or a row of examples; None for a run that failed or diverged."""

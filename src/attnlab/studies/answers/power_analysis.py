@@ -16,7 +16,6 @@ from attnlab.statistics import Noise, Question, compare, detectable_effect, look
 from attnlab.statistics.account import plain
 from attnlab.statistics.planning import at_upper_bound
 from attnlab.statistics.question import Scale
-from attnlab.tasks import load as load_task
 from attnlab.tasks.scores import LOG_FIGURES
 
 from ..file.design import Design, Phase
@@ -91,7 +90,13 @@ def prospects(design: Design, pilot: Record | float, aim: Aim) -> list[Prospect]
             for arm in (one for one in design.arms if one != design.baseline):
                 smallest = float(phase.smallest or 0.0)
                 blank = Prospect(
-                    phase.name, size, arm, smallest, level_of(design, aim.alpha), len(design.seeds), scale_of(phase)
+                    phase.name,
+                    size,
+                    arm,
+                    smallest,
+                    level_of(design, aim.alpha),
+                    len(design.seeds),
+                    scale_of(phase, size, pilot),
                 )
                 if isinstance(pilot, Record):
                     found.append(from_pilot(blank, design, phase, pilot, aim))
@@ -102,9 +107,15 @@ def prospects(design: Design, pilot: Record | float, aim: Aim) -> list[Prospect]
     return found
 
 
-def scale_of(phase: Phase) -> Scale:
-    """Return the scale on which a phase's deciding figure is compared."""
-    return "log" if load_task(phase.task, **phase.task_settings).primary in LOG_FIGURES else "linear"
+def scale_of(phase: Phase, size: str, pilot: Record | float) -> Scale:
+    """Return the scale on which a phase's deciding figure is compared: as the pilot's runs have it, else its task."""
+    figure = pilot.evidence(phase.name, size).figure() if isinstance(pilot, Record) else None
+    if figure is None:
+        # Imported here because a pilot whose runs have ended is read without torch.
+        from attnlab.tasks import load as load_task
+
+        figure = load_task(phase.task, **phase.task_settings).primary
+    return "log" if figure in LOG_FIGURES else "linear"
 
 
 def decided_in(pilot: Record, blank: Prospect) -> str:

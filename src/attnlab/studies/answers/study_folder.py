@@ -19,13 +19,13 @@ from ..file.design import IS_RECORDED, Design
 from ..integrity import Finding
 from ..integrity.own import examine
 from ..ledger.database import Ledger, ResultRow
-from ..plan.installed_arms import audited_task, lines_of, reads_forwards
+from ..plan.audit_keys import audited_task, lines_of, reads_forwards
 from ..plan.planning import PlannedRun
-from ..run.overlap import SourceOverlap, noted_overlaps
+from ..run.overlap_record import SourceOverlap, noted_overlaps
 from .analysis import Answer, conclude
 from .evidence import Evidence
 
-LEDGER = "ledger.sqlite"
+FILE, LEDGER = "study.toml", "ledger.sqlite"
 PLAN = "plan"
 """What the ledger calls the event of a study that was planned to its end."""
 
@@ -81,7 +81,10 @@ class Record:
 
     def audit_of(self, key: str) -> list[dict[str, Any]]:
         """Return what an audit found, by what the ledger has it by."""
-        return self.ledger.audit(key, reads_forwards(audited_task(self.design))) or []
+        found = {is_causal: self.ledger.audit(key, is_causal) for is_causal in (True, False)}
+        if None not in found.values():  # of an earlier start with other tasks
+            return found[reads_forwards(audited_task(self.design))] or []
+        return found[True] or found[False] or []
 
     @cached_property
     def findings(self) -> tuple[Finding, ...]:

@@ -36,7 +36,8 @@ from attnlab.training.weights import building, changed, config_of, head_class, q
 from ..file.design import Design, Phase, Size
 from ..file.overrides import config_of as config_of_arm
 from ..file.overrides import with_settings
-from ..plan.installed_arms import audited_task, layers_in, reads_forwards
+from ..plan.audit_keys import audited_task, reads_forwards
+from ..plan.installed_arms import layers_in
 from .workload import products_of
 
 WORKERS = 2

@@ -21,7 +21,6 @@ from pydantic import (
 )
 
 from attnlab.errors import AttnlabError
-from attnlab.mechanisms import Mechanism
 from attnlab.training.spec import Model, Name, PlainSettings, Positive, Settings, Source, Start, Text
 
 from .choice import chosen
@@ -46,6 +45,9 @@ def mechanism_line(line: str, info: ValidationInfo) -> str:
     """Take a line as its mechanism spells itself."""
     if info.context is not None and info.context.get(IS_RECORDED):
         return line
+    # Imported here because a recorded design is read without torch.
+    from attnlab.mechanisms import Mechanism
+
     try:
         return str(Mechanism.parse(line))
     except AttnlabError as error:

@@ -21,7 +21,7 @@ PARAMETERS = "different parameters"
 def check_given(runs: PhaseRuns) -> Iterator[Finding]:
     """Compare the budgets of the arms of a phase; no fault if the budget is all that an arm differs in."""
     design, stepped = runs.record.design, set[str]()
-    for finding in check_budgets(runs.table()):
+    for finding in check_budgets(runs.table):
         given, group = finding.data["arms"], finding.data["group"]
         if finding.data["what"] == "tokens" and group in stepped:
             continue  # more steps have more tokens

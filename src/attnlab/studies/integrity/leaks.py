@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ..plan.installed_arms import lines_of
+from ..plan.audit_keys import lines_of
 from .finding import Finding, list_first
 
 if TYPE_CHECKING:

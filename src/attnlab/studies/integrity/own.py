@@ -36,7 +36,7 @@ def examine(record: Record) -> tuple[Finding, ...]:
 
 def examine_phase(runs: PhaseRuns) -> Iterator[Finding]:
     """Apply the checks of a table to the runs of one phase."""
-    table = runs.table()
+    table = runs.table
     yield from check_repetition(table)
     yield from check_answers(runs)
     yield from check_possibility(table)

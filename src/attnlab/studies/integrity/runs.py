@@ -6,14 +6,14 @@ import json
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from attnlab.data import PROBES
 from attnlab.training.record.plain import unspell
 
-from ..run.run_outputs import ENDED
+from ..ledger.database import ENDED
 from .metrics import COUNTED, kind_of
 from .table import Cell, ResultTable
 
@@ -33,6 +33,8 @@ class PhaseRuns:
 
     record: Record
     phase: str
+    known: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+    """The evaluations that were read already, by run."""
 
     @cached_property
     def ended(self) -> list[tuple[PlannedRun, ResultRow]]:
@@ -50,8 +52,9 @@ class PhaseRuns:
         """Name an arm within its group."""
         return " ".join(filter(None, (f"arm '{run.arm}'", self.group(run))))
 
+    @cached_property
     def table(self) -> ResultTable:
-        """Return every evaluation of every run, except earlier ones that predicted a single class.
+        """Every evaluation of every run, except earlier ones that predicted a single class.
 
         Early in training classifiers often predict a single class, with the same score in every run.
         """
@@ -92,7 +95,9 @@ class PhaseRuns:
 
     def evaluations(self, run: PlannedRun) -> list[dict[str, Any]]:
         """Return the lines of a run's evaluations."""
-        return [unspell(line) for line in self.record.ledger.lines(run.id, "evaluation")]
+        if run.id not in self.known:
+            self.known[run.id] = [unspell(line) for line in self.record.ledger.lines(run.id, "evaluation")]
+        return self.known[run.id]
 
     def scores(self, run: PlannedRun, figure: str) -> Any:
         """Return the per-example scores whose mean is a figure; None if there are none."""

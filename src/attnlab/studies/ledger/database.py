@@ -23,6 +23,8 @@ from attnlab.errors import StudyError
 from .disk import refuse_network
 
 VERSION = 3
+ENDED = ("finished", "stopped early")
+"""Statuses of a run that has a figure."""
 TABLES: Mapping[str, str] = {
     "facts": "name TEXT PRIMARY KEY, value TEXT NOT NULL",
     "runs": "id TEXT PRIMARY KEY, arm TEXT NOT NULL, size TEXT NOT NULL, phase TEXT NOT NULL, seed INTEGER NOT NULL, "

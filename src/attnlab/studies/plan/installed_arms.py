@@ -12,13 +12,13 @@ from transformers import PreTrainedModel
 
 from attnlab.audits import audit
 from attnlab.errors import TrainingError
-from attnlab.tasks import load as load_task
 from attnlab.training import Start
 from attnlab.training.weights import build_model, quiet
 from attnlab.training.weights import config_of as model_config
 
-from ..file.design import Arm, Design, Size
+from ..file.design import Arm, Size
 from ..file.overrides import config_of
+from .audit_keys import MARK
 from .identity import contents_of_size, contents_of_stages
 
 CAUSAL = ("causal leak", "prefix consistency")
@@ -28,19 +28,6 @@ MANY = 20_000_000
 """Weights from which on a model is audited with FEW layers: all of its layers are the same code."""
 FEW = 2
 SEED = 0
-FORWARDS = "AutoModelForCausalLM"
-MARK = " (own stages "
-
-
-def audited_task(study: Design) -> Any:
-    """Return the task whose head the audited models of a study have: the first that reads forwards, where one does."""
-    tasks = [load_task(phase.task, **phase.task_settings) for phase in study.phases]
-    return next((task for task in tasks if reads_forwards(task)), tasks[0])
-
-
-def lines_of(study: Design, arm: str) -> list[str]:
-    """Return an arm's mechanism, or its several where models of different sizes have different ones."""
-    return list(dict.fromkeys(study.arms[arm].line(size) for size in study.sizes))
 
 
 def marked(key: str, line: str, plugins: Sequence[str]) -> str:
@@ -49,16 +36,6 @@ def marked(key: str, line: str, plugins: Sequence[str]) -> str:
     if not own:
         return key
     return f"{key}{MARK}{hashlib.sha256(json.dumps(own, sort_keys=True).encode()).hexdigest()[:8]})"
-
-
-def unmarked(key: str) -> str:
-    """Return what was audited, without the mark of its files."""
-    return key.partition(MARK)[0]
-
-
-def reads_forwards(task: Any) -> bool:
-    """Tell whether a task asks a model to read forwards, so that no token may see a later one."""
-    return bool(task.head == FORWARDS)
 
 
 class Alphabet:

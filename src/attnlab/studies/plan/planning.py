@@ -7,16 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from attnlab.errors import AttnlabError, StudyError, closest
-from attnlab.tasks import load as load_task
 from attnlab.training import Data, RunSpec, Settings
 from attnlab.training.spec import Source
-from attnlab.training.weights import config_of as model_config
-from attnlab.training.weights import quiet
 
 from ..file.design import Arm, Design, Phase, Size
 from ..file.overrides import config_of, with_settings
-from .identity import contents_of_source, contents_of_stages, id_of
-from .required_inputs import contents_of
 
 Key = tuple[str, str, str, int]
 
@@ -55,6 +50,10 @@ def plan(
 
     leaking: arms that see the future, whose language models are also evaluated on the past alone.
     """
+    # Imported here because runs that were planned are read without torch.
+    from .identity import contents_of_stages, id_of
+    from .required_inputs import contents_of
+
     found = placed_sources(study, sources or {})
     taken = taken_by(study)
     for name, phase_name in taken.items():
@@ -84,6 +83,8 @@ def plan(
 
 def contents_of_study(study: Design, sources: Mapping[str, str] | None = None) -> dict[str, dict[str, str]]:
     """Return the hashes of the data that a study takes, by name and split."""
+    from .identity import contents_of_source
+
     found = placed_sources(study, sources or {})
     return {name: contents_of_source(found[name]) for name in taken_by(study)}
 
@@ -143,6 +144,10 @@ def with_honest_figure(run: RunSpec) -> RunSpec:
 
 def check_run(run: RunSpec, where: str) -> None:
     """Refuse what no run could begin with, while nothing is there yet: a task, an architecture, their settings."""
+    from attnlab.tasks import load as load_task
+    from attnlab.training.weights import config_of as model_config
+    from attnlab.training.weights import quiet
+
     if "name" in run.task_settings:
         raise StudyError(f"{where}: a task has no setting 'name'; which one it is, task says")
     try:

@@ -15,11 +15,11 @@ from attnlab.errors import AttnlabError
 from attnlab.training import RunSpec
 from attnlab.training.stopping import StopRequest
 
-from ..ledger.database import Ledger, RunRow
+from ..ledger.database import ENDED, Ledger, RunRow
 from ..plan.planning import PlannedRun
 from .cluster import Cluster
 from .dispatch import Dispatch
-from .run_outputs import ENDED, delivery_of, has_ended, last_words, readdress
+from .run_outputs import delivery_of, has_ended, last_words, readdress
 from .server import INTERRUPTED
 
 RUNS = "runs"

@@ -15,9 +15,6 @@ from ..ledger.database import Delivery
 from .address import readdressed
 from .server import ERROR, LOG
 
-ENDED = ("finished", "stopped early")
-"""What a run has become that has a figure."""
-
 
 def has_ended(folder: Path) -> bool:
     """Tell whether the run in a folder has come to an end."""

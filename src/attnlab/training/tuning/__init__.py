@@ -1,7 +1,25 @@
-"""What is tuned: everything, the head, a prompt, a prefix or LoRA; how many numbers that is, and what to keep of it."""
+"""What is tuned: everything, the head, a prompt, a prefix or LoRA; how many numbers that is, and what to keep of it.
 
-from .apply import apply_tuning
-from .counts import Counts, count_parameters
-from .state import frozen_hash, trained_state
+Names load on first use: the settings are read without torch.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from attnlab.lazy import load_on_first_use
+
+if TYPE_CHECKING:
+    from .apply import apply_tuning
+    from .counts import Counts, count_parameters
+    from .state import frozen_hash, trained_state
+
+HOMES = {
+    "apply_tuning": "apply", "Counts": "counts", "count_parameters": "counts", "frozen_hash": "state",
+    "trained_state": "state",
+}  # fmt: skip
+"""The file of each public name."""
 
 __all__ = ["Counts", "apply_tuning", "count_parameters", "frozen_hash", "trained_state"]
+
+__getattr__, __dir__ = load_on_first_use(__name__, HOMES)

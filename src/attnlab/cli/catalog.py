@@ -1,0 +1,73 @@
+"""`attnlab mechanisms --page`: every mechanism of the catalog computed, checked and timed, and a page of it."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from attnlab.cli.tables import print_table
+from attnlab.errors import RequestError
+
+if TYPE_CHECKING:
+    from attnlab.reports.catalog.catalog_results import MechanismResult
+
+COLUMNS = ("mechanism", "kernel", "time", "time ÷ SDPA", "memory", "memory ÷ SDPA", "largest error", "agrees")
+
+
+def print_catalog_results(out: str) -> int:
+    """Compute, check and time every named mechanism, in about a minute, and write a page."""
+    # Imported here because the command line must answer --help without torch.
+    from attnlab.reports.catalog import catalog_page, catalog_results
+
+    target = _prepare_folder(out)
+    shown = catalog_results.run_catalog(catalog_results.PLAN, _show_progress)
+    print(f"{shown.machine}\nTime and memory: {shown.where_costs}\nLargest error: {shown.where_checked}")
+    print_table(COLUMNS, [_make_row(exhibit) for exhibit in shown.exhibits])
+    remainder = f"; {shown.remainder}" if shown.remainder else ""
+    print(f"{shown.score} agree with the fp64 reference, outputs and gradients{remainder}")
+    print(shown.audited)
+    target.write_text(
+        catalog_page.render_catalog_page(shown, shlex.join(["attnlab", "mechanisms", "--page", out])), encoding="utf-8"
+    )
+    print(f"The page is {target}; any browser opens it, without a network.")
+    return 0 if shown.holds else 1
+
+
+def _prepare_folder(folder: str) -> Path:
+    """Make the folder and return where the page goes; refuse before anything is computed."""
+    target = Path(folder) / "mechanisms.html"
+    if Path(folder).is_file():
+        raise RequestError(f"--page needs a folder; {folder} is a file")
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise RequestError(f"cannot write the page to {target}: {error.strerror}") from error
+    if target.is_dir() or not os.access(target if target.exists() else target.parent, os.W_OK):
+        raise RequestError(f"cannot write the page to {target}: it is not writable")
+    return target
+
+
+def _show_progress(done: int, total: int, what: str) -> None:
+    """Say on a terminal what is being worked on, in one line that the next one replaces."""
+    if sys.stderr.isatty():
+        line = "" if done == total else f"{done + 1} of {total}: {what}"
+        print(f"\r\x1b[K{line}", end="", file=sys.stderr, flush=True)
+
+
+def _make_row(exhibit: MechanismResult) -> tuple[str, ...]:
+    """Write one mechanism's row under COLUMNS."""
+    from attnlab.kernels.measure import show_bytes, show_seconds, three_digits
+
+    return (
+        exhibit.entry.name,
+        exhibit.choice.kernel,
+        show_seconds(exhibit.own.seconds),
+        three_digits(exhibit.time_ratio),
+        show_bytes(exhibit.own.memory),
+        three_digits(exhibit.memory_ratio),
+        f"{exhibit.agreement.error:.1e}",
+        exhibit.verdict,
+    )

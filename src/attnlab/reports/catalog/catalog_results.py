@@ -1,0 +1,239 @@
+"""The results that `attnlab mechanisms --page` shows: the kernel, cost and agreement of each mechanism, growth with
+length, some weights, and audits of some sound mechanisms and of the specimens."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from time import perf_counter
+
+import torch
+from torch import Tensor
+
+from attnlab.audits import Audit, audit
+from attnlab.charts.growth import Point
+from attnlab.charts.heatmap import Picture
+from attnlab.kernels import Explanation, weights
+from attnlab.kernels.comparison import Setting, explained, own_step, sdpa_step
+from attnlab.kernels.machine import Machine, describe
+from attnlab.kernels.measure import Measurement, measure
+from attnlab.mechanisms import CATALOG, Entry, Mechanism, Share
+from attnlab.mechanisms.surroundings import Penalize
+
+from .agreement import Agreement, measure_agreement
+
+Progress = Callable[[int, int, str], None]
+"""Called with the number of steps done, the total, and the name of the next step."""
+
+# Twenty tokens of five kinds: attention that works finds the earlier tokens of a query's own kind.
+TOKENS = "ABCDABCEEABCDDABCEAB"
+
+SEEN: Mapping[str, str] = {
+    "baseline": "Every key it may see gets some weight, the best ones most.",
+    "l2-attention": "The nearest keys win, whatever the length of their vectors.",
+    "sparsemax": "Most keys get exactly nothing, the best few share it all.",
+    "relu-attention": "Rows sum to anything: divided by the number of keys, not normalised.",
+    "cosine-linear": "Weights may be negative: blue values are subtracted.",
+    "zero-mask": "A faulty mask: weight outside the grey triangle is on the future.",
+}
+"""The mechanisms whose weights are drawn, and what is to be seen in each picture."""
+
+
+@dataclass(frozen=True)
+class CatalogPlan:
+    """Which mechanisms are run, at which sizes, and for how many seconds each is timed."""
+
+    names: Sequence[str] = tuple(CATALOG)
+    checked: Setting = field(default_factory=lambda: Setting(head_dim=32))
+    checked_length: int = 200
+    timed: Setting = field(default_factory=Setting)
+    timed_length: int = 512
+    growing: Sequence[str] = ("baseline", "additive", "l1-attention", "relu-attention", "cosine-linear")
+    lengths: Sequence[int] = (128, 256, 512, 1024, 2048)
+    audited: Sequence[str] = (
+        "baseline", "value-bypass", "relu-attention", "cottention", "hard", "undivided-linear", "zero-mask",
+        "leaking-mask",
+    )  # fmt: skip
+    checks: Sequence[str] = (
+        "causal leak", "prefix consistency", "padding and batch invariance", "gradient flow", "numerics",
+        "magnitude against length",
+    )  # fmt: skip
+    budget: float = 0.5
+
+
+PLAN = CatalogPlan()
+
+
+@dataclass(frozen=True)
+class MechanismResult:
+    """One mechanism: the kernel chosen, its cost and SDPA's on the same inputs, and its agreement."""
+
+    entry: Entry
+    choice: Explanation
+    own: Measurement
+    sdpa: Measurement
+    agreement: Agreement
+
+    @property
+    def elsewhere(self) -> str:
+        """Where its stage acts, if not on the tensors of a single call; an empty string where it acts here."""
+        return _describe_elsewhere(self.choice.request.mechanism)
+
+    @property
+    def verdict(self) -> str:
+        """Whether it agrees, in words."""
+        if not self.agreement.holds:
+            return "NO"
+        return f"as the baseline here: {self.elsewhere}" if self.elsewhere else "yes"
+
+    @property
+    def time_ratio(self) -> float:
+        """Its time in SDPA's."""
+        return self.own.seconds / self.sdpa.seconds
+
+    @property
+    def memory_ratio(self) -> float:
+        """Its peak extra memory in SDPA's."""
+        return self.own.memory / self.sdpa.memory
+
+
+@dataclass(frozen=True)
+class CatalogResults:
+    """All results, and the machine they were measured on."""
+
+    plan: CatalogPlan
+    machine: Machine
+    exhibits: Sequence[MechanismResult]
+    points: Sequence[Point]
+    pictures: Sequence[Picture]
+    audits: Mapping[str, Audit]
+    seconds: float
+
+    @property
+    def acting(self) -> list[MechanismResult]:
+        """The mechanisms that differ from the baseline in a single call."""
+        return [exhibit for exhibit in self.exhibits if not exhibit.elsewhere]
+
+    @property
+    def num_agreeing(self) -> int:
+        """How many of these agree with the reference."""
+        return sum(exhibit.agreement.holds for exhibit in self.acting)
+
+    @property
+    def score(self) -> str:
+        """How many of how many agree."""
+        return f"{self.num_agreeing} of {len(self.acting)}"
+
+    @property
+    def remainder(self) -> str:
+        """How many there is nothing to tell of, and why; an empty string where there are none."""
+        number = len(self.exhibits) - len(self.acting)
+        acts = "acts" if number == 1 else "act"
+        return f"{number} {acts} only in a model or on the loss" if number else ""
+
+    @property
+    def audited(self) -> str:
+        """What the audits found, in words."""
+        failed = [name for name, one in self.audits.items() if not one.passed]
+        return f"{len(self.audits) - len(failed)} of {len(self.audits)} audited are sound; not: {', '.join(failed)}"
+
+    @property
+    def holds(self) -> bool:
+        """Whether every mechanism agrees, and the specimens and nothing else are found at fault."""
+        is_right = all(one.passed != CATALOG[name].specimen for name, one in self.audits.items())
+        return is_right and all(exhibit.agreement.holds for exhibit in self.exhibits)
+
+    @property
+    def where_checked(self) -> str:
+        """What the agreement was looked at on."""
+        setting = describe_setting(self.plan.checked, "fp32")
+        return f"forward and backward, {setting}, length {self.plan.checked_length}"
+
+    @property
+    def where_costs(self) -> str:
+        """What the costs were measured on."""
+        setting = describe_setting(self.plan.timed, "fp32")
+        return f"forward and backward, {setting}, length {self.plan.timed_length}"
+
+
+def describe_setting(setting: Setting, dtype: str) -> str:
+    """Describe what stays the same over all lengths."""
+    causal = "causal" if setting.causal else "not causal"
+    return f"{causal}, batch {setting.batch}, {setting.num_heads} heads of {setting.head_dim}, {dtype}"
+
+
+def run_catalog(plan: CatalogPlan, progress: Progress) -> CatalogResults:
+    """Run the whole plan."""
+    start = perf_counter()
+    total = len(plan.names) + len(plan.lengths) + 1 + len(plan.audited)
+    exhibits: list[MechanismResult] = []
+    for name in plan.names:
+        progress(len(exhibits), total, name)
+        exhibits.append(_measure_mechanism(CATALOG[name], plan))
+    points: list[Point] = []
+    for number, length in enumerate(plan.lengths):
+        progress(len(exhibits) + number, total, f"growth at length {length}")
+        points += _measure_growth(length, plan)
+    progress(len(exhibits) + len(plan.lengths), total, "weights")
+    pictures = draw_weights()
+    audits: dict[str, Audit] = {}
+    for number, name in enumerate(plan.audited):
+        progress(total - len(plan.audited) + number, total, f"audit of {name}")
+        audits[name] = audit(name, causal=True, checks=plan.checks)
+    progress(total, total, "")
+    seconds = perf_counter() - start
+    return CatalogResults(plan, describe(num_threads=1), exhibits, points, pictures, audits, seconds)
+
+
+def _measure_mechanism(entry: Entry, plan: CatalogPlan) -> MechanismResult:
+    """Choose a kernel for one mechanism, check it, and measure it beside SDPA."""
+    mechanism = entry.mechanism
+    agreement = measure_agreement(mechanism, plan.checked_length, plan.checked)
+    steps = {
+        "own": own_step(mechanism, plan.timed_length, plan.timed),
+        "sdpa": sdpa_step(plan.timed_length, plan.timed),
+    }
+    taken = measure(steps, plan.budget)
+    choice = explained(mechanism, plan.timed_length, plan.timed)
+    return MechanismResult(entry, choice, taken["own"], taken["sdpa"], agreement)
+
+
+def _describe_elsewhere(mechanism: Mechanism) -> str:
+    """Say where a mechanism acts that a single call computes as the baseline; an empty string where it acts there."""
+    output = tuple(stage for stage in mechanism.output if not isinstance(stage, Penalize))
+    here = dataclasses.replace(mechanism, share=Share(), output=output)
+    if here != Mechanism() or mechanism == here:
+        return ""
+    return "acts in a model" if mechanism.share != Share() else "acts on the loss"
+
+
+def _measure_growth(length: int, plan: CatalogPlan) -> list[Point]:
+    """Measure the mechanisms whose growth is drawn, in turn, at one length."""
+    mechanisms = {name: CATALOG[name].mechanism for name in plan.growing}
+    steps = {name: own_step(mechanism, length, plan.timed) for name, mechanism in mechanisms.items()}
+    names = {
+        name: f"{mechanism} · {explained(mechanism, length, plan.timed).kernel}"
+        for name, mechanism in mechanisms.items()
+    }
+    taken = measure(steps, 4 * plan.budget)
+    return [Point(names[name], "attnlab", length, one.seconds, one.memory) for name, one in taken.items()]
+
+
+def draw_weights() -> list[Picture]:
+    """Return the weights of some mechanisms over the same tokens."""
+    q, k = _draw_queries_and_keys()
+    return [
+        Picture(CATALOG[name].line, sentence, weights(q, k, name, causal=True).tolist())
+        for name, sentence in SEEN.items()
+    ]
+
+
+def _draw_queries_and_keys(head_dim: int = 16, noise: float = 0.6) -> tuple[Tensor, Tensor]:
+    """Draw a vector for each kind of token; a query or key is its kind's, with noise of its own, [n d]."""
+    generator = torch.Generator().manual_seed(0)
+    kinds = sorted(set(TOKENS))
+    vectors = torch.randn(len(kinds), head_dim, generator=generator)
+    clean = vectors[[kinds.index(token) for token in TOKENS]]
+    q, k = (clean + noise * torch.randn(clean.shape, generator=generator) for _ in range(2))
+    return q, k

@@ -1,0 +1,150 @@
+"""The results as table cells: one function per column; each cell has its text and the value it is sorted by."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from attnlab.statistics import Comparison
+from attnlab.statistics.account import show, show_p, signed
+
+from .results import ArmRow
+
+MOST_DECIMALS = 12
+
+
+@dataclass(frozen=True)
+class TableCell:
+    """The text of a cell, and the number it is sorted by, if it has one."""
+
+    text: str
+    number: float | None = None
+    is_number: bool = False
+    """Whether its column holds numbers, even if this cell has none."""
+
+
+def make_number_cell(value: float | None, write: Callable[[float], str] = show) -> TableCell:
+    """Write a number, or a dash if there is none."""
+    if value is None or math.isnan(value):
+        return TableCell("–", None, True)
+    return TableCell(write(value), value, True)
+
+
+def _format_count(value: float) -> str:
+    """Write a number without decimals."""
+    return f"{value:,.0f}"
+
+
+def format_figure(value: float) -> str:
+    """Write a figure with four digits."""
+    return f"{value:.4g}".replace("-", "−")
+
+
+def _format_seconds(value: float) -> str:
+    """Write a duration."""
+    return f"{value:.3g} s" if value < 600 else f"{value / 60:,.0f} min"
+
+
+def format_comparison(comparison: Comparison) -> str:
+    """Write a difference, and its interval if it has one."""
+    shown = _format_interval(comparison)
+    unit = " %" if comparison.question.scale == "log" else ""
+    return (
+        _format_signed(comparison.difference, _choose_decimals(comparison))
+        + unit
+        + ("" if shown == "–" else f" {shown}")
+    )
+
+
+def _format_interval(comparison: Comparison | None) -> str:
+    """Write an interval; a single pair has none."""
+    if comparison is None or not _has_interval(comparison):
+        return "–"
+    low, high = (_format_signed(end, _choose_decimals(comparison)) for end in comparison.interval)
+    return f"[{low}, {high}]"
+
+
+def _has_interval(comparison: Comparison) -> bool:
+    """Tell whether both ends are numbers."""
+    return all(map(math.isfinite, comparison.interval))
+
+
+def _choose_decimals(comparison: Comparison) -> int | None:
+    """Return how many decimals show two digits of half the interval width and never round an end to 0; None for any."""
+    low, high = comparison.interval
+    if not _has_interval(comparison) or low == high:
+        return None
+    smallest = min(abs(end) for end in (high - low, low, high) if end)
+    wanted = 1 - math.floor(math.log10((high - low) / 2))
+    needed = -math.floor(math.log10(2 * smallest))
+    return min(max(0, wanted, needed), MOST_DECIMALS)
+
+
+def _format_signed(value: float, places: int | None) -> str:
+    """Write a difference with its sign and so many decimals."""
+    return signed(value) if places is None else f"{value:+.{places}f}".replace("-", "−")
+
+
+def get_comparison(row: ArmRow) -> Comparison | None:
+    """Return the comparison of an arm with the baseline, if there is one."""
+    return None if row.answer is None else row.answer.comparison
+
+
+def is_not_comparable(row: ArmRow) -> bool:
+    """Tell whether an arm is not comparable, so that its difference must not be shown."""
+    return row.answer is not None and row.answer.verdict.startswith("NOT COMPARABLE")
+
+
+def get_fair_comparison(row: ArmRow) -> Comparison | None:
+    """Return the comparison of an arm, if it is comparable."""
+    return None if is_not_comparable(row) else get_comparison(row)
+
+
+def _make_difference_cell(row: ArmRow) -> TableCell:
+    """Write the difference to the baseline."""
+    comparison = get_fair_comparison(row)
+    if comparison is None:
+        return make_number_cell(None)
+    return make_number_cell(comparison.difference, lambda value: _format_signed(value, _choose_decimals(comparison)))
+
+
+def _make_verdict_cell(row: ArmRow) -> TableCell:
+    """Write the verdict; the baseline has none, and no arm has one while runs are missing."""
+    if row.is_baseline:
+        return TableCell("baseline")
+    return TableCell("–" if row.answer is None else row.answer.verdict)
+
+
+def _make_stability_cell(row: ArmRow) -> TableCell:
+    """Write whether an arm varies more or less over seeds than the baseline."""
+    comparison = get_fair_comparison(row)
+    return TableCell("–" if comparison is None else comparison.stability)
+
+
+def _make_p_cell(row: ArmRow) -> TableCell:
+    """Write the p of the comparison."""
+    comparison = get_fair_comparison(row)
+    return make_number_cell(None if comparison is None else comparison.p, lambda p: show_p(p).removeprefix("p = "))
+
+
+COLUMNS: Mapping[str, Callable[[ArmRow], TableCell]] = {
+    "arm": lambda row: TableCell(row.arm),
+    "phase": lambda row: TableCell(row.phase),
+    "size": lambda row: TableCell(row.size),
+    "figure": lambda row: TableCell(row.figure or "–"),
+    "mean": lambda row: make_number_cell(row.summary.mean, format_figure),
+    "SD": lambda row: make_number_cell(row.summary.sd),
+    "seeds": lambda row: make_number_cell(row.summary.n, _format_count),
+    "failed": lambda row: make_number_cell(row.num_lost, _format_count),
+    "difference": _make_difference_cell,
+    "interval": lambda row: TableCell(_format_interval(get_fair_comparison(row))),
+    "p": _make_p_cell,
+    "verdict": _make_verdict_cell,
+    "stability": _make_stability_cell,
+    "tokens/s": lambda row: make_number_cell(row.tokens_per_second, _format_count),
+    "training": lambda row: make_number_cell(row.seconds, _format_seconds),
+    "parameters": lambda row: make_number_cell(row.count_parameters("total"), _format_count),
+    "trained": lambda row: make_number_cell(row.count_parameters("trained"), _format_count),
+}
+"""The columns of the results table, each with the function that makes its cell."""

@@ -1,0 +1,30 @@
+"""Files of a report: each is written to a temporary name and moved, so that a reader never sees half a file."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from contextlib import suppress
+from pathlib import Path
+
+from attnlab.errors import RequestError
+
+
+def write_atomically(path: Path, content: str | bytes) -> Path:
+    """Write a file atomically; return its path."""
+    aside = path.with_name(f".{path.name}.writing")
+    try:
+        path.parent.mkdir(exist_ok=True)
+        aside.write_bytes(content.encode() if isinstance(content, str) else content)
+        aside.replace(path)
+    except OSError as error:
+        with suppress(OSError):
+            aside.unlink(missing_ok=True)
+        raise RequestError(f"cannot write the report to {path}: {error.strerror}; clear what is in the way") from error
+    return path
+
+
+def remove_stale_figures(folder: Path, kinds: Collection[str], kept: Collection[Path]) -> None:
+    """Remove the pictures of an earlier report that this one has none of; files of other names are somebody else's."""
+    for path in folder.glob("*-*"):
+        if path.suffix in (".svg", ".png") and path.name.split("-")[0] in kinds and path not in kept:
+            path.unlink(missing_ok=True)

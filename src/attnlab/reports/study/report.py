@@ -1,0 +1,45 @@
+"""Write the report of a study's folder from its ledger: the page, the tables and the figures."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from attnlab.charts import png, svg
+from attnlab.charts.theme import FILE
+from attnlab.studies.answers.study_folder import open_record
+
+from .contents import Contents, collect_contents
+from .figures import KINDS, TRACES
+from .files import remove_stale_figures, write_atomically
+from .latex import write_latex
+from .markdown import write_markdown
+from .page import render_page
+from .tables import write_per_seed, write_summary
+
+REPORT = "report.html"
+TABLES, FIGURES = "tables", "figures"
+
+
+def write_report(folder: str | Path) -> Path:
+    """Write the report of a study beside its ledger, also of one that has not ended; return where the page is."""
+    with open_record(folder) as record:
+        contents = collect_contents(record)
+        tables = record.folder / TABLES
+        write_atomically(tables / "per_seed.csv", write_per_seed(record))
+        write_atomically(tables / "summary.csv", write_summary(contents.places))
+        write_atomically(tables / "results.md", write_markdown(contents.headline, contents.places))
+        write_atomically(tables / "results.tex", write_latex(contents.headline, contents.places))
+        _write_figures(record.folder / FIGURES, contents)
+        return write_atomically(record.folder / REPORT, render_page(contents))
+
+
+def _write_figures(folder: Path, contents: Contents) -> None:
+    """Write every chart for a paper, and remove those of an earlier report that are no longer made."""
+    kept = set()
+    for figure in contents.all_figures:
+        picture = svg(figure.draw(FILE))
+        kept.add(write_atomically(folder / f"{figure.name}.svg", picture))
+        # Hundreds of pale lines take seconds as pixels, and traces are not printed that way.
+        if figure.kind != TRACES:
+            kept.add(write_atomically(folder / f"{figure.name}.png", png(picture)))
+    remove_stale_figures(folder, KINDS, kept)

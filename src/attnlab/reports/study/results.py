@@ -1,0 +1,129 @@
+"""The results of every arm in every phase and size, from the ledger: figures, statuses, costs, and the answer."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from attnlab.statistics import Summary
+from attnlab.statistics.scores import LARGEST, read_arm
+from attnlab.studies.answers.analysis import Answer
+from attnlab.studies.answers.study_folder import Record
+from attnlab.studies.ledger.database import ResultRow
+from attnlab.studies.plan.planning import PlannedRun
+
+DIVERGED, FAILED, WAITING = "diverged", "failed", "not ended"
+NOTHING = Summary(math.nan, math.nan, 0)
+
+
+@dataclass(frozen=True)
+class ArmRow:
+    """One arm in one phase and size."""
+
+    phase: str
+    size: str
+    arm: str
+    figure: str
+    is_baseline: bool
+    values: Mapping[int, float | None]
+    """The deciding figure of each seed; None where there is none."""
+    statuses: Mapping[int, str]
+    results: Sequence[ResultRow]
+    """Of the runs that have ended."""
+    answer: Answer | None
+
+    @property
+    def summary(self) -> Summary:
+        """Mean, SD and number of the seeds that have a figure."""
+        return summarize(self.values)
+
+    @property
+    def num_lost(self) -> int:
+        """How many runs failed or diverged."""
+        return sum(status in (DIVERGED, FAILED) for status in self.statuses.values())
+
+    @property
+    def seconds(self) -> float:
+        """How long a run trained, on average."""
+        return summarize({row.run: row.result.get("seconds") for row in self.results}).mean
+
+    @property
+    def tokens_per_second(self) -> float:
+        """How fast a run trained, on average."""
+        return summarize({row.run: _compute_speed(row.result) for row in self.results}).mean
+
+    def count_parameters(self, which: str) -> int | None:
+        """Return how many numbers the model has (total), or are trained."""
+        found = [row.result.get("parameters", {}).get(which) for row in self.results]
+        return next((int(number) for number in found if number is not None), None)
+
+
+@dataclass(frozen=True)
+class SegmentResults:
+    """One phase and size of a study, with a row for every arm, the baseline's first."""
+
+    phase: str
+    size: str
+    figure: str
+    smallest: float | None
+    rows: tuple[ArmRow, ...]
+    floor: tuple[float, str] | None = None
+    """What the best trivial strategy reaches on the evaluated examples, and the strategy; None where unknown."""
+
+    @property
+    def title(self) -> str:
+        """What a person calls it."""
+        return f"{self.phase}, {self.size}"
+
+
+def collect_results(record: Record) -> list[SegmentResults]:
+    """Return every phase and size of a study, in the order of its design."""
+    answers = {(answer.phase, answer.size, answer.arm): answer for answer in record.answers}
+    found = []
+    for phase in record.design.phases:
+        for size in record.design.sizes:
+            evidence = record.evidence(phase.name, size)
+            figure = evidence.figure() or ""
+            rows = []
+            for arm in list_arms(record):
+                runs = evidence.runs[arm]
+                rows.append(ArmRow(
+                    phase.name, size, arm, figure, arm == record.design.baseline, evidence.values(arm, figure),
+                    {seed: find_status(record, run) for seed, run in runs.items()},
+                    [record.results[run.id] for run in runs.values() if run.id in record.results],
+                    answers.get((phase.name, size, arm)),
+                ))  # fmt: skip
+            found.append(SegmentResults(phase.name, size, figure, phase.smallest, tuple(rows), evidence.floor()))
+    return found
+
+
+def list_arms(record: Record) -> list[str]:
+    """List the arms: the baseline, then the others as they were planned."""
+    return list(dict.fromkeys([record.design.baseline, *(run.arm for run in record.runs), *record.design.arms]))
+
+
+def find_status(record: Record, run: PlannedRun) -> str:
+    """Say what became of a run in a word or two."""
+    if run.id in record.results:
+        return record.results[run.id].status
+    return FAILED if run.id in record.given_up else WAITING
+
+
+def summarize(values: Mapping[Any, Any]) -> Summary:
+    """Return mean, SD and count of numbers, ignoring missing values."""
+    found = {key: number for key, value in values.items() if (number := read_number(value)) is not None}
+    return Summary.of(read_arm("arm", found)) if found else NOTHING
+
+
+def read_number(value: Any) -> float | None:
+    """Return a value as a number, None where it is none; NaN and the infinities are spelled out in a ledger."""
+    number = math.nan if value is None else float(value)
+    return number if abs(number) <= LARGEST else None
+
+
+def _compute_speed(result: Mapping[str, Any]) -> float | None:
+    """Return the tokens a second of one run."""
+    seconds = result.get("seconds")
+    return result.get("tokens", 0) / seconds if seconds else None

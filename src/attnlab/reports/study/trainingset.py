@@ -1,0 +1,63 @@
+"""How good models are on what they were trained on, beside what they were not, over the same seeds.
+
+Runs write it down where a phase has `num_scored`: figures like those of an evaluation, of the last step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from attnlab.studies.ledger.database import Ledger
+
+from .cells import TableCell, format_figure, make_number_cell
+from .history import NO_FIGURES, History, is_number
+from .results import summarize
+
+KIND = "training set"
+"""What a ledger calls such a line."""
+
+
+@dataclass(frozen=True)
+class TrainingTable:
+    """Means over seeds: a row for every arm, two cells for every figure, on what was trained on and on what was not."""
+
+    title: str
+    figures: Sequence[str]
+    rows: Sequence[tuple[str, Sequence[TableCell]]]
+
+
+def make_training_table(history: History) -> TrainingTable | None:
+    """Return the figures on training examples beside those of the last evaluation, over the same seeds."""
+    known = {key: lines[-1] for key, lines in history.read_lines(KIND).items()}
+    if not known:
+        return None
+    held_out = {key: lines[-1] for key, lines in history.read_lines("evaluation").items() if key in known}
+    names = sorted(
+        dict.fromkeys(name for line in known.values() for name in _select_figures(line)),
+        key=lambda name: name != history.place.figure,
+    )
+    rows = [
+        (row.arm, [_make_mean_cell(lines, row.arm, name) for name in names for lines in (known, held_out)])
+        for row in history.place.rows if any(arm == row.arm for arm, _ in known)
+    ]  # fmt: skip
+    return TrainingTable(history.place.title, names, rows)
+
+
+def _make_mean_cell(lines: Mapping[tuple[str, int], Mapping[str, Any]], arm: str, name: str) -> TableCell:
+    """Write the mean of a figure over the seeds of an arm."""
+    return make_number_cell(
+        summarize({seed: line.get(name) for (one, seed), line in lines.items() if one == arm}).mean, format_figure
+    )
+
+
+def read_training_figures(ledger: Ledger, run: str) -> dict[str, Any]:
+    """Return the figures of one run on what it was trained on; none where it was not asked for them."""
+    lines = ledger.lines(run, KIND)
+    return _select_figures(lines[-1]) if lines else {}
+
+
+def _select_figures(line: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the figures of a line, as it has them."""
+    return {name: value for name, value in line.items() if name not in NO_FIGURES and is_number(value)}

@@ -1,0 +1,30 @@
+"""Commands that read results import neither torch nor transformers."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+CODE = """
+import sys
+from attnlab.cli import main
+status = main(sys.argv[1:])
+assert status in (0, 1), status
+heavy = {"torch", "transformers", "datasets"} & set(sys.modules)
+assert not heavy, heavy
+"""
+
+
+def run_quickly(*words: str) -> str:
+    """Run a command in a process of its own, which fails if it imports torch; return what it printed."""
+    done = subprocess.run([sys.executable, "-c", CODE, *words], capture_output=True, encoding="utf-8", timeout=300)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_judge(tmp_path: Path) -> None:
+    table = tmp_path / "table.csv"
+    rows = [f"{arm},{seed},{0.5 + seed / 100 + bonus}" for arm, bonus in (("a", 0.0), ("b", 0.1)) for seed in (1, 2, 3)]
+    table.write_text("\n".join(["arm,seed,accuracy", *rows]), encoding="utf-8")
+    assert "Analysis" in run_quickly("judge", str(table))

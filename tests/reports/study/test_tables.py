@@ -1,0 +1,69 @@
+"""Tables that other programs read: CSV without formulas, Markdown and LaTeX without anything that acts."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from pathlib import Path
+
+import pytest
+
+from attnlab.reports.study import latex, markdown
+from attnlab.reports.study.contents import collect_contents
+from attnlab.reports.study.tables import write_csv, write_per_seed, write_summary
+from attnlab.studies.answers.study_folder import open_record
+
+from .made import BASE, HIGH, Made
+
+SPECIAL = r"50 % & more_of #1 {or} $2 ~ ^ \ <b> | `x` [a](b) *c*"
+
+
+def read(text: str) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+@pytest.mark.parametrize("cell", ["=1+1", "+1", "-1", "@x", "\t=1", "\r=1"])
+def test_no_text_is_a_formula(cell: str) -> None:
+    assert read(write_csv(["a"], [[cell]]))[0]["a"] == f"'{cell}".replace("\r", " ")
+
+
+def test_numbers_stay_numbers_and_what_is_none_is_empty() -> None:
+    assert write_csv(["a", "b", "c", "d"], [[-1.5, math.nan, "Infinity", None]]) == "a,b,c,d\n-1.5,,,\n"
+
+
+def test_quotes_commas_and_line_ends_come_back() -> None:
+    text = 'a, "b"\nc'
+    assert read(write_csv(["a"], [[text]]))[0]["a"] == text
+
+
+def test_the_summary_has_what_was_compared(tmp_path: Path) -> None:
+    made = Made(tmp_path)
+    made.give("dot", BASE).give("better", HIGH)
+    with open_record(made.done()) as record:
+        baseline, better = read(write_summary(collect_contents(record).places))
+        assert [row["accuracy"] for row in read(write_per_seed(record))] == [str(value) for value in BASE + HIGH]
+    assert (baseline["is_baseline"], baseline["verdict"], baseline["difference"]) == ("True", "", "")
+    assert float(baseline["mean"]) == pytest.approx(0.51)
+    assert (better["verdict"], better["is_comparable"], better["seeds"]) == ("BETTER BY AT LEAST 0.02", "True", "5")
+    assert float(better["difference"]) == pytest.approx(0.102)
+    assert float(better["low"]) < 0.102 < float(better["high"])
+    assert float(better["p"]) < 0.01
+
+
+def test_latex_and_markdown_show_special_signs_as_they_are(tmp_path: Path) -> None:
+    made = Made(tmp_path, question=SPECIAL)
+    made.give("dot", BASE).give("better", HIGH)
+    with open_record(made.done()) as record:
+        found = collect_contents(record)
+    tex, plain = latex.write_latex(found.headline, found.places), markdown.write_markdown(found.headline, found.places)
+    assert (
+        r"50 \% \& more\_of \#1 \{or\} \$2 \textasciitilde{} \textasciicircum{} \textbackslash{} "
+        r"\textless{}b\textgreater{} \textbar{}" in tex
+    )
+    assert tex.count(r"\toprule") == tex.count(r"\midrule") == tex.count(r"\bottomrule") == 1
+    assert r"\<b\> \| \`x\` \[a\](b) \*c\*" in plain
+    rows = [line for line in plain.splitlines() if line.startswith("|")]
+    assert len(rows) == 4
+    assert len({row.replace("\\|", "").count("|") for row in rows}) == 1
+    assert "BETTER" in rows[3]

@@ -1,0 +1,29 @@
+"""Rooms load on first use, and a function keeps its name beside the file that defines it."""
+
+import subprocess
+import sys
+
+import attnlab
+
+CODE = """
+import sys
+import attnlab
+assert "torch" not in sys.modules
+assert attnlab.studies.__name__ == "attnlab.studies"
+assert attnlab.reports.__name__ == "attnlab.reports"
+assert attnlab.training.__name__ == "attnlab.training"
+assert "torch" not in sys.modules, "a room was loaded whole"
+from attnlab.training.build import split_in
+from attnlab.training import build
+assert callable(build) and build.__name__ == "build"
+"""
+
+
+def test_rooms_resolve_without_torch_and_functions_are_not_hidden_by_their_files() -> None:
+    subprocess.run([sys.executable, "-c", CODE], check=True)
+
+
+def test_every_public_name_resolves() -> None:
+    for room in (attnlab, attnlab.data, attnlab.reports, attnlab.statistics, attnlab.studies, attnlab.training):
+        assert [name for name in room.__all__ if not hasattr(room, name)] == []
+        assert set(room.__all__) <= set(dir(room))
