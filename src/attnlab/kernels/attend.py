@@ -114,17 +114,17 @@ def prepare(
     drawn = drawn or Draws()
     if not isinstance(causal, bool):
         raise RequestError(f"causal must be True or False, not {causal!r}")
-    parsed = parse(mechanism) if scale is None else scaled(parse(mechanism), scale)
+    parsed = parse(mechanism) if scale is None else set_scale(parse(mechanism), scale)
     num_axes = q.dim() if isinstance(q, Tensor) else 0
-    q, k, v = (lifted(name, tensor) for name, tensor in (("q", q), ("k", k), ("v", v)))
+    q, k, v = (add_axes(name, tensor) for name, tensor in (("q", q), ("k", k), ("v", v)))
     k, v = grouped(q, k), grouped(q, v)
     check_shapes(q, k, v)
-    p = given_parameters(parsed, q, v, parameters)
+    p = check_parameters(parsed, q, v, parameters)
     tensors = {"q": q, "k": k, "v": v}
     for stage in parsed.values:
         t = tensors[stage.target]
-        there = t if x is None else matching("x", lifted("x", x), t)
-        origin = v if first is None else matching("first", lifted("first", first), v)
+        there = t if x is None else check_side_input("x", add_axes("x", x), t)
+        origin = v if first is None else check_side_input("first", add_axes("first", first), v)
         tensors[stage.target] = stage(t, there, origin, parsed.params_of(stage, p)).to(t.dtype)
     shape = (*q.shape[:3], k.shape[2])
     full, seed = as_mask(mask, shape), drawn.seed()
@@ -165,7 +165,7 @@ def parse(mechanism: Line) -> Mechanism:
 
 
 @functools.lru_cache(maxsize=1024)
-def scaled(mechanism: Mechanism, scale: float) -> Mechanism:
+def set_scale(mechanism: Mechanism, scale: float) -> Mechanism:
     """Give a mechanism's score the scale of the call."""
     score: Any = mechanism.score
     if not hasattr(score, "scale"):
@@ -175,7 +175,7 @@ def scaled(mechanism: Mechanism, scale: float) -> Mechanism:
     return dataclasses.replace(mechanism, score=dataclasses.replace(score, scale=scale))
 
 
-def lifted(name: str, tensor: Tensor) -> Tensor:
+def add_axes(name: str, tensor: Tensor) -> Tensor:
     """Give a tensor its four axes, and whole numbers a fraction."""
     if not isinstance(tensor, Tensor):
         raise ShapeError(f"{name} must be a torch tensor, not {type(tensor).__name__}")
@@ -215,7 +215,7 @@ def check_shapes(q: Tensor, k: Tensor, v: Tensor) -> None:
         raise ShapeError(f"head_dim must not be 0: {shapes}")
 
 
-def matching(name: str, tensor: Tensor, like: Tensor) -> Tensor:
+def check_side_input(name: str, tensor: Tensor, like: Tensor) -> Tensor:
     """Refuse a side input that is not of the shape of the tensor it joins."""
     if tensor.shape != like.shape:
         raise ShapeError(
@@ -224,7 +224,7 @@ def matching(name: str, tensor: Tensor, like: Tensor) -> Tensor:
     return tensor.to(like)
 
 
-def given_parameters(mechanism: Mechanism, q: Tensor, v: Tensor, given: Mapping[str, Tensor] | None) -> Params:
+def check_parameters(mechanism: Mechanism, q: Tensor, v: Tensor, given: Mapping[str, Tensor] | None) -> Params:
     """Return the learned parameters in the dtype of q: the caller's, checked, or the declared initial values."""
     sizes = (q.shape[1], q.shape[3], v.shape[3])
     if given is None:

@@ -14,7 +14,7 @@ def length(count: Tensor, dtype: torch.dtype) -> Tensor:
     return count.clamp(min=1).to(at_least_float(dtype))
 
 
-def divided_values(call: Call) -> tuple[Tensor, Tensor | None]:
+def divide_values(call: Call) -> tuple[Tensor, Tensor | None]:
     """Return the values, divided already where keys divide, and what the output is still to be divided by."""
     stage, visibility = call.mechanism.weights, call.visibility
     if stage.divide == 1:
@@ -22,17 +22,17 @@ def divided_values(call: Call) -> tuple[Tensor, Tensor | None]:
     p = call.params_of(stage)
     if stage.divide_at == "query" or not visibility.causal:
         return call.v, stage.divisor(length(visibility.count, call.v.dtype), p)
-    return divided(call.v, stage.divisor(length(visibility.key_count, call.v.dtype), p), by_key=True), None
+    return divide(call.v, stage.divisor(length(visibility.key_count, call.v.dtype), p), by_key=True), None
 
 
-def divided(x: Tensor, divisor: Tensor | None, by_key: bool = False) -> Tensor:
+def divide(x: Tensor, divisor: Tensor | None, by_key: bool = False) -> Tensor:
     """Divide by [b|1 h|1 n 1], or by [b|1 h|1 1 n] along the keys."""
     if divisor is None:
         return x
     return (x / (divisor.mT if by_key else divisor)).to(x.dtype)
 
 
-def key_division_refusal(request: Request) -> str | None:
+def refuse_key_division(request: Request) -> str | None:
     """Say why values cannot be divided up front."""
     stage = request.mechanism.weights
     if stage.divide != 1 and stage.divide_at == "key" and request.causal and request.mask == "pairs":

@@ -17,7 +17,7 @@ from attnlab.mechanisms import Stage
 
 from .call import Call, Request, at_least_float
 from .dropout import keep, scale
-from .standins import needs_renormalising, renormalise, with_standins
+from .standins import fill_standins, needs_renormalising, renormalise
 
 NAME = "reference"
 FORM = "all pairs at once, as the equations stand"
@@ -51,7 +51,7 @@ def weights(call: Call) -> Tensor:
     if mechanism.mask.where == "zero" and zeroed is not None:
         scores, zeroed = scores.masked_fill(~zeroed, 0), None
     if visible is not None:
-        scores = with_standins(scores, visible, empty)
+        scores = fill_standins(scores, visible, empty)
     w = weigh(call, scores, shown)
     if zeroed is not None:
         w = w.masked_fill(~zeroed, 0)

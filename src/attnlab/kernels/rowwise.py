@@ -24,7 +24,7 @@ def refusal(request: Request) -> str | None:
     return "draws no attention dropout" if request.dropout else None
 
 
-def block(call: Call, q: Tensor, start: int, stop: int) -> Tensor:
+def attend_block(call: Call, q: Tensor, start: int, stop: int) -> Tensor:
     """Attend with the queries start…stop alone."""
     is_cut = call.mechanism.mask.where == "before"
     # One key at least, though no query may see it: not every stage can take a row of none.
@@ -48,7 +48,7 @@ def attend(call: Call) -> Tensor:
     step = max(1, min(num_queries, rows_of(b, h, call.k.shape[2], d)))
     blocks = [
         checkpoint(
-            block,
+            attend_block,
             call,
             call.q[:, :, start : start + step],
             start,

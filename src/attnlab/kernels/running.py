@@ -186,14 +186,14 @@ def _(grad: Tensor, total: Tensor, q: Tensor, k: Tensor, v: Tensor, state: Tenso
     return q.new_empty(q.shape), k.new_empty(k.shape), v.new_empty(v.shape), state.new_empty(state.shape)
 
 
-def remember(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
+def save_inputs(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
     """Keep the inputs and the last state; the others are computed again."""
     ctx.set_materialize_grads(False)
     ctx.save_for_backward(output[1], *inputs[:5])
     ctx.how = inputs[5:]
 
 
-def differentiate(ctx: Any, grad: Tensor | None, _: Tensor | None) -> tuple[Tensor | None, ...]:
+def call_backward(ctx: Any, grad: Tensor | None, _: Tensor | None) -> tuple[Tensor | None, ...]:
     """Hand the gradient to the backward operator."""
     if grad is None:
         return (None,) * 7
@@ -201,4 +201,4 @@ def differentiate(ctx: Any, grad: Tensor | None, _: Tensor | None) -> tuple[Tens
     return (*gradients, None, None, None)
 
 
-running.register_autograd(differentiate, setup_context=remember)
+running.register_autograd(call_backward, setup_context=save_inputs)

@@ -18,7 +18,7 @@ from . import compat
 from .call import Call, Request, at_least_float
 from .cpu import native
 from .cpu.pairs import Angle, Compiled, Dot, add_product, groups, last_seen
-from .division import divided, divided_values, key_division_refusal, length
+from .division import divide, divide_values, length, refuse_key_division
 from .dropout import keep_tile, scale
 from .tiles import Tile, Tiling
 from .visibility import Visibility
@@ -72,10 +72,10 @@ class Problem:
         else:
             forbid(view, tile, self.visibility, self.rule.fill, skips_causal=self.pairs.fills)
             if self.bias is not None:
-                view.add_(spread(self.bias, tile)[:, :, tile.start : tile.stop])
+                view.add_(select_groups(self.bias, tile)[:, :, tile.start : tile.stop])
             self.rule.forward(s)
         if self.empty is not None:
-            view.masked_fill_(spread(self.empty, tile)[:, :, tile.start : tile.stop], 0)
+            view.masked_fill_(select_groups(self.empty, tile)[:, :, tile.start : tile.stop], 0)
 
     def drop(self, tile: Tile) -> Tensor:
         """Return what dropout multiplies the tile's weights with."""
@@ -86,7 +86,7 @@ class Problem:
         out = self.v.new_empty(self.output_shape())
         space, at = self.buffer() if kept.numel() == 0 else kept, 0
         for tile in self.tiling:
-            w = shaped(space, tile, at)
+            w = take_tile(space, tile, at)
             self.weigh(tile, w)
             at += w.numel() if kept.numel() else 0
             w = w * self.drop(tile) if self.dropout else w
@@ -106,8 +106,8 @@ class Problem:
         space, second, at = self.buffer() if kept.numel() == 0 else kept, self.buffer(), 0
         third = self.buffer() if self.pairs.needs_scores or self.rule.needs_scores else None
         for tile in self.tiling:
-            w, dw = shaped(space, tile, at), shaped(second, tile)
-            scores = None if third is None else shaped(third, tile)
+            w, dw = take_tile(space, tile, at), take_tile(second, tile)
+            scores = None if third is None else take_tile(third, tile)
             if kept.numel() == 0:
                 self.weigh(tile, w, scores)
             else:
@@ -126,13 +126,13 @@ class Problem:
         return dq, dk, dv, dextra
 
 
-def shaped(space: Tensor, tile: Tile, at: int = 0) -> Tensor:
+def take_tile(space: Tensor, tile: Tile, at: int = 0) -> Tensor:
     """Return the part of a work space, from `at` on, that holds a tile, [g r k]."""
     shape = (tile.num_groups, tile.num_rows, tile.horizon)
     return space[at : at + shape[0] * shape[1] * shape[2]].view(shape)
 
 
-def spread(x: Tensor, tile: Tile) -> Tensor:
+def select_groups(x: Tensor, tile: Tile) -> Tensor:
     """Return the tile's batch rows and heads of [b|1 h|1 …]."""
     x = x if x.shape[0] == 1 else x[tile.batch]
     return x if x.shape[1] == 1 else x[:, tile.heads]
@@ -145,7 +145,7 @@ def forbid(s: Tensor, tile: Tile, visibility: Visibility, fill: float, skips_cau
         corner = later_keys(tile.num_rows, tile.horizon - first, s.device)
         s[..., max(0, first) :].masked_fill_(corner[:, max(0, -first) :], fill)
     if visibility.mask is not None:
-        mask = spread(visibility.mask, tile)
+        mask = select_groups(visibility.mask, tile)
         mask = mask if mask.shape[2] == 1 else mask[:, :, tile.start : tile.stop]
         s.masked_fill_(~mask[..., : tile.horizon], fill)
 
@@ -189,14 +189,14 @@ def _(grad: Tensor, kept: Tensor, q: Tensor, k: Tensor, v: Tensor, extra: Tensor
     return q.new_empty(q.shape), k.new_empty(k.shape), v.new_empty(v.shape), extra.new_empty(extra.shape)
 
 
-def remember(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
+def save_inputs(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
     """Keep the inputs, and the weights where they were kept; all else is computed again."""
     ctx.set_materialize_grads(False)
     ctx.save_for_backward(output[1], *inputs[:6])
     ctx.how = inputs[6:-1]
 
 
-def differentiate(ctx: Any, grad: Tensor | None, _: Tensor | None) -> tuple[Tensor | None, ...]:
+def call_backward(ctx: Any, grad: Tensor | None, _: Tensor | None) -> tuple[Tensor | None, ...]:
     """Hand the gradient to the backward operator."""
     if grad is None:
         return (None,) * 12
@@ -204,7 +204,7 @@ def differentiate(ctx: Any, grad: Tensor | None, _: Tensor | None) -> tuple[Tens
     return (*gradients, None, None, None, None, None, None, None, None)
 
 
-tiled.register_autograd(differentiate, setup_context=remember)
+tiled.register_autograd(call_backward, setup_context=save_inputs)
 
 KEPT = 2**21
 """Weights of a problem that are kept for the backward pass rather than computed again (8 MB), where a score costs
@@ -236,7 +236,7 @@ def _read_weights(line: str, cls: type) -> Weights:
 def attend(call: Call, q: Tensor, k: Tensor, extra: Tensor | None, pairs: str) -> Tensor:
     """Attend over features whose pair scores are known by name, with the call's weights, divisor and dropout."""
     mechanism, visibility = call.mechanism, call.visibility
-    v, divisor = divided_values(call)
+    v, divisor = divide_values(call)
     n = length(visibility.count, q.dtype)
     bias = mechanism.weights.row_bias(n)
     if bias is not None:
@@ -246,7 +246,7 @@ def attend(call: Call, q: Tensor, k: Tensor, extra: Tensor | None, pairs: str) -
     num_kept = num_pairs if torch.is_grad_enabled() and keeps_weights(mechanism, num_pairs) else 0
     how = (pairs, mechanism.weights_line, visibility.causal, call.dropout, call.seed, num_kept)
     out, _ = tiled(q, k, v, extra, visibility.mask, bias, *how)
-    return divided(out, divisor)
+    return divide(out, divisor)
 
 
 def refusal(request: Request) -> str | None:
@@ -256,7 +256,7 @@ def refusal(request: Request) -> str | None:
         return f"has no tile-wise gradient for '{stage}'"
     if request.causal and not has_plain_mask(request):
         return f"leaves forbidden pairs out before the weights; '{mask}' over '{stage.name}' does not"
-    return key_division_refusal(request)
+    return refuse_key_division(request)
 
 
 def has_plain_mask(request: Request) -> bool:
