@@ -31,7 +31,7 @@ Plan = list[tuple[AttentionModule, tuple[Value, ...]]]
 """The attention modules, and the values stages that act in each."""
 
 
-class Record:
+class InstallationRecord:
     """What `install` changed in a model, besides the layers it put there."""
 
     def __init__(self, model: PreTrainedModel) -> None:
@@ -61,7 +61,7 @@ def install(model: M, mechanism: str | Mechanism, *, seed: int = 0) -> M:
     else:
         give_own_configs(body)
     register()
-    record = Record(body)
+    record = InstallationRecord(body)
     _apply_plan(plan, parsed, seed, body, record)
     for config, _ in record.implementations:
         set_attention_name(config, name_for(parsed))
@@ -80,7 +80,7 @@ def uninstall(model: M) -> M:
     if RECORD not in vars(body):
         where = f"; one is in {_describe_place(body)}" if _is_installed_elsewhere(body) else ""
         raise InstallError(f"no mechanism was installed in this {type(body).__name__}{where}")
-    record: Record = vars(body)[RECORD]
+    record: InstallationRecord = vars(body)[RECORD]
     for path in record.paths:
         check_forward(path.module)
     del vars(body)[RECORD]
@@ -160,7 +160,7 @@ def _warn_of_dropped_weights(mechanism: Mechanism, body: PreTrainedModel) -> Non
         )
 
 
-def _apply_plan(plan: Plan, mechanism: Mechanism, seed: int, body: PreTrainedModel, record: Record) -> None:
+def _apply_plan(plan: Plan, mechanism: Mechanism, seed: int, body: PreTrainedModel, record: InstallationRecord) -> None:
     """Change the modules, and write down how to change them back."""
     looks_back = any(stage.uses_first for _, stages in plan for stage in stages)
     context = PassContext(looks_back)
@@ -175,7 +175,7 @@ def _apply_plan(plan: Plan, mechanism: Mechanism, seed: int, body: PreTrainedMod
         if tied := tie(mechanism.share, attention):
             record.ties.append(tied)
         record.paths += make_paths(attention, stages)
-    share_parameters(layers)
+    _share_parameters(layers)
     if looks_back or has_penalty(mechanism):
         for part in body.modules():
             if isinstance(part, PreTrainedModel):
@@ -183,7 +183,7 @@ def _apply_plan(plan: Plan, mechanism: Mechanism, seed: int, body: PreTrainedMod
                 record.handles.append(part.register_forward_hook(context.end, always_call=True))
 
 
-def share_parameters(layers: list[Layer]) -> None:
+def _share_parameters(layers: list[Layer]) -> None:
     """Let every layer use the first one's parameters where a stage learns them for the whole model."""
     lenders: dict[str, Layer] = {}
     for layer in layers:

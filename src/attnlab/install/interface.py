@@ -69,16 +69,16 @@ def attention(
     for name, what in UNHONOURED.items():
         if rest.get(name) is not None:
             raise InstallError(f"'{layer.attention_name}' has {what}, which '{layer.mechanism}' cannot honour")
-    query, scaling = undo_scaling(module, query, scaling)
+    query, scaling = _undo_scaling(module, query, scaling)
     rule = read_mask(attention_mask, module, is_causal)
-    out, weights = layer(query, key, value, rule, scaling, dropout, wants_weights(rest))
+    out, weights = layer(query, key, value, rule, scaling, dropout, _wants_weights(rest))
     for term in layer.penalties(out):
         get_pass_context(module).add(term)
     # Laid out as transformers' own functions do: some models take a view of it.
     return out.transpose(1, 2).contiguous(), weights
 
 
-def undo_scaling(module: nn.Module, query: Tensor, scaling: float | None) -> tuple[Tensor, float | None]:
+def _undo_scaling(module: nn.Module, query: Tensor, scaling: float | None) -> tuple[Tensor, float | None]:
     """Give back the projected query where a model (OPT, Whisper) has multiplied it with the scale already."""
     own = getattr(module, "scaling", None)
     if scaling == 1.0 and isinstance(own, float) and own != 1.0:
@@ -86,6 +86,6 @@ def undo_scaling(module: nn.Module, query: Tensor, scaling: float | None) -> tup
     return query, scaling
 
 
-def wants_weights(rest: dict[str, Any]) -> bool:
+def _wants_weights(rest: dict[str, Any]) -> bool:
     """Tell whether the weights are asked for: by the call, or by what transformers is recording."""
     return bool(rest.get("output_attentions")) or records_attentions()

@@ -61,11 +61,11 @@ class Layer(nn.Module):
             self.register_parameter(name, None)
         # A parameter starts as a function of the seed, the layer's name and its own: no other weight's start moves.
         own_seed = zlib.crc32(f"{attention.name}:{seed}".encode())
-        if has_parameters(self.core):
+        if _has_parameters(self.core):
             self.declare(self.core, self.sizes(attention, "q"), own_seed, self.learned)
         for stage in values:
             alone = dataclasses.replace(Mechanism(), values=(stage,))
-            if has_parameters(alone):
+            if _has_parameters(alone):
                 self.declare(alone, self.sizes(attention, stage.target), own_seed, [])
         self.move_to(None)
 
@@ -100,7 +100,7 @@ class Layer(nn.Module):
     def move_to(self, progress: float | None) -> None:
         """Let scheduled stages be as they are at this point of training; None: `set_progress` was not called yet."""
         self.progress = progress
-        self.acting = tuple(acting(stage, progress or 0.0) for stage in self.values)
+        self.acting = tuple(_make_acting(stage, progress or 0.0) for stage in self.values)
         self.core = dataclasses.replace(self.mechanism, values=(), share=Share()).at(progress or 0.0)
         # Made now, since torch.compile cannot trace how a stage checks its arguments.
         self.scaled = {scale: self.core_at_scale(scale) for scale in self.scaled}
@@ -227,12 +227,12 @@ class Layer(nn.Module):
         return f"'{self.mechanism}'"
 
 
-def has_parameters(mechanism: Mechanism) -> bool:
+def _has_parameters(mechanism: Mechanism) -> bool:
     """Tell whether a mechanism has learned parameters, whatever the sizes."""
     return bool(mechanism.parameters(1, 1))
 
 
-def acting(stage: Value, progress: float) -> Acting:
+def _make_acting(stage: Value, progress: float) -> Acting:
     """Return a values stage as it is at a point of training."""
     own = f"{label(stage)}_"
     declared = dataclasses.replace(Mechanism(), values=(stage,)).parameters(1, 1)

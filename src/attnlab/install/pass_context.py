@@ -60,7 +60,7 @@ class PassContext:
         self.opener = None
         self.total = sum(self.terms[1:], self.terms[0]) if self.terms else None
         self.firsts, self.terms = {}, []
-        return add_to_loss(output, self.total) if model.training and self.total is not None else None
+        return _add_to_loss(output, self.total) if model.training and self.total is not None else None
 
     def first(self, stack: str, values: Tensor) -> Tensor:
         """Return the values of the first layer of a stack: these, where they are the first of the pass."""
@@ -92,7 +92,7 @@ def get_pass_context(attention: nn.Module) -> PassContext:
     return context
 
 
-def add_to_loss(output: Any, term: Tensor) -> Any:
+def _add_to_loss(output: Any, term: Tensor) -> Any:
     """Add a term to the loss of a model's output, where it has one."""
     if isinstance(output, tuple):
         has_loss = bool(output) and isinstance(output[0], Tensor) and output[0].dim() == 0

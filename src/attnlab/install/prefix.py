@@ -40,9 +40,9 @@ def set_prefix(model: nn.Module, length: int, *, seed: int = 0) -> None:
             f"the mechanism in this {type(body).__name__} was installed in another model, around it or inside; give "
             "that one the prefix"
         )
-    check_one_stack(body)
+    _check_one_stack(body)
     attentions = find_attention_modules(body)
-    shapes = [compute_prefix_shapes(attention, length) for attention in attentions]
+    shapes = [_compute_prefix_shapes(attention, length) for attention in attentions]
     layers = {id(module): layer for _, module, layer in attention_layers(body)}
     for attention, pair in zip(attentions, shapes, strict=True):
         weight = next(p for p in attention.module.parameters() if p.is_floating_point())
@@ -60,7 +60,7 @@ def prefix_of(model: nn.Module) -> int | None:
     return None
 
 
-def check_one_stack(body: PreTrainedModel) -> None:
+def _check_one_stack(body: PreTrainedModel) -> None:
     """Refuse cross-attention, whose keys are another sequence's."""
     if has_cross_attention(body):
         raise InstallError(
@@ -69,7 +69,7 @@ def check_one_stack(body: PreTrainedModel) -> None:
         )
 
 
-def compute_prefix_shapes(attention: AttentionModule, length: int) -> dict[str, tuple[int, int, int]]:
+def _compute_prefix_shapes(attention: AttentionModule, length: int) -> dict[str, tuple[int, int, int]]:
     """Return what a layer's prefix is shaped like; refuse a layer that does not say how its keys are."""
     if attention.num_key_heads is None or attention.head_dim is None or attention.value_dim is None:
         raise InstallError(

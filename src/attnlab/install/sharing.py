@@ -17,7 +17,7 @@ from attnlab.errors import InstallError
 from attnlab.mechanisms import Share
 
 from .attention_modules import AttentionModule
-from .projections import Part, Projection, StandIn, base, check_forward, in_width
+from .projections import Part, Projection, StandIn, check_forward, in_width, unwrap_adapter
 
 
 def tied_parts(share: Share) -> tuple[Part, ...]:
@@ -46,7 +46,7 @@ def check_sharing(share: Share, attention: AttentionModule) -> None:
         raise InstallError(f"'{share}' cannot tie {names} of {where}: one is fused with another projection")
     for projection in shared:
         check_forward(projection.module)
-        if getattr(attention.module, projection.name) is not base(getattr(attention.module, projection.name)):
+        if getattr(attention.module, projection.name) is not unwrap_adapter(getattr(attention.module, projection.name)):
             raise InstallError(
                 f"'{projection.name}' of {where} has an adapter (peft) already; install '{share}' first, adapters after"
             )

@@ -42,19 +42,19 @@ class ValuePath(StandIn):
             t = raw = projection.cut(output)
             for acting in layer.acting:
                 if acting.stage.target == part:
-                    check_adapter(acting.stage, projection, self.attention, has_adapter)
+                    _check_adapter(acting.stage, projection, self.attention, has_adapter)
                     parts = num_heads if acting.stage.acts_by_head else 1
                     source = x if x.shape[-1] == projection.width else raw
-                    views = [split(each, parts) for each in (t, source, raw)]
-                    t = apply_stage(acting, self.attention, *views).transpose(1, 2).flatten(2)
+                    views = [_split_heads(each, parts) for each in (t, source, raw)]
+                    t = _apply_stage(acting, self.attention, *views).transpose(1, 2).flatten(2)
             output = projection.replace(output, t)
             is_pending = self.is_fused and not layer.is_proved
             if part == "v" and is_pending and not has_adapter and not torch.compiler.is_compiling():
-                layer.expected = split(t.detach(), num_heads)
+                layer.expected = _split_heads(t.detach(), num_heads)
         return output
 
 
-def check_adapter(stage: Value, projection: Projection, attention: nn.Module, has_adapter: bool) -> None:
+def _check_adapter(stage: Value, projection: Projection, attention: nn.Module, has_adapter: bool) -> None:
     """Refuse a stage and an adapter of which one multiplies: the two would change places on merging."""
     if has_adapter and stage.only_adds and not hasattr(getattr(attention, projection.name), "lora_A"):
         kind = type(getattr(attention, projection.name)).__name__
@@ -78,13 +78,13 @@ def make_paths(attention: AttentionModule, stages: tuple[Value, ...]) -> list[Va
     return [ValuePath(attention, tuple(parts)) for parts in by_module.values()]
 
 
-def split(t: Tensor, num_heads: int) -> Tensor:
+def _split_heads(t: Tensor, num_heads: int) -> Tensor:
     """Cut [b n w] into heads, [b h n d]."""
     heads: Tensor = t.unflatten(-1, (num_heads, -1))
     return heads.transpose(1, 2)
 
 
-def apply_stage(acting: Acting, attention: nn.Module, t: Tensor, x: Tensor, raw: Tensor) -> Tensor:
+def _apply_stage(acting: Acting, attention: nn.Module, t: Tensor, x: Tensor, raw: Tensor) -> Tensor:
     """Let one stage change t; raw is t as it was projected."""
     layer: Layer = attention.attnlab  # type: ignore[assignment]
     stage = acting.stage
@@ -125,10 +125,10 @@ def acts_at(stage: Value, attention: AttentionModule) -> bool:
             f"'{stage}' names layers, but those of '{attention.name}' have no single number (layers in groups, or one "
             "layer used several times)"
         )
-    return attention.index in numbers(layers)
+    return attention.index in _read_layers(layers)
 
 
-def numbers(layers: str) -> set[int]:
+def _read_layers(layers: str) -> set[int]:
     """Read '0-3' or '0,2' as the numbers it names."""
     found: set[int] = set()
     for part in layers.split(","):
@@ -142,7 +142,7 @@ def check_layers(mechanism: Mechanism, attentions: list[AttentionModule]) -> Non
     there = {attention.index for attention in attentions if attention.index is not None}
     for stage in mechanism.values:
         layers = stage.active_layers
-        if layers != "all" and there and (beyond := numbers(layers) - there):
+        if layers != "all" and there and (beyond := _read_layers(layers) - there):
             raise InstallError(
                 f"'{stage}' names layer {min(beyond)}, but the model's layers are {min(there)} to {max(there)}"
             )

@@ -9,7 +9,7 @@ from torch import Tensor
 from .call import Call, Request, at_least_float
 
 
-def length(count: Tensor, dtype: torch.dtype) -> Tensor:
+def as_divisor(count: Tensor, dtype: torch.dtype) -> Tensor:
     """Return counts as numbers to divide by: at least 1, at least fp32."""
     return count.clamp(min=1).to(at_least_float(dtype))
 
@@ -21,8 +21,8 @@ def divide_values(call: Call) -> tuple[Tensor, Tensor | None]:
         return call.v, None
     p = call.params_of(stage)
     if stage.divide_at == "query" or not visibility.causal:
-        return call.v, stage.divisor(length(visibility.count, call.v.dtype), p)
-    return divide(call.v, stage.divisor(length(visibility.key_count, call.v.dtype), p), by_key=True), None
+        return call.v, stage.divisor(as_divisor(visibility.count, call.v.dtype), p)
+    return divide(call.v, stage.divisor(as_divisor(visibility.key_count, call.v.dtype), p), by_key=True), None
 
 
 def divide(x: Tensor, divisor: Tensor | None, by_key: bool = False) -> Tensor:

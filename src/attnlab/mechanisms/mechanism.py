@@ -15,7 +15,7 @@ from torch import Tensor
 
 from attnlab.errors import MechanismError, closest
 
-from .grammar import MARKS, Reader, fail, tokenize
+from .grammar import MARKS, LineReader, fail, tokenize
 from .scores import Dot, Score
 from .stage import NAMED, REGISTRY, SLOTS, Dims, Parameter, Params, Slot, Stage
 from .surroundings import Mask, Output, Share, TokenDropout
@@ -62,7 +62,7 @@ class Mechanism:
         labels: set[str] = set()
         for text, _ in self.labelled():
             if text in labels:
-                raise MechanismError(twice(text))
+                raise MechanismError(_describe_duplicate(text))
             labels.add(text)
         object.__setattr__(self, "weights_line", str(self.weights))
 
@@ -75,7 +75,7 @@ class Mechanism:
             raise MechanismError(f"a mechanism is a line such as 'dot | softmax', not {type(line).__name__}")
         if not line.isprintable():  # a tab or a line break would move the mark off its spot
             line = " ".join(line.split())
-        return assemble(NAMED.get(line.strip(), line))
+        return _assemble(NAMED.get(line.strip(), line))
 
     def __str__(self) -> str:
         return " | ".join(str(item) for item in self.written())
@@ -141,7 +141,7 @@ def label(item: Stage) -> str:
     return item.name
 
 
-def twice(text: str) -> str:
+def _describe_duplicate(text: str) -> str:
     """Say that two stages of a mechanism do the same."""
     return f"'{text}' is there twice; a stage may act on a tensor once"
 
@@ -149,7 +149,7 @@ def twice(text: str) -> str:
 DEFAULT = Mechanism()
 
 
-def assemble(line: str) -> Mechanism:
+def _assemble(line: str) -> Mechanism:
     """Build a mechanism from the stages of a line."""
     if not line.strip():
         fail(line, 0, 1, "an empty line is not a mechanism; the baseline is 'dot | softmax'")
@@ -160,11 +160,11 @@ def assemble(line: str) -> Mechanism:
         fail(line, words[0].start, words[0].end, message)
     chosen: dict[str, Stage | tuple[Stage, ...]] = {}
     labels: set[str] = set()
-    for item, token in Reader(line).stages():
+    for item, token in LineReader(line).stages():
         before = chosen.get(item.slot)
         if item.slot in SEVERAL:
             if label(item) in labels:
-                fail(line, token.start, token.end, twice(label(item)))
+                fail(line, token.start, token.end, _describe_duplicate(label(item)))
             labels.add(label(item))
             chosen[item.slot] = (*before, item) if isinstance(before, tuple) else (item,)
         elif isinstance(before, Stage):
