@@ -238,7 +238,7 @@ def test_a_gradient_of_rounding_in_the_padding_is_no_fault(line: str) -> None:
 
 
 def test_the_sizes_of_an_audit_are_those_at_which_every_kernel_splits() -> None:
-    assert rowwise.rows_of(SEVERAL, MANY_HEADS, LONG, HEAD_DIM) < LONG
+    assert rowwise.count_rows(SEVERAL, MANY_HEADS, LONG, HEAD_DIM) < LONG
     tiles = list(Tiling(SEVERAL, MANY_HEADS, LONG, LONG, causal=False))
     assert len({tile.start for tile in tiles}) > 1
     assert len({tile.heads.start for tile in tiles}) > 1

@@ -9,7 +9,7 @@ import pytest
 
 from attnlab.kernels.comparison import Setting
 from attnlab.tasks import load
-from benchmarks import additive, bypass, data, distance, flex, growth, install, linear, mqar, pointwise, tiles, training
+from benchmarks import additive, bypass, data, distance, flex, growth, install, linear, mqar, pointwise, training
 from benchmarks.__main__ import TABLES, main
 from benchmarks.corpora import clm_features
 from benchmarks.table import COLUMNS, Row, Table, Target, at_most, compared, less_by
@@ -28,7 +28,6 @@ TINY_TABLES: dict[str, Callable[[], Table]] = {
     "distance": partial(distance.table, TINY, 8, TINY, 8, 0),
     "bypass": partial(bypass.table, TINY, 8, 0),
     "install": partial(install.table, install.Size(1, 16, 2, 32, 2, 8), 0, install.CASES[-1:]),
-    "tiles": partial(tiles.table, (tiles.Size(33, 20, 40, 0.0, is_head=True),), 0.0),
     "data": partial(data.table, data.Corpus("embedded:squad?articles=1", "embedded:squad?articles=1", None, None), 0),
     "training": partial(training.table, 1, [TINY_RUN]),
     "growth": partial(growth.table, TINY, (8, 16), 0),

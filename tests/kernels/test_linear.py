@@ -7,7 +7,7 @@ import torch
 
 from attnlab.errors import KernelError
 from attnlab.kernels import attend, initial_values
-from attnlab.kernels.linear import State, step
+from attnlab.kernels.linear import LinearState, step
 from attnlab.mechanisms import Mechanism
 
 LINES = [
@@ -29,7 +29,7 @@ def test_chunks_and_single_tokens_give_the_parallel_form(line: str, length: int)
     whole = attend(q, k, v, mechanism, causal=True, kernel="reference", parameters=parameters)
     chunked = attend(q, k, v, mechanism, causal=True, kernel="linear", parameters=parameters)
     torch.testing.assert_close(chunked, whole)
-    state: State | None = None
+    state: LinearState | None = None
     for i in range(length):
         token = slice(i, i + 1)
         out, state = step(mechanism, q[:, :, token], k[:, :, token], v[:, :, token], state, parameters)

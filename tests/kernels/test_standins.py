@@ -11,7 +11,7 @@ from torch import Tensor
 
 from attnlab import attend
 from attnlab.errors import MechanismError
-from attnlab.kernels.standins import with_standins
+from attnlab.kernels.standins import fill_standins
 from attnlab.mechanisms import Dims, Parameter, Params, Weights, masked_softmax, stage
 
 pytestmark = pytest.mark.usefixtures("own_stages")
@@ -171,8 +171,8 @@ def test_a_stage_that_does_not_normalise_need_not_say_so() -> None:
 def test_a_stand_in_is_the_first_visible_score_of_its_row() -> None:
     scores = torch.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]], requires_grad=True)
     visible = torch.tensor([[False, True, True], [True, False, False]])
-    filled = with_standins(scores, visible, None)
+    filled = fill_standins(scores, visible, None)
     assert filled.tolist() == [[2, 2, 3], [4, 4, 4]]
-    assert with_standins(scores, torch.zeros(2, 3).bool(), torch.ones(2, 1).bool()).unique().tolist() == [0.5]
+    assert fill_standins(scores, torch.zeros(2, 3).bool(), torch.ones(2, 1).bool()).unique().tolist() == [0.5]
     (grad,) = torch.autograd.grad(filled.sum(), scores)
     assert torch.equal(grad, visible.float())

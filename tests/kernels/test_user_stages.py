@@ -8,7 +8,7 @@ from torch import Tensor
 
 import attnlab
 from attnlab.kernels import initial_values
-from attnlab.kernels.rowwise import rows_of
+from attnlab.kernels.rowwise import count_rows
 from attnlab.mechanisms import Mechanism
 from tests.user_stages import LINES, attend_by_formula, register
 
@@ -99,7 +99,7 @@ def test_a_stage_is_its_formula_where_kernels_split(name: str, situation: str) -
     given, places = make(name, situation, **SPLIT)
     q, k = given.tensors["q"], given.tensors["k"]
     if situation != "cached":
-        assert rows_of(q.shape[0], q.shape[1], k.shape[2], q.shape[3]) < q.shape[2], "this problem is not split"
+        assert count_rows(q.shape[0], q.shape[1], k.shape[2], q.shape[3]) < q.shape[2], "this problem is not split"
     whole, split = solve(given, places, "reference"), solve(given, places, "rowwise")
     for ours, theirs in zip(split, whole, strict=True):
         torch.testing.assert_close(ours, theirs, rtol=1e-9, atol=1e-10)

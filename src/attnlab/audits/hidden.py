@@ -12,7 +12,7 @@ from torch import Tensor
 from attnlab.kernels import reference
 from attnlab.kernels.attend import prepare
 from attnlab.kernels.call import Call
-from attnlab.kernels.standins import with_standins
+from attnlab.kernels.standins import fill_standins
 from attnlab.mechanisms import Positions
 
 from .finding import Part
@@ -33,7 +33,7 @@ def hidden_pairs(subject: Subject) -> Part:
     )  # fmt: skip
     score = call.mechanism.score
     scores = score(call.q, call.k, call.params_of(score), **call.needs_of(score, pairs)).detach()
-    together = reference.weigh(call, with_standins(scores, pairs, None), pairs).detach()
+    together = reference.weigh(call, fill_standins(scores, pairs, None), pairs).detach()
     apart, size = [], []
     for i in range(SHORT):
         seen = pairs[0, 0, i].nonzero()[:, 0]

@@ -9,8 +9,8 @@ from transformers import PreTrainedModel
 
 from attnlab.errors import InstallError
 
+from .attention_modules import find_attention_modules
 from .inspection import mechanism_of
-from .seats import find_seats
 from .sharing import tied_parts
 from .valuepath import acts_at
 
@@ -21,18 +21,18 @@ def check_adapters(model: PreTrainedModel, modules: Iterable[nn.Module]) -> None
     adapted = {id(module) for module in modules}
     if mechanism is None:
         return
-    for seat in find_seats(model):
-        for part, projection in (seat.projections or {}).items():
+    for attention in find_attention_modules(model):
+        for part, projection in (attention.projections or {}).items():
             if id(projection.module) not in adapted:
                 continue
-            where = f"'{projection.name}' of '{seat.name}'"
+            where = f"'{projection.name}' of '{attention.name}'"
             if part in tied_parts(mechanism.share):
                 raise InstallError(
                     f"'{mechanism.share}' makes {where} one with another projection, and an adapter on it would part "
                     f"them; leave '{projection.name}' out of the targets"
                 )
             for stage in mechanism.values:
-                if stage.target == part and not stage.only_adds and acts_at(stage, seat):
+                if stage.target == part and not stage.only_adds and acts_at(stage, attention):
                     raise InstallError(
                         f"'{stage}' changes what {where} gives, and an adapter would add to it afterwards; leave "
                         f"'{projection.name}' out of the targets"

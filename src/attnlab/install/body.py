@@ -16,7 +16,7 @@ def body_of(model: object) -> PreTrainedModel:
     """Return the Hugging Face model that a model is, or holds; refuse what is or holds none."""
     if not isinstance(model, nn.Module):
         raise InstallError(f"a Hugging Face model is needed (transformers.PreTrainedModel), not {type(model).__name__}")
-    check_not_compiled(model)
+    _check_not_compiled(model)
     models = [part for part in model.modules() if isinstance(part, PreTrainedModel)]
     if not models:
         raise InstallError(
@@ -32,7 +32,7 @@ def body_of(model: object) -> PreTrainedModel:
     return body
 
 
-def check_not_compiled(model: nn.Module) -> None:
+def _check_not_compiled(model: nn.Module) -> None:
     """Refuse a model that torch.compile has seen: its compiled code would go on with the old attention."""
     for part in model.modules():
         if is_compiled(part):

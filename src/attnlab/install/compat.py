@@ -18,7 +18,8 @@ A module whose forward mentions it goes through the AttentionInterface; there is
 
 def get_attention_name(config: PreTrainedConfig) -> str | None:
     """Return the name of the attention function that modules of this config call."""
-    return config._attn_implementation
+    name: str | None = config._attn_implementation
+    return name
 
 
 def set_attention_name(config: PreTrainedConfig, name: str | None) -> None:

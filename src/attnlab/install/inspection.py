@@ -13,7 +13,7 @@ from attnlab.mechanisms import Mechanism
 from .compat import get_attention_name
 from .interface import name_for
 from .layer import Layer
-from .tally import tally_of
+from .pass_context import get_pass_context
 
 RECORD = "_attnlab"
 """The attribute of a model that says how to take its mechanism out again."""
@@ -24,12 +24,12 @@ def attention_layers(model: nn.Module) -> Iterator[tuple[str, nn.Module, Layer]]
     for name, module in model.named_modules():
         held = vars(module).get("_modules", {}).get("attnlab")
         # peft may keep a trained copy in a wrapper of its own; the layer in use answers for itself.
-        layer = held if isinstance(held, Layer) else active_copy(held)
+        layer = held if isinstance(held, Layer) else _find_active_copy(held)
         if layer is not None:
             yield name, module, layer
 
 
-def active_copy(wrapper: object) -> Layer | None:
+def _find_active_copy(wrapper: object) -> Layer | None:
     """Return the layer that an adapter library's wrapper uses, if it holds one."""
     copies = getattr(wrapper, "modules_to_save", None)
     if copies is None:
@@ -84,7 +84,7 @@ def undecayed(model: nn.Module) -> list[str]:
 def penalty(model: nn.Module) -> Tensor | None:
     """Return what the last forward pass added to the loss, or would have while training; None without such a stage."""
     first_layer(model)
-    return next(tally_of(module).total for _, module, _ in attention_layers(model))
+    return next(get_pass_context(module).total for _, module, _ in attention_layers(model))
 
 
 def set_progress(model: nn.Module, fraction: float) -> None:

@@ -17,7 +17,7 @@ from attnlab.mechanisms import Mechanism
 
 from .compat import records_attentions
 from .masks import make_mask, make_mask_with_positions, read_mask
-from .tally import tally_of
+from .pass_context import get_pass_context
 
 NAME = "attnlab"
 """transformers treats names with '/', 'sdpa' or 'flex_attention' in them specially; this has none of them."""
@@ -68,17 +68,17 @@ def attention(
         )
     for name, what in UNHONOURED.items():
         if rest.get(name) is not None:
-            raise InstallError(f"'{layer.seat_name}' has {what}, which '{layer.mechanism}' cannot honour")
-    query, scaling = unscaled(module, query, scaling)
+            raise InstallError(f"'{layer.attention_name}' has {what}, which '{layer.mechanism}' cannot honour")
+    query, scaling = _undo_scaling(module, query, scaling)
     rule = read_mask(attention_mask, module, is_causal)
-    out, weights = layer(query, key, value, rule, scaling, dropout, is_shown(rest))
+    out, weights = layer(query, key, value, rule, scaling, dropout, _wants_weights(rest))
     for term in layer.penalties(out):
-        tally_of(module).add(term)
+        get_pass_context(module).add(term)
     # Laid out as transformers' own functions do: some models take a view of it.
     return out.transpose(1, 2).contiguous(), weights
 
 
-def unscaled(module: nn.Module, query: Tensor, scaling: float | None) -> tuple[Tensor, float | None]:
+def _undo_scaling(module: nn.Module, query: Tensor, scaling: float | None) -> tuple[Tensor, float | None]:
     """Give back the projected query where a model (OPT, Whisper) has multiplied it with the scale already."""
     own = getattr(module, "scaling", None)
     if scaling == 1.0 and isinstance(own, float) and own != 1.0:
@@ -86,6 +86,6 @@ def unscaled(module: nn.Module, query: Tensor, scaling: float | None) -> tuple[T
     return query, scaling
 
 
-def is_shown(rest: dict[str, Any]) -> bool:
+def _wants_weights(rest: dict[str, Any]) -> bool:
     """Tell whether the weights are asked for: by the call, or by what transformers is recording."""
     return bool(rest.get("output_attentions")) or records_attentions()

@@ -18,9 +18,9 @@ from attnlab.kernels import attend, initial_values, weights
 from attnlab.mechanisms import Mechanism, Positions, Share, Stage, Value
 from attnlab.mechanisms.mechanism import label
 
+from .attention_modules import AttentionModule
 from .masks import Rule
 from .projections import Part
-from .seats import Seat
 
 PREFIX = ("prefix_keys", "prefix_values")
 """The parameters [h n d] of a layer that `set_prefix` made, each None where it did not."""
@@ -40,19 +40,19 @@ class Layer(nn.Module):
     keys and values, so they act where the projections are computed (`valuepath`), and `core` is the rest.
     """
 
-    def __init__(self, mechanism: Mechanism, values: tuple[Value, ...], seat: Seat, seed: int) -> None:
+    def __init__(self, mechanism: Mechanism, values: tuple[Value, ...], attention: AttentionModule, seed: int) -> None:
         super().__init__()
         self.mechanism = mechanism
         self.core = dataclasses.replace(mechanism, values=(), share=Share())
         self.values = values
         self.scheduled = [(text, stage) for text, stage in self.core.labelled() if stage.is_scheduled]
-        self.seat_name, self.stack = seat.name, seat.stack
+        self.attention_name, self.stack = attention.name, attention.stack
         self.learned: list[str] = []
         self.undecayed: list[str] = []
         self.lenders: dict[str, tuple[Layer]] = {}
         self.expected: Tensor | None = None
         self.is_proved = False
-        scales = (getattr(seat.module, "scaling", None), seat.head_dim and seat.head_dim**-0.5)
+        scales = (getattr(attention.module, "scaling", None), attention.head_dim and attention.head_dim**-0.5)
         self.scaled: dict[float, Mechanism] = {scale: self.core for scale in scales if isinstance(scale, float)}
         self.has_penalty = has_penalty(mechanism)
         self.prefix_keys: nn.Parameter | None
@@ -60,25 +60,25 @@ class Layer(nn.Module):
         for name in PREFIX:
             self.register_parameter(name, None)
         # A parameter starts as a function of the seed, the layer's name and its own: no other weight's start moves.
-        own_seed = zlib.crc32(f"{seat.name}:{seed}".encode())
-        if learns(self.core):
-            self.declare(self.core, self.sizes(seat, "q"), own_seed, self.learned)
+        own_seed = zlib.crc32(f"{attention.name}:{seed}".encode())
+        if _has_parameters(self.core):
+            self.declare(self.core, self.sizes(attention, "q"), own_seed, self.learned)
         for stage in values:
             alone = dataclasses.replace(Mechanism(), values=(stage,))
-            if learns(alone):
-                self.declare(alone, self.sizes(seat, stage.target), own_seed, [])
+            if _has_parameters(alone):
+                self.declare(alone, self.sizes(attention, stage.target), own_seed, [])
         self.move_to(None)
 
     @staticmethod
-    def sizes(seat: Seat, part: Part) -> tuple[int, int, int]:
+    def sizes(attention: AttentionModule, part: Part) -> tuple[int, int, int]:
         """Return the heads and widths that learned parameters are shaped by."""
-        heads = seat.heads_of(part)
-        if heads is None or seat.head_dim is None or seat.value_dim is None:
+        heads = attention.heads_of(part)
+        if heads is None or attention.head_dim is None or attention.value_dim is None:
             raise InstallError(
-                f"'{seat.name}' ({type(seat.module).__name__}) does not say how many heads it has and how wide they "
-                "are, which the mechanism's learned parameters are shaped by"
+                f"'{attention.name}' ({type(attention.module).__name__}) does not say how many heads it has and how "
+                "wide they are, which the mechanism's learned parameters are shaped by"
             )
-        return heads, seat.head_dim, seat.value_dim
+        return heads, attention.head_dim, attention.value_dim
 
     def declare(self, mechanism: Mechanism, sizes: tuple[int, int, int], seed: int, names: list[str]) -> None:
         """Register a mechanism's learned parameters at their initial values."""
@@ -100,7 +100,7 @@ class Layer(nn.Module):
     def move_to(self, progress: float | None) -> None:
         """Let scheduled stages be as they are at this point of training; None: `set_progress` was not called yet."""
         self.progress = progress
-        self.acting = tuple(acting(stage, progress or 0.0) for stage in self.values)
+        self.acting = tuple(_make_acting(stage, progress or 0.0) for stage in self.values)
         self.core = dataclasses.replace(self.mechanism, values=(), share=Share()).at(progress or 0.0)
         # Made now, since torch.compile cannot trace how a stage checks its arguments.
         self.scaled = {scale: self.core_at_scale(scale) for scale in self.scaled}
@@ -170,7 +170,7 @@ class Layer(nn.Module):
         found = rule.locate(q.shape[2], k.shape[2], q.device)
         if found is None:
             raise InstallError(
-                f"'{asking[0]}' asks for positions, and '{self.seat_name}' was given a mask of its own over "
+                f"'{asking[0]}' asks for positions, and '{self.attention_name}' was given a mask of its own over "
                 f"{k.shape[2]} keys for {q.shape[2]} queries, which does not say where they stand; leave the mask to "
                 "the model (a padding mask [batch, length], or none)"
             )
@@ -186,7 +186,8 @@ class Layer(nn.Module):
             return k, v, rule
         if k.shape[1] != keys.shape[0]:
             raise InstallError(
-                f"'{self.seat_name}' attends with {k.shape[1]} key heads, and its prefix was made for {keys.shape[0]}"
+                f"'{self.attention_name}' attends with {k.shape[1]} key heads, and its prefix was made for "
+                f"{keys.shape[0]}"
             )
         # A cache hands over all earlier tokens, and never held the prefix: here it comes once, whatever the call.
         k, v = (torch.cat([own.to(t.dtype).expand(len(t), -1, -1, -1), t], 2) for own, t in ((keys, k), (values, v)))
@@ -204,7 +205,7 @@ class Layer(nn.Module):
         """Refuse a mask the mechanism cannot mean, and values that did not come from where they were taken to."""
         if rule.is_instead and self.mechanism.mask.where != "before":
             raise InstallError(
-                f"'{self.mechanism.mask}' acts on the causal rule, but '{self.seat_name}' was given single pairs "
+                f"'{self.mechanism.mask}' acts on the causal rule, but '{self.attention_name}' was given single pairs "
                 "instead (a sliding window, packed sequences, a static cache or a mask of your own)"
             )
         expected, self.expected = self.expected, None
@@ -213,7 +214,7 @@ class Layer(nn.Module):
             self.is_proved = True
             if not torch.equal(v, expected):
                 raise InstallError(
-                    f"'{self.seat_name}' lays out its fused projection in another way than queries, keys, values; "
+                    f"'{self.attention_name}' lays out its fused projection in another way than queries, keys, values; "
                     f"'{self.mechanism}' acts on projections and cannot be put there"
                 )
 
@@ -226,19 +227,19 @@ class Layer(nn.Module):
         return f"'{self.mechanism}'"
 
 
-def learns(mechanism: Mechanism) -> bool:
+def _has_parameters(mechanism: Mechanism) -> bool:
     """Tell whether a mechanism has learned parameters, whatever the sizes."""
     return bool(mechanism.parameters(1, 1))
 
 
-def acting(stage: Value, progress: float) -> Acting:
+def _make_acting(stage: Value, progress: float) -> Acting:
     """Return a values stage as it is at a point of training."""
     own = f"{label(stage)}_"
     declared = dataclasses.replace(Mechanism(), values=(stage,)).parameters(1, 1)
     return Acting(stage.at(progress), tuple((name.removeprefix(own), name) for name in declared))
 
 
-def shared_parameters(stage: Value) -> list[str]:
+def list_shared_parameters(stage: Value) -> list[str]:
     """Return the names of the parameters that a stage learns once for all layers."""
     declared = dataclasses.replace(Mechanism(), values=(stage,)).parameters(1, 1)
     return [name for name, parameter in declared.items() if parameter.per == "model"]

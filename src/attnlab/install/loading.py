@@ -35,20 +35,20 @@ def load(
     model_class: the class to build, where it is not one of transformers' own; no code is ever loaded from a directory.
     """
     folder = folder_of(path)
-    config = read_config(folder)
+    config = _read_config(folder)
     facts = config.pop("attnlab")
     saved = Mechanism.parse(facts["mechanism"])
     if mechanism is not None and Mechanism.parse(mechanism) != saved:
         raise InstallError(f"'{folder}' holds '{saved}', not '{Mechanism.parse(mechanism)}'")
-    tensors = read_weights(folder, str(saved))
+    tensors = _read_weights(folder, str(saved))
     # Building a model draws its initial weights; the caller's random numbers must not notice.
     with torch.random.fork_rng(devices=[]):
-        model = build(config, model_class, folder)
+        model = _build(config, model_class, folder)
     install(model, saved)
     if facts.get("prefix") is not None:
         set_prefix(model, facts["prefix"])
     fill(model, tensors, folder)
-    check_config(folder)
+    _check_config(folder)
     if facts.get("progress") is not None:
         set_progress(model, facts["progress"])
     if (folder / "generation_config.json").exists() and model.can_generate():
@@ -60,7 +60,7 @@ def load(
     return model
 
 
-def read_config(folder: Path) -> dict[str, Any]:
+def _read_config(folder: Path) -> dict[str, Any]:
     """Read and check config.json."""
     if not (folder / CONFIG).is_file():
         raise InstallError(f"'{folder}' has no {CONFIG}; attnlab.load reads what attnlab.save wrote")
@@ -81,7 +81,7 @@ def read_config(folder: Path) -> dict[str, Any]:
     return config  # type: ignore[no-any-return]
 
 
-def read_weights(folder: Path, line: str) -> dict[str, Tensor]:
+def _read_weights(folder: Path, line: str) -> dict[str, Tensor]:
     """Read the weights, and check that they are those of the config's mechanism."""
     if not (folder / WEIGHTS).is_file():
         raise InstallError(f"'{folder}' has no {WEIGHTS}")
@@ -96,7 +96,7 @@ def read_weights(folder: Path, line: str) -> dict[str, Tensor]:
     return tensors
 
 
-def build(config: dict[str, Any], model_class: type[PreTrainedModel] | None, folder: Path) -> PreTrainedModel:
+def _build(config: dict[str, Any], model_class: type[PreTrainedModel] | None, folder: Path) -> PreTrainedModel:
     """Build the model a config describes, with weights still to be filled in."""
     kind = str(config.get("model_type", "")).removeprefix(PREFIX)
     named = config.get("architectures")
@@ -118,7 +118,7 @@ def build(config: dict[str, Any], model_class: type[PreTrainedModel] | None, fol
         raise InstallError(f"'{folder / CONFIG}' describes no {cls.__name__}: {error}") from error
 
 
-def check_config(folder: Path) -> None:
+def _check_config(folder: Path) -> None:
     """Refuse a config that fits the weights by its sizes, but is not the one they were saved with."""
     with safe_open(folder / WEIGHTS, framework="pt") as file:
         known = (file.metadata() or {}).get("config")

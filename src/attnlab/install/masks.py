@@ -51,10 +51,10 @@ def make_mask(
     is_causal = allow_is_causal_skip and is_short and is_aligned
     is_full = allow_is_bidirectional_skip and is_short and mask_function is bidirectional_mask_function
     if is_causal or is_full:
-        keys = visible_keys(attention_mask, kv_offset, kv_length)
+        keys = _read_padding(attention_mask, kv_offset, kv_length)
         if not is_causal:
             return keys
-        return all_keys(batch_size, kv_length, attention_mask, rest) if keys is None else keys.to(CAUSAL)
+        return _make_causal_mask(batch_size, kv_length, attention_mask, rest) if keys is None else keys.to(CAUSAL)
     pairs: Tensor | None = sdpa_mask(
         batch_size, q_length, kv_length, q_offset, kv_offset,  # type: ignore[arg-type]
         mask_function=mask_function, attention_mask=attention_mask, local_size=local_size,
@@ -80,17 +80,17 @@ def make_mask_with_positions(
     slots = torch.arange(kv_offset + kv_length, device=mask.device)
     if attention_mask is not None:
         padding = torch.nn.functional.pad(attention_mask, (0, max(0, len(slots) - attention_mask.shape[-1])))
-        slots = count_tokens(padding[:, : len(slots)].to(mask.device))
+        slots = _count_tokens(padding[:, : len(slots)].to(mask.device))
     queries = slots[..., torch.arange(q_length, device=mask.device) + q_offset]
-    return with_positions(mask, queries, slots[..., kv_offset:])
+    return _encode_positions(mask, queries, slots[..., kv_offset:])
 
 
-def count_tokens(padding: Tensor) -> Tensor:
+def _count_tokens(padding: Tensor) -> Tensor:
     """Return the position of each token of [b k], which padding does not count in; that of padding has no meaning."""
     return padding.long().cumsum(-1) - 1
 
 
-def with_positions(pairs: Tensor, queries: Tensor, keys: Tensor) -> Tensor:
+def _encode_positions(pairs: Tensor, queries: Tensor, keys: Tensor) -> Tensor:
     """Write pairs [b 1 q k] and positions [b q], [b k] as one number each: pair, key from bit 1, query from bit 32 on.
 
     One tensor, because transformers hands one to the layers, and to a layer that checkpointing computes again.
@@ -100,25 +100,25 @@ def with_positions(pairs: Tensor, queries: Tensor, keys: Tensor) -> Tensor:
     return pairs.long() + (keys.reshape(shape[1]) + 1) * 2 + (queries.reshape(shape[0]) + 1) * 2**32 + MARK
 
 
-def read_positions(code: Tensor) -> tuple[Tensor, Positions]:
+def _decode_positions(code: Tensor) -> tuple[Tensor, Positions]:
     """Return the pairs and the positions that `with_positions` wrote."""
     keys, queries = (code[:, :, 0] >> 1) & (2**31 - 1), (code[..., 0] - MARK) >> 32
     return (code & 1).bool(), Positions(queries - 1, keys - 1)
 
 
-def has_positions(mask: Tensor) -> bool:
+def _has_positions(mask: Tensor) -> bool:
     """Tell whether a mask of whole numbers is one that `with_positions` wrote."""
     # What a tensor holds cannot be asked while tracing.
     return torch.compiler.is_compiling() or mask.numel() == 0 or int(mask[0, 0, 0, 0]) >= MARK
 
 
-def all_keys(batch_size: int, length: int, padding: Tensor | None, rest: dict[str, Any]) -> Tensor:
+def _make_causal_mask(batch_size: int, length: int, padding: Tensor | None, rest: dict[str, Any]) -> Tensor:
     """Return [b 1 1 k] of ones that are all one number in memory, by which they are known again."""
     device = rest.get("device", None if padding is None else padding.device)
     return torch.ones((), dtype=CAUSAL, device=device).expand(batch_size, 1, 1, length)
 
 
-def visible_keys(padding: Tensor | None, start: int, length: int) -> Tensor | None:
+def _read_padding(padding: Tensor | None, start: int, length: int) -> Tensor | None:
     """Return the keys a padding mask [b k] lets through as [b 1 1 k], or None where it lets all."""
     if padding is None:
         return None
@@ -150,7 +150,7 @@ class Rule:
         if not self.causal and num_queries != num_keys:
             return None  # a mask from elsewhere, over a cache of whatever kind
         if self.mask is not None and self.mask.shape[2] == 1:
-            keys = count_tokens(self.mask[:, 0])
+            keys = _count_tokens(self.mask[:, 0])
         else:
             keys = torch.arange(num_keys, device=device)[None, None]
         return Positions(keys[..., num_keys - num_queries :], keys)
@@ -177,16 +177,16 @@ def read_mask(mask: Tensor | None, module: torch.nn.Module, is_causal: bool | No
             )
         is_plain = not any(mask.stride())
         return Rule(True, None if is_plain else mask.view(torch.bool))
-    if mask.dtype == torch.int64 and has_positions(mask):
-        pairs, positions = read_positions(mask)
+    if mask.dtype == torch.int64 and _has_positions(mask):
+        pairs, positions = _decode_positions(mask)
         return Rule(False, pairs, is_instead=bool(said) and pairs.shape[2] > 1, positions=positions)
-    allowed = mask if mask.dtype == torch.bool else as_boolean(mask, module)
+    allowed = mask if mask.dtype == torch.bool else _read_additive_mask(mask, module)
     if allowed.shape[2] > 1 and allowed.stride(2) == 0:
         allowed = allowed[:, :, :1]
     return Rule(False, allowed, is_instead=bool(said) and allowed.shape[2] > 1)
 
 
-def as_boolean(bias: Tensor, module: torch.nn.Module) -> Tensor:
+def _read_additive_mask(bias: Tensor, module: torch.nn.Module) -> Tensor:
     """Read a mask that is added to the scores: 0 lets a pair through, a number as good as −∞ forbids it."""
     if not bias.is_floating_point():
         raise InstallError(f"{type(module).__name__} was given a mask of {bias.dtype}; booleans or floats are needed")

@@ -14,9 +14,9 @@ from transformers import PreTrainedModel
 
 from attnlab.errors import InstallError, RequestError
 
+from .attention_modules import AttentionModule, find_attention_modules
 from .body import body_of, has_cross_attention
 from .inspection import RECORD, attention_layers, check_in_use, first_layer
-from .seats import Seat, find_seats
 
 DEVIATION = 0.02
 """Of the normal distribution a prefix starts from: that of the weights of BERT and GPT-2."""
@@ -40,16 +40,16 @@ def set_prefix(model: nn.Module, length: int, *, seed: int = 0) -> None:
             f"the mechanism in this {type(body).__name__} was installed in another model, around it or inside; give "
             "that one the prefix"
         )
-    check_one_stack(body)
-    seats = find_seats(body)
-    shapes = [shapes_of(seat, length) for seat in seats]
+    _check_one_stack(body)
+    attentions = find_attention_modules(body)
+    shapes = [_compute_prefix_shapes(attention, length) for attention in attentions]
     layers = {id(module): layer for _, module, layer in attention_layers(body)}
-    for seat, pair in zip(seats, shapes, strict=True):
-        weight = next(p for p in seat.module.parameters() if p.is_floating_point())
+    for attention, pair in zip(attentions, shapes, strict=True):
+        weight = next(p for p in attention.module.parameters() if p.is_floating_point())
         for name, shape in pair.items():
-            generator = torch.Generator().manual_seed(zlib.crc32(f"{seat.name}.{name}:{seed}".encode()))
+            generator = torch.Generator().manual_seed(zlib.crc32(f"{attention.name}.{name}:{seed}".encode()))
             start = torch.randn(shape, generator=generator) * DEVIATION
-            setattr(layers[id(seat.module)], name, nn.Parameter(start.to(weight.device, weight.dtype)))
+            setattr(layers[id(attention.module)], name, nn.Parameter(start.to(weight.device, weight.dtype)))
 
 
 def prefix_of(model: nn.Module) -> int | None:
@@ -60,7 +60,7 @@ def prefix_of(model: nn.Module) -> int | None:
     return None
 
 
-def check_one_stack(body: PreTrainedModel) -> None:
+def _check_one_stack(body: PreTrainedModel) -> None:
     """Refuse cross-attention, whose keys are another sequence's."""
     if has_cross_attention(body):
         raise InstallError(
@@ -69,14 +69,14 @@ def check_one_stack(body: PreTrainedModel) -> None:
         )
 
 
-def shapes_of(seat: Seat, length: int) -> dict[str, tuple[int, int, int]]:
+def _compute_prefix_shapes(attention: AttentionModule, length: int) -> dict[str, tuple[int, int, int]]:
     """Return what a layer's prefix is shaped like; refuse a layer that does not say how its keys are."""
-    if seat.num_key_heads is None or seat.head_dim is None or seat.value_dim is None:
+    if attention.num_key_heads is None or attention.head_dim is None or attention.value_dim is None:
         raise InstallError(
-            f"'{seat.name}' ({type(seat.module).__name__}) does not say how many key heads it has and how wide they "
-            "are, which a prefix is shaped by"
+            f"'{attention.name}' ({type(attention.module).__name__}) does not say how many key heads it has and how "
+            "wide they are, which a prefix is shaped by"
         )
     return {
-        "prefix_keys": (seat.num_key_heads, length, seat.head_dim),
-        "prefix_values": (seat.num_key_heads, length, seat.value_dim),
+        "prefix_keys": (attention.num_key_heads, length, attention.head_dim),
+        "prefix_values": (attention.num_key_heads, length, attention.value_dim),
     }

@@ -49,7 +49,7 @@ class Projection:
     @property
     def is_fused(self) -> bool:
         """Whether the module computes more than this."""
-        return self.width != out_width(self.module)
+        return self.width != _out_width(self.module)
 
     def cut(self, output: Tensor) -> Tensor:
         """Take the stretch out of the module's output."""
@@ -65,16 +65,16 @@ class Projection:
 Projections = Mapping[Part, Projection]
 
 
-def base(module: nn.Module) -> nn.Module:
+def unwrap_adapter(module: nn.Module) -> nn.Module:
     """Return the module below an adapter (peft), whose input and output are the projection's own."""
     while isinstance(below := getattr(module, "base_layer", None), nn.Module):
         module = below
     return module
 
 
-def is_linear(module: object) -> bool:
+def _is_linear(module: object) -> bool:
     """Tell whether a module is a matrix that multiplies the last axis."""
-    return isinstance(module, nn.Module) and isinstance(base(module), nn.Linear | Conv1D)
+    return isinstance(module, nn.Module) and isinstance(unwrap_adapter(module), nn.Linear | Conv1D)
 
 
 def in_width(module: nn.Module) -> int:
@@ -82,7 +82,7 @@ def in_width(module: nn.Module) -> int:
     return int(module.nx if isinstance(module, Conv1D) else module.in_features)  # type: ignore[arg-type]
 
 
-def out_width(module: nn.Module) -> int:
+def _out_width(module: nn.Module) -> int:
     """Return how wide a linear module's output is."""
     return int(module.nf if isinstance(module, Conv1D) else module.out_features)  # type: ignore[arg-type]
 
@@ -93,34 +93,34 @@ def find_projections(module: nn.Module, query_width: int | None) -> Projections 
     query_width: heads · head_dim as the module or its config says; a fused module is cut by it.
     """
     for names in SEPARATE:
-        if all(is_linear(getattr(module, name, None)) for name in names):
-            parts = (whole(module, name) for name in names)
+        if all(_is_linear(getattr(module, name, None)) for name in names):
+            parts = (_make_projection(module, name) for name in names)
             return dict(zip(PARTS, parts, strict=True))
-    fused = [name for name in FUSED if is_linear(getattr(module, name, None))]
+    fused = [name for name in FUSED if _is_linear(getattr(module, name, None))]
     if len(fused) != 1 or query_width is None:
         return None
-    if is_linear(getattr(module, "q_attn", None)):  # GPT-2's cross-attention: keys and values in one
-        query = whole(module, "q_attn")
-        stretches = cut_evenly(module, fused[0], query.width)
+    if _is_linear(getattr(module, "q_attn", None)):  # GPT-2's cross-attention: keys and values in one
+        query = _make_projection(module, "q_attn")
+        stretches = _cut_evenly(module, fused[0], query.width)
         return None if stretches is None else {"q": query, **dict(zip(("k", "v"), stretches, strict=True))}
-    stretches = cut_evenly(module, fused[0], query_width)
+    stretches = _cut_evenly(module, fused[0], query_width)
     return None if stretches is None else dict(zip(PARTS, stretches, strict=True))
 
 
-def whole(module: nn.Module, name: str) -> Projection:
+def _make_projection(module: nn.Module, name: str) -> Projection:
     """Return a projection that is all of a module."""
-    linear = base(getattr(module, name))
-    return Projection(name, linear, 0, out_width(linear))
+    linear = unwrap_adapter(getattr(module, name))
+    return Projection(name, linear, 0, _out_width(linear))
 
 
-def cut_evenly(module: nn.Module, name: str, first: int) -> list[Projection] | None:
+def _cut_evenly(module: nn.Module, name: str, first: int) -> list[Projection] | None:
     """Cut a fused module's output: the first stretch as wide as the queries, keys and values alike."""
-    linear = base(getattr(module, name))
+    linear = unwrap_adapter(getattr(module, name))
     has_queries = not hasattr(module, "q_attn")
-    rest = out_width(linear) - first * has_queries
+    rest = _out_width(linear) - first * has_queries
     if rest <= 0 or rest % 2:
         return None
-    ends = [0, *([first] if has_queries else []), out_width(linear) - rest // 2, out_width(linear)]
+    ends = [0, *([first] if has_queries else []), _out_width(linear) - rest // 2, _out_width(linear)]
     return [Projection(name, linear, start, stop) for start, stop in pairwise(ends)]
 
 

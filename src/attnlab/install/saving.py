@@ -57,7 +57,7 @@ def write(body: PreTrainedModel, path: Path, state: dict[str, Tensor] | None) ->
             f"this {type(body).__name__} holds {vars(body)[UNSAVED]}, which attnlab.load would not "
             "build; keep what was trained (attnlab.training.tuning.trained_state)"
         )
-    make_folder(path)
+    _make_folder(path)
     line = str(layer.mechanism)
     config = body.config.to_dict()
     config["architectures"] = [type(body).__name__]
@@ -81,7 +81,7 @@ def digest(config: str) -> str:
     return hashlib.sha256(config.encode()).hexdigest()
 
 
-def make_folder(path: Path) -> None:
+def _make_folder(path: Path) -> None:
     """Make the directory; refuse one whose plain weights a loader would take for this model's."""
     if path.exists() and not path.is_dir():
         raise RequestError(f"'{path}' is a file; a directory is needed to save a model in")

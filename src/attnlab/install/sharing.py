@@ -16,8 +16,8 @@ from transformers.pytorch_utils import Conv1D
 from attnlab.errors import InstallError
 from attnlab.mechanisms import Share
 
-from .projections import Part, Projection, StandIn, base, check_forward, in_width
-from .seats import Seat
+from .attention_modules import AttentionModule
+from .projections import Part, Projection, StandIn, check_forward, in_width, unwrap_adapter
 
 
 def tied_parts(share: Share) -> tuple[Part, ...]:
@@ -25,19 +25,19 @@ def tied_parts(share: Share) -> tuple[Part, ...]:
     return {"qk": ("q", "k"), "qkv": ("q", "k", "v")}.get(share.what, ())  # type: ignore[return-value]
 
 
-def check_sharing(share: Share, seat: Seat) -> None:
+def check_sharing(share: Share, attention: AttentionModule) -> None:
     """Refuse a module whose projections cannot be one."""
     parts = tied_parts(share)
     if not parts:
         return
-    where = f"'{seat.name}' ({type(seat.module).__name__})"
-    if seat.projections is None:
+    where = f"'{attention.name}' ({type(attention.module).__name__})"
+    if attention.projections is None:
         raise InstallError(f"'{share}' ties projections, and the structure of {where} is not recognised")
-    shared = [seat.projections[part] for part in parts]
+    shared = [attention.projections[part] for part in parts]
     sizes = {(in_width(projection.module), projection.width) for projection in shared}
     if len(sizes) > 1:
         shapes = ", ".join(f"{p.name} {in_width(p.module)} → {p.width}" for p in shared)
-        grouped = "; its key heads are grouped" if seat.num_key_heads != seat.num_heads else ""
+        grouped = "; its key heads are grouped" if attention.num_key_heads != attention.num_heads else ""
         raise InstallError(f"'{share}' needs projections of one size, and those of {where} differ: {shapes}{grouped}")
     if len({projection.module.bias is None for projection in shared}) > 1:
         raise InstallError(f"'{share}' needs projections alike, and of those of {where} some have a bias, others none")
@@ -46,7 +46,7 @@ def check_sharing(share: Share, seat: Seat) -> None:
         raise InstallError(f"'{share}' cannot tie {names} of {where}: one is fused with another projection")
     for projection in shared:
         check_forward(projection.module)
-        if getattr(seat.module, projection.name) is not base(getattr(seat.module, projection.name)):
+        if getattr(attention.module, projection.name) is not unwrap_adapter(getattr(attention.module, projection.name)):
             raise InstallError(
                 f"'{projection.name}' of {where} has an adapter (peft) already; install '{share}' first, adapters after"
             )
@@ -119,10 +119,10 @@ class FusedTie(StandIn):
         self.change(self.repeated)
 
 
-def tie(share: Share, seat: Seat) -> Tie | FusedTie | None:
+def tie(share: Share, attention: AttentionModule) -> Tie | FusedTie | None:
     """Tie a layer's projections as the stage says."""
     parts = tied_parts(share)
-    if not parts or seat.projections is None:
+    if not parts or attention.projections is None:
         return None
-    projections = [seat.projections[part] for part in parts]
+    projections = [attention.projections[part] for part in parts]
     return FusedTie(projections) if projections[0].is_fused else Tie(projections)

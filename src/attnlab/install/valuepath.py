@@ -12,20 +12,20 @@ from torch import Tensor, nn
 from attnlab.errors import InstallError
 from attnlab.mechanisms import Mechanism, Value
 
+from .attention_modules import AttentionModule
 from .layer import Acting, Layer
+from .pass_context import get_pass_context
 from .projections import Part, Projection, StandIn, check_forward, in_width
-from .seats import Seat
-from .tally import tally_of
 
 
 class ValuePath(StandIn):
     """Stands in for the forward of the module that computes a projection, and changes that stretch of its output."""
 
-    def __init__(self, seat: Seat, parts: tuple[Part, ...]) -> None:
-        assert seat.projections is not None
+    def __init__(self, attention: AttentionModule, parts: tuple[Part, ...]) -> None:
+        assert attention.projections is not None
         # The attention module, not its layer: an adapter library may put a trained copy of the layer in its place.
-        self.attention = seat.module
-        self.stretches = [(part, seat.projections[part], seat.heads_of(part) or 1) for part in parts]
+        self.attention = attention.module
+        self.stretches = [(part, attention.projections[part], attention.heads_of(part) or 1) for part in parts]
         self.is_fused = self.stretches[0][1].is_fused
         self.take_place(self.stretches[0][1].module)
 
@@ -42,19 +42,19 @@ class ValuePath(StandIn):
             t = raw = projection.cut(output)
             for acting in layer.acting:
                 if acting.stage.target == part:
-                    check_adapter(acting.stage, projection, self.attention, has_adapter)
+                    _check_adapter(acting.stage, projection, self.attention, has_adapter)
                     parts = num_heads if acting.stage.acts_by_head else 1
                     source = x if x.shape[-1] == projection.width else raw
-                    views = [split(each, parts) for each in (t, source, raw)]
-                    t = apply(acting, self.attention, *views).transpose(1, 2).flatten(2)
+                    views = [_split_heads(each, parts) for each in (t, source, raw)]
+                    t = _apply_stage(acting, self.attention, *views).transpose(1, 2).flatten(2)
             output = projection.replace(output, t)
             is_pending = self.is_fused and not layer.is_proved
             if part == "v" and is_pending and not has_adapter and not torch.compiler.is_compiling():
-                layer.expected = split(t.detach(), num_heads)
+                layer.expected = _split_heads(t.detach(), num_heads)
         return output
 
 
-def check_adapter(stage: Value, projection: Projection, attention: nn.Module, has_adapter: bool) -> None:
+def _check_adapter(stage: Value, projection: Projection, attention: nn.Module, has_adapter: bool) -> None:
     """Refuse a stage and an adapter of which one multiplies: the two would change places on merging."""
     if has_adapter and stage.only_adds and not hasattr(getattr(attention, projection.name), "lora_A"):
         kind = type(getattr(attention, projection.name)).__name__
@@ -69,65 +69,66 @@ def check_adapter(stage: Value, projection: Projection, attention: nn.Module, ha
         )
 
 
-def paths_of(seat: Seat, stages: tuple[Value, ...]) -> list[ValuePath]:
+def make_paths(attention: AttentionModule, stages: tuple[Value, ...]) -> list[ValuePath]:
     """Lay the path of every projection that a layer's stages change: one for each module."""
-    assert seat.projections is not None or not stages
+    assert attention.projections is not None or not stages
     by_module: dict[nn.Module, list[Part]] = {}
     for part in dict.fromkeys(stage.target for stage in stages):
-        by_module.setdefault((seat.projections or {})[part].module, []).append(part)
-    return [ValuePath(seat, tuple(parts)) for parts in by_module.values()]
+        by_module.setdefault((attention.projections or {})[part].module, []).append(part)
+    return [ValuePath(attention, tuple(parts)) for parts in by_module.values()]
 
 
-def split(t: Tensor, num_heads: int) -> Tensor:
+def _split_heads(t: Tensor, num_heads: int) -> Tensor:
     """Cut [b n w] into heads, [b h n d]."""
     heads: Tensor = t.unflatten(-1, (num_heads, -1))
     return heads.transpose(1, 2)
 
 
-def apply(acting: Acting, attention: nn.Module, t: Tensor, x: Tensor, raw: Tensor) -> Tensor:
+def _apply_stage(acting: Acting, attention: nn.Module, t: Tensor, x: Tensor, raw: Tensor) -> Tensor:
     """Let one stage change t; raw is t as it was projected."""
     layer: Layer = attention.attnlab  # type: ignore[assignment]
     stage = acting.stage
     layer.check_progress(stage)
-    first = tally_of(attention).first(layer.stack, raw) if stage.uses_first else raw
+    first = get_pass_context(attention).first(layer.stack, raw) if stage.uses_first else raw
     return stage(t, x, first, layer.parameters_of(acting)).to(t.dtype)
 
 
-def stages_at(mechanism: Mechanism, seat: Seat) -> tuple[Value, ...]:
+def find_stages(mechanism: Mechanism, attention: AttentionModule) -> tuple[Value, ...]:
     """Return the values stages that act in a layer, after checking that they can."""
-    acting = tuple(stage for stage in mechanism.values if acts_at(stage, seat))
+    acting = tuple(stage for stage in mechanism.values if acts_at(stage, attention))
     for stage in acting:
-        if seat.projections is None:
+        if attention.projections is None:
             raise InstallError(
-                f"'{stage}' acts on a projection, and the structure of '{seat.name}' ({type(seat.module).__name__}) is "
-                "not recognised: no separate or fused linear modules for queries, keys and values"
+                f"'{stage}' acts on a projection, and the structure of '{attention.name}' "
+                f"({type(attention.module).__name__}) is not recognised: no separate or fused linear modules for "
+                "queries, keys and values"
             )
-        projection = seat.projections[stage.target]
+        projection = attention.projections[stage.target]
         check_forward(projection.module)
         width = in_width(projection.module)
         if stage.uses_x and width != projection.width:
-            grouped = " (key heads are grouped)" if seat.num_key_heads != seat.num_heads else ""
+            grouped = " (key heads are grouped)" if attention.num_key_heads != attention.num_heads else ""
             raise InstallError(
-                f"'{stage}' adds the layer's input to '{projection.name}' of '{seat.name}', but the input is {width} "
-                f"wide and the projection {projection.width}{grouped}; it needs a model in which they are equal"
+                f"'{stage}' adds the layer's input to '{projection.name}' of '{attention.name}', but the input is "
+                f"{width} wide and the projection {projection.width}{grouped}; it needs a model in which they are equal"
             )
     return acting
 
 
-def acts_at(stage: Value, seat: Seat) -> bool:
+def acts_at(stage: Value, attention: AttentionModule) -> bool:
     """Tell whether a stage's `layers` names this layer."""
     layers = stage.active_layers
     if layers == "all":
         return True
-    if seat.index is None:
+    if attention.index is None:
         raise InstallError(
-            f"'{stage}' names layers, but those of '{seat.name}' have no single number (layers in groups, or one layer "
-            "used several times)"
+            f"'{stage}' names layers, but those of '{attention.name}' have no single number (layers in groups, or one "
+            "layer used several times)"
         )
-    return seat.index in numbers(layers)
+    return attention.index in _read_layers(layers)
 
 
-def numbers(layers: str) -> set[int]:
+def _read_layers(layers: str) -> set[int]:
     """Read '0-3' or '0,2' as the numbers it names."""
     found: set[int] = set()
     for part in layers.split(","):
@@ -136,12 +137,12 @@ def numbers(layers: str) -> set[int]:
     return found
 
 
-def check_layers(mechanism: Mechanism, seats: list[Seat]) -> None:
+def check_layers(mechanism: Mechanism, attentions: list[AttentionModule]) -> None:
     """Refuse layers that the model does not have."""
-    there = {seat.index for seat in seats if seat.index is not None}
+    there = {attention.index for attention in attentions if attention.index is not None}
     for stage in mechanism.values:
         layers = stage.active_layers
-        if layers != "all" and there and (beyond := numbers(layers) - there):
+        if layers != "all" and there and (beyond := _read_layers(layers) - there):
             raise InstallError(
                 f"'{stage}' names layer {min(beyond)}, but the model's layers are {min(there)} to {max(there)}"
             )

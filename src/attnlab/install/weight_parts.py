@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from torch import Tensor, nn
 from transformers.pytorch_utils import Conv1D
 
+from .attention_modules import describe_attention
 from .inspection import attention_layers
 from .projections import PARTS, Part, Projections
-from .seats import make_seat
 from .sharing import tied_parts
 
 
@@ -34,7 +34,7 @@ Stretch = tuple[int, int, int]
 
 def _fused_parts(model: nn.Module) -> Iterator[tuple[Tensor, dict[Part, Stretch]]]:
     for name, module, layer in attention_layers(model):
-        projections = make_seat(name, module).projections
+        projections = describe_attention(name, module).projections
         if projections is None:
             continue
         borrowing = tied_parts(layer.mechanism.share)[1:]

@@ -67,19 +67,19 @@ def attend(
     drawn = Draws(dropout, training, generator)
     call, names = prepare(q, k, v, mechanism, causal, mask, scale, parameters, x, first, positions, drawn)
     chosen, _ = choose(call.request, kernel)
-    with without_autocast(call.q):
-        out = nothing(call) if is_empty(call) else chosen.attend(call)
+    with _without_autocast(call.q):
+        out = _attend_to_nothing(call) if _is_empty(call) else chosen.attend(call)
         for stage in call.mechanism.output:
             out = stage(out, call.q, call.params_of(stage)).to(out.dtype)
     return out.reshape(out.shape[4 - names :])
 
 
-def is_empty(call: Call) -> bool:
+def _is_empty(call: Call) -> bool:
     """Tell whether there is no pair at all, which torch's fused pass would divide by."""
     return 0 in (*call.q.shape, call.k.shape[2])
 
 
-def nothing(call: Call) -> Tensor:
+def _attend_to_nothing(call: Call) -> Tensor:
     """Return what attending to nothing gives: zeros, with gradients of zero."""
     everything = torch.ones((), dtype=torch.bool, device=call.q.device)
     zero = sum(x.masked_fill(everything, 0).sum() for x in (call.q, call.k, call.v))
@@ -100,8 +100,8 @@ def weights(
 ) -> Tensor:
     """Return the weights [b h q k], from the reference."""
     call, names = prepare(q, k, k, mechanism, causal, mask, scale, parameters, x, None, positions)
-    with without_autocast(call.q):
-        w = call.q.new_zeros(*call.q.shape[:3], call.k.shape[2]) if is_empty(call) else reference.weights(call)
+    with _without_autocast(call.q):
+        w = call.q.new_zeros(*call.q.shape[:3], call.k.shape[2]) if _is_empty(call) else reference.weights(call)
     return w.reshape(w.shape[4 - names :])
 
 
@@ -114,17 +114,17 @@ def prepare(
     drawn = drawn or Draws()
     if not isinstance(causal, bool):
         raise RequestError(f"causal must be True or False, not {causal!r}")
-    parsed = parse(mechanism) if scale is None else scaled(parse(mechanism), scale)
+    parsed = _parse(mechanism) if scale is None else set_scale(_parse(mechanism), scale)
     num_axes = q.dim() if isinstance(q, Tensor) else 0
-    q, k, v = (lifted(name, tensor) for name, tensor in (("q", q), ("k", k), ("v", v)))
-    k, v = grouped(q, k), grouped(q, v)
-    check_shapes(q, k, v)
-    p = given_parameters(parsed, q, v, parameters)
+    q, k, v = (_add_axes(name, tensor) for name, tensor in (("q", q), ("k", k), ("v", v)))
+    k, v = _repeat_key_heads(q, k), _repeat_key_heads(q, v)
+    _check_shapes(q, k, v)
+    p = _check_parameters(parsed, q, v, parameters)
     tensors = {"q": q, "k": k, "v": v}
     for stage in parsed.values:
         t = tensors[stage.target]
-        there = t if x is None else matching("x", lifted("x", x), t)
-        origin = v if first is None else matching("first", lifted("first", first), v)
+        there = t if x is None else _check_side_input("x", _add_axes("x", x), t)
+        origin = v if first is None else _check_side_input("first", _add_axes("first", first), v)
         tensors[stage.target] = stage(t, there, origin, parsed.params_of(stage, p)).to(t.dtype)
     shape = (*q.shape[:3], k.shape[2])
     full, seed = as_mask(mask, shape), drawn.seed()
@@ -159,13 +159,13 @@ class Draws:
         return drop.kept(k.shape[0], k.shape[2], source).to(k.device)
 
 
-def parse(mechanism: Line) -> Mechanism:
+def _parse(mechanism: Line) -> Mechanism:
     """Read a line; a mechanism is one already."""
     return mechanism if isinstance(mechanism, Mechanism) else Mechanism.parse(mechanism)
 
 
 @functools.lru_cache(maxsize=1024)
-def scaled(mechanism: Mechanism, scale: float) -> Mechanism:
+def set_scale(mechanism: Mechanism, scale: float) -> Mechanism:
     """Give a mechanism's score the scale of the call."""
     score: Any = mechanism.score
     if not hasattr(score, "scale"):
@@ -175,7 +175,7 @@ def scaled(mechanism: Mechanism, scale: float) -> Mechanism:
     return dataclasses.replace(mechanism, score=dataclasses.replace(score, scale=scale))
 
 
-def lifted(name: str, tensor: Tensor) -> Tensor:
+def _add_axes(name: str, tensor: Tensor) -> Tensor:
     """Give a tensor its four axes, and whole numbers a fraction."""
     if not isinstance(tensor, Tensor):
         raise ShapeError(f"{name} must be a torch tensor, not {type(tensor).__name__}")
@@ -190,14 +190,14 @@ def lifted(name: str, tensor: Tensor) -> Tensor:
     return tensor.reshape((1,) * (4 - tensor.dim()) + tuple(tensor.shape))
 
 
-def grouped(q: Tensor, t: Tensor) -> Tensor:
+def _repeat_key_heads(q: Tensor, t: Tensor) -> Tensor:
     """Repeat grouped key heads so that every query head has its own."""
     if t.shape[1] == q.shape[1] or t.shape[1] == 0 or q.shape[1] % t.shape[1]:
         return t
     return t.repeat_interleave(q.shape[1] // t.shape[1], dim=1)
 
 
-def check_shapes(q: Tensor, k: Tensor, v: Tensor) -> None:
+def _check_shapes(q: Tensor, k: Tensor, v: Tensor) -> None:
     """Refuse tensors that do not belong together."""
     shapes = f"q {tuple(q.shape)}, k {tuple(k.shape)}, v {tuple(v.shape)}"
     if not q.shape[:2] == k.shape[:2] == v.shape[:2]:
@@ -215,7 +215,7 @@ def check_shapes(q: Tensor, k: Tensor, v: Tensor) -> None:
         raise ShapeError(f"head_dim must not be 0: {shapes}")
 
 
-def matching(name: str, tensor: Tensor, like: Tensor) -> Tensor:
+def _check_side_input(name: str, tensor: Tensor, like: Tensor) -> Tensor:
     """Refuse a side input that is not of the shape of the tensor it joins."""
     if tensor.shape != like.shape:
         raise ShapeError(
@@ -224,7 +224,7 @@ def matching(name: str, tensor: Tensor, like: Tensor) -> Tensor:
     return tensor.to(like)
 
 
-def given_parameters(mechanism: Mechanism, q: Tensor, v: Tensor, given: Mapping[str, Tensor] | None) -> Params:
+def _check_parameters(mechanism: Mechanism, q: Tensor, v: Tensor, given: Mapping[str, Tensor] | None) -> Params:
     """Return the learned parameters in the dtype of q: the caller's, checked, or the declared initial values."""
     sizes = (q.shape[1], q.shape[3], v.shape[3])
     if given is None:
@@ -259,7 +259,7 @@ def initial_values(
     return values
 
 
-def without_autocast(q: Tensor) -> torch.autocast | nullcontext[None]:
+def _without_autocast(q: Tensor) -> torch.autocast | nullcontext[None]:
     """Keep autocast out of the kernels: the inputs have its dtype already, and inner precision is theirs to choose."""
     device = q.device.type
     return torch.autocast(device, enabled=False) if torch.is_autocast_enabled(device) else nullcontext()

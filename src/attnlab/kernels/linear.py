@@ -16,7 +16,7 @@ from attnlab.mechanisms import Mechanism, Params
 
 from .blockwise import factors
 from .call import Call, Request, at_least_float
-from .division import divided, divided_values, length
+from .division import as_divisor, divide, divide_values
 from .normalise import unit
 from .running import CHUNK, running
 
@@ -40,7 +40,7 @@ def attend(call: Call) -> Tensor:
     """Return weights·values."""
     score, stage, visibility = call.mechanism.score, call.mechanism.weights, call.visibility
     scale = score.scale_factor(call.q.shape[-1], call.params_of(score))
-    v, divisor = divided_values(call)
+    v, divisor = divide_values(call)
     # What is fixed goes into the sums, what is learned is multiplied to the result.
     factor = torch.ones(1, 1, 1, 1, dtype=at_least_float(v.dtype), device=v.device)
     factor = factor if isinstance(scale, Tensor) else factor * scale
@@ -50,17 +50,17 @@ def attend(call: Call) -> Tensor:
         v = v.masked_fill(~visibility.mask.mT, 0)
     is_causal = visibility.causal and call.q.shape[2] > 1
     offset = visibility.offset if is_causal else None
-    out = summed(call.q, call.k, v, factor, score.form == "cosine", offset)
+    out = _sum_over_keys(call.q, call.k, v, factor, score.form == "cosine", offset)
     out = out * scale if isinstance(scale, Tensor) else out
-    return divided(out, divisor).to(v.dtype)
+    return divide(out, divisor).to(v.dtype)
 
 
-def summed(q: Tensor, k: Tensor, v: Tensor, factor: Tensor, is_unit: bool, offset: int | None) -> Tensor:
+def _sum_over_keys(q: Tensor, k: Tensor, v: Tensor, factor: Tensor, is_unit: bool, offset: int | None) -> Tensor:
     """Sum over the keys a query sees: all of them, or with an offset those up to its position."""
     if offset is not None and offset < 0:
         unseeing = v.new_zeros(*q.shape[:2], -offset, v.shape[3])
         factor = factor[:, :, -offset:] if factor.shape[2] > 1 else factor
-        return torch.cat([unseeing, summed(q[:, :, -offset:], k, v, factor, is_unit, 0)], 2)
+        return torch.cat([unseeing, _sum_over_keys(q[:, :, -offset:], k, v, factor, is_unit, 0)], 2)
     # Sums grow over the whole length, so they are held in fp32 at least.
     wide = at_least_float(q.dtype)
     q, k, v = (x.to(wide) for x in (q, k, v))
@@ -81,14 +81,16 @@ def summed(q: Tensor, k: Tensor, v: Tensor, factor: Tensor, is_unit: bool, offse
 
 
 @dataclass(frozen=True)
-class State:
+class LinearState:
     """What decoding carries from token to token: Σ k vᵀ [b h d e] and the number of tokens seen."""
 
     sums: Tensor
     count: int
 
 
-def step(mechanism: Mechanism, q: Tensor, k: Tensor, v: Tensor, state: State | None, p: Params) -> tuple[Tensor, State]:
+def step(
+    mechanism: Mechanism, q: Tensor, k: Tensor, v: Tensor, state: LinearState | None, p: Params
+) -> tuple[Tensor, LinearState]:
     """Attend with one more token, [b h 1 d] each, in time and memory that do not depend on how many went before."""
     reason = refusal(Request(mechanism, 1, 1, causal=True))
     if mechanism.values or mechanism.output:
@@ -99,11 +101,11 @@ def step(mechanism: Mechanism, q: Tensor, k: Tensor, v: Tensor, state: State | N
     score, weights = mechanism.score, mechanism.weights
     q, k = factors(score, q, k, mechanism.params_of(score, p))
     divisor = weights.divisor(
-        length(torch.tensor([[[[count]]]], device=q.device), q.dtype), mechanism.params_of(weights, p)
+        as_divisor(torch.tensor([[[[count]]]], device=q.device), q.dtype), mechanism.params_of(weights, p)
     )
     if weights.divide_at == "key":
-        v, divisor = divided(v, divisor), None
+        v, divisor = divide(v, divisor), None
     wide = at_least_float(q.dtype)
     product = k.to(wide).mT @ v.to(wide)
     sums = product if state is None else state.sums + product
-    return divided(q.to(wide) @ sums, divisor).to(q.dtype), State(sums, count)
+    return divide(q.to(wide) @ sums, divisor).to(q.dtype), LinearState(sums, count)

@@ -25,12 +25,12 @@ def as_positions(given: Given, q: Tensor, k: Tensor) -> Positions:
     if isinstance(given, tuple) and len(given) == 2:
         queries, keys = given
         return Positions(
-            checked("positions of the queries", queries, batch, num_queries, q.device),
-            checked("positions of the keys", keys, batch, num_keys, q.device),
+            _check_positions("positions of the queries", queries, batch, num_queries, q.device),
+            _check_positions("positions of the keys", keys, batch, num_keys, q.device),
         )
     if isinstance(given, tuple):
         raise ShapeError(f"positions must be a tensor, or a pair of queries' and keys', not {len(given)} tensors")
-    keys = checked("positions", given, batch, num_keys, q.device)
+    keys = _check_positions("positions", given, batch, num_keys, q.device)
     if num_queries > num_keys:
         raise ShapeError(
             f"positions of {num_keys} keys do not say where {num_queries} queries stand; pass a pair, of the queries "
@@ -39,7 +39,7 @@ def as_positions(given: Given, q: Tensor, k: Tensor) -> Positions:
     return Positions(keys[..., num_keys - num_queries :], keys)
 
 
-def checked(name: str, positions: Tensor, batch: int, length: int, device: torch.device) -> Tensor:
+def _check_positions(name: str, positions: Tensor, batch: int, length: int, device: torch.device) -> Tensor:
     """Give positions [n], [b n] or [b 1 n] their three axes; refuse others, and what is no whole number."""
     if not isinstance(positions, Tensor) or positions.is_floating_point() or positions.dtype == torch.bool:
         kind = positions.dtype if isinstance(positions, Tensor) else type(positions).__name__

@@ -17,7 +17,7 @@ from attnlab.mechanisms import Stage
 
 from .call import Call, Request, at_least_float
 from .dropout import keep, scale
-from .standins import needs_renormalising, renormalise, with_standins
+from .standins import fill_standins, needs_renormalising, renormalise
 
 NAME = "reference"
 FORM = "all pairs at once, as the equations stand"
@@ -47,17 +47,17 @@ def weights(call: Call) -> Tensor:
     shown = visible | empty if visible is not None and empty is not None else visible
     score = mechanism.score
     scores = score(call.q, call.k, call.params_of(score), **call.needs_of(score, shown))
-    check_shape(score, scores, (*call.q.shape[:3], call.k.shape[2]))
+    _check_shape(score, scores, (*call.q.shape[:3], call.k.shape[2]))
     if mechanism.mask.where == "zero" and zeroed is not None:
         scores, zeroed = scores.masked_fill(~zeroed, 0), None
     if visible is not None:
-        scores = with_standins(scores, visible, empty)
+        scores = fill_standins(scores, visible, empty)
     w = weigh(call, scores, shown)
     if zeroed is not None:
         w = w.masked_fill(~zeroed, 0)
     if empty is not None:
         w = w.masked_fill(empty, 0)
-    stage, n = mechanism.weights, lengths(call, scores)
+    stage, n = mechanism.weights, _lengths(call, scores)
     length = n if stage.divide_at == "query" else visibility.key_count.clamp(min=1).to(n.dtype)
     divisor = stage.divisor(length, call.params_of(stage))
     return (w if divisor is None else w / divisor).to(scores.dtype)
@@ -65,24 +65,24 @@ def weights(call: Call) -> Tensor:
 
 def weigh(call: Call, scores: Tensor, visible: Tensor | None) -> Tensor:
     """Turn scores into undivided weights, 0 where a pair is not visible."""
-    stage, n = call.mechanism.weights, lengths(call, scores)
+    stage, n = call.mechanism.weights, _lengths(call, scores)
     p, given = call.params_of(stage), call.needs_of(stage, visible)
     is_renormalised = False
     if visible is not None and "visible" not in stage.needs:
         is_renormalised = needs_renormalising(stage, lambda s: stage(s, n, p, **given), scores, visible)
     w = stage(scores, n, p, **given)
-    check_shape(stage, w, tuple(scores.shape))
+    _check_shape(stage, w, tuple(scores.shape))
     if visible is not None:
         w = w.masked_fill(~visible, 0)
     return renormalise(w) if is_renormalised else w
 
 
-def lengths(call: Call, scores: Tensor) -> Tensor:
+def _lengths(call: Call, scores: Tensor) -> Tensor:
     """Return how many keys each query sees, at least 1, [b|1 h|1 q 1]."""
     return call.visibility.count.clamp(min=1).to(at_least_float(scores.dtype))
 
 
-def check_shape(stage: Stage, found: Tensor, needed: tuple[int, ...]) -> None:
+def _check_shape(stage: Stage, found: Tensor, needed: tuple[int, ...]) -> None:
     """Name the stage whose result does not have a number for every pair."""
     if tuple(found.shape) != needed:
         raise ShapeError(f"'{stage}' must return [batch, heads, queries, keys] = {needed}, not {tuple(found.shape)}")

@@ -24,7 +24,7 @@ def refusal(request: Request) -> str | None:
     return "draws no attention dropout" if request.dropout else None
 
 
-def block(call: Call, q: Tensor, start: int, stop: int) -> Tensor:
+def _attend_block(call: Call, q: Tensor, start: int, stop: int) -> Tensor:
     """Attend with the queries start…stop alone."""
     is_cut = call.mechanism.mask.where == "before"
     # One key at least, though no query may see it: not every stage can take a row of none.
@@ -37,7 +37,7 @@ def block(call: Call, q: Tensor, start: int, stop: int) -> Tensor:
     return reference.attend(rows)
 
 
-def rows_of(batch: int, num_heads: int, num_keys: int, head_dim: int) -> int:
+def count_rows(batch: int, num_heads: int, num_keys: int, head_dim: int) -> int:
     """Return how many queries a block holds at most."""
     return max(1, ELEMENTS // max(1, batch * num_heads * num_keys * head_dim))
 
@@ -45,10 +45,10 @@ def rows_of(batch: int, num_heads: int, num_keys: int, head_dim: int) -> int:
 def attend(call: Call) -> Tensor:
     """Return weights·values."""
     b, h, num_queries, d = call.q.shape
-    step = max(1, min(num_queries, rows_of(b, h, call.k.shape[2], d)))
+    step = max(1, min(num_queries, count_rows(b, h, call.k.shape[2], d)))
     blocks = [
         checkpoint(
-            block,
+            _attend_block,
             call,
             call.q[:, :, start : start + step],
             start,

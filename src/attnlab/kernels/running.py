@@ -41,7 +41,7 @@ class Tokens:
 
     def __init__(self, x: Tensor, unit: bool, factor: Tensor | None) -> None:
         self.x = x
-        self.inverse = unit_factor(x) if unit else None
+        self.inverse = _unit_factor(x) if unit else None
         self.scale = factor
         if self.inverse is not None:
             self.scale = self.inverse if factor is None else self.inverse * factor
@@ -62,25 +62,25 @@ class Tokens:
             torch.mul(grad, self.scale[:, span], out=to[:, span])
 
 
-def unit_factor(x: Tensor) -> Tensor:
+def _unit_factor(x: Tensor) -> Tensor:
     """Return 1/‖x‖, and 1 where x is 0, [g n 1]."""
     norm: Tensor = torch.linalg.vector_norm(x, dim=-1, keepdim=True)
     return norm.masked_fill_(norm == 0, 1).reciprocal_()
 
 
-def chunks(x: Tensor) -> Tensor:
+def _chunks(x: Tensor) -> Tensor:
     """Return a span [g n d] as chunks [g m CHUNK d], filled up with zeros."""
     missing = -x.shape[1] % CHUNK
     x = functional.pad(x, (0, 0, 0, missing)) if missing else x
     return x.reshape(x.shape[0], -1, CHUNK, x.shape[2])
 
 
-def unchunked(x: Tensor, span: slice) -> Tensor:
+def _join_chunks(x: Tensor, span: slice) -> Tensor:
     """Return chunks as the span they came from."""
     return x.flatten(1, 2)[:, : span.stop - span.start]
 
 
-def states(products: Tensor, state: Tensor, is_before: bool) -> Tensor:
+def _states(products: Tensor, state: Tensor, is_before: bool) -> Tensor:
     """Return the state each chunk starts from, the sum over the chunks before (or after) it, and move `state` on."""
     num_chunks = products.shape[1]
     others = torch.ones(num_chunks, num_chunks, dtype=products.dtype, device=products.device)
@@ -98,12 +98,12 @@ def running(
     out, total = v.new_empty(*q.shape[:2], v.shape[2]), state.clone()
     for some in blocks(q.shape[0], max(q.shape[1], k.shape[1])):
         queries, keys = Tokens(q[some], unit, factor[some]), Tokens(k[some], unit, None)
-        forward = causal_forward if causal else whole_forward
+        forward = _causal_forward if causal else _whole_forward
         forward(queries, keys, v[some], total[some], out[some])
     return out, total
 
 
-def whole_forward(queries: Tokens, keys: Tokens, v: Tensor, total: Tensor, out: Tensor) -> None:
+def _whole_forward(queries: Tokens, keys: Tokens, v: Tensor, total: Tensor, out: Tensor) -> None:
     """Every query sees every key."""
     for span in spans(v.shape[1]):
         total.baddbmm_(keys[span].mT, v[:, span])
@@ -111,13 +111,13 @@ def whole_forward(queries: Tokens, keys: Tokens, v: Tensor, total: Tensor, out: 
         torch.bmm(queries[span], total, out=out[:, span])
 
 
-def causal_forward(queries: Tokens, keys: Tokens, v: Tensor, total: Tensor, out: Tensor) -> None:
+def _causal_forward(queries: Tokens, keys: Tokens, v: Tensor, total: Tensor, out: Tensor) -> None:
     """A query sees the chunks before its own as a state, and the pairs of its own."""
     for span in spans(out.shape[1]):
-        qc, kc, vc = (chunks(x) for x in (queries[span], keys[span], v[:, span]))
-        past = states(kc.mT @ vc, total, is_before=True)
+        qc, kc, vc = (_chunks(x) for x in (queries[span], keys[span], v[:, span]))
+        past = _states(kc.mT @ vc, total, is_before=True)
         part = (qc @ kc.mT).tril_() @ vc
-        out[:, span] = unchunked(part.add_(qc @ past), span)
+        out[:, span] = _join_chunks(part.add_(qc @ past), span)
 
 
 @torch.library.custom_op("attnlab::running_backward", mutates_args=())
@@ -135,7 +135,7 @@ def running_backward(
     """Return the gradients of q, k, v and the state."""
     dq, dk, dv = (torch.empty_like(x) for x in (q, k, v))
     later = torch.zeros_like(state)
-    backward = causal_backward if causal else whole_backward
+    backward = _causal_backward if causal else _whole_backward
     for some in blocks(q.shape[0], max(q.shape[1], k.shape[1])):
         queries, keys = Tokens(q[some], unit, factor[some]), Tokens(k[some], unit, None)
         to = (dq[some], dk[some], dv[some])
@@ -148,7 +148,7 @@ States = tuple[Tensor, Tensor]
 Gradients = tuple[Tensor, Tensor, Tensor]
 
 
-def whole_backward(grad: Tensor, queries: Tokens, keys: Tokens, v: Tensor, ends: States, to: Gradients) -> None:
+def _whole_backward(grad: Tensor, queries: Tokens, keys: Tokens, v: Tensor, ends: States, to: Gradients) -> None:
     """One state forward, one back."""
     (total, later), (dq, dk, dv) = ends, to
     for span in spans(grad.shape[1]):
@@ -159,21 +159,21 @@ def whole_backward(grad: Tensor, queries: Tokens, keys: Tokens, v: Tensor, ends:
         torch.bmm(keys[span], later, out=dv[:, span])
 
 
-def causal_backward(grad: Tensor, queries: Tokens, keys: Tokens, v: Tensor, ends: States, to: Gradients) -> None:
+def _causal_backward(grad: Tensor, queries: Tokens, keys: Tokens, v: Tensor, ends: States, to: Gradients) -> None:
     """Queries from the front with the state of what came before, keys from the back with that of what comes after."""
     (total, later), (dq, dk, dv) = ends, to
     for span in spans(grad.shape[1]):
-        kc, vc, gc = (chunks(x) for x in (keys[span], v[:, span], grad[:, span]))
-        past = states(kc.mT @ vc, total, is_before=True)
+        kc, vc, gc = (_chunks(x) for x in (keys[span], v[:, span], grad[:, span]))
+        past = _states(kc.mT @ vc, total, is_before=True)
         part = (gc @ vc.mT).tril_() @ kc
-        queries.write_gradient(dq, span, unchunked(part.add_(gc @ past.mT), span))
+        queries.write_gradient(dq, span, _join_chunks(part.add_(gc @ past.mT), span))
     for span in reversed(list(spans(grad.shape[1]))):
-        qc, kc, vc, gc = (chunks(x) for x in (queries[span], keys[span], v[:, span], grad[:, span]))
-        ahead = states(qc.mT @ gc, later, is_before=False)
+        qc, kc, vc, gc = (_chunks(x) for x in (queries[span], keys[span], v[:, span], grad[:, span]))
+        ahead = _states(qc.mT @ gc, later, is_before=False)
         part = (gc @ vc.mT).tril_().mT @ qc
-        keys.write_gradient(dk, span, unchunked(part.add_(vc @ ahead.mT), span))
+        keys.write_gradient(dk, span, _join_chunks(part.add_(vc @ ahead.mT), span))
         part = (qc @ kc.mT).tril_().mT @ gc
-        dv[:, span] = unchunked(part.add_(kc @ ahead), span)
+        dv[:, span] = _join_chunks(part.add_(kc @ ahead), span)
 
 
 @running.register_fake
@@ -186,14 +186,14 @@ def _(grad: Tensor, total: Tensor, q: Tensor, k: Tensor, v: Tensor, state: Tenso
     return q.new_empty(q.shape), k.new_empty(k.shape), v.new_empty(v.shape), state.new_empty(state.shape)
 
 
-def remember(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
+def _save_inputs(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
     """Keep the inputs and the last state; the others are computed again."""
     ctx.set_materialize_grads(False)
     ctx.save_for_backward(output[1], *inputs[:5])
     ctx.how = inputs[5:]
 
 
-def differentiate(ctx: Any, grad: Tensor | None, _: Tensor | None) -> tuple[Tensor | None, ...]:
+def _call_backward(ctx: Any, grad: Tensor | None, _: Tensor | None) -> tuple[Tensor | None, ...]:
     """Hand the gradient to the backward operator."""
     if grad is None:
         return (None,) * 7
@@ -201,4 +201,4 @@ def differentiate(ctx: Any, grad: Tensor | None, _: Tensor | None) -> tuple[Tens
     return (*gradients, None, None, None)
 
 
-running.register_autograd(differentiate, setup_context=remember)
+running.register_autograd(_call_backward, setup_context=_save_inputs)

@@ -16,7 +16,7 @@ from torch.nn import functional
 from .blockwise import factors, is_dot_like, origin
 from .call import Call, Request
 from .compat import flash_attention, flash_attention_backward
-from .division import divided, divided_values, key_division_refusal
+from .division import divide, divide_values, refuse_key_division
 from .normalise import refuse_second_derivatives
 from .visibility import Visibility
 
@@ -38,12 +38,12 @@ def refusal(request: Request) -> str | None:
         return f"leaves forbidden pairs out before softmax, not '{mechanism.mask}'"
     if request.dropout:
         return "draws its own dropout, outside torch's fused pass and unlike the other kernels"
-    return key_division_refusal(request)
+    return refuse_key_division(request)
 
 
 def attend(call: Call) -> Tensor:
     """Return weights·values."""
-    v, divisor = divided_values(call)
+    v, divisor = divide_values(call)
     visibility, score = call.visibility, call.mechanism.score
     is_euclidean = score.form == "squared_euclidean"
     q, k, scale = call.q, call.k, 1.0
@@ -55,18 +55,18 @@ def attend(call: Call) -> Tensor:
         q, k = factors(score, q, k, call.params_of(score))
     is_flat = visibility.is_by_key and (not visibility.causal or visibility.offset == 0)
     if q.device.type == "cpu" and is_flat and (is_euclidean or visibility.mask is not None):
-        mask = None if visibility.mask is None else as_scores(visibility.mask, q.dtype)
+        mask = None if visibility.mask is None else _as_scores(visibility.mask, q.dtype)
         out = Flash.apply(q, k, v, mask, visibility.blind, visibility.causal, scale, is_euclidean)  # type: ignore[no-untyped-call]
-        return divided(out, divisor)
+        return divide(out, divisor)
     if is_euclidean:
-        q, k = coordinates(q, k)
+        q, k = _add_coordinate(q, k)
     width = max(q.shape[-1], v.shape[-1])
     q, k, padded = (functional.pad(x, (0, width - x.shape[-1])) if x.shape[-1] < width else x for x in (q, k, v))
-    out = fused(q, k, padded, visibility, scale)[..., : v.shape[-1]]
-    return divided(out, divisor)
+    out = _attend_fused(q, k, padded, visibility, scale)[..., : v.shape[-1]]
+    return divide(out, divisor)
 
 
-def coordinates(q: Tensor, k: Tensor) -> tuple[Tensor, Tensor]:
+def _add_coordinate(q: Tensor, k: Tensor) -> tuple[Tensor, Tensor]:
     """Return vectors whose dot product is −‖q−k‖²/√d up to a constant a query."""
     scale = 2 / math.sqrt(q.shape[-1])
     start = origin(q, k)
@@ -75,12 +75,12 @@ def coordinates(q: Tensor, k: Tensor) -> tuple[Tensor, Tensor]:
     return torch.cat([q, torch.ones_like(q[..., :1])], -1) * scale, torch.cat([k, halves], -1)
 
 
-def as_scores(mask: Tensor, dtype: torch.dtype) -> Tensor:
+def _as_scores(mask: Tensor, dtype: torch.dtype) -> Tensor:
     """Return a boolean mask as what is added to the scores: 0 or −∞."""
     return torch.zeros(mask.shape, dtype=dtype).masked_fill_(~mask, -torch.inf)
 
 
-def widened(x: Tensor, width: int, start: Tensor | None = None) -> Tensor:
+def _pad_width(x: Tensor, width: int, start: Tensor | None = None) -> Tensor:
     """Return x (measured from a start) with zeros up to a width, its rows contiguous; not differentiable."""
     d = x.shape[-1]
     if d == width:
@@ -94,7 +94,7 @@ def widened(x: Tensor, width: int, start: Tensor | None = None) -> Tensor:
     return wide
 
 
-def fused(q: Tensor, k: Tensor, v: Tensor, visibility: Visibility, scale: float) -> Tensor:
+def _attend_fused(q: Tensor, k: Tensor, v: Tensor, visibility: Visibility, scale: float) -> Tensor:
     """Attend through torch's function, on any device, with whatever mask it takes."""
     if visibility.mask is None and (visibility.offset == 0 or not visibility.causal):
         return functional.scaled_dot_product_attention(q, k, v, is_causal=visibility.causal, scale=scale)
@@ -131,12 +131,12 @@ class Flash(torch.autograd.Function):
         ctx.scale = 2 / math.sqrt(q.shape[-1]) if euclidean else scale
         if euclidean:
             d, start = q.shape[-1], origin(q, k)
-            left, right = widened(q, width, start), widened(k, width, start)
+            left, right = _pad_width(q, width, start), _pad_width(k, width, start)
             left[..., d] = 1
             right[..., d] = torch.linalg.vector_norm(right[..., :d], dim=-1).square_() * -0.5
         else:
-            left, right = widened(q, width), widened(k, width)
-        values = widened(v, width)
+            left, right = _pad_width(q, width), _pad_width(k, width)
+        values = _pad_width(v, width)
         out, logsumexp = flash_attention(left, right, values, causal, mask, ctx.scale)
         if empty is not None:
             # Rows that see nothing: an output of 0, and a normaliser that makes every recomputed weight 0.
@@ -149,7 +149,7 @@ class Flash(torch.autograd.Function):
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         refuse_second_derivatives()
         left, right, values, out, logsumexp, mask, empty = ctx.saved_tensors
-        grad = widened(grad, out.shape[-1])
+        grad = _pad_width(grad, out.shape[-1])
         grad = grad if empty is None else grad.masked_fill(empty, 0)
         saved = (left, right, values, out, logsumexp)
         dq, dk, dv = flash_attention_backward(grad, saved, ctx.causal, mask, ctx.scale)

@@ -28,7 +28,7 @@ NOTHING = 0.5
 """The scores of a row that sees nothing: no function of the field has its pole or the end of its range there."""
 
 
-def with_standins(scores: Tensor, visible: Tensor, empty: Tensor | None) -> Tensor:
+def fill_standins(scores: Tensor, visible: Tensor, empty: Tensor | None) -> Tensor:
     """Replace the scores of forbidden pairs by that of the first visible pair of the row, without its gradient."""
     first = visible.to(torch.uint8).argmax(-1, keepdim=True).expand(*scores.shape[:-1], 1)
     standin = scores.detach().gather(-1, first)

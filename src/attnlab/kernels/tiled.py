@@ -17,8 +17,8 @@ from attnlab.mechanisms import REGISTRY, Mechanism, Weights
 from . import compat
 from .call import Call, Request, at_least_float
 from .cpu import native
-from .cpu.pairs import Angle, Compiled, Dot, add_product, groups, last_seen
-from .division import divided, divided_values, key_division_refusal, length
+from .cpu.pairs import AnglePairs, CompiledPairs, DotPairs, add_product, groups, last_seen
+from .division import as_divisor, divide, divide_values, refuse_key_division
 from .dropout import keep_tile, scale
 from .tiles import Tile, Tiling
 from .visibility import Visibility
@@ -34,7 +34,7 @@ class Problem:
         self, q: Tensor, k: Tensor, v: Tensor, extra: Tensor, mask: Tensor | None, bias: Tensor | None,
         pairs: str, weights: str, causal: bool, dropout: float, seed: int,
     ) -> None:  # fmt: skip
-        stage = read_weights(weights)
+        stage = _read_weights(weights)
         rule = stage.tile_rule
         assert rule is not None
         self.rule, self.bias, self.dropout, self.seed = rule, bias, dropout, seed
@@ -46,15 +46,15 @@ class Problem:
         self.empty = self.visibility.blind
         self.tiling = Tiling(q.shape[0], q.shape[1], q.shape[2], k.shape[2], causal)
         self.first = self.visibility.offset if causal else None
-        self.pairs: Dot | Compiled
+        self.pairs: DotPairs | CompiledPairs
         if pairs in ("dot", "angle"):
-            self.pairs = (Dot if pairs == "dot" else Angle)(q, k, accumulator)
+            self.pairs = (DotPairs if pairs == "dot" else AnglePairs)(q, k, accumulator)
         else:
-            self.pairs = Compiled(pairs, q, k, extra, self.first)
+            self.pairs = CompiledPairs(pairs, q, k, extra, self.first)
         self.accumulator = accumulator
         may_compile = rule.loop is not None and bias is None and self.dtype == accumulator and q.device.type == "cpu"
         self.loop = rule.loop if may_compile and native.missing() is None else None
-        self.is_compiled = self.loop is not None or isinstance(self.pairs, Compiled)
+        self.is_compiled = self.loop is not None or isinstance(self.pairs, CompiledPairs)
 
     def buffer(self) -> Tensor:
         """Return a new work space that the largest tile fits in."""
@@ -67,15 +67,15 @@ class Problem:
             scores.copy_(s)
         view = s.view(tile.num_groups // tile.num_heads, tile.num_heads, *s.shape[1:])
         if self.loop is not None:
-            forbid(view, tile, self.visibility, LOWEST, skips_causal=True)
+            _forbid(view, tile, self.visibility, LOWEST, skips_causal=True)
             native.normalise(self.loop, s, last_seen(tile, self.first))
         else:
-            forbid(view, tile, self.visibility, self.rule.fill, skips_causal=self.pairs.fills)
+            _forbid(view, tile, self.visibility, self.rule.fill, skips_causal=self.pairs.fills)
             if self.bias is not None:
-                view.add_(spread(self.bias, tile)[:, :, tile.start : tile.stop])
+                view.add_(_select_groups(self.bias, tile)[:, :, tile.start : tile.stop])
             self.rule.forward(s)
         if self.empty is not None:
-            view.masked_fill_(spread(self.empty, tile)[:, :, tile.start : tile.stop], 0)
+            view.masked_fill_(_select_groups(self.empty, tile)[:, :, tile.start : tile.stop], 0)
 
     def drop(self, tile: Tile) -> Tensor:
         """Return what dropout multiplies the tile's weights with."""
@@ -86,7 +86,7 @@ class Problem:
         out = self.v.new_empty(self.output_shape())
         space, at = self.buffer() if kept.numel() == 0 else kept, 0
         for tile in self.tiling:
-            w = shaped(space, tile, at)
+            w = _take_tile(space, tile, at)
             self.weigh(tile, w)
             at += w.numel() if kept.numel() else 0
             w = w * self.drop(tile) if self.dropout else w
@@ -106,8 +106,8 @@ class Problem:
         space, second, at = self.buffer() if kept.numel() == 0 else kept, self.buffer(), 0
         third = self.buffer() if self.pairs.needs_scores or self.rule.needs_scores else None
         for tile in self.tiling:
-            w, dw = shaped(space, tile, at), shaped(second, tile)
-            scores = None if third is None else shaped(third, tile)
+            w, dw = _take_tile(space, tile, at), _take_tile(second, tile)
+            scores = None if third is None else _take_tile(third, tile)
             if kept.numel() == 0:
                 self.weigh(tile, w, scores)
             else:
@@ -118,7 +118,7 @@ class Problem:
             add_product(groups(dv, tile)[:, : tile.horizon], (w if drop is None else w * drop).mT, g)
             self.rule_backward(dw if drop is None else dw.mul_(drop), w, scores)
             if self.rule.fill == 0 or self.rule.needs_scores:
-                forbid(
+                _forbid(
                     dw.view(tile.num_groups // tile.num_heads, tile.num_heads, *dw.shape[1:]), tile, self.visibility, 0
                 )
             self.pairs.accumulate(tile, dw, scores if self.pairs.needs_scores else None)
@@ -126,26 +126,26 @@ class Problem:
         return dq, dk, dv, dextra
 
 
-def shaped(space: Tensor, tile: Tile, at: int = 0) -> Tensor:
+def _take_tile(space: Tensor, tile: Tile, at: int = 0) -> Tensor:
     """Return the part of a work space, from `at` on, that holds a tile, [g r k]."""
     shape = (tile.num_groups, tile.num_rows, tile.horizon)
     return space[at : at + shape[0] * shape[1] * shape[2]].view(shape)
 
 
-def spread(x: Tensor, tile: Tile) -> Tensor:
+def _select_groups(x: Tensor, tile: Tile) -> Tensor:
     """Return the tile's batch rows and heads of [b|1 h|1 …]."""
     x = x if x.shape[0] == 1 else x[tile.batch]
     return x if x.shape[1] == 1 else x[:, tile.heads]
 
 
-def forbid(s: Tensor, tile: Tile, visibility: Visibility, fill: float, skips_causal: bool = False) -> None:
+def _forbid(s: Tensor, tile: Tile, visibility: Visibility, fill: float, skips_causal: bool = False) -> None:
     """Fill the pairs of a tile [b h r k] that may not meet; causality touches its last keys alone."""
     if visibility.causal and not skips_causal:
         first = tile.start + visibility.offset + 1
         corner = later_keys(tile.num_rows, tile.horizon - first, s.device)
         s[..., max(0, first) :].masked_fill_(corner[:, max(0, -first) :], fill)
     if visibility.mask is not None:
-        mask = spread(visibility.mask, tile)
+        mask = _select_groups(visibility.mask, tile)
         mask = mask if mask.shape[2] == 1 else mask[:, :, tile.start : tile.stop]
         s.masked_fill_(~mask[..., : tile.horizon], fill)
 
@@ -189,14 +189,14 @@ def _(grad: Tensor, kept: Tensor, q: Tensor, k: Tensor, v: Tensor, extra: Tensor
     return q.new_empty(q.shape), k.new_empty(k.shape), v.new_empty(v.shape), extra.new_empty(extra.shape)
 
 
-def remember(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
+def _save_inputs(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
     """Keep the inputs, and the weights where they were kept; all else is computed again."""
     ctx.set_materialize_grads(False)
     ctx.save_for_backward(output[1], *inputs[:6])
     ctx.how = inputs[6:-1]
 
 
-def differentiate(ctx: Any, grad: Tensor | None, _: Tensor | None) -> tuple[Tensor | None, ...]:
+def _call_backward(ctx: Any, grad: Tensor | None, _: Tensor | None) -> tuple[Tensor | None, ...]:
     """Hand the gradient to the backward operator."""
     if grad is None:
         return (None,) * 12
@@ -204,7 +204,7 @@ def differentiate(ctx: Any, grad: Tensor | None, _: Tensor | None) -> tuple[Tens
     return (*gradients, None, None, None, None, None, None, None, None)
 
 
-tiled.register_autograd(differentiate, setup_context=remember)
+tiled.register_autograd(_call_backward, setup_context=_save_inputs)
 
 KEPT = 2**21
 """Weights of a problem that are kept for the backward pass rather than computed again (8 MB), where a score costs
@@ -222,13 +222,13 @@ def keeps_weights(mechanism: Mechanism, num_pairs: int) -> bool:
     return mechanism.score.form in KEEPING and not needs_scores and num_pairs <= KEPT
 
 
-def read_weights(line: str) -> Weights:
+def _read_weights(line: str) -> Weights:
     """Return the weights stage that a line writes: custom operators take text, not stages."""
-    return _read_weights(line, REGISTRY[line.partition("(")[0]])
+    return _parse_weights(line, REGISTRY[line.partition("(")[0]])
 
 
 @functools.lru_cache(maxsize=256)
-def _read_weights(line: str, cls: type) -> Weights:
+def _parse_weights(line: str, cls: type) -> Weights:
     # The class is part of the key, since a stage may be defined anew under its name.
     return Mechanism.parse(f"dot | {line}").weights
 
@@ -236,8 +236,8 @@ def _read_weights(line: str, cls: type) -> Weights:
 def attend(call: Call, q: Tensor, k: Tensor, extra: Tensor | None, pairs: str) -> Tensor:
     """Attend over features whose pair scores are known by name, with the call's weights, divisor and dropout."""
     mechanism, visibility = call.mechanism, call.visibility
-    v, divisor = divided_values(call)
-    n = length(visibility.count, q.dtype)
+    v, divisor = divide_values(call)
+    n = as_divisor(visibility.count, q.dtype)
     bias = mechanism.weights.row_bias(n)
     if bias is not None:
         bias = torch.as_tensor(bias, dtype=n.dtype, device=n.device).expand_as(n).contiguous()
@@ -246,7 +246,7 @@ def attend(call: Call, q: Tensor, k: Tensor, extra: Tensor | None, pairs: str) -
     num_kept = num_pairs if torch.is_grad_enabled() and keeps_weights(mechanism, num_pairs) else 0
     how = (pairs, mechanism.weights_line, visibility.causal, call.dropout, call.seed, num_kept)
     out, _ = tiled(q, k, v, extra, visibility.mask, bias, *how)
-    return divided(out, divisor)
+    return divide(out, divisor)
 
 
 def refusal(request: Request) -> str | None:
@@ -254,12 +254,12 @@ def refusal(request: Request) -> str | None:
     stage, mask = request.mechanism.weights, request.mechanism.mask
     if stage.tile_rule is None or REGISTRY.get(stage.name) is not type(stage):
         return f"has no tile-wise gradient for '{stage}'"
-    if request.causal and not has_plain_mask(request):
+    if request.causal and not _has_plain_mask(request):
         return f"leaves forbidden pairs out before the weights; '{mask}' over '{stage.name}' does not"
-    return key_division_refusal(request)
+    return refuse_key_division(request)
 
 
-def has_plain_mask(request: Request) -> bool:
+def _has_plain_mask(request: Request) -> bool:
     """Tell whether a forbidden pair simply has no weight, wherever the mask stage takes it out."""
     where, stage = request.mechanism.mask.where, request.mechanism.weights
     return where == "before" or (where == "after" and stage.pointwise) or stage.keeps_zero

@@ -61,7 +61,7 @@ class Visibility:
         mask = self.mask
         if mask is not None:
             mask = mask[..., :horizon] if mask.shape[2] == 1 else mask[:, :, start:stop, :horizon]
-        return Window(stop - start, horizon, self.causal, mask, self.device, self.offset + start)
+        return RowVisibility(stop - start, horizon, self.causal, mask, self.device, self.offset + start)
 
     def horizon(self, stop: int) -> int:
         """Return how many leading keys the queries before `stop` can see at most."""
@@ -129,7 +129,7 @@ class Visibility:
 
 
 @dataclass(frozen=True)
-class Window(Visibility):
+class RowVisibility(Visibility):
     """The visibility of some rows, whose first query stands at `start`."""
 
     start: int = 0

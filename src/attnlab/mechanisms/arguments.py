@@ -29,13 +29,13 @@ def argument_types(cls: type[Any]) -> dict[str, tuple[Any, ...]]:
         hints = typing.get_type_hints(cls)
     except NameError as error:
         raise MechanismError(f"an annotation of {cls.__name__} cannot be read: {error}") from error
-    return {item.name: alternatives(cls, item.name, hints[item.name]) for item in dataclasses.fields(cls)}
+    return {item.name: _alternatives(cls, item.name, hints[item.name]) for item in dataclasses.fields(cls)}
 
 
-def alternatives(cls: type[Any], name: str, hint: Any) -> tuple[Any, ...]:
+def _alternatives(cls: type[Any], name: str, hint: Any) -> tuple[Any, ...]:
     """Flatten a field's annotation into the values and types it admits."""
     if typing.get_origin(hint) in (typing.Union, types.UnionType):
-        return tuple(a for part in typing.get_args(hint) for a in alternatives(cls, name, part))
+        return tuple(a for part in typing.get_args(hint) for a in _alternatives(cls, name, part))
     if typing.get_origin(hint) is Literal:
         for value in typing.get_args(hint):
             if not (isinstance(value, int) or (isinstance(value, str) and WORD.fullmatch(value))):
@@ -53,7 +53,7 @@ def fits(value: object, admitted: tuple[Any, ...]) -> bool:
     """Tell whether a value is one of the alternatives."""
     for option in admitted:
         if option is float and is_number(value):
-            return is_finite(value)
+            return _is_finite(value)
         if option is int and is_number(value) and isinstance(value, int):
             return True
         if option is bool and isinstance(value, bool):
@@ -72,7 +72,7 @@ def is_number(value: object) -> TypeGuard[int | float]:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def is_finite(number: int | float) -> bool:
+def _is_finite(number: int | float) -> bool:
     """Tell whether a number is a finite float, or a whole number that can become one."""
     try:
         return math.isfinite(number)

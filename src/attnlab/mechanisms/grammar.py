@@ -43,13 +43,13 @@ def tokenize(line: str) -> list[Token]:
     return [Token(m["token"], m.start("token"), m.end("token")) for m in TOKEN.finditer(line.rstrip())]
 
 
-def required(cls: type[Stage]) -> list[str]:
+def _required(cls: type[Stage]) -> list[str]:
     """List the arguments that have no default."""
     unset = dataclasses.MISSING
     return [f.name for f in dataclasses.fields(cls) if f.default is unset and f.default_factory is unset]
 
 
-class Reader:
+class LineReader:
     """Reads the stages of one line from left to right."""
 
     def __init__(self, line: str) -> None:
@@ -94,7 +94,7 @@ class Reader:
             fail(self.line, name.start, name.end, f"unknown stage '{name.text}'{hint}")
         cls = REGISTRY[name.text]
         values, spans = self.arguments(cls) if self.peek() == "(" else ({}, {})
-        missing = [item for item in required(cls) if item not in values]
+        missing = [item for item in _required(cls) if item not in values]
         if missing:
             fail(self.line, name.start, name.end, f"{cls.name} needs {missing[0]}=…")
         try:

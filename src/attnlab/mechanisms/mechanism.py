@@ -16,7 +16,7 @@ from torch import Tensor
 
 from attnlab.errors import MechanismError, closest
 
-from .grammar import MARKS, Reader, fail, tokenize
+from .grammar import MARKS, LineReader, fail, tokenize
 from .scores import Dot, Score
 from .stage import NAMED, REGISTRY, SLOTS, Dims, Parameter, Params, Slot, Stage
 from .surroundings import Mask, Output, Share, TokenDropout
@@ -63,7 +63,7 @@ class Mechanism:
         labels: set[str] = set()
         for text, _ in self.labelled():
             if text in labels:
-                raise MechanismError(twice(text))
+                raise MechanismError(_describe_duplicate(text))
             labels.add(text)
         object.__setattr__(self, "weights_line", str(self.weights))
 
@@ -76,7 +76,7 @@ class Mechanism:
             raise MechanismError(f"a mechanism is a line such as 'dot | softmax', not {type(line).__name__}")
         if not line.isprintable():  # a tab or a line break would move the mark off its spot
             line = " ".join(line.split())
-        return assemble(NAMED.get(line.strip(), line), tuple(REGISTRY.values()))
+        return _assemble(NAMED.get(line.strip(), line), tuple(REGISTRY.values()))
 
     def __str__(self) -> str:
         return " | ".join(str(item) for item in self.written())
@@ -142,7 +142,7 @@ def label(item: Stage) -> str:
     return item.name
 
 
-def twice(text: str) -> str:
+def _describe_duplicate(text: str) -> str:
     """Say that two stages of a mechanism do the same."""
     return f"'{text}' is there twice; a stage may act on a tensor once"
 
@@ -151,7 +151,7 @@ DEFAULT = Mechanism()
 
 
 @lru_cache(maxsize=1024)
-def assemble(line: str, registered: tuple[type[Stage], ...]) -> Mechanism:
+def _assemble(line: str, registered: tuple[type[Stage], ...]) -> Mechanism:
     """Build a mechanism from the stages of a line.
 
     registered: the stages there are; the same line is read again only if these have changed.
@@ -165,11 +165,11 @@ def assemble(line: str, registered: tuple[type[Stage], ...]) -> Mechanism:
         fail(line, words[0].start, words[0].end, message)
     chosen: dict[str, Stage | tuple[Stage, ...]] = {}
     labels: set[str] = set()
-    for item, token in Reader(line).stages():
+    for item, token in LineReader(line).stages():
         before = chosen.get(item.slot)
         if item.slot in SEVERAL:
             if label(item) in labels:
-                fail(line, token.start, token.end, twice(label(item)))
+                fail(line, token.start, token.end, _describe_duplicate(label(item)))
             labels.add(label(item))
             chosen[item.slot] = (*before, item) if isinstance(before, tuple) else (item,)
         elif isinstance(before, Stage):

@@ -70,7 +70,7 @@ def unit(x: Tensor) -> Tensor:
     return x / torch.where(length == 0, 1, length)
 
 
-def root(x: Tensor, exponent: Tensor | float) -> Tensor:
+def _root(x: Tensor, exponent: Tensor | float) -> Tensor:
     """Return x**exponent for x ≥ 0, with gradient 0 where x is 0 (the distance of equal vectors)."""
     is_zero = x == 0
     return torch.where(is_zero, 0, torch.where(is_zero, 1, x) ** exponent)
@@ -174,7 +174,7 @@ class Additive(Score):
         return torch.einsum("bhqkc,hc->bhqk", torch.tanh(a[..., :, None, :] + b[..., None, :, :]), out)
 
 
-def differences(q: Tensor, k: Tensor) -> Tensor:
+def _differences(q: Tensor, k: Tensor) -> Tensor:
     """Return q_i − k_j for every pair, [b h q k d]."""
     return q[..., :, None, :] - k[..., None, :, :]
 
@@ -193,8 +193,8 @@ class Euclidean(Score):
         return "squared_euclidean" if self.squared else "euclidean"
 
     def __call__(self, q: Tensor, k: Tensor, p: Params) -> Tensor:
-        distance = differences(q, k).square().sum(-1)
-        return -(distance if self.squared else root(distance, 0.5)) / math.sqrt(q.shape[-1])
+        distance = _differences(q, k).square().sum(-1)
+        return -(distance if self.squared else _root(distance, 0.5)) / math.sqrt(q.shape[-1])
 
 
 @stage("manhattan")
@@ -206,7 +206,7 @@ class Manhattan(Score):
     is_symmetric: ClassVar[bool] = True
 
     def __call__(self, q: Tensor, k: Tensor, p: Params) -> Tensor:
-        return -differences(q, k).abs().sum(-1) / math.sqrt(q.shape[-1])
+        return -_differences(q, k).abs().sum(-1) / math.sqrt(q.shape[-1])
 
 
 @stage("minkowski")
@@ -235,11 +235,11 @@ class Minkowski(Score):
         exponent = self.exponent(p)
         pair = per_head(exponent) if isinstance(exponent, Tensor) else exponent
         element = pair[..., None] if isinstance(pair, Tensor) else pair
-        distance = differences(q, k).abs()
+        distance = _differences(q, k).abs()
         # ‖x‖_p = m·‖x/m‖_p for any m, so m has no gradient; the largest keeps a high power in range.
         largest = distance.detach().amax(-1, keepdim=True)
         largest = torch.where(largest == 0, 1, largest)
-        return -root(root(distance / largest, element).sum(-1), 1 / pair) * largest[..., 0]
+        return -_root(_root(distance / largest, element).sum(-1), 1 / pair) * largest[..., 0]
 
 
 @stage("chebyshev")
@@ -251,4 +251,4 @@ class Chebyshev(Score):
     is_symmetric: ClassVar[bool] = True
 
     def __call__(self, q: Tensor, k: Tensor, p: Params) -> Tensor:
-        return -differences(q, k).abs().max(-1).values
+        return -_differences(q, k).abs().max(-1).values

@@ -92,7 +92,7 @@ class Stage(ABC):
             if is_number(value) and float in hints[item.name] and int not in hints[item.name]:
                 # 1 and 1.0 are one value, so they are one line too.
                 object.__setattr__(self, item.name, float(value))
-            check_bounds(self.name, item, value)
+            _check_bounds(self.name, item, value)
 
     def parameters(self, dims: Dims) -> dict[str, Parameter]:
         """Declare the learned parameters."""
@@ -150,9 +150,9 @@ def stage(name: str) -> Callable[[S], S]:
             raise MechanismError(f"stage '{name}' must derive from Score, Weights, Value or another slot")
         if "__dataclass_params__" not in vars(cls) or not vars(cls)["__dataclass_params__"].frozen:
             raise MechanismError(f"stage '{name}' must be a dataclass(frozen=True), below @stage")
-        check_name(name, cls)
-        check_fields(name, cls)
-        reset_traits(cls)
+        _check_name(name, cls)
+        _check_fields(name, cls)
+        _reset_traits(cls)
         cls.needs = read_needs(name, cls.slot, cls)
         cls.name = name
         REGISTRY[name] = cls
@@ -161,7 +161,7 @@ def stage(name: str) -> Callable[[S], S]:
     return register
 
 
-def check_name(name: str, cls: type[Stage]) -> None:
+def _check_name(name: str, cls: type[Stage]) -> None:
     """Refuse a name that is taken; the same class defined once more (a notebook's cell) replaces itself."""
     known = REGISTRY.get(name)
     if known is not None and (known.__module__, known.__qualname__) != (cls.__module__, cls.__qualname__):
@@ -171,7 +171,7 @@ def check_name(name: str, cls: type[Stage]) -> None:
         raise MechanismError(f"'{name}' is the name of a catalog entry: {NAMED[name]}")
 
 
-def check_fields(name: str, cls: type[Stage]) -> None:
+def _check_fields(name: str, cls: type[Stage]) -> None:
     """Refuse a class that no line could write, or that nothing could call."""
     for item in dataclasses.fields(cls):
         if item.name in (*RESERVED, *cls.traits) or not item.init:
@@ -181,7 +181,7 @@ def check_fields(name: str, cls: type[Stage]) -> None:
         raise MechanismError(f"stage '{name}' must define {', '.join(sorted(cls.__abstractmethods__))}")
 
 
-def reset_traits(cls: type[Stage]) -> None:
+def _reset_traits(cls: type[Stage]) -> None:
     """Drop the traits that a class with its own call inherits: they describe the call of its base class."""
     if "__call__" in vars(cls):
         interface = next(base for base in cls.__mro__ if "slot" in vars(base))
@@ -190,7 +190,7 @@ def reset_traits(cls: type[Stage]) -> None:
                 setattr(cls, trait, vars(interface)[trait])
 
 
-def check_bounds(name: str, item: dataclasses.Field[Any], value: object) -> None:
+def _check_bounds(name: str, item: dataclasses.Field[Any], value: object) -> None:
     """Refuse a number outside the bounds its field declares."""
     if not is_number(value):
         return

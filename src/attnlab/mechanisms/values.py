@@ -153,7 +153,7 @@ class Bypass(Value):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        said = (f"'{self}' takes the layer's input as x=; without it the projected tensor stands in",)
+        said: tuple[str, ...] = (f"'{self}' takes the layer's input as x=; without it the projected tensor stands in",)
         if (self.per, self.schedule, self.layers) != (Bypass.per, Bypass.schedule, Bypass.layers):
             said += (f"per, schedule and layers of '{self}' act in a model",)
         return said

@@ -93,7 +93,7 @@ class Weights(Stage):
         return n if self.divide == "n" else n.sqrt()
 
 
-def hide(scores: Tensor, visible: Tensor | None) -> Tensor:
+def _hide(scores: Tensor, visible: Tensor | None) -> Tensor:
     """Return the scores with −∞ at forbidden pairs; None says that there are none."""
     return scores if visible is None else scores.masked_fill(~visible, -torch.inf)
 
@@ -138,7 +138,7 @@ class Softmax(Weights):
         return TileRule(-torch.inf, lambda s: torch.softmax(s, -1, out=s), _softmax_backward, loop=0)
 
     def __call__(self, scores: Tensor, n: Tensor, p: Params, *, visible: Tensor | None = None) -> Tensor:
-        return torch.softmax(hide(scores, visible), -1)
+        return torch.softmax(_hide(scores, visible), -1)
 
 
 @stage("softmax1")
@@ -151,7 +151,7 @@ class Softmax1(Weights):
         return TileRule(-torch.inf, self.apply_in_place, _softmax_backward, loop=1)
 
     def __call__(self, scores: Tensor, n: Tensor, p: Params, *, visible: Tensor | None = None) -> Tensor:
-        scores = hide(scores, visible)
+        scores = _hide(scores, visible)
         top = scores.detach().amax(-1, keepdim=True).clamp(min=0)
         numerator = torch.exp(scores - top)
         return numerator / (numerator.sum(-1, keepdim=True) + torch.exp(-top))
@@ -240,7 +240,7 @@ class Argmax(Weights):
         return None if self.straight_through else TileRule(-torch.inf, self.apply_in_place, lambda dw, w, _: dw.zero_())
 
     def __call__(self, scores: Tensor, n: Tensor, p: Params, *, visible: Tensor | None = None) -> Tensor:
-        scores = hide(scores, visible)
+        scores = _hide(scores, visible)
         hard = torch.zeros_like(scores).scatter(-1, scores.argmax(-1, keepdim=True), 1)
         if not self.straight_through:
             return hard
@@ -248,7 +248,7 @@ class Argmax(Weights):
         return hard + (soft - soft.detach())
 
 
-def centred(scores: Tensor, floor: float) -> Tensor:
+def _centre_rows(scores: Tensor, floor: float) -> Tensor:
     """Shift each row so that its largest score is 0, and lift all that lies below the floor up to it.
 
     In fp32 at least: bf16 cannot count the ranks of a row beyond 256.
@@ -268,7 +268,7 @@ class Sparsemax(Weights):
 
     def __call__(self, scores: Tensor, n: Tensor, p: Params, *, visible: Tensor | None = None) -> Tensor:
         # A score 1 or more below the largest has weight 0, so lifting −∞ to −2 changes nothing.
-        z = centred(hide(scores, visible), floor=-2)
+        z = _centre_rows(_hide(scores, visible), floor=-2)
         ordered = z.sort(-1, descending=True).values
         rank = torch.arange(1, z.shape[-1] + 1, device=z.device, dtype=z.dtype)
         partial = ordered.cumsum(-1) - 1
@@ -288,7 +288,7 @@ class Entmax15(Weights):
 
     def __call__(self, scores: Tensor, n: Tensor, p: Params, *, visible: Tensor | None = None) -> Tensor:
         # A score 2 or more below the largest has weight 0, so lifting −∞ to −4 changes nothing.
-        z = centred(hide(scores, visible), floor=-4) / 2
+        z = _centre_rows(_hide(scores, visible), floor=-4) / 2
         ordered = z.sort(-1, descending=True).values
         rank = torch.arange(1, z.shape[-1] + 1, device=z.device, dtype=z.dtype)
         mean = ordered.cumsum(-1) / rank

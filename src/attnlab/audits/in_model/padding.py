@@ -90,7 +90,7 @@ def splitting_batch(subject: ModelSubject, length: int) -> int:
     head_dim = getattr(config, "head_dim", None) or max(1, width // num_heads)
     batch = 2
     # A model too small to be split at any sensible size takes seconds for as many tokens as this.
-    while rowwise.rows_of(batch, num_heads, length, head_dim) > max(1, length // 2) and batch * length < TOKENS:
+    while rowwise.count_rows(batch, num_heads, length, head_dim) > max(1, length // 2) and batch * length < TOKENS:
         batch += 1
     return batch
 

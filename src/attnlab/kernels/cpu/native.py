@@ -49,7 +49,7 @@ class Compiler:
     reason: str
 
 
-class Tile(ctypes.Structure):
+class TileStruct(ctypes.Structure):
     """The Tile of pairs.cpp."""
 
     _fields_ = (
@@ -66,7 +66,7 @@ def run(command: list[str]) -> str | None:
     return None if done.returncode == 0 else (done.stderr.strip() or f"exit status {done.returncode}")
 
 
-def build(compiler: list[str], target: Path) -> str | None:
+def _build(compiler: list[str], target: Path) -> str | None:
     """Compile the loops into `target`; return None if that worked, else the reason it did not."""
     with tempfile.TemporaryDirectory() as folder:
         unit, library = Path(folder) / "loops.o", Path(folder) / "loops.so"
@@ -120,7 +120,7 @@ def load() -> tuple[ctypes.CDLL | None, Compiler]:
     identity = "\n".join([SOURCE.read_text(encoding="utf-8"), *how])
     target = cache_folder() / f"{SOURCE.stem}-{hashlib.sha256(identity.encode()).hexdigest()[:16]}.so"
     if not target.exists():
-        reason = build(path, target)
+        reason = _build(path, target)
         if reason is not None:
             return None, Compiler(False, shlex.join(path), reason)
     try:
@@ -170,6 +170,6 @@ def call(name: str, kind: int, tensors: dict[str, Tensor], sizes: Mapping[str, f
     pointers = {key: tensor.data_ptr() for key, tensor in tensors.items()}
     suffix = {torch.float32: "f32", torch.float64: "f64"}[next(iter(tensors.values())).dtype]
     function = getattr(library, f"{name}_{suffix}")
-    tile = Tile(**sizes, **pointers)
+    tile = TileStruct(**sizes, **pointers)
     status = function(ctypes.c_int64(kind), ctypes.c_int64(torch.get_num_threads()), ctypes.byref(tile))
     assert status == 0, f"{name} does not know {kind}"

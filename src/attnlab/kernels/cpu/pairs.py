@@ -23,7 +23,7 @@ def groups(x: Tensor, tile: Tile) -> Tensor:
     return x[tile.batch, tile.heads].flatten(0, 1)
 
 
-def largest(x: Tensor) -> float:
+def _largest(x: Tensor) -> float:
     """Return the largest magnitude; NaN where there is one."""
     return float(torch.stack(torch.aminmax(x)).abs().max()) if x.numel() else 0.0
 
@@ -41,7 +41,7 @@ def add_product(total: Tensor, left: Tensor, right: Tensor) -> None:
         total.add_(left @ right)
 
 
-class Dot:
+class DotPairs:
     """s = q·k.
 
     `needs_scores` asks for a tile's scores again in the backward pass; `fills` says that what causality forbids comes
@@ -57,7 +57,7 @@ class Dot:
         self.accumulator = accumulator
 
     def is_finite(self) -> bool:
-        return math.isfinite(largest(self.q) + largest(self.k))
+        return math.isfinite(_largest(self.q) + _largest(self.k))
 
     def start(self) -> None:
         self.dq = torch.empty_like(self.q)
@@ -76,7 +76,7 @@ class Dot:
         return self.dq, self.dk.to(self.k.dtype), self.q.new_zeros(0)
 
 
-class Angle(Dot):
+class AnglePairs(DotPairs):
     """s = 1 − 2·arccos(q·k)/π for unit q and k, so that ds/d(q·k) = 2/π / cos(s·π/2)."""
 
     needs_scores = True
@@ -92,7 +92,7 @@ class Angle(Dot):
         super().accumulate(tile, ds.mul_(slope).masked_fill_(~is_inside, 0), None)
 
 
-class Compiled:
+class CompiledPairs:
     """Scores from the compiled loops. `extra` [h c] is additive's w₂, or [h 1] minkowski's p."""
 
     fills = True
@@ -102,7 +102,7 @@ class Compiled:
         self.needs_scores = kind in ("minkowski", "euclidean")
         self.scale = 1 / math.sqrt(q.shape[-1]) if kind in ("manhattan", "euclidean") else 1.0
         self.channels = -(-q.shape[-1] // 16) * 16
-        self.largest = largest(q) + largest(k)
+        self.largest = _largest(q) + _largest(k)
         if kind == "additive":
             q, k = self.exponentials(q, k)
         self.a, self.b = self.padded(q), self.padded(k)
@@ -132,7 +132,7 @@ class Compiled:
         return torch.nn.functional.pad(x, (0, missing)) if missing else x.contiguous()
 
     def is_finite(self) -> bool:
-        return math.isfinite(self.largest + largest(self.w))
+        return math.isfinite(self.largest + _largest(self.w))
 
     def start(self) -> None:
         self.da, self.db = torch.empty_like(self.a), torch.zeros_like(self.b)

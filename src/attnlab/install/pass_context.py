@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from attnlab.errors import InstallError
 
-TALLY = "_attnlab_tally"
+PASS_CONTEXT = "_attnlab_pass"
 
 REENTRANT = (
     "{what} cannot pass through reentrant gradient checkpointing, which cuts it off from its gradient; use "
@@ -17,7 +17,7 @@ REENTRANT = (
 )
 
 
-class Tally:
+class PassContext:
     """Opened and closed by the model's own forward; nested models (a head and its body) share one pass."""
 
     def __init__(self, needs_first: bool) -> None:
@@ -60,7 +60,7 @@ class Tally:
         self.opener = None
         self.total = sum(self.terms[1:], self.terms[0]) if self.terms else None
         self.firsts, self.terms = {}, []
-        return with_term(output, self.total) if model.training and self.total is not None else None
+        return _add_to_loss(output, self.total) if model.training and self.total is not None else None
 
     def first(self, stack: str, values: Tensor) -> Tensor:
         """Return the values of the first layer of a stack: these, where they are the first of the pass."""
@@ -83,16 +83,16 @@ class Tally:
             raise InstallError(REENTRANT.format(what=what))
 
 
-def tally_of(attention: nn.Module) -> Tally:
-    """Return the tally an attention module reports to.
+def get_pass_context(attention: nn.Module) -> PassContext:
+    """Return the context an attention module reports to.
 
-    It is kept beside the layer: a library that trains a copy of the layer (peft) must not copy the tally with it.
+    It is kept beside the layer: a library that trains a copy of the layer (peft) must not copy the context with it.
     """
-    tally: Tally = vars(attention)[TALLY]
-    return tally
+    context: PassContext = vars(attention)[PASS_CONTEXT]
+    return context
 
 
-def with_term(output: Any, term: Tensor) -> Any:
+def _add_to_loss(output: Any, term: Tensor) -> Any:
     """Add a term to the loss of a model's output, where it has one."""
     if isinstance(output, tuple):
         has_loss = bool(output) and isinstance(output[0], Tensor) and output[0].dim() == 0

@@ -31,7 +31,7 @@ FORBIDDING = {
 
 
 @dataclass(frozen=True)
-class Seat:
+class AttentionModule:
     """One attention module of a model. `stack` names the layers it belongs to, `index` which of them it is."""
 
     name: str
@@ -49,46 +49,46 @@ class Seat:
         return self.num_heads if part == "q" else self.num_key_heads
 
 
-def find_seats(model: PreTrainedModel) -> list[Seat]:
+def find_attention_modules(model: PreTrainedModel) -> list[AttentionModule]:
     """List a model's attention modules in order; refuse a model with one that attnlab cannot reach."""
-    seats = []
+    attentions = []
     for full_name, module in model.named_modules():
         # The body's own names: a layer is called alike under every head, and its parameters start alike.
         name = full_name.removeprefix(f"{model.base_model_prefix}.")
-        if dispatches(module):
-            check_scores(name, module)
-            seats.append(make_seat(name, module))
-        elif is_unreachable(module):
+        if _uses_registry(module):
+            _check_scores(name, module)
+            attentions.append(describe_attention(name, module))
+        elif _is_unreachable(module):
             raise InstallError(
                 f"'{name}' ({type(module).__name__}) computes attention by itself, not through transformers' "
                 "AttentionInterface; a mechanism cannot be put there"
             )
-    if not seats:
+    if not attentions:
         raise InstallError(
             f"{type(model).__name__} has no attention module that goes through transformers' AttentionInterface; "
             "a mechanism cannot be put there"
         )
-    return seats
+    return attentions
 
 
-def dispatches(module: nn.Module) -> bool:
+def _uses_registry(module: nn.Module) -> bool:
     """Tell whether a module's forward asks the registry of attention functions."""
     forward = inspect.unwrap(type(module).forward)
     code = getattr(forward, "__code__", None)
-    return code is not None and ATTENTION_REGISTRY in names_in(code)
+    return code is not None and ATTENTION_REGISTRY in _list_names(code)
 
 
-def names_in(code: CodeType) -> set[str]:
+def _list_names(code: CodeType) -> set[str]:
     """Return every global name a function mentions, its inner functions included."""
-    inner = (names_in(constant) for constant in code.co_consts if isinstance(constant, CodeType))
+    inner = (_list_names(constant) for constant in code.co_consts if isinstance(constant, CodeType))
     return set(code.co_names).union(*inner)
 
 
-def is_unreachable(module: nn.Module) -> bool:
+def _is_unreachable(module: nn.Module) -> bool:
     """Tell whether a module is attention by its class's name, holds weights, and nothing in it asks the registry."""
     if "attention" not in type(module).__name__.lower() or next(module.parameters(), None) is None:
         return False
-    if any(dispatches(part) for part in module.modules()):
+    if any(_uses_registry(part) for part in module.modules()):
         return False
     if isinstance(module, nn.MultiheadAttention):
         return True
@@ -97,7 +97,7 @@ def is_unreachable(module: nn.Module) -> bool:
     return num_linear > 2 or any(hasattr(module, name) for name in (*FUSED, "query_key_value"))
 
 
-def check_scores(name: str, module: nn.Module) -> None:
+def _check_scores(name: str, module: nn.Module) -> None:
     """Refuse a module whose scores are more than a function of query and key, or that asks the registry elsewhere."""
     if not isinstance(getattr(module, "config", None), PreTrainedConfig):
         raise InstallError(
@@ -112,10 +112,10 @@ def check_scores(name: str, module: nn.Module) -> None:
             )
 
 
-def make_seat(name: str, module: nn.Module) -> Seat:
+def describe_attention(name: str, module: nn.Module) -> AttentionModule:
     """Read an attention module's structure and sizes."""
-    head_dim = stated(module, HEAD_DIMS)
-    count = stated(module, HEAD_COUNTS)
+    head_dim = _find_size(module, HEAD_DIMS)
+    count = _find_size(module, HEAD_COUNTS)
     if head_dim is None and count is not None:
         probe = find_projections(module, None)
         head_dim = probe["q"].width // count if probe else None
@@ -125,15 +125,15 @@ def make_seat(name: str, module: nn.Module) -> Seat:
     stack = re.sub(r"(?<![^.])\d+(?![^.])", "*", name)
     index = int(numbers[0]) if len(numbers) == 1 else None
     if projections is None or head_dim is None:
-        keys = stated(module, ("num_key_value_heads",)) or count
-        return Seat(name, module, stack, index, None, count, keys, head_dim, head_dim)
+        keys = _find_size(module, ("num_key_value_heads",)) or count
+        return AttentionModule(name, module, stack, index, None, count, keys, head_dim, head_dim)
     num_key_heads = projections["k"].width // head_dim
     value_dim = projections["v"].width // num_key_heads
     num_heads = projections["q"].width // head_dim
-    return Seat(name, module, stack, index, projections, num_heads, num_key_heads, head_dim, value_dim)
+    return AttentionModule(name, module, stack, index, projections, num_heads, num_key_heads, head_dim, value_dim)
 
 
-def stated(module: nn.Module, names: tuple[str, ...]) -> int | None:
+def _find_size(module: nn.Module, names: tuple[str, ...]) -> int | None:
     """Return the first size that a module, or its config, states under one of these names."""
     for holder in (module, getattr(module, "config", None)):
         for name in names:
