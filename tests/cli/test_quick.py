@@ -6,6 +6,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+from tests.studies.folders import BETTER, DOT, write_folder
+
 CODE = """
 import sys
 from attnlab.cli import main
@@ -28,3 +32,9 @@ def test_judge(tmp_path: Path) -> None:
     rows = [f"{arm},{seed},{0.5 + seed / 100 + bonus}" for arm, bonus in (("a", 0.0), ("b", 0.1)) for seed in (1, 2, 3)]
     table.write_text("\n".join(["arm,seed,accuracy", *rows]), encoding="utf-8")
     assert "Analysis" in run_quickly("judge", str(table))
+
+
+@pytest.mark.parametrize("verb", ["compare", "plan", "report"])
+def test_a_study_that_has_ended_is_read(verb: str, tmp_path: Path) -> None:
+    folder = write_folder(tmp_path / "study", {"dot": DOT, "better": BETTER})
+    assert run_quickly(verb, str(folder))

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, PlainValidator, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, PlainValidator, ValidationError, field_validator, model_validator
 
 from attnlab.errors import TrainingError, closest
 
@@ -180,7 +180,7 @@ class Watching(Section):
 class Settings(Watching):
     """How a model is trained: what a phase of a study and a run have in common."""
 
-    segments: Annotated[tuple[Segment, ...], Field(min_length=1, max_length=20, strict=False)] = (Segment(epochs=1.0),)
+    segments: Annotated[tuple[Segment, ...], Field(max_length=20, strict=False)] = (Segment(epochs=1.0),)
     optimizer: Optimizer = Optimizer()
     schedule: Schedule = Schedule()
     tuning: Tuning = Tuning()
@@ -194,6 +194,13 @@ class Settings(Watching):
     """Evaluations without a better one that stop the run early; None never does."""
     is_compiled: bool = False
     """Whether the layers are compiled by torch.compile."""
+
+    @field_validator("segments")
+    @classmethod
+    def _has_segments(cls, segments: tuple[Segment, ...]) -> tuple[Segment, ...]:
+        if not segments:
+            raise ValueError("give at least one segment")
+        return segments
 
     @property
     def deciding(self) -> dict[str, Any]:

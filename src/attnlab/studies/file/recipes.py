@@ -6,7 +6,7 @@ from pathlib import Path
 
 from attnlab.errors import StudyError, closest
 
-FOLDER = Path(__file__).parent.parent / "recipes"
+FOLDER = Path(__file__).parents[2] / "recipes"
 FIRST = "quickstart"
 
 

@@ -14,6 +14,6 @@ def readdressed(kept: dict[str, Any], now: dict[str, Any]) -> dict[str, Any]:
     found["start"]["checkpoint"] = now["start"]["checkpoint"]
     for name in SOURCES:
         found["data"][name] = now["data"][name]
-    for phase, own in zip(found["settings"]["phases"], now["settings"]["phases"], strict=True):
-        phase["name"] = own["name"]
+    for segment, own in zip(found["segments"], now["segments"], strict=True):
+        segment["name"] = own["name"]
     return found

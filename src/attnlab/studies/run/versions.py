@@ -9,7 +9,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 NAMES = ("attnlab", "torch", "transformers")
-CODE = Path(__file__).parents[1]
+CODE = Path(__file__).parents[2]
 KINDS = (".py", ".cpp")
 """Files that compute."""
 
