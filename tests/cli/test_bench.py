@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 import torch
 
+from attnlab import machine
 from attnlab.cli import main
-from attnlab.kernels import comparison, machine, measure
+from attnlab.kernels import comparison, measure
 
 SMALL = ["--lengths", "8,16", "--heads", "2", "--head-dim", "8"]
 

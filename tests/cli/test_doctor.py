@@ -13,7 +13,7 @@ from attnlab.cli import doctor, main
 def test_everything_looked_at_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["doctor"]) == 0
     out = capsys.readouterr().out
-    for subject in ("python", "torch", "C++ compiler", "bf16", "bf16 tiles", "threads", "disk free", "kernels"):
+    for subject in ("python", "torch", "C++ compiler", "processor", "bf16", "threads", "disk free", "kernels"):
         assert subject in out
     assert str(torch.__version__) in out
     for kernel in attnlab.kernels.KERNELS:
@@ -41,27 +41,21 @@ def test_a_present_compiler_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("instruction", ["avx512_bf16", "amx_bf16", "bf16"])
-def test_bf16_instructions_are_named(instruction: str) -> None:
-    seen = doctor.observe_bf16({"avx2": True, instruction: True}, fault="")
+def test_bf16_says_what_training_uses_and_why(instruction: str) -> None:
+    seen = doctor.observe_bf16({"avx2": True, instruction: True}, "", True, "bf16 takes 0.50 times as long")
     assert seen.found == instruction
-    assert seen.consequence.startswith("fine")
-
-
-def test_emulated_bf16_says_what_it_costs() -> None:
-    assert "emulated" in doctor.observe_bf16({"avx2": True, "avx512_bf16": False}, fault="").consequence
+    assert seen.consequence == "training uses bf16, because bf16 takes 0.50 times as long"
+    slow = doctor.observe_bf16({"avx2": True}, "", False, "bf16 takes 4.00 times as long")
+    assert (slow.found, slow.consequence) == (
+        "no instructions", "training uses fp32, because bf16 takes 4.00 times as long",
+    )  # fmt: skip
 
 
 def test_bf16_that_ends_the_process_says_what_to_set() -> None:
-    seen = doctor.observe_bf16({"amx_bf16": True}, fault="bf16 products end the process here; set X=Y")
+    fault = "bf16 products end the process here; set X=Y"
+    seen = doctor.observe_bf16({"amx_bf16": True}, fault, False, "torch's bf16 products end the process here")
     assert seen.found == "amx_bf16"
-    assert seen.consequence == "bf16 products end the process here; set X=Y"
-
-
-def test_tiles_are_there_or_it_says_why_not() -> None:
-    assert doctor.observe_tiles(True, "bf16 tiles work").found == "yes"
-    seen = doctor.observe_tiles(False, "no bf16 tiles: the processor has no amx_tile")
-    assert seen.found == "none"
-    assert seen.consequence.startswith("the processor has no amx_tile; ")
+    assert seen.consequence.startswith(f"{fault}; training uses fp32, because ")
 
 
 def test_unused_processors_are_mentioned(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,8 +17,8 @@ from attnlab.errors import RequestError
 if TYPE_CHECKING:
     from attnlab.charts.growth import Point
     from attnlab.kernels.comparison import Comparison, Setting
-    from attnlab.kernels.machine import Machine
     from attnlab.kernels.measure import Measurement
+    from attnlab.machine import Machine
 
 Dtype = Literal["fp32", "bf16", "fp64"]
 DTYPES: Mapping[Dtype, str] = {"fp32": "float32", "bf16": "bfloat16", "fp64": "float64"}
@@ -49,7 +49,7 @@ def bench(
 
     from attnlab import charts
     from attnlab.kernels.comparison import Setting, compare, explained
-    from attnlab.kernels.machine import bf16_fault, describe
+    from attnlab.machine import bf16_fault, describe
     from attnlab.mechanisms import Mechanism
     from attnlab.reports.catalog import describe_setting
 

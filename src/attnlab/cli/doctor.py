@@ -46,15 +46,14 @@ def observe() -> list[Observation]:
     # Imported here because the command line must answer --help without torch.
     import torch
 
-    from attnlab.kernels.amx import has_tiles
-    from attnlab.kernels.machine import bf16_fault
+    from attnlab import machine
 
     return [
         Observation("python", platform.python_version()),
         Observation("torch", str(torch.__version__)),
         observe_compiler(),
-        observe_bf16(torch.cpu.get_capabilities(), bf16_fault()),
-        observe_tiles(*has_tiles()),
+        Observation("processor", machine.processor_name(), observe_caches(machine.cache_sizes())),
+        observe_bf16(torch.cpu.get_capabilities(), machine.bf16_fault(), *machine.decide_bf16()),
         observe_threads(torch.get_num_threads()),
         observe_disk(),
         observe_kernels(),
@@ -72,24 +71,16 @@ def observe_compiler() -> Observation:
     return Observation("C++ compiler", str(compiler.path), f"{compiler.reason}; {cost}")
 
 
-def observe_bf16(capabilities: Mapping[str, Any], fault: str) -> Observation:
-    """Say whether bf16 products work, and whether the processor multiplies bf16 itself."""
+def observe_bf16(capabilities: Mapping[str, Any], fault: str, pays: bool, reason: str) -> Observation:
+    """Say whether training computes matrix products in bf16 or fp32 on this processor, and why."""
     present = [name for name in BF16_INSTRUCTIONS if capabilities.get(name)]
-    found = ", ".join(present) or "no instructions"
-    if fault:
-        return Observation("bf16", found, fault)
-    if present:
-        return Observation("bf16", found, "fine: products work, computed by the processor itself")
-    return Observation(
-        "bf16", found, "fine: products work, but emulated; they save memory and cost time, fp32 is faster"
-    )
+    chosen = f"training uses {'bf16' if pays else 'fp32'}, because {reason}"
+    return Observation("bf16", ", ".join(present) or "no instructions", f"{fault}; {chosen}" if fault else chosen)
 
 
-def observe_tiles(works: bool, reason: str) -> Observation:
-    """Say whether attnlab's own bf16 products, which do without torch's, can be had."""
-    if works:
-        return Observation("bf16 tiles", "yes", "linear layers can be trained with bf16 products, several times faster")
-    return Observation("bf16 tiles", "none", f"{reason.removeprefix('no bf16 tiles: ')}; training takes fp32 products")
+def observe_caches(sizes: Mapping[str, str]) -> str:
+    """Write the sizes of the memory caches."""
+    return "caches: " + ", ".join(f"{level} {size}" for level, size in sizes.items()) if sizes else ""
 
 
 def observe_threads(num_threads: int) -> Observation:

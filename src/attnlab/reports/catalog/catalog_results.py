@@ -16,8 +16,8 @@ from attnlab.charts.growth import Point
 from attnlab.charts.heatmap import Picture
 from attnlab.kernels import Explanation, weights
 from attnlab.kernels.comparison import Setting, explained, own_step, sdpa_step
-from attnlab.kernels.machine import Machine, describe
 from attnlab.kernels.measure import Measurement, measure
+from attnlab.machine import Machine, describe
 from attnlab.mechanisms import CATALOG, Entry, Mechanism, Share
 from attnlab.mechanisms.surroundings import Penalize
 
