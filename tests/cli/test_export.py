@@ -60,7 +60,7 @@ def card(folder: Path) -> str:
 
 @pytest.mark.parametrize("line", ["dot | softmax", LINE], ids=["baseline", "learned"])
 def test_what_is_loaded_is_what_was_trained(line: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    job, _ = trained(small(phases=SHORT, mechanism=line), tmp_path / "run")
+    job, _ = trained(small(segments=SHORT, mechanism=line), tmp_path / "run")
     assert main(["export", str(tmp_path / "run"), "--out", str(tmp_path / "out")]) == 0
     shown = capsys.readouterr()
     assert f"{tmp_path / 'out'}: step 2 of the run in" in shown.out
@@ -91,8 +91,8 @@ def test_a_tuned_part_is_exported_with_its_model(mode: str, tmp_path: Path) -> N
     task = "squad" if mode == "head" else "clm"
     tuning = Tuning(mode=mode, length=4, rank=2)
     tuned: dict[str, Any] = {"tuning": tuning, "mechanism": "dot | softmax | bypass(alpha=0.5)"}
-    phases = (Segment(steps=3, batch=4),)
-    job, _ = trained(small(task, segments=phases, optimizer=Optimizer(lr=0.1), **tuned), tmp_path / "run")
+    segments = (Segment(steps=3, batch=4),)
+    job, _ = trained(small(task, segments=segments, optimizer=Optimizer(lr=0.1), **tuned), tmp_path / "run")
     assert main(["export", str(tmp_path / "run"), "--out", str(tmp_path / "out")]) == 0
     model: Any = attnlab.load(tmp_path / "out")
     job.model.eval()  # type: ignore[no-untyped-call]
@@ -103,14 +103,14 @@ def test_a_tuned_part_is_exported_with_its_model(mode: str, tmp_path: Path) -> N
 
 
 def test_a_prompt_has_no_place_in_a_models_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    trained(small(phases=SHORT, tuning=Tuning(mode="prompt", length=4)), tmp_path / "run")
+    trained(small(segments=SHORT, tuning=Tuning(mode="prompt", length=4)), tmp_path / "run")
     assert main(["export", str(tmp_path / "run"), "--out", str(tmp_path / "out")]) == 2
     assert "tuned a prompt, which stands beside a model" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
 
 
 def test_a_place_that_cannot_be_written_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    trained(small(phases=SHORT), tmp_path / "run")
+    trained(small(segments=SHORT), tmp_path / "run")
     (tmp_path / "file").write_text("kept", encoding="utf-8")
     assert main(["export", str(tmp_path / "run"), "--out", str(tmp_path / "file" / "out")]) == 2
     assert f"cannot write {tmp_path / 'file' / 'out'}: " in capsys.readouterr().err
@@ -142,13 +142,13 @@ def exported_with_own_stage(tmp_path: Path, line: str) -> Path:
     file = tmp_path / "cubed.py"
     file.write_text(OWN, encoding="utf-8")
     load_plugin(str(file))
-    trained(small(phases=SHORT, mechanism=line), tmp_path / "run")
+    trained(small(segments=SHORT, mechanism=line), tmp_path / "run")
     out = tmp_path / "out"
     assert main(["export", str(tmp_path / "run"), "--out", str(out), "--plugin", str(file)]) == 0
     return out
 
 
-def test_a_phase_of_ones_own_goes_with_the_model(
+def test_a_stage_of_ones_own_goes_with_the_model(
     own_stages: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = exported_with_own_stage(tmp_path, "dot | cubed(divide=n)")
@@ -165,7 +165,7 @@ def test_a_phase_of_ones_own_goes_with_the_model(
     assert str(attnlab.mechanism_of(names["model"])) == "dot | cubed(divide=n)"
 
 
-def test_a_file_of_phases_that_is_not_needed_stays_behind(
+def test_a_file_of_stages_that_is_not_needed_stays_behind(
     own_stages: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = exported_with_own_stage(tmp_path, "dot | softmax")
@@ -173,7 +173,7 @@ def test_a_file_of_phases_that_is_not_needed_stays_behind(
     assert "runpy" not in card(out) + capsys.readouterr().out
 
 
-def test_a_file_of_phases_may_not_take_the_place_of_the_models(
+def test_a_file_of_stages_may_not_take_the_place_of_the_models(
     own_stages: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for name in ("one", "two"):
@@ -181,21 +181,21 @@ def test_a_file_of_phases_may_not_take_the_place_of_the_models(
     (tmp_path / "one" / "cubed.py").write_text(OWN, encoding="utf-8")
     (tmp_path / "two" / "cubed.py").write_text("", encoding="utf-8")
     load_plugin(str(tmp_path / "one" / "cubed.py"))
-    trained(small(phases=SHORT, mechanism="dot | cubed"), tmp_path / "run")
+    trained(small(segments=SHORT, mechanism="dot | cubed"), tmp_path / "run")
     files = [word for name in ("one", "two") for word in ("--plugin", str(tmp_path / name / "cubed.py"))]
     assert main(["export", str(tmp_path / "run"), "--out", str(tmp_path / "out"), *files]) == 2
     assert "cubed.py has the name of a file of the export; rename it" in capsys.readouterr().err
     assert sorted(file.name for file in tmp_path.iterdir()) == ["one", "run", "two"]
 
 
-def test_a_file_of_phases_that_is_not_the_studys_is_said_to_be_another(
+def test_a_file_of_stages_that_is_not_the_studys_is_said_to_be_another(
     own_stages: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     moment = Moment(tmp_path)
     moment.plan()
     (tmp_path / "cubed.py").write_text(OWN, encoding="utf-8")
     load_plugin(str(tmp_path / "cubed.py"))
-    trained(small(phases=SHORT, mechanism="dot | cubed"), tmp_path / "runs" / moment.run("bypass", 1).id)
+    trained(small(segments=SHORT, mechanism="dot | cubed"), tmp_path / "runs" / moment.run("bypass", 1).id)
     said = []
     for sha256 in (hashlib.sha256(OWN.encode()).hexdigest(), "a" * 64):
         moment.ledger.say("started", json.dumps({"plugins": [{"file": "cubed.py", "sha256": sha256, "text": ""}]}))

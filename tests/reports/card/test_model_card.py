@@ -24,7 +24,7 @@ def own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monk
 
 
 def test_a_baseline_is_plain_after_one_line_as_its_card_says(tmp_path: Path) -> None:
-    job, _ = trained(small(phases=SHORT), tmp_path / "run")
+    job, _ = trained(small(segments=SHORT), tmp_path / "run")
     assert main(["export", str(tmp_path / "run"), "--out", str(tmp_path / "out")]) == 0
     assert "attnlab.uninstall(attnlab.load(FOLDER)).save_pretrained(ANOTHER)" in card(tmp_path / "out")
     with pytest.raises(ValueError, match="attnlab-gpt2"):
@@ -36,14 +36,14 @@ def test_a_baseline_is_plain_after_one_line_as_its_card_says(tmp_path: Path) -> 
 
 
 def test_a_mechanism_of_its_own_is_not_called_plain(tmp_path: Path) -> None:
-    trained(small(phases=SHORT, mechanism=LINE), tmp_path / "run")
+    trained(small(segments=SHORT, mechanism=LINE), tmp_path / "run")
     assert main(["export", str(tmp_path / "run"), "--out", str(tmp_path / "out")]) == 0
     assert "uninstall" not in card(tmp_path / "out")
     assert "Plain `from_pretrained` refuses this folder: it would build" in card(tmp_path / "out")
 
 
 def test_the_card_says_what_the_run_was(tmp_path: Path) -> None:
-    trained(small(phases=SHORT), tmp_path / "run")
+    trained(small(segments=SHORT), tmp_path / "run")
     assert main(["export", str(tmp_path / "run"), "--out", str(tmp_path / "out")]) == 0
     text = card(tmp_path / "out")
     _, front, _ = text.split("---\n", 2)
@@ -53,7 +53,7 @@ def test_the_card_says_what_the_run_was(tmp_path: Path) -> None:
     }  # fmt: skip
     for said in (
         "step 2 of 2; the run is finished", "gpt2 (GPT2LMHeadModel)", "- **Seed:** 3", "- **Precision:** fp32",
-        "train: 2 steps of 4 rows", "embedded:squad?articles=6&people=1", "Hash of the batches of phase 1:** `",
+        "train: 2 steps of 4 rows", "embedded:squad?articles=6&people=1", "Hash of the batches of segment 1:** `",
         "| perplexity |", "The run is not one of a study", f"- **torch:** {torch.__version__}", "one run of one seed",
     ):  # fmt: skip
         assert said in text
@@ -64,7 +64,7 @@ def test_the_card_of_a_studys_run_says_what_the_study_says(tmp_path: Path) -> No
     moment.plan()
     own = moment.run("bypass", 1)
     folder = tmp_path / "runs" / own.id
-    trained(small(phases=SHORT), folder)
+    trained(small(segments=SHORT), folder)
     said = []
     for seed in (1, 2):
         for arm, accuracy in (("dot", 0.5), ("bypass", 0.75), ("slow", 0.25)):
@@ -88,7 +88,7 @@ def test_the_card_has_the_title_of_its_arm_and_the_data_of_its_phase(tmp_path: P
     moment.ledger.say(PLAN, json.dumps(plan))
     moment.ledger.close()
     own = moment.run("bypass", 1)
-    trained(small(phases=SHORT), tmp_path / "runs" / own.id)
+    trained(small(segments=SHORT), tmp_path / "runs" / own.id)
     assert main(["export", str(tmp_path / "runs" / own.id), "--out", str(tmp_path / "out")]) == 0
     text = card(tmp_path / "out")
     assert "\n# bypass of the study small\n" in text
