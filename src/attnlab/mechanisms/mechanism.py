@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
+import torch
 from torch import Tensor
 
 from attnlab.errors import MechanismError, closest
@@ -76,7 +77,9 @@ class Mechanism:
             raise MechanismError(f"a mechanism is a line such as 'dot | softmax', not {type(line).__name__}")
         if not line.isprintable():  # a tab or a line break would move the mark off its spot
             line = " ".join(line.split())
-        return _assemble(NAMED.get(line.strip(), line), tuple(REGISTRY.values()))
+        line = NAMED.get(line.strip(), line)
+        # Dynamo traces through the reading itself, and warns of a cache.
+        return _assemble(line) if torch.compiler.is_compiling() else _assemble_once(line, tuple(REGISTRY.values()))
 
     def __str__(self) -> str:
         return " | ".join(str(item) for item in self.written())
@@ -151,11 +154,13 @@ DEFAULT = Mechanism()
 
 
 @lru_cache(maxsize=1024)
-def _assemble(line: str, registered: tuple[type[Stage], ...]) -> Mechanism:
-    """Build a mechanism from the stages of a line.
+def _assemble_once(line: str, registered: tuple[type[Stage], ...]) -> Mechanism:
+    """Build a mechanism from a line. registered: the stages there are; a line is read again only if these change."""
+    return _assemble(line)
 
-    registered: the stages there are; the same line is read again only if these have changed.
-    """
+
+def _assemble(line: str) -> Mechanism:
+    """Build a mechanism from the stages of a line."""
     if not line.strip():
         fail(line, 0, 1, "an empty line is not a mechanism; the baseline is 'dot | softmax'")
     words = tokenize(line)
