@@ -50,8 +50,9 @@ smoke: $(TOOLS)
 	OMP_NUM_THREADS=1 $(BIN)/python -m tests.smoke
 
 # Fifty runs and twenty times a study, killed with -9 at random moments and started again until they end; and a study
-# on a cluster of which a node is killed.
+# on a cluster of which a node is killed; and the audit of the whole catalog.
 soak: $(TOOLS)
+	ATTNLAB_SOAK=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q tests/audits/test_catalog.py
 	OMP_NUM_THREADS=1 $(BIN)/python -m tests.training.test_kills 50
 	OMP_NUM_THREADS=1 $(BIN)/python -m tests.studies.test_kills 20
 	OMP_NUM_THREADS=1 $(BIN)/python -m tests.studies.test_ray
