@@ -1,4 +1,4 @@
-"""Padding and batch invariance: padding is nothing, and a sequence's neighbours in the batch are none of its business.
+"""Padding and batch invariance: outputs must not depend on padding, nor on other sequences in the batch.
 
 What stands in the padding, how much of it there is, on which side, and which sequences share the batch may change no
 output of a real token, and no gradient may reach the padding: beyond rounding, which is measured. What the reference

@@ -32,12 +32,12 @@ PART = "through a ledger"
 def list_cases() -> Iterator[Case]:
     """Yield a case of each kind that a study decides on its own: families, looks, registration, failures, clusters."""
     cells = look_at_cells(4, Seeds(5))
-    yield Case(PART, "2 segments × 2 sizes of a baseline against itself: any", "5", cells, "19 %", cost=5, path=start)
+    yield Case(PART, "2 phases × 2 sizes of a baseline against itself: any", "5", cells, "19 %", cost=5, path=start)
     yield Case(PART, "declared looks", "5, 10, 15, 20", look_as_declared, "5.0 %", cost=10, path=start)
     what = "registered with 5, then after every seed"
     yield Case(PART, what, "5 to 20", look_every_seed(), "18.5 %", cost=20, path=start)
     finds = look_at_cells(5, Seeds(10), draws.draw_diverging(0.3), is_better)
-    what = "the worst 30% diverge in each of 5 segments: any plain BETTER"
+    what = "the worst 30% diverge in each of 5 phases: any plain BETTER"
     yield Case(PART, what, "10", finds, "10–12.5 %", cost=20, path=start)
     counts = np.full(20, 25)
     names = [str(name) for name in np.repeat(np.arange(20), counts)]
@@ -51,14 +51,14 @@ def start() -> Look:
 
     def look(asks: Asks) -> Mapping[str, str]:
         """Deliver the runs that are new, and conclude."""
-        study, cells = study_of(asks)
+        study, cells = make_study(asks)
         planned = study.plan()
         with closing(Ledger(place / "ledger.sqlite")) as ledger:
             ledger.add_runs([row_of(run) for run in planned])
             known = ledger.results()
             for run in planned:
                 if run.id not in known:
-                    ledger.deliver(delivery_of(run, asks[cells[run.phase, run.size]], ledger))
+                    ledger.deliver(make_delivery(run, asks[cells[run.phase, run.size]], ledger))
             answers = conclude(study.design, planned, ledger, {})
         return {cells[answer.phase, answer.size]: answer.verdict for answer in answers}
 
@@ -66,12 +66,12 @@ def start() -> Look:
     return look
 
 
-def study_of(asks: Asks) -> tuple[Study, dict[tuple[str, str], str]]:
-    """Return a study with a segment and size for every comparison, and which has which."""
+def make_study(asks: Asks) -> tuple[Study, dict[tuple[str, str], str]]:
+    """Return a study with a phase and size for every comparison, and which has which."""
     first = next(iter(asks.values()))
     sizes = ["small", "large"] if len(asks) % 2 == 0 else ["small"]
     looks = first.settings.get("looks")
-    design = design_of(
+    design = make_design(
         len(asks) // len(sizes), tuple(sizes), first.num_runs, looks if isinstance(looks, str) else tuple(looks or ()),
         float(first.settings.get("smallest", NO_THRESHOLD)),
     )  # fmt: skip
@@ -80,25 +80,25 @@ def study_of(asks: Asks) -> tuple[Study, dict[tuple[str, str], str]]:
 
 
 @cache
-def design_of(
-    num_segments: int, sizes: tuple[str, ...], num_seeds: int, looks: str | tuple[int, ...], smallest: float
+def make_design(
+    num_phases: int, sizes: tuple[str, ...], num_seeds: int, looks: str | tuple[int, ...], smallest: float
 ) -> Study:  # fmt: skip
     """Return a study of two arms."""
     source = "embedded:copy?vocab=8&length=9&examples=8"
-    segment = {"task": "copy", "task_settings": {"vocab": 8, "length": 9}, "data": "copy", "smallest": smallest}
+    phase = {"task": "copy", "task_settings": {"vocab": 8, "length": 9}, "data": "copy", "smallest": smallest}
     plain: dict[str, Any] = {
         "name": "simulated", "baseline": BASELINE, "seeds": list(range(1, num_seeds + 1)),
         "arms": {BASELINE: "dot | softmax", VARIANT: "cosine | softmax"},
         "sizes": {name: {"architecture": "gpt2", "config": {"n_layer": 1 + at}} for at, name in enumerate(sizes)},
         "data": {"copy": {"train": source, "dev": source}},
-        "phases": [{**segment, "name": f"segment-{at}", "segments": [{"steps": 1 + at}]} for at in range(num_segments)],
+        "phases": [{**phase, "name": f"phase-{at}", "segments": [{"steps": 1 + at}]} for at in range(num_phases)],
     }  # fmt: skip
     if looks:
         plain["looks"] = looks if isinstance(looks, str) else list(looks)
     return Study.of(plain)
 
 
-def delivery_of(run: PlannedRun, ask: Ask, ledger: Ledger) -> Delivery:
+def make_delivery(run: PlannedRun, ask: Ask, ledger: Ledger) -> Delivery:
     """Return what a run with a simulated score leaves; one that is not finite diverged."""
     score = np.asarray((ask.baseline if run.arm == BASELINE else ask.variant)[run.seed - 1], dtype=float)
     value = float(score.mean())

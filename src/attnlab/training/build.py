@@ -27,7 +27,7 @@ from .tuning import apply_tuning
 from .weights import Say, build_model
 
 TRAINED = ("word", "wordpiece", "bpe")
-STAGE = name_key("stage")
+SEGMENT = name_key("stage")  # the text decides what is drawn, so it stays
 LANGUAGE_HEADS = ("AutoModelForCausalLM", "AutoModelForMaskedLM")
 
 
@@ -58,14 +58,14 @@ def build(run: RunSpec, say: Say = str) -> Job:
 def check_kind(run: RunSpec, task: Any) -> None:
     """Refuse settings that are for other tasks than this one."""
     if hasattr(task, "max_len"):
-        check_length("task.max_len", task.max_len)
+        check_length("task_settings.max_len", task.max_len)
     if run.data.is_packed and task.name not in ("mlm", "clm"):
         raise TrainingError(f"packed rows train 'mlm' or 'clm', not '{task.name}'; leave data.is_packed out")
     counted = run.data.num_train is not None or run.num_scored is not None
     if getattr(task, "is_fresh", False) and counted:
         raise TrainingError(
             "data.num_train and num_scored count examples that are trained on again and again, and with "
-            "task.is_fresh there are none; leave them out"
+            "task_settings.is_fresh there are none; leave them out"
         )
 
 
@@ -123,7 +123,7 @@ def make_streams(run: RunSpec, task: Any, source: Source, tokenizer: Any, say: S
 
 def segment_seed(seed: int, number: int) -> int:
     """Return the seed of a segment's order and masking: the run's own for the first, others after it."""
-    return seed if number == 0 else int(keys_of(STAGE, seed, number) >> np.uint64(2))
+    return seed if number == 0 else int(keys_of(SEGMENT, seed, number) >> np.uint64(2))
 
 
 def check_length(what: str, value: object) -> None:

@@ -18,5 +18,6 @@ def check_positions(model: PreTrainedModel, length: int, what: str) -> None:
     if room is not None and length > room:
         raise TrainingError(
             f"{what} has {length} tokens, and this {type(model).__name__} has positions for {room}; make it shorter "
-            "(rows by task.max_len, or the length of a segment), or build a model with more (max_position_embeddings)"
+            "(rows by task_settings.max_len, or a segment's length), or build a model with more "
+            "(max_position_embeddings)"
         )

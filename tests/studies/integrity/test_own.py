@@ -263,9 +263,7 @@ def test_a_probe_has_no_honest_figure_and_that_is_said(tmp_path: Path) -> None:
     plain = content(seeds=[1], has_leaking=True)
     plain["arms"] = {"dot": "dot | softmax", "leak": LEAKING}
     (answer,) = Study.of(plain).run(tmp_path, say=quiet).answers
-    assert answer.notes[0] == (
-        "its accuracy was reached with the future in sight, and this task has no figure from the past alone"
-    )
+    assert answer.notes[0] == ("accuracy was measured with access to future tokens; this task has no leak-free figure")
 
 
 @pytest.mark.usefixtures("here")

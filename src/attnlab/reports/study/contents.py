@@ -15,7 +15,7 @@ from .headline import Headline, make_headline
 from .history import History
 from .limits import list_limits
 from .origin import StudyOrigin, describe_origin
-from .results import SegmentResults, collect_results, list_arms
+from .results import PhaseResults, collect_results, list_arms
 from .samples import SampleTable, SentenceTable, make_sample_table, make_sentence_table
 from .soundness import ArmAudit, LeakMap, list_audits, list_leak_maps
 from .traces import TraceTable, make_trace_tables
@@ -29,7 +29,7 @@ class Contents:
     name: str
     headline: Headline
     figures: Sequence[Figure]
-    places: Sequence[SegmentResults]
+    places: Sequence[PhaseResults]
     training: Sequence[TrainingTable]
     audits: Sequence[ArmAudit]
     leaks: Sequence[LeakMap]

@@ -16,7 +16,7 @@ from attnlab.statistics.account import percent
 
 from .cells import format_comparison, get_fair_comparison, is_not_comparable
 from .history import History, make_averager
-from .results import SegmentResults, read_number
+from .results import PhaseResults, read_number
 
 FOREST, SEEDS, CURVES, TRACES, LEAKS = "forest", "seeds", "curves", "traces", "leak"
 KINDS = (FOREST, SEEDS, CURVES, TRACES, LEAKS)
@@ -64,7 +64,7 @@ def list_figures(histories: Sequence[History]) -> list[Figure]:
     return [figure for figure in found if figure is not None]
 
 
-def _make_forest(place: SegmentResults) -> Figure | None:
+def _make_forest(place: PhaseResults) -> Figure | None:
     """Draw the differences of the arms that can be compared."""
     rows = [(row.arm, comparison) for row in place.rows if (comparison := get_fair_comparison(row)) is not None]
     apart = [row.arm for row in place.rows if is_not_comparable(row)]
@@ -102,7 +102,7 @@ def _make_forest(place: SegmentResults) -> Figure | None:
     )  # fmt: skip
 
 
-def _make_seed_plot(place: SegmentResults) -> Figure | None:
+def _make_seed_plot(place: PhaseResults) -> Figure | None:
     """Draw the deciding figure of every seed."""
     names = {row.arm: row.arm + (f" ({row.num_lost} failed)" if row.num_lost else "") for row in place.rows}
     found = [
@@ -124,7 +124,7 @@ def _make_seed_plot(place: SegmentResults) -> Figure | None:
     )  # fmt: skip
 
 
-def _write_floor_caption(place: SegmentResults) -> str:
+def _write_floor_caption(place: PhaseResults) -> str:
     """Say what the dashed line is, where there is one."""
     return "" if place.floor is None else f" The dashed line is the floor, {place.floor[0]:.4g}: {place.floor[1]}."
 
@@ -144,7 +144,7 @@ def _list_curves(history: History) -> list[Curve]:
     return found
 
 
-def _make_curve_figure(place: SegmentResults, curve: Curve) -> Figure | None:
+def _make_curve_figure(place: PhaseResults, curve: Curve) -> Figure | None:
     """Draw one set of curves; a value at one step alone is none."""
     if len({point.step for point in curve.points}) < 2:
         return None
@@ -175,6 +175,6 @@ def capitalize(words: str) -> str:
     return words[:1].upper() + words[1:]
 
 
-def _make_file_name(kind: str, place: SegmentResults, what: str = "") -> str:
+def _make_file_name(kind: str, place: PhaseResults, what: str = "") -> str:
     """Return the name of a figure's file, without its ending."""
     return re.sub(r"[^A-Za-z0-9_.+-]+", "-", "-".join(filter(None, (kind, place.phase, place.size, what)))).strip("-")

@@ -12,7 +12,7 @@ from attnlab.studies.answers.study_folder import Record
 from attnlab.studies.plan.planning import PlannedRun
 
 from .cells import format_comparison, is_not_comparable
-from .results import ArmRow, SegmentResults, list_arms
+from .results import ArmRow, PhaseResults, list_arms
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class Headline:
         return [(verdict_anchor(word), word, MEANINGS[word].replace("`", "")) for word in words]
 
 
-def make_headline(record: Record, places: Sequence[SegmentResults]) -> Headline:
+def make_headline(record: Record, places: Sequence[PhaseResults]) -> Headline:
     """Make the headline of a study."""
     rows = [(place, row) for place in places for row in place.rows if row.answer is not None]
     has_several = len({(place.phase, place.size) for place, _ in rows}) > 1

@@ -11,7 +11,7 @@ from typing import Any
 from attnlab.charts.curves import Point
 from attnlab.studies.answers.study_folder import Record
 
-from .results import SegmentResults, read_number
+from .results import PhaseResults, read_number
 
 MOST_STEPS, FEWEST_STEPS = 150, 12
 MOST_POINTS = 4000
@@ -31,7 +31,7 @@ class History:
     """The lines of one phase and size, by kind, arm and seed."""
 
     record: Record
-    place: SegmentResults
+    place: PhaseResults
     known: dict[str, Lines] = field(default_factory=dict)
     """What was read already."""
 

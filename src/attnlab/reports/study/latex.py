@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from .cells import COLUMNS
 from .headline import Headline
-from .results import SegmentResults
+from .results import PhaseResults
 
 CHOSEN = ("arm", "phase", "size", "mean", "SD", "seeds", "difference", "interval", "verdict")
 SIGNS = {
@@ -17,7 +17,7 @@ SIGNS = {
 }  # fmt: skip
 
 
-def write_latex(headline: Headline, places: Sequence[SegmentResults]) -> str:
+def write_latex(headline: Headline, places: Sequence[PhaseResults]) -> str:
     """Write the table, with the question as its caption."""
     rows = [[COLUMNS[name](row) for name in CHOSEN] for place in places for row in place.rows]
     layout = "".join("r" if cell.is_number else "l" for cell in rows[0]) if rows else "l" * len(CHOSEN)

@@ -12,13 +12,13 @@ from attnlab.statistics.verdict import FEWEST_SEEDS
 from attnlab.studies.answers.study_folder import FILE, Record
 
 from .cells import get_fair_comparison
-from .results import SegmentResults
+from .results import PhaseResults
 
 PAPER = "paper"
 """The budget that is meant to be published."""
 
 
-def list_limits(record: Record, places: Sequence[SegmentResults]) -> list[str]:
+def list_limits(record: Record, places: Sequence[PhaseResults]) -> list[str]:
     """Return all limitations."""
     return [
         *_limit_seeds(record), *_limit_sizes(record), *_limit_data(record), *_limit_sharing(record),
@@ -83,7 +83,7 @@ def _limit_budget(record: Record) -> Iterator[str]:
         yield f"It was run with {own}, not with '{PAPER}': an arm that learns slowly may be ahead with more training."
 
 
-def _limit_parameters(places: Sequence[SegmentResults]) -> Iterator[str]:
+def _limit_parameters(places: Sequence[PhaseResults]) -> Iterator[str]:
     """Say which arms have other numbers of parameters."""
     for place in places:
         own = next(row.count_parameters("total") for row in place.rows if row.is_baseline)
@@ -108,7 +108,7 @@ def _limit_settings(record: Record) -> Iterator[str]:
         yield "All arms took the same settings: none was tuned for itself, and what suits the baseline favours it."
 
 
-def _limit_pairs(places: Sequence[SegmentResults]) -> Iterator[str]:
+def _limit_pairs(places: Sequence[PhaseResults]) -> Iterator[str]:
     """Say what pairing brought."""
     for place in places:
         shown = [
@@ -122,7 +122,7 @@ def _limit_pairs(places: Sequence[SegmentResults]) -> Iterator[str]:
             )
 
 
-def _limit_figures(record: Record, places: Sequence[SegmentResults]) -> Iterator[str]:
+def _limit_figures(record: Record, places: Sequence[PhaseResults]) -> Iterator[str]:
     """Say which figures decide."""
     decided = [f"{place.figure} in {place.title}" for place in places if place.smallest is not None and place.figure]
     if decided:
@@ -132,7 +132,7 @@ def _limit_figures(record: Record, places: Sequence[SegmentResults]) -> Iterator
         yield f"Looks were declared at {', '.join(map(str, looks))} seeds; a look at any other number would not count."
 
 
-def _limit_lost(places: Sequence[SegmentResults]) -> Iterator[str]:
+def _limit_lost(places: Sequence[PhaseResults]) -> Iterator[str]:
     """Say that means leave out what failed."""
     lost = [
         f"{row.arm} {row.num_lost} of {len(row.statuses)}" for place in places for row in place.rows if row.num_lost

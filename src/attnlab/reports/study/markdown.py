@@ -7,13 +7,13 @@ from collections.abc import Sequence
 
 from .cells import COLUMNS
 from .headline import Headline
-from .results import SegmentResults
+from .results import PhaseResults
 
 CHOSEN = ("arm", "phase", "size", "figure", "mean", "SD", "seeds", "failed", "difference", "interval", "verdict")
 SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~!&])")
 
 
-def write_markdown(headline: Headline, places: Sequence[SegmentResults]) -> str:
+def write_markdown(headline: Headline, places: Sequence[PhaseResults]) -> str:
     """Write question, state, table, and why arms stand apart."""
     rows = [[COLUMNS[name](row) for name in CHOSEN] for place in places for row in place.rows]
     marks = [] if not rows else ["---:" if cell.is_number else "---" for cell in rows[0]]

@@ -61,7 +61,7 @@ class ArmRow:
 
 
 @dataclass(frozen=True)
-class SegmentResults:
+class PhaseResults:
     """One phase and size of a study, with a row for every arm, the baseline's first."""
 
     phase: str
@@ -78,7 +78,7 @@ class SegmentResults:
         return f"{self.phase}, {self.size}"
 
 
-def collect_results(record: Record) -> list[SegmentResults]:
+def collect_results(record: Record) -> list[PhaseResults]:
     """Return every phase and size of a study, in the order of its design."""
     answers = {(answer.phase, answer.size, answer.arm): answer for answer in record.answers}
     found = []
@@ -95,7 +95,7 @@ def collect_results(record: Record) -> list[SegmentResults]:
                     [record.results[run.id] for run in runs.values() if run.id in record.results],
                     answers.get((phase.name, size, arm)),
                 ))  # fmt: skip
-            found.append(SegmentResults(phase.name, size, figure, phase.smallest, tuple(rows), evidence.floor()))
+            found.append(PhaseResults(phase.name, size, figure, phase.smallest, tuple(rows), evidence.floor()))
     return found
 
 

@@ -13,7 +13,7 @@ from typing import Any
 from attnlab.studies.answers.study_folder import Record
 
 from .cells import get_comparison, is_not_comparable
-from .results import SegmentResults, find_status, read_number
+from .results import PhaseResults, find_status, read_number
 from .trainingset import read_training_figures
 
 FORMULA = ("=", "+", "-", "@")
@@ -48,7 +48,7 @@ def write_per_seed(record: Record) -> str:
     return write_csv([*RUN, *figures, *(f"{TRAINED_ON}{name}" for name in on_known), *COST], rows)
 
 
-def write_summary(places: Sequence[SegmentResults]) -> str:
+def write_summary(places: Sequence[PhaseResults]) -> str:
     """Write a line for every arm: mean, SD, difference, interval, p and verdict; what is unknown is empty."""
     rows = []
     for row in (row for place in places for row in place.rows):

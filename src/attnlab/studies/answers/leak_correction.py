@@ -13,7 +13,7 @@ def honest_note(evidence: Evidence, arm: str, baseline: str, figure: str) -> str
     """Set the honest figure of an arm beside the one it shows and the baseline's; say where there is none."""
     honest, shown = (known(evidence.values(arm, name)) for name in (HONEST, SHOWN))
     if not honest:
-        return f"its {figure} was reached with the future in sight, and this task has no figure from the past alone"
+        return f"{figure} was measured with access to future tokens; this task has no leak-free figure"
     said = f"fed nothing but the past its perplexity is {mean(honest)}, not the {mean(shown, has_count=False)} it shows"
     other = known(evidence.values(baseline, HONEST)) or known(evidence.values(baseline, SHOWN))
     return f"{said}; the baseline's is {mean(other, has_count=False)}" if other else said

@@ -4,7 +4,7 @@ A run takes START + (1 + EVALUATIONS) · Σ steps · (layers · overhead + opera
 6·(W·t + H·l) of its t = batch · length tokens, as in `workload.py`, without attention's own; overhead and pace are
 measured on a small GPT-2. Rows are taken to be full, every arm to cost what plain attention does, products to be in
 fp32, all weights to be trained, and a tokenizer that is named to have as many tokens as its architecture usually has.
-The runs themselves are tried by `estimate.py`, which is to be believed.
+`estimate.py` times real updates and is more accurate.
 """
 
 from __future__ import annotations

@@ -126,9 +126,9 @@ def timed(job: Job, folder: Path, budget: float, began: float) -> Timing:
 
 def pace_of(updater: Updater, number: int, budget: float) -> tuple[float, float, int]:
     """Return the seconds of a segment's first update, those of a later one of mean length, and how many were timed."""
-    job, phase, stream = updater.job, updater.job.settings.segments[number], updater.job.streams[number]
+    job, segment, stream = updater.job, updater.job.settings.segments[number], updater.job.streams[number]
     first, paces = 0.0, list[float]()
-    made = updates(stream, Share(micro_batch=phase.micro_batch), 0, 1 + MOST_UPDATES)
+    made = updates(stream, Share(micro_batch=segment.micro_batch), 0, 1 + MOST_UPDATES)
     with closing(made):  # type: ignore[type-var]
         began = clock = perf_counter()
         for at, update in enumerate(made):

@@ -130,7 +130,7 @@ class PhaseRuns:
         seeds, found = self.whole_seeds(), {}
         for run, row in self.ended:
             if run.seed in seeds[run.size]:
-                given = {"batch": ", ".join(str(phase.batch) for phase in run.run.segments)}
+                given = {"batch": ", ".join(str(segment.batch) for segment in run.run.segments)}
                 tokens = {"tokens": str(row.result["tokens"])} if "tokens" in row.result else {}
                 found[run.arm, self.group(run), str(run.seed)] = {**given, **tokens}
         return found
