@@ -75,7 +75,7 @@ def test_mnli_is_evaluated_on_its_own_half(tmp_path: Path) -> None:
         ({"task": "squad", "data": DATA["squad"].replace(is_packed=True, num_train=None)}, {}, "packed"),
         ({"task": "mqar", "data": Data(train="", is_packed=True)}, {}, "packed rows train 'mlm' or 'clm', not 'mqar'"),
         ({"data": LONG}, {"max_len": 70}, "a row to train on has 70 tokens, .* GPT2LMHeadModel has positions for 64"),
-        ({}, {"max_len": 1}, r"task\.max_len is a whole number of at least 2, not 1"),
+        ({}, {"max_len": 1}, r"task_settings\.max_len is a whole number of at least 2, not 1"),
         ({}, {"max_len": "long"}, "max_len of the task 'clm' is a int, such as 512, not 'long'"),
         ({}, {"max_length": 9}, "has no setting 'max_length', did you mean 'max_len'"),
         ({"task": "mlm"}, {"masking": 0.3}, "masking of the task 'mlm' is a Masking, not 0.3"),
