@@ -6,7 +6,7 @@ import pytest
 
 from attnlab.statistics.cases import list_cases, list_refused
 from attnlab.statistics.simulation import Case
-from attnlab.studies.integrity import budgets, lone_seed, possibility, predictions, repetition, summaries
+from attnlab.studies.integrity import IntegrityKind
 from tests.test_pages import blocks
 
 PAGE = (Path(__file__).parent.parent.parent / "docs" / "statistics.md").read_text(encoding="utf-8")
@@ -25,5 +25,8 @@ def test_the_page_shows_every_case(case: Case) -> None:
 
 
 def test_the_page_names_every_fault() -> None:
-    names = [module.CHECK for module in (budgets, lone_seed, possibility, predictions, repetition, summaries)]
-    assert [name for name in names if f"| {name} |" not in PAGE] == []
+    kinds = (
+        IntegrityKind.DIFFERENT_BUDGETS, IntegrityKind.SPREAD_OF_ONE_SEED, IntegrityKind.IMPOSSIBLE_VALUES,
+        IntegrityKind.ONE_ANSWER, IntegrityKind.REPEATED_VALUES, IntegrityKind.SUMMARY_DIFFERS,
+    )  # fmt: skip
+    assert [kind for kind in kinds if f"| {kind.value} |" not in PAGE] == []

@@ -2,7 +2,7 @@
 
 from .audit import audit
 from .check import CHECKS, check
-from .finding import Audit, Finding, Findings, Part
+from .finding import Audit, Finding, FindingKind, Findings, Part
 from .subject import Mode, Subject
 
-__all__ = ["CHECKS", "Audit", "Finding", "Findings", "Mode", "Part", "Subject", "audit", "check"]
+__all__ = ["CHECKS", "Audit", "Finding", "FindingKind", "Findings", "Mode", "Part", "Subject", "audit", "check"]

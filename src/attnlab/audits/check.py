@@ -6,13 +6,13 @@ from __future__ import annotations
 import math
 import traceback
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from attnlab.errors import AttnlabError, RequestError
 
-from .finding import Finding
+from .finding import Finding, FindingKind
 
 if TYPE_CHECKING:
     from .in_model import ModelSubject
@@ -29,6 +29,7 @@ class Check:
     name: str
     question: Question
     asked: bool = False
+    kind: FindingKind = "other"
 
     def __call__(self, subject: Subject | ModelSubject) -> Finding | None:
         """Put the question; None where it does not apply."""
@@ -38,12 +39,12 @@ class Check:
             raise
         except Exception as error:
             # Whatever a stage, a model or a user's own check raises: the other findings are not lost for it.
-            return unanswered(self.name, error)
+            return replace(unanswered(self.name, error), kind=self.kind)
         if finding is not None and not isinstance(finding, Finding):
             raise RequestError(f"check '{self.name}' must return a Finding, or None, not {type(finding).__name__}")
         if finding is not None and finding.name != self.name:
             raise RequestError(f"check '{self.name}' must return a Finding of its own name, not '{finding.name}'")
-        return finding
+        return finding and replace(finding, kind=self.kind)
 
 
 def unanswered(name: str, error: Exception) -> Finding:
@@ -66,22 +67,28 @@ ORDER = (
 """What is asked first: what makes a comparison worthless; then what spoils a run; then what is good to know."""
 
 
-def check(name: str, *, on: Kind = "mechanism", asked: bool = False) -> Callable[[Question], Question]:
+def check(
+    name: str, *, on: Kind = "mechanism", asked: bool = False, kind: FindingKind = "other"
+) -> Callable[[Question], Question]:  # fmt: skip
     """Register a function as a check of mechanisms, or of models; it is then put in every audit.
 
     The function takes a `Subject` (or a `ModelSubject`) and returns a `Finding` of this name, or None where its
     question does not apply. asked: put it only where `audit` is told to by `train=True`.
+    kind: what it is about; a study neither trains nor compares an arm that fails a check of kind "leak".
     """
     if not isinstance(name, str) or not name.strip():
         raise RequestError(f'@check("name") needs a name, not {name!r}')
     if on not in CHECKS:
         raise RequestError(f"a check is on 'mechanism' or on 'model', not {on!r}")
 
+    if kind not in get_args(FindingKind):
+        raise RequestError(f"a check has no kind {kind!r}; kinds: {', '.join(get_args(FindingKind))}")
+
     def register(question: Question) -> Question:
         known = CHECKS[on].get(name)
         if known is not None and origin(known.question) != origin(question):
             raise RequestError(f"a check named '{name}' exists already: {'.'.join(origin(known.question))}")
-        CHECKS[on][name] = Check(name, question, asked)
+        CHECKS[on][name] = Check(name, question, asked, kind)
         return question
 
     return register

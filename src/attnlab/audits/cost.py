@@ -20,7 +20,7 @@ SLOW = 0.02
 """Seconds that a step of the shorter length may take."""
 
 
-@check(NAME)
+@check(NAME, kind="cost")
 def cost_growth(subject: Subject) -> Finding:
     """Measure the powers of the length with which time and memory grow."""
     setting = Setting(num_heads=2, head_dim=32, causal=subject.causalities[-1])

@@ -31,7 +31,7 @@ SPANS = {"linear": 2100, "sdpa": 600}
 """Lengths at which these kernels cut the keys too: running sums after 2048 tokens, torch's fused pass after 512."""
 
 
-@check(NAME)
+@check(NAME, kind="equivalences")
 def equivalences(subject: Subject) -> Finding:
     """Compute what must be equal both ways."""
     parts = [*kernels_agree(subject), *identities(subject)]

@@ -5,10 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from attnlab.charts import Spec
 from attnlab.errors import RequestError, closest
+
+FindingKind = Literal[
+    "leak", "prefix", "padding", "gradients", "numerics", "equivalences", "magnitude", "weights", "value_path", "cost",
+    "random_tokens", "other",
+]  # fmt: skip
+"""What a check is about, for programs; names and sentences are for readers. A user's own check may be "other"."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +50,7 @@ class Finding:
     """The answer to one check: passed or not, by which figure against which bound, and why in one sentence.
 
     where: where to look, as a stage, a kernel or a pair of positions. judged: False where the check only reports.
-    data: numbers for a picture or a program.
+    data: numbers for a picture or a program. kind: what the check is about; `check` sets it.
     """
 
     name: str
@@ -56,6 +62,7 @@ class Finding:
     judged: bool = True
     parts: tuple[Part, ...] = ()
     data: Mapping[str, Any] = field(default_factory=dict)
+    kind: FindingKind = "other"
 
     @property
     def verdict(self) -> str:
@@ -66,6 +73,7 @@ class Finding:
         """Return all of it as plain values, for JSON."""
         return {
             "name": self.name,
+            "kind": self.kind,
             "verdict": self.verdict,
             "passed": self.passed,
             "judged": self.judged,

@@ -20,7 +20,7 @@ JUDGED = ("q", "k", "v")
 WORDS = {"q": "queries", "k": "keys", "v": "values", "x": "the layer's input", "first": "the first layer's values"}
 
 
-@check(NAME)
+@check(NAME, kind="gradients")
 def gradient_flow(subject: Subject) -> Finding:
     """Look for what gets no gradient, or one that is no number."""
     causal = subject.causalities[-1]

@@ -46,7 +46,7 @@ class Leak:
         return f"output {self.query} and {WORDS[self.through]} of token {self.key}"
 
 
-@check(NAME)
+@check(NAME, kind="leak")
 def causal_leak(subject: Subject) -> Finding | None:
     """Look for any output that depends on a later token."""
     if True not in subject.causalities:

@@ -25,7 +25,7 @@ BOUND = 0.6
 LEVEL = 0.1
 
 
-@check(NAME)
+@check(NAME, kind="magnitude")
 def magnitude_against_length(subject: Subject) -> Finding:
     """Fit the power of the length with which the output grows."""
     causal = subject.causalities[-1]

@@ -21,7 +21,7 @@ LARGE = 1e5
 TINY = 5
 
 
-@check(NAME)
+@check(NAME, kind="numerics")
 def numerics(subject: Subject) -> Finding:
     """Look for NaN, overflow and wrong derivatives."""
     parts: list[Part] = []

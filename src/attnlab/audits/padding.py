@@ -30,7 +30,7 @@ LOSSES = 16
 """How many times what the reference loses in fp32 a result may be off."""
 
 
-@check(NAME)
+@check(NAME, kind="padding")
 def padding_invariance(subject: Subject) -> Finding:
     """Change padding and neighbours, and watch the real tokens."""
     parts: list[Part] = []

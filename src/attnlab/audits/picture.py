@@ -11,24 +11,26 @@ from attnlab.charts.evidence import Bar, Margin
 from attnlab.charts.theme import FILE, Theme
 from attnlab.errors import RequestError
 
-from .finding import Audit, Finding
+from .finding import Audit, Finding, FindingKind
 
-LEAK, GROWTH = "causal leak", "magnitude against length"
 CHARACTERS = 90
 Panel = dict[str, Any]
 
 
-def draw(audit: Audit, theme: Theme = FILE, only: str | None = None) -> Spec:
-    """Draw what the audit saw; or only what one check did."""
-    found = {name: finding for name, finding in audit.findings.items() if only in (None, name)}
-    panels = [panel for name, make in PANELS.items() if name in found and (panel := make(found[name], theme))]
-    differences = [finding for name, finding in found.items() if name in DIFFERENCES and finding.bound is not None]
+def draw(audit: Audit, theme: Theme = FILE, only: FindingKind | None = None) -> Spec:
+    """Draw what the audit saw; or only the finding of one kind."""
+    found = [finding for finding in audit.findings.values() if only in (None, finding.kind)]
+    by_kind = [(make, finding) for kind, make in PANELS.items() for finding in found if finding.kind == kind]
+    panels = [panel for make, finding in by_kind if (panel := make(finding, theme))]
+    differences = [finding for finding in found if finding.kind in DIFFERENCES and finding.bound is not None]
     if differences:
         rows = [Margin(one.name, one.figure, one.bound) for one in differences if one.bound is not None]
         title = ("Differences that must be nothing", "a point right of its mark is more than is allowed")
         panels.append(evidence.margins(title, rows, theme))
     if not panels:
-        raise RequestError(f"a figure shows {', '.join([*PANELS, *DIFFERENCES])}; this audit has none of them")
+        raise RequestError(
+            f"a figure shows findings of {', '.join([*PANELS, *DIFFERENCES])}; this audit has none of them"
+        )
     verdict = "passed" if audit.passed else f"failed: {', '.join(finding.name for finding in audit.failed)}"
     return soundness.draw(audit.subject, textwrap.wrap(verdict, CHARACTERS), panels, theme)
 
@@ -38,8 +40,10 @@ def leak_panel(finding: Finding, theme: Theme) -> Panel | None:
     return soundness.leak_map(finding.data["map"], theme) if "map" in finding.data else None
 
 
-def growth_panel(finding: Finding, theme: Theme) -> Panel:
-    """Draw the size of the output against the length."""
+def growth_panel(finding: Finding, theme: Theme) -> Panel | None:
+    """Draw the size of the output against the length, if it was measured."""
+    if "lengths" not in finding.data:
+        return None
     sizes = {kind: finding.data[kind] for kind in ("random", "aligned", "one value")}
     return soundness.growth_curves(sizes, finding.data["lengths"], theme)
 
@@ -73,8 +77,10 @@ def value_panel(finding: Finding, theme: Theme) -> Panel:
     return evidence.bars(("Variance on the value path", "at initialisation; orange is after the stage"), rows, theme)
 
 
-def random_tokens_panel(finding: Finding, theme: Theme) -> Panel:
-    """Draw the loss on random tokens beside the least there can be."""
+def random_tokens_panel(finding: Finding, theme: Theme) -> Panel | None:
+    """Draw the loss on random tokens beside the least there can be, if it was measured."""
+    if "loss" not in finding.data:
+        return None
     rows = [
         Bar("whole sequence there", finding.data["loss"], not finding.passed),
         Bar("prefix alone", finding.data["prefix_loss"]),
@@ -83,15 +89,15 @@ def random_tokens_panel(finding: Finding, theme: Theme) -> Panel:
     return evidence.bars(title, rows, theme, (finding.data["floor"], "ln V"))
 
 
-PANELS: dict[str, Callable[[Finding, Theme], Panel | None]] = {
-    LEAK: leak_panel,
-    GROWTH: growth_panel,
-    "gradient flow": gradient_panel,
+PANELS: dict[FindingKind, Callable[[Finding, Theme], Panel | None]] = {
+    "leak": leak_panel,
+    "magnitude": growth_panel,
+    "gradients": gradient_panel,
     "weights": weights_panel,
-    "value path": value_panel,
-    "i.i.d. test": random_tokens_panel,
+    "value_path": value_panel,
+    "random_tokens": random_tokens_panel,
 }
 """The checks with a panel of their own."""
 
-DIFFERENCES = ("prefix consistency", "padding and batch invariance", "numerics", "equivalences")
+DIFFERENCES: tuple[FindingKind, ...] = ("prefix", "padding", "numerics", "equivalences")
 """The checks that share a panel: each measures a difference against what is allowed."""

@@ -26,7 +26,7 @@ DEVIATIONS = 4
 """How many standard errors below ln V a mean over random tokens may lie by chance."""
 
 
-@check(NAME, asked=True)
+@check(NAME, asked=True, kind="random_tokens")
 def random_tokens(subject: Subject) -> Finding | None:
     """Train a tiny GPT-2 with the mechanism on random tokens, and compare its loss with ln V."""
     if True not in subject.causalities:

@@ -65,7 +65,7 @@ def variance(v: Tensor, r: Tensor, alpha: float) -> Variance:
     )
 
 
-@check(NAME)
+@check(NAME, kind="value_path")
 def value_path(subject: Subject) -> Finding | None:
     """Measure each values stage on a layer as BERT and GPT-2 initialise it, at several widths."""
     if not subject.mechanism.values:

@@ -19,7 +19,7 @@ LENGTH = 96
 ENTROPY = "entropy, share of the most"
 
 
-@check(NAME)
+@check(NAME, kind="weights")
 def weight_statistics(subject: Subject) -> Finding:
     """Describe the weights."""
     causal = subject.causalities[-1]

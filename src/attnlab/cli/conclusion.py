@@ -9,7 +9,7 @@ from attnlab.cli.tables import print_table
 
 if TYPE_CHECKING:
     from attnlab.studies.answers.analysis import Answer
-    from attnlab.studies.integrity import Finding
+    from attnlab.studies.integrity import IntegrityFinding
     from attnlab.studies.study import Conclusion
 
 COLUMNS = ("phase", "size", "arm", "figure", "difference", "level", "verdict", "stability")
@@ -55,7 +55,7 @@ def print_answers(answers: Sequence[Answer]) -> None:
         print(f"every comparison: {note}")
 
 
-def print_findings(findings: Sequence[Finding]) -> None:
+def print_findings(findings: Sequence[IntegrityFinding]) -> None:
     """Print what a study finds when it examines itself, a line each."""
     for finding in findings:
         print(f"{'FAULT' if finding.is_fault else 'note'}: {finding.check}: {finding.sentence}")

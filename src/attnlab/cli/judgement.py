@@ -9,7 +9,7 @@ from attnlab.cli.tables import print_below, print_table
 
 if TYPE_CHECKING:
     from attnlab.statistics import Comparison
-    from attnlab.studies.integrity import Finding, Judgement
+    from attnlab.studies.integrity import IntegrityFinding, Judgement
     from attnlab.studies.integrity.analysis import Analysis, Row
 
 COLUMNS = (
@@ -21,13 +21,13 @@ SHOWN_ELSEWHERE = ("exact test beside it", "have no score")
 """Words of notes about an exact test, which is not shown here, and about failed runs, which are."""
 
 
-def print_finding(finding: Finding) -> None:
+def print_finding(finding: IntegrityFinding) -> None:
     """Print one finding."""
     print(f"\n{'FAULT' if finding.is_fault else 'note '}  {finding.check}")
     print_below(f"{finding.sentence}.")
 
 
-def print_count(findings: Sequence[Finding]) -> None:
+def print_count(findings: Sequence[IntegrityFinding]) -> None:
     """Print how many faults were found."""
     num = sum(finding.is_fault for finding in findings)
     print(f"\n{num} {'fault' if num == 1 else 'faults'} found." if num else "\nNo fault found.")

@@ -25,7 +25,8 @@ from .answers.study_folder import PLAN as PLAN
 from .file.design import Arm, Design
 from .file.mistakes import Origin, check
 from .file.reading import read_design
-from .integrity import Finding
+from .integrity import IntegrityFinding
+from .integrity.leaks import read_kind
 from .integrity.left_out import left_out, sentence
 from .ledger.database import Ledger
 from .ledger.disk import refuse_network
@@ -50,7 +51,7 @@ class Conclusion:
     num_runs: int
     failed: Mapping[str, str]
     """Runs that were given up, and why."""
-    findings: Sequence[Finding] = ()
+    findings: Sequence[IntegrityFinding] = ()
     """What the study finds when it examines itself, faults first."""
 
     @property
@@ -227,7 +228,7 @@ class Study:
     def alone(self, line: str) -> tuple[bool, list[Mapping[str, Any]]]:
         """Audit a mechanism by itself; return whether it passed, and what was found."""
         # All but what it costs: that is measured on this machine, and decides nothing here.
-        checks = [name for name, check in known_checks("mechanism").items() if not check.asked and name != "cost"]
+        checks = [name for name, check in known_checks("mechanism").items() if not check.asked and check.kind != "cost"]
         found = audit(line, causal=self.is_causal, checks=checks)
         return found.passed, [one.record() for one in found.findings.values()]
 
@@ -241,10 +242,10 @@ class Study:
         leaking = []
         for name, keys in audits.items():
             findings = [one for key in keys for one in ledger.audit(key, self.is_causal) or ()]
-            wrong = list(dict.fromkeys(str(one["name"]) for one in findings if not one["passed"]))
-            if wrong:
-                say(f"{name}: its audit failed: {', '.join(wrong)}")
-            if any("leak" in one for one in wrong):
+            failed = [one for one in findings if not one["passed"]]
+            if failed:
+                say(f"{name}: its audit failed: {', '.join(dict.fromkeys(str(one['name']) for one in failed))}")
+            if any(read_kind(one) == "leak" for one in failed):
                 leaking.append(name)
         if self.design.baseline in leaking and not self.design.has_leaking:
             raise StudyError(

@@ -13,7 +13,7 @@ from attnlab.audits import Audit, Finding, audit
 from attnlab.cli import main
 from attnlab.install import mechanism_of
 from attnlab.studies.answers.study_folder import open_record
-from attnlab.studies.integrity import Finding as Found
+from attnlab.studies.integrity import IntegrityFinding
 from attnlab.studies.study import Study
 from tests.studies.samples import content, quiet
 
@@ -25,17 +25,17 @@ ONE_CLASS = {
 }  # fmt: skip
 
 
-def faults(found: tuple[Found, ...]) -> list[str]:
+def faults(found: tuple[IntegrityFinding, ...]) -> list[str]:
     """Name the checks that found a fault."""
     return [finding.check for finding in found if finding.is_fault]
 
 
-def notes(found: tuple[Found, ...]) -> list[str]:
+def notes(found: tuple[IntegrityFinding, ...]) -> list[str]:
     """Name the checks that found what is no fault."""
     return [finding.check for finding in found if not finding.is_fault]
 
 
-def sentence(found: tuple[Found, ...], check: str) -> str:
+def sentence(found: tuple[IntegrityFinding, ...], check: str) -> str:
     """Return what was found by a check."""
     return next(finding.sentence for finding in found if finding.check == check)
 
@@ -276,7 +276,7 @@ def test_a_leak_of_the_installed_model_alone_makes_an_arm_leak(tmp_path: Path, m
         asked.append((line, causal))
         if line == "dot | softmax":
             return found
-        leak = Finding("causal leak", False, 1.0, 0.0, "The model sees the future.")
+        leak = Finding("causal leak", False, 1.0, 0.0, "The model sees the future.", kind="leak")
         return Audit(found.subject, causal, type(found.findings)([leak]), 0.0)
 
     monkeypatch.setattr("attnlab.studies.plan.installed_arms.audit", audited)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from attnlab.studies.answers.study_folder import Record, open_record
-from attnlab.studies.integrity import Finding
+from attnlab.studies.integrity import IntegrityFinding
 from attnlab.studies.ledger.database import Delivery, Ledger
 from attnlab.studies.plan.planning import PlannedRun
 from attnlab.studies.run.execution import row_of
@@ -84,7 +84,7 @@ class Told:
             if run.id not in known:
                 self.give(arm, seed)
 
-    def findings(self) -> tuple[Finding, ...]:
+    def findings(self) -> tuple[IntegrityFinding, ...]:
         """Deliver what is missing, and let the study examine itself."""
         self.give_others()
         if not self.ledger.events("plan"):

@@ -17,7 +17,7 @@ FAINT = 1e-7
 """The share of the median gradient below which one is rounding."""
 
 
-@check(NAME, on="model")
+@check(NAME, on="model", kind="gradients")
 def gradient_flow(subject: ModelSubject) -> Finding:
     """Look for parameters that get no gradient, or one that is no number."""
     subject = subject.precise

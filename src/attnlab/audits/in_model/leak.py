@@ -19,7 +19,7 @@ from .subject import ModelSubject
 NAME = "causal leak"
 
 
-@check(NAME, on="model")
+@check(NAME, on="model", kind="leak")
 def causal_leak(subject: ModelSubject) -> Finding | None:
     """Look for any answer that depends on a later token."""
     if not subject.causal:

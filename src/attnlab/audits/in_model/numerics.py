@@ -11,7 +11,7 @@ from .subject import ModelSubject
 NAME = "numerics"
 
 
-@check(NAME, on="model")
+@check(NAME, on="model", kind="numerics")
 def numerics(subject: ModelSubject) -> Finding:
     """Look for answers that are not finite."""
     tokens = subject.tokens(2)

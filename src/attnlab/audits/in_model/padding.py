@@ -23,7 +23,7 @@ TOKENS = 2**15
 """Tokens of a batch at most."""
 
 
-@check(NAME, on="model")
+@check(NAME, on="model", kind="padding")
 def padding_invariance(subject: ModelSubject) -> Finding:
     """Change padding and neighbours, and watch the real tokens."""
     subject = subject.precise

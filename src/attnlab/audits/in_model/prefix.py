@@ -25,7 +25,7 @@ SPARE = 7
 """Slots of a static cache that stay without a token."""
 
 
-@check(NAME, on="model")
+@check(NAME, on="model", kind="prefix")
 def prefix_consistency(subject: ModelSubject) -> Finding | None:
     """Compare the whole sequence with prefixes and caches."""
     if not subject.causal:

@@ -10,8 +10,7 @@ from pathlib import Path
 
 import jinja2
 
-from attnlab.audits import picture
-from attnlab.audits.picture import GROWTH, LEAK
+from attnlab.audits import FindingKind, picture
 from attnlab.charts import growth, heatmap, svg, theme
 from attnlab.kernels import compiler as find_compiler
 from attnlab.kernels.measure import show_bytes, show_seconds, three_digits
@@ -87,11 +86,11 @@ def _draw_pictures(shown: CatalogResults) -> list[str]:
 
 def _draw_soundness(shown: CatalogResults) -> list[str]:
     """Draw two leak maps, a sound one and a leaking one, and the growth of a mechanism that fails by it."""
-    parts = {"baseline": LEAK, "leaking-mask": LEAK, "undivided-linear": GROWTH}
+    kinds: dict[str, FindingKind] = {"baseline": "leak", "leaking-mask": "leak", "undivided-linear": "magnitude"}
     return [
-        svg(picture.draw(shown.audits[name], theme.PAGE, only=part))
-        for name, part in parts.items()
-        if name in shown.audits and part in shown.audits[name].findings
+        svg(picture.draw(shown.audits[name], theme.PAGE, only=kind))
+        for name, kind in kinds.items()
+        if name in shown.audits and any(finding.kind == kind for finding in shown.audits[name].findings.values())
     ]
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from attnlab.studies.answers.study_folder import Record
-from attnlab.studies.integrity import Finding
+from attnlab.studies.integrity import IntegrityFinding
 from attnlab.studies.plan.audit_keys import lines_of
 
 from .datacard import DataCard, make_data_cards
@@ -38,7 +38,7 @@ class Contents:
     sentences: Sequence[SentenceTable]
     cards: Sequence[DataCard]
     origin: StudyOrigin
-    findings: Sequence[Finding]
+    findings: Sequence[IntegrityFinding]
     limits: Sequence[str]
     lines: dict[str, list[tuple[str, str]]]
     """The mechanism of each arm, and the sizes that have it where they differ."""

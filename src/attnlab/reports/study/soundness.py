@@ -9,13 +9,11 @@ from typing import Any
 from attnlab.charts import soundness
 from attnlab.errors import AttnlabError
 from attnlab.studies.answers.study_folder import Record
+from attnlab.studies.integrity.leaks import read_kind
 from attnlab.studies.plan.audit_keys import lines_of, unmarked
 
 from .figures import LEAKS, Figure
 from .results import list_arms
-
-LEAK = "causal leak"
-"""The name of the check whose map is drawn, as a ledger has it."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +46,7 @@ def list_audits(record: Record) -> list[ArmAudit]:
             wrong = [
                 " ".join(filter(None, (one["sentence"], one.get("where", "")))) for one in judged if not one["passed"]
             ]
-            said = [one["sentence"] for one in findings if one["name"] == "installed model"]
+            said = [one["sentence"] for one in findings if read_kind(one) == "installed_model"]
             found.append(ArmAudit(arm, key, {one["name"]: one["verdict"] for one in judged}, wrong, said))
     return found
 
@@ -59,7 +57,7 @@ def list_leak_maps(record: Record) -> list[LeakMap]:
     for arm in list_arms(record):
         leaks = {
             unmarked(key): one for key in record.audits.get(arm, ()) for one in record.audit_of(key)
-            if one["name"] == LEAK and not one["passed"]
+            if read_kind(one) == "leak" and not one["passed"]
         }  # fmt: skip
         own = [line for line in lines_of(record.design, arm) if line in leaks]
         found += [
@@ -80,7 +78,7 @@ def _make_leak_map(arm: str, line: str, finding: dict[str, Any], ending: str) ->
         from attnlab.audits import audit
 
         try:
-            strengths = audit(line, causal=True, checks=[LEAK]).findings[LEAK].data["map"]
+            strengths = audit(line, causal=True, checks=["causal leak"]).findings["causal leak"].data["map"]
         except AttnlabError as error:
             return LeakMap(None, f"The map of {arm} cannot be drawn, since its mechanism is not known here: {error}")
         note = " The ledger keeps no map: it was drawn anew for this report, from the same random tokens."

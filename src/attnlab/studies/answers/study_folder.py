@@ -16,7 +16,7 @@ from attnlab.errors import StudyError
 from attnlab.training import RunSpec
 
 from ..file.design import IS_RECORDED, Design
-from ..integrity import Finding
+from ..integrity import IntegrityFinding
 from ..integrity.own import examine
 from ..ledger.database import Ledger, ResultRow
 from ..plan.audit_keys import audited_task, lines_of, reads_forwards
@@ -87,7 +87,7 @@ class Record:
         return found[True] or found[False] or []
 
     @cached_property
-    def findings(self) -> tuple[Finding, ...]:
+    def findings(self) -> tuple[IntegrityFinding, ...]:
         """What the study finds when it examines itself, faults first."""
         return examine(self)
 

@@ -17,13 +17,12 @@ from attnlab.statistics.families import Role
 from attnlab.statistics.verdict import FEWEST_SEEDS, NOT_COMPARABLE, TOO_FEW
 
 from .curve import measure_late_gain
-from .finding import Finding, list_first
+from .finding import IntegrityFinding, IntegrityKind, list_first
 from .metrics import BOUNDED, PERPLEXITIES, SIGNED, default_smallest, higher_is_better, kind_of
 from .selection import Pair, Scores, find_pairs
 from .table import Cell, ResultTable, show_step, value_of
 from .units import Units
 
-CHECK = "too few seeds"
 PRESUMED = (
     "seeds are independent runs, each with its own initial weights and data order; if models are pretrained, each seed "
     "has its own pretraining",
@@ -190,7 +189,7 @@ def _late_gain(pair: Pair, terms: Terms, is_log: bool) -> float | None:
     return 100 * math.expm1(largest) if is_log and largest is not None else largest
 
 
-def check_seeds(rows: Sequence[Row]) -> Iterator[Finding]:
+def check_seeds(rows: Sequence[Row]) -> Iterator[IntegrityFinding]:
     """Find comparisons with too few seeds for a verdict, and say how many more each would need."""
     compared = [(row, row.comparison) for row in rows if row.comparison is not None]
     weak = [(row, comparison) for row, comparison in compared if comparison.decision.outcome == TOO_FEW]
@@ -198,8 +197,8 @@ def check_seeds(rows: Sequence[Row]) -> Iterator[Finding]:
         return
     counts = sorted({comparison.known.num_seeds for _, comparison in weak})
     needs = [f"{row.name} ({_show_more(comparison)})" for row, comparison in weak]
-    yield Finding(
-        CHECK,
+    yield IntegrityFinding(
+        IntegrityKind.TOO_FEW_SEEDS,
         f"{len(weak)} of {len(rows)} comparisons {'has' if len(weak) == 1 else 'have'} {' or '.join(map(str, counts))} "
         f"{'seed' if counts == [1] else 'seeds'} per arm; with fewer than {FEWEST_SEEDS} no verdict is given: "
         f"{list_first(needs)}",

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from .finding import Finding, list_first
+from .finding import IntegrityFinding, IntegrityKind, list_first
 from .table import ResultTable
 
-CHECK = "different budgets"
 
-
-def check_budgets(table: ResultTable) -> Iterator[Finding]:
+def check_budgets(table: ResultTable) -> Iterator[IntegrityFinding]:
     """Compare the budgets of the arms of each group."""
     if len(table.arms) < 2:
         return
@@ -21,15 +19,15 @@ def check_budgets(table: ResultTable) -> Iterator[Finding]:
             yield from _different(group, name, _given(table, group, name))
 
 
-def _different(group: str, what: str, by_arm: Mapping[str, set[str]]) -> Iterator[Finding]:
+def _different(group: str, what: str, by_arm: Mapping[str, set[str]]) -> Iterator[IntegrityFinding]:
     given = {arm: values for arm, values in by_arm.items() if values}
     if len({frozenset(values) for values in given.values()}) <= 1:
         return
     shown = [f"'{arm}' {list_first(sorted(values, key=_number), 3)}" for arm, values in given.items()]
     where = f" of {group}" if group else ""
     last = "last step" if what == "step" else what
-    yield Finding(
-        CHECK,
+    yield IntegrityFinding(
+        IntegrityKind.DIFFERENT_BUDGETS,
         f"the arms{where} differ in {last}: {', '.join(shown)}; their scores may differ because of that",
         data={"group": group, "what": what, "arms": {arm: sorted(values) for arm, values in given.items()}},
     )

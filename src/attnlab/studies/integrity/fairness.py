@@ -7,18 +7,15 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from .budgets import check_budgets
-from .finding import Finding, list_first
+from .finding import IntegrityFinding, IntegrityKind, list_first
 from .runs import PhaseRuns
 
 if TYPE_CHECKING:
     from ..answers.study_folder import Record
     from ..file.design import Design
 
-SETTINGS = "different settings"
-PARAMETERS = "different parameters"
 
-
-def check_given(runs: PhaseRuns) -> Iterator[Finding]:
+def check_given(runs: PhaseRuns) -> Iterator[IntegrityFinding]:
     """Compare the budgets of the arms of a phase; no fault if the budget is all that an arm differs in."""
     design, stepped = runs.record.design, set[str]()
     for finding in check_budgets(runs.table):
@@ -39,15 +36,19 @@ def is_same_mechanism(design: Design, arm: str) -> bool:
     return all(ours.line(size) == theirs.line(size) for size in design.sizes)
 
 
-def check_settings(record: Record) -> Iterator[Finding]:
+def check_settings(record: Record) -> Iterator[IntegrityFinding]:
     """Note the settings that arms override."""
     arms = record.design.arms.items()
     own = [f"'{name}' has {where} = {value}" for name, arm in arms for where, value in arm.set.items()]
     if own:
-        yield Finding(SETTINGS, f"arms differ in more than the mechanism: {list_first(own)}", is_fault=False)
+        yield IntegrityFinding(
+            IntegrityKind.DIFFERENT_SETTINGS,
+            f"arms differ in more than the mechanism: {list_first(own)}",
+            is_fault=False,
+        )
 
 
-def check_parameters(runs: PhaseRuns) -> Iterator[Finding]:
+def check_parameters(runs: PhaseRuns) -> Iterator[IntegrityFinding]:
     """Note arms that train different numbers of parameters, as a mechanism may add some."""
     found: dict[str, dict[str, set[int]]] = {}
     for run, row in runs.ended:
@@ -60,4 +61,4 @@ def check_parameters(runs: PhaseRuns) -> Iterator[Finding]:
                 f"'{arm}' {list_first([f'{n:,}' for n in sorted(counts)])}" for arm, counts in arms.items()
             )
             said = f"the arms of {runs.phase}, {size} train different numbers of parameters: {shown}"
-            yield Finding(PARAMETERS, said, is_fault=False, data={"size": size})
+            yield IntegrityFinding(IntegrityKind.DIFFERENT_PARAMETERS, said, is_fault=False, data={"size": size})

@@ -1,29 +1,53 @@
-"""What an integrity check finds: one sentence, where to look, and whether it is a fault.
-
-Most checks of this folder need only a table. Those that need a study, such as a leaking arm or test text in the
-training set, report in the same form.
-"""
+"""What an integrity check finds: of which kind, one sentence, where to look, and whether it is a fault."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import Enum
 from typing import Any
 
 
-@dataclass(frozen=True)
-class Finding:
-    """One result of a check. `check` is its name, `places` say where to look, `data` is for programs."""
+class IntegrityKind(Enum):
+    """What a finding is about; the value is its title for readers."""
 
-    check: str
+    REPEATED_VALUES = "repeated values"
+    MIXED_UNITS = "mixed units"
+    ONE_ANSWER = "one answer only"
+    IMPOSSIBLE_VALUES = "impossible values"
+    SPREAD_OF_ONE_SEED = "spread of one seed"
+    MISSING_SCORES = "runs without a score"
+    DIFFERENT_BUDGETS = "different budgets"
+    DIFFERENT_SETTINGS = "different settings"
+    DIFFERENT_PARAMETERS = "different parameters"
+    TOO_FEW_SEEDS = "too few seeds"
+    SUMMARY_DIFFERS = "summary differs"
+    LEAK = "a leaking arm"
+    FAILED_AUDIT = "a failed audit"
+    MISSING_AUDIT = "a missing audit"
+    TRAINED_ON_HELD_OUT = "trained on what is held out"
+    RESULTS_LEFT_OUT = "results left out"
+
+
+@dataclass(frozen=True)
+class IntegrityFinding:
+    """One result of a check. `places` say where to look, `data` is for programs."""
+
+    kind: IntegrityKind
     sentence: str
     is_fault: bool = True
     places: tuple[str, ...] = ()
     data: Mapping[str, Any] = field(default_factory=dict)
 
+    @property
+    def check(self) -> str:
+        """The title of the check, for readers."""
+        return self.kind.value
+
     def record(self) -> dict[str, Any]:
         """Return all of it as plain values, for JSON."""
         return {
+            "kind": self.kind.name.lower(),
             "check": self.check,
             "is_fault": self.is_fault,
             "sentence": self.sentence,

@@ -10,7 +10,7 @@ from attnlab.statistics.account import signed
 
 from .analysis import PRESUMED, Analysis, Row, Terms, analyse, check_seeds
 from .budgets import check_budgets
-from .finding import Finding
+from .finding import IntegrityFinding
 from .lone_seed import check_lone_seed
 from .missing import check_missing
 from .possibility import Impossible, find_impossible
@@ -27,7 +27,7 @@ class Judgement:
     """The findings and analyses of a table. left_out: cells that were not analysed. changes: what that changes."""
 
     table: ResultTable
-    findings: tuple[Finding, ...]
+    findings: tuple[IntegrityFinding, ...]
     analyses: tuple[Analysis, ...]
     primary: tuple[str, ...] = ()
     left_out: tuple[Cell, ...] = ()
@@ -35,7 +35,7 @@ class Judgement:
     presumed: tuple[str, ...] = field(default=PRESUMED)
 
     @property
-    def faults(self) -> tuple[Finding, ...]:
+    def faults(self) -> tuple[IntegrityFinding, ...]:
         """The findings that are faults."""
         return tuple(finding for finding in self.findings if finding.is_fault)
 
@@ -98,7 +98,7 @@ def judge(table: ResultTable, request: Request | None = None) -> Judgement:
     return Judgement(settled, tuple(ordered), tuple(analyses), tuple(primary), tuple(left_out), changes)
 
 
-def _analyse(table: ResultTable, repeated: Sequence[Finding], terms: Terms) -> list[Analysis]:
+def _analyse(table: ResultTable, repeated: Sequence[IntegrityFinding], terms: Terms) -> list[Analysis]:
     """Analyse the last step; if its values repeat earlier ones, also the last step with its own values."""
     if not table.steps:
         return []

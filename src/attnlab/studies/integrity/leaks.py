@@ -2,45 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
 
 from ..plan.audit_keys import lines_of
-from .finding import Finding, list_first
+from .finding import IntegrityFinding, IntegrityKind, list_first
 
 if TYPE_CHECKING:
     from ..answers.study_folder import Record
 
-CHECK = "a leaking arm"
-UNSOUND = "a failed audit"
-UNASKED = "a missing audit"
+UNTYPED = {"causal leak": "leak", "installed model": "installed_model"}
+"""The kinds of findings in ledgers from before findings had a kind, by name."""
 
 
-def check_leaks(record: Record) -> Iterator[Finding]:
+def read_kind(finding: Mapping[str, Any]) -> str:
+    """Return the kind of an audit's finding that was read from a ledger."""
+    return str(finding.get("kind") or UNTYPED.get(finding["name"], "other"))
+
+
+def check_leaks(record: Record) -> Iterator[IntegrityFinding]:
     """Look at the audits of every arm."""
     for arm in record.design.arms:
-        failed = [
-            (key, str(one["name"]), str(one["sentence"]))
-            for key in record.audits.get(arm, ()) for one in record.audit_of(key) if not one["passed"]
-        ]  # fmt: skip
-        keys = list(dict.fromkeys(key for key, name, _ in failed if "leak" in name))
-        if arm in record.obstacles or keys:
-            sentences = [sentence.rstrip(".") for _, name, sentence in failed if "leak" in name]
-            said = sentences[0] if sentences else record.obstacles[arm]
+        findings = [(key, finding) for key in record.audits.get(arm, ()) for finding in record.audit_of(key)]
+        failed = [(key, finding) for key, finding in findings if not finding["passed"]]
+        leaks = [(key, finding) for key, finding in failed if read_kind(finding) == "leak"]
+        if arm in record.obstacles or leaks:
+            keys = list(dict.fromkeys(key for key, _ in leaks))
+            reason = str(leaks[0][1]["sentence"]).rstrip(".") if leaks else record.obstacles[arm]
             where = f" (audited: {list_first(keys)})" if keys else ""
-            yield Finding(
-                CHECK, f"arm '{arm}': {said}{where}; this arm is not compared", data={"arm": arm, "audits": keys}
-            )
-        others = [f"{name} of {key}" for key, name, _ in failed if "leak" not in name]
+            sentence = f"arm '{arm}': {reason}{where}; this arm is not compared"
+            yield IntegrityFinding(IntegrityKind.LEAK, sentence, data={"arm": arm, "audits": keys})
+        others = [f"{finding['name']} of {key}" for key, finding in failed if read_kind(finding) != "leak"]
         if others:
-            yield Finding(UNSOUND, f"arm '{arm}': {list_first(others)}", is_fault=False, data={"arm": arm})
+            sentence = f"arm '{arm}': {list_first(others)}"
+            yield IntegrityFinding(IntegrityKind.FAILED_AUDIT, sentence, is_fault=False, data={"arm": arm})
 
 
-def check_asked(record: Record) -> Iterator[Finding]:
+def check_audited(record: Record) -> Iterator[IntegrityFinding]:
     """Find arms that could not be audited in every size that they are installed in."""
     design = record.design
-    asked = {arm: len(record.audits.get(arm, ())) for arm in design.arms}
-    missing = [f"'{arm}'" for arm in asked if asked[arm] < len(lines_of(design, arm)) + len(design.sizes)]
+    counts = {arm: len(record.audits.get(arm, ())) for arm in design.arms}
+    missing = [f"'{arm}'" for arm in counts if counts[arm] < len(lines_of(design, arm)) + len(design.sizes)]
     if missing:
-        said = f"arms that were not audited in the model of every size: {list_first(missing)}"
-        yield Finding(UNASKED, said, is_fault=False)
+        sentence = f"arms that were not audited in the model of every size: {list_first(missing)}"
+        yield IntegrityFinding(IntegrityKind.MISSING_AUDIT, sentence, is_fault=False)

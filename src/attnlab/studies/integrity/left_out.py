@@ -6,13 +6,11 @@ from collections import Counter
 from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING
 
-from .finding import Finding, list_first
+from .finding import IntegrityFinding, IntegrityKind, list_first
 
 if TYPE_CHECKING:
     from ..answers.study_folder import Record
     from ..ledger.database import Ledger
-
-CHECK = "results left out"
 
 
 def left_out(ledger: Ledger, planned: Collection[str]) -> Counter[str]:
@@ -31,9 +29,9 @@ def sentence(counts: Counter[str]) -> str:
     )
 
 
-def check_left_out(record: Record) -> Iterator[Finding]:
+def check_left_out(record: Record) -> Iterator[IntegrityFinding]:
     """Find results of other versions of the study."""
     counts = left_out(record.ledger, {run.id for run in record.runs})
     if counts:
         said = f"{sentence(counts)}; if a version was chosen by its results, say so with the verdict"
-        yield Finding(CHECK, said, is_fault=False, data={"arms": dict(counts)})
+        yield IntegrityFinding(IntegrityKind.RESULTS_LEFT_OUT, said, is_fault=False, data={"arms": dict(counts)})

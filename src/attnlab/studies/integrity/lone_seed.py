@@ -11,11 +11,10 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from scipy import stats
 
-from .finding import Finding
+from .finding import IntegrityFinding, IntegrityKind
 from .resolution import find_resolution
 from .table import Cell, ResultTable, group_cells, show_step, value_of
 
-CHECK = "spread of one seed"
 FEWEST = 4
 """With fewer seeds an outlier cannot be identified: of three, two are always closer to each other."""
 ODDS = 2e-3
@@ -24,7 +23,7 @@ MANY = 3.0
 """The SD must be this many times the SD without the seed."""
 
 
-def check_lone_seed(table: ResultTable, step: float | None) -> Iterator[Finding]:
+def check_lone_seed(table: ResultTable, step: float | None) -> Iterator[IntegrityFinding]:
     """Examine the seeds of every arm, group and metric at one step."""
     cells = [cell for cell in table.at(step) if cell.value is not None]
     samples = group_cells(cells, lambda cell: (cell.arm, cell.group, cell.metric))
@@ -35,7 +34,7 @@ def check_lone_seed(table: ResultTable, step: float | None) -> Iterator[Finding]
         yield from _lone(sample, steps[sample[0].metric], ODDS / len(enough))
 
 
-def _lone(sample: Sequence[Cell], resolution: float, odds: float) -> Iterator[Finding]:
+def _lone(sample: Sequence[Cell], resolution: float, odds: float) -> Iterator[IntegrityFinding]:
     values = np.array([value_of(cell) for cell in sample])
     place = int(np.argmax(np.abs(values - np.median(values))))
     others = np.delete(values, place)
@@ -45,8 +44,8 @@ def _lone(sample: Sequence[Cell], resolution: float, odds: float) -> Iterator[Fi
     # Among many seeds an outlier need not determine the SD.
     if sd < MANY * spread or outlier_p(value_of(cell), float(others.mean()), spread, len(values)) >= odds:
         return
-    yield Finding(
-        CHECK,
+    yield IntegrityFinding(
+        IntegrityKind.SPREAD_OF_ONE_SEED,
         f"{' '.join(filter(None, (cell.arm, cell.group, cell.metric)))} at {show_step(cell.step)}: the SD of {sd:.3g} "
         f"comes from seed {cell.seed} ({cell.text}); the SD of the other {len(others)} is {others.std(ddof=1):.3g}",
         places=(cell.place,),

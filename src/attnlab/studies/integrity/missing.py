@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from .finding import Finding, list_first
+from .finding import IntegrityFinding, IntegrityKind, list_first
 from .selection import find_pairs
 from .table import Cell, ResultTable
 
-CHECK = "runs without a score"
 
-
-def check_missing(table: ResultTable) -> Iterator[Finding]:
+def check_missing(table: ResultTable) -> Iterator[IntegrityFinding]:
     """Note which runs count as failed, since an empty cell may also be a run that was never made."""
     missing: dict[tuple[str, str, str, str], Cell | None] = {}
     for pair in find_pairs(table):
@@ -25,8 +23,8 @@ def check_missing(table: ResultTable) -> Iterator[Finding]:
             f"{' '.join(filter(None, (arm, group, metric)))} seed {seed} ({_show(cell)})"
             for (arm, group, metric, seed), cell in missing.items()
         ]
-        yield Finding(
-            CHECK,
+        yield IntegrityFinding(
+            IntegrityKind.MISSING_SCORES,
             f"{list_first(shown)}; each counts as a run that failed. If a run was never started, remove it from the "
             "table",
             is_fault=False,

@@ -10,9 +10,9 @@ from attnlab.statistics.verdict import NOT_COMPARABLE
 
 from .analysis import Row, check_seeds
 from .fairness import check_given, check_parameters, check_settings
-from .finding import Finding
+from .finding import IntegrityFinding
 from .held_out import check_held_out
-from .leaks import check_asked, check_leaks
+from .leaks import check_audited, check_leaks
 from .left_out import check_left_out
 from .lone_seed import check_lone_seed
 from .possibility import check_possibility
@@ -25,16 +25,16 @@ if TYPE_CHECKING:
     from ..answers.study_folder import Record
 
 
-def examine(record: Record) -> tuple[Finding, ...]:
+def examine(record: Record) -> tuple[IntegrityFinding, ...]:
     """Apply every check to what a study has so far; faults come first."""
     found = [*check_leaks(record), *check_held_out(record)]
     for phase in record.design.phases:
         found += examine_phase(PhaseRuns(record, phase.name))
-    found += [*check_claimed(record), *check_settings(record), *check_asked(record), *check_left_out(record)]
+    found += [*check_claimed(record), *check_settings(record), *check_audited(record), *check_left_out(record)]
     return tuple(sorted(found, key=lambda finding: not finding.is_fault))
 
 
-def examine_phase(runs: PhaseRuns) -> Iterator[Finding]:
+def examine_phase(runs: PhaseRuns) -> Iterator[IntegrityFinding]:
     """Apply the checks of a table to the runs of one phase."""
     table = runs.table
     yield from check_repetition(table)
@@ -48,7 +48,7 @@ def examine_phase(runs: PhaseRuns) -> Iterator[Finding]:
     yield from check_parameters(runs)
 
 
-def check_answers(runs: PhaseRuns) -> Iterator[Finding]:
+def check_answers(runs: PhaseRuns) -> Iterator[IntegrityFinding]:
     """Find runs that give one answer to everything; the seeds of an arm are reported together."""
     together: dict[tuple[str, str], list[int]] = {}
     given_by: dict[tuple[str, str], tuple[Mapping[str, int], float | None]] = {}
@@ -62,7 +62,7 @@ def check_answers(runs: PhaseRuns) -> Iterator[Finding]:
         yield one_answer(whose, *given_by[name, answer])
 
 
-def check_claimed(record: Record) -> Iterator[Finding]:
+def check_claimed(record: Record) -> Iterator[IntegrityFinding]:
     """Report comparisons with too few seeds; no fault, since a study gives no verdict on them."""
     rows = []
     for one in record.answers:

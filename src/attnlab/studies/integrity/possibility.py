@@ -11,13 +11,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .finding import Finding, list_first
+from .finding import IntegrityFinding, IntegrityKind, list_first
 from .metrics import COUNTED, LIMITED, PERCENT, PERPLEXITIES, SETS, SIGNED, kind_of
 from .resolution import decimals_of, find_resolution, fits, known_set
 from .table import Cell, ResultTable, group_cells, value_of
 from .units import Units, read_units
 
-CHECK = "impossible values"
 EXACT = ("em", "exact", "exactmatch")
 MOST = 0.5
 """If more than this share of a metric's values is impossible, its name or n is wrong rather than the values."""
@@ -27,12 +26,12 @@ MOST = 0.5
 class Impossible:
     """A finding, the cells to leave out of the analysis, and the metric that cannot be compared at all, if any."""
 
-    finding: Finding
+    finding: IntegrityFinding
     cells: tuple[Cell, ...]
     metric: str = ""
 
 
-def check_possibility(table: ResultTable) -> Iterator[Finding]:
+def check_possibility(table: ResultTable) -> Iterator[IntegrityFinding]:
     """Examine a table whose units are known, such as a study's."""
     for impossible in find_impossible(table, read_units(table)):
         yield impossible.finding
@@ -62,9 +61,12 @@ def _beyond(metric: str, cells: Sequence[Cell], scale: float | None) -> Iterator
         return
     if len(wrong) > MOST * len(cells):
         sentence = f"{limits}, and {len(wrong)} of {len(cells)} values do not: {_show(wrong)}; {metric} is not compared"
-        yield Impossible(Finding(CHECK, sentence, places=_places(wrong)), (), metric)
+        yield Impossible(IntegrityFinding(IntegrityKind.IMPOSSIBLE_VALUES, sentence, places=_places(wrong)), (), metric)
     elif wrong:
-        yield Impossible(Finding(CHECK, f"{limits}; {_do_not_fit(wrong)}", places=_places(wrong)), tuple(wrong))
+        yield Impossible(
+            IntegrityFinding(IntegrityKind.IMPOSSIBLE_VALUES, f"{limits}; {_do_not_fit(wrong)}", places=_places(wrong)),
+            tuple(wrong),
+        )
 
 
 def _no_multiple(metric: str, cells: Sequence[Cell], scale: float | None, given: int | None) -> Iterator[Impossible]:
@@ -86,11 +88,15 @@ def _no_multiple(metric: str, cells: Sequence[Cell], scale: float | None, given:
             f"{metric} is a multiple of 1/{n}, and {len(wrong)} of {len(inside)} values are not: {_show(wrong)}; they "
             f"were not measured on {n} examples, or were changed afterwards. They stay in the analysis"
         )
-        yield Impossible(Finding(CHECK, sentence, places=_places(wrong), data=data), ())
+        yield Impossible(
+            IntegrityFinding(IntegrityKind.IMPOSSIBLE_VALUES, sentence, places=_places(wrong), data=data), ()
+        )
     elif wrong:
         source = "" if given else f" (guessed: the others are, as on {SETS[n]})"
         sentence = f"{metric} is a multiple of 1/{n}{source}; {_do_not_fit(wrong)}"
-        yield Impossible(Finding(CHECK, sentence, places=_places(wrong), data=data), tuple(wrong))
+        yield Impossible(
+            IntegrityFinding(IntegrityKind.IMPOSSIBLE_VALUES, sentence, places=_places(wrong), data=data), tuple(wrong)
+        )
 
 
 def _below_exact_match(table: ResultTable, units: Units) -> Iterator[Impossible]:
@@ -107,7 +113,9 @@ def _below_exact_match(table: ResultTable, units: Units) -> Iterator[Impossible]
         shown = list_first([f"{f1.text} ({f1.place}) is below {em.text}" for f1, em in wrong])
         sentence = f"F1 is never below the exact match of the same run; {shown}. Which of the two is wrong is unknown"
         cells = tuple(cell for pair in wrong for cell in pair)
-        yield Impossible(Finding(CHECK, sentence, places=_places([f1 for f1, _ in wrong])), cells)
+        yield Impossible(
+            IntegrityFinding(IntegrityKind.IMPOSSIBLE_VALUES, sentence, places=_places([f1 for f1, _ in wrong])), cells
+        )
 
 
 def _in_percent(cell: Cell, units: Units) -> float:

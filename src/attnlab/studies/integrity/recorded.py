@@ -8,17 +8,16 @@ import numpy as np
 
 from attnlab.training.record.plain import unspell
 
-from .finding import Finding, list_first
+from .finding import IntegrityFinding, IntegrityKind, list_first
 from .runs import PhaseRuns
-from .summaries import CHECK
 
 
-def check_recorded(runs: PhaseRuns) -> Iterator[Finding]:
+def check_recorded(runs: PhaseRuns) -> Iterator[IntegrityFinding]:
     """Find figures that are not the mean of their per-example scores, or differ from their evaluation."""
     wrong = list(differences(runs))
     if wrong:
-        yield Finding(
-            CHECK,
+        yield IntegrityFinding(
+            IntegrityKind.SUMMARY_DIFFERS,
             f"{len(wrong)} figures of '{runs.phase}' differ from what was recorded with them: {list_first(wrong, 3)}",
             places=tuple(wrong),
         )

@@ -7,17 +7,16 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from .coincidence import KINDS, Repeat, Sighting, find_twins, is_beyond_chance, look_up
-from .finding import Finding, list_first
+from .finding import IntegrityFinding, IntegrityKind, list_first
 from .table import Cell, ResultTable, show_step
 
-CHECK = "repeated values"
 ODDS = 1e-3
 """False-positive rate for a table without repeats."""
 FEWEST = 2
 """A step with fewer values is not called one without new values."""
 
 
-def check_repetition(table: ResultTable) -> Iterator[Finding]:
+def check_repetition(table: ResultTable) -> Iterator[IntegrityFinding]:
     """Find repeats beyond chance: first whole steps, then all other repeats as one finding."""
     by_step: dict[float | None, list[Sighting]] = {step: [] for step in table.steps}
     for metric in table.metrics:
@@ -31,7 +30,12 @@ def check_repetition(table: ResultTable) -> Iterator[Finding]:
         repeats = [one.repeat for one in by_step[step] if one.repeat is not None]
         parts = [f"{count} repeat {what}" for what, count in _counts(repeats).items()]
         head = f"{show_step(step).capitalize()} holds no new value: of its {len(repeats)} cells, {', '.join(parts)}"
-        yield Finding(CHECK, f"{head}{_pairs(repeats)}", places=_places(repeats), data=_data([step], repeats))
+        yield IntegrityFinding(
+            IntegrityKind.REPEATED_VALUES,
+            f"{head}{_pairs(repeats)}",
+            places=_places(repeats),
+            data=_data([step], repeats),
+        )
     left = {step: here for step, here in by_step.items() if step not in stale}
     everything = [one for here in left.values() for one in here]
     steps = {step for step in left if step in beyond} | {one.cell.step for one in find_twins(everything, odds)}
@@ -45,12 +49,14 @@ def _is_stale(step: float | None, here: Sequence[Sighting]) -> bool:
     return step is not None and len(here) >= FEWEST and all(one.repeat is not None for one in here)
 
 
-def _scattered(steps: list[float | None], here: Sequence[Sighting]) -> Finding:
+def _scattered(steps: list[float | None], here: Sequence[Sighting]) -> IntegrityFinding:
     repeats = [one.repeat for one in here if one.repeat is not None]
     parts = [f"{count} {'repeats' if count == 1 else 'repeat'} {what}" for what, count in _counts(repeats).items()]
     where = f" of {show_step(steps[0])}" if len(steps) == 1 and steps[0] is not None else ""
     head = f"{len(repeats)} of {len(here)} values{where} repeat earlier ones to the last digit: {', '.join(parts)}"
-    return Finding(CHECK, f"{head}{_pairs(repeats)}", places=_places(repeats), data=_data(steps, repeats))
+    return IntegrityFinding(
+        IntegrityKind.REPEATED_VALUES, f"{head}{_pairs(repeats)}", places=_places(repeats), data=_data(steps, repeats)
+    )
 
 
 def _counts(repeats: Sequence[Repeat]) -> dict[str, int]:

@@ -10,7 +10,7 @@ import numpy as np
 
 from attnlab.errors import RequestError
 
-from .finding import Finding, list_first
+from .finding import IntegrityFinding, IntegrityKind, list_first
 from .headers import guess_pattern
 from .metrics import LIMITED, kind_of
 from .resolution import decimals_of
@@ -18,7 +18,6 @@ from .roles import find_roles
 from .rows import Rows, as_number, read_rows
 from .table import ResultTable, show_step
 
-CHECK = "summary differs"
 MEANS, SDS = ("mean", "avg", "average"), ("std", "sd", "stdev", "stddev")
 SUFFIX = re.compile(rf"[^A-Za-z0-9]?({'|'.join((*MEANS, *SDS))})$", re.IGNORECASE)
 
@@ -37,7 +36,7 @@ class Reported:
     place: str
 
 
-def check_summaries(table: ResultTable, path: str) -> Iterator[Finding]:
+def check_summaries(table: ResultTable, path: str) -> Iterator[IntegrityFinding]:
     """Compare every figure of a summary file with the runs that it summarises."""
     reported, wrong, unmatched = read_summary(path, table), [], []
     factors = {metric: _find_factor(table, reported, metric) for metric in {one.metric for one in reported}}
@@ -50,8 +49,8 @@ def check_summaries(table: ResultTable, path: str) -> Iterator[Finding]:
             shown = " ".join(filter(None, (one.arm, one.group, one.metric)))
             wrong.append((one, f"{shown} at {show_step(one.step)}: {one.figure} {one.text}, recorded {known:.6g}"))
     if wrong:
-        yield Finding(
-            CHECK,
+        yield IntegrityFinding(
+            IntegrityKind.SUMMARY_DIFFERS,
             f"{len(wrong)} of {len(reported)} figures of {path} differ from the recorded values: "
             f"{list_first([text for _, text in wrong], 3)}",
             places=tuple(one.place for one, _ in wrong),
@@ -59,12 +58,16 @@ def check_summaries(table: ResultTable, path: str) -> Iterator[Finding]:
     rescaled = sorted(metric for metric, factor in factors.items() if factor != 1)
     if rescaled:
         unit = "percent" if factors[rescaled[0]] > 1 else "fractions"
-        yield Finding(CHECK, f"{path} has {list_first(rescaled)} as {unit}, unlike the table", is_fault=False)
+        yield IntegrityFinding(
+            IntegrityKind.SUMMARY_DIFFERS,
+            f"{path} has {list_first(rescaled)} as {unit}, unlike the table",
+            is_fault=False,
+        )
     if unmatched:
         sentence = (
             f"{len(unmatched)} figures of {path} have no recorded values to compare with: {list_first(unmatched, 3)}"
         )
-        yield Finding(CHECK, sentence, is_fault=False)
+        yield IntegrityFinding(IntegrityKind.SUMMARY_DIFFERS, sentence, is_fault=False)
 
 
 def read_summary(path: str, table: ResultTable) -> list[Reported]:

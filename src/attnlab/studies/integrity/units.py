@@ -13,12 +13,11 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Literal
 
-from .finding import Finding, list_first
+from .finding import IntegrityFinding, IntegrityKind, list_first
 from .metrics import FEW, FRACTION, LIMITED, PERCENT, RATES, UNNAMED, kind_of
 from .resolution import decimals_of
 from .table import Cell, ResultTable, group_cells, value_of
 
-CHECK = "mixed units"
 Unit = Literal["percent", "fraction", "convert"]
 UNITS: tuple[Unit, ...] = ("percent", "fraction", "convert")
 """What a user may say: everything is in percent, everything is a fraction, or fractions among percentages × 100."""
@@ -45,7 +44,7 @@ class Units:
         return len({cell in self.fractions for cell in cells if cell.value}) > 1
 
 
-def settle_units(table: ResultTable, asked: Mapping[str, Unit]) -> tuple[ResultTable, Units, list[Finding]]:
+def settle_units(table: ResultTable, asked: Mapping[str, Unit]) -> tuple[ResultTable, Units, list[IntegrityFinding]]:
     """Find the unit of every cell, convert where that is certain or asked for, and report what is mixed.
 
     asked: units by metric, as the user gave them.
@@ -80,7 +79,7 @@ class _Part:
     scales: Mapping[tuple[str, str], float | None]
     fractions: Sequence[Cell] = ()
     converted: Sequence[Cell] = ()
-    findings: Sequence[Finding] = ()
+    findings: Sequence[IntegrityFinding] = ()
 
 
 def _settle(metric: str, cells: Sequence[Cell], asked: Unit | None) -> _Part:
@@ -179,9 +178,9 @@ def convert(cell: Cell) -> Cell:
     return replace(cell, value=value, text=f"{value:.{digits}f}")
 
 
-def _report_mixture(metric: str, fractions: Sequence[Cell], percentages: Sequence[Cell]) -> Finding:
-    return Finding(
-        CHECK,
+def _report_mixture(metric: str, fractions: Sequence[Cell], percentages: Sequence[Cell]) -> IntegrityFinding:
+    return IntegrityFinding(
+        IntegrityKind.MIXED_UNITS,
         f"{metric} mixes units: {_count(fractions)} between 0 and 1, like fractions ({_show(fractions)}), and "
         f"{_count(percentages)} above 1, like percentages ({_show(percentages)}). Values of different units are not "
         f"compared. If the values up to 1 are fractions, --units {metric}=convert multiplies them by 100; if all are "
@@ -191,13 +190,13 @@ def _report_mixture(metric: str, fractions: Sequence[Cell], percentages: Sequenc
     )
 
 
-def _report_groups(metric: str, scales: Mapping[tuple[str, str], float | None]) -> Finding:
+def _report_groups(metric: str, scales: Mapping[tuple[str, str], float | None]) -> IntegrityFinding:
     groups = {
         scale: list_first([f"'{group}'" for (_, group), own in scales.items() if own == scale], 3)
         for scale in (FRACTION, PERCENT)
     }
-    return Finding(
-        CHECK,
+    return IntegrityFinding(
+        IntegrityKind.MIXED_UNITS,
         f"{metric} is a fraction in {groups[FRACTION]} and a percentage in {groups[PERCENT]}; each group is compared "
         f"in its own unit. --units {metric}=convert multiplies the fractions by 100; if all values are percentages, "
         f"give --units {metric}=percent",
@@ -205,14 +204,20 @@ def _report_groups(metric: str, scales: Mapping[tuple[str, str], float | None]) 
     )
 
 
-def _report_conversion(metric: str, cells: Sequence[Cell], why: str) -> Finding:
+def _report_conversion(metric: str, cells: Sequence[Cell], why: str) -> IntegrityFinding:
     arms = list_first(list(dict.fromkeys(f"'{cell.arm}'" for cell in cells)), 3)
     number = f"{len(cells)} {'value' if len(cells) == 1 else 'values'}"
     sentence = f"{metric}: {number} of {arms} multiplied by 100, {why} ({_show(cells)})"
-    return Finding(CHECK, sentence, is_fault=False, places=tuple(cell.place for cell in cells), data={"metric": metric})
+    return IntegrityFinding(
+        IntegrityKind.MIXED_UNITS,
+        sentence,
+        is_fault=False,
+        places=tuple(cell.place for cell in cells),
+        data={"metric": metric},
+    )
 
 
-def _compare_metrics(metrics: Sequence[str], units: Units) -> Iterator[Finding]:
+def _compare_metrics(metrics: Sequence[str], units: Units) -> Iterator[IntegrityFinding]:
     """Note metrics of different units; nothing is compared across metrics, so this is no fault."""
     by_scale: dict[float, list[str]] = {}
     for metric in metrics:
@@ -224,7 +229,12 @@ def _compare_metrics(metrics: Sequence[str], units: Units) -> Iterator[Finding]:
             f"written as fractions: {list_first(by_scale[FRACTION])}; in percent: {list_first(by_scale[PERCENT])}; "
             "each metric is compared in its own unit"
         )
-        yield Finding(CHECK, sentence, is_fault=False, data={"metrics": [*by_scale[FRACTION], *by_scale[PERCENT]]})
+        yield IntegrityFinding(
+            IntegrityKind.MIXED_UNITS,
+            sentence,
+            is_fault=False,
+            data={"metrics": [*by_scale[FRACTION], *by_scale[PERCENT]]},
+        )
 
 
 def _count(cells: Sequence[Cell]) -> str:

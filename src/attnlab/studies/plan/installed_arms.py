@@ -83,7 +83,8 @@ class Installed:
         own = depth_of(model)
         cut = f"; {own} of its {depth} layers, which are the same code" if own != depth else ""
         subject = {
-            "name": "installed model", "verdict": "reported", "passed": True, "judged": False,
+            "name": "installed model", "kind": "installed_model",
+            "verdict": "reported", "passed": True, "judged": False,
             "sentence": f"Audited was {found.subject}{cut}.", "data": {"layers": own, "layers_of_the_size": depth},
         }  # fmt: skip
         return found.passed, [subject, *(one.record() for one in found.findings.values())]
