@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from attnlab.cli.tables import print_below, print_table
 
 if TYPE_CHECKING:
-    from attnlab.studies.cost.estimate import Cost, Estimate
+    from attnlab.studies.cost.estimate import CostEstimate, RunCost
     from attnlab.studies.plan.planning import PlannedRun
 
 RUNS = ("run", "phase", "size", "arm", "seed", "task", "")
@@ -18,7 +18,7 @@ COSTS = (
 )  # fmt: skip
 
 
-def print_estimate(estimate: Estimate, runs: Sequence[PlannedRun]) -> None:
+def print_estimate(estimate: CostEstimate, runs: Sequence[PlannedRun]) -> None:
     """Print the runs of a study, what those of each phase, size and arm cost, and what all of them do."""
     rows = [
         (run.id, run.phase, run.size, run.arm, str(run.seed), run.run.task, "ended" if run.id in estimate.ended else "")
@@ -34,7 +34,7 @@ def print_estimate(estimate: Estimate, runs: Sequence[PlannedRun]) -> None:
         print_below(note)
 
 
-def _make_row(cost: Cost) -> tuple[str, ...]:
+def _make_row(cost: RunCost) -> tuple[str, ...]:
     """Write one cost under COSTS."""
     from attnlab.kernels.cost import readable
     from attnlab.kernels.measure import show_bytes, show_seconds
@@ -44,9 +44,9 @@ def _make_row(cost: Cost) -> tuple[str, ...]:
     if cost.workload is None:
         return (cost.phase, cost.size, cost.arm, left, *["–"] * (len(COSTS) - 4))
     work, times = cost.workload, ["–"] * 3
-    if cost.timing is not None and cost.update is not None and cost.seconds is not None:
+    if cost.timing is not None and cost.seconds is not None:
         look = show_seconds(cost.timing.evaluation) if work.num_evaluations else "none"
-        times = [show_seconds(cost.update), look, in_words(cost.seconds)]
+        times = [show_seconds(cost.timing.average_updates(work)), look, in_words(cost.seconds)]
     return (
         cost.phase, cost.size, cost.arm, left, f"{work.num_parameters:,}", f"{work.num_trained:,}",
         f"{work.num_steps:,}", f"{work.num_tokens:,.0f}", readable(work.operations / work.num_steps).strip(),
@@ -54,15 +54,14 @@ def _make_row(cost: Cost) -> tuple[str, ...]:
     )  # fmt: skip
 
 
-def _list_totals(estimate: Estimate) -> Iterator[str]:
+def _list_totals(estimate: CostEstimate) -> Iterator[str]:
     """Say what all runs that are left cost together."""
     from attnlab.kernels.cost import readable
     from attnlab.kernels.measure import show_bytes
     from attnlab.training.progress import in_words
 
-    num_runs = sum(cost.num_runs for cost in estimate.costs)
     ended = f", of which {len(estimate.ended)} have ended" if estimate.ended else ""
-    yield f"{num_runs} runs{ended}"
+    yield f"{estimate.num_runs} runs{ended}"
     if not estimate.num_left:
         yield "nothing is left to run"
         return
@@ -72,4 +71,4 @@ def _list_totals(estimate: Estimate) -> Iterator[str]:
         f"{at_once}; {show_bytes(estimate.kept_bytes)} of checkpoints on the disk"
     )
     if estimate.seconds is not None:
-        yield f"about {in_words(estimate.seconds)} on this machine with {at_once}"
+        yield f"about {in_words(estimate.seconds)} on this machine with {at_once} ({estimate.method})"

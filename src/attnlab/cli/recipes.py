@@ -13,9 +13,11 @@ from attnlab.cli.tables import print_json, print_table
 from attnlab.errors import RequestError, closest
 
 if TYPE_CHECKING:
-    from attnlab.studies.cost.quick_estimate import Rough
+    from attnlab.studies.cost.estimate import CostEstimate
 
 BUDGETS = ("smoke", "laptop", "paper")
+WORKERS = 2
+"""Runs at a time that the times are for."""
 NOTHING = "—"
 UNITS = ((3 * 86400, 86400, "days"), (5400, 3600, "h"), (90, 60, "min"), (0, 1, "s"))
 """From how many seconds on a unit is taken, its own, and its name; the largest first."""
@@ -42,38 +44,40 @@ def recipes(
         ("recipe", *BUDGETS, "what it asks"),
         [(recipe, *map(_format_budget, by_budget.values()), about) for recipe, (about, by_budget) in found.items()],
     )
-    _print_notes(any(rough.seconds is None for _, by_budget in found.values() for rough in by_budget.values()))
+    _print_notes(any(cost.seconds is None for _, by_budget in found.values() for cost in by_budget.values()))
     return 0
 
 
-def _estimate_recipes() -> dict[str, tuple[str, dict[str, Rough]]]:
+def _estimate_recipes() -> dict[str, tuple[str, dict[str, CostEstimate]]]:
     """Return what every recipe is for, and what each of its budgets costs, roughly."""
     # Imported here because the command line must answer --help without torch.
-    from attnlab.studies.cost.quick_estimate import measure, rough
-    from attnlab.studies.file.reading import read_design
+    from attnlab.studies.cost.estimate import estimate_cost
     from attnlab.studies.file.recipes import purpose
     from attnlab.studies.file.recipes import recipes as known
+    from attnlab.studies.study import Study
 
-    speed = measure()
+    def predict(file: Path, budget: str) -> CostEstimate:
+        return estimate_cost(Study.load(file, budget), workers=WORKERS, method="predicted")
+
     return {
-        recipe: (purpose(file), {budget: rough(read_design(file, budget), speed) for budget in BUDGETS})
+        recipe: (purpose(file), {budget: predict(file, budget) for budget in BUDGETS})
         for recipe, file in known().items()
     }
 
 
-def _make_record(recipe: str, about: str, by_budget: Mapping[str, Rough]) -> dict[str, Any]:
+def _make_record(recipe: str, about: str, by_budget: Mapping[str, CostEstimate]) -> dict[str, Any]:
     """Return a recipe as plain data; seconds are null where they depend on what is not here."""
     return {
         "name": recipe, "about": about,
-        "runs": {budget: rough.num_runs for budget, rough in by_budget.items()},
-        "seconds": {budget: rough.seconds for budget, rough in by_budget.items()},
-        "unknown": {budget: list(rough.unknown) for budget, rough in by_budget.items()},
+        "runs": {budget: cost.num_runs for budget, cost in by_budget.items()},
+        "seconds": {budget: cost.seconds for budget, cost in by_budget.items()},
+        "unknown": {budget: list(cost.unknown) for budget, cost in by_budget.items()},
     }  # fmt: skip
 
 
-def _format_budget(rough: Rough) -> str:
+def _format_budget(cost: CostEstimate) -> str:
     """Write what a budget costs: its runs, and its time."""
-    return f"{rough.num_runs:,} runs, {NOTHING if rough.seconds is None else format_rough_time(rough.seconds)}"
+    return f"{cost.num_runs:,} runs, {NOTHING if cost.seconds is None else format_rough_time(cost.seconds)}"
 
 
 def format_rough_time(seconds: float) -> str:
@@ -84,10 +88,9 @@ def format_rough_time(seconds: float) -> str:
 
 def _print_notes(has_unknown: bool) -> None:
     """Say what the times are worth, and how to go on."""
-    from attnlab.studies.cost.quick_estimate import WORKERS
-
     print(
-        f"Times are rough: for --workers {WORKERS} on this machine with nothing else to do, from sizes and steps alone."
+        "Times are predicted, not measured: operations counted from sizes and steps, at the speed of this machine if "
+        f"it is idle, with --workers {WORKERS}."
     )
     if has_unknown:
         print(

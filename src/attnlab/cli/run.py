@@ -56,10 +56,10 @@ def run(
     out = out or study.default_folder
     if dry_run:
         # Imported here because a study that is run has no need of it.
-        from attnlab.studies.cost.estimate import estimate
+        from attnlab.studies.cost.estimate import estimate_cost
 
         num, say = 1 if workers is None else workers, _ignore_message if as_json else _print_message
-        costs = estimate(study, out, num, is_timed=not no_calibration, say=say)
+        costs = estimate_cost(study, out, num, method="counted" if no_calibration else "measured", say=say)
         if as_json:
             print_json(costs.record())
         else:

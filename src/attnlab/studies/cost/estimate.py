@@ -1,15 +1,19 @@
-"""What a study will cost on this machine: runs, parameters, operations, memory, disk and time, before any of it is run.
+"""The cost of a study on this machine before it is run: runs, parameters, operations, memory, disk space and time.
 
-A run takes start + updates · one update + evaluations · one evaluation + checkpoints · one checkpoint; each of these is
-measured in a short trial (`trial.py`). The study takes what its runs take with so many workers (`timetable.py`).
+`estimate_cost` has three methods. "measured" builds one run of each phase, size and arm and times some of its updates
+(`trial.py`); a run takes start + updates + evaluations + checkpoints. "counted" builds the same runs and times nothing
+(`workload.py`). "predicted" needs neither data nor weights: it divides the operations that follow from the design by
+the speed of this machine (`prediction.py`).
 """
 
 from __future__ import annotations
 
+import heapq
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from attnlab.errors import StudyError
 from attnlab.machine import num_cores
@@ -21,33 +25,22 @@ from ..plan.planning import PlannedRun
 from ..run.execution import RUNS, resolved
 from ..run.run_outputs import has_ended
 from ..study import Study
-from .timetable import wall_seconds
-from .trial import Timing
+from .prediction import OPENING, UnknownError, predict_audit_seconds, predict_run
+from .trial import RunTiming
 from .trials import Trials
 from .workload import Workload
 
-SECONDS, FEW_SECONDS = 3.0, 1.0
-"""For the timing of updates in a trial, and again for its evaluation; the second where an estimate is to be quick."""
+TRIAL_SECONDS = 3.0
+"""For the timing of updates in a trial, and again for its evaluation."""
+Method = Literal["measured", "counted", "predicted"]
 Say = Callable[[str], Any]
+Kind = tuple[str, str, str]
+"""The phase, size and arm of a run: runs that differ in their seed alone cost the same."""
 
 
 @dataclass(frozen=True)
-class Pace:
-    """How an estimate is made. crowding: how many times the cores all workers together want."""
-
-    is_timed: bool
-    is_quick: bool
-    crowding: float
-
-    @property
-    def seconds(self) -> float:
-        """For the timing of a trial; 0 for none."""
-        return (FEW_SECONDS if self.is_quick else SECONDS) * self.is_timed
-
-
-@dataclass(frozen=True)
-class Cost:
-    """What the runs of one phase, size and arm cost."""
+class RunCost:
+    """The cost of the runs of one phase, size and arm."""
 
     phase: str
     size: str
@@ -55,9 +48,11 @@ class Cost:
     num_runs: int
     num_ended: int
     workload: Workload | None = None
-    """Of one run; None where all have ended."""
-    timing: Timing | None = None
-    """None where nothing was timed."""
+    """Of one run; None if all have ended, or if no run was built."""
+    timing: RunTiming | None = None
+    """None if nothing was timed."""
+    seconds: float | None = None
+    """Of one run; None if it is not known."""
 
     @property
     def num_left(self) -> int:
@@ -65,25 +60,8 @@ class Cost:
         return self.num_runs - self.num_ended
 
     @property
-    def update(self) -> float | None:
-        """The seconds of one update, on average over the segments."""
-        if self.workload is None or self.timing is None:
-            return None
-        segments = zip(self.workload.segments, self.timing.updates, strict=True)
-        return sum(segment.num_steps * own for segment, own in segments) / self.workload.num_steps
-
-    @property
-    def seconds(self) -> float | None:
-        """What one run takes."""
-        if self.workload is None or self.timing is None or self.update is None:
-            return None
-        work, time = self.workload, self.timing
-        looks = work.num_evaluations * time.evaluation + time.known
-        return time.start + work.num_steps * self.update + looks + work.num_checkpoints * (time.checkpoint or 0.0)
-
-    @property
     def memory(self) -> int:
-        """Bytes of one run: measured, or without activations where nothing was."""
+        """Bytes of one run: measured, or without activations if nothing was timed."""
         if self.workload is None:
             return 0
         return self.workload.state_bytes if self.timing is None else self.timing.memory
@@ -95,21 +73,29 @@ class Cost:
             "num_steps": work.num_steps, "num_tokens": work.num_tokens, "operations": work.operations,
             "kept_bytes": work.kept_bytes,
         }  # fmt: skip
-        return {**asdict(self), **totals, "seconds": self.seconds, "memory": self.memory if work else None}
+        return {**asdict(self), **totals, "memory": self.memory if work else None}
 
 
 @dataclass(frozen=True)
-class Estimate:
-    """What a study costs, from here to its end."""
+class CostEstimate:
+    """The cost of a study from now to its end."""
 
-    costs: tuple[Cost, ...]
+    method: Method
+    costs: tuple[RunCost, ...]
     ended: frozenset[str]
     """The ids of runs that have ended."""
     workers: int
     seconds: float | None
-    """To the study's end; None where nothing was timed."""
-    notes: tuple[str, ...]
-    """What must be said beside the numbers."""
+    """To the end of the study; None if nothing was timed, or if something is unknown."""
+    notes: tuple[str, ...] = ()
+    """What the numbers are based on, and what they do not include."""
+    unknown: tuple[str, ...] = ()
+    """What a prediction would have to know."""
+
+    @property
+    def num_runs(self) -> int:
+        """All runs of the study."""
+        return sum(cost.num_runs for cost in self.costs)
 
     @property
     def num_left(self) -> int:
@@ -123,49 +109,93 @@ class Estimate:
 
     @property
     def kept_bytes(self) -> int:
-        """What the runs that are left will leave on the disk."""
+        """The disk space of the checkpoints of the runs that are left."""
         return sum(cost.num_left * cost.workload.kept_bytes for cost in self.costs if cost.workload)
 
     @property
     def memory(self) -> int:
-        """What as many runs as there are workers hold at once, the largest ones."""
+        """The memory of as many runs as there are workers, the largest ones."""
         sizes = sorted((cost.memory for cost in self.costs for _ in range(cost.num_left)), reverse=True)
         return sum(sizes[: self.workers])
 
     def record(self) -> dict[str, Any]:
         """Return it as plain data."""
         return {
-            "costs": [cost.record() for cost in self.costs],
-            "runs": sum(cost.num_runs for cost in self.costs), "ended": len(self.ended), "workers": self.workers,
+            "method": self.method, "costs": [cost.record() for cost in self.costs],
+            "runs": self.num_runs, "ended": len(self.ended), "workers": self.workers,
             "operations": self.operations, "kept_bytes": self.kept_bytes, "memory": self.memory,
             "seconds": self.seconds, "notes": list(self.notes),
         }  # fmt: skip
 
 
-def estimate(
-    study: Study, out: str | Path | None = None, workers: int = 1, *, is_timed: bool = True, is_quick: bool = False,
-    say: Say = str,
-) -> Estimate:  # fmt: skip
-    """Estimate what a study costs; runs that have ended in `out` cost nothing.
-
-    is_timed: whether anything is timed. is_quick: whether the baseline alone is tried, for a shorter time, and stands
-    for the other arms.
-    """
+def estimate_cost(
+    study: Study, out: str | Path | None = None, workers: int = 1, *, method: Method = "measured", say: Say = str
+) -> CostEstimate:
+    """Estimate the cost of a study; runs that have ended in `out` cost nothing, unless the cost is predicted."""
     if workers < 1:
         raise StudyError(f"workers are at least 1, not {workers}")
+    crowding = max(1.0, workers * study.threads / num_cores())
+    if method == "predicted":
+        return _predict_cost(study, workers, crowding)
     planned = study.plan()
-    ended, precision = known_of(study, planned, out)
-    pace = Pace(is_timed, is_quick, max(1.0, workers * study.threads / num_cores()))
-    costs, opening = costs_of(study, planned, ended, precision, pace, say)
-    seconds = {(cost.phase, cost.size, cost.arm): (cost.seconds or 0.0) * pace.crowding for cost in costs}
-    left = [run for run in planned if run.id not in ended]
-    by_id = {run.id: seconds[run.phase, run.size, run.arm] for run in left}
-    wall = opening + wall_seconds(left, by_id, workers) if is_timed else None
-    return Estimate(costs, ended, workers, wall, tuple(notes_of(study, costs, pace)))
+    ended, precision = _read_progress(study, planned, out)
+    costs, opening = _try_runs(study, planned, ended, precision, TRIAL_SECONDS if method == "measured" else 0.0, say)
+    seconds = None
+    if method == "measured":
+        by_kind = {(cost.phase, cost.size, cost.arm): (cost.seconds or 0.0) * crowding for cost in costs}
+        left = [run for run in planned if run.id not in ended]
+        by_id = {run.id: by_kind[run.phase, run.size, run.arm] for run in left}
+        seconds = opening + schedule_runs(left, by_id, workers)
+    return CostEstimate(method, costs, ended, workers, seconds, tuple(_list_notes(study, costs, method, crowding)))
 
 
-def known_of(study: Study, planned: Sequence[PlannedRun], out: str | Path | None) -> tuple[frozenset[str], str | None]:
-    """Return the runs that have ended in a study's folder, and what `auto` is there; another study is refused."""
+def schedule_runs(runs: Sequence[PlannedRun], seconds: Mapping[str, float], workers: int) -> float:
+    """Return the seconds until the last run ends, none of which starts before its parent has ended.
+
+    A parent that is not among the runs has ended. seconds: of each run, by its id.
+    """
+    ids = {run.id for run in runs}
+    children: dict[str, list[int]] = defaultdict(list)
+    ready: list[int] = []
+    for number, run in enumerate(runs):
+        if run.parent is not None and run.parent in ids:
+            children[run.parent].append(number)
+        else:
+            ready.append(number)
+    going: list[tuple[float, int]] = []
+    now = 0.0
+    while ready or going:
+        while ready and len(going) < workers:
+            number = heapq.heappop(ready)
+            heapq.heappush(going, (now + seconds[runs[number].id], number))
+        now, ended = heapq.heappop(going)
+        for number in children[runs[ended].id]:
+            heapq.heappush(ready, number)
+    return now
+
+
+def _predict_cost(study: Study, workers: int, crowding: float) -> CostEstimate:
+    design, costs = study.design, list[RunCost]()
+    unknown: dict[str, None] = {}
+    for phase in design.phases:
+        num_runs = 1 if phase.is_shared else len(design.seeds)
+        for size in design.sizes:
+            for arm in design.arms:
+                try:
+                    seconds = predict_run(design, phase, size, arm)
+                except UnknownError as error:
+                    unknown[str(error)], seconds = None, None
+                costs.append(RunCost(phase.name, size, arm, num_runs, 0, seconds=seconds))
+    total = sum(cost.num_runs * (cost.seconds or 0.0) for cost in costs)
+    at_once = min(workers, sum(cost.num_runs for cost in costs))
+    wall = None if unknown else OPENING + predict_audit_seconds(design) + total * crowding / at_once
+    return CostEstimate("predicted", tuple(costs), frozenset(), workers, wall, unknown=tuple(unknown))
+
+
+def _read_progress(
+    study: Study, planned: Sequence[PlannedRun], out: str | Path | None
+) -> tuple[frozenset[str], str | None]:
+    """Return the runs that have ended in a study's folder, and what precision `auto` is there."""
     folder = None if not out else Path(out).expanduser()
     if folder is None or not folder.is_dir():
         return frozenset(), None
@@ -182,59 +212,57 @@ def known_of(study: Study, planned: Sequence[PlannedRun], out: str | Path | None
         ledger.close()
 
 
-def costs_of(
-    study: Study, planned: Sequence[PlannedRun], ended: frozenset[str], precision: str | None, pace: Pace, say: Say
-) -> tuple[tuple[Cost, ...], float]:  # fmt: skip
-    """Try a run of each phase, size and arm that has one left; return the costs, and what starting workers takes."""
-    groups: dict[tuple[str, str, str], list[PlannedRun]] = {}
+def _try_runs(
+    study: Study, planned: Sequence[PlannedRun], ended: frozenset[str], precision: str | None, budget: float, say: Say
+) -> tuple[tuple[RunCost, ...], float]:
+    """Try a run of each kind that has one left; return the costs, and the seconds that starting the workers takes."""
+    kinds: dict[Kind, list[PlannedRun]] = {}
     for run in planned:
-        groups.setdefault((run.phase, run.size, run.arm), []).append(run)
+        kinds.setdefault((run.phase, run.size, run.arm), []).append(run)
     by_id = {run.id: run for run in planned}
-    tried: dict[tuple[str, str, str], tuple[Workload, Timing | None]] = {}
     costs = []
     with Trials(study.plugins) as trials:
-        for (phase, size, arm), runs in groups.items():
+        for kind, runs in kinds.items():
             num_ended = sum(run.id in ended for run in runs)
-            cost = Cost(phase, size, arm, len(runs), num_ended)
-            if num_ended < len(runs):
-                key = (phase, size, study.design.baseline if pace.is_quick else arm)
-                if key not in tried:
-                    title, one = ", ".join(key), groups[key][0]
-                    say(f"trying {title}")
-                    tried[key] = trials.put(title, resolved(one.run, precision), ancestor(one, by_id), pace.seconds)
-                cost = replace(cost, workload=tried[key][0], timing=tried[key][1])
-            costs.append(cost)
+            if num_ended == len(runs):
+                costs.append(RunCost(*kind, len(runs), num_ended))
+                continue
+            title = ", ".join(kind)
+            say(f"trying {title}")
+            spec, first = resolved(runs[0].run, precision), _find_first(runs[0], by_id)
+            workload, timing = trials.put(title, spec, first, budget)
+            seconds = None if timing is None else timing.add_up(workload)
+            costs.append(RunCost(*kind, len(runs), num_ended, workload, timing, seconds))
         return tuple(costs), trials.opening
 
 
-def ancestor(run: PlannedRun, by_id: Mapping[str, PlannedRun]) -> RunSpec | None:
-    """Return the run that a run comes after in the end, None where it comes after none."""
+def _find_first(run: PlannedRun, by_id: Mapping[str, PlannedRun]) -> RunSpec | None:
+    """Return the run at the beginning of a chain of phases, None if the run has no parent."""
     first = run
     while first.parent is not None:
         first = by_id[first.parent]
     return None if first is run else first.run
 
 
-def notes_of(study: Study, costs: Sequence[Cost], pace: Pace) -> Iterator[str]:
-    """Say what the numbers rest on, and what they leave out."""
+def _list_notes(study: Study, costs: Sequence[RunCost], method: Method, crowding: float) -> Iterator[str]:
     if not any(cost.num_left for cost in costs):
         return
-    if pace.is_timed:
+    if method == "measured":
         timings = [cost.timing for cost in costs if cost.timing is not None]
-        yield f"time is from {min(one.num_timed for one in timings)} updates or more of each kind of run, timed now"
-        yield "memory is measured: what a run's process grows by, or takes on a GPU"
-        if any(one.checkpoint is None for one in timings):
-            yield "checkpoints are not in the time: the temporary folder has no room to try one"
+        num_timed = min(timing.num_timed for timing in timings)
+        yield f"operations are counted; time is measured: {num_timed} or more updates of each kind of run were timed"
+        yield "memory is measured: the growth of a run's process, or its peak on a GPU"
+        if any(timing.checkpoint is None for timing in timings):
+            yield "time does not include checkpoints: the temporary folder has no space to write one"
+        if crowding > 1:
+            yield f"workers and their threads are {crowding:.3g} times the cores, so each run takes that much longer"
     else:
-        yield "no time, since nothing was timed; memory is weights, gradients and the optimizer's, without activations"
-    if pace.is_quick:
-        yield f"'{study.design.baseline}' alone was tried; the other arms are taken to cost the same"
-    if pace.is_timed and pace.crowding > 1:
-        yield f"workers and their threads are {pace.crowding:.3g} times the cores: runs take as many times as long"
+        yield "operations and memory are counted; nothing was timed, so there is no time"
+        yield "memory is weights, gradients and the state of the optimizer, without activations"
     left = {cost.phase for cost in costs if cost.num_left}
     phases = [phase for phase in study.design.phases if phase.name in left]
     if later := [phase.name for phase in phases if phase.after is not None]:
-        yield f"tried from fresh weights, since those of the phase before are not there yet: {', '.join(later)}"
+        yield f"tried from new weights, since those of the phase before do not exist yet: {', '.join(later)}"
     if watched := [phase.name for phase in phases if phase.trace_every is not None or phase.sample_every is not None]:
-        yield f"traces and samples are not in the time: {', '.join(watched)}"
-    yield "the audit of each arm comes once, before anything is trained, and is not in the time"
+        yield f"time does not include traces and samples: {', '.join(watched)}"
+    yield "time does not include the audit of each arm, once before training"

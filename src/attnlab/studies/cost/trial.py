@@ -18,7 +18,7 @@ import statistics
 import sys
 import tempfile
 import traceback
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -42,7 +42,7 @@ from attnlab.training.update import Updater
 from attnlab.training.weights import quiet
 
 from ..run.server import end_with_parent
-from .workload import count
+from .workload import Workload, count_workload
 
 MOST_UPDATES = 30
 MOST_BATCHES = 4
@@ -51,7 +51,7 @@ ROOM = 2
 
 
 @dataclass(frozen=True)
-class Timing:
+class RunTiming:
     """What was measured of a run, in seconds, and in bytes."""
 
     start: float
@@ -70,9 +70,20 @@ class Timing:
     """Updates that were timed."""
 
     @classmethod
-    def of(cls, record: Mapping[str, Any]) -> Timing:
+    def of(cls, record: Mapping[str, Any]) -> RunTiming:
         """Read what a trial answered."""
         return cls(**{**record, "updates": tuple(record["updates"])})
+
+    def average_updates(self, work: Workload) -> float:
+        """Return the seconds of one update, on average over the segments."""
+        updates = zip(work.segments, self.updates, strict=True)
+        return sum(segment.num_steps * seconds for segment, seconds in updates) / work.num_steps
+
+    def add_up(self, work: Workload) -> float:
+        """Return the seconds of a whole run."""
+        evaluations = work.num_evaluations * self.evaluation + self.known
+        checkpoints = work.num_checkpoints * (self.checkpoint or 0.0)
+        return self.start + work.num_steps * self.average_updates(work) + evaluations + checkpoints
 
 
 def tried(order: Mapping[str, Any]) -> dict[str, Any]:
@@ -84,7 +95,7 @@ def tried(order: Mapping[str, Any]) -> dict[str, Any]:
             with quiet():
                 job = build(with_tokenizer(order, Path(place)))
             job.model.train()
-            workload = count(job).record()
+            workload = count_workload(job).record()
             if not order["seconds"]:
                 return {"workload": workload}
             torch.set_num_threads(choose_threads(job.threads, 1, job.operations))
@@ -106,7 +117,7 @@ def with_tokenizer(order: Mapping[str, Any], folder: Path) -> RunSpec:
     return run.replace(data=run.data.replace(tokenizer=str(folder / "tokenizer")))
 
 
-def timed(job: Job, folder: Path, budget: float, began: float) -> Timing:
+def timed(job: Job, folder: Path, budget: float, began: float) -> RunTiming:
     """Time what a run consists of. budget: seconds for the updates, and as many for the evaluation."""
     with joined() as ranks:
         job.model.to(ranks.device)  # type: ignore[arg-type]
@@ -121,32 +132,43 @@ def timed(job: Job, folder: Path, budget: float, began: float) -> Timing:
         checkpoint = checkpoint_seconds(savepoints, updater)
         memory = torch.cuda.max_memory_allocated(ranks.device) if ranks.device.type == "cuda" else 0
     seconds = tuple(one[1] for one in paces)
-    return Timing(start, seconds, evaluation, known, checkpoint, memory, sum(one[2] for one in paces))
+    return RunTiming(start, seconds, evaluation, known, checkpoint, memory, sum(one[2] for one in paces))
 
 
 def pace_of(updater: Updater, number: int, budget: float) -> tuple[float, float, int]:
     """Return the seconds of a segment's first update, those of a later one of mean length, and how many were timed."""
-    job, segment, stream = updater.job, updater.job.settings.segments[number], updater.job.streams[number]
-    first, paces = 0.0, list[float]()
-    made = updates(stream, Share(micro_batch=segment.micro_batch), 0, 1 + MOST_UPDATES)
+    first, total, paces = 0.0, 0.0, list[float]()
+    with closing(time_updates(updater, number, 1 + MOST_UPDATES)) as times:
+        for seconds, tokens in times:
+            if not first:
+                first = seconds
+                continue
+            # By tokens, since rows of like length share a batch, and those of a few batches are not the mean.
+            paces.append(seconds / max(1, tokens))
+            total += seconds
+            if first + total > budget:
+                break
+    stream = updater.job.streams[number]
+    rows = len(stream.arrangement.rows(0, 0))
+    return first, statistics.median(paces) * rows * stream.mean_length, len(paces)
+
+
+def time_updates(
+    updater: Updater, number: int, most: int, clock: Callable[[], float] = perf_counter
+) -> Generator[tuple[float, int]]:
+    """Make updates of a segment, batches included; yield the seconds and the tokens of each."""
+    job, micro_batch = updater.job, updater.job.settings.segments[number].micro_batch
+    made = updates(job.streams[number], Share(micro_batch=micro_batch), 0, most)
     with closing(made):  # type: ignore[type-var]
-        began = clock = perf_counter()
-        for at, update in enumerate(made):
-            step = min(at, job.num_steps - 1)
+        began = clock()
+        for place, update in enumerate(made):
+            step = min(place, job.num_steps - 1)
             updater.move_to(step)
             outcome = updater.compute(update, step, number)
             updater.take(outcome)
-            now = perf_counter()
-            if at == 0:
-                first = now - clock
-            else:
-                # By tokens, since rows of like length share a batch, and those of a few batches are not the mean.
-                paces.append((now - clock) / max(1, outcome.tokens))
-                if now - began > budget:
-                    break
-            clock = now
-    rows = len(stream.arrangement.rows(0, 0))
-    return first, statistics.median(paces) * rows * stream.mean_length, len(paces)
+            now = clock()
+            yield now - began, outcome.tokens
+            began = now
 
 
 def evaluation_seconds(job: Job, examples: Examples | None, budget: float) -> float:
@@ -170,7 +192,7 @@ def evaluation_seconds(job: Job, examples: Examples | None, budget: float) -> fl
 def checkpoint_seconds(savepoints: Savepoints, updater: Updater) -> float | None:
     """Return what writing a checkpoint takes; None where the disk has no room to try."""
     free = shutil.disk_usage(savepoints.checkpoints.folder.parent).free
-    if free < ROOM * count(savepoints.job).checkpoint_bytes:
+    if free < ROOM * count_workload(savepoints.job).checkpoint_bytes:
         return None
     began = perf_counter()
     savepoints.keep(State(step=1), updater.optimizer, {})

@@ -15,7 +15,7 @@ from typing import Any
 from attnlab.errors import StudyError
 from attnlab.training import RunSpec
 
-from .trial import Timing
+from .trial import RunTiming
 from .workload import Workload
 
 DIED = "the process that tries runs out has died; --no-calibration may do with less memory"
@@ -44,7 +44,7 @@ class Trials:
             self.process.communicate()
         self.place.cleanup()
 
-    def put(self, title: str, run: RunSpec, first: RunSpec | None, seconds: float) -> tuple[Workload, Timing | None]:
+    def put(self, title: str, run: RunSpec, first: RunSpec | None, seconds: float) -> tuple[Workload, RunTiming | None]:
         """Have a run tried. first: the one that it comes after in the end. seconds: for timing, 0 for none."""
         found = self.ask({
             "config": run.model_dump(mode="json"), "first": None if first is None else first.config,
@@ -52,7 +52,7 @@ class Trials:
         })  # fmt: skip
         if "error" in found:
             raise StudyError(f"{title}: {found['error']}")
-        return Workload.of(found["workload"]), Timing.of(found["timing"]) if "timing" in found else None
+        return Workload.of(found["workload"]), RunTiming.of(found["timing"]) if "timing" in found else None
 
     def ask(self, order: dict[str, Any]) -> dict[str, Any]:
         """Give an order, and wait for its answer."""

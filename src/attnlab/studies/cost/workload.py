@@ -102,7 +102,7 @@ class Products(NamedTuple):
     attention: int
 
 
-def count(job: Job) -> Workload:
+def count_workload(job: Job) -> Workload:
     """Count what a run has before it; the model passes one row forward, so that its layers say what they attend to."""
     counts = count_parameters(job.model)
     steps, every = job.num_steps, job.settings.evaluate_every
@@ -113,24 +113,24 @@ def count(job: Job) -> Workload:
     saved = sum(tensor.numel() * tensor.element_size() for tensor in trained_state(job.model).values())
     moments = 4 * counts.num_trained * MOMENTS[job.settings.optimizer.name]
     return Workload(
-        counts.num_total, counts.num_trained, tuple(segment_of(job, number) for number in range(len(job.streams))),
+        counts.num_total, counts.num_trained, tuple(_count_segment(job, number) for number in range(len(job.streams))),
         len(looks), 0 if job.dev is None else -(-len(job.dev.features) // job.dev.batch), len(kept),
         4 * counts.num_total + 4 * counts.num_trained + moments, saved + moments,
         min(2 + (len(regular) > 1), len(kept)),
     )  # fmt: skip
 
 
-def segment_of(job: Job, number: int) -> SegmentWork:
+def _count_segment(job: Job, number: int) -> SegmentWork:
     """Count one segment of a run."""
     stream = job.streams[number]
     rows = stream.arrangement.rows(0, 0)
     batch = stream.make(rows, 0)
     tokens = len(rows) * stream.mean_length
     labels = tokens * job.task.count(batch) / max(1, num_tokens(batch))
-    products = products_of(job.model, has_language_head=job.task.head in LANGUAGE_HEADS)
+    products = count_products(job.model, has_language_head=job.task.head in LANGUAGE_HEADS)
     longer = round(stream.mean_length) - batch["input_ids"].shape[1]
     attention = 0.0
-    for request in requests_of(job.model, {name: tensor[:1] for name, tensor in batch.items()}):
+    for request in _list_requests(job.model, {name: tensor[:1] for name, tensor in batch.items()}):
         typical = dataclasses.replace(
             request, batch=len(rows), num_queries=request.num_queries + longer, num_keys=request.num_keys + longer
         )
@@ -139,7 +139,7 @@ def segment_of(job: Job, number: int) -> SegmentWork:
     return SegmentWork(job.steps_of_segments[number], tokens, operations)
 
 
-def products_of(model: Any, *, has_language_head: bool) -> Products:
+def count_products(model: Any, *, has_language_head: bool) -> Products:
     """Count the operations that matrices cost a token, and a vocabulary's head a labelled one."""
     output = model.get_output_embeddings() if has_language_head else None
     head = id(output.weight) if output is not None else None
@@ -159,7 +159,7 @@ def products_of(model: Any, *, has_language_head: bool) -> Products:
     return Products(per_token, per_label, BOTH_WAYS if is_passed_back else 1)
 
 
-def requests_of(model: Any, batch: Mapping[str, Tensor]) -> list[Request]:
+def _list_requests(model: Any, batch: Mapping[str, Tensor]) -> list[Request]:
     """List what the layers of a model ask of the kernels when it passes a batch, dropout included."""
     found: list[Request] = []
 

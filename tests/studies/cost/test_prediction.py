@@ -1,4 +1,4 @@
-"""A rough time comes from the design alone: it counts what a model multiplies, and says what it cannot know."""
+"""The time of a study is predicted from its design alone: operations are counted, and unknown sizes are named."""
 
 from __future__ import annotations
 
@@ -12,24 +12,25 @@ from transformers import BertConfig
 from attnlab.cli import main
 from attnlab.cli.recipes import format_rough_time
 from attnlab.machine import num_cores
-from attnlab.studies.cost import quick_estimate as subject
-from attnlab.studies.cost.quick_estimate import (
+from attnlab.studies.cost import prediction
+from attnlab.studies.cost.estimate import CostEstimate, estimate_cost
+from attnlab.studies.cost.prediction import (
     OPENING,
     START,
-    WORKERS,
-    Matrices,
-    Speed,
-    audit_seconds,
-    matrices_of,
-    rough,
+    TrainingSpeed,
+    UpdateOperations,
+    count_operations,
+    measure_speed,
+    predict_audit_seconds,
 )
 from attnlab.studies.file.reading import read_design
 from attnlab.studies.file.recipes import recipes
 from attnlab.studies.study import Study
 
-from .samples import content
+from ..samples import content
 
-SPEED = Speed(overhead=0.01, pace=1e9)
+SPEED = TrainingSpeed(overhead=0.01, pace=1e9)
+WORKERS = 2
 BERT: dict[str, Any] = {"num_hidden_layers": 2, "hidden_size": 32, "num_attention_heads": 2, "intermediate_size": 64}
 
 
@@ -48,20 +49,31 @@ def text(segment: dict[str, Any], tokenizer: str, task: str = "mlm") -> Any:
     return design(segment, size, task=task, task_settings={})
 
 
-def count(study: Any) -> Matrices:
+def count(study: Any) -> UpdateOperations:
     """Count the model of a study's first phase and size."""
-    return matrices_of(next(iter(study.sizes.values())), study.phases[0], {})
+    return count_operations(next(iter(study.sizes.values())), study.phases[0], {})
+
+
+@pytest.fixture(autouse=True)
+def speed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Predict for a machine of known speed."""
+    monkeypatch.setattr(prediction, "measure_speed", lambda: SPEED)
+
+
+def predict(design: Any) -> CostEstimate:
+    """Predict the cost of a design."""
+    return estimate_cost(Study(design), workers=WORKERS, method="predicted")
 
 
 def test_a_probe_in_gpt2_has_the_matrices_of_its_config() -> None:
     study = design({"steps": 1, "batch": 16})  # one layer, 16 wide, a vocabulary of 32
-    assert count(study) == Matrices(1, 6 * 12 * 16**2, 6 * 32 * 16)
+    assert count(study) == UpdateOperations(1, 6 * 12 * 16**2, 6 * 32 * 16)
 
 
 def test_a_masked_model_in_bert_has_the_matrices_of_its_config() -> None:
     layer = 4 * 32**2 + 2 * 32 * 64
     found = count(text({"steps": 1, "batch": 8}, "wordpiece:1000"))
-    assert found == Matrices(2, 6 * (2 * layer + 32**2), 6 * 1000 * 32)  # 32² before the vocabulary's head
+    assert found == UpdateOperations(2, 6 * (2 * layer + 32**2), 6 * 1000 * 32)  # 32² before the vocabulary's head
 
 
 def test_a_tokenizer_that_is_named_leaves_the_architecture_its_own_vocabulary() -> None:
@@ -71,16 +83,18 @@ def test_a_tokenizer_that_is_named_leaves_the_architecture_its_own_vocabulary() 
 def test_an_arm_may_have_a_larger_model() -> None:
     study = design({"steps": 1, "batch": 16})
     size, phase = study.sizes["tiny"], study.phases[0]
-    assert matrices_of(size, phase, {"n_layer": 3}) == Matrices(3, 3 * 6 * 12 * 16**2, 6 * 32 * 16)
+    assert count_operations(size, phase, {"n_layer": 3}) == UpdateOperations(3, 3 * 6 * 12 * 16**2, 6 * 32 * 16)
 
 
 def test_time_is_that_of_updates_evaluations_starts_and_audits() -> None:
     study = design({"steps": 100, "batch": 16})
-    found = rough(study, SPEED)
+    found = predict(study)
     update = 0.01 + 16 * 24 * 6 * (12 * 16**2 + 32 * 16) / 1e9
-    run = START + (1 + subject.EVALUATIONS) * 100 * update
+    run = START + (1 + prediction.EVALUATIONS) * 100 * update
     assert found.num_runs == len(study.arms)
-    assert found.seconds == pytest.approx(OPENING + audit_seconds(study) + found.num_runs * run / WORKERS * crowding())
+    assert found.seconds == pytest.approx(
+        OPENING + predict_audit_seconds(study) + found.num_runs * run / WORKERS * crowding()
+    )
     assert found.unknown == ()
 
 
@@ -89,35 +103,36 @@ def crowding() -> float:
     return max(1.0, WORKERS / num_cores())
 
 
-def test_a_masked_model_asks_its_head_at_hidden_tokens_alone() -> None:
-    speed = Speed(overhead=0.0, pace=1.0)
+def test_a_masked_model_asks_its_head_at_hidden_tokens_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(prediction, "measure_speed", lambda: TrainingSpeed(overhead=0.0, pace=1.0))
     study = text({"steps": 1, "batch": 8, "length": 10}, "wordpiece:1000")
     known = count(study)
-    run = (1 + subject.EVALUATIONS) * 80 * (known.per_token + 0.15 * known.per_label) * crowding()
-    assert rough(study, speed).seconds == pytest.approx(run * len(study.arms) / WORKERS, rel=1e-4)
+    run = (1 + prediction.EVALUATIONS) * 80 * (known.per_token + 0.15 * known.per_label) * crowding()
+    assert predict(study).seconds == pytest.approx(run * len(study.arms) / WORKERS, rel=1e-4)
 
 
 def seconds(segment: dict[str, Any], **phase: Any) -> float:
     """Estimate a study with this segment."""
-    found = rough(design(segment, **phase), SPEED).seconds
+    found = predict(design(segment, **phase)).seconds
     assert found is not None
     return found
 
 
-def test_more_work_takes_longer() -> None:
+def test_more_work_takes_longer(monkeypatch: pytest.MonkeyPatch) -> None:
     usual = seconds({"steps": 100, "batch": 16})
     assert seconds({"steps": 101, "batch": 16}) > usual
     assert seconds({"steps": 100, "batch": 17}) > usual
     assert seconds({"steps": 100, "batch": 16, "micro_batch": 4}) > usual
-    assert rough(design({"steps": 100, "batch": 16}), Speed(0.02, 1e9)).seconds > usual  # type: ignore[operator]
-    assert rough(design({"steps": 100, "batch": 16}), Speed(0.01, 1e8)).seconds > usual  # type: ignore[operator]
+    for slower in (TrainingSpeed(0.02, 1e9), TrainingSpeed(0.01, 1e8)):
+        monkeypatch.setattr(prediction, "measure_speed", lambda slower=slower: slower)
+        assert seconds({"steps": 100, "batch": 16}) > usual
 
 
 def test_epochs_are_steps_where_the_examples_are_counted() -> None:
     made = content(seeds=[1])
     made["data"]["recall"]["num_train"] = 100
     made["phases"][0]["segments"] = [{"epochs": 3.0, "batch": 16}]
-    assert rough(Study.of(made).design, SPEED).seconds == seconds({"steps": 21, "batch": 16})
+    assert predict(Study.of(made).design).seconds == seconds({"steps": 21, "batch": 16})
 
 
 @pytest.mark.parametrize(
@@ -132,7 +147,7 @@ def test_epochs_are_steps_where_the_examples_are_counted() -> None:
     ],
 )  # fmt: skip
 def test_what_is_not_known_is_said_and_not_guessed(study: Any, why: str) -> None:
-    found = rough(study, SPEED)
+    found = predict(study)
     assert (found.seconds, len(found.unknown)) == (None, 1)
     assert found.unknown[0].startswith(why)
     assert found.num_runs == len(study.arms)
@@ -145,12 +160,12 @@ def test_a_checkpoint_on_this_machine_is_counted_by_its_config(tmp_path: Path) -
 
 
 def test_a_line_is_audited_once_whatever_arms_have_it() -> None:
-    assert audit_seconds(read_design(recipes()["boolq-tuning"], "smoke")) < 2  # one line, one size, six arms
+    assert predict_audit_seconds(read_design(recipes()["boolq-tuning"], "smoke")) < 2  # one line, one size, six arms
 
 
 def test_every_smoke_budget_has_a_time_without_data() -> None:
     for file in recipes().values():
-        assert rough(read_design(file, "smoke"), SPEED).seconds is not None
+        assert predict(read_design(file, "smoke")).seconds is not None
 
 
 @pytest.mark.parametrize(
@@ -161,8 +176,7 @@ def test_a_span_has_two_digits(span: float, words: str) -> None:
     assert format_rough_time(span) == words
 
 
-def test_the_list_has_seconds_for_programs(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr(subject, "measure", lambda: SPEED)
+def test_the_list_has_seconds_for_programs(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["recipes", "--json"]) == 0
     listed = {one["name"]: one for one in json.loads(capsys.readouterr().out)}
     for one in listed.values():
@@ -172,11 +186,11 @@ def test_the_list_has_seconds_for_programs(monkeypatch: pytest.MonkeyPatch, caps
     assert listed["minigpt-scores"]["seconds"]["paper"] is None
     assert main(["recipes"]) == 0
     said = capsys.readouterr().out
-    assert "Times are rough" in said
+    assert "Times are predicted, not measured" in said
     assert "— depends on data or models that are not here" in said
 
 
 def test_the_speed_of_this_machine_is_measured() -> None:
-    speed = subject.measure()
+    speed = measure_speed()
     assert speed.overhead >= 0
     assert speed.pace > 0

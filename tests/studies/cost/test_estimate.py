@@ -14,16 +14,15 @@ from attnlab.cli import main
 from attnlab.errors import StudyError
 from attnlab.install import install
 from attnlab.kernels import explain
-from attnlab.studies.cost.estimate import Cost, estimate
-from attnlab.studies.cost.timetable import wall_seconds
-from attnlab.studies.cost.trial import Timing
+from attnlab.studies.cost.estimate import estimate_cost, schedule_runs
+from attnlab.studies.cost.trial import RunTiming
 from attnlab.studies.cost.trials import Trials
-from attnlab.studies.cost.workload import SegmentWork, Workload, count, products_of
+from attnlab.studies.cost.workload import SegmentWork, Workload, count_products, count_workload
 from attnlab.studies.plan.planning import PlannedRun
 from attnlab.studies.study import Study
 from attnlab.training import build
 
-from .samples import STUDY, content, quiet, study
+from ..samples import STUDY, content, quiet, study
 
 WEIGHTS = 16 * 48 + 16 * 16 + 16 * 64 + 64 * 16
 """Numbers in the matrices of a layer of 16 channels: projections of attention, and both of the MLP."""
@@ -36,7 +35,7 @@ def workload(**changes: Any) -> Workload:
     """Count the first run of the small study with changes."""
     job = build(study(**changes).plan()[0].run)
     job.model.train()
-    return count(job)
+    return count_workload(job)
 
 
 def test_parameters_steps_tokens_and_bytes_are_exact() -> None:
@@ -52,7 +51,7 @@ def test_parameters_steps_tokens_and_bytes_are_exact() -> None:
 def test_a_phase_that_changes_while_training_is_counted_as_it_begins() -> None:
     line = "dot | softmax | bypass(alpha=0.5, schedule=warmup)"
     run = next(run for run in study(arms__moving=line).plan() if run.arm == "moving")
-    assert count(build(run.run)).operations > 0
+    assert count_workload(build(run.run)).operations > 0
 
 
 def test_operations_are_products_head_and_attention() -> None:
@@ -69,12 +68,12 @@ def test_weights_that_do_not_train_cost_less() -> None:
     kind: Any = AutoModelForSequenceClassification
     model = install(kind.from_config(config), "dot | softmax")
     head = 2 * 16
-    assert products_of(model, has_language_head=False) == (6 * (WEIGHTS + head), 0, 3)
+    assert count_products(model, has_language_head=False) == (6 * (WEIGHTS + head), 0, 3)
     for parameter in model.transformer.parameters():
         parameter.requires_grad_(False)
-    assert products_of(model, has_language_head=False) == (2 * WEIGHTS + 6 * head, 0, 1)
+    assert count_products(model, has_language_head=False) == (2 * WEIGHTS + 6 * head, 0, 1)
     model.transformer.ln_f.weight.requires_grad_(True)
-    assert products_of(model, has_language_head=False) == (4 * WEIGHTS + 6 * head, 0, 3)
+    assert count_products(model, has_language_head=False) == (4 * WEIGHTS + 6 * head, 0, 3)
 
 
 @pytest.mark.parametrize(
@@ -100,9 +99,9 @@ def test_a_run_takes_what_its_parts_take() -> None:
         1,
         2,
     )
-    cost = Cost("s", "t", "a", 4, 1, work, Timing(7.0, (0.5, 2.0), 1.5, 0.5, 0.25, 0, 2))
-    assert cost.update == pytest.approx(1.0)
-    assert cost.seconds == pytest.approx(7 + 10 * 0.5 + 5 * 2 + 3 * 1.5 + 0.5 + 2 * 0.25)
+    timing = RunTiming(7.0, (0.5, 2.0), 1.5, 0.5, 0.25, 0, 2)
+    assert timing.average_updates(work) == pytest.approx(1.0)
+    assert timing.add_up(work) == pytest.approx(7 + 10 * 0.5 + 5 * 2 + 3 * 1.5 + 0.5 + 2 * 0.25)
 
 
 def planned(id: str, parent: str | None = None) -> PlannedRun:
@@ -114,20 +113,21 @@ def planned(id: str, parent: str | None = None) -> PlannedRun:
 def test_workers_share_runs_and_a_child_waits_for_its_parent(workers: int, seconds: float) -> None:
     runs = [planned("a"), planned("b"), planned("c"), planned("d", "a"), planned("e", "gone")]
     times = {"a": 3.0, "b": 2.0, "c": 3.0, "d": 3.0, "e": 2.0}
-    assert wall_seconds(runs, times, workers) == seconds
+    assert schedule_runs(runs, times, workers) == seconds
 
 
 @pytest.mark.usefixtures("here")
 def test_every_phase_size_and_arm_is_tried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     said = list[str]()
-    found = estimate(study(), workers=2, say=said.append)
+    found = estimate_cost(study(), workers=2, say=said.append)
     assert said == [f"trying recall, tiny, {arm}" for arm in ("dot", "bypass", "slow")]
     assert [(one.arm, one.num_runs, one.num_left) for one in found.costs] == [
         ("dot", 2, 2), ("bypass", 2, 2), ("slow", 2, 2),
     ]  # fmt: skip
     assert all(one.timing is not None and one.seconds is not None and one.seconds > 0 for one in found.costs)
     assert found.seconds is not None
+    assert found.notes[0].startswith("operations are counted; time is measured: ")
     assert found.kept_bytes == 6 * 2 * 3 * 4 * PARAMETERS
     assert json.loads(json.dumps(found.record()))["runs"] == 6
     assert list(tmp_path.iterdir()) == []
@@ -135,34 +135,23 @@ def test_every_phase_size_and_arm_is_tried(tmp_path: Path, monkeypatch: pytest.M
 
 @pytest.mark.usefixtures("here")
 def test_without_calibration_there_is_no_time() -> None:
-    found = estimate(study(seeds=[1]), is_timed=False)
+    found = estimate_cost(study(seeds=[1]), method="counted")
     assert (found.seconds, found.costs[0].timing) == (None, None)
     assert found.memory == 4 * 4 * PARAMETERS
-    assert "no time, since nothing was timed" in found.notes[0]
-
-
-@pytest.mark.usefixtures("here")
-def test_a_quick_estimate_tries_the_baseline_alone() -> None:
-    said = list[str]()
-    plain = content()
-    plain["arms"] = dict(reversed(plain["arms"].items()))
-    found = estimate(Study.of(plain), is_quick=True, say=said.append)
-    assert said == ["trying recall, tiny, dot"]
-    assert len({one.seconds for one in found.costs}) == 1
-    assert "'dot' alone was tried; the other arms are taken to cost the same" in found.notes
+    assert found.notes[0] == "operations and memory are counted; nothing was timed, so there is no time"
 
 
 @pytest.mark.usefixtures("here")
 def test_runs_that_have_ended_cost_nothing(tmp_path: Path) -> None:
     study(seeds=[1]).run(tmp_path / "out", say=quiet)
-    more = estimate(study(), tmp_path / "out", is_timed=False)
+    more = estimate_cost(study(), tmp_path / "out", method="counted")
     assert [(one.num_ended, one.num_left) for one in more.costs] == [(1, 1)] * 3
     assert more.kept_bytes == 3 * 2 * 3 * 4 * PARAMETERS
     said = list[str]()
-    done = estimate(study(seeds=[1]), tmp_path / "out", say=said.append)
+    done = estimate_cost(study(seeds=[1]), tmp_path / "out", say=said.append)
     assert (done.num_left, done.seconds, done.notes, said) == (0, 0.0, (), [])
     with pytest.raises(StudyError, match="holds the study 'small', not 'other'; give another folder"):
-        estimate(study(name="other"), tmp_path / "out")
+        estimate_cost(study(name="other"), tmp_path / "out")
 
 
 @pytest.mark.usefixtures("here")
@@ -181,19 +170,19 @@ def test_a_later_phase_has_the_firsts_tokenizer_and_is_said_to_lack_its_weights(
     plain["phases"] = [
         {**phase, "name": "one", "data": "first"}, {**phase, "name": "two", "data": "second", "after": "one"},
     ]  # fmt: skip
-    found = estimate(Study.of(plain), is_timed=False)
+    found = estimate_cost(Study.of(plain), method="counted")
     numbers = {one.phase: one.workload.num_parameters for one in found.costs if one.workload}
     assert numbers["one"] == numbers["two"]
-    assert "tried from fresh weights, since those of the phase before are not there yet: two" in found.notes
+    assert "tried from new weights, since those of the phase before do not exist yet: two" in found.notes
 
 
 @pytest.mark.usefixtures("here")
 def test_what_cannot_be_built_is_said_before_anything_is_run() -> None:
     odd = {"mechanism": "dot | softmax", "set": {"config.n_embd": 15}}
     with pytest.raises(StudyError, match="recall, tiny, slow: no model can be built of this config"):
-        estimate(study(arms__slow=odd), is_timed=False)
+        estimate_cost(study(arms__slow=odd), method="counted")
     with pytest.raises(StudyError, match="workers are at least 1, not 0"):
-        estimate(study(), workers=0)
+        estimate_cost(study(), workers=0)
 
 
 def test_trials_have_a_process_of_their_own() -> None:
@@ -223,7 +212,7 @@ def test_the_command_shows_what_a_study_costs(
     shown = capsys.readouterr().out
     assert "4,336" in shown
     assert "3 runs\n" in shown
-    assert "on this machine with 2 workers" in shown
+    assert "on this machine with 2 workers (measured)" in shown
     assert main([*command, "--no-calibration"]) == 0
     assert "on this machine" not in capsys.readouterr().out
     assert main([*command, "--json"]) == 0

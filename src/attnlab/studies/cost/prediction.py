@@ -1,0 +1,178 @@
+"""The time of a run predicted from the design of its study alone, without its data or a weight.
+
+A run takes START + (1 + EVALUATIONS) · Σ steps · (layers · overhead + operations / pace). Operations of an update are
+6·(W·t + H·l) of its t = batch · length tokens, as in `workload.py`, without those of attention; overhead and pace are
+measured on a small GPT-2. It assumes full rows, arms that cost what plain attention costs, products in fp32, weights
+that are all trained, and for a tokenizer that is given by name the usual vocabulary of its architecture.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from time import process_time
+from typing import Any
+
+import torch
+from transformers import AutoConfig
+
+from attnlab.kernels.measure import one_thread
+from attnlab.tasks import load as load_task
+from attnlab.training import Data, RunSpec, Segment, Start, build
+from attnlab.training.build import LANGUAGE_HEADS, TRAINED
+from attnlab.training.precision import choose_precision
+from attnlab.training.ranks import Ranks
+from attnlab.training.spec import Source
+from attnlab.training.update import Updater
+from attnlab.training.weights import building, changed, config_of, head_class, quiet
+
+from ..file.design import Design, Phase, Size
+from ..file.overrides import config_of as config_of_arm
+from ..file.overrides import with_settings
+from ..plan.audit_keys import audited_task, reads_forwards
+from ..plan.installed_arms import layers_in
+from .trial import time_updates
+from .workload import count_products
+
+EVALUATIONS = 0.1
+"""The time of evaluations, as a share of that of the updates."""
+OPENING, START = 15.0, 0.3
+"""Seconds of a study beside its runs (it imports everything twice, and reports), and of a run beside its updates."""
+CAUSAL, OTHERWISE, INSTALLED = 3.0, 1.0, 0.4
+"""Seconds of the audit of a causal mechanism, of any other, and of a small model with one."""
+SMALL, LARGE = (16, 8, 24), (128, 16, 64)
+"""Width, batch and length of the models that are timed: in one overhead dominates, in the other computation."""
+LAYERS, VOCABULARY = 2, 64
+ROUNDS = 8
+"""Updates of each that are timed, the best of which counts."""
+
+
+@dataclass(frozen=True)
+class TrainingSpeed:
+    """How fast this machine trains, on one thread."""
+
+    overhead: float
+    """Seconds of a layer in an update, however little it computes."""
+    pace: float
+    """Operations a second beyond that."""
+
+
+@dataclass(frozen=True)
+class UpdateOperations:
+    """The layers of a model, and the operations of an update for each token and for each labelled one."""
+
+    num_layers: int
+    per_token: float
+    per_label: float
+
+
+class UnknownError(Exception):
+    """Something that a design does not say, and that is not on this machine; the message says what."""
+
+
+def predict_run(design: Design, phase: Phase, size: str, arm: str) -> float:
+    """Return the seconds of one run; raise an UnknownError if they depend on something that is not known."""
+    phase = with_settings(phase, design.arms[arm])
+    steps = [_count_steps(phase, segment, design.data.get(phase.data)) for segment in phase.segments]
+    operations = count_operations(design.sizes[size], phase, config_of_arm(design.arms[arm]))
+    task, speed, seconds = load_task(phase.task, **phase.task_settings), measure_speed(), 0.0
+    share_labelled = float(task.masking.share) if task.name == "mlm" else 1.0
+    for segment, num_steps in zip(phase.segments, steps, strict=True):
+        length = int(segment.length or getattr(task, "max_len", None) or task.length)
+        total = segment.batch * length * (operations.per_token + share_labelled * operations.per_label)
+        # Rows that do not fit at once go through the layers in several passes.
+        num_passes = math.ceil(segment.batch / (segment.micro_batch or segment.batch))
+        seconds += num_steps * (num_passes * operations.num_layers * speed.overhead + total / speed.pace)
+    return START + (1 + EVALUATIONS) * seconds
+
+
+def predict_audit_seconds(design: Design) -> float:
+    """Return the seconds of the audits before training: a line is audited once, however many arms have it."""
+    pairs = {(arm.line(size), size) for arm in design.arms.values() for size in design.sizes}
+    alone = CAUSAL if reads_forwards(audited_task(design)) else OTHERWISE
+    return alone * len({line for line, _ in pairs}) + INSTALLED * len(pairs)
+
+
+def count_operations(size: Size, phase: Phase, settings: Mapping[str, Any]) -> UpdateOperations:
+    """Count the operations of a model. settings: those of its config that an arm changes."""
+    task = load_task(phase.task, **phase.task_settings)
+    config = {**_find_vocabulary(size, task), **size.config, **settings}
+    content = json.dumps([phase.task, phase.task_settings, config], sort_keys=True)
+    return _count_model(size.architecture, size.checkpoint, content)
+
+
+@functools.cache
+def measure_speed() -> TrainingSpeed:
+    """Time updates of two small models, about a second in all, by the time of the processor."""
+    with one_thread(), quiet():
+        fast, few = _time_model(*SMALL)
+        slow, many = _time_model(*LARGE)
+    pace = (many - few) / (slow - fast)
+    return TrainingSpeed(max(0.0, fast - few / pace) / LAYERS, pace)
+
+
+def _count_steps(phase: Phase, segment: Segment, source: Source | None) -> int:
+    if segment.steps is not None:
+        return segment.steps
+    assert segment.epochs is not None
+    if source is None or source.num_train is None:
+        raise UnknownError(f"how many examples '{phase.data}' has, over which '{phase.name}' goes in epochs")
+    return max(1, math.ceil(segment.epochs * math.ceil(source.num_train / segment.batch)))
+
+
+def _find_vocabulary(size: Size, task: Any) -> dict[str, int]:
+    """Return the setting of a config that a tokenizer decides; nothing if the model has its own."""
+    kind, _, number = (size.tokenizer or "").partition(":")
+    if size.checkpoint is not None or kind not in TRAINED or "vocab_size" in task.head_settings:
+        return {}
+    if number.isdigit():
+        return {"vocab_size": int(number)}
+    if task.head in LANGUAGE_HEADS:
+        raise UnknownError(f"how many tokens the tokenizer '{kind}' finds in the text")
+    return {}
+
+
+@functools.lru_cache(maxsize=256)
+def _count_model(architecture: str | None, checkpoint: str | None, content: str) -> UpdateOperations:
+    """Count the operations of a model that is built without memory. content: its task and config, as JSON."""
+    name, task_settings, settings = json.loads(content)
+    task = load_task(name, **task_settings)
+    start = Start(architecture=architecture, checkpoint=checkpoint, config=settings)
+    with quiet():
+        if architecture is not None:
+            config = config_of(architecture, start, task, None)
+        else:
+            config = changed(_load_config(str(checkpoint)), start, task)
+        with building(), torch.device("meta"):
+            model = head_class(task).from_config(config)
+    products = count_products(model, has_language_head=task.head in LANGUAGE_HEADS)
+    return UpdateOperations(layers_in(config) or 1, products.per_token, products.per_label)
+
+
+def _load_config(checkpoint: str) -> Any:
+    try:
+        return AutoConfig.from_pretrained(checkpoint, local_files_only=True)
+    except (OSError, ValueError) as error:
+        raise UnknownError(f"how large '{checkpoint}' is, which is not on this machine") from error
+
+
+def _time_model(width: int, batch: int, length: int) -> tuple[float, float]:
+    """Return the seconds of the best update of a model, and its operations."""
+    config = {"n_layer": LAYERS, "n_embd": width, "n_head": 2, "n_positions": length}
+    source = f"embedded:mqar?vocab={VOCABULARY}&length={length}&pairs=4&examples={batch}"
+    job = build(RunSpec(
+        task="mqar", task_settings={"vocab": VOCABULARY, "length": length}, data=Data(train=source),
+        start=Start(architecture="gpt2", config=config), segments=[Segment(steps=ROUNDS + 1, batch=batch)],
+        precision="fp32",
+    ))  # fmt: skip
+    job.model.train()
+    products = count_products(job.model, has_language_head=True)
+    device = torch.device("cpu")
+    updater = Updater(job, choose_precision("fp32", device), Ranks(device=device))
+    # By the time of the processor, since a machine that is busy now may be idle while a study runs.
+    times = [seconds for seconds, _ in time_updates(updater, 0, ROUNDS + 1, process_time)]
+    # The first update also allocates memory.
+    return min(times[1:]), batch * length * (products.per_token + products.per_label)
