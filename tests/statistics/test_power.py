@@ -46,7 +46,7 @@ def test_exaggeration_is_said_where_power_is_low() -> None:
 def test_a_plan_is_not_made_for_what_is_decided() -> None:
     rng = np.random.default_rng(1)
     baseline, noise = rng.normal(70, 2, 5), rng.normal(0, 2, 5)
-    decided = compare(baseline, baseline + noise - noise.mean() + 5.0, smallest=0.2)
+    decided = compare(baseline, baseline + noise - noise.mean() + 8.0, smallest=0.2)
     assert decided.verdict.startswith("BETTER")
     assert (decided.plan.more, decided.record()["plan"]["is_decided"]) == (0.0, True)
     assert "decided with 5 per arm; no more are needed" in str(decided)

@@ -46,8 +46,8 @@ def test_what_is_refused_finds_differences_where_there_are_none(what: str, low: 
 def test_what_is_there_is_found() -> None:
     found = {(case.what, case.seeds): measure(case, 400).power for case in CASES if case.what.startswith("equal SD")}
     assert found
-    for power in found.values():
-        assert power is None or power > 0.5
+    for (_, num_seeds), power in found.items():
+        assert power is None or power > (0.4 if num_seeds < 7 else 0.5)
 
 
 def test_a_rate_is_the_same_each_time() -> None:

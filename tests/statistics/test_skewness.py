@@ -71,6 +71,15 @@ def test_five_pairs_are_left_to_t() -> None:
     assert compare(np.zeros(5), differences).verdict.startswith("BETTER")
 
 
+def test_both_ends_are_moved_out_for_fewer_pairs_than_can_show_a_tail() -> None:
+    symmetric = np.array([-1.2, -0.7, 0.0, 0.7, 1.2])
+    for num_pairs, factor in ((5, 1.35), (7, 1.0)):
+        differences = np.concatenate([symmetric, np.array([-0.3, 0.3])])[:num_pairs] + 0.5
+        low, high = paired_t(differences).interval()
+        shown = compare(np.zeros(num_pairs), differences).interval
+        assert shown == pytest.approx((0.5 - (0.5 - low) * factor, 0.5 + (high - 0.5) * factor))
+
+
 def test_the_exact_interval_holds_what_the_exact_test_does_not_reject() -> None:
     differences = RNG.normal(1.0, 1.0, 9)
     for alpha in (0.05, 0.2):

@@ -17,6 +17,7 @@ from .notes import write_notes
 from .planning import Plan, at_upper_bound, make_plan, more_seeds
 from .power import exaggeration_at, power_at
 from .question import ALPHA, Question
+from .skewness import FEWEST_FOR_EXACT, few_seeds_factor, find_t_level
 from .spread import Spread, measure_spread
 from .verdict import (
     DEGENERATE,
@@ -143,12 +144,16 @@ class Comparison:
     @cached_property
     def power_at_smallest(self) -> float:
         """How often so many seeds with this spread find a true difference of `smallest`; NaN if spread is unknown."""
-        return power_at(self.estimate.se, self.estimate.df, self.question.threshold, self.level)
+        return power_at(self.estimate.se, self.estimate.df, self.question.threshold, self._level_of_t)
 
     @cached_property
     def exaggeration(self) -> float:
         """How many times too large the differences are that are found, if the true one is `smallest`."""
-        return exaggeration_at(self.estimate.se, self.estimate.df, self.question.threshold, self.level)
+        return exaggeration_at(self.estimate.se, self.estimate.df, self.question.threshold, self._level_of_t)
+
+    @property
+    def _level_of_t(self) -> float:
+        return find_t_level(self.level, self.estimate.df, self.known.num_seeds, self.known.paired)
 
     @property
     def skewness(self) -> float:
@@ -211,7 +216,9 @@ def conclude(found: Estimate, question: Question, known: Known, family: Adjusted
 
 def settle(found: Estimate, question: Question, known: Known) -> float:
     """Return how many more seeds per arm would settle the question if the difference stays where it is."""
-    fewest = float(FEWEST_SEEDS - known.num_seeds)
+    # With 5 or 6 pairs the interval is wider than t's, which the plan is made for; with 7 it is not.
+    is_widened = known.num_seeds >= FEWEST_SEEDS and few_seeds_factor(known.num_seeds, known.paired) > 1
+    fewest = float((FEWEST_FOR_EXACT if is_widened else FEWEST_SEEDS) - known.num_seeds)
     if math.isnan(at_upper_bound(found.noise).per_seed):
         return fewest if fewest > 0 else math.nan
     more = more_seeds(found.noise, known.num_seeds, found.difference, question.threshold, question.final_level())

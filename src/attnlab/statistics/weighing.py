@@ -17,7 +17,7 @@ from .estimate import Estimate
 from .exact import Exact, sign_flip, sign_flip_interval
 from .question import ALPHA, Question
 from .scores import Arm, Numbers
-from .skewness import FEWEST_FOR_EXACT, Skew, measure_skew
+from .skewness import FEWEST_AT_ANY_TIME, FEWEST_FOR_EXACT, Skew, measure_skew
 
 Interval = tuple[float, float]
 
@@ -39,9 +39,10 @@ class Weight:
 
 def weigh(found: Estimate, question: Question, arms: tuple[Arm, Arm] | None, paired: bool, level: float) -> Weight:
     """Return what decides at a level, on the scale of the analysis."""
-    skew = measure_skew(found, arms, paired)
     if question.looks == "open":
+        skew = measure_skew(found, arms, paired, FEWEST_AT_ANY_TIME)
         return _weigh_at_any_time(_in_order(arms), skew, level)
+    skew = measure_skew(found, arms, paired)
     interval, p = _guarded(found, skew, level)
     guarded = Weight(level, interval, p, found.method, skew)
     # The p must not depend on the level, or a family could not adjust it: the exact test is asked at any level.
