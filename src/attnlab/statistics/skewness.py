@@ -68,7 +68,7 @@ def few_seeds_factor(num_seeds: float, paired: bool, fewest: int = FEWEST_FOR_EX
 def find_t_level(level: float, df: float, num_seeds: float, paired: bool) -> float:
     """Return the level at which a plain t test finds what the guarded one finds in symmetric differences."""
     factor = few_seeds_factor(num_seeds, paired)
-    return level if factor == 1 or not df > 0 else 2 * float(stdtr(df, factor * stdtrit(df, level / 2)))
+    return level if factor == 1 or not df > 0 else 2 * float(stdtr(df, factor * float(stdtrit(df, level / 2))))
 
 
 def _third_moment(values: Numbers) -> float:
