@@ -8,7 +8,7 @@ import torch
 
 import attnlab
 from attnlab import audits
-from attnlab.audits import Finding, Mode, Part, Subject, check
+from attnlab.audits import Finding, FindingPart, Mode, Subject, check
 from attnlab.audits.value_path import variance
 from attnlab.errors import AttnlabError, MechanismError, RequestError
 
@@ -19,7 +19,7 @@ def test_findings_say_all_that_is_needed() -> None:
     audit = attnlab.audit("dot | softmax | mask(after)", causal=True)
     assert not audit.passed
     finding = audit.findings["causal leak"]
-    assert (finding.passed, finding.verdict) == (False, "FAILED")
+    assert (finding.passed, finding.kind, finding.verdict) == (False, "leak", "FAILED")
     assert finding.figure > finding.bound  # type: ignore[operator]
     assert "future" in finding.sentence
     assert "mask(after)" in finding.where
@@ -44,6 +44,7 @@ def test_the_record_is_json() -> None:
     again = json.loads(json.dumps(record, allow_nan=False))
     assert again["passed"] is False
     assert again["findings"]["gradient flow"]["verdict"] == "FAILED"
+    assert again["findings"]["gradient flow"]["kind"] == "gradients"
     assert len(again["findings"]["causal leak"]["data"]["map"]) == 24
 
 
@@ -82,7 +83,7 @@ def test_an_audit_leaves_random_numbers_and_threads_alone() -> None:
 
 
 def test_a_part_that_is_not_a_number_fails_and_is_the_worst() -> None:
-    parts = [Part("a", 5.0, 1.0), Part("b", math.nan, 1.0), Part("c", 1e9)]
+    parts = [FindingPart("a", 5.0, 1.0), FindingPart("b", math.nan, 1.0), FindingPart("c", 1e9)]
     assert [part.passed for part in parts] == [False, False, True]
     assert audits.finding.worst(parts).name == "b"
 
@@ -142,6 +143,7 @@ def test_a_check_of_ones_own_is_a_function_and_a_decorator() -> None:
 
     audit = attnlab.audit("baseline", checks=["small"])
     assert audit.passed
+    assert audit.findings["small"].kind == "other"
     assert list(audit.findings) == ["small outputs"]
     assert list(attnlab.audit("hard").findings)[-1] == "small outputs"
     with pytest.raises(RequestError, match="'causal leak' exists already"):
@@ -171,7 +173,7 @@ def test_a_check_that_raises_is_a_finding_and_the_others_are_not_lost() -> None:
     audit = attnlab.audit("baseline", checks=["weights", "explosive"])
     finding = audit.findings["explosive"]
     assert not finding.passed
-    assert finding.sentence == "The question could not be put: ZeroDivisionError: boo."
+    assert finding.sentence == "The check raised ZeroDivisionError: boo."
     assert finding.where.startswith("test_audit.py, line ")
     assert audit.findings["weights"].passed
     assert not audit.passed

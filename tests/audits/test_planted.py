@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 import attnlab
-from attnlab.audits import Audit, Part, Subject
+from attnlab.audits import Audit, FindingPart, Subject
 from attnlab.kernels import blockwise, linear, reference, rowwise
 from attnlab.kernels.call import Call
 from attnlab.kernels.visibility import RowVisibility, Visibility
@@ -399,8 +399,8 @@ def test_what_is_not_a_number_is_never_the_smaller(monkeypatch: pytest.MonkeyPat
 
 def test_a_kernel_is_blamed_only_against_others_in_the_same_trial() -> None:
     subject = Subject.of(Mechanism(), causal=True)
-    tried = Part("change, causal, sdpa, float32", 0.0, 0.0, kernel="sdpa")
-    alone = Part("change, causal, blockwise, float32, training", 1.0, 0.0, kernel="blockwise")
-    beside = Part("change, causal, reference, float32, training", 0.0, 0.0, kernel="reference")
+    tried = FindingPart("change, causal, sdpa, float32", 0.0, 0.0, kernel="sdpa")
+    alone = FindingPart("change, causal, blockwise, float32, training", 1.0, 0.0, kernel="blockwise")
+    beside = FindingPart("change, causal, reference, float32, training", 0.0, 0.0, kernel="reference")
     assert subject.blame([tried, alone], "the stages") == "the stages"
     assert subject.blame([tried, alone, beside], "the stages").startswith("kernel blockwise")

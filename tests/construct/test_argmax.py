@@ -31,7 +31,7 @@ def test_its_gradient_is_zero_and_softmaxs_is_not() -> None:
     for coordinate in range(3):
         moved = found.query.clone()
         moved[coordinate] += step
-        slope = (found.setting.output(moved) - found.softmax_output) / step
+        slope = (found.problem.output(moved) - found.softmax_output) / step
         torch.testing.assert_close(found.softmax_gradient[:, coordinate], slope, atol=1e-5, rtol=0)
     assert "norm 0 for argmax and" in str(found)
 

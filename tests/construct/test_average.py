@@ -31,17 +31,17 @@ def test_two_of_the_examples() -> None:
     assert found.weights[:2].tolist() == pytest.approx([0.495, 0.495])
     # Much stronger, it still averages.
     assert found.query is not None
-    strong = attnlab.weights(1000 * found.query[None], found.setting.keys)[0]
+    strong = attnlab.weights(1000 * found.query[None], found.problem.keys)[0]
     torch.testing.assert_close(strong, found.target, atol=1e-9, rtol=0)
 
 
 def test_the_mean_of_the_keys_is_not_enough() -> None:
     found = average(EXAMPLE_KEYS, [0, 1], scale=1.0)
     assert [round(weight, 3) for weight in found.naive.tolist()] == [0.356, 0.356, 0.140, 0.148]
-    expected = attnlab.weights(found.naive_query[None], found.setting.keys, scale=1.0)[0]
+    expected = attnlab.weights(found.naive_query[None], found.problem.keys, scale=1.0)[0]
     torch.testing.assert_close(found.naive, expected)
     # It collapses onto one key when scaled up, because the keys' lengths differ.
-    collapsed = found.setting.weights(5000 * found.naive_query)
+    collapsed = found.problem.weights(5000 * found.naive_query)
     assert float(collapsed[1]) > 0.999
     assert misplaced(collapsed, found.target) > 0.49
 
@@ -62,7 +62,7 @@ def test_what_cannot_be_averaged_comes_with_the_proof(keys: list[list[float]], s
     assert found.feasible is False
     assert found.combination is not None
     assert found.affine is not None
-    torch.testing.assert_close(found.affine @ found.setting.keys, found.combination @ found.setting.keys)
+    torch.testing.assert_close(found.affine @ found.problem.keys, found.combination @ found.problem.keys)
     assert (found.combination >= 0).all()
     assert not found.combination[subset].any()
     assert float(found.affine.sum()) == pytest.approx(1)
@@ -74,7 +74,7 @@ def test_a_far_point_of_the_line_leaves_an_uneven_query_open() -> None:
     # 501·k0 − 500·k1 = k2: hardly uneven scores of k0 and k1 are enough to leave k2 far below.
     found = average([[0.0, 0.0], [1.0, 0.0], [-500.0, 0.0]], [0, 1])
     assert found.feasible is False
-    assert found.error < found.setting.tolerance
+    assert found.error < found.problem.tolerance
     assert "not excluded" in str(found)
 
 

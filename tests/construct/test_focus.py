@@ -55,7 +55,7 @@ def test_no_query_comes_below_the_least_error(drawn: tuple[Array, list[int]], se
     generator = torch.Generator().manual_seed(seed)
     for strength in (0.1, 1.0, 10.0, 100.0):
         query = strength / size * torch.randn(keys.shape[1], dtype=torch.float64, generator=generator)
-        assert misplaced(found.setting.weights(query), found.target) >= found.error - 1e-9
+        assert misplaced(found.problem.weights(query), found.target) >= found.error - 1e-9
 
 
 @pytest.mark.parametrize("j", range(4))
@@ -63,8 +63,8 @@ def test_no_smaller_strength_along_the_direction_is_enough(j: int) -> None:
     found = select(EXAMPLE_KEYS, j)
     assert found.query is not None
     assert found.strength == pytest.approx(float(found.query.norm()))
-    assert misplaced(found.setting.weights(0.9999 * found.query), found.target) > found.setting.tolerance
-    assert found.error == pytest.approx(found.setting.tolerance)
+    assert misplaced(found.problem.weights(0.9999 * found.query), found.target) > found.problem.tolerance
+    assert found.error == pytest.approx(found.problem.tolerance)
 
 
 @settings(max_examples=40)
@@ -106,7 +106,7 @@ def test_the_least_error_of_one_key_is_that_of_an_even_spread() -> None:
     assert found.error == pytest.approx(0.8)
     # q = 0 has it: the bound is reached.
     zero = torch.zeros(3, dtype=torch.float64)
-    assert misplaced(found.setting.weights(zero), found.target) == pytest.approx(found.error)
+    assert misplaced(found.problem.weights(zero), found.target) == pytest.approx(found.error)
     assert least_error(np.array([0.0, 1.0]), np.array([1.0, 0.0]), 1) == pytest.approx(0.5)
 
 
@@ -125,6 +125,6 @@ def test_the_output_mixes_the_values() -> None:
     found = select(EXAMPLE_KEYS, 2, values=values)
     assert found.query is not None
     assert found.weights is not None
-    expected = attnlab.attend(found.query[None], found.setting.keys, torch.tensor(values, dtype=torch.float64))[0]
+    expected = attnlab.attend(found.query[None], found.problem.keys, torch.tensor(values, dtype=torch.float64))[0]
     torch.testing.assert_close(found.output, expected)
     torch.testing.assert_close(found.output, found.weights @ torch.tensor(values, dtype=torch.float64))

@@ -83,7 +83,7 @@ def test_the_hull_has_its_corners_alone() -> None:
 
 
 def test_a_plane_keeps_what_lies_in_one() -> None:
-    places = np.array(principal_plane(select(EXAMPLE_KEYS, 0).setting.keys[:3]))
+    places = np.array(principal_plane(select(EXAMPLE_KEYS, 0).problem.keys[:3]))
     keys = np.array(EXAMPLE_KEYS)[:3]
     lengths = [
         np.linalg.norm(points[0] - points[1]) / np.linalg.norm(points[0] - points[2]) for points in (places, keys)

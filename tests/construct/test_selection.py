@@ -25,7 +25,7 @@ def test_a_key_inside_the_others_comes_with_the_proof() -> None:
     assert found.feasible is False
     assert found.combination is not None
     assert found.combination[4] == 0
-    torch.testing.assert_close(found.combination @ found.setting.keys, found.setting.keys[4])
+    torch.testing.assert_close(found.combination @ found.problem.keys, found.problem.keys[4])
     assert str(found) == (
         "No query selects k4: k4 = 0.25·k0 + 0.25·k1 + 0.25·k2 + 0.25·k3 lies in the convex hull of the other keys, "
         "so one of them always scores at least as much. k4 never gets more than 0.2."
@@ -56,7 +56,7 @@ def test_all_keys_make_the_identity_map() -> None:
     assert found.impossible == ()
     assert found.query.shape == (4, 3)
     torch.testing.assert_close(found.weights, torch.eye(4, dtype=torch.float64), atol=0.01, rtol=0)
-    torch.testing.assert_close(found.weights, attnlab.weights(found.query, found.setting.keys))
+    torch.testing.assert_close(found.weights, attnlab.weights(found.query, found.problem.keys))
     assert found.error == max(one.error for one in found.each) <= 0.01
     values = torch.arange(8, dtype=torch.float64).reshape(4, 2)
     torch.testing.assert_close(select_all(EXAMPLE_KEYS, values=values).output, values, atol=0.1, rtol=0)

@@ -24,7 +24,7 @@ def test_the_sum_of_two_keys_alone_is_weak() -> None:
 def test_the_kernel_gives_the_weight_that_was_asked_for(n: int, head_dim: int, weight: float) -> None:
     found = strength(n, head_dim, weight)
     assert found == pytest.approx(math.sqrt(head_dim) * math.log((n - 2) * weight / (1 - 2 * weight)), abs=1e-9)
-    keys = found.setting.keys
+    keys = found.problem.keys
     assert (keys[:2] @ keys.T)[:, 2:].abs().max() == 0
     if n <= head_dim:
         torch.testing.assert_close(keys @ keys.T, torch.eye(n, dtype=torch.float64))

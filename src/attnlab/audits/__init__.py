@@ -1,8 +1,8 @@
-"""Is it sound? Questions put to a mechanism, or to a model, before anyone pays for training it."""
+"""Checks of a mechanism or a model for leaks, wrong gradients and other faults, to run before training."""
 
 from .audit import audit
 from .check import CHECKS, check
-from .finding import Audit, Finding, FindingKind, Findings, Part
+from .finding import Audit, Finding, FindingKind, FindingPart, Findings
 from .subject import Mode, Subject
 
-__all__ = ["CHECKS", "Audit", "Finding", "FindingKind", "Findings", "Mode", "Part", "Subject", "audit", "check"]
+__all__ = ["CHECKS", "Audit", "Finding", "FindingKind", "FindingPart", "Findings", "Mode", "Subject", "audit", "check"]

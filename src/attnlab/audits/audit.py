@@ -1,4 +1,4 @@
-"""`audit`: put every check to a mechanism or a model, and keep the findings."""
+"""`audit`: run every check on a mechanism or a model and return the findings."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ from . import (  # noqa: F401  (each registers its check)
     value_path,
     weights,
 )
-from .check import Check, Kind, known_checks
-from .finding import Audit, Findings, UnknownCheckError, letters, matching
+from .check import Check, SubjectKind, known_checks
+from .finding import Audit, Findings, UnknownCheckError, match_name, normalize_name
 from .subject import Subject
 
 if TYPE_CHECKING:
@@ -47,36 +47,36 @@ def audit(
     seed: int = 0,
     progress: Progress | None = None,
 ) -> Audit:
-    """Put every check to a mechanism, or to a Hugging Face model, and return the findings.
+    """Run every check on a mechanism, or on a Hugging Face model, and return the findings.
 
-    causal: whether no token may see a later one. Left out, a mechanism is asked both ways, and a model as its
-    attention says of itself.
-    checks: names, or parts of names, of the checks to put; all of them if left out.
+    causal: whether no token may see a later one. If you omit it, a mechanism is audited with and without a causal
+    mask, and a model according to its own `is_causal`.
+    checks: names, or parts of names, of the checks to run; by default all.
     train: also train a tiny model on random tokens, which takes about a minute.
-    progress: called with the name of each check before it is put.
+    progress: called with the name of each check before it runs.
     """
     if causal is not None and not isinstance(causal, bool):
         raise RequestError(f"causal must be True, False or None, not {causal!r}")
     start = perf_counter()
-    found = []
-    asked, kind = under_audit(subject, causal, seed)
-    # Short sequences: two threads would wait for each other more than they compute.
+    findings = []
+    audited, kind = _make_subject(subject, causal, seed)
+    # Sequences are short: with two threads, waiting for each other takes longer than computing.
     threads = one_thread() if kind == "mechanism" else nullcontext()
-    with threads, plain_autograd(), warnings.catch_warnings():
-        # Checks go to extremes on purpose, where a kernel says that it is slower than it could be.
+    with threads, _default_autograd(), warnings.catch_warnings():
+        # Checks use extreme inputs on purpose, for which a kernel may warn that it is slow.
         warnings.simplefilter("ignore", AttnlabWarning)
-        for check in chosen(kind, checks, train):
+        for check in choose_checks(kind, checks, train):
             if progress is not None:
                 progress(check.name)
-            finding = check(asked)
+            finding = check(audited)
             if finding is not None:
-                found.append(finding)
-    return Audit(asked.title, asked.causal, Findings(found), perf_counter() - start)
+                findings.append(finding)
+    return Audit(audited.title, audited.causal, Findings(findings), perf_counter() - start)
 
 
 @contextmanager
-def plain_autograd() -> Iterator[None]:
-    """Let gradients be computed and numbers keep their precision, whatever the caller has switched; leave its draws."""
+def _default_autograd() -> Iterator[None]:
+    """Enable gradients and disable autocast, whatever the caller has set; leave the caller's random state unchanged."""
     with ExitStack() as stack:
         stack.enter_context(torch.random.fork_rng(devices=[]))
         stack.enter_context(torch.inference_mode(False))
@@ -87,10 +87,9 @@ def plain_autograd() -> Iterator[None]:
         yield
 
 
-def under_audit(
+def _make_subject(
     subject: str | Mechanism | nn.Module, causal: bool | None, seed: int
-) -> tuple[Subject | ModelSubject, Kind]:
-    """Prepare what is audited."""
+) -> tuple[Subject | ModelSubject, SubjectKind]:
     if isinstance(subject, nn.Module):
         # transformers takes seconds to import, and a mechanism alone does not need it.
         from .in_model import ModelSubject
@@ -99,25 +98,26 @@ def under_audit(
     return Subject.of(Mechanism.parse(subject), causal, seed), "mechanism"
 
 
-def chosen(kind: Kind, names: Sequence[str] | None, train: bool) -> list[Check]:
-    """Return the checks to put: those named, or all but the long ones."""
+def choose_checks(kind: SubjectKind, names: Sequence[str] | None, train: bool) -> list[Check]:
+    """Return the checks to run: those named, or all but the slow ones."""
     known = known_checks(kind)
     if names is None:
-        return [check for check in known.values() if train or not check.asked]
+        return [check for check in known.values() if train or not check.is_slow]
     if isinstance(names, str):
         names = [names]
     if not names:
-        raise RequestError("an audit without a check would pass anything; leave checks out for all of them")
-    wanted = {find(name, kind) for name in names}
-    return [check for name, check in known.items() if name in wanted or (train and check.asked)]
+        raise RequestError("an audit without a check would pass anything; omit checks to run all of them")
+    chosen = {_find_check(name, kind) for name in names}
+    return [check for name, check in known.items() if name in chosen or (train and check.is_slow)]
 
 
-def find(name: str, kind: Kind) -> str:
-    """Return the check that is meant, and say so where it is one of the other kind."""
+def _find_check(name: str, kind: SubjectKind) -> str:
+    """Return the full name of a check; the error says so if it is a check of the other kind of subject."""
     try:
-        return matching(name, known_checks(kind))
+        return match_name(name, known_checks(kind))
     except UnknownCheckError:
-        other: Kind = "model" if kind == "mechanism" else "mechanism"
-        if any(letters(name) and letters(name) in letters(there) for there in known_checks(other)):
+        other: SubjectKind = "model" if kind == "mechanism" else "mechanism"
+        letters = normalize_name(name)
+        if letters and any(letters in normalize_name(known) for known in known_checks(other)):
             raise RequestError(f"'{name}' is a check of a {other}, not of a {kind}") from None
         raise

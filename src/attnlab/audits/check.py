@@ -1,12 +1,13 @@
-"""A check: a function that puts one question to a subject and answers with a finding. `@check("name")` adds one,
-a user's own as well as those here."""
+"""The registry of checks. A check is a function that takes a subject and returns a finding; `@check("name")` registers
+one, a user's own as well as those of this package."""
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import traceback
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -18,88 +19,89 @@ if TYPE_CHECKING:
     from .in_model import ModelSubject
     from .subject import Subject
 
-Kind = Literal["mechanism", "model"]
-Question = Callable[[Any], Finding | None]
+SubjectKind = Literal["mechanism", "model"]
+CheckFunction = Callable[[Any], Finding | None]
 
 
 @dataclass(frozen=True)
 class Check:
-    """A question by its name. `asked` says whether it is put only on request, because it takes long."""
+    """A registered check. `is_slow`: it runs only on request, with `train=True`."""
 
     name: str
-    question: Question
-    asked: bool = False
+    function: CheckFunction
     kind: FindingKind = "other"
+    is_slow: bool = False
 
     def __call__(self, subject: Subject | ModelSubject) -> Finding | None:
-        """Put the question; None where it does not apply."""
+        """Run the check; None if it does not apply to the subject."""
         try:
-            finding = self.question(subject)
+            finding = self.function(subject)
         except AttnlabError:
             raise
         except Exception as error:
-            # Whatever a stage, a model or a user's own check raises: the other findings are not lost for it.
-            return replace(unanswered(self.name, error), kind=self.kind)
-        if finding is not None and not isinstance(finding, Finding):
+            # A stage, a model or a user's check may raise anything, and the other findings must not be lost.
+            finding = _report_error(self.name, error)
+        if finding is None:
+            return None
+        if not isinstance(finding, Finding):
             raise RequestError(f"check '{self.name}' must return a Finding, or None, not {type(finding).__name__}")
-        if finding is not None and finding.name != self.name:
+        if finding.name != self.name:
             raise RequestError(f"check '{self.name}' must return a Finding of its own name, not '{finding.name}'")
-        return finding and replace(finding, kind=self.kind)
+        return finding if self.kind == "other" else dataclasses.replace(finding, kind=self.kind)
 
 
-def unanswered(name: str, error: Exception) -> Finding:
-    """Return what is found where a question could not be put: what was raised, and where."""
-    said = (str(error).strip().splitlines() or ["without a word"])[0]
+def _report_error(name: str, error: Exception) -> Finding:
+    message = (str(error).strip().splitlines() or ["no message"])[0]
     last = traceback.extract_tb(error.__traceback__)[-1]
     return Finding(
-        name, False, math.nan, None, f"The question could not be put: {type(error).__name__}: {said}.",
+        name, False, math.nan, None, f"The check raised {type(error).__name__}: {message}.",
         f"{Path(last.filename).name}, line {last.lineno}",
     )  # fmt: skip
 
 
-CHECKS: dict[Kind, dict[str, Check]] = {"mechanism": {}, "model": {}}
+CHECKS: dict[SubjectKind, dict[str, Check]] = {"mechanism": {}, "model": {}}
 """Every check by its name."""
 
 ORDER = (
     "causal leak", "prefix consistency", "padding and batch invariance", "gradient flow", "numerics", "equivalences",
     "magnitude against length", "weights", "value path", "cost", "i.i.d. test",
 )  # fmt: skip
-"""What is asked first: what makes a comparison worthless; then what spoils a run; then what is good to know."""
+"""The order of checks: first what makes a comparison worthless, then what spoils a run, then descriptions."""
 
 
 def check(
-    name: str, *, on: Kind = "mechanism", asked: bool = False, kind: FindingKind = "other"
-) -> Callable[[Question], Question]:  # fmt: skip
-    """Register a function as a check of mechanisms, or of models; it is then put in every audit.
+    name: str, *, on: SubjectKind = "mechanism", kind: FindingKind = "other", is_slow: bool = False
+) -> Callable[[CheckFunction], CheckFunction]:
+    """Register a function as a check of mechanisms, or of models; every audit then runs it.
 
-    The function takes a `Subject` (or a `ModelSubject`) and returns a `Finding` of this name, or None where its
-    question does not apply. asked: put it only where `audit` is told to by `train=True`.
+    The function takes a `Subject` (or a `ModelSubject`) and returns a `Finding` of this name, or None if it does not
+    apply.
     kind: what it is about; a study neither trains nor compares an arm that fails a check of kind "leak".
+    is_slow: run it only with `audit(train=True)`.
     """
     if not isinstance(name, str) or not name.strip():
         raise RequestError(f'@check("name") needs a name, not {name!r}')
     if on not in CHECKS:
         raise RequestError(f"a check is on 'mechanism' or on 'model', not {on!r}")
-
     if kind not in get_args(FindingKind):
         raise RequestError(f"a check has no kind {kind!r}; kinds: {', '.join(get_args(FindingKind))}")
 
-    def register(question: Question) -> Question:
+    def register(function: CheckFunction) -> CheckFunction:
         known = CHECKS[on].get(name)
-        if known is not None and origin(known.question) != origin(question):
-            raise RequestError(f"a check named '{name}' exists already: {'.'.join(origin(known.question))}")
-        CHECKS[on][name] = Check(name, question, asked, kind)
-        return question
+        if known is not None and _locate(known.function) != _locate(function):
+            raise RequestError(f"a check named '{name}' exists already: {'.'.join(_locate(known.function))}")
+        CHECKS[on][name] = Check(name, function, kind, is_slow)
+        return function
 
     return register
 
 
-def origin(question: Question) -> tuple[str, str]:
-    """Say where a function stands, by which the same one defined again is known."""
-    return getattr(question, "__module__", "?"), getattr(question, "__qualname__", "?")
+def _locate(function: CheckFunction) -> tuple[str, str]:
+    """Return a function's module and name: by them a function that is defined again replaces itself."""
+    return getattr(function, "__module__", "?"), getattr(function, "__qualname__", "?")
 
 
-def known_checks(on: Kind) -> Mapping[str, Check]:
-    """Return the checks of one kind in the order in which they are put, a user's own last."""
+def known_checks(on: SubjectKind) -> Mapping[str, Check]:
+    """Return the checks of mechanisms or of models in the order in which they run, a user's own last."""
     first = {name: CHECKS[on][name] for name in ORDER if name in CHECKS[on]}
     return {**first, **CHECKS[on]}

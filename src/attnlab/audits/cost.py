@@ -9,7 +9,7 @@ from attnlab.kernels.comparison import Setting, own_step
 from attnlab.kernels.measure import growth, one_thread, peak_memory, seconds_of, show_bytes, show_seconds, time_each
 
 from .check import check
-from .finding import Finding, Part
+from .finding import Finding, FindingPart
 from .subject import Mode, Subject
 
 NAME = "cost"
@@ -39,7 +39,10 @@ def cost_growth(subject: Subject) -> Finding:
         f"and n^{bytes_:.1f} in memory (kernel {kernel}; {show_seconds(seconds[1])} and {show_bytes(memory[1])} at "
         f"{lengths[1]}).",
         "`attnlab bench`", judged=False,
-        parts=(Part("power of n, time", times, None, "", kernel), Part("power of n, memory", bytes_, None, "", kernel)),
+        parts=(
+            FindingPart("power of n, time", times, kernel=kernel),
+            FindingPart("power of n, memory", bytes_, kernel=kernel),
+        ),
         data={"lengths": list(lengths), "seconds": seconds, "bytes": memory},
     )  # fmt: skip
 

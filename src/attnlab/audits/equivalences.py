@@ -19,7 +19,7 @@ from attnlab.kernels.call import MaskKind
 from attnlab.mechanisms import Mask, Mechanism, Value
 
 from .check import check
-from .finding import Finding, Part, worst
+from .finding import Finding, FindingPart, worst
 from .hidden import hidden_pairs
 from .subject import HEAD_DIM, LONG, NUM_HEADS, ROUNDINGS, SEVERAL, SHORT, Mode, Subject, largest, noise, peak
 
@@ -47,7 +47,7 @@ def equivalences(subject: Subject) -> Finding:
     return Finding(NAME, bad.passed, bad.figure, bad.bound, said, where, parts=tuple(parts))
 
 
-def kernels_agree(subject: Subject) -> Iterator[Part]:
+def kernels_agree(subject: Subject) -> Iterator[FindingPart]:
     """Compare every kernel with the reference: in both precisions, under all masks, with dropout, and wider heads."""
     ways = [Mode(False, dtype=dtype, mask=mask) for dtype in ROUNDINGS for mask in MASKS]
     ways.append(Mode(False, dtype=torch.float64, dropout=0.2, training=True))
@@ -63,7 +63,7 @@ def kernels_agree(subject: Subject) -> Iterator[Part]:
 
 def compared(
     subject: Subject, ways: list[Mode], said: str, batch: int = 1, length: int = LONG, only: str | None = None
-) -> Iterator[Part]:
+) -> Iterator[FindingPart]:
     """Compare every kernel that can with the reference, in each of some modes; or one kernel only."""
     # Several kernels are compared with one answer of the reference, which takes the longest.
     answer = functools.lru_cache(maxsize=2)(functools.partial(results, subject, batch=batch, length=length))
@@ -78,7 +78,7 @@ def compared(
             # Where scores are large, fp32 itself loses digits: a kernel may lose a few times what the reference loses.
             truth = answer(dataclasses.replace(exact, dtype=torch.float64), mode.dtype)
             bound += 16 * distance(theirs, truth)
-        yield Part(f"is the reference, {mode}{said}", apart, bound, "", mode.kernel)
+        yield FindingPart(f"is the reference, {mode}{said}", apart, bound, "", mode.kernel)
 
 
 def distance(ours: list[Tensor], theirs: list[Tensor]) -> float:
@@ -101,7 +101,7 @@ def results(subject: Subject, mode: Mode, drawn: torch.dtype, batch: int = 1, le
     return [out, *(torch.zeros_like(t) if g is None else g for t, g in zip(targets, found, strict=bool(found)))]
 
 
-def identities(subject: Subject) -> Iterator[Part]:
+def identities(subject: Subject) -> Iterator[FindingPart]:
     """Yield the identities that the mechanism's stages promise."""
     mechanism = subject.mechanism
     yield hidden_pairs(subject)
@@ -116,7 +116,7 @@ def identities(subject: Subject) -> Iterator[Part]:
         yield symmetric(subject)
 
 
-def value_identities(subject: Subject, stage: Value) -> Iterator[Part]:
+def value_identities(subject: Subject, stage: Value) -> Iterator[FindingPart]:
     """Compare a stage's neutral variant with no stage at all, and its identity variant with a projection of W + αI."""
     neutral, identity = stage.neutral(), stage.identity()
     if neutral is None and identity is None:
@@ -139,16 +139,16 @@ def value_identities(subject: Subject, stage: Value) -> Iterator[Part]:
 
     if neutral is not None:
         nothing = peak(run(replaced(neutral), inputs[target]) - run(bare, inputs[target]))
-        yield Part(f"α = 0 is the mechanism without {stage.name}", nothing, 0.0, f"'{stage}'")
+        yield FindingPart(f"α = 0 is the mechanism without {stage.name}", nothing, 0.0, f"'{stage}'")
     if identity is not None and stage.strength is not None:
         W = torch.randn(HEAD_DIM, HEAD_DIM, generator=draw, dtype=torch.float64)
         added = run(replaced(identity), x @ W)
         folded = run(bare, x @ (W + stage.strength * torch.eye(HEAD_DIM, dtype=torch.float64)))
         bound = noise(folded, ROUNDINGS[torch.float64])
-        yield Part("activation=identity is W + αI", peak(added - folded), bound, f"'{stage}'")
+        yield FindingPart("activation=identity is W + αI", peak(added - folded), bound, f"'{stage}'")
 
 
-def renormalised(subject: Subject) -> Part:
+def renormalised(subject: Subject) -> FindingPart:
     """Compare weights masked after softmax and divided by their sum with weights masked before it."""
     inputs = subject.inputs(1, SHORT, torch.float64)
     learned = {name: p.double() for name, p in subject.parameters.items()}
@@ -163,15 +163,15 @@ def renormalised(subject: Subject) -> Part:
     # A row whose visible weights are all below what a float can hold has nothing left to renormalise.
     apart = peak((after / sums - before)[sums[..., 0] > 1e-250])
     name = "masking after softmax, once renormalised, is masking before it"
-    return Part(name, apart, noise(before, ROUNDINGS[torch.float64]), f"'{subject.mechanism.weights}'")
+    return FindingPart(name, apart, noise(before, ROUNDINGS[torch.float64]), f"'{subject.mechanism.weights}'")
 
 
-def symmetric(subject: Subject) -> Part:
+def symmetric(subject: Subject) -> FindingPart:
     """Measure how far the scores are from symmetric where queries and keys are one."""
     score = subject.mechanism.score
     k = subject.inputs(1, SHORT, torch.float64)["k"]
     scores = subject.scores(k, k)
     apart = peak(scores - scores.mT)
     if not score.is_symmetric:
-        return Part("how far scores are from symmetric", apart, None, f"'{score}' need not be symmetric")
-    return Part("scores are symmetric", apart, noise(scores, ROUNDINGS[torch.float64]), f"'{score}'")
+        return FindingPart("how far scores are from symmetric", apart, None, f"'{score}' need not be symmetric")
+    return FindingPart("scores are symmetric", apart, noise(scores, ROUNDINGS[torch.float64]), f"'{score}'")

@@ -14,11 +14,11 @@ FindingKind = Literal[
     "leak", "prefix", "padding", "gradients", "numerics", "equivalences", "magnitude", "weights", "value_path", "cost",
     "random_tokens", "other",
 ]  # fmt: skip
-"""What a check is about, for programs; names and sentences are for readers. A user's own check may be "other"."""
+"""What a check is about, for programs; a user's own check is "other" unless its decorator names a kind."""
 
 
 @dataclass(frozen=True)
-class Part:
+class FindingPart:
     """One measured number of a finding, and the kernel it belongs to. Without a bound it is only reported."""
 
     name: str
@@ -50,7 +50,7 @@ class Finding:
     """The answer to one check: passed or not, by which figure against which bound, and why in one sentence.
 
     where: where to look, as a stage, a kernel or a pair of positions. judged: False where the check only reports.
-    data: numbers for a picture or a program. kind: what the check is about; `check` sets it.
+    data: numbers for a picture or a program.
     """
 
     name: str
@@ -60,7 +60,7 @@ class Finding:
     sentence: str
     where: str = ""
     judged: bool = True
-    parts: tuple[Part, ...] = ()
+    parts: tuple[FindingPart, ...] = ()
     data: Mapping[str, Any] = field(default_factory=dict)
     kind: FindingKind = "other"
 
@@ -105,7 +105,7 @@ def plain(value: Any) -> Any:
     return [plain(item) for item in value] if isinstance(value, list | tuple) else value
 
 
-def worst(parts: Iterable[Part]) -> Part:
+def worst(parts: Iterable[FindingPart]) -> FindingPart:
     """Return the part that breaks its bound the most, or comes nearest to it."""
     return max(parts, key=lambda part: part.excess)
 
@@ -124,7 +124,7 @@ class Findings(Mapping[str, Finding]):
         self._by_name = {finding.name: finding for finding in findings}
 
     def __getitem__(self, name: str) -> Finding:
-        return self._by_name[matching(name, self._by_name)]
+        return self._by_name[match_name(name, self._by_name)]
 
     def __contains__(self, name: object) -> bool:
         return name in self._by_name
@@ -139,13 +139,13 @@ class Findings(Mapping[str, Finding]):
         return f"Findings({', '.join(f'{name}: {finding.verdict}' for name, finding in self.items())})"
 
 
-def matching(name: str, known: Iterable[str]) -> str:
+def match_name(name: str, known: Iterable[str]) -> str:
     """Return the known name that is meant: the name itself, or the only one that holds it."""
     names = list(known)
     if name in names:
         return name
-    asked = letters(str(name))
-    found = [other for other in names if asked and asked in letters(other)]
+    asked = normalize_name(str(name))
+    found = [other for other in names if asked and asked in normalize_name(other)]
     if len(found) == 1:
         return found[0]
     # One word of a name is what people write, and misspell.
@@ -157,7 +157,7 @@ def matching(name: str, known: Iterable[str]) -> str:
     )
 
 
-def letters(name: str) -> str:
+def normalize_name(name: str) -> str:
     """Return a name's letters and digits alone, by which names are compared."""
     return "".join(character for character in name.lower() if character.isalnum())
 

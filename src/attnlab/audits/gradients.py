@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from .check import check
-from .finding import Finding, Part
+from .finding import Finding, FindingPart
 from .subject import Mode, Subject, peak
 
 NAME = "gradient flow"
@@ -29,8 +29,10 @@ def gradient_flow(subject: Subject) -> Finding:
     # What starts where its gradient happens to be 0, as behind a gate of 0, still learns; what is never used does not.
     dead = [name for name in starved if not later[name] > 0]
     broken = [name for name in sizes if not sizes[name] < torch.inf]
-    parts = [Part(f"gradient to {word(name)}", size, note=named(name, dead, broken)) for name, size in sizes.items()]
-    parts.append(Part("gradient to queries and keys left at scores × 1e5", saturated(subject, causal, sizes)))
+    parts = [
+        FindingPart(f"gradient to {word(name)}", size, note=named(name, dead, broken)) for name, size in sizes.items()
+    ]
+    parts.append(FindingPart("gradient to queries and keys left at scores × 1e5", saturated(subject, causal, sizes)))
     passed = not dead and not broken
     fewest = min((sizes[name] for name in judged(subject)), default=0.0)
     return Finding(

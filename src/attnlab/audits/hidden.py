@@ -15,13 +15,13 @@ from attnlab.kernels.call import Call
 from attnlab.kernels.standins import fill_standins
 from attnlab.mechanisms import Positions
 
-from .finding import Part
+from .finding import FindingPart
 from .subject import ROUNDINGS, SHORT, Subject, drawn_mask, largest, noise, peak
 
 NAME = "a row's weights are those of its visible keys alone"
 
 
-def hidden_pairs(subject: Subject) -> Part:
+def hidden_pairs(subject: Subject) -> FindingPart:
     """Compare the weights beside forbidden pairs with those of the same scores without them, row by row."""
     inputs = subject.inputs(1, SHORT, torch.float64)
     learned = {name: p.double() for name, p in subject.parameters.items()}
@@ -40,7 +40,7 @@ def hidden_pairs(subject: Subject) -> Part:
         alone = weigh_alone(call, scores[:, :, i : i + 1, seen], i, seen)
         apart.append(peak(together[:, :, i : i + 1, seen] - alone))
         size.append(noise(alone, ROUNDINGS[torch.float64]))
-    return Part(NAME, largest(apart), largest(size), f"'{call.mechanism.weights}' and the pairs it may not see")
+    return FindingPart(NAME, largest(apart), largest(size), f"'{call.mechanism.weights}' and the pairs it may not see")
 
 
 def weigh_alone(call: Call, scores: Tensor, row: int, seen: Tensor) -> Tensor:

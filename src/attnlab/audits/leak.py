@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from .check import check
-from .finding import Finding, Part, show, worst
+from .finding import Finding, FindingPart, show, worst
 from .subject import LONG, SHORT, Inputs, Mode, Subject, noise, without_onednn
 
 NAME = "causal leak"
@@ -51,7 +51,7 @@ def causal_leak(subject: Subject) -> Finding | None:
     """Look for any output that depends on a later token."""
     if True not in subject.causalities:
         return None
-    found: list[tuple[Part, Leak]] = []
+    found: list[tuple[FindingPart, Leak]] = []
     for owner, mode in situations(subject):
         with without_onednn() if mode.dtype == torch.bfloat16 else nullcontext():
             for what, leak in (("gradient", by_gradient(owner, mode)), ("change", by_change(owner, mode))):
@@ -60,7 +60,7 @@ def causal_leak(subject: Subject) -> Finding | None:
                 is_void = owner is not subject and leak.size != leak.size
                 note = "void: the moved parameters make no numbers" if is_void else leak.pair
                 kernel = mode.kernel if owner is subject else ""
-                found.append((Part(said, leak.size, None if is_void else leak.bound, note, kernel), leak))
+                found.append((FindingPart(said, leak.size, None if is_void else leak.bound, note, kernel), leak))
     parts = tuple(part for part, _ in found)
     bad = worst(parts)
     leak = dict(found)[bad]
@@ -179,7 +179,7 @@ def severity(leak: Leak) -> float:
     return torch.inf if leak.size != leak.size else leak.size - leak.bound
 
 
-def sentence(bad: Part, leak: Leak, parts: tuple[Part, ...]) -> str:
+def sentence(bad: FindingPart, leak: Leak, parts: tuple[FindingPart, ...]) -> str:
     """Explain the finding to a student."""
     if bad.passed:
         return (

@@ -12,7 +12,7 @@ import math
 import torch
 
 from .check import check
-from .finding import Finding, Part, worst
+from .finding import Finding, FindingPart, worst
 from .subject import HEAD_DIM, NUM_HEADS, Inputs, Mode, Subject
 
 NAME = "magnitude against length"
@@ -30,7 +30,7 @@ def magnitude_against_length(subject: Subject) -> Finding:
     """Fit the power of the length with which the output grows."""
     causal = subject.causalities[-1]
     sizes = {kind: [size(subject, kind, length, causal) for length in LENGTHS] for kind in KINDS}
-    parts = tuple(Part(f"power of n, {words}", power(sizes[kind]), BOUND) for kind, words in KINDS.items())
+    parts = tuple(FindingPart(f"power of n, {words}", power(sizes[kind]), BOUND) for kind, words in KINDS.items())
     bad = worst(parts)
     trends = [f"{trend(part.figure)} for {words}" for part, words in zip(parts, KINDS.values(), strict=True)]
     said = f"From {LENGTHS[0]} to {LENGTHS[-1]} tokens the output {', '.join(trends[:-1])} and {trends[-1]}"

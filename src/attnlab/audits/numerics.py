@@ -13,7 +13,7 @@ from torch import Tensor
 from torch.autograd import gradcheck
 
 from .check import check
-from .finding import Finding, Part, worst
+from .finding import Finding, FindingPart, worst
 from .subject import LONG, Inputs, Mode, Subject, largest, peak, without_onednn
 
 NAME = "numerics"
@@ -24,7 +24,7 @@ TINY = 5
 @check(NAME, kind="numerics")
 def numerics(subject: Subject) -> Finding:
     """Look for NaN, overflow and wrong derivatives."""
-    parts: list[Part] = []
+    parts: list[FindingPart] = []
     # What an output stage adds is its own; nothing to see must give nothing before it.
     inner = subject.stripped(output=())
     parts += [blind(inner, mode) for mode in inner.modes(Mode(False, mask="keys"), Mode(False, mask="pairs"))]
@@ -44,7 +44,7 @@ def numerics(subject: Subject) -> Finding:
     return Finding(NAME, bad.passed, bad.figure, bad.bound, said, where, parts=tuple(parts))
 
 
-def blind(subject: Subject, mode: Mode) -> Part:
+def blind(subject: Subject, mode: Mode) -> FindingPart:
     """Measure what a row that may see nothing gives, and what reaches the inputs from it."""
     kind = mode.mask
     leaves = {name: t.requires_grad_() for name, t in subject.inputs(2, LONG).items()}
@@ -55,19 +55,19 @@ def blind(subject: Subject, mode: Mode) -> Part:
     dark = out[1, :, rows]
     found = [peak(dark), *(peak(g[1]) for g in gradients_of(leaves, dark)), *(nan_size(g) for g in [out])]
     note = "A row that may see nothing must give zeros and zero gradients, and this one does not."
-    return Part(f"nothing to see, {mode}", largest(found), 0.0, note, mode.kernel)
+    return FindingPart(f"nothing to see, {mode}", largest(found), 0.0, note, mode.kernel)
 
 
-def large(subject: Subject, mode: Mode) -> Part:
+def large(subject: Subject, mode: Mode) -> FindingPart:
     """Count the numbers that are not finite where scores reach ±10⁵."""
     leaves = scaled(subject.inputs(2, LONG, mode.dtype), LARGE**0.5)
     out = subject.attend(leaves, mode)
     bad = sum(count_broken(t) for t in (out, *gradients_of(leaves, out)))
     note = "Scores of ±10⁵ make numbers that are not finite: one bad batch would end a training run."
-    return Part(f"scores of ±1e5, {mode}", float(bad), 0.0, note, mode.kernel)
+    return FindingPart(f"scores of ±1e5, {mode}", float(bad), 0.0, note, mode.kernel)
 
 
-def alike(subject: Subject, mode: Mode) -> Part:
+def alike(subject: Subject, mode: Mode) -> FindingPart:
     """Count the numbers that are not finite where a query is its key, as share(qk) makes it, and some tokens are 0."""
     inputs = subject.inputs(2, LONG, mode.dtype)
     inputs = {name: t.index_fill(2, torch.tensor([0, 5]), 0) for name, t in inputs.items()}
@@ -75,28 +75,28 @@ def alike(subject: Subject, mode: Mode) -> Part:
     out = subject.attend(leaves, mode)
     bad = sum(count_broken(t) for t in (out, *gradients_of(leaves, out)))
     note = "A query that equals its key, or a token of zeros, makes numbers that are not finite."
-    return Part(f"queries that are keys, and zeros, {mode}", float(bad), 0.0, note, mode.kernel)
+    return FindingPart(f"queries that are keys, and zeros, {mode}", float(bad), 0.0, note, mode.kernel)
 
 
-def half(subject: Subject, mode: Mode) -> Part:
+def half(subject: Subject, mode: Mode) -> FindingPart:
     """Count the numbers that are not finite in half precision on ordinary inputs."""
     leaves = scaled(subject.inputs(2, LONG, mode.dtype), 1.0)
     out = subject.attend(leaves, mode)
     bad = sum(count_broken(t) for t in (out, *gradients_of(leaves, out)))
     note = f"Ordinary inputs make numbers that are not finite in {str(mode.dtype).removeprefix('torch.')}."
-    return Part(f"half precision, {mode}", float(bad), 0.0, note, mode.kernel)
+    return FindingPart(f"half precision, {mode}", float(bad), 0.0, note, mode.kernel)
 
 
-def overflow(subject: Subject, dtype: torch.dtype) -> Part:
+def overflow(subject: Subject, dtype: torch.dtype) -> FindingPart:
     """Report the share of outputs that overflow in half precision where scores reach ±10⁵."""
     inputs = {name: t * LARGE**0.5 if name in ("q", "k") else t for name, t in subject.inputs(2, LONG, dtype).items()}
     out = subject.attend(inputs, Mode(subject.causalities[-1], dtype=dtype))
-    return Part(
+    return FindingPart(
         f"outputs lost in {str(dtype).removeprefix('torch.')} at scores of ±1e5", count_broken(out) / out.numel()
     )
 
 
-def derivative(subject: Subject, mode: Mode) -> Part:
+def derivative(subject: Subject, mode: Mode) -> FindingPart:
     """Compare the gradients with finite differences."""
     inputs = subject.inputs(1, TINY, torch.float64)
     learned = {name: p.double() for name, p in subject.parameters.items()}
@@ -109,7 +109,7 @@ def derivative(subject: Subject, mode: Mode) -> Part:
     tensors = tuple(t.requires_grad_() for t in (*inputs.values(), *learned.values()))
     agrees = gradcheck(run, tensors, raise_exception=False, fast_mode=True, check_undefined_grad=False)
     note = "The gradient is not the derivative of the output, by finite differences."
-    return Part(
+    return FindingPart(
         f"gradcheck, {mode}", float(not agrees), None if is_straight_through(subject) else 0.0, note, mode.kernel
     )
 

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from .check import check
-from .finding import Finding, Part, worst
+from .finding import Finding, FindingPart, worst
 from .subject import ROUNDINGS, Inputs, Mode, Subject, largest, noise, peak
 
 NAME = "padding and batch invariance"
@@ -33,7 +33,7 @@ LOSSES = 16
 @check(NAME, kind="padding")
 def padding_invariance(subject: Subject) -> Finding:
     """Change padding and neighbours, and watch the real tokens."""
-    parts: list[Part] = []
+    parts: list[FindingPart] = []
     rounding = Rounding(subject)
     for dtype in (torch.float64, torch.float32):
         for mode in subject.modes(Mode(False, dtype=dtype, mask="keys")):
@@ -57,8 +57,8 @@ def padding_invariance(subject: Subject) -> Finding:
 
 
 @dataclass(frozen=True)
-class Padding:
-    """Padding on a side: some tokens, of their own draw and size."""
+class PaddingCase:
+    """Padding tokens on one side of a sequence, ordinary or large."""
 
     side: Side
     is_large: bool
@@ -82,10 +82,10 @@ class Padding:
         }
 
 
-PADDINGS = [Padding(side, is_large) for side in get_args(Side) for is_large in (False, True)]
+PADDINGS = [PaddingCase(side, is_large) for side in get_args(Side) for is_large in (False, True)]
 
 
-def padded(subject: Subject, mode: Mode, rounding: Rounding) -> Iterator[Part]:
+def padded(subject: Subject, mode: Mode, rounding: Rounding) -> Iterator[FindingPart]:
     """Compare the bare sequence with the same one padded, on either side and with other content."""
     alone = subject.attend(subject.inputs(1, REAL, mode.dtype), bare(subject, mode))
     for padding in PADDINGS:
@@ -93,13 +93,13 @@ def padded(subject: Subject, mode: Mode, rounding: Rounding) -> Iterator[Part]:
         lost, lost_gradient = rounding.of(mode, padding)
         bound = noise(alone, ROUNDINGS[mode.dtype]) + lost
         note = "what stands in the padding" if padding.is_large else "how much padding there is"
-        yield Part(f"{padding}, {mode}", peak(result - alone), bound, note, mode.kernel)
+        yield FindingPart(f"{padding}, {mode}", peak(result - alone), bound, note, mode.kernel)
         bound = ROUNDINGS[mode.dtype] * torch.finfo(mode.dtype).eps * scale + lost_gradient
         note = "the padding: a gradient reaches it"
-        yield Part(f"gradient to {padding}, {mode}", reached, bound, note, mode.kernel)
+        yield FindingPart(f"gradient to {padding}, {mode}", reached, bound, note, mode.kernel)
 
 
-def run_padded(subject: Subject, mode: Mode, padding: Padding) -> tuple[Tensor, float, float]:
+def run_padded(subject: Subject, mode: Mode, padding: PaddingCase) -> tuple[Tensor, float, float]:
     """Return the output of the real tokens, the largest gradient in the padding, and the largest in real tokens."""
     here = padding.here
     mask = torch.zeros(1, 1, 1, REAL + PADDED, dtype=torch.bool)
@@ -119,9 +119,9 @@ class Rounding:
 
     def __init__(self, subject: Subject) -> None:
         self.subject = subject
-        self.known: dict[tuple[bool, Padding], tuple[float, float]] = {}
+        self.known: dict[tuple[bool, PaddingCase], tuple[float, float]] = {}
 
-    def of(self, mode: Mode, padding: Padding) -> tuple[float, float]:
+    def of(self, mode: Mode, padding: PaddingCase) -> tuple[float, float]:
         """Return how far an output and a gradient may be off in the mode's precision."""
         key = (mode.causal, padding)
         if key not in self.known:
@@ -154,7 +154,7 @@ def gradients_in(leaves: Inputs, out: Tensor, here: slice) -> tuple[float, float
     return largest(peak(size[is_padding]) for size in sizes), largest(peak(size[here]) for size in sizes)
 
 
-def in_company(subject: Subject, mode: Mode) -> Part:
+def in_company(subject: Subject, mode: Mode) -> FindingPart:
     """Compare a sequence alone with the same one between two others, one of them large."""
     real, other = subject.inputs(1, REAL, mode.dtype), subject.inputs(1, REAL, mode.dtype, salt=3)
     alone = subject.attend(real, mode)
@@ -162,4 +162,4 @@ def in_company(subject: Subject, mode: Mode) -> Part:
     together = subject.attend(batch, mode)[1:2]
     bound = noise(alone, ROUNDINGS[mode.dtype])
     said = f"neighbours of {subject.num_heads} heads, {mode}"
-    return Part(said, peak(together - alone), bound, "its neighbours in the batch", mode.kernel)
+    return FindingPart(said, peak(together - alone), bound, "its neighbours in the batch", mode.kernel)

@@ -16,7 +16,7 @@ from attnlab.errors import KernelError
 from attnlab.kernels import linear
 
 from .check import check
-from .finding import Finding, Part, worst
+from .finding import Finding, FindingPart, worst
 from .subject import LONG, ROUNDINGS, SHORT, Inputs, Mode, Subject, largest, noise, peak
 
 NAME = "prefix consistency"
@@ -30,7 +30,7 @@ def prefix_consistency(subject: Subject) -> Finding | None:
     """Compare the whole sequence with prefixes, caches and the recurrent form."""
     if True not in subject.causalities:
         return None
-    parts: list[Part] = []
+    parts: list[FindingPart] = []
     ways = (Mode(True, dtype=torch.float64), Mode(True))
     for mode in dataclasses.replace(subject, causalities=(True,)).modes(*ways):
         parts += [compared(form, decode, subject, mode) for form, decode in FORMS.items()]
@@ -52,7 +52,7 @@ def prefix_consistency(subject: Subject) -> Finding | None:
 Decode = Callable[[Subject, Mode, Inputs, int], Tensor]
 
 
-def compared(form: str, decode: Decode, subject: Subject, mode: Mode) -> Part:
+def compared(form: str, decode: Decode, subject: Subject, mode: Mode) -> FindingPart:
     """Measure the largest difference between the whole and one way of decoding, over prefixes of two sequences."""
     apart, bound = 0.0, 0.0
     for length, ends in ((SHORT, range(1, SHORT + 1)), (LONG, ENDS)):
@@ -62,7 +62,7 @@ def compared(form: str, decode: Decode, subject: Subject, mode: Mode) -> Part:
         for end in ends:
             out = decode(subject, mode, inputs, end)
             apart = largest([apart, peak(out - whole[:, :, end - out.shape[2] : end])])
-    return Part(f"{form}, {mode}", apart, bound, form, mode.kernel)
+    return FindingPart(f"{form}, {mode}", apart, bound, form, mode.kernel)
 
 
 def alone(subject: Subject, mode: Mode, inputs: Inputs, end: int) -> Tensor:

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from .check import check
-from .finding import Finding, Part
+from .finding import Finding, FindingPart
 from .subject import Subject
 
 NAME = "i.i.d. test"
@@ -26,7 +26,7 @@ DEVIATIONS = 4
 """How many standard errors below ln V a mean over random tokens may lie by chance."""
 
 
-@check(NAME, asked=True, kind="random_tokens")
+@check(NAME, kind="random_tokens", is_slow=True)
 def random_tokens(subject: Subject) -> Finding | None:
     """Train a tiny GPT-2 with the mechanism on random tokens, and compare its loss with ln V."""
     if True not in subject.causalities:
@@ -43,11 +43,11 @@ def random_tokens(subject: Subject) -> Finding | None:
         forced, honest = teacher_forced(model, tokens), from_prefixes(model, tokens)
     loss, on_prefixes = float(forced.mean()), float(honest.mean())
     chance = DEVIATIONS * float(forced.std()) / forced.numel() ** 0.5
-    part = Part("nats below ln V", FLOOR - loss, max(chance, 1e-3))
+    part = FindingPart("nats below ln V", FLOOR - loss, max(chance, 1e-3))
     return Finding(
         NAME, part.passed, part.figure, part.bound, sentence(part.passed, loss, on_prefixes),
         "" if part.passed else subject.blame((), f"what '{subject.mechanism}' lets a token see"),
-        parts=(part, Part("loss, whole sequence there", loss), Part("loss, prefix alone", on_prefixes)),
+        parts=(part, FindingPart("loss, whole sequence there", loss), FindingPart("loss, prefix alone", on_prefixes)),
         data={"loss": loss, "prefix_loss": on_prefixes, "floor": FLOOR, "steps": STEPS},
     )  # fmt: skip
 

@@ -15,7 +15,7 @@ from attnlab.kernels.call import MaskKind, Request
 from attnlab.kernels.choose import ORDER
 from attnlab.mechanisms import Mechanism
 
-from .finding import Part
+from .finding import FindingPart
 
 Inputs = dict[str, Tensor]
 """What goes into one attention: q, k and v, and where a values stage may read them, x and first. [b h n d] each."""
@@ -178,7 +178,7 @@ class Subject:
                 for kernel in self.kernels(LONG, mode):
                     yield dataclasses.replace(mode, kernel=kernel)
 
-    def blame(self, parts: Iterable[Part], otherwise: str) -> str:
+    def blame(self, parts: Iterable[FindingPart], otherwise: str) -> str:
         """Say where to look: at the kernels that fail where another does not, else at the mask, else `otherwise`."""
         trials = [part for part in parts if part.kernel]
         # Only kernels that were tried in the same way say anything about each other.

@@ -16,7 +16,7 @@ from attnlab.kernels.attend import initial_values
 from attnlab.mechanisms.values import Value
 
 from .check import check
-from .finding import Finding, Part
+from .finding import Finding, FindingPart
 from .subject import Subject
 
 NAME = "value path"
@@ -108,15 +108,15 @@ def at_width(subject: Subject, stage: Value, width: int) -> Variance:
     return variance(v, (stage(v, split(x), split(first_x @ first_W), p) - v) / alpha, alpha)
 
 
-def described(stage: Value, width: int, moments: Variance) -> list[Part]:
+def described(stage: Value, width: int, moments: Variance) -> list[FindingPart]:
     """List the measured moments."""
     at = f"of '{stage}' at width {width}"
     return [
-        Part(f"variance before, {at}", moments.before, None, str(stage)),
-        Part(f"variance after, {at}", moments.after, None, str(stage)),
-        Part(f"variance by the identity, {at}", moments.predicted, None, str(stage)),
-        Part(f"covariance, {at}", moments.covariance, None, str(stage)),
-        Part(f"share of the second moment, {at}", moments.share, None, str(stage)),
+        FindingPart(f"variance before, {at}", moments.before, None, str(stage)),
+        FindingPart(f"variance after, {at}", moments.after, None, str(stage)),
+        FindingPart(f"variance by the identity, {at}", moments.predicted, None, str(stage)),
+        FindingPart(f"covariance, {at}", moments.covariance, None, str(stage)),
+        FindingPart(f"share of the second moment, {at}", moments.share, None, str(stage)),
     ]
 
 

@@ -11,7 +11,7 @@ from torch import Tensor
 from attnlab.kernels.attend import weights as weights_of
 
 from .check import check
-from .finding import Finding, Part
+from .finding import Finding, FindingPart
 from .subject import Subject
 
 NAME = "weights"
@@ -33,7 +33,7 @@ def weight_statistics(subject: Subject) -> Finding:
         where = f"'{subject.mechanism.score}' and '{subject.mechanism.weights}'"
         return Finding(NAME, False, broken, 0.0, "Some weights are not finite numbers.", where, judged=False)
     numbers = describe(w, causal)
-    parts = tuple(Part(name, figure) for name, figure in numbers.items())
+    parts = tuple(FindingPart(name, figure) for name, figure in numbers.items())
     return Finding(NAME, True, numbers[ENTROPY], None, sentence(numbers), judged=False, parts=parts, data=numbers)
 
 

@@ -89,7 +89,7 @@ def _find_subjects(
     lines: Sequence[str], catalog: bool, model: str | None, checks: Sequence[str] | None
 ) -> list[tuple[str, Any]]:
     """Return what is to be audited, by name; all that can be wrong with the request comes out here."""
-    from attnlab.audits.audit import chosen
+    from attnlab.audits.audit import choose_checks
     from attnlab.mechanisms import CATALOG, Mechanism
 
     asked = [bool(lines), catalog, model is not None]
@@ -103,9 +103,9 @@ def _find_subjects(
         # transformers takes seconds to import, and a mechanism alone does not need it.
         from attnlab.audits.in_model.loading import load
 
-        chosen("model", checks, train=False)
+        choose_checks("model", checks, train=False)
         return [(model, load(model))]
-    chosen("mechanism", checks, train=False)
+    choose_checks("mechanism", checks, train=False)
     return [(line, Mechanism.parse(line)) for line in (lines or CATALOG)]
 
 

@@ -14,9 +14,9 @@ from attnlab.cli.tables import print_table, terminal_width
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from attnlab.construct import Argmax, Extraction, Focus, Placement, Selections, Strength
+    from attnlab.construct import ArgmaxResult, Extraction, Focus, Placement, Selections, Strength
 
-    Result = Argmax | Extraction | Focus | Placement | Selections | Strength
+    Result = ArgmaxResult | Extraction | Focus | Placement | Selections | Strength
 
 MOST_ROWS, MOST_NUMBERED = 20, 8
 """How many keys have a row of their own, and how many columns have room for numbers."""
@@ -32,7 +32,7 @@ FIELDS = {
         "matrix", "basis", "other", "is_orthonormal", "angles", "value_a", "value_b", "query", "weights", "mixture",
         "output", "error", "largest_error", "oblique", "oblique_error",
     ),
-    "Argmax": (
+    "ArgmaxResult": (
         "index", "is_tie", "query", "weights", "output", "error", "gradient", "softmax_weights", "softmax_output",
         "softmax_gradient",
     ),
@@ -70,7 +70,7 @@ def print_construction(result: Result) -> None:
         "Selections": _print_selections,
         "Strength": _print_strength,
         "Extraction": _print_extraction,
-        "Argmax": _print_argmax,
+        "ArgmaxResult": _print_argmax,
         "Placement": _print_placement,
     }
     printers[type(result).__name__](result)
@@ -78,18 +78,18 @@ def print_construction(result: Result) -> None:
 
 def _print_focus(result: Any) -> None:
     """Print the weights beside those of the naive query, or the two combinations that are one point."""
-    scores = ["–"] * result.setting.num_keys
+    scores = ["–"] * result.problem.num_keys
     if result.query is None:
         own = "of the key" if len(result.subset) == 1 else "of the subset"
         columns = {own: result.affine, "of the others": result.combination}
     else:
         _print_vector("query", result.query)
-        scores = _format_numbers(result.setting.scores(result.query))
+        scores = _format_numbers(result.problem.scores(result.query))
         naive = "q = the key" if len(result.subset) == 1 else "q = the mean"
         columns = {naive: result.naive, "constructed": result.weights}
         _print_output(result)
     print()
-    _print_keys(result.setting.keys, {} if result.query is None else {"score": scores}, columns)
+    _print_keys(result.problem.keys, {} if result.query is None else {"score": scores}, columns)
 
 
 def _print_selections(result: Any) -> None:
@@ -106,7 +106,7 @@ def _print_selections(result: Any) -> None:
 def _print_strength(result: Any) -> None:
     """Print the weights at S = 1 and at S."""
     print()
-    alone = result.setting.weights(result.setting.keys[0] + result.setting.keys[1])
+    alone = result.problem.weights(result.problem.keys[0] + result.problem.keys[1])
     _print_keys(None, {}, {"q = k0 + k1": alone, f"q = {float(result):.4g}·(k0 + k1)": result.weights})
 
 
@@ -130,8 +130,8 @@ def _print_argmax(result: Any) -> None:
     """Print both kinds of weights."""
     _print_output(result)
     print()
-    scores = {"score": _format_numbers(result.setting.scores(result.query))}
-    _print_keys(result.setting.keys, scores, {"softmax": result.softmax_weights, "argmax": result.weights})
+    scores = {"score": _format_numbers(result.problem.scores(result.query))}
+    _print_keys(result.problem.keys, scores, {"softmax": result.softmax_weights, "argmax": result.weights})
 
 
 def _print_placement(result: Any) -> None:
@@ -139,9 +139,9 @@ def _print_placement(result: Any) -> None:
     _print_vector("new key", result.key)
     _print_output(result)
     print()
-    scores = {"score": _format_numbers(result.setting.scores(result.query))}
+    scores = {"score": _format_numbers(result.problem.scores(result.query))}
     before = [*result.before.tolist(), math.nan]
-    _print_keys(result.setting.keys, scores, {"before": before, "with the new key": result.weights})
+    _print_keys(result.problem.keys, scores, {"before": before, "with the new key": result.weights})
 
 
 def _print_keys(keys: Tensor | None, notes: Mapping[str, Sequence[str]], weights: Mapping[str, Any]) -> None:
@@ -175,7 +175,7 @@ def _print_vector(name: str, vector: Tensor) -> None:
 
 def _print_output(result: Any) -> None:
     """Print the output where values were given; else it is the weights, which the table shows."""
-    if result.setting.values is not None:
+    if result.problem.values is not None:
         _print_vector("output", result.output)
 
 

@@ -11,15 +11,15 @@ from attnlab.charts import Spec
 
 from . import pictures
 from .focus import misplaced
-from .setting import ARGMAX, SOFTMAX, Numbers, Setting, read_setting, read_vector
+from .problem import ARGMAX, SOFTMAX, ConstructionProblem, Numbers, read_problem, read_vector
 from .words import name_key, short
 
 
 @dataclass(frozen=True, eq=False)
-class Argmax:
+class ArgmaxResult:
     """What argmax attention makes of a query, with softmax's weights, output and gradient beside it."""
 
-    setting: Setting
+    problem: ConstructionProblem
     query: Tensor
     index: int
     """The selected key; the first of several with the largest score."""
@@ -54,30 +54,30 @@ class Argmax:
         )
 
 
-def argmax(keys: Numbers, query: Numbers, values: Numbers | None = None, *, scale: float | None = None) -> Argmax:
+def argmax(keys: Numbers, query: Numbers, values: Numbers | None = None, *, scale: float | None = None) -> ArgmaxResult:
     """Return the value that argmax attention selects, and its zero gradient beside softmax's.
 
     keys, values and scale are those of `select`.
     """
-    setting = read_setting(keys, values, scale)
-    q = read_vector("query", query, setting.keys.shape[1])
-    weights = setting.weights(q, ARGMAX)
-    scores = setting.scores(q)
-    return Argmax(
-        setting=setting,
+    problem = read_problem(keys, values, scale)
+    q = read_vector("query", query, problem.keys.shape[1])
+    weights = problem.weights(q, ARGMAX)
+    scores = problem.scores(q)
+    return ArgmaxResult(
+        problem=problem,
         query=q,
         index=int(weights.argmax()),
         is_tie=int((scores == scores.max()).sum()) > 1,
         weights=weights,
-        output=setting.output(q, ARGMAX),
-        gradient=_gradient(setting, q, ARGMAX),
-        softmax_weights=setting.weights(q),
-        softmax_output=setting.output(q),
-        softmax_gradient=_gradient(setting, q, SOFTMAX),
+        output=problem.output(q, ARGMAX),
+        gradient=_gradient(problem, q, ARGMAX),
+        softmax_weights=problem.weights(q),
+        softmax_output=problem.output(q),
+        softmax_gradient=_gradient(problem, q, SOFTMAX),
     )
 
 
-def _gradient(setting: Setting, query: Tensor, mechanism: str) -> Tensor:
-    gradient = torch.autograd.functional.jacobian(lambda q: setting.output(q, mechanism), query)
+def _gradient(problem: ConstructionProblem, query: Tensor, mechanism: str) -> Tensor:
+    gradient = torch.autograd.functional.jacobian(lambda q: problem.output(q, mechanism), query)
     assert isinstance(gradient, Tensor)
     return gradient

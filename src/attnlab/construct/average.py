@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from .focus import Focus, focus
-from .setting import TOLERANCE, Numbers, read_setting, read_subset
+from .problem import TOLERANCE, Numbers, read_problem, read_subset
 
 
 def average(
@@ -22,5 +22,5 @@ def average(
     paper, scores them alike only where their lengths are equal; made stronger it selects one. `naive` has its weights.
     keys, values, scale and the margin are those of `select`.
     """
-    setting = read_setting(keys, values, scale, tolerance)
-    return focus(setting, read_subset(subset, setting.num_keys))
+    problem = read_problem(keys, values, scale, tolerance)
+    return focus(problem, read_subset(subset, problem.num_keys))

@@ -18,7 +18,7 @@ from attnlab.charts import Spec
 from attnlab.errors import RequestError, ShapeError
 
 from . import pictures
-from .setting import Numbers, Setting, read_numbers, read_setting, read_vector
+from .problem import ConstructionProblem, Numbers, read_numbers, read_problem, read_vector
 from .words import short
 
 ORTHONORMAL = 1e-6
@@ -31,7 +31,7 @@ EXACT = 1e-8
 class Extraction:
     """The matrix that takes v_a out of (v_a + v_b)/2, tried on two vectors."""
 
-    setting: Setting
+    problem: ConstructionProblem
     """Two keys with the values v_a and v_b."""
     basis: Tensor
     """An orthonormal basis of A's subspace [d r]."""
@@ -74,8 +74,8 @@ class Extraction:
 
     @property
     def _values(self) -> Tensor:
-        assert self.setting.values is not None
-        return self.setting.values
+        assert self.problem.values is not None
+        return self.problem.values
 
     @property
     def feasible(self) -> bool:
@@ -130,19 +130,19 @@ def extract(
     sign = -1.0 if float(nearest[nearest.abs().argmax()]) < 0 else 1.0
     v_a = sign * nearest if value_a is None else read_member("value_a", value_a, a)
     v_b = sign * _worst(b, right) if value_b is None else read_member("value_b", value_b, b)
-    setting = read_setting(torch.eye(2), torch.stack([v_a, v_b]))
+    problem = read_problem(torch.eye(2), torch.stack([v_a, v_b]))
     query = torch.zeros(2, dtype=torch.float64)
-    mixture = setting.output(query)
+    mixture = problem.output(query)
     matrix = 2 * a @ a.T
     return Extraction(
-        setting=setting,
+        problem=problem,
         basis=a,
         other=b,
         is_orthonormal=is_orthonormal,
         matrix=matrix,
         angles=torch.rad2deg(torch.arccos(cosines.clamp(max=1.0))),
         query=query,
-        weights=setting.weights(query),
+        weights=problem.weights(query),
         mixture=mixture,
         output=matrix @ mixture,
         error=float((matrix @ mixture - v_a).norm()),

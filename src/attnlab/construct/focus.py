@@ -16,8 +16,8 @@ from torch import Tensor
 from attnlab.charts import Spec
 
 from . import pictures
+from .problem import ConstructionProblem
 from .separation import Array, Separation, separate
-from .setting import Setting
 from .words import equation, name_key, name_keys, short
 
 WITHIN = 1 - 1e-9
@@ -30,7 +30,7 @@ NUDGES = (0.0, *(10.0**power for power in range(-15, 0)))
 class Focus:
     """A query for a subset of the keys, or the proof that there is none (`feasible` False, `query` None)."""
 
-    setting: Setting
+    problem: ConstructionProblem
     subset: tuple[int, ...]
     feasible: bool | None
     """Whether a query exists; None where the keys are too near to the border for float64 to tell."""
@@ -59,17 +59,17 @@ class Focus:
     @property
     def target(self) -> Tensor:
         """The weights that were asked for."""
-        return target_of(self.setting, self.subset)
+        return target_of(self.problem, self.subset)
 
     @property
     def naive_query(self) -> Tensor:
         """What one would try on paper: the key itself, or the mean of the keys."""
-        return self.setting.keys[list(self.subset)].mean(dim=0)
+        return self.problem.keys[list(self.subset)].mean(dim=0)
 
     @property
     def naive(self) -> Tensor:
         """The weights of the naive query."""
-        return self.setting.weights(self.naive_query)
+        return self.problem.weights(self.naive_query)
 
     def figure(self) -> Spec:
         """Draw the weights and how they grow with the strength; without a query, the combination that forbids it."""
@@ -109,46 +109,48 @@ class Focus:
 
     @property
     def _may_be_uneven(self) -> bool:
-        return self.error <= self.setting.tolerance
+        return self.error <= self.problem.tolerance
 
 
-def focus(setting: Setting, subset: tuple[int, ...]) -> Focus:
+def focus(problem: ConstructionProblem, subset: tuple[int, ...]) -> Focus:
     """Find the query of the largest margin and smallest strength for a subset, or prove that there is none."""
-    if len(subset) == setting.num_keys:
-        return _reached(setting, subset, torch.zeros(setting.keys.shape[1], dtype=torch.float64), math.inf, 0.0)
-    found = separate(setting.keys.numpy(), subset)
+    if len(subset) == problem.num_keys:
+        return _reached(problem, subset, torch.zeros(problem.keys.shape[1], dtype=torch.float64), math.inf, 0.0)
+    found = separate(problem.keys.numpy(), subset)
     direction = torch.from_numpy(found.direction)
     if found.is_possible:
-        start = least_strength(found.gaps, len(subset), setting)
+        start = least_strength(found.gaps, len(subset), problem)
         for nudge in NUDGES:
-            reached = _reached(setting, subset, direction, found.margin, start * (1 + nudge))
-            if reached.error <= setting.tolerance:
+            reached = _reached(problem, subset, direction, found.margin, start * (1 + nudge))
+            if reached.error <= problem.tolerance:
                 return reached
-    return _unreached(setting, subset, found)
+    return _unreached(problem, subset, found)
 
 
-def _reached(setting: Setting, subset: tuple[int, ...], direction: Tensor, margin: float, strength: float) -> Focus:
+def _reached(
+    problem: ConstructionProblem, subset: tuple[int, ...], direction: Tensor, margin: float, strength: float
+) -> Focus:
     query = strength * direction
-    weights = setting.weights(query)
+    weights = problem.weights(query)
     return Focus(
-        setting, subset, True, query, weights, setting.output(query), misplaced(weights, target_of(setting, subset)),
+        problem, subset, True, query, weights, problem.output(query), misplaced(weights, target_of(problem, subset)),
         direction, margin, strength, None, None, math.nan,
     )  # fmt: skip
 
 
-def _unreached(setting: Setting, subset: tuple[int, ...], found: Separation) -> Focus:
+def _unreached(problem: ConstructionProblem, subset: tuple[int, ...], found: Separation) -> Focus:
     is_proven = found.is_possible is False
     return Focus(
-        setting, subset, False if is_proven else None, None, None, None,
+        problem, subset, False if is_proven else None, None, None, None,
         least_error(found.convex, found.affine, len(subset)) if is_proven else math.nan,
         torch.from_numpy(found.direction), found.margin, math.inf,
         torch.from_numpy(found.convex), torch.from_numpy(found.affine), found.residual,
     )  # fmt: skip
 
 
-def target_of(setting: Setting, subset: Sequence[int]) -> Tensor:
+def target_of(problem: ConstructionProblem, subset: Sequence[int]) -> Tensor:
     """Return equal weights on a subset, and 0 elsewhere."""
-    target = torch.zeros(setting.num_keys, dtype=torch.float64)
+    target = torch.zeros(problem.num_keys, dtype=torch.float64)
     target[list(subset)] = 1 / len(subset)
     return target
 
@@ -158,13 +160,13 @@ def misplaced(weights: Tensor, target: Tensor) -> float:
     return float((weights - target).abs().sum() / 2)
 
 
-def least_strength(gaps: Array, num_inside: int, setting: Setting) -> float:
+def least_strength(gaps: Array, num_inside: int, problem: ConstructionProblem) -> float:
     """Return the smallest s at which e^(−scale·s·gap), summed over the others, is small enough beside the subset's.
 
     The others' share is Σe^(−x·gap) / (m + Σe^(−x·gap)) for m keys of the subset: at most the tolerance t from where
     ln Σe^(−x·gap) has fallen to ln(m·t/(1−t)). It falls all the way, so there is one such x.
     """
-    tolerance = setting.tolerance * WITHIN
+    tolerance = problem.tolerance * WITHIN
     goal = math.log(num_inside) + math.log(tolerance) - math.log1p(-tolerance)
     excess = math.log(len(gaps)) - goal
     if excess <= 0:
@@ -172,7 +174,7 @@ def least_strength(gaps: Array, num_inside: int, setting: Setting) -> float:
     smallest = float(gaps.min())
     relative = gaps / smallest
     root = brentq(lambda x: float(logsumexp(-x * relative)) - goal, 0.0, excess * (1 + 1e-9), xtol=1e-14)
-    return float(root) / smallest / setting.scale
+    return float(root) / smallest / problem.scale
 
 
 def least_error(convex: Array, affine: Array, num_inside: int) -> float:

@@ -12,11 +12,11 @@ from attnlab.charts import Spec
 from attnlab.charts.panels import Bars, Curves, Panel, Points, draw
 
 from .panes import MOST_BARS, OTHERS, STEPS, hull_of, points_of, principal_plane, weight_bars, weight_lines
-from .setting import ARGMAX, SOFTMAX
+from .problem import ARGMAX, SOFTMAX
 from .words import name_key, name_keys, short
 
 if TYPE_CHECKING:
-    from .argmax import Argmax
+    from .argmax import ArgmaxResult
     from .extraction import Extraction
     from .focus import Focus
     from .placement import Placement
@@ -44,16 +44,16 @@ def draw_focus(found: Focus) -> Spec:
 
 def _strengthened(found: Focus, title: str, direction: Tensor, first: float, last: float) -> Curves:
     xs = torch.logspace(math.log10(first), math.log10(last), STEPS, dtype=torch.float64)
-    lines = weight_lines(xs, found.setting.weights(torch.outer(xs, direction)), found.subset)
+    lines = weight_lines(xs, found.problem.weights(torch.outer(xs, direction)), found.subset)
     marks = {f"strength {short(found.strength)}": found.strength} if direction is found.direction else {}
     return Curves(title, lines, "strength", marks=marks, faint=[OTHERS], is_logarithmic=True)
 
 
 def strongest(found: Focus) -> float:
     """Return the strength at which a picture ends: where the naive query has left all but one key, if it does."""
-    keys, naive = found.setting.keys[list(found.subset)], found.naive_query
+    keys, naive = found.problem.keys[list(found.subset)], found.naive_query
     scores = keys @ (naive / max(float(naive.norm()), 1e-300))
-    spread = float(scores.max() - scores.min()) * found.setting.scale
+    spread = float(scores.max() - scores.min()) * found.problem.scale
     collapse = 10 / spread if spread > 0 else 0.0
     return found.strength * min(max(collapse / found.strength, 30.0), 1e5)
 
@@ -63,7 +63,7 @@ def draw_proof(found: Focus) -> Spec:
     assert found.combination is not None
     assert found.affine is not None
     verb = "selects" if len(found.subset) == 1 else "averages"
-    plane = principal_plane(found.setting.keys)
+    plane = principal_plane(found.problem.keys)
     used = [int(i) for i in found.combination.nonzero()[:, 0]]
     shown = [*found.subset, *used][:MOST_BARS]
     places = {name_key(i): place for i, place in enumerate(plane) if i in shown or len(plane) <= MOST_PLACES}
@@ -83,12 +83,12 @@ def draw_proof(found: Focus) -> Spec:
 
 def draw_strength(found: Strength) -> Spec:
     """Draw the weights at S = 1 and at S, and how they grow."""
-    setting = found.setting
-    pair = setting.keys[0] + setting.keys[1]
-    groups = {"q = k0 + k1": setting.weights(pair), f"q = {short(float(found))}·(k0 + k1)": found.weights}
+    problem = found.problem
+    pair = problem.keys[0] + problem.keys[1]
+    groups = {"q = k0 + k1": problem.weights(pair), f"q = {short(float(found))}·(k0 + k1)": found.weights}
     bars = weight_bars(groups, (0, 1), "Weight of each key")
     xs = torch.linspace(min(0.0, 2 * float(found)), max(2 * float(found), 2.0), STEPS, dtype=torch.float64)
-    lines = weight_lines(xs, setting.weights(torch.outer(xs, pair)), (0, 1))
+    lines = weight_lines(xs, problem.weights(torch.outer(xs, pair)), (0, 1))
     marks = {f"S = {short(float(found))}": float(found)}
     curves = Curves("q = S·(k0 + k1)", lines, "strength S", marks=marks, faint=[OTHERS])
     return draw(
@@ -96,29 +96,29 @@ def draw_strength(found: Strength) -> Spec:
     )
 
 
-def draw_argmax(found: Argmax) -> Spec:
+def draw_argmax(found: ArgmaxResult) -> Spec:
     """Draw argmax beside softmax: the weights, and one weight as the query moves towards the next best key."""
-    setting = found.setting
+    problem = found.problem
     groups = {"softmax": found.softmax_weights, "argmax": found.weights}
     panels: list[Panel] = [weight_bars(groups, (found.index,), "Weight of each key")]
-    rest = [i for i in range(setting.num_keys) if i != found.index]
+    rest = [i for i in range(problem.num_keys) if i != found.index]
     if rest:
-        next_best = max(rest, key=lambda i: float(setting.scores(found.query)[i]))
+        next_best = max(rest, key=lambda i: float(problem.scores(found.query)[i]))
         panels.append(_moving(found, next_best))
     return draw(panels, f"Argmax selects {name_key(found.index)}, and passes no gradient on", str(found))
 
 
-def _moving(found: Argmax, next_best: int) -> Curves:
+def _moving(found: ArgmaxResult, next_best: int) -> Curves:
     """Show the selected key's weight along the line on which the next best key takes over, at the middle."""
-    setting, names = found.setting, (name_key(found.index), name_key(next_best))
-    step = setting.keys[next_best] - setting.keys[found.index]
+    problem, names = found.problem, (name_key(found.index), name_key(next_best))
+    step = problem.keys[next_best] - problem.keys[found.index]
     size = float(step @ step) or 1.0
     middle = -float(found.query @ step) / size
-    half = max(abs(middle) * 1.2, 4 / (setting.scale * size))
+    half = max(abs(middle) * 1.2, 4 / (problem.scale * size))
     xs = torch.linspace(middle - half, middle + half, 4 * STEPS, dtype=torch.float64)
     queries = found.query + torch.outer(xs, step)
     lines = {
-        name: points_of(xs, setting.weights(queries, mechanism)[:, found.index])
+        name: points_of(xs, problem.weights(queries, mechanism)[:, found.index])
         for name, mechanism in (("softmax: a slope", SOFTMAX), ("argmax: a step", ARGMAX))
     }
     title = f"Weight of {names[0]} as q moves towards {names[1]}"
@@ -127,7 +127,7 @@ def _moving(found: Argmax, next_best: int) -> Curves:
 
 def draw_placement(found: Placement) -> Spec:
     """Draw the weights before and after, and how they change with the new key's length along the query."""
-    setting, new = found.setting, found.setting.num_keys - 1
+    problem, new = found.problem, found.problem.num_keys - 1
     before = torch.cat([found.before, torch.zeros(1, dtype=torch.float64)])
     bars = weight_bars(
         {"before": before, "with the new key": found.weights}, found.subset, "Weight of each key", {new: "new"}
@@ -137,8 +137,8 @@ def draw_placement(found: Placement) -> Spec:
     if length:
         signed = norm if float(found.query @ found.key) >= 0 else -norm
         xs = torch.linspace(min(0.0, 2 * signed), 2 * max(norm, found.least_norm), STEPS, dtype=torch.float64)
-        old = setting.scores(found.query)[:-1].expand(STEPS, -1)
-        weights = torch.cat([old, xs[:, None] * length * setting.scale], dim=1).softmax(dim=1)
+        old = problem.scores(found.query)[:-1].expand(STEPS, -1)
+        weights = torch.cat([old, xs[:, None] * length * problem.scale], dim=1).softmax(dim=1)
         lines = weight_lines(xs, weights, found.subset, {new: "new"})
         title, marks = "The new key, made longer along the query", {f"norm {short(norm)}": signed}
         panels.append(Curves(title, lines, "length of the new key along the query", marks=marks, faint=[OTHERS]))

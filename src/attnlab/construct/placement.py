@@ -15,17 +15,17 @@ from attnlab.errors import RequestError, closest
 
 from . import pictures
 from .focus import least_strength, misplaced, target_of
-from .separation import unit_vector
-from .setting import (
+from .problem import (
     TOLERANCE,
+    ConstructionProblem,
     Numbers,
-    Setting,
     is_number,
-    read_setting,
+    read_problem,
     read_subset,
     read_values,
     read_vector,
 )
+from .separation import unit_vector
 from .words import name_keys, short
 
 Goal = Literal["average", "select"]
@@ -33,9 +33,9 @@ Goal = Literal["average", "select"]
 
 @dataclass(frozen=True, eq=False)
 class Placement:
-    """A new key, the last of `setting.keys`, and what the query makes of all keys then."""
+    """A new key, the last of `problem.keys`, and what the query makes of all keys then."""
 
-    setting: Setting
+    problem: ConstructionProblem
     goal: Goal
     subset: tuple[int, ...]
     """The keys that are to share the weight; the new one is the last."""
@@ -53,12 +53,12 @@ class Placement:
     @property
     def feasible(self) -> bool:
         """Whether the error is within the tolerance."""
-        return self.error <= self.setting.tolerance
+        return self.error <= self.problem.tolerance
 
     @property
     def before(self) -> Tensor:
         """The weights without the new key."""
-        old = Setting(self.setting.keys[:-1], None, self.setting.scale, self.setting.tolerance)
+        old = ConstructionProblem(self.problem.keys[:-1], None, self.problem.scale, self.problem.tolerance)
         return old.weights(self.query)
 
     def figure(self) -> Spec:
@@ -111,35 +111,35 @@ def place_key(
     """
     if goal not in get_args(Goal):
         raise RequestError(f"goal must be 'average' or 'select', not {goal!r}{closest(str(goal), get_args(Goal))}")
-    setting = read_setting(keys, None, scale, tolerance)
-    q = read_vector("query", query, setting.keys.shape[1])
-    mixed = read_values(values, setting.num_keys + 1)
+    problem = read_problem(keys, None, scale, tolerance)
+    q = read_vector("query", query, problem.keys.shape[1])
+    mixed = read_values(values, problem.num_keys + 1)
     if goal == "select":
         if subset is not None:
             raise RequestError("subset belongs to goal='average'; goal='select' returns the new value alone")
-        return _place(setting, mixed, q, goal, (), along(q) * _read_norm(norm))
+        return _place(problem, mixed, q, goal, (), along(q) * _read_norm(norm))
     if norm is not None:
         raise RequestError("norm belongs to goal='select'; the key of goal='average' is the shortest there is")
-    best = setting.scores(q).argsort(descending=True, stable=True)[:2].tolist()
-    chosen = read_subset(best if subset is None else subset, setting.num_keys)
-    candidates = [_place(setting, mixed, q, goal, chosen, key) for key in averaging_keys(setting, q, chosen)]
+    best = problem.scores(q).argsort(descending=True, stable=True)[:2].tolist()
+    chosen = read_subset(best if subset is None else subset, problem.num_keys)
+    candidates = [_place(problem, mixed, q, goal, chosen, key) for key in averaging_keys(problem, q, chosen)]
     is_tied_enough = candidates[0].feasible
     return candidates[0] if is_tied_enough else min(candidates, key=lambda placed: placed.error)
 
 
-def averaging_keys(setting: Setting, query: Tensor, subset: tuple[int, ...]) -> list[Tensor]:
+def averaging_keys(problem: ConstructionProblem, query: Tensor, subset: tuple[int, ...]) -> list[Tensor]:
     """Return the keys that may be best, the one that ties with the subset first.
 
     If the new key takes the share ω, the others keep (1 − ω) of their weights p, so that the error is convex and
     piecewise linear in ω: it is least where a weight reaches its target τ, at ω = τ or 1 − τ/p.
     """
-    scores, old = setting.scores(query), setting.weights(query)[list(subset)]
+    scores, old = problem.scores(query), problem.weights(query)[list(subset)]
     target = 1 / (len(subset) + 1)
     shares = [target, *(1 - target / old[old > target]).tolist()]
     tied = torch.logsumexp(scores[list(subset)], 0) - math.log(len(subset))
     wanted = [tied, *(torch.logsumexp(scores, 0) + math.log(share / (1 - share)) for share in shares)]
     length = float(query.norm())
-    return [along(query) * (float(score) / setting.scale / length if length else 0.0) for score in wanted]
+    return [along(query) * (float(score) / problem.scale / length if length else 0.0) for score in wanted]
 
 
 def along(query: Tensor) -> Tensor:
@@ -149,16 +149,16 @@ def along(query: Tensor) -> Tensor:
 
 
 def _place(
-    setting: Setting, values: Tensor | None, query: Tensor, goal: Goal, subset: tuple[int, ...], key: Tensor
+    problem: ConstructionProblem, values: Tensor | None, query: Tensor, goal: Goal, subset: tuple[int, ...], key: Tensor
 ) -> Placement:
-    extended = Setting(torch.cat([setting.keys, key[None]]), values, setting.scale, setting.tolerance)
-    shared = (*subset, setting.num_keys)
+    extended = ConstructionProblem(torch.cat([problem.keys, key[None]]), values, problem.scale, problem.tolerance)
+    shared = (*subset, problem.num_keys)
     weights = extended.weights(query)
     length, norm = float(query.norm()), float(key.norm())
-    needed = torch.logsumexp(setting.scores(query), 0) + math.log(1 / setting.tolerance - 1)
-    gaps = norm - (setting.keys @ along(query)).numpy()
+    needed = torch.logsumexp(problem.scores(query), 0) + math.log(1 / problem.tolerance - 1)
+    gaps = norm - (problem.keys @ along(query)).numpy()
     return Placement(
-        setting=extended,
+        problem=extended,
         goal=goal,
         subset=shared,
         query=query,
@@ -166,8 +166,8 @@ def _place(
         weights=weights,
         output=extended.output(query),
         error=misplaced(weights, target_of(extended, shared)),
-        least_norm=max(float(needed), 0.0) / setting.scale / length if length else math.inf,
-        strength=least_strength(gaps, 1, setting) if gaps.min() > 0 and length else math.inf,
+        least_norm=max(float(needed), 0.0) / problem.scale / length if length else math.inf,
+        strength=least_strength(gaps, 1, problem) if gaps.min() > 0 and length else math.inf,
     )
 
 

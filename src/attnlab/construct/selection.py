@@ -12,7 +12,7 @@ from torch import Tensor
 from attnlab.charts import Spec, heatmap
 
 from .focus import Focus, focus
-from .setting import TOLERANCE, Numbers, Setting, read_index, read_setting
+from .problem import TOLERANCE, ConstructionProblem, Numbers, read_index, read_problem
 from .words import name_key, name_keys, short
 
 
@@ -31,15 +31,15 @@ def select(
     The margin is Euclidean: the direction is the one in which k_j exceeds the others most, and the strength the
     smallest along it that reaches the tolerance.
     """
-    setting = read_setting(keys, values, scale, tolerance)
-    return focus(setting, (read_index(j, setting.num_keys),))
+    problem = read_problem(keys, values, scale, tolerance)
+    return focus(problem, (read_index(j, problem.num_keys),))
 
 
 @dataclass(frozen=True, eq=False)
 class Selections:
     """A query for each key, as rows. A row is NaN where there is none."""
 
-    setting: Setting
+    problem: ConstructionProblem
     each: tuple[Focus, ...]
     """The selection of every key on its own."""
     query: Tensor
@@ -84,15 +84,15 @@ def select_all(
     keys: Numbers, *, values: Numbers | None = None, scale: float | None = None, tolerance: float = TOLERANCE
 ) -> Selections:
     """Find a query for each key, so that the weights are the identity up to the tolerance."""
-    setting = read_setting(keys, values, scale, tolerance)
-    each = tuple(focus(setting, (number,)) for number in range(setting.num_keys))
+    problem = read_problem(keys, values, scale, tolerance)
+    each = tuple(focus(problem, (number,)) for number in range(problem.num_keys))
 
     def rows(found: list[Tensor | None]) -> Tensor:
-        width = next((row.shape[0] for row in found if row is not None), setting.num_keys)
+        width = next((row.shape[0] for row in found if row is not None), problem.num_keys)
         empty = torch.full((width,), math.nan, dtype=torch.float64)
         return torch.stack([empty if row is None else row for row in found])
 
     return Selections(
-        setting, each, rows([one.query for one in each]), rows([one.weights for one in each]),
+        problem, each, rows([one.query for one in each]), rows([one.weights for one in each]),
         rows([one.output for one in each]),
     )  # fmt: skip

@@ -21,7 +21,7 @@ from attnlab.errors import RequestError
 
 from . import pictures
 from .focus import misplaced, target_of
-from .setting import TOLERANCE, Setting, is_number
+from .problem import TOLERANCE, ConstructionProblem, is_number
 from .words import short
 
 MOST_NUMBERS = 10**7
@@ -47,7 +47,7 @@ class Strength(float):
         return Strength, (float(self), self.num_keys, self.head_dim, self.weight)
 
     @cached_property
-    def setting(self) -> Setting:
+    def problem(self) -> ConstructionProblem:
         """The keys: unit vectors, the first two met by no other; the rest come again where dimensions run out."""
         if self.num_keys * self.head_dim > MOST_NUMBERS:
             raise RequestError(
@@ -57,17 +57,17 @@ class Strength(float):
         others = [2 + number % max(self.head_dim - 2, 1) for number in range(self.num_keys - 2)]
         keys = torch.zeros(self.num_keys, self.head_dim, dtype=torch.float64)
         keys[range(self.num_keys), [0, 1, *others]] = 1.0
-        return Setting(keys, None, 1 / math.sqrt(self.head_dim), TOLERANCE)
+        return ConstructionProblem(keys, None, 1 / math.sqrt(self.head_dim), TOLERANCE)
 
     @property
     def query(self) -> Tensor:
         """S·(k_a + k_b)."""
-        return float(self) * (self.setting.keys[0] + self.setting.keys[1])
+        return float(self) * (self.problem.keys[0] + self.problem.keys[1])
 
     @cached_property
     def weights(self) -> Tensor:
         """The kernel's weights of the query."""
-        return self.setting.weights(self.query)
+        return self.problem.weights(self.query)
 
     @property
     def output(self) -> Tensor:
@@ -77,7 +77,7 @@ class Strength(float):
     @property
     def error(self) -> float:
         """The share of the weight in the wrong place, 1 − 2α where α ≤ ½."""
-        return misplaced(self.weights, target_of(self.setting, (0, 1)))
+        return misplaced(self.weights, target_of(self.problem, (0, 1)))
 
     @property
     def alone(self) -> float:

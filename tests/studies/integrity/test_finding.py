@@ -53,7 +53,7 @@ def test_such_a_match_is_found(line: str) -> None:
 
 
 def test_every_check_of_ours_has_a_kind() -> None:
-    ours = [check for checks in CHECKS.values() for check in checks.values() if "attnlab." in check.question.__module__]
+    ours = [check for checks in CHECKS.values() for check in checks.values() if "attnlab." in check.function.__module__]
     assert len(ours) > 10
     assert [check.name for check in ours if check.kind == "other"] == []
 

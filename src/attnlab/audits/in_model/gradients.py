@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from ..check import check
-from ..finding import Finding, Part
+from ..finding import Finding, FindingPart
 from ..subject import peak
 from .subject import ModelSubject
 
@@ -17,7 +17,7 @@ FAINT = 1e-7
 """The share of the median gradient below which one is rounding."""
 
 
-@check(NAME, on="model", kind="gradients")
+@check(NAME, kind="gradients", on="model")
 def gradient_flow(subject: ModelSubject) -> Finding:
     """Look for parameters that get no gradient, or one that is no number."""
     subject = subject.precise
@@ -37,7 +37,7 @@ def gradient_flow(subject: ModelSubject) -> Finding:
     broken = [name for name, size in sizes.items() if not size < torch.inf]
     median = sorted(sizes.values())[len(sizes) // 2]
     faint = [name for name, size in sizes.items() if 0 < size < FAINT * median]
-    parts = tuple(Part(f"gradient to {name}", size) for name, size in sizes.items())
+    parts = tuple(FindingPart(f"gradient to {name}", size) for name, size in sizes.items())
     passed = not dead and not broken
     return Finding(
         NAME, passed, float(len(dead) + len(broken)), 0.0, sentence(sizes, dead, broken, faint),

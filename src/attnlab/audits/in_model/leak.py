@@ -12,19 +12,19 @@ import torch
 from torch import Tensor, nn
 
 from ..check import check
-from ..finding import Finding, Part, show, worst
+from ..finding import Finding, FindingPart, show, worst
 from ..subject import noise
 from .subject import ModelSubject
 
 NAME = "causal leak"
 
 
-@check(NAME, on="model", kind="leak")
+@check(NAME, kind="leak", on="model")
 def causal_leak(subject: ModelSubject) -> Finding | None:
     """Look for any answer that depends on a later token."""
     if not subject.causal:
         return None
-    parts: list[Part] = []
+    parts: list[FindingPart] = []
     for training in (False, True):
         with subject.mode(training):
             for kind, mask in masks(subject):
@@ -59,7 +59,7 @@ def masks(subject: ModelSubject) -> Iterator[tuple[str, Tensor | None]]:
     yield "padding", padded
 
 
-def by_change(subject: ModelSubject, kind: str, mask: Tensor | None, training: bool) -> Part:
+def by_change(subject: ModelSubject, kind: str, mask: Tensor | None, training: bool) -> FindingPart:
     """Change one token after the other, and watch the answers before it."""
     length = subject.length
     tokens = subject.tokens(1).expand(length, -1)
@@ -73,10 +73,10 @@ def by_change(subject: ModelSubject, kind: str, mask: Tensor | None, training: b
     spot = int(moved.nan_to_num(nan=torch.inf).argmax())
     later, query = divmod(spot, length)
     note = f"the answer at {query} with token {later}"
-    return Part(f"change, {kind}, {word(training)}", float(moved.flatten()[spot]), noise(before), note)
+    return FindingPart(f"change, {kind}, {word(training)}", float(moved.flatten()[spot]), noise(before), note)
 
 
-def by_future(subject: ModelSubject, kind: str, mask: Tensor | None, training: bool) -> Part:
+def by_future(subject: ModelSubject, kind: str, mask: Tensor | None, training: bool) -> FindingPart:
     """Change the whole future of a longer sequence from some token on, and watch the answers before it."""
     length = subject.longest
     starts = torch.tensor(sorted({t for t in (1, length // 4, length // 2, 64, 128, length - 1) if 0 < t < length}))
@@ -92,18 +92,18 @@ def by_future(subject: ModelSubject, kind: str, mask: Tensor | None, training: b
     spot = int(moved.nan_to_num(nan=torch.inf).argmax())
     row, query = divmod(spot, length)
     note = f"the answer at {query} with the tokens from {int(starts[row])} on"
-    return Part(
+    return FindingPart(
         f"change of {length} tokens, {kind}, {word(training)}", float(moved.flatten()[spot]), noise(before), note
     )
 
 
-def by_gradient(subject: ModelSubject, kind: str, mask: Tensor | None, training: bool) -> Part:
+def by_gradient(subject: ModelSubject, kind: str, mask: Tensor | None, training: bool) -> FindingPart:
     """Find the largest gradient that reaches a later token's embedding, which must be exactly 0."""
     table = gradient_map(subject, mask).triu(1)
     spot = int(table.nan_to_num(nan=torch.inf).argmax())
     query, later = divmod(spot, subject.length)
     note = f"the answer at {query} with token {later}"
-    return Part(f"gradient, {kind}, {word(training)}", float(table.flatten()[spot]), 0.0, note)
+    return FindingPart(f"gradient, {kind}, {word(training)}", float(table.flatten()[spot]), 0.0, note)
 
 
 def gradient_map(subject: ModelSubject, mask: Tensor | None) -> Tensor:

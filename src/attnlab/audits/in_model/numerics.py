@@ -5,13 +5,13 @@ from __future__ import annotations
 import torch
 
 from ..check import check
-from ..finding import Finding, Part, worst
+from ..finding import Finding, FindingPart, worst
 from .subject import ModelSubject
 
 NAME = "numerics"
 
 
-@check(NAME, on="model", kind="numerics")
+@check(NAME, kind="numerics", on="model")
 def numerics(subject: ModelSubject) -> Finding:
     """Look for answers that are not finite."""
     tokens = subject.tokens(2)
@@ -20,9 +20,9 @@ def numerics(subject: ModelSubject) -> Finding:
     with torch.no_grad(), subject.mode(False):
         plain, beside = subject.answers(tokens), subject.answers(tokens, mask)
     parts = (
-        Part("answers that are not finite", float((~plain.isfinite()).sum()), 0.0),
-        Part("beside a sequence of padding alone", float((~beside[0].isfinite()).sum()), 0.0),
-        Part("of a sequence of padding alone", float((~beside[1].isfinite()).sum())),
+        FindingPart("answers that are not finite", float((~plain.isfinite()).sum()), 0.0),
+        FindingPart("beside a sequence of padding alone", float((~beside[0].isfinite()).sum()), 0.0),
+        FindingPart("of a sequence of padding alone", float((~beside[1].isfinite()).sum())),
     )
     bad = worst(parts)
     said = "Every answer is a finite number, also beside a sequence that is nothing but padding."

@@ -11,7 +11,7 @@ from torch import Tensor
 from attnlab.kernels import rowwise
 
 from ..check import check
-from ..finding import Finding, Part, worst
+from ..finding import Finding, FindingPart, worst
 from ..subject import peak
 from .subject import ModelSubject
 
@@ -23,7 +23,7 @@ TOKENS = 2**15
 """Tokens of a batch at most."""
 
 
-@check(NAME, on="model", kind="padding")
+@check(NAME, kind="padding", on="model")
 def padding_invariance(subject: ModelSubject) -> Finding:
     """Change padding and neighbours, and watch the real tokens."""
     subject = subject.precise
@@ -34,7 +34,7 @@ def padding_invariance(subject: ModelSubject) -> Finding:
         bound = subject.noise(whole)
         sides = ("right", "left") if can_be_padded_on_the_left(subject) else ("right",)
         parts = [
-            Part(f"{what}, on the {side}", peak(padded(subject, tokens, side, salt) - whole), bound, note)
+            FindingPart(f"{what}, on the {side}", peak(padded(subject, tokens, side, salt) - whole), bound, note)
             for side in sides
             for what, salt, note in (
                 ("amount", 11, "how much padding there is"),
@@ -43,12 +43,12 @@ def padding_invariance(subject: ModelSubject) -> Finding:
         ]
         if subject.is_encoder_decoder:
             parts.append(
-                Part("what the encoder reads", encoder_padding(subject, tokens), bound, "the encoder's padding")
+                FindingPart("what the encoder reads", encoder_padding(subject, tokens), bound, "the encoder's padding")
             )
         company = torch.cat([subject.tokens(1, real, 13), tokens, subject.tokens(1, real, 14)])
         apart = peak(subject.answers(company)[1:2] - whole)
         parts += [
-            Part("neighbours", apart, bound, "its neighbours in the batch"),
+            FindingPart("neighbours", apart, bound, "its neighbours in the batch"),
             in_a_large_batch(subject),
         ]
     bad = worst(parts)
@@ -68,7 +68,7 @@ def padding_invariance(subject: ModelSubject) -> Finding:
     return Finding(NAME, bad.passed, bad.figure, bad.bound, said, where, parts=tuple(parts))
 
 
-def in_a_large_batch(subject: ModelSubject) -> Part:
+def in_a_large_batch(subject: ModelSubject) -> FindingPart:
     """Compare a sequence alone with the same one as the last of a batch that kernels split."""
     length = subject.length
     batch = splitting_batch(subject, length)
@@ -79,7 +79,7 @@ def in_a_large_batch(subject: ModelSubject) -> Part:
     alone = subject.answers(tokens[-1:])
     apart = peak(subject.answers(tokens)[-1:] - alone)
     name = f"neighbours, {batch} sequences of {length} tokens"
-    return Part(name, apart, subject.noise(alone), "its neighbours in a batch that kernels split")
+    return FindingPart(name, apart, subject.noise(alone), "its neighbours in a batch that kernels split")
 
 
 def splitting_batch(subject: ModelSubject, length: int) -> int:

@@ -15,7 +15,7 @@ from torch import Tensor
 from attnlab.errors import InstallError
 
 from ..check import check
-from ..finding import Finding, Part, worst
+from ..finding import Finding, FindingPart, worst
 from ..subject import peak
 from .subject import ModelSubject, per_token
 
@@ -25,7 +25,7 @@ SPARE = 7
 """Slots of a static cache that stay without a token."""
 
 
-@check(NAME, on="model", kind="prefix")
+@check(NAME, kind="prefix", on="model")
 def prefix_consistency(subject: ModelSubject) -> Finding | None:
     """Compare the whole sequence with prefixes and caches."""
     if not subject.causal:
@@ -35,15 +35,15 @@ def prefix_consistency(subject: ModelSubject) -> Finding | None:
     with torch.no_grad(), subject.mode(False):
         whole = subject.answers(tokens)
         bound = subject.noise(whole)
-        parts = [Part("prefix alone", peak(alone(subject, tokens) - whole), bound)]
+        parts = [FindingPart("prefix alone", peak(alone(subject, tokens) - whole), bound)]
         if can_cache(subject, tokens):
             parts += [
-                Part("cache, a token at a time", peak(cached(subject, tokens, 1) - whole), bound),
-                Part(f"cache, {CHUNK} tokens at a time", peak(cached(subject, tokens, CHUNK) - whole), bound),
+                FindingPart("cache, a token at a time", peak(cached(subject, tokens, 1) - whole), bound),
+                FindingPart(f"cache, {CHUNK} tokens at a time", peak(cached(subject, tokens, CHUNK) - whole), bound),
             ]
             for step in (1, CHUNK) if can_cache_statically(subject, tokens) else ():
                 answers = cached(subject, tokens, step, static_cache(subject, tokens))
-                parts.append(Part(f"static cache, {step} at a time", peak(answers - whole), bound))
+                parts.append(FindingPart(f"static cache, {step} at a time", peak(answers - whole), bound))
     bad = worst(parts)
     if bad.passed:
         ways = {

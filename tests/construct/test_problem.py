@@ -9,7 +9,7 @@ import torch
 
 import attnlab
 from attnlab.construct import EXAMPLE_KEYS, average, select
-from attnlab.construct.setting import read_setting
+from attnlab.construct.problem import read_problem
 from attnlab.errors import AttnlabError, RequestError, ShapeError
 
 KEYS = [[1.0, 0.0], [0.0, 1.0], [-1.0, -1.0]]
@@ -41,9 +41,9 @@ def test_numbers_come_in_any_container(keys: Any) -> None:
 
 def test_what_is_given_is_not_changed_by_what_is_made_of_it() -> None:
     keys = torch.tensor(KEYS, dtype=torch.float64)
-    setting = select(keys, 0).setting
+    problem = select(keys, 0).problem
     keys.zero_()
-    assert setting.keys.tolist() == KEYS
+    assert problem.keys.tolist() == KEYS
 
 
 @pytest.mark.parametrize(
@@ -126,17 +126,17 @@ def test_values_have_a_row_for_each_key() -> None:
 
 
 def test_weights_and_output_are_those_of_attend() -> None:
-    setting = read_setting(EXAMPLE_KEYS, np.arange(8.0).reshape(4, 2), scale=0.7)
+    problem = read_problem(EXAMPLE_KEYS, np.arange(8.0).reshape(4, 2), scale=0.7)
     queries = torch.randn(5, 3, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
-    assert setting.values is not None
-    torch.testing.assert_close(setting.weights(queries), attnlab.weights(queries, setting.keys, scale=0.7))
+    assert problem.values is not None
+    torch.testing.assert_close(problem.weights(queries), attnlab.weights(queries, problem.keys, scale=0.7))
     torch.testing.assert_close(
-        setting.output(queries), attnlab.attend(queries, setting.keys, setting.values, scale=0.7)
+        problem.output(queries), attnlab.attend(queries, problem.keys, problem.values, scale=0.7)
     )
-    torch.testing.assert_close(setting.weights(queries[0]), setting.scores(queries[0]).softmax(0))
+    torch.testing.assert_close(problem.weights(queries[0]), problem.scores(queries[0]).softmax(0))
 
 
 def test_the_scale_is_dots_own_unless_said() -> None:
-    setting = read_setting(EXAMPLE_KEYS)
+    problem = read_problem(EXAMPLE_KEYS)
     query = torch.ones(3, dtype=torch.float64)
-    torch.testing.assert_close(setting.weights(query), attnlab.weights(query[None], setting.keys, "dot | softmax")[0])
+    torch.testing.assert_close(problem.weights(query), attnlab.weights(query[None], problem.keys, "dot | softmax")[0])

@@ -27,7 +27,7 @@ EXAMPLE_KEYS = ((0.47, 0.65, 0.60), (0.64, 0.50, -0.59), (-0.03, -0.48, -0.88), 
 
 
 @dataclass(frozen=True, eq=False)
-class Setting:
+class ConstructionProblem:
     """What a query meets: keys [n d], values [n e], the scale of q·k, and the error that is small enough.
 
     Without values the output is the weights themselves, as if each key's value were its own unit vector.
@@ -61,13 +61,13 @@ class Setting:
         return found.reshape(*query.shape[:-1], self.values.shape[1])
 
 
-def read_setting(
+def read_problem(
     keys: Numbers, values: Numbers | None = None, scale: float | None = None, tolerance: float = TOLERANCE
-) -> Setting:
+) -> ConstructionProblem:
     """Check what a construction is given, and fill in the defaults."""
     matrix = read_matrix("keys", keys)
     given = read_values(values, matrix.shape[0])
-    return Setting(matrix, given, read_scale(scale, matrix.shape[1]), read_tolerance(tolerance))
+    return ConstructionProblem(matrix, given, read_scale(scale, matrix.shape[1]), read_tolerance(tolerance))
 
 
 def read_values(values: Numbers | None, num_keys: int) -> Tensor | None:
