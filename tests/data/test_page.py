@@ -9,7 +9,7 @@ import pytest
 
 from attnlab.cli import main
 from attnlab.data import PROBES, SETS, STEPS
-from attnlab.data.rows import READERS
+from attnlab.data.sources.rows import READERS
 from tests.test_pages import blocks, commands
 
 PATH = Path(__file__).parent.parent.parent / "docs" / "data.md"

@@ -85,7 +85,7 @@ def _find_other(name: str, source: Source, unit: Unit) -> Source:
 def _find_tokenizer(name: str | None, source: Source) -> PreTrainedTokenizerFast | None:
     """Load a tokenizer, or train one on the source where a kind is named."""
     from attnlab.data import load_tokenizer, train_tokenizer
-    from attnlab.data.training import KINDS
+    from attnlab.data.tokenizers.training import KINDS
 
     if name is None:
         return None

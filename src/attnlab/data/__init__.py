@@ -10,39 +10,40 @@ from typing import TYPE_CHECKING
 from attnlab.lazy import load_on_first_use
 
 if TYPE_CHECKING:
-    from .arrangement import Arrangement, Position
-    from .audit import DataAudit, audit_data
-    from .cleaning import STEPS, Cleaning
-    from .embedded import SETS, make_probe
-    from .loader import BatchPlan, Loader
-    from .masking import Masking, example_keys, mask_tokens
-    from .order import Order
-    from .packing import pack
+    from .audit.data_audit import DataAudit, audit_data
+    from .batches.arrangement import Arrangement, Position
+    from .batches.loader import BatchPlan, Loader
+    from .batches.masking import Masking, example_keys, mask_tokens
+    from .batches.order import Order
+    from .batches.sequences import Sequences
+    from .embedded.sets import SETS, make_probe
     from .probes import PROBES, Probe
-    from .sequences import Sequences
-    from .source import Source, open_source
-    from .tokenfile import TokenFile
-    from .tokenizer import load_tokenizer
-    from .training import train_tokenizer
-    from .vocabulary import Vocabulary, check_belongs, hash_tokenizer
+    from .sources.cleaning import STEPS, Cleaning
+    from .sources.source import Source, open_source
+    from .tokenizers.loading import load_tokenizer
+    from .tokenizers.training import train_tokenizer
+    from .tokenizers.vocabulary import Vocabulary, check_belongs, hash_tokenizer
+    from .tokens.packing import pack
+    from .tokens.tokenfile import TokenFile
 
 HOMES = {
-    "DataAudit": "audit", "audit_data": "audit",
-    "STEPS": "cleaning", "Cleaning": "cleaning",
-    "SETS": "embedded", "make_probe": "embedded",
-    "Arrangement": "arrangement", "BatchPlan": "loader", "Loader": "loader", "Position": "arrangement",
-    "Masking": "masking", "example_keys": "masking", "mask_tokens": "masking",
-    "Order": "order",
-    "pack": "packing",
-    "PROBES": "probes", "Probe": "probes",
-    "Sequences": "sequences",
-    "Source": "source", "open_source": "source",
-    "TokenFile": "tokenfile",
-    "load_tokenizer": "tokenizer",
-    "train_tokenizer": "training",
-    "Vocabulary": "vocabulary", "check_belongs": "vocabulary", "hash_tokenizer": "vocabulary",
-}  # fmt: skip
-"""The file of each public name."""
+    "audit.data_audit": ("DataAudit", "audit_data"),
+    "batches.arrangement": ("Arrangement", "Position"),
+    "batches.loader": ("BatchPlan", "Loader"),
+    "batches.masking": ("Masking", "example_keys", "mask_tokens"),
+    "batches.order": ("Order",),
+    "batches.sequences": ("Sequences",),
+    "embedded.sets": ("SETS", "make_probe"),
+    "probes": ("PROBES", "Probe"),
+    "sources.cleaning": ("STEPS", "Cleaning"),
+    "sources.source": ("Source", "open_source"),
+    "tokenizers.loading": ("load_tokenizer",),
+    "tokenizers.training": ("train_tokenizer",),
+    "tokenizers.vocabulary": ("Vocabulary", "check_belongs", "hash_tokenizer"),
+    "tokens.packing": ("pack",),
+    "tokens.tokenfile": ("TokenFile",),
+}
+"""The public names of each file."""
 
 __all__ = [
     "PROBES", "SETS", "STEPS", "Arrangement", "BatchPlan", "Cleaning", "DataAudit", "Loader", "Masking", "Order",
@@ -51,4 +52,4 @@ __all__ = [
     "train_tokenizer",
 ]  # fmt: skip
 
-__getattr__, __dir__ = load_on_first_use(__name__, HOMES)
+__getattr__, __dir__ = load_on_first_use(__name__, {name: home for home, names in HOMES.items() for name in names})

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from attnlab.data import open_source
-from attnlab.data.files import ending_of, read_whole_lines
+from attnlab.data.sources.files import ending_of, read_whole_lines
 from attnlab.errors import TaskError
 
 from .reading import Row, column_of, located

@@ -8,7 +8,7 @@ from typing import Any
 from torch import Tensor
 
 from attnlab.data import Arrangement, Probe
-from attnlab.data.arrangement import Rows
+from attnlab.data.batches.arrangement import Rows
 from attnlab.data.cache import hash_of
 from attnlab.errors import TrainingError
 from attnlab.tasks.batch import Feature

@@ -13,7 +13,7 @@ import numpy as np
 from torch import Tensor
 
 from attnlab.data import Arrangement, BatchPlan, Loader, Position, TokenFile
-from attnlab.data.arrangement import Rows
+from attnlab.data.batches.arrangement import Rows
 from attnlab.data.cache import hash_of
 from attnlab.errors import TrainingError
 from attnlab.tasks.batch import Feature, Padding

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from attnlab.errors import DataError
 
 from ..draws import Keys, keys_of, name_key
-from ..rows import Row
+from ..sources.rows import Row
 
 IGNORED = -100
 Tokens = NDArray[np.int64]

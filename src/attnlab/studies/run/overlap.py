@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from attnlab.data import open_source
-from attnlab.data.cleaning import digest_of
-from attnlab.data.overlap import Wanted, says_something
+from attnlab.data.audit.overlap import Wanted, says_something
+from attnlab.data.sources.cleaning import digest_of
 from attnlab.errors import AttnlabError
 from attnlab.tasks import load as load_task
 from attnlab.tasks.classification import Classification

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from attnlab.data.overlap import LEAST_LINE
+from attnlab.data.audit.overlap import LEAST_LINE
 
 from ..ledger.database import Ledger
 

@@ -1,0 +1,1 @@
+"""What a corpus is made of, and what in it would ruin a comparison."""

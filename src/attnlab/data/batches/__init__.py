@@ -1,0 +1,1 @@
+"""Rows of a token file in a seeded order, masked and batched."""

@@ -1,0 +1,1 @@
+"""Text and rows by name: files, folders, datasets of the hub, and cleaning."""

@@ -1,0 +1,1 @@
+"""A corpus encoded into one token file that is mapped into memory."""
