@@ -90,14 +90,14 @@ def language_rows(task: Any, rows: list[Any], tokenizer: Any) -> list[Any]:
 def random_rows(task: Any, lengths: Any, vocab: int) -> list[Any]:
     """Return tokens that are drawn as words are, a few of them often."""
     from attnlab.data import Vocabulary, train_tokenizer
-    from attnlab.tasks.batch import Feature, Padding
+    from attnlab.tasks.batch import BatchPadding, Feature
 
     random = np.random.default_rng(0)
     ranks = np.arange(vocab - 5)
     chances = 1 / (ranks + 10)
     rows = [5 + random.choice(ranks, n, p=chances / chances.sum()).astype(np.int32) for n in lengths]
     if task.name == "clm":
-        return [Feature(str(i), i, {"input_ids": row}, {"labels": row}, Padding(0)) for i, row in enumerate(rows)]
+        return [Feature(str(i), i, {"input_ids": row}, {"labels": row}, BatchPadding(0)) for i, row in enumerate(rows)]
     from attnlab.data import open_source
     from attnlab.tasks.language.mlm import Maskable
 
@@ -106,12 +106,12 @@ def random_rows(task: Any, lengths: Any, vocab: int) -> list[Any]:
     special = np.zeros(vocab, bool)
     special[:5] = True
     wide = dataclasses.replace(own, size=vocab, special=special, continues=None)
-    return [Maskable(str(i), i, {"input_ids": row}, {}, Padding(0), wide) for i, row in enumerate(rows)]
+    return [Maskable(str(i), i, {"input_ids": row}, {}, BatchPadding(0), wide) for i, row in enumerate(rows)]
 
 
 def random_questions(task: Any, count: int) -> list[Any]:
     """Return windows of random tokens with a span in each, as long as SQuAD's are."""
-    from attnlab.tasks.batch import Feature, Padding
+    from attnlab.tasks.batch import BatchPadding, Feature
 
     random = np.random.default_rng(0)
     lengths = random.lognormal(5.08, 0.37, count).astype(int).clip(60, 384)
@@ -120,5 +120,5 @@ def random_questions(task: Any, count: int) -> list[Any]:
         ids = random.integers(1000, 30522, length).astype(np.int32)
         at = int(random.integers(20, length - 5))
         targets = {"start_positions": at, "end_positions": at + 2}
-        features.append(Feature(str(number), number, {"input_ids": ids}, targets, Padding(0)))
+        features.append(Feature(str(number), number, {"input_ids": ids}, targets, BatchPadding(0)))
     return features

@@ -7,7 +7,7 @@ import torch
 
 from attnlab.errors import TaskError
 from attnlab.tasks import Batch, load
-from attnlab.tasks.batch import Feature, Padding, as_tokens, pad
+from attnlab.tasks.batch import BatchPadding, Feature, as_tokens, pad
 from attnlab.tasks.labelled import mean_loss
 from attnlab.tasks.objective import forward
 
@@ -16,7 +16,7 @@ from .tokenizers import byte_level, wordpiece
 
 
 def feature(*ids: int, label: Any = 1) -> Feature:
-    return Feature("k", 0, {"input_ids": as_tokens(ids)}, {"labels": label}, Padding(9))
+    return Feature("k", 0, {"input_ids": as_tokens(ids)}, {"labels": label}, BatchPadding(9))
 
 
 def test_shorter_rows_are_filled_on_the_right() -> None:
@@ -39,8 +39,8 @@ def test_a_batch_keeps_its_features_on_any_device() -> None:
 
 
 def test_padding_is_the_pad_token_or_the_end_token() -> None:
-    assert Padding.of(wordpiece()).token == wordpiece().pad_token_id
-    assert Padding.of(byte_level()).token == byte_level().eos_token_id
+    assert BatchPadding.of(wordpiece()).token == wordpiece().pad_token_id
+    assert BatchPadding.of(byte_level()).token == byte_level().eos_token_id
 
 
 class Neither:
@@ -50,7 +50,7 @@ class Neither:
 
 def test_a_tokenizer_that_cannot_pad_is_refused() -> None:
     with pytest.raises(TaskError, match="Neither has neither a pad token nor an end token"):
-        Padding.of(Neither())
+        BatchPadding.of(Neither())
 
 
 def test_gpt2_never_gets_token_types_which_it_would_look_up_among_its_words() -> None:

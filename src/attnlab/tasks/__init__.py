@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from .classification import Classification, Columns, LabelledText, Labels, Range
     from .language import Clm, Line, LineLoss, Mlm, sample, sentence_losses
     from .predictions import read_predictions
-    from .probes import Probe
+    from .probes import ProbeTask
     from .scores import LOG_FIGURES, Reference, Scores
-    from .squad import Answer, NullThreshold, Question, Search, Squad
+    from .squad import NullThreshold, Search, Squad, SquadAnswer, SquadQuestion
     from .task import Task
 
 HOMES = {
@@ -30,17 +30,41 @@ HOMES = {
     "Clm": "language", "Line": "language", "LineLoss": "language", "Mlm": "language", "sample": "language",
     "sentence_losses": "language",
     "read_predictions": "predictions",
-    "Probe": "probes",
+    "ProbeTask": "probes",
     "LOG_FIGURES": "scores", "Reference": "scores", "Scores": "scores",
-    "Answer": "squad", "NullThreshold": "squad", "Question": "squad", "Search": "squad", "Squad": "squad",
+    "SquadAnswer": "squad", "NullThreshold": "squad", "SquadQuestion": "squad", "Search": "squad", "Squad": "squad",
     "Task": "task",
 }  # fmt: skip
 """The file of each public name; a submodule that is public itself has none."""
 
 __all__ = [
-    "LOG_FIGURES", "TASKS", "Answer", "Batch", "Classification", "Clm", "Columns", "Feature", "LabelledText",
-    "Labels", "Line", "LineLoss", "Mlm", "NullThreshold", "Probe", "Question", "Range", "Reference", "Scores",
-    "Search", "Squad", "Task", "load", "metrics", "read_predictions", "sample", "sentence_losses",
+    "LOG_FIGURES",
+    "TASKS",
+    "Batch",
+    "Classification",
+    "Clm",
+    "Columns",
+    "Feature",
+    "LabelledText",
+    "Labels",
+    "Line",
+    "LineLoss",
+    "Mlm",
+    "NullThreshold",
+    "ProbeTask",
+    "Range",
+    "Reference",
+    "Scores",
+    "Search",
+    "Squad",
+    "SquadAnswer",
+    "SquadQuestion",
+    "Task",
+    "load",
+    "metrics",
+    "read_predictions",
+    "sample",
+    "sentence_losses",
 ]  # fmt: skip
 
 __getattr__, __dir__ = load_on_first_use(__name__, HOMES)

@@ -21,14 +21,14 @@ Target = int | float | Tokens
 
 
 @dataclass(frozen=True)
-class Padding:
+class BatchPadding:
     """What fills a batch behind shorter sequences."""
 
     token: int
     token_type: int = 0
 
     @classmethod
-    def of(cls, tokenizer: Any) -> Padding:
+    def of(cls, tokenizer: Any) -> BatchPadding:
         """Return a tokenizer's padding; one without a pad token, such as GPT-2's, pads with its end token.
 
         Either is left out by the attention mask, so the choice changes no result.
@@ -53,7 +53,7 @@ class Feature:
     number: int
     inputs: Mapping[str, Tokens]
     targets: Mapping[str, Target]
-    padding: Padding
+    padding: BatchPadding
 
     def __len__(self) -> int:
         return len(self.inputs["input_ids"])

@@ -11,13 +11,13 @@ from attnlab.errors import TaskError, closest
 
 from .classification import BOOLQ, GLUE, SPELLINGS, TEXT, Classification
 from .language import Clm, Mlm
-from .probes import Compressed, Probe
+from .probes import CompressionTask, ProbeTask
 from .squad import Squad
 
-AnyTask = Mlm | Clm | Squad | Classification | Probe
+AnyTask = Mlm | Clm | Squad | Classification | ProbeTask
 
-PROBE_TASKS: Mapping[str, Probe] = {
-    name: (Compressed if name == "compression" else Probe)(name, vocab=kind.vocab, length=kind.length)
+PROBE_TASKS: Mapping[str, ProbeTask] = {
+    name: (CompressionTask if name == "compression" else ProbeTask)(name, vocab=kind.vocab, length=kind.length)
     for name, kind in PROBES.items()
 }
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from attnlab.errors import TaskError
 
-from .batch import Padding, Tokens, as_tokens
+from .batch import BatchPadding, Tokens, as_tokens
 
 
 @dataclass(frozen=True)
@@ -37,13 +37,13 @@ class Frame:
     token: int
     is_own: bool
     is_between: bool
-    padding: Padding
+    padding: BatchPadding
 
     @classmethod
     def of(cls, tokenizer: Any) -> Frame:
         """Find out how a tokenizer marks two texts, by giving it two."""
         check_fast(tokenizer)
-        padding, first = Padding.of(tokenizer), tokenizer.cls_token_id
+        padding, first = BatchPadding.of(tokenizer), tokenizer.cls_token_id
         if first is not None and first in tokenizer("a", "b")["input_ids"]:
             return cls(int(first), True, False, padding)
         end = tokenizer.eos_token_id if tokenizer.eos_token_id is not None else tokenizer.pad_token_id

@@ -14,7 +14,7 @@ from .metrics.squad import EVERY_ANSWER_STANDS, score_v1, score_v2
 from .predictions import PredictionFile, read_predictions
 from .scores import Scores
 from .squad import Squad
-from .squad.question import Question, read_questions
+from .squad.question import SquadQuestion, read_questions
 
 File = str | Path
 
@@ -61,7 +61,7 @@ def score_squad(data: File, predictions: File, rules: Rules = OFFICIAL) -> Score
     return Squad().scores(score_v1(golds, texts), texts)
 
 
-def _texts(file: PredictionFile, questions: list[Question]) -> dict[str, str]:
+def _texts(file: PredictionFile, questions: list[SquadQuestion]) -> dict[str, str]:
     given = file.given if file.has_ids else file.of(questions)
     texts: dict[str, str] = {}
     known = {question.id for question in questions}
@@ -78,7 +78,7 @@ def _texts(file: PredictionFile, questions: list[Question]) -> dict[str, str]:
     return texts
 
 
-def _check_missing(file: PredictionFile, questions: list[Question], is_error: bool) -> None:
+def _check_missing(file: PredictionFile, questions: list[SquadQuestion], is_error: bool) -> None:
     missing = file.missing(questions) if file.has_ids else []
     if not missing:
         return
@@ -91,7 +91,7 @@ def _check_missing(file: PredictionFile, questions: list[Question], is_error: bo
     warnings.warn(f"{said}; they count as wrong, as in the official v1.1 script", AttnlabWarning, stacklevel=3)
 
 
-def _chances(file: PredictionFile, questions: list[Question]) -> dict[str, float]:
+def _chances(file: PredictionFile, questions: list[SquadQuestion]) -> dict[str, float]:
     chances: dict[str, float] = {}
     for key, one in file.of(questions).items():
         is_number = isinstance(one.value, int | float) and not isinstance(one.value, bool)

@@ -16,7 +16,7 @@ from attnlab.data import Arrangement, BatchPlan, Loader, Position, TokenFile
 from attnlab.data.batches.arrangement import Rows
 from attnlab.data.cache import hash_of
 from attnlab.errors import TrainingError
-from attnlab.tasks.batch import Feature, Padding
+from attnlab.tasks.batch import BatchPadding, Feature
 
 from .spec import Segment
 
@@ -101,7 +101,7 @@ class TokenStream:
     def features(self) -> Iterator[Feature]:
         """Yield the rows in the order of the file, each made when it is asked for."""
         sequences = self.loader.sequences
-        padding = Padding(sequences.file.vocabulary.fill)
+        padding = BatchPadding(sequences.file.vocabulary.fill)
         for number in range(len(sequences)):
             ids, mask = sequences.batch([number])
             yield Feature(str(number), number, {"input_ids": ids[0][mask[0] > 0].astype(np.int32)}, {}, padding)

@@ -10,7 +10,7 @@ import pytest
 
 from attnlab.tasks import LabelledText, load
 from attnlab.tasks.language.line import lines_of
-from attnlab.tasks.squad import Question
+from attnlab.tasks.squad import SquadQuestion
 
 from ..tokenizers import SENTENCES, byte_level, wordpiece
 
@@ -39,12 +39,12 @@ def test_classes_have_the_best_constant_answer() -> None:
 def test_questions_have_the_first_words_of_their_paragraph() -> None:
     task = load("squad")
     questions = [
-        Question(str(at), "who?", f"Ada Lovelace wrote {at}", ("Ada Lovelace",), (0,), "place") for at in range(5)
+        SquadQuestion(str(at), "who?", f"Ada Lovelace wrote {at}", ("Ada Lovelace",), (0,), "place") for at in range(5)
     ]
     floor = task.floor(SimpleNamespace(examples=questions))
     assert floor.value == pytest.approx(100.0)
     assert floor.strategy == "the first 2 words of the paragraph"
-    unanswerable = [Question(f"none {at}", "who?", "Nobody knows", (), (), "place") for at in range(20)]
+    unanswerable = [SquadQuestion(f"none {at}", "who?", "Nobody knows", (), (), "place") for at in range(20)]
     floor = load("squad_v2").floor(SimpleNamespace(examples=[*questions, *unanswerable]))
     assert floor.strategy == "no answer"
     assert floor.value == pytest.approx(80.0)

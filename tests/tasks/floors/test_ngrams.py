@@ -7,13 +7,13 @@ import math
 import numpy as np
 import pytest
 
-from attnlab.tasks.batch import Feature, Padding, as_tokens
+from attnlab.tasks.batch import BatchPadding, Feature, as_tokens
 from attnlab.tasks.floors import count_tokens, ngram_losses
 
 
 def features(*rows: list[int]) -> list[Feature]:
     """Return rows of ids as features."""
-    return [Feature(str(at), at, {"input_ids": as_tokens(row)}, {}, Padding(0)) for at, row in enumerate(rows)]
+    return [Feature(str(at), at, {"input_ids": as_tokens(row)}, {}, BatchPadding(0)) for at, row in enumerate(rows)]
 
 
 ROWS = features([0, 1, 2, 1, 2], [0, 1, 1])

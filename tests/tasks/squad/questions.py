@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from attnlab.tasks.squad import Question
+from attnlab.tasks.squad import SquadQuestion
 
 CONTEXT = (
     "The Denver Broncos defeated the Carolina Panthers 24–10 to earn their third title. "
@@ -14,13 +14,13 @@ CONTEXT = (
 )
 
 
-def question(answer: str | None, context: str = CONTEXT, *, key: str = "q1", text: str = "Who won?") -> Question:
+def question(answer: str | None, context: str = CONTEXT, *, key: str = "q1", text: str = "Who won?") -> SquadQuestion:
     """Ask about a context; the answer is where it first stands in it, or nowhere."""
     found = () if answer is None else (answer,)
-    return Question(key, text, context, found, tuple(context.index(one) for one in found), f"test, {key}")
+    return SquadQuestion(key, text, context, found, tuple(context.index(one) for one in found), f"test, {key}")
 
 
-def write_squad(path: Path, questions: list[Question], **changes: Any) -> Path:
+def write_squad(path: Path, questions: list[SquadQuestion], **changes: Any) -> Path:
     """Write questions as a SQuAD file, one paragraph each; `changes` go into every question."""
     paragraphs = [
         {

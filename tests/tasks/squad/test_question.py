@@ -6,7 +6,7 @@ import pytest
 
 from attnlab.errors import TaskError
 from attnlab.tasks import load
-from attnlab.tasks.squad.question import Question, read_questions
+from attnlab.tasks.squad.question import SquadQuestion, read_questions
 
 from .questions import CONTEXT, question, write_squad
 
@@ -28,12 +28,12 @@ def test_the_embedded_questions_are_of_the_same_form() -> None:
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        (Question("q", "Who?", " \n", (), (), ""), "row 1: question 'q' has an empty context"),
-        (Question("q", " ", "Some text", (), (), ""), "row 1: question 'q' has an empty question"),
-        (Question("q", "Who?", "Some text", (" ",), (4,), ""), "row 1: question 'q' has an empty gold answer"),
+        (SquadQuestion("q", "Who?", " \n", (), (), ""), "row 1: question 'q' has an empty context"),
+        (SquadQuestion("q", " ", "Some text", (), (), ""), "row 1: question 'q' has an empty question"),
+        (SquadQuestion("q", "Who?", "Some text", (" ",), (4,), ""), "row 1: question 'q' has an empty gold answer"),
     ],
 )
-def test_empty_texts_are_refused(tmp_path: Path, wrong: Question, message: str) -> None:
+def test_empty_texts_are_refused(tmp_path: Path, wrong: SquadQuestion, message: str) -> None:
     with pytest.raises(TaskError, match=message):
         read_questions(write_squad(tmp_path / "dev.json", [wrong]))
 
@@ -51,7 +51,7 @@ def test_v1_refuses_questions_without_an_answer(tmp_path: Path) -> None:
 
 
 def test_an_answer_that_is_not_where_it_should_be_is_refused() -> None:
-    moved = Question("q1", "Who?", CONTEXT, ("Denver",), (5,), "dev.json, row 7")
+    moved = SquadQuestion("q1", "Who?", CONTEXT, ("Denver",), (5,), "dev.json, row 7")
     with pytest.raises(TaskError, match=r"dev.json, row 7: the answer 'Denver' .* character 5 .* 'enver ' stands"):
         moved.span(0)
 

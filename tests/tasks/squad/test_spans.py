@@ -5,7 +5,7 @@ import pytest
 
 from attnlab.errors import TaskError
 from attnlab.tasks.squad.spans import Search
-from attnlab.tasks.squad.windows import Window, make_windows
+from attnlab.tasks.squad.windows import ContextWindow, make_windows
 
 from ..tokenizers import KINDS
 from .questions import CONTEXT, question
@@ -13,12 +13,14 @@ from .questions import CONTEXT, question
 SEARCH = Search()
 
 
-def one_window(kind: str = "wordpiece") -> Window:
+def one_window(kind: str = "wordpiece") -> ContextWindow:
     (window,) = make_windows([question(None)], KINDS[kind](), 384, 128)
     return window
 
 
-def pointing(window: Window, begin: int, end: int, strength: float = 10.0) -> tuple[Window, np.ndarray, np.ndarray]:
+def pointing(
+    window: ContextWindow, begin: int, end: int, strength: float = 10.0
+) -> tuple[ContextWindow, np.ndarray, np.ndarray]:
     starts, ends = np.zeros(len(window.begins)), np.zeros(len(window.begins))
     span = window.tokens_of(begin, end)
     assert span is not None

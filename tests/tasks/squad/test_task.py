@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from attnlab.errors import TaskError
-from attnlab.tasks import Question, load
+from attnlab.tasks import SquadQuestion, load
 
 from ..models import batches, build
 from ..tokenizers import KINDS, wordpiece
@@ -16,7 +16,7 @@ kinds = pytest.mark.parametrize("kind", KINDS)
 SMALL = {"max_len": 64, "stride": 24}
 
 
-def many(count: int = 40) -> list[Question]:
+def many(count: int = 40) -> list[SquadQuestion]:
     """Ask for words of long contexts, each at a place of its own."""
     draw = random.Random(0)
     context = f"{CONTEXT} " * 4
@@ -26,7 +26,7 @@ def many(count: int = 40) -> list[Question]:
         first = draw.randrange(len(words) - 3)
         answer = " ".join(words[first : first + 3])
         start = len(" ".join(words[:first])) + (first > 0)
-        questions.append(Question(f"q{number}", "Who won?", context, (answer,), (start,), f"row {number}"))
+        questions.append(SquadQuestion(f"q{number}", "Who won?", context, (answer,), (start,), f"row {number}"))
     return questions
 
 

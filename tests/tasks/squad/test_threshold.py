@@ -6,17 +6,17 @@ import pytest
 
 from attnlab.errors import TaskError
 from attnlab.tasks import load
-from attnlab.tasks.squad import Answer, Question, Span
+from attnlab.tasks.squad import Span, SquadAnswer, SquadQuestion
 from attnlab.tasks.squad.threshold import NullThreshold, tune
 
 from .questions import question
 
 
-def answered(text: str, lead: float) -> Answer:
-    return Answer(text, (Span(0.0, 0, len(text), text),), lead)
+def answered(text: str, lead: float) -> SquadAnswer:
+    return SquadAnswer(text, (Span(0.0, 0, len(text), text),), lead)
 
 
-def held_out() -> tuple[list[Question], dict[str, Answer]]:
+def held_out() -> tuple[list[SquadQuestion], dict[str, SquadAnswer]]:
     questions = [question("Denver", key="a"), question("Denver", key="b"), question(None, key="c")]
     answers = {"a": answered("Denver", -3.0), "b": answered("Denver", 1.5), "c": answered("Denver", 2.0)}
     return questions, answers

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attnlab.errors import TaskError
-from attnlab.tasks.squad import Question
-from attnlab.tasks.squad.windows import OUTSIDE, Window, make_windows
+from attnlab.tasks.squad import SquadQuestion
+from attnlab.tasks.squad.windows import OUTSIDE, ContextWindow, make_windows
 
 from ..tokenizers import KINDS, byte_level, wordpiece
 from .questions import CONTEXT, question
@@ -16,7 +16,7 @@ from .questions import CONTEXT, question
 kinds = pytest.mark.parametrize("kind", KINDS)
 
 
-def windows(one: Question, kind: str, max_len: int = 384, stride: int = 128) -> list[Window]:
+def windows(one: SquadQuestion, kind: str, max_len: int = 384, stride: int = 128) -> list[ContextWindow]:
     return make_windows([one], KINDS[kind](), max_len, stride)
 
 
@@ -98,7 +98,7 @@ def test_any_span_of_words_comes_back_through_its_tokens(
     begin = sum(len(word + space) for word, space in parts[:first])
     end = sum(len(word + space) for word, space in parts[:last]) + len(parts[last][0])
     answer = context[begin:end]
-    one = Question("q", "Who won?", context, (answer,), (begin,), "here")
+    one = SquadQuestion("q", "Who won?", context, (answer,), (begin,), "here")
     found = [
         window.text_of(*span)
         for window in windows(one, kind, max_len=48, stride=24)
@@ -116,7 +116,7 @@ def test_a_question_too_long_for_the_window_is_refused(kind: str) -> None:
 
 
 def test_a_context_without_tokens_is_refused() -> None:
-    zero_width = Question("q", "Who?", "\u200b", (), (), "dev.json, row 3")
+    zero_width = SquadQuestion("q", "Who?", "\u200b", (), (), "dev.json, row 3")
     with pytest.raises(TaskError, match=r"dev.json, row 3: the tokenizer finds no token in the context"):
         windows(zero_width, "wordpiece")
 

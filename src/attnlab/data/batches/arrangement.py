@@ -28,13 +28,6 @@ class Position(NamedTuple):
     step: int = 0
 
 
-class Window(NamedTuple):
-    """Rows of several batches in their order, and the place of the first."""
-
-    place: Position
-    rows: Rows
-
-
 @dataclass
 class Arrangement:
     """The rows of every batch of every epoch."""
@@ -48,7 +41,7 @@ class Arrangement:
     """Batches whose rows are sorted by length among each other; 0 does not sort."""
     widths: Callable[[Rows], Rows] | None = None
     """The lengths of rows, which a window needs."""
-    _kept: Window | None = field(default=None, init=False, repr=False)
+    _kept: tuple[Position, Rows] | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
         if self.batch < 1 or self.window < 0:
@@ -85,9 +78,9 @@ class Arrangement:
         first = step - step % self.window
         # One window serves several steps; it is kept as one value, since threads may ask at once.
         kept = self._kept
-        if kept is None or kept.place != (epoch, first):
-            kept = self._kept = Window(Position(epoch, first), self._sorted(epoch, first, self.widths))
-        return kept.rows[(step - first) * self.batch :][: self.batch]
+        if kept is None or kept[0] != (epoch, first):
+            kept = self._kept = Position(epoch, first), self._sorted(epoch, first, self.widths)
+        return kept[1][(step - first) * self.batch :][: self.batch]
 
     def after(self, position: Position) -> Position:
         """Return the position that follows another."""

@@ -12,7 +12,7 @@ from pathlib import Path
 from attnlab.errors import DataError, closest
 
 from .files import OPENERS, ending_of, hash_content, refuse_to_open
-from .rows import READERS, Layout, Row
+from .rows import READERS, FileLayout, Row
 
 SPLITS = {
     "train": ("train", "training"),
@@ -27,10 +27,10 @@ class FileReader:
     """Files of one ending, read one after another."""
 
     paths: tuple[Path, ...]
-    layout: Layout
+    layout: FileLayout
 
     @classmethod
-    def find(cls, path: Path, split: str | None, layout: Layout) -> FileReader:
+    def find(cls, path: Path, split: str | None, layout: FileLayout) -> FileReader:
         """Take a file, or a folder's files, those of a split alone where one is named."""
         if not path.exists():
             refuse_to_open(path, FileNotFoundError())

@@ -27,17 +27,17 @@ LONGEST_FIELD = 1 << 24
 
 
 @dataclass(frozen=True)
-class Layout:
+class FileLayout:
     """What a file does not say itself: where a document ends, and the columns of a table without a header."""
 
     unit: Unit = "line"
     columns: tuple[str, ...] | None = None
 
 
-BY_LINE = Layout()
+BY_LINE = FileLayout()
 
 
-def read_text(path: Path, layout: Layout) -> Located:
+def read_text(path: Path, layout: FileLayout) -> Located:
     """Yield documents as {'text': …}: lines that are not blank, runs of lines up to a blank one, or the whole file."""
     start, lines = 1, list[str]()
     for number, line in read_lines(path):
@@ -56,7 +56,7 @@ def read_text(path: Path, layout: Layout) -> Located:
         yield start, {"text": "\n".join(lines).rstrip()}
 
 
-def read_json_lines(path: Path, layout: Layout) -> Located:
+def read_json_lines(path: Path, layout: FileLayout) -> Located:
     """Yield the object on each line."""
     for number, line in read_lines(path):
         if not line.strip():
@@ -73,13 +73,13 @@ def read_json_lines(path: Path, layout: Layout) -> Located:
         yield number, row
 
 
-def read_tab_separated(path: Path, layout: Layout) -> Located:
+def read_tab_separated(path: Path, layout: FileLayout) -> Located:
     """Yield the rows of a table whose quotes are literal, as GLUE's are."""
     fields = ((number, line.split("\t")) for number, line in read_lines(path) if line)
     yield from _under_header(path, fields, layout.columns)
 
 
-def read_comma_separated(path: Path, layout: Layout) -> Located:
+def read_comma_separated(path: Path, layout: FileLayout) -> Located:
     """Yield the rows of a table with quotes as RFC 4180 has them."""
     yield from _under_header(path, _quoted_fields(path, 0 if layout.columns is None else 1), layout.columns)
 
@@ -147,7 +147,7 @@ def _header(path: Path, names: list[str]) -> list[str]:
     return names
 
 
-def read_parquet(path: Path, layout: Layout) -> Located:
+def read_parquet(path: Path, layout: FileLayout) -> Located:
     """Yield the rows of a Parquet file, some thousand at a time."""
     # Imported here: Arrow takes its time and memory, and only this format needs it.
     import pyarrow
@@ -168,12 +168,12 @@ def read_parquet(path: Path, layout: Layout) -> Located:
             raise DataError(f"{path} is not whole Parquet: {first}, after row {count}; write it again") from error
 
 
-def read_objects(path: Path, layout: Layout) -> Located:
+def read_objects(path: Path, layout: FileLayout) -> Located:
     """Yield the questions of a SQuAD file, or the objects of a JSON list."""
     yield from read_json(path)
 
 
-READERS: Mapping[str, tuple[str, Callable[[Path, Layout], Located]]] = {
+READERS: Mapping[str, tuple[str, Callable[[Path, FileLayout], Located]]] = {
     ".txt": ("text", read_text),
     ".text": ("text", read_text),
     ".tokens": ("text", read_text),

@@ -16,7 +16,7 @@ from typing import Any, Protocol
 
 from attnlab.errors import DataError, closest
 
-from .rows import BY_LINE, UNITS, Layout, Row, Unit
+from .rows import BY_LINE, UNITS, FileLayout, Row, Unit
 
 EMBEDDED, HUB = "embedded:", "hf:"
 TITLE = re.compile(r"\s*= (?!=)(.+)(?<!=) =\s*$")
@@ -44,7 +44,7 @@ class Source:
     name: str
     reader: Reader
     column: str | None = None
-    layout: Layout = BY_LINE
+    layout: FileLayout = BY_LINE
 
     @property
     def kind(self) -> str:
@@ -59,7 +59,9 @@ class Source:
     @property
     def identity(self) -> str:
         """A hash of all that decides the documents: the content, the column, and where a document ends."""
-        return hashlib.sha256(repr((self.hash, self.column, self.layout)).encode()).hexdigest()
+        # Cached token files are found by the hash of exactly this text.
+        layout = f"Layout(unit={self.layout.unit!r}, columns={self.layout.columns!r})"
+        return hashlib.sha256(f"({self.hash!r}, {self.column!r}, {layout})".encode()).hexdigest()
 
     def rows(self) -> Iterator[Row]:
         """Yield the rows one after another; a source without any is an error."""
@@ -132,7 +134,7 @@ def open_source(
     if unit not in UNITS:
         raise DataError(f"unit is one of {', '.join(UNITS)}, not '{unit}'{closest(str(unit), UNITS)}")
     text = str(name)
-    layout = Layout(unit, None if columns is None else tuple(columns))
+    layout = FileLayout(unit, None if columns is None else tuple(columns))
     reader: Reader
     if text.startswith(EMBEDDED):
         from ..embedded.sets import EmbeddedReader

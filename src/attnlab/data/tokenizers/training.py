@@ -32,7 +32,7 @@ FORMAT = 1
 
 
 @dataclass(frozen=True)
-class Training:
+class TokenizerSettings:
     """What decides a tokenizer besides the text. A `vocab_size` of 0 sets no limit."""
 
     kind: Kind
@@ -42,9 +42,9 @@ class Training:
 
 
 DEFAULTS = {
-    "wordpiece": Training("wordpiece", 8192, 2, lowercase=True),
-    "bpe": Training("bpe", 8192, 2, lowercase=False),
-    "word": Training("word", 0, 3, lowercase=False),
+    "wordpiece": TokenizerSettings("wordpiece", 8192, 2, lowercase=True),
+    "bpe": TokenizerSettings("bpe", 8192, 2, lowercase=False),
+    "word": TokenizerSettings("word", 0, 3, lowercase=False),
 }
 
 
@@ -64,7 +64,7 @@ def train_tokenizer(
     if kind not in KINDS:
         raise DataError(f"a tokenizer's kind is one of {', '.join(KINDS)}, not '{kind}'{closest(str(kind), KINDS)}")
     default = DEFAULTS[kind]
-    plan = Training(
+    plan = TokenizerSettings(
         kind,
         default.vocab_size if vocab_size is None else vocab_size,
         default.min_count if min_count is None else min_count,
@@ -79,7 +79,7 @@ def train_tokenizer(
     return _read(kept / "tokenizer.json")
 
 
-def _check(plan: Training) -> None:
+def _check(plan: TokenizerSettings) -> None:
     least = len(BERT) + 2 if plan.kind == "wordpiece" else 5 + 256 if plan.kind == "bpe" else 0
     if plan.vocab_size < least:
         raise DataError(f"a '{plan.kind}' tokenizer needs vocab_size of at least {least}; it got {plan.vocab_size}")
@@ -101,7 +101,7 @@ def _read(path: Path) -> PreTrainedTokenizerFast:
     return wrap(read_backend(text, path), roles_in(json.loads(text)))
 
 
-def _train(source: Source | Sequence[str], plan: Training) -> PreTrainedTokenizerFast:
+def _train(source: Source | Sequence[str], plan: TokenizerSettings) -> PreTrainedTokenizerFast:
     if plan.kind == "word":
         words = _count_words(source, whole_words(_numbered(WORDS.values())).backend_tokenizer, plan)
         return whole_words(_numbered([*WORDS.values(), *words]), plan.lowercase)
@@ -110,7 +110,7 @@ def _train(source: Source | Sequence[str], plan: Training) -> PreTrainedTokenize
     return _train_byte_pairs(source, plan)
 
 
-def _count_words(source: Source | Sequence[str], like: Tokenizer, plan: Training) -> list[str]:
+def _count_words(source: Source | Sequence[str], like: Tokenizer, plan: TokenizerSettings) -> list[str]:
     """List the words seen often enough, the most frequent first, as another tokenizer parts the text."""
     from tokenizers import Tokenizer, models, normalizers, trainers
 
@@ -125,7 +125,7 @@ def _count_words(source: Source | Sequence[str], like: Tokenizer, plan: Training
     return [word for word in sorted(found, key=lambda word: found[word]) if word not in WORDS.values()]
 
 
-def _train_word_pieces(source: Source | Sequence[str], plan: Training) -> PreTrainedTokenizerFast:
+def _train_word_pieces(source: Source | Sequence[str], plan: TokenizerSettings) -> PreTrainedTokenizerFast:
     """Train BERT's pieces on words counted first.
 
     `tokenizers` numbers the pieces ##a, ##b … in the order of a hash table, which differs from process to process,
@@ -154,7 +154,7 @@ def _ranked(counts: Counter[str]) -> list[tuple[str, int]]:
     return sorted(counts.items(), key=lambda item: (-item[1], item[0]))
 
 
-def _train_byte_pairs(source: Source | Sequence[str], plan: Training) -> PreTrainedTokenizerFast:
+def _train_byte_pairs(source: Source | Sequence[str], plan: TokenizerSettings) -> PreTrainedTokenizerFast:
     from tokenizers import pre_tokenizers, trainers
 
     specials = list(dict.fromkeys(ROBERTA.values()))

@@ -21,7 +21,7 @@ from attnlab.data.sources.cleaning import digest_of
 from attnlab.errors import AttnlabError
 from attnlab.tasks import load as load_task
 from attnlab.tasks.classification import Classification
-from attnlab.tasks.probes import Probe
+from attnlab.tasks.probes import ProbeTask
 from attnlab.tasks.reading import Row, column_of, located
 from attnlab.tasks.squad import Squad
 from attnlab.training.build import split_in
@@ -98,7 +98,7 @@ def unit_of(task: Any) -> str:
     """Name what an example of a task is."""
     if isinstance(task, Squad):
         return "question"
-    return "text" if isinstance(task, Classification) else "sequence" if isinstance(task, Probe) else DOCUMENT
+    return "text" if isinstance(task, Classification) else "sequence" if isinstance(task, ProbeTask) else DOCUMENT
 
 
 def plain(text: str) -> str:
@@ -137,7 +137,7 @@ def trained_on(task: Any, source: Source) -> Iterator[str]:
     opened = open_source(source.train, split=split, column=source.column)
     if isinstance(task, Squad):
         yield from (f"{row['question']}\n{row['context']}" for _, row in located(opened))
-    elif isinstance(task, Probe):
+    elif isinstance(task, ProbeTask):
         yield from (sequence_text(row["input_ids"], row["labels"]) for _, row in located(opened))
     else:
         yield from opened.documents()

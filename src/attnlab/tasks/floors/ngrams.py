@@ -23,7 +23,7 @@ Numbers = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class Counts:
+class NgramCounts:
     """How often tokens, and pairs of neighbours, were seen."""
 
     num_tokens: int
@@ -67,7 +67,7 @@ class Counts:
         return np.asarray(-np.log(np.where(totals > 0, mixed, self.chances[tokens])))
 
 
-def ngram_losses(counts: Counts, asked: Sequence[tuple[Ids, Ids]]) -> dict[str, list[float]]:
+def ngram_losses(counts: NgramCounts, asked: Sequence[tuple[Ids, Ids]]) -> dict[str, list[float]]:
     """Return what unigram and bigram lose on each part: −log p summed over its tokens, behind their left neighbours."""
     lefts, tokens = (np.concatenate([part[side] for part in asked]) for side in (0, 1))
     ends = np.cumsum([len(part[1]) for part in asked])
@@ -81,7 +81,7 @@ def ngram_losses(counts: Counts, asked: Sequence[tuple[Ids, Ids]]) -> dict[str, 
 
 def count_tokens(
     features: Iterable[Feature], least_vocab: int, is_target: NDArray[np.bool_] | None = None, most: int = NUM_TOKENS
-) -> Counts:
+) -> NgramCounts:
     """Count the tokens of features and their left neighbours, up to a number; `is_target` leaves tokens out.
 
     The vocabulary has the tokens that occur, and `least_vocab` at least. The first token of a feature is never
@@ -100,7 +100,7 @@ def count_tokens(
         left, right = left[is_target[right]], right[is_target[right]]
     vocab = max(least_vocab, 1 + int(left.max(initial=0)), 1 + int(right.max(initial=0)))
     pairs, pair_counts = np.unique(left * vocab + right, return_counts=True)
-    return Counts(
+    return NgramCounts(
         right.size,
         np.bincount(right, minlength=vocab).astype(np.float64),
         np.bincount(left, minlength=vocab).astype(np.float64),

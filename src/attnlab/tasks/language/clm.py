@@ -20,7 +20,7 @@ from torch import Tensor, nn
 from attnlab.data import Source
 from attnlab.errors import TaskError
 
-from ..batch import IGNORED, Batch, Feature, Padding, as_tokens, pad
+from ..batch import IGNORED, Batch, BatchPadding, Feature, as_tokens, pad
 from ..floors import best_of, count_tokens, ngram_losses
 from ..frame import check_fast
 from ..labelled import count_labels, label_losses, mean_loss
@@ -93,7 +93,7 @@ class Clm:
         encoded = tokenizer([line.text for line in examples], add_special_tokens=False).encodings
         start, end = self._start(tokenizer), self._end(tokenizer)
         features: list[Feature] = []
-        padding = Padding.of(tokenizer)
+        padding = BatchPadding.of(tokenizer)
         for line, one in zip(examples, encoded, strict=True):
             whole = as_tokens([*start, *one.ids, *end])
             # Where the text of each token ends: none of it before, all of it behind the last.

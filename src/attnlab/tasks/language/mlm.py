@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from attnlab.data import Masking, Source, Vocabulary, example_keys, mask_tokens
 from attnlab.errors import TaskError
 
-from ..batch import IGNORED, Batch, Feature, Padding, as_tokens, pad
+from ..batch import IGNORED, Batch, BatchPadding, Feature, as_tokens, pad
 from ..floors import best_of, count_tokens, ngram_losses
 from ..floors.ngrams import Ids
 from ..labelled import count_labels, label_losses, mean_loss
@@ -92,7 +92,7 @@ class Mlm:
         """Encode lines with the tokenizer's marks, a long one in several pieces."""
         if tokenizer.mask_token_id is None:
             raise TaskError(f"{type(tokenizer).__name__} has no mask token, which masked language modelling needs")
-        vocabulary, padding = Vocabulary.of(tokenizer), Padding.of(tokenizer)
+        vocabulary, padding = Vocabulary.of(tokenizer), BatchPadding.of(tokenizer)
         encoded = tokenizer(
             [line.text for line in examples],
             truncation=True,

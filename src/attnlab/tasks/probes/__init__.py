@@ -1,6 +1,6 @@
 """Probes as tasks: generated sequences, and how many of the positions that are asked a model gets right."""
 
-from .compression import Compressed
-from .task import Generated, Probe
+from .compression import CompressionTask
+from .task import ProbeExample, ProbeTask
 
-__all__ = ["Compressed", "Generated", "Probe"]
+__all__ = ["CompressionTask", "ProbeExample", "ProbeTask"]

@@ -19,11 +19,11 @@ from ..floors.sequences import MAJORITY
 from ..language.line import LineLoss
 from ..objective import asking, check_finite, logits_of, token_losses, with_penalty
 from ..scores import Reference
-from .task import Probe
+from .task import ProbeTask
 
 
 @dataclass(frozen=True)
-class Compressed(Probe):
+class CompressionTask(ProbeTask):
     """Say every token of a sequence from the state of its last one."""
 
     head: str = "AutoModelForSequenceClassification"

@@ -14,11 +14,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 from torch import Tensor, nn
 
-from attnlab.data import PROBES, Source
-from attnlab.data import Probe as GeneratedRows
+from attnlab.data import PROBES, Probe, Source
 from attnlab.errors import TaskError
 
-from ..batch import IGNORED, Batch, Feature, Padding, as_tokens, pad
+from ..batch import IGNORED, Batch, BatchPadding, Feature, as_tokens, pad
 from ..floors import best_of, sequence_strategies
 from ..labelled import count_labels, label_losses, mean_loss
 from ..language.line import LineLoss
@@ -28,7 +27,7 @@ from ..scores import Reference, Scores, shares_of_mean
 
 
 @dataclass(frozen=True, slots=True)
-class Generated:
+class ProbeExample:
     """One generated sequence with its labels, −100 where nothing is asked."""
 
     id: str
@@ -38,7 +37,7 @@ class Generated:
 
 
 @dataclass(frozen=True)
-class Probe:
+class ProbeTask:
     """Say the right token wherever one is asked for."""
 
     name: str
@@ -74,25 +73,25 @@ class Probe:
         values = sequence_strategies(sequences, train_features, is_positional=is_positional)
         return best_of(values, higher_is_better=True)
 
-    def examples(self, source: str | Path | Source | None = None, split: str | None = None) -> list[Generated]:
+    def examples(self, source: str | Path | Source | None = None, split: str | None = None) -> list[ProbeExample]:
         """Generate sequences, or read those of another source of token ids and labels."""
         found = opened(self.source if source is None else source, split)
         return [self._example(number, place, row) for number, (place, row) in enumerate(located(found))]
 
-    def features(self, examples: Sequence[Generated], tokenizer: Any = None) -> list[Feature]:
+    def features(self, examples: Sequence[ProbeExample], tokenizer: Any = None) -> list[Feature]:
         """Take the sequences as they are: tokens need no tokenizer."""
         return [self._feature(one.id, number, one.input_ids, one.labels) for number, one in enumerate(examples)]
 
-    def features_of(self, probe: GeneratedRows, numbers: ArrayLike, split: str) -> list[Feature]:
+    def features_of(self, probe: Probe, numbers: ArrayLike, split: str) -> list[Feature]:
         """Generate the rows of these numbers, without a set that they are part of."""
         rows = np.atleast_1d(np.asarray(numbers))
         made = zip(rows.tolist(), *probe.batch(rows, split), strict=True)
         return [self._feature(str(number), number, ids, labels) for number, ids, labels in made]
 
-    def generator(self, source: Source) -> GeneratedRows:
+    def generator(self, source: Source) -> Probe:
         """Return what generates the rows of a source; a file of rows is an error."""
         probe = getattr(source.reader, "made", None)
-        if not isinstance(probe, GeneratedRows):
+        if not isinstance(probe, Probe):
             raise TaskError(
                 f"fresh rows are generated, and {source.name} is a set of rows that are there; use "
                 f"'embedded:{self.name}', or leave is_fresh out"
@@ -123,7 +122,7 @@ class Probe:
                 predictions[feature.key] = LineLoss(float(nats[row].sum()), *counts)
         return predictions
 
-    def score(self, predictions: Mapping[str, LineLoss], examples: Sequence[Generated]) -> Scores:
+    def score(self, predictions: Mapping[str, LineLoss], examples: Sequence[ProbeExample]) -> Scores:
         """Return accuracy and loss over labelled positions, and each sequence's part in them."""
         missing = next((one for one in examples if one.id not in predictions), None)
         if missing is not None or not examples:
@@ -140,9 +139,9 @@ class Probe:
 
     def _feature(self, key: str, number: int, ids: ArrayLike, labels: ArrayLike) -> Feature:
         inputs, targets = {"input_ids": as_tokens(ids)}, {"labels": as_tokens(labels)}
-        return Feature(key, number, inputs, targets, Padding(0))
+        return Feature(key, number, inputs, targets, BatchPadding(0))
 
-    def _example(self, number: int, place: str, row: Mapping[str, Any]) -> Generated:
+    def _example(self, number: int, place: str, row: Mapping[str, Any]) -> ProbeExample:
         ids, labels = (tuple(row[column_of(row, [name], place)]) for name in ("input_ids", "labels"))
         if len(ids) != len(labels) or all(label == IGNORED for label in labels):
             raise TaskError(f"{place}: {len(ids)} tokens need as many labels, one of them not {IGNORED}")
@@ -152,4 +151,4 @@ class Probe:
                 f"{place}: token {highest} is not below the vocabulary of {self.vocab}; use "
                 f'load("{self.name}", vocab={highest + 1})'
             )
-        return Generated(str(number), ids, labels, place)
+        return ProbeExample(str(number), ids, labels, place)

@@ -8,20 +8,20 @@ from itertools import groupby
 import numpy as np
 
 from ..metrics.answers import exact
-from .question import Question
-from .spans import Answer, Logits, Search
-from .windows import Window
+from .question import SquadQuestion
+from .spans import Logits, Search, SquadAnswer
+from .windows import ContextWindow
 
 CERTAIN = 10.0
 """The logit of a gold position; all others are 0."""
 
 
 def answer(
-    questions: Sequence[Question], windows: Sequence[Window], search: Search, threshold: float | None = None
-) -> dict[str, Answer]:
+    questions: Sequence[SquadQuestion], windows: Sequence[ContextWindow], search: Search, threshold: float | None = None
+) -> dict[str, SquadAnswer]:
     """Answer questions from logits that point at a gold answer, through the same search as any model's."""
     known = {question.id: question for question in questions}
-    answers: dict[str, Answer] = {}
+    answers: dict[str, SquadAnswer] = {}
     for key, group in groupby(windows, key=lambda window: window.key):
         own = list(group)
         which = choose(known[key], own, search)
@@ -29,7 +29,7 @@ def answer(
     return answers
 
 
-def choose(question: Question, windows: Sequence[Window], search: Search) -> int | None:
+def choose(question: SquadQuestion, windows: Sequence[ContextWindow], search: Search) -> int | None:
     """Return the first gold answer that tokens can say in the length allowed; the first of all where none can."""
     if not question.answers:
         return None
@@ -41,7 +41,7 @@ def choose(question: Question, windows: Sequence[Window], search: Search) -> int
     return 0
 
 
-def logits(window: Window, question: Question, which: int | None) -> tuple[Logits, Logits]:
+def logits(window: ContextWindow, question: SquadQuestion, which: int | None) -> tuple[Logits, Logits]:
     """Return start and end logits that point at a gold answer, or at the null token where the window has none."""
     span = None if which is None else window.tokens_of(*question.span(which))
     starts, ends = np.zeros(len(window.begins)), np.zeros(len(window.begins))
@@ -50,6 +50,8 @@ def logits(window: Window, question: Question, which: int | None) -> tuple[Logit
     return starts, ends
 
 
-def _parts(question: Question, windows: Sequence[Window], which: int | None) -> Iterator[tuple[Window, Logits, Logits]]:
+def _parts(
+    question: SquadQuestion, windows: Sequence[ContextWindow], which: int | None
+) -> Iterator[tuple[ContextWindow, Logits, Logits]]:
     for window in windows:
         yield (window, *logits(window, question, which))

@@ -13,7 +13,7 @@ from ..reading import Row, column_of, located, opened
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class SquadQuestion:
     """A question, its context, and every gold answer with the character it starts at; no answers: unanswerable."""
 
     id: str
@@ -44,14 +44,14 @@ class Question:
         return begin, begin + len(solid)
 
 
-def read_questions(source: str | Path | Source, split: str | None = None) -> list[Question]:
+def read_questions(source: str | Path | Source, split: str | None = None) -> list[SquadQuestion]:
     """Read the questions of a source in SQuAD's form; what no model can answer for is an error with its place."""
     questions = [_question(row, place) for place, row in located(opened(source, split))]
     check_ids(questions)
     return questions
 
 
-def check_ids(questions: Iterable[Question]) -> None:
+def check_ids(questions: Iterable[SquadQuestion]) -> None:
     """Refuse two questions of one id, which no prediction file can tell apart."""
     first: dict[str, str] = {}
     for question in questions:
@@ -63,11 +63,11 @@ def check_ids(questions: Iterable[Question]) -> None:
         first[question.id] = question.place
 
 
-def _question(row: Row, place: str) -> Question:
+def _question(row: Row, place: str) -> SquadQuestion:
     for needed in ("id", "question", "context", "answers"):
         column_of(row, [needed], place)
     answers = row["answers"]
-    question = Question(
+    question = SquadQuestion(
         str(row["id"]),
         str(row["question"]).strip(),
         str(row["context"]),

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from attnlab.errors import TaskError
 
-from .windows import OUTSIDE, Window
+from .windows import OUTSIDE, ContextWindow
 
 Logits = NDArray[np.float64]
 Places = NDArray[np.int64]
@@ -31,7 +31,7 @@ class Span:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class SquadAnswer:
     """What a model answers: the text that counts, the best spans, and how far having none is ahead of the best."""
 
     text: str
@@ -51,7 +51,7 @@ class Search:
     num_best: int = 20
     max_answer: int = 30
 
-    def of_window(self, window: Window, starts: Logits, ends: Logits) -> list[Span]:
+    def of_window(self, window: ContextWindow, starts: Logits, ends: Logits) -> list[Span]:
         """Return the best spans of a window among its best starts and ends, ties in the order of the context."""
         inside = np.flatnonzero(window.begins != OUTSIDE)
         best = (inside[_largest(logits[inside], self.num_best)] for logits in (starts, ends))
@@ -77,7 +77,9 @@ class Search:
         row, column = np.nonzero((length >= 1) & (length <= self.max_answer))
         return first[row], last[column]
 
-    def of_question(self, parts: Iterable[tuple[Window, Logits, Logits]], threshold: float | None) -> Answer:
+    def of_question(
+        self, parts: Iterable[tuple[ContextWindow, Logits, Logits]], threshold: float | None
+    ) -> SquadAnswer:
         """Return the answer over all windows of one question; without a threshold there always is one."""
         found: dict[tuple[int, int], Span] = {}
         null = np.inf
@@ -92,10 +94,10 @@ class Search:
         spans = tuple(ordered[: self.num_best])
         lead = null - spans[0].score if spans else np.inf
         has_answer = bool(spans) and (threshold is None or lead <= threshold)
-        return Answer(spans[0].text if has_answer else "", spans, float(lead))
+        return SquadAnswer(spans[0].text if has_answer else "", spans, float(lead))
 
 
-def check_logits(window: Window, starts: Logits, ends: Logits) -> None:
+def check_logits(window: ContextWindow, starts: Logits, ends: Logits) -> None:
     """Refuse logits that are no numbers, or not one for each token."""
     num_tokens = len(window.begins)
     if starts.shape != (num_tokens,) or ends.shape != (num_tokens,):

@@ -19,10 +19,10 @@ from ..metrics.squad import SquadFigures, score_v1, score_v2
 from ..objective import answered, check_finite, forward, with_penalty
 from ..scores import Reference, Scores, per_example
 from . import oracle
-from .question import Question, check_ids, read_questions
-from .spans import Answer, Logits, Search
+from .question import SquadQuestion, check_ids, read_questions
+from .spans import Logits, Search, SquadAnswer
 from .threshold import NullThreshold, tune
-from .windows import Window, make_windows
+from .windows import ContextWindow, make_windows
 
 NUM_TRIED = 1000
 """Questions on which the length of the best opening is found; it is then scored on all of them."""
@@ -66,7 +66,7 @@ class Squad:
         """Two logits a token: start and end."""
         return {"num_labels": 2}
 
-    def examples(self, source: str | Source, split: str | None = None) -> list[Question]:
+    def examples(self, source: str | Source, split: str | None = None) -> list[SquadQuestion]:
         """Read the questions of a SQuAD file or any source of its form."""
         questions = read_questions(source, split)
         empty = next((question for question in questions if not question.answers), None)
@@ -77,7 +77,7 @@ class Squad:
             )
         return questions
 
-    def features(self, examples: Sequence[Question], tokenizer: Any) -> list[Feature]:
+    def features(self, examples: Sequence[SquadQuestion], tokenizer: Any) -> list[Feature]:
         """Encode each question with its context, in windows that overlap where the context is long."""
         return list(make_windows(examples, tokenizer, self.max_len, self.stride))
 
@@ -100,21 +100,21 @@ class Squad:
         """Return how many windows there are."""
         return len(batch["input_ids"])
 
-    def predict(self, model: nn.Module, batches: Iterable[Batch]) -> dict[str, Answer]:
+    def predict(self, model: nn.Module, batches: Iterable[Batch]) -> dict[str, SquadAnswer]:
         """Return the answer to every question with a window in the batches, whose order does not matter."""
-        parts: dict[str, list[tuple[Window, Logits, Logits]]] = {}
+        parts: dict[str, list[tuple[ContextWindow, Logits, Logits]]] = {}
         for batch, output in answered(model, batches):
             starts, ends = (logits.double().cpu() for logits in _logits(model, output))
             check_finite(starts, [feature.key for feature in batch.features])
             for row, window in enumerate(batch.features):
-                assert isinstance(window, Window)
+                assert isinstance(window, ContextWindow)
                 n = len(window.begins)
                 own = window, starts[row, :n].numpy(), ends[row, :n].numpy()
                 parts.setdefault(window.key, []).append(own)
         threshold = self.null_threshold.value if self.has_null else None
         return {key: self.search.of_question(own, threshold) for key, own in parts.items()}
 
-    def score(self, predictions: Mapping[str, Answer | str], examples: Sequence[Question]) -> Scores:
+    def score(self, predictions: Mapping[str, SquadAnswer | str], examples: Sequence[SquadQuestion]) -> Scores:
         """Return the official figures; v1.1 counts a question without a prediction as wrong, v2.0 refuses."""
         if self.has_null:
             self.null_threshold.refuse_overlap(examples)
@@ -133,17 +133,17 @@ class Squad:
         missing = [key for key in ids if key not in given]
         return Scores(self.name, self.primary, official.figures, ids, in_percent, missing=missing, ceiling=self.ceiling)
 
-    def tuned(self, answers: Mapping[str, Answer], held_out: Sequence[Question]) -> Squad:
+    def tuned(self, answers: Mapping[str, SquadAnswer], held_out: Sequence[SquadQuestion]) -> Squad:
         """Return this task with a null threshold tuned on questions held out of the training set."""
         return replace(self, null_threshold=tune(held_out, answers))
 
-    def oracle(self, examples: Sequence[Question], tokenizer: Any) -> dict[str, Answer]:
+    def oracle(self, examples: Sequence[SquadQuestion], tokenizer: Any) -> dict[str, SquadAnswer]:
         """Answer from logits that point at gold answers: what then is wrong is lost in windows, offsets or length."""
         windows = make_windows(examples, tokenizer, self.max_len, self.stride)
         return oracle.answer(examples, windows, self.search, self.null_threshold.value if self.has_null else None)
 
 
-def check_known(predictions: Mapping[str, str], examples: Sequence[Question]) -> None:
+def check_known(predictions: Mapping[str, str], examples: Sequence[SquadQuestion]) -> None:
     """Refuse predictions of which none is about these questions: they belong to another file."""
     if not predictions or any(question.id in predictions for question in examples):
         return

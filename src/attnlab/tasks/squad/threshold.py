@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from attnlab.errors import TaskError
 
 from ..metrics.squad import raw_scores
-from .question import Question
-from .spans import Answer
+from .question import SquadQuestion
+from .spans import SquadAnswer
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class NullThreshold:
     value: float = 0.0
     tuned_on: frozenset[str] = field(default=frozenset(), repr=False)
 
-    def refuse_overlap(self, questions: Sequence[Question]) -> None:
+    def refuse_overlap(self, questions: Sequence[SquadQuestion]) -> None:
         """Refuse to score questions whose labels chose the threshold."""
         shared = [question for question in questions if question.id in self.tuned_on]
         if shared:
@@ -32,7 +32,7 @@ class NullThreshold:
             )
 
 
-def tune(questions: Sequence[Question], answers: Mapping[str, Answer]) -> NullThreshold:
+def tune(questions: Sequence[SquadQuestion], answers: Mapping[str, SquadAnswer]) -> NullThreshold:
     """Return the threshold with the best F1 on questions of the training side, which may then not be scored."""
     if not questions:
         raise TaskError("the null threshold needs questions to be tuned on; hold some of the training set out")

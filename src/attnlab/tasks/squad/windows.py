@@ -17,7 +17,7 @@ from attnlab.errors import TaskError
 
 from ..batch import Feature
 from ..frame import Encoded, Frame
-from .question import Question
+from .question import SquadQuestion
 
 CHUNK = 512
 """Questions encoded at a time: enough for the tokenizer's threads, little enough to hold."""
@@ -29,7 +29,7 @@ Offsets = NDArray[np.int32]
 
 
 @dataclass(frozen=True, slots=True)
-class Window(Feature):
+class ContextWindow(Feature):
     """A feature of a question: where each token begins and ends in the context, and the token that means no answer."""
 
     context: str
@@ -52,11 +52,11 @@ class Window(Feature):
         return self.context[self.begins[first] : self.ends[last]]
 
 
-def make_windows(questions: Sequence[Question], tokenizer: Any, max_len: int, stride: int) -> list[Window]:
+def make_windows(questions: Sequence[SquadQuestion], tokenizer: Any, max_len: int, stride: int) -> list[ContextWindow]:
     """Encode questions with their contexts into windows of at most `max_len` tokens that overlap by `stride`."""
     frame = Frame.of(tokenizer)
     sizes = max_len - frame.num_added(is_pair=True), stride
-    windows: list[Window] = []
+    windows: list[ContextWindow] = []
     for start in range(0, len(questions), CHUNK):
         chunk = questions[start : start + CHUNK]
         check_fits(chunk, tokenizer, *sizes)
@@ -65,7 +65,7 @@ def make_windows(questions: Sequence[Question], tokenizer: Any, max_len: int, st
     return windows
 
 
-def check_fits(questions: Sequence[Question], tokenizer: Any, max_len: int, stride: int) -> None:
+def check_fits(questions: Sequence[SquadQuestion], tokenizer: Any, max_len: int, stride: int) -> None:
     """Refuse a question so long that its windows could not move on; a question is never cut."""
     room = max_len - stride - int(tokenizer.num_special_tokens_to_add(pair=True))
     encoded = tokenizer([question.text for question in questions], add_special_tokens=False)["input_ids"]
@@ -78,8 +78,8 @@ def check_fits(questions: Sequence[Question], tokenizer: Any, max_len: int, stri
 
 
 def _encodings(
-    questions: Sequence[Question], tokenizer: Any, max_len: int, stride: int
-) -> Iterator[tuple[Question, Any]]:
+    questions: Sequence[SquadQuestion], tokenizer: Any, max_len: int, stride: int
+) -> Iterator[tuple[SquadQuestion, Any]]:
     encoded = tokenizer(
         [question.text for question in questions],
         [question.context for question in questions],
@@ -93,7 +93,7 @@ def _encodings(
         yield questions[row], encoding
 
 
-def _window(question: Question, encoded: Encoded, frame: Frame, number: int) -> Window:
+def _window(question: SquadQuestion, encoded: Encoded, frame: Frame, number: int) -> ContextWindow:
     begins, ends = solid_offsets(question.context, encoded.offsets, encoded.texts)
     if (begins == OUTSIDE).all():
         raise TaskError(
@@ -101,7 +101,7 @@ def _window(question: Question, encoded: Encoded, frame: Frame, number: int) -> 
             f"{question.context[:40]!r}; is it the model's own tokenizer?"
         )
     null = frame.where(encoded.ids)
-    bare = Window(question.id, number, encoded.inputs, {}, frame.padding, question.context, begins, ends, null)
+    bare = ContextWindow(question.id, number, encoded.inputs, {}, frame.padding, question.context, begins, ends, null)
     span = bare.tokens_of(*question.span(0)) if question.answers else None
     first, last = (null, null) if span is None else span
     return replace(bare, targets={"start_positions": first, "end_positions": last})
