@@ -279,7 +279,7 @@ def test_a_lack_of_memory_is_one_sentence(
         raise RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory: you tried to allocate 9 bytes")
 
     with monkeypatch.context() as patch:
-        patch.setattr("attnlab.tasks.labelled.head_input", full)
+        patch.setattr("attnlab.tasks.labelled.compute_head_input", full)
         assert main([*CLM, "--steps", "1", "--out", str(tmp_path)]) == 2
     assert "memory did not suffice" in capsys.readouterr().err
     assert main([*CLM, "--steps", "1", "--out", str(tmp_path)]) == 0

@@ -8,7 +8,7 @@ import torch
 from attnlab.errors import TaskError
 from attnlab.tasks import Batch, load
 from attnlab.tasks.batch import BatchPadding, Feature, as_tokens, pad
-from attnlab.tasks.labelled import mean_loss
+from attnlab.tasks.labelled import compute_mean_loss
 from attnlab.tasks.objective import forward
 
 from .models import batches, build
@@ -75,4 +75,4 @@ def test_batches_of_unknown_origin_and_batches_without_labels_are_refused() -> N
     with pytest.raises(TaskError, match=r"batches from task.collate"):
         task.predict(build("bert", task, wordpiece()), [Batch({"input_ids": torch.tensor([[5]])})])
     with pytest.raises(TaskError, match="no position of this batch has a label"):
-        mean_loss(build("gpt2", load("clm")), {"input_ids": torch.ones(1, 2).long()}, torch.full((1, 2), -100))
+        compute_mean_loss(build("gpt2", load("clm")), {"input_ids": torch.ones(1, 2).long()}, torch.full((1, 2), -100))

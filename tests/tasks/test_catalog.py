@@ -10,7 +10,7 @@ from attnlab.data import PROBES
 from attnlab.errors import TaskError
 from attnlab.tasks import LOG_FIGURES, TASKS, LabelledText, load
 from attnlab.tasks.classification import Classification
-from attnlab.tasks.language.line import lines_of
+from attnlab.tasks.language.line import make_lines
 
 from .models import batches, build
 from .tokenizers import SENTENCES, byte_level, wordpiece
@@ -20,7 +20,7 @@ GLUE = {"cola", "sst2", "mrpc", "qqp", "stsb", "mnli", "mnli_mismatched", "qnli"
 
 def examples_of(name: str, task: Any) -> list[Any]:
     if name in ("mlm", "clm"):
-        return list(lines_of(SENTENCES))
+        return list(make_lines(SENTENCES))
     if name in ("squad", "squad_v2"):
         questions = task.examples("embedded:squad?unanswerable=0" if name == "squad" else "embedded:squad", "dev")
         return list(questions[:6])

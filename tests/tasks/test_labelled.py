@@ -10,8 +10,8 @@ from torch import Tensor
 
 from attnlab import install
 from attnlab.errors import AttnlabWarning
-from attnlab.tasks.labelled import PROVEN, Way, label_losses, mean_loss, way_of
-from attnlab.tasks.objective import logits_of, with_penalty
+from attnlab.tasks.labelled import PROVEN_WAYS, Way, choose_way, compute_label_losses, compute_mean_loss
+from attnlab.tasks.objective import add_penalty, compute_logits
 
 SIZES: dict[str, dict[str, Any]] = {
     "bert": {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32},
@@ -65,14 +65,14 @@ def test_every_way_a_model_takes_gives_the_plain_loss_and_gradients(kind: str) -
     model = build(kind).double().eval()
     batch, labels = some_batch()
     plain = torch.nn.functional.cross_entropy(
-        logits_of(model, batch).flatten(0, 1), labels.flatten(), ignore_index=-100
+        compute_logits(model, batch).flatten(0, 1), labels.flatten(), ignore_index=-100
     )
     plain.backward()
     wanted = {name: p.grad.clone() for name, p in model.named_parameters() if p.grad is not None}
     ways: list[Way] = ["chunked", "labelled", "whole"]
     for way in ways[ways.index(SLOWER.get(kind, "chunked")) :]:
         model.zero_grad()
-        loss = mean_loss(model, batch, labels, way)
+        loss = compute_mean_loss(model, batch, labels, way)
         loss.backward()
         assert loss.item() == pytest.approx(plain.item(), rel=1e-6)
         for name, parameter in model.named_parameters():
@@ -86,8 +86,8 @@ def test_the_least_costly_right_way_is_found_and_anything_else_is_said(kind: str
     batch, labels = some_batch()
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always", AttnlabWarning)
-        way = way_of(model, batch, labels)
-        way_of(model, batch, labels)
+        way = choose_way(model, batch, labels)
+        choose_way(model, batch, labels)
     assert way == SLOWER.get(kind, "chunked")
     assert len([one for one in said if one.category is AttnlabWarning]) == (kind in SLOWER)
 
@@ -97,7 +97,20 @@ def test_a_cap_that_changes_small_logits_by_less_than_rounding_is_still_seen() -
     model = build("gemma2", final_logit_softcapping=1000.0)
     batch, labels = some_batch()
     with pytest.warns(AttnlabWarning, match="through one linear layer and no more"):
-        assert way_of(model, batch, labels) == "labelled"
+        assert choose_way(model, batch, labels) == "labelled"
+
+
+def test_a_hook_that_changes_logits_is_seen_and_one_that_changes_the_head_s_input_is_applied() -> None:
+    batch, labels = some_batch()
+    capped = build("gpt2", tie_word_embeddings=False).eval()
+    capped.lm_head.register_forward_hook(lambda module, args, output: output.tanh())
+    with pytest.warns(AttnlabWarning, match="through one linear layer and no more"):
+        assert choose_way(capped, batch, labels) == "labelled"
+    scaled = build("gpt2", tie_word_embeddings=False).eval()
+    scaled.lm_head.register_forward_pre_hook(lambda module, args: (3.0 * args[0],))
+    assert choose_way(scaled, batch, labels) == "chunked"
+    whole = compute_mean_loss(scaled, batch, labels, "whole").item()
+    assert compute_mean_loss(scaled, batch, labels).item() == pytest.approx(whole, rel=1e-6)
 
 
 @pytest.mark.parametrize("kind", ["bert", "gpt2"])
@@ -105,8 +118,8 @@ def test_a_cap_that_changes_small_logits_by_less_than_rounding_is_still_seen() -
 def test_predictions_are_those_of_whole_logits(kind: str, way: Way) -> None:
     model = build(kind).double()
     batch, labels = some_batch()
-    nats, is_right = label_losses(model, batch, labels, way)
-    plain, plain_right = label_losses(model, batch, labels, "whole")
+    nats, is_right = compute_label_losses(model, batch, labels, way)
+    plain, plain_right = compute_label_losses(model, batch, labels, "whole")
     torch.testing.assert_close(nats, plain)
     assert torch.equal(is_right, plain_right)
     assert torch.equal(nats != 0, labels != -100)
@@ -116,7 +129,7 @@ def test_a_head_that_does_not_train_gets_no_gradient_and_the_rest_does() -> None
     model = build("gpt2", tie_word_embeddings=False)
     model.lm_head.weight.requires_grad_(False)
     batch, labels = some_batch()
-    mean_loss(model, batch, labels).backward()
+    compute_mean_loss(model, batch, labels).backward()
     assert model.lm_head.weight.grad is None
     assert model.transformer.wte.weight.grad.abs().sum() > 0
 
@@ -128,17 +141,17 @@ def test_a_mechanism_s_penalty_and_its_gradients_are_those_of_the_plain_pass() -
             part.p = 0.0
     batch, labels = some_batch()
     ways: tuple[Way, ...] = ("chunked", "whole")
-    losses = {way: with_penalty(model, mean_loss(model, batch, labels, way)) for way in ways}
+    losses = {way: add_penalty(model, compute_mean_loss(model, batch, labels, way)) for way in ways}
     assert losses["chunked"].item() == pytest.approx(losses["whole"].item(), rel=1e-6)
-    assert losses["chunked"].item() > mean_loss(model.eval(), batch, labels).item()
+    assert losses["chunked"].item() > compute_mean_loss(model.eval(), batch, labels).item()
 
 
 def test_asking_leaves_the_model_as_it_was() -> None:
     model = build("bert")
     batch, labels = some_batch()
-    before = logits_of(model.eval(), batch)
-    mean_loss(model, batch, labels)
-    assert torch.equal(logits_of(model, batch), before)
+    before = compute_logits(model.eval(), batch)
+    compute_mean_loss(model, batch, labels)
+    assert torch.equal(compute_logits(model, batch), before)
     assert "forward" not in vars(model.get_output_embeddings())
     assert not model.base_model._forward_hooks
 
@@ -146,11 +159,11 @@ def test_asking_leaves_the_model_as_it_was() -> None:
 def test_bf16_products_sum_in_fp32() -> None:
     model = build("gpt2").eval()
     batch, labels = some_batch()
-    plain = mean_loss(model, batch, labels, "whole")
+    plain = compute_mean_loss(model, batch, labels, "whole")
     with torch.autocast("cpu", dtype=torch.bfloat16):
-        loss = mean_loss(model, batch, labels)
+        loss = compute_mean_loss(model, batch, labels)
     loss.backward()
-    assert PROVEN[model] == "chunked"
+    assert PROVEN_WAYS[model] == "chunked"
     assert loss.dtype == torch.float32
     assert loss.item() == pytest.approx(plain.item(), rel=2e-2)
     assert all(p.grad.dtype == torch.float32 for p in model.parameters() if p.grad is not None)

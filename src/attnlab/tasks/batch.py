@@ -1,4 +1,4 @@
-"""Features and the batches made of them: small arrays, then padded tensors that remember where they came from."""
+"""Features, one sequence each, and the padded batches made of them, which keep their features."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from torch import Tensor
 from attnlab.errors import TaskError
 
 IGNORED = -100
-"""The label of a position that no loss is taken of, as everywhere in PyTorch."""
+"""The label of a position without a loss, as in PyTorch."""
 
 Tokens = NDArray[np.int32]
 Target = int | float | Tokens
@@ -22,17 +22,14 @@ Target = int | float | Tokens
 
 @dataclass(frozen=True)
 class BatchPadding:
-    """What fills a batch behind shorter sequences."""
+    """The token and token type that pad shorter sequences."""
 
     token: int
     token_type: int = 0
 
     @classmethod
     def of(cls, tokenizer: Any) -> BatchPadding:
-        """Return a tokenizer's padding; one without a pad token, such as GPT-2's, pads with its end token.
-
-        Either is left out by the attention mask, so the choice changes no result.
-        """
+        """Return a tokenizer's padding, or its end token if it has no pad token; the attention mask hides either."""
         for token in (tokenizer.pad_token_id, tokenizer.eos_token_id):
             if token is not None:
                 return cls(int(token), int(getattr(tokenizer, "pad_token_type_id", 0) or 0))
@@ -44,9 +41,9 @@ class BatchPadding:
 
 @dataclass(frozen=True, slots=True)
 class Feature:
-    """One sequence for a model: the example it is of, its own number, its ids, and what should come out.
+    """One sequence for a model: the id of its example, its own number, its tokens and its targets.
 
-    A training set has tens of millions of tokens, so they are arrays, and masks are left to the batch.
+    A training set has tens of millions of tokens, so they are arrays, and masks are made with the batch.
     """
 
     key: str
@@ -60,12 +57,12 @@ class Feature:
 
 
 def as_tokens(ids: ArrayLike) -> Tokens:
-    """Return ids, or labels, as a feature keeps them."""
+    """Return ids or labels in the dtype of features."""
     return np.array(ids, dtype=np.int32)
 
 
 class Batch(dict[str, Tensor]):
-    """Tensors by name, with the features they were made of, row by row."""
+    """Tensors by name, with the feature of each row."""
 
     def __init__(self, tensors: Mapping[str, Tensor], features: Sequence[Feature] = ()) -> None:
         super().__init__(tensors)
@@ -82,23 +79,19 @@ def pad(features: Sequence[Feature]) -> Batch:
         raise TaskError("a batch needs at least one feature; this one has none")
     padding = features[0].padding
     fill = {"input_ids": padding.token, "token_type_ids": padding.token_type}
-    tensors = {
-        name: as_rectangle([feature.inputs[name] for feature in features], fill[name]) for name in features[0].inputs
-    }
-    tensors["attention_mask"] = as_rectangle([np.ones(len(feature), np.int32) for feature in features], 0)
+    rows = {name: [feature.inputs[name] for feature in features] for name in features[0].inputs}
+    tensors = {name: torch.from_numpy(fill_rows(rows[name], fill[name])) for name in rows}
+    tensors["attention_mask"] = torch.from_numpy(fill_rows([np.ones(len(one), np.int32) for one in features], 0))
     for name in features[0].targets:
-        tensors[name] = as_targets([feature.targets[name] for feature in features])
+        targets: list[Any] = [feature.targets[name] for feature in features]
+        is_number = isinstance(targets[0], int | float)
+        tensors[name] = torch.tensor(targets) if is_number else torch.from_numpy(fill_rows(targets, IGNORED))
     return Batch(tensors, features)
 
 
-def as_targets(targets: Sequence[Any]) -> Tensor:
-    """Return numbers as a vector, and sequences padded with the label that is ignored."""
-    return torch.tensor(targets) if isinstance(targets[0], int | float) else as_rectangle(targets, IGNORED)
-
-
-def as_rectangle(rows: Sequence[Tokens], fill: int) -> Tensor:
-    """Return rows of different lengths as one tensor, filled up on the right."""
-    filled = np.full((len(rows), max(len(row) for row in rows)), fill, dtype=np.int64)
+def fill_rows(rows: Sequence[Sequence[int] | Tokens], fill: int) -> NDArray[np.int64]:
+    """Return rows of different lengths as one array, filled on the right."""
+    filled = np.full((len(rows), max(map(len, rows))), fill, dtype=np.int64)
     for number, row in enumerate(rows):
         filled[number, : len(row)] = row
-    return torch.from_numpy(filled)
+    return filled

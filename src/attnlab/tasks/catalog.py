@@ -1,4 +1,4 @@
-"""Every task by its name: the one place where a name becomes a task."""
+"""Every task by its name."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ TASKS: Mapping[str, AnyTask] = {
 
 
 def load(name: str, /, **settings: Any) -> Any:
-    """Return a task by its name, with settings of its own: `load("squad", max_len=256)`."""
+    """Return a task by its name, with changed settings: `load("squad", max_len=256)`."""
     known = SPELLINGS.get(name.lower(), name.lower())
     if known not in TASKS:
         raise TaskError(f"there is no task '{name}'{closest(name, TASKS) or '.'} There are: {', '.join(TASKS)}")
@@ -44,16 +44,15 @@ def load(name: str, /, **settings: Any) -> Any:
         if setting not in taken:
             hint = closest(setting, taken) or "."
             raise TaskError(f"the task '{known}' has no setting '{setting}'{hint} It takes {', '.join(taken)}")
-        check_setting(f"{setting} of the task '{known}'", settings[setting], getattr(task, setting))
+        _check_setting(f"{setting} of the task '{known}'", settings[setting], getattr(task, setting))
     return replace(task, **settings)
 
 
-def check_setting(what: str, value: Any, usual: Any) -> None:
-    """Refuse a number or a word where the default is of another kind."""
+def _check_setting(what: str, value: Any, default: Any) -> None:
     simple = bool, int, float, str
-    if isinstance(usual, simple):
-        kinds = (int, float) if type(usual) is float else (type(usual),)
+    if isinstance(default, simple):
+        kinds = (int, float) if type(default) is float else (type(default),)
         if type(value) not in kinds:
-            raise TaskError(f"{what} is a {type(usual).__name__}, such as {usual!r}, not {value!r}")
+            raise TaskError(f"{what} is a {type(default).__name__}, such as {default!r}, not {value!r}")
     elif value is None or isinstance(value, simple):
-        raise TaskError(f"{what} is a {type(usual).__name__}, not {value!r}; it can be set from Python alone")
+        raise TaskError(f"{what} is a {type(default).__name__}, not {value!r}; it can be set from Python alone")

@@ -1,7 +1,7 @@
-"""What marks the parts of a sequence: a tokenizer's own special tokens, or its end token where it puts none.
+"""The special tokens of a sequence: the tokenizer's own, or its end token if it adds none.
 
-GPT-2's tokenizer runs two texts into one another. Its end token then stands between them and at the end, where a model
-that reads forwards has seen everything.
+GPT-2's tokenizer concatenates two texts without a separator. The end token is then added between them and at the end,
+where a causal model has seen everything.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from .batch import BatchPadding, Tokens, as_tokens
 
 @dataclass(frozen=True)
 class Encoded:
-    """One sequence of tokens: ids, types, the characters each stands for, and which text it is of (None: neither)."""
+    """One sequence of tokens: ids, types, character offsets, and which text each is of (None for special tokens)."""
 
     ids: list[int]
     types: list[int]
@@ -26,13 +26,13 @@ class Encoded:
 
     @property
     def inputs(self) -> dict[str, Tokens]:
-        """What a model takes."""
+        """The inputs of a model."""
         return {"input_ids": as_tokens(self.ids), "token_type_ids": as_tokens(self.types)}
 
 
 @dataclass(frozen=True)
 class Frame:
-    """The token that stands for a whole sequence, and whether a tokenizer needs help to put it there."""
+    """The token that represents a whole sequence, and whether the tokenizer adds it by itself."""
 
     token: int
     is_own: bool
@@ -41,7 +41,7 @@ class Frame:
 
     @classmethod
     def of(cls, tokenizer: Any) -> Frame:
-        """Find out how a tokenizer marks two texts, by giving it two."""
+        """Determine the special tokens of a tokenizer by encoding two texts."""
         check_fast(tokenizer)
         padding, first = BatchPadding.of(tokenizer), tokenizer.cls_token_id
         if first is not None and first in tokenizer("a", "b")["input_ids"]:
@@ -50,11 +50,11 @@ class Frame:
         return cls(int(end), False, int(tokenizer.num_special_tokens_to_add(pair=True)) == 0, padding)
 
     def num_added(self, is_pair: bool) -> int:
-        """Return how many tokens the frame adds to those of the tokenizer."""
+        """Return how many tokens are added to those of the tokenizer."""
         return 0 if self.is_own else 1 + (self.is_between and is_pair)
 
-    def put_around(self, encoding: Any) -> Encoded:
-        """Return a tokenizer's encoding with the marks it lacks."""
+    def complete(self, encoding: Any) -> Encoded:
+        """Return a tokenizer's encoding with the special tokens it lacks."""
         parts = encoding.ids, encoding.type_ids, encoding.offsets, encoding.sequence_ids
         encoded = Encoded(*(list(part) for part in parts))
         if not self.is_own:
@@ -63,8 +63,8 @@ class Frame:
             self._insert(encoded, len(encoded.ids))
         return encoded
 
-    def where(self, ids: Sequence[int]) -> int:
-        """Return the position that stands for the whole sequence."""
+    def find_position(self, ids: Sequence[int]) -> int:
+        """Return the position that represents the whole sequence."""
         return list(ids).index(self.token) if self.is_own else len(ids) - 1
 
     def _insert(self, encoded: Encoded, position: int) -> None:
@@ -75,7 +75,7 @@ class Frame:
 
 
 def check_fast(tokenizer: Any) -> None:
-    """Refuse a tokenizer that does not know the characters of each token."""
+    """Raise an error unless a tokenizer has character offsets."""
     if not getattr(tokenizer, "is_fast", False):
         raise TaskError(
             f"a fast tokenizer is needed, which knows the characters of each token, not "

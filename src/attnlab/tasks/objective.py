@@ -1,4 +1,4 @@
-"""A task's one way to call a model: which inputs it gets, how it is asked without training, what a loss is made of."""
+"""How every task calls a model: its inputs, evaluation without gradients, and the terms of the loss."""
 
 from __future__ import annotations
 
@@ -16,21 +16,26 @@ from .batch import IGNORED, Batch
 
 
 class NotFiniteError(TaskError):
-    """A model that answers with NaN or infinity: it diverged."""
+    """A model whose outputs are NaN or infinite: training diverged."""
 
 
 def forward(model: nn.Module, batch: Mapping[str, Tensor], **more: Any) -> Any:
-    """Run a model on the inputs of a batch that it knows, and return its output."""
-    device = next(model.parameters()).device
+    """Run a model on those inputs of a batch that it accepts, and return its output."""
+    device = get_device(model)
     names = ["input_ids", "attention_mask"]
-    # GPT-2 would take token types too, and look them up among its words; RoBERTa has one type only.
+    # GPT-2 would look token types up among its word embeddings, and RoBERTa has a single type.
     if "token_type_ids" in batch and getattr(getattr(model, "config", None), "type_vocab_size", 0) > 1:
         names.append("token_type_ids")
     return model(**{name: batch[name].to(device) for name in names if name in batch}, **more)
 
 
-def logits_of(model: nn.Module, batch: Mapping[str, Tensor]) -> Tensor:
-    """Return a model's logits; a model without a head that makes them is an error."""
+def get_device(model: nn.Module) -> torch.device:
+    """Return the device of a model's first parameter."""
+    return next(model.parameters()).device
+
+
+def compute_logits(model: nn.Module, batch: Mapping[str, Tensor]) -> Tensor:
+    """Return a model's logits; raise an error if the model has no head that computes them."""
     output = forward(model, batch)
     logits = getattr(output, "logits", None)
     if not isinstance(logits, Tensor):
@@ -40,11 +45,11 @@ def logits_of(model: nn.Module, batch: Mapping[str, Tensor]) -> Tensor:
     return logits
 
 
-def with_penalty(model: nn.Module, loss: Tensor) -> Tensor:
-    """Add what an installed mechanism adds to the loss while training."""
+def add_penalty(model: nn.Module, loss: Tensor) -> Tensor:
+    """Add the penalty of an installed mechanism to the loss while training."""
     if not model.training:
         return loss
-    # Imported here because transformers comes with it, which scoring a file must not wait for.
+    # Imported here because it loads transformers, which scoring a file does not need.
     from attnlab.install import mechanism_of, penalty
 
     if mechanism_of(model) is None:
@@ -54,8 +59,8 @@ def with_penalty(model: nn.Module, loss: Tensor) -> Tensor:
 
 
 @contextmanager
-def asking(model: nn.Module) -> Iterator[None]:
-    """Ask a model without training it: no dropout, no gradients; afterwards it is in the mode it was."""
+def evaluation_mode(model: nn.Module) -> Iterator[None]:
+    """Switch dropout and gradients off; restore the model's mode afterwards."""
     was_training = model.training
     model.eval()
     try:
@@ -65,22 +70,15 @@ def asking(model: nn.Module) -> Iterator[None]:
         model.train(was_training)
 
 
-def token_losses(logits: Tensor, labels: Tensor) -> Tensor:
-    """Return −log p of every label in fp64, [batch, length], and 0 where there is none."""
+def compute_token_losses(logits: Tensor, labels: Tensor) -> Tensor:
+    """Return −log p of every label in fp64, [batch, length], and 0 where there is no label."""
     labels = labels.to(logits.device)
     losses = F.cross_entropy(logits.double().transpose(1, 2), labels, ignore_index=IGNORED, reduction="none")
     return losses.cpu()
 
 
-def answered(model: nn.Module, batches: Iterable[Batch]) -> Iterator[tuple[Batch, Any]]:
-    """Yield every batch with the model's output on it."""
-    with asking(model):
-        for batch in asked(batches):
-            yield batch, forward(model, batch)
-
-
-def asked(batches: Iterable[Batch]) -> Iterator[Batch]:
-    """Yield every batch; one that does not say what it is made of is an error."""
+def check_batches(batches: Iterable[Batch]) -> Iterator[Batch]:
+    """Yield every batch; raise an error if one does not know the features it was made of."""
     for batch in batches:
         if not getattr(batch, "features", ()):
             raise TaskError("a prediction needs batches from task.collate, which know their examples")
@@ -88,11 +86,11 @@ def asked(batches: Iterable[Batch]) -> Iterator[Batch]:
 
 
 def check_finite(values: Tensor, keys: Sequence[str]) -> None:
-    """Refuse NaN and infinity, naming the first example they come from; values are [example, …]."""
-    wrong = ~values.isfinite().flatten(1).all(1) if values.dim() > 1 else ~values.isfinite()
-    if bool(wrong.any()):
-        first = int(wrong.nonzero()[0])
+    """Raise an error that names the first example with NaN or infinity; values are [example, …]."""
+    is_wrong = ~values.isfinite().flatten(1).all(1) if values.dim() > 1 else ~values.isfinite()
+    if bool(is_wrong.any()):
+        first = int(is_wrong.nonzero()[0])
         raise NotFiniteError(
-            f"the model answers example '{keys[first]}' with NaN or infinity, one of {int(wrong.sum())} in this "
+            f"the model answers example '{keys[first]}' with NaN or infinity, one of {int(is_wrong.sum())} in this "
             "batch; it diverged, so look at its training loss"
         )

@@ -1,6 +1,6 @@
-"""Predictions that someone wrote into a file: by id or in order, each with its place for whatever is wrong with it.
+"""Predictions in a file: by id or in order, each with its place for error messages.
 
-Read are {"id": prediction} as SQuAD has it, rows with an id and a prediction (.jsonl, .csv, .tsv, .parquet, a JSON
+Formats: {"id": prediction} as SQuAD has it, rows with an id and a prediction (.jsonl, .csv, .tsv, .parquet, a JSON
 list), and plain lists in the order of the data (.txt, a JSON list of values, rows without an id).
 """
 
@@ -10,33 +10,21 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from attnlab.data import open_source
 from attnlab.data.sources.files import ending_of, read_whole_lines
 from attnlab.errors import TaskError
 
-from .reading import Row, column_of, located
+from .reading import PlacedExample, Row, find_column, read_rows
 
 ID_COLUMNS = ("id", "idx", "index", "pairID")
 VALUE_COLUMNS = ("prediction", "predictions", "prediction_text", "pred", "label", "answer", "score", "text")
 
 
-class HasPlace(Protocol):
-    """An example that knows its id and where it stands."""
-
-    @property
-    def id(self) -> str:
-        """Its id."""
-
-    @property
-    def place(self) -> str:
-        """Where it stands."""
-
-
 @dataclass(frozen=True, slots=True)
-class Given:
-    """A prediction as it stands in a file."""
+class PlacedPrediction:
+    """A prediction as written in a file, and where it stands."""
 
     value: Any
     place: str
@@ -44,26 +32,26 @@ class Given:
 
 @dataclass(frozen=True)
 class PredictionFile:
-    """All predictions of one file, by id; where it has no ids, the numbers of its rows from 0."""
+    """All predictions of one file, by id, or by the numbers of its rows from 0 if it has no ids."""
 
     path: Path
-    given: Mapping[str, Given]
+    given: Mapping[str, PlacedPrediction]
     has_ids: bool
 
-    def missing(self, examples: Sequence[HasPlace]) -> list[HasPlace]:
+    def find_missing(self, examples: Sequence[PlacedExample]) -> list[PlacedExample]:
         """Return the examples without a prediction."""
-        return [one for one in examples if one.id not in self.given]
+        return [example for example in examples if example.id not in self.given]
 
-    def of(self, examples: Sequence[HasPlace]) -> dict[str, Given]:
-        """Return one prediction for each example; any too few or too many is an error."""
+    def match(self, examples: Sequence[PlacedExample]) -> dict[str, PlacedPrediction]:
+        """Return one prediction for each example; missing and unknown ones are errors."""
         if not self.has_ids:
-            return self._in_order(examples)
-        if missing := self.missing(examples):
+            return self._match_in_order(examples)
+        if missing := self.find_missing(examples):
             raise TaskError(
                 f"{self.path} has no prediction for '{missing[0].id}' ({missing[0].place}), one of {len(missing)} "
                 f"missing of {len(examples)}; every row needs one"
             )
-        known = {one.id for one in examples}
+        known = {example.id for example in examples}
         unknown = [key for key in self.given if key not in known]
         if unknown:
             raise TaskError(
@@ -72,59 +60,58 @@ class PredictionFile:
             )
         return dict(self.given)
 
-    def _in_order(self, examples: Sequence[HasPlace]) -> dict[str, Given]:
+    def _match_in_order(self, examples: Sequence[PlacedExample]) -> dict[str, PlacedPrediction]:
         if len(self.given) != len(examples):
             raise TaskError(
                 f"{self.path} has {len(self.given)} predictions without ids for {len(examples)} rows "
                 f"({examples[0].place} to {examples[-1].place}); give one for each, in the same order"
             )
-        return {one.id: given for one, given in zip(examples, self.given.values(), strict=True)}
+        return {example.id: given for example, given in zip(examples, self.given.values(), strict=True)}
 
 
 def read_predictions(path: str | Path) -> PredictionFile:
     """Read a file of predictions."""
     file = Path(path)
-    pairs = list(_json_pairs(file) if ending_of(file) == ".json" else _row_pairs(file))
-    given: dict[str, Given] = {}
-    for number, (key, one) in enumerate(pairs):
+    if ending_of(file) == ".json":
+        pairs = list(_read_json_pairs(file))
+    else:
+        pairs = [_make_pair(row, place) for place, row in read_rows(open_source(file))]
+    given: dict[str, PlacedPrediction] = {}
+    for number, (key, prediction) in enumerate(pairs):
         name = str(number) if key is None else key
         if name in given:
-            raise TaskError(f"{one.place}: the id '{name}' stands at {given[name].place} already; keep one of them")
-        given[name] = one
+            message = f"the id '{name}' stands at {given[name].place} already; keep one of them"
+            raise TaskError(f"{prediction.place}: {message}")
+        given[name] = prediction
     if not given:
         raise TaskError(f"{file} has no predictions; one for each row of the data is needed")
     return PredictionFile(file, given, pairs[0][0] is not None)
 
 
-def _row_pairs(file: Path) -> Iterator[tuple[str | None, Given]]:
-    for place, row in located(open_source(file)):
-        yield _pair(row, place)
-
-
-def _pair(row: Row, place: str) -> tuple[str | None, Given]:
+def _make_pair(row: Row, place: str) -> tuple[str | None, PlacedPrediction]:
     name = next((name for name in ID_COLUMNS if name in row), None)
-    value = row[column_of(row, VALUE_COLUMNS, place)]
-    return None if name is None else str(row[name]), Given(value, place)
+    value = row[find_column(row, VALUE_COLUMNS, place)]
+    return None if name is None else str(row[name]), PlacedPrediction(value, place)
 
 
-def _json_pairs(file: Path) -> Iterator[tuple[str | None, Given]]:
-    content = parse_json(file)
+def _read_json_pairs(file: Path) -> Iterator[tuple[str | None, PlacedPrediction]]:
+    content = _parse_json(file)
     if not isinstance(content, list):
         raise TaskError(f"{file}: an object of ids and predictions is needed, or a list, not {str(content)[:40]}")
     for number, entry in enumerate(content, start=1):
         place = f"{file}, row {number}"
         if isinstance(entry, tuple):
-            yield str(entry[0]), Given(entry[1], place)
+            yield str(entry[0]), PlacedPrediction(entry[1], place)
         elif isinstance(entry, list) and all(isinstance(pair, tuple) for pair in entry):
-            yield _pair(dict(entry), place)
+            yield _make_pair(dict(entry), place)
         elif isinstance(entry, list):
             raise TaskError(f"{place}: a prediction is needed, not a list of {len(entry)}")
         else:
-            yield None, Given(entry, place)
+            yield None, PlacedPrediction(entry, place)
 
 
-def parse_json(file: Path) -> Any:
-    """Return what a JSON file holds; an object is a list of its pairs, so that an id that comes twice is seen."""
+def _parse_json(file: Path) -> Any:
+    """Parse a JSON file with objects as lists of pairs, so that a repeated id is detected."""
     text = "".join(line for _, line in read_whole_lines(file))
     try:
         return json.loads(text, object_pairs_hook=list)

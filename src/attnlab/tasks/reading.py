@@ -1,10 +1,10 @@
-"""Rows of a source with words for where each stands, so that whatever is wrong with one can be said with its place."""
+"""Reading rows of a source, with errors that say where a row stands."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from attnlab.data import Source, open_source
 from attnlab.errors import TaskError, closest
@@ -12,13 +12,25 @@ from attnlab.errors import TaskError, closest
 Row = Mapping[str, Any]
 
 
-def opened(source: str | Path | Source, split: str | None = None) -> Source:
-    """Return a source by its name, or the one that was opened already."""
+class PlacedExample(Protocol):
+    """An example that knows its id and where it stands."""
+
+    @property
+    def id(self) -> str:
+        """Its id."""
+
+    @property
+    def place(self) -> str:
+        """Where it stands, such as the file and the row."""
+
+
+def get_source(source: str | Path | Source, split: str | None = None) -> Source:
+    """Open a source by its name; return one that is open already."""
     return source if isinstance(source, Source) else open_source(source, split=split)
 
 
-def located(source: Source) -> Iterator[tuple[str, Row]]:
-    """Yield each row behind its place; a source without rows is an error."""
+def read_rows(source: Source) -> Iterator[tuple[str, Row]]:
+    """Yield each row after its place; a source without rows is an error."""
     is_empty = True
     for place, row in source.reader.rows():
         is_empty = False
@@ -27,8 +39,8 @@ def located(source: Source) -> Iterator[tuple[str, Row]]:
         raise TaskError(f"{source.name} has no rows; give one with at least one")
 
 
-def column_of(row: Row, names: Sequence[str], place: str) -> str:
-    """Return the first of several names that a row has; none is an error with the closest one."""
+def find_column(row: Row, names: Sequence[str], place: str) -> str:
+    """Return the first of several names that a row has; if it has none, the error names the closest one."""
     for name in names:
         if name in row:
             return name
@@ -36,9 +48,12 @@ def column_of(row: Row, names: Sequence[str], place: str) -> str:
     raise TaskError(f"{place}: a column '{names[0]}' is needed{hint} The columns are {', '.join(map(repr, row))}")
 
 
-def text_in(row: Row, column: str, place: str) -> str:
-    """Return a text that is not blank."""
-    text = row.get(column)
-    if not isinstance(text, str) or not text.strip():
-        raise TaskError(f"{place}: column '{column}' is {text!r} where a text is needed; fill it in or drop the row")
-    return text
+def check_unique_ids(examples: Iterable[PlacedExample]) -> None:
+    """Raise an error if two examples have one id, which no prediction file can tell apart."""
+    places: dict[str, str] = {}
+    for example in examples:
+        if example.id in places:
+            raise TaskError(
+                f"{example.place}: the id '{example.id}' stands at {places[example.id]} already; ids must differ"
+            )
+        places[example.id] = example.place

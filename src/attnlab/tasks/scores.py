@@ -1,9 +1,10 @@
-"""What came out of one question put to a model: figures by name, and each example's share in them."""
+"""The scores of a model on a task: figures by name, and the scores of each example."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,7 +16,7 @@ from .metrics.classes import Collapse
 LOWER_IS_BETTER = frozenset({
     "loss", "perplexity", "line_perplexity", "bits_per_byte", "honest_perplexity", "pseudo_perplexity", "squared_error",
 })  # fmt: skip
-"""Figures of which less is more; of all others more is."""
+"""Figures that are better if lower; all others are better if higher."""
 
 LOG_FIGURES: Mapping[str, str] = {
     "perplexity": "loss",
@@ -23,15 +24,15 @@ LOG_FIGURES: Mapping[str, str] = {
     "honest_perplexity": "honest_loss",
     "pseudo_perplexity": "pseudo_loss",
 }
-"""Figures that are compared on the log scale, each with the score of single examples whose mean is its natural log.
+"""Figures compared on the log scale, each with the per-example score whose mean is its natural log.
 
-The mean of lines' own perplexities is no exp of any mean, so it has no such score.
+`line_perplexity`, a mean of perplexities, is not the exp of a mean, so it has no such score.
 """
 
 
 @dataclass(frozen=True)
 class Reference:
-    """What a trivial strategy reaches on a task, in the unit of its deciding figure, and what that strategy is."""
+    """The primary figure that a trivial strategy reaches on a task, and the name of that strategy."""
 
     value: float
     strategy: str
@@ -39,41 +40,41 @@ class Reference:
 
 @dataclass(frozen=True)
 class Scores:
-    """Figures of a task, the scores of its examples in the order of `ids`, and what must be said with them."""
+    """Figures of a task, the scores of its examples in the order of `ids`, and what qualifies them."""
 
     task: str
     primary: str
     figures: Mapping[str, float]
     ids: Sequence[str]
     per_example: Mapping[str, NDArray[np.float64]]
-    """A score for each example. Scores that have the name of a figure have that figure as their mean."""
+    """A score for each example. The mean of scores named like a figure is that figure."""
     collapse: Collapse | None = None
     missing: Sequence[str] = field(default=())
-    """Examples without a prediction that count as wrong, where the official script counts them so."""
+    """Examples without a prediction, if the official script counts them as wrong."""
     clusters: Sequence[str] | None = None
-    """The cluster of each example, such as the article its question is about; None: each example is on its own."""
+    """The cluster of each example, such as the article of its question; None if examples are independent."""
     floor: Reference | None = None
-    """The best of the trivial strategies on these examples; None where it is not known."""
+    """The best trivial strategy on these examples; None if it is not known."""
     ceiling: float | None = None
-    """The best value that the deciding figure can have; None where there is no known one."""
+    """The best possible value of the primary figure; None if it is not known."""
 
     @property
     def value(self) -> float:
-        """The figure that decides."""
+        """The primary figure."""
         return self.figures[self.primary]
 
     @property
     def higher_is_better(self) -> bool:
-        """Whether more of the deciding figure is better."""
+        """Whether a higher primary figure is better."""
         return self.primary not in LOWER_IS_BETTER
 
     @property
     def num_clusters(self) -> int:
-        """How many clusters the examples form; 0 where each is on its own."""
-        return 0 if self.clusters is None else len(set(self.clusters))
+        """How many clusters the examples form; 0 if they are independent."""
+        return len(set(self.clusters or ()))
 
     def of_examples(self, name: str) -> NDArray[np.float64]:
-        """Return the scores of all examples under one name; a name without any is an error with the closest one."""
+        """Return the scores of all examples by name; an unknown name is an error with the closest match."""
         if name not in self.per_example:
             known = ", ".join(self.per_example)
             raise TaskError(
@@ -84,7 +85,7 @@ class Scores:
 
     @property
     def reference(self) -> dict[str, object]:
-        """What the deciding figure is held against, and over how many examples it was taken, as plain data."""
+        """Floor, ceiling and number of examples of the primary figure, as plain data."""
         return {
             "floor": None if self.floor is None else self.floor.value,
             "floor_strategy": "" if self.floor is None else self.floor.strategy,
@@ -94,7 +95,7 @@ class Scores:
         }
 
     def record(self) -> dict[str, object]:
-        """Return the figures for programs to read, without the scores of single examples."""
+        """Return the figures as plain data, without the scores of single examples."""
         record: dict[str, object] = {"task": self.task, "primary": self.primary, **self.figures}
         if self.collapse is not None:
             record["collapse"] = self.collapse.record()
@@ -104,12 +105,13 @@ class Scores:
         return record
 
 
-def per_example(ids: Sequence[str], **scores: Mapping[str, float]) -> dict[str, NDArray[np.float64]]:
-    """Return scores by id as arrays in the order of the ids."""
-    return {name: np.array([by_id[key] for key in ids], dtype=np.float64) for name, by_id in scores.items()}
-
-
-def shares_of_mean(parts: ArrayLike, total: float) -> NDArray[np.float64]:
+def compute_shares(parts: ArrayLike, total: float) -> NDArray[np.float64]:
     """Return each example's part of a ratio sum(parts) / total, scaled so that their mean is that ratio."""
     values = np.asarray(parts, dtype=np.float64)
     return values * (len(values) / total)
+
+
+def find_clusters(examples: Sequence[Any], prefix: str = "") -> list[str] | None:
+    """Return the cluster of each example, or its id after a prefix; None if no two examples share a cluster."""
+    clusters = [f"{prefix}{one.id}" if one.cluster is None else one.cluster for one in examples]
+    return clusters if len(set(clusters)) < len(clusters) else None

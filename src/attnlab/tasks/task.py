@@ -1,4 +1,4 @@
-"""What a task is: one question asked of a model, from examples to a score. Training and studies know no more of it.
+"""The interface of a task: one question asked of a model, from examples to scores. Training and studies use only this.
 
 examples(source, split) → features(examples, tokenizer) → collate(features) → loss(model, batch) while training,
 predict(model, batches) → score(predictions, examples) afterwards.
@@ -19,69 +19,55 @@ P = TypeVar("P")
 
 
 class Task(Protocol[E, P]):
-    """A question with examples of one type E, each answered by a prediction of one type P."""
+    """A question with examples of type E, each answered by a prediction of type P."""
 
     @property
     def name(self) -> str:
-        """The name it is looked up by."""
-        ...
+        """The name in the catalog."""
 
     @property
     def head(self) -> str:
-        """The transformers class that gives a model the head it needs, such as AutoModelForQuestionAnswering."""
-        ...
+        """The transformers class with the head it needs, such as AutoModelForQuestionAnswering."""
 
     @property
     def head_settings(self) -> Mapping[str, Any]:
-        """What the model's config must say for this head, such as num_labels."""
-        ...
+        """Settings of the model's config that this head needs, such as num_labels."""
 
     @property
     def primary(self) -> str:
         """The figure that decides."""
-        ...
 
     @property
     def higher_is_better(self) -> bool:
-        """Whether more of it is better."""
-        ...
+        """Whether a higher primary figure is better."""
 
     @property
     def ceiling(self) -> float | None:
-        """The best value that the deciding figure can have; None where there is no known one."""
-        ...
+        """The best possible value of the primary figure; None if it is not known."""
 
     def floor(self, dev: Any, train_features: Iterable[Feature] = ()) -> Reference | None:
-        """Return the best of the trivial strategies on `dev` (its `examples` and `features`), in the figure's unit.
+        """Return the primary figure of the best trivial strategy on `dev` (its `examples` and `features`).
 
-        What a strategy needs to know of a language it takes from the features that are trained on.
+        Strategies that need statistics of the language take them from the training features.
         """
-        ...
 
     def examples(self, source: Any, split: str | None = None) -> list[E]:
-        """Read the examples of a source: its name, as `attnlab.data` takes it, or one opened already."""
-        ...
+        """Read the examples of a source: its name, as `attnlab.data` takes it, or an open one."""
 
     def features(self, examples: Sequence[E], tokenizer: Any) -> list[Feature]:
-        """Make sequences of token ids of examples, one or several each."""
-        ...
+        """Encode examples into sequences of token ids, one or several each."""
 
     def collate(self, features: Sequence[Feature], *, seed: int = 0, epoch: int = 0) -> Batch:
-        """Make a batch; what is drawn at random (masking) depends on seed, epoch and the feature's number alone."""
-        ...
+        """Make a batch; random draws (masking) depend on seed, epoch and the feature's number alone."""
 
     def loss(self, model: nn.Module, batch: Mapping[str, Tensor]) -> Tensor:
-        """Return the loss to train with, a mechanism's penalty included."""
-        ...
+        """Return the training loss, including a mechanism's penalty."""
 
     def count(self, batch: Mapping[str, Tensor]) -> int:
-        """Return how many things the loss of a batch is the mean over, by which parts of a batch are weighed."""
-        ...
+        """Return the number of terms that the loss of a batch averages, the weight of a part of a batch."""
 
     def predict(self, model: nn.Module, batches: Iterable[Batch]) -> dict[str, P]:
-        """Return the model's answer for every example in the batches, by the example's id."""
-        ...
+        """Return the model's prediction for every example in the batches, by the example's id."""
 
     def score(self, predictions: Mapping[str, P], examples: Sequence[E]) -> Scores:
-        """Compare predictions with examples; one without a prediction is an error unless an official script differs."""
-        ...
+        """Compare predictions with examples; a missing prediction is an error unless an official script differs."""

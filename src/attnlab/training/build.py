@@ -107,7 +107,7 @@ def make_streams(run: RunSpec, task: Any, source: Source, tokenizer: Any, say: S
         tokens: TokenFile = pack(source, tokenizer)
         return [TokenStream(task, tokens, segment, seed) for segment, seed in zip(segments, seeds, strict=True)]
     if getattr(task, "is_fresh", False):
-        probe = task.generator(source)
+        probe = task.get_generator(source)
         return [FreshStream(task, probe, segment, seed) for segment, seed in zip(segments, seeds, strict=True)]
     examples = task.examples(source)[: run.data.num_train]
     made: dict[int | None, list[Any]] = {}

@@ -39,11 +39,11 @@ class FreshStream:
     @property
     def features(self) -> Iterator[Feature]:
         """Yield some rows like those it trains on."""
-        yield from self.task.features_of(self.probe, range(NUM_SHOWN), SPLIT)
+        yield from self.task.generate_features(self.probe, range(NUM_SHOWN), SPLIT)
 
     def make(self, rows: Rows, epoch: int) -> Mapping[str, Tensor]:
         """Generate rows."""
-        batch: Mapping[str, Tensor] = self.task.collate(self.task.features_of(self.probe, rows, SPLIT))
+        batch: Mapping[str, Tensor] = self.task.collate(self.task.generate_features(self.probe, rows, SPLIT))
         return batch
 
     def names(self, rows: Rows) -> list[str]:

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from attnlab.install import attention_layers
-from attnlab.tasks.objective import asking, forward
+from attnlab.tasks.objective import evaluation_mode, forward
 
 from .tuning.parts import PROMPT
 
@@ -46,7 +46,7 @@ def entropies(model: Any, batch: Mapping[str, Tensor]) -> dict[str, list[float]]
     prompt = getattr(model, PROMPT, None)
     if prompt is not None:
         is_real = prompt.inserted(is_real, False)
-    with asking(model):
+    with evaluation_mode(model):
         output = forward(model, few, output_attentions=True)
     attentions = output.attentions or ()
     names = [name for name, _, _ in attention_layers(model)]

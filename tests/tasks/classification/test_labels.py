@@ -56,6 +56,6 @@ def test_a_predicted_number_may_lie_outside_the_range() -> None:
 
 
 def test_labels_are_found_in_a_column() -> None:
-    assert Labels.found(["10", "9", "9"]).names == ("9", "10")
-    assert Labels.found(["pos", "neg", "pos"]).names == ("neg", "pos")
-    assert Labels.found([True, False]).names == ("false", "true")
+    assert Labels.collect(["10", "9", "9"]).names == ("9", "10")
+    assert Labels.collect(["pos", "neg", "pos"]).names == ("neg", "pos")
+    assert Labels.collect([True, False]).names == ("false", "true")

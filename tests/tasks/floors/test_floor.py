@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from attnlab.tasks import LabelledText, load
-from attnlab.tasks.language.line import lines_of
+from attnlab.tasks.language.line import make_lines
 from attnlab.tasks.squad import SquadQuestion
 
 from ..tokenizers import SENTENCES, byte_level, wordpiece
@@ -53,7 +53,7 @@ def test_questions_have_the_first_words_of_their_paragraph() -> None:
 @pytest.mark.parametrize("primary", ["perplexity", "loss", "bits_per_byte", "line_perplexity"])
 def test_text_has_the_bigram_in_the_unit_that_decides(primary: str) -> None:
     task, tokenizer = load("clm", primary=primary), byte_level()
-    dev = dev_of(task, list(lines_of(SENTENCES)), tokenizer)
+    dev = dev_of(task, list(make_lines(SENTENCES)), tokenizer)
     floor = task.floor(dev, dev.features)
     assert "bigram of" in floor.strategy
     perplexity = load("clm").floor(dev, dev.features).value
@@ -68,17 +68,17 @@ def test_text_has_the_bigram_in_the_unit_that_decides(primary: str) -> None:
 
 def test_hidden_tokens_have_the_unigram_or_the_bigram() -> None:
     task, tokenizer = load("mlm"), wordpiece()
-    dev = dev_of(task, list(lines_of(SENTENCES)), tokenizer)
+    dev = dev_of(task, list(make_lines(SENTENCES)), tokenizer)
     floor = task.floor(dev, dev.features)
     assert 0 < floor.value < math.log(len(tokenizer))
 
 
 def test_without_anything_trained_on_text_has_no_floor() -> None:
     task = load("clm")
-    assert task.floor(dev_of(task, list(lines_of(SENTENCES)), byte_level()), ()) is None
+    assert task.floor(dev_of(task, list(make_lines(SENTENCES)), byte_level()), ()) is None
 
 
 def test_a_figure_of_which_more_is_better_has_no_floor_from_losses() -> None:
     task = load("clm", primary="accuracy")
-    dev = dev_of(task, list(lines_of(SENTENCES)), byte_level())
+    dev = dev_of(task, list(make_lines(SENTENCES)), byte_level())
     assert task.floor(dev, dev.features) is None

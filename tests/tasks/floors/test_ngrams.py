@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from attnlab.tasks.batch import BatchPadding, Feature, as_tokens
-from attnlab.tasks.floors import count_tokens, ngram_losses
+from attnlab.tasks.floors import compute_ngram_losses, count_tokens
 
 
 def features(*rows: list[int]) -> list[Feature]:
@@ -59,7 +59,7 @@ def test_nothing_to_count_leaves_all_tokens_alike() -> None:
 def test_losses_are_summed_by_part() -> None:
     counts = count_tokens(ROWS, 5)
     parts = [(np.array([1, 2]), np.array([2, 1])), (np.array([0]), np.array([1]))]
-    unigram, bigram = ngram_losses(counts, parts).values()
+    unigram, bigram = compute_ngram_losses(counts, parts).values()
     assert unigram == pytest.approx(
         [counts.unigram_losses(np.array([2, 1])).sum(), counts.unigram_losses(np.array([1]))[0]]
     )

@@ -10,7 +10,7 @@ import pytest
 from attnlab.data import PROBES, make_probe
 from attnlab.tasks import load
 from attnlab.tasks.batch import IGNORED, Feature
-from attnlab.tasks.floors import sequence_strategies
+from attnlab.tasks.floors import score_sequence_strategies
 from attnlab.tasks.floors.sequences import ANY, BIGRAM, COMMONEST, LIKELIEST, MAJORITY, POSITION
 
 NO = IGNORED
@@ -20,7 +20,7 @@ def rows_of(text: str, split: str) -> tuple[Any, list[Any], list[Feature]]:
     """Return the task of a probe, its examples to evaluate on, and some to train on."""
     probe = make_probe(text)
     task = load(probe.NAME, vocab=probe.vocab, length=probe.length)
-    features = task.features_of(probe, range(1024), "train")
+    features = task.generate_features(probe, range(1024), "train")
     ids, labels = probe.batch(range(600), split)
     examples = [SimpleNamespace(input_ids=a, labels=b) for a, b in zip(ids.tolist(), labels.tolist(), strict=True)]
     return task, examples, features
@@ -28,7 +28,7 @@ def rows_of(text: str, split: str) -> tuple[Any, list[Any], list[Feature]]:
 
 def test_each_strategy_by_hand() -> None:
     sequences = [([5, 6, 5, 9], [NO, NO, NO, 5]), ([6, 6, 5, 9], [NO, NO, NO, 5]), ([7, 5, 6, 9], [NO, NO, NO, 6])]
-    values = sequence_strategies(sequences)
+    values = score_sequence_strategies(sequences)
     assert values[MAJORITY] == pytest.approx(2 / 3)
     # 5 twice; 6 twice, wrong; 5 or 6, each half.
     assert values[COMMONEST] == pytest.approx((1 + 0 + 0.5) / 3)
@@ -39,12 +39,12 @@ def test_each_strategy_by_hand() -> None:
 
 
 def test_what_comes_after_a_question_is_not_known() -> None:
-    values = sequence_strategies([([9, 5], [5, NO]), ([9, 6], [6, NO])])
+    values = score_sequence_strategies([([9, 5], [5, NO]), ([9, 6], [6, NO])])
     assert values[COMMONEST] == values[ANY] == 0
 
 
 def test_sequences_of_different_lengths_are_compared_as_they_are() -> None:
-    values = sequence_strategies([([5, 5], [NO, 5]), ([6, 7, 6], [NO, NO, 6])])
+    values = score_sequence_strategies([([5, 5], [NO, 5]), ([6, 7, 6], [NO, NO, 6])])
     assert values[COMMONEST] == pytest.approx(1.0)
 
 
@@ -76,5 +76,5 @@ def test_knowing_the_position_is_the_task_of_copying_alone() -> None:
 
 def test_a_bigram_that_holds_is_found() -> None:
     _, examples, features = rows_of("permutations?length=3", "dev")
-    values = sequence_strategies([(one.input_ids, one.labels) for one in examples], features)
+    values = score_sequence_strategies([(one.input_ids, one.labels) for one in examples], features)
     assert values[BIGRAM] > 0.3  # the first product is the first permutation itself

@@ -11,12 +11,12 @@ import attnlab
 from attnlab.errors import TaskError
 from attnlab.tasks import load, sample, sentence_losses
 from attnlab.tasks.language import Clm
-from attnlab.tasks.language.line import lines_of
+from attnlab.tasks.language.line import make_lines
 
 from ..models import batches, build
 from ..tokenizers import SENTENCES, byte_level, wordpiece
 
-LINES = lines_of([SENTENCES[0], SENTENCES[1][:40], SENTENCES[2][:30]])
+LINES = make_lines([SENTENCES[0], SENTENCES[1][:40], SENTENCES[2][:30]])
 
 
 def scored(task: Clm, model: torch.nn.Module) -> dict[str, float]:
@@ -70,9 +70,9 @@ def test_the_bytes_of_a_line_are_counted_once(settings: dict[str, Any]) -> None:
 def test_bits_per_byte_of_a_line_that_is_cut_are_over_what_is_predicted() -> None:
     """Cutting a line of 400 like words must not make it look four times as predictable."""
     tokenizer = byte_level()
-    line = lines_of([" ".join(["Denver"] * 400)])
+    line = make_lines([" ".join(["Denver"] * 400)])
     figures = []
-    for text in (line, lines_of([line[0].text[: len("Denver ") * 100]])):
+    for text in (line, make_lines([line[0].text[: len("Denver ") * 100]])):
         task = load("clm", max_len=150, is_cut=True)
         model = build("gpt2", task, tokenizer)
         (feature,) = task.features(text, tokenizer)
@@ -87,7 +87,7 @@ def test_bits_per_byte_of_a_line_that_is_cut_are_over_what_is_predicted() -> Non
 
 def test_lines_that_leave_nothing_to_predict_get_no_block() -> None:
     task = load("clm", has_start=False, has_end=False)
-    lines = lines_of(["a", SENTENCES[0], "b"])
+    lines = make_lines(["a", SENTENCES[0], "b"])
     features = task.features(lines, byte_level())
     assert {feature.key for feature in features} == {"1"}
 
@@ -95,7 +95,7 @@ def test_lines_that_leave_nothing_to_predict_get_no_block() -> None:
 def test_scores_of_documents_have_the_figure_as_their_mean() -> None:
     task, tokenizer = load("clm", is_honest=True), byte_level()
     model = build("gpt2", task, tokenizer)
-    lines = lines_of([SENTENCES[0], SENTENCES[1][:12]])
+    lines = make_lines([SENTENCES[0], SENTENCES[1][:12]])
     scores = task.score(task.predict(model, batches(task, task.features(lines, tokenizer))), lines)
     assert scores.of_examples("loss").mean() == pytest.approx(math.log(scores.figures["perplexity"]))
     assert scores.of_examples("honest_loss").mean() == pytest.approx(math.log(scores.figures["honest_perplexity"]))
@@ -121,7 +121,7 @@ def test_start_and_end_can_be_left_out() -> None:
     (plain,) = load("clm", has_start=False, has_end=False).features(LINES[:1], tokenizer)
     assert plain.inputs["input_ids"].tolist() == tokenizer(LINES[0].text)["input_ids"]
     with pytest.raises(TaskError, match=r"text 1: 'a' is 1 token, which leaves none to predict"):
-        load("clm", has_start=False, has_end=False).features(lines_of(["a"]), tokenizer)
+        load("clm", has_start=False, has_end=False).features(make_lines(["a"]), tokenizer)
 
 
 @pytest.mark.parametrize(("line", "leaks"), [("dot | softmax", False), ("dot | softmax | mask(after)", True)])

@@ -7,12 +7,12 @@ import torch
 
 from attnlab.errors import TaskError
 from attnlab.tasks import load
-from attnlab.tasks.language.line import lines_of
+from attnlab.tasks.language.line import make_lines
 
 from ..models import batches, build
 from ..tokenizers import SENTENCES, byte_level, wordpiece
 
-LINES = lines_of(SENTENCES[:3])
+LINES = make_lines(SENTENCES[:3])
 
 
 def test_masking_depends_on_seed_epoch_and_number_alone() -> None:

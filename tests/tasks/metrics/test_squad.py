@@ -5,7 +5,7 @@ import random
 import pytest
 
 from attnlab.errors import TaskError
-from attnlab.tasks.metrics.squad import best_threshold, score_v1, score_v2
+from attnlab.tasks.metrics.squad import find_best_threshold, score_v1, score_v2
 
 GOLDS = {"a": ["Denver Broncos", "the Broncos"], "b": ["24–10"], "c": [], "d": []}
 ANSWERS = {"a": "Broncos", "b": "10", "c": "", "d": "something"}
@@ -58,7 +58,7 @@ def test_the_best_threshold_is_no_worse_than_any_other() -> None:
 
 
 def test_no_answer_at_all_is_the_official_start() -> None:
-    assert best_threshold({"a": []}, {"a": "x"}, {"a": 0.0}, {"a": 0.3}) == (100.0, 0.0)
+    assert find_best_threshold({"a": []}, {"a": "x"}, {"a": 0.0}, {"a": 0.3}) == (100.0, 0.0)
 
 
 def test_what_cannot_be_averaged_is_refused() -> None:

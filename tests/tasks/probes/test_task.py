@@ -58,15 +58,15 @@ def test_sequences_with_more_questions_count_for_more() -> None:
 
 def test_fresh_rows_are_those_of_a_generator_alone(tmp_path: Path) -> None:
     task = load("mqar")
-    probe = task.generator(open_source("embedded:mqar?pairs=2", split="train"))
-    (feature,) = task.features_of(probe, 10**12, "train")
+    probe = task.get_generator(open_source("embedded:mqar?pairs=2", split="train"))
+    (feature,) = task.generate_features(probe, 10**12, "train")
     ids, labels = probe.batch(10**12, "train")
     assert feature.inputs["input_ids"].tolist() == ids[0].tolist()
     assert feature.targets["labels"].tolist() == labels[0].tolist()
     path = tmp_path / "rows.jsonl"
     path.write_text('{"input_ids": [1, 2], "labels": [-100, 1]}\n', encoding="utf-8")
     with pytest.raises(TaskError, match=r"fresh rows are generated, and .* use 'embedded:mqar', or leave is_fresh out"):
-        task.generator(open_source(path))
+        task.get_generator(open_source(path))
 
 
 def test_sequences_that_do_not_fit_are_refused() -> None:

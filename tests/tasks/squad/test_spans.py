@@ -22,7 +22,7 @@ def pointing(
     window: ContextWindow, begin: int, end: int, strength: float = 10.0
 ) -> tuple[ContextWindow, np.ndarray, np.ndarray]:
     starts, ends = np.zeros(len(window.begins)), np.zeros(len(window.begins))
-    span = window.tokens_of(begin, end)
+    span = window.find_tokens(begin, end)
     assert span is not None
     starts[span[0]] = ends[span[1]] = strength
     return window, starts, ends
@@ -31,7 +31,7 @@ def pointing(
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_span_that_is_pointed_at_is_the_answer(kind: str) -> None:
     begin = CONTEXT.index("Carolina")
-    answer = SEARCH.of_question([pointing(one_window(kind), begin, begin + len("Carolina Panthers"))], None)
+    answer = SEARCH.search_question([pointing(one_window(kind), begin, begin + len("Carolina Panthers"))], None)
     assert answer.text == answer.best == "Carolina Panthers"
     assert answer.spans[0].score == 20.0
     assert len(answer.spans) == 20
@@ -44,26 +44,26 @@ def test_a_span_is_found_as_a_whole_search_would_find_it() -> None:
     starts, ends = draw.normal(size=(2, len(window.begins)))
     search = Search(num_best=len(window.begins), max_answer=5)
     best = max(
-        (starts[i] + ends[j], window.text_of(i, j))
+        (starts[i] + ends[j], window.get_text(i, j))
         for i in np.flatnonzero(window.begins >= 0).tolist()
         for j in range(i, min(i + 5, len(window.begins)))
         if window.begins[j] >= 0
     )
-    found = search.of_question([(window, starts, ends)], None)
+    found = search.search_question([(window, starts, ends)], None)
     assert (found.spans[0].score, found.text) == best
 
 
 def test_longer_spans_than_allowed_are_not_found() -> None:
     window = one_window()
     part = pointing(window, 0, len(CONTEXT))
-    assert Search(max_answer=400).of_question([part], None).text == CONTEXT
-    assert SEARCH.of_question([part], None).text != CONTEXT
+    assert Search(max_answer=400).search_question([part], None).text == CONTEXT
+    assert SEARCH.search_question([part], None).text != CONTEXT
 
 
 def test_ends_that_all_stand_before_the_starts_leave_a_span_all_the_same() -> None:
     window = one_window()
     falling = -np.arange(len(window.begins), dtype=float)
-    answer = Search(num_best=2).of_question([(window, -falling, falling)], None)
+    answer = Search(num_best=2).search_question([(window, -falling, falling)], None)
     assert answer.text
     assert answer.spans[0].score == 0.0
 
@@ -71,7 +71,7 @@ def test_ends_that_all_stand_before_the_starts_leave_a_span_all_the_same() -> No
 def test_special_tokens_and_the_question_are_never_an_answer() -> None:
     window = one_window()
     starts = np.where(window.begins < 0, 100.0, 0.0)
-    answer = SEARCH.of_question([(window, starts, starts)], None)
+    answer = SEARCH.search_question([(window, starts, starts)], None)
     assert answer.text in CONTEXT
     assert answer.spans[0].score == 0.0
 
@@ -79,19 +79,19 @@ def test_special_tokens_and_the_question_are_never_an_answer() -> None:
 def test_having_no_answer_wins_above_the_threshold_alone() -> None:
     window, starts, ends = pointing(one_window(), 4, 18)
     starts[window.null] = ends[window.null] = 10.5
-    answer = SEARCH.of_question([(window, starts, ends)], 0.0)
+    answer = SEARCH.search_question([(window, starts, ends)], 0.0)
     assert answer.null_lead == 1.0
     assert answer.text == ""
     assert answer.best == "Denver Broncos"
-    assert SEARCH.of_question([(window, starts, ends)], 1.0).text == "Denver Broncos"
-    assert SEARCH.of_question([(window, starts, ends)], None).text == "Denver Broncos"
+    assert SEARCH.search_question([(window, starts, ends)], 1.0).text == "Denver Broncos"
+    assert SEARCH.search_question([(window, starts, ends)], None).text == "Denver Broncos"
 
 
 def test_the_lowest_null_score_of_all_windows_counts() -> None:
     window, starts, ends = pointing(one_window(), 4, 18)
     sure = starts.copy()
     sure[window.null] = 50.0
-    answer = SEARCH.of_question([(window, sure, ends), (window, starts, ends)], 0.0)
+    answer = SEARCH.search_question([(window, sure, ends), (window, starts, ends)], 0.0)
     assert answer.null_lead == -20.0
     assert len({(span.begin, span.end) for span in answer.spans}) == len(answer.spans)
 
@@ -99,6 +99,6 @@ def test_the_lowest_null_score_of_all_windows_counts() -> None:
 def test_nan_and_wrong_lengths_are_refused() -> None:
     window, starts, ends = pointing(one_window(), 4, 18)
     with pytest.raises(TaskError, match="'q1' have NaN"):
-        SEARCH.of_question([(window, np.full_like(starts, np.nan), ends)], None)
+        SEARCH.search_question([(window, np.full_like(starts, np.nan), ends)], None)
     with pytest.raises(TaskError, match="one of each for every token"):
-        SEARCH.of_question([(window, starts[:-1], ends)], None)
+        SEARCH.search_question([(window, starts[:-1], ends)], None)

@@ -7,7 +7,7 @@ import pytest
 from attnlab.errors import TaskError
 from attnlab.tasks import load
 from attnlab.tasks.squad import Span, SquadAnswer, SquadQuestion
-from attnlab.tasks.squad.threshold import NullThreshold, tune
+from attnlab.tasks.squad.threshold import NullThreshold, tune_threshold
 
 from .questions import question
 
@@ -23,21 +23,21 @@ def held_out() -> tuple[list[SquadQuestion], dict[str, SquadAnswer]]:
 
 
 def test_the_threshold_lets_through_what_gains() -> None:
-    threshold = tune(*held_out())
+    threshold = tune_threshold(*held_out())
     assert threshold.value == 1.5
     assert threshold.tuned_on == {"a", "b", "c"}
 
 
 def test_where_answering_never_gains_nothing_is_answered() -> None:
     questions = [question(None, key="a"), question(None, key="b")]
-    threshold = tune(questions, {"a": answered("x", -1.0), "b": answered("x", 1.0)})
+    threshold = tune_threshold(questions, {"a": answered("x", -1.0), "b": answered("x", 1.0)})
     assert threshold.value < -1.0
     assert math.isfinite(threshold.value)
 
 
 def test_questions_with_one_lead_stand_or_fall_together() -> None:
     questions = [question("Denver", key="a"), question(None, key="b"), question(None, key="c")]
-    assert tune(questions, {key: answered("Denver", 0.5) for key in "abc"}).value < 0.5
+    assert tune_threshold(questions, {key: answered("Denver", 0.5) for key in "abc"}).value < 0.5
 
 
 def test_scoring_the_questions_it_was_tuned_on_is_refused() -> None:
@@ -52,7 +52,7 @@ def test_scoring_the_questions_it_was_tuned_on_is_refused() -> None:
 
 def test_tuning_needs_questions_and_answers() -> None:
     with pytest.raises(TaskError, match="needs questions"):
-        tune([], {})
+        tune_threshold([], {})
     with pytest.raises(TaskError, match="test, q1: question 'q1' has no answer to tune"):
-        tune([question("Denver")], {})
+        tune_threshold([question("Denver")], {})
     assert NullThreshold().value == 0.0

@@ -24,7 +24,7 @@ def windows(one: SquadQuestion, kind: str, max_len: int = 384, stride: int = 128
 @pytest.mark.parametrize("answer", ["Denver Broncos", "24–10", "Levi's Stadium", "café", "Köln", "北京", "The", "."])
 def test_the_target_tokens_say_the_answer(kind: str, answer: str) -> None:
     (window,) = windows(question(answer), kind)
-    said = window.text_of(window.targets["start_positions"], window.targets["end_positions"])  # type: ignore[arg-type]
+    said = window.get_text(window.targets["start_positions"], window.targets["end_positions"])  # type: ignore[arg-type]
     assert said == answer
 
 
@@ -58,10 +58,10 @@ def test_a_window_without_the_answer_points_at_the_null_token(kind: str) -> None
     found = windows(question("third title", CONTEXT * 6), kind, max_len=60, stride=20)
     for window in found:
         targets = window.targets["start_positions"], window.targets["end_positions"]
-        if window.tokens_of(*question("third title", CONTEXT * 6).span(0)) is None:
+        if window.find_tokens(*question("third title", CONTEXT * 6).span(0)) is None:
             assert targets == (window.null, window.null)
         else:
-            assert window.text_of(*targets) == "third title"  # type: ignore[arg-type]
+            assert window.get_text(*targets) == "third title"  # type: ignore[arg-type]
     assert any(window.targets["start_positions"] == window.null for window in found)
 
 
@@ -100,9 +100,9 @@ def test_any_span_of_words_comes_back_through_its_tokens(
     answer = context[begin:end]
     one = SquadQuestion("q", "Who won?", context, (answer,), (begin,), "here")
     found = [
-        window.text_of(*span)
+        window.get_text(*span)
         for window in windows(one, kind, max_len=48, stride=24)
-        if (span := window.tokens_of(begin, end))
+        if (span := window.find_tokens(begin, end))
     ]
     assert all(text == answer for text in found)
     if len(answer) < 20:

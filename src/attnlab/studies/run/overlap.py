@@ -22,7 +22,7 @@ from attnlab.errors import AttnlabError
 from attnlab.tasks import load as load_task
 from attnlab.tasks.classification import Classification
 from attnlab.tasks.probes import ProbeTask
-from attnlab.tasks.reading import Row, column_of, located
+from attnlab.tasks.reading import Row, find_column, read_rows
 from attnlab.tasks.squad import Squad
 from attnlab.training.build import split_in
 from attnlab.training.spec import Source
@@ -131,14 +131,14 @@ def trained_on(task: Any, source: Source) -> Iterator[str]:
     """Yield the examples that a run trains on, one after another, as `text_of` would give them."""
     split = split_in(source.train, "train")
     if isinstance(task, Classification):
-        for place, row in located(task.columns.open(source.train, split)):
+        for place, row in read_rows(task.columns.open(source.train, split)):
             yield from labelled_text(task, row, place)
         return
     opened = open_source(source.train, split=split, column=source.column)
     if isinstance(task, Squad):
-        yield from (f"{row['question']}\n{row['context']}" for _, row in located(opened))
+        yield from (f"{row['question']}\n{row['context']}" for _, row in read_rows(opened))
     elif isinstance(task, ProbeTask):
-        yield from (sequence_text(row["input_ids"], row["labels"]) for _, row in located(opened))
+        yield from (sequence_text(row["input_ids"], row["labels"]) for _, row in read_rows(opened))
     else:
         yield from opened.documents()
 
@@ -148,5 +148,5 @@ def labelled_text(task: Classification, row: Row, place: str) -> Iterator[str]:
     columns = task.columns
     label = next((name for name in columns.label if name in row), None)
     if label is None or str(row[label]) not in columns.skipped:
-        names = [column_of(row, wanted, place) for wanted in (columns.text, columns.pair) if wanted]
+        names = [find_column(row, wanted, place) for wanted in (columns.text, columns.pair) if wanted]
         yield "\n".join(str(row[name]) for name in names if row[name])

@@ -1,4 +1,4 @@
-"""What a class is called: names in the order of their numbers, and how a value in a file becomes a number."""
+"""Labels of classification: names of classes, or a range of numbers, and how values of a file are read."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 from attnlab.errors import TaskError, closest
 
 TRUTHS = {"true": "1", "yes": "1", "false": "0", "no": "0"}
-"""How yes and no are also written, where two classes are numbered 0 and 1."""
+"""Other spellings of two classes numbered 0 and 1."""
 
 
 @dataclass(frozen=True)
@@ -20,25 +20,25 @@ class Labels:
     names: tuple[str, ...]
 
     @classmethod
-    def found(cls, values: Iterable[Any]) -> Labels:
-        """Return the classes that occur in a column, in the order of numbers or of the alphabet."""
-        names = {_written(value) for value in values}
+    def collect(cls, values: Iterable[Any]) -> Labels:
+        """Return the classes that occur in a column, in numerical or alphabetical order."""
+        names = {_normalize(value) for value in values}
         is_numeric = all(name.isdigit() for name in names)
         return cls(tuple(sorted(names, key=int) if is_numeric else sorted(names)))
 
     def read(self, value: Any, place: str, what: str = "label") -> int:
         """Return the number of a class; anything else is an error that names the place and the classes."""
-        written = _written(value)
-        if written in self.names:
-            return self.names.index(written)
-        number = TRUTHS.get(written.lower(), written) if len(self.names) == 2 else written
+        name = _normalize(value)
+        if name in self.names:
+            return self.names.index(name)
+        number = TRUTHS.get(name.lower(), name) if len(self.names) == 2 else name
         if number.isdigit() and int(number) < len(self.names):
             return int(number)
-        if written.lower() == "nan":
+        if name.lower() == "nan":
             raise TaskError(f"{place}: the {what} is NaN; the model that made it diverged, so look at its loss")
-        known = ", ".join(f"{name} ({at})" if name != str(at) else name for at, name in enumerate(self.names))
+        known = ", ".join(text if text == str(at) else f"{text} ({at})" for at, text in enumerate(self.names))
         raise TaskError(
-            f"{place}: the {what} is {value!r}{closest(written, self.names) or '.'} It must be one of {known}; is "
+            f"{place}: the {what} is {value!r}{closest(name, self.names) or '.'} It must be one of {known}; is "
             "this the file of another task?"
         )
 
@@ -71,8 +71,8 @@ class Range:
         return number
 
 
-def _written(value: Any) -> str:
-    """Write a value as files do: 1.0 of a table read as numbers is 1, True is true."""
+def _normalize(value: Any) -> str:
+    """Return a value as files spell it: 1.0 of a numeric table is 1, True is true."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, float) and value.is_integer():

@@ -1,4 +1,4 @@
-"""A text, or a pair of texts, with a label: what classification is made of, and how it is read."""
+"""Examples of classification: a text or a pair of texts with a label, and how they are read."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from pathlib import Path
 from attnlab.data import Source, open_source
 from attnlab.errors import DataError, TaskError
 
-from ..reading import Row, column_of, located, text_in
+from ..reading import Row, check_unique_ids, find_column, read_rows
 from .labels import Labels, Range
 
 ID_COLUMNS = ("idx", "index", "id", "pairID")
 TITLE_END = " -- "
-"""What BoolQ writes between the title of an article and its passage."""
+"""The separator between the title of an article and its passage in BoolQ."""
 UNLABELLED = ("-1", "", "None")
-"""How a test set without labels fills the column it should not have."""
+"""Values of the label column in a test set without labels."""
 
 
 @dataclass(frozen=True, slots=True)
 class LabelledText:
-    """One or two texts and their label; None where a test set keeps it to itself."""
+    """One or two texts and their label; None in a test set without labels."""
 
     id: str
     text: str
@@ -29,88 +29,72 @@ class LabelledText:
     label: int | float | None
     place: str
     cluster: str | None = None
-    """What texts that are not independent have in common, such as BoolQ's passage; None: nothing."""
+    """What dependent texts share, such as BoolQ's passage; None for independent texts."""
 
 
 @dataclass(frozen=True)
 class Columns:
-    """Where a file has texts and labels, each under the first of several names; `headerless` if it names none."""
+    """The columns of texts and labels, each under the first of several names; `headerless` for a file without names."""
 
     text: tuple[str, ...]
     label: tuple[str, ...] = ("label",)
     pair: tuple[str, ...] = ()
     headerless: tuple[str, ...] = ()
     skipped: tuple[str, ...] = ()
-    """Labels of rows that are left out by agreement, such as SNLI's '-' where annotators disagree."""
+    """Labels of rows that are skipped, such as SNLI's '-' where annotators disagree."""
     cluster: tuple[str, ...] = ()
-    """Columns of which the first that is there says what a row has in common with others, up to `TITLE_END`."""
+    """Columns of the cluster of a row, the first that exists, up to `TITLE_END`."""
 
     def open(self, source: str | Path | Source, split: str | None = None) -> Source:
-        """Open a source, with the columns it does not name itself."""
+        """Open a source; a file without a header gets the columns of `headerless`."""
         if isinstance(source, Source):
             return source
         if self.headerless and not str(source).startswith(("hf:", "embedded:")):
             try:
-                found = open_source(source, split=split)
-                found.need(self.text[0])
-                return found
+                opened = open_source(source, split=split)
+                opened.need(self.text[0])
+                return opened
             except DataError:
-                # Its first row is no header. What else is wrong with the file comes out again below.
+                # Its first row is not a header. Any other error of the file is raised again below.
                 return open_source(source, split=split, columns=self.headerless)
         return open_source(source, split=split)
 
     def read(self, source: Source, labels: Labels | Range) -> list[LabelledText]:
         """Return the labelled texts of a source; two rows of one id are an error."""
         texts: list[LabelledText] = []
-        places: dict[str, str] = {}
-        for number, (place, row) in enumerate(located(source)):
+        for number, (place, row) in enumerate(read_rows(source)):
             label_column = next((name for name in self.label if name in row), None)
-            if label_column is not None and str(row[label_column]) in self.skipped:
-                continue
-            one = self._read_row(row, place, label_column, labels, number)
-            if one.id in places:
-                raise TaskError(f"{place}: the id '{one.id}' stands at {places[one.id]} already; ids must differ")
-            places[one.id] = place
-            texts.append(one)
+            if label_column is None or str(row[label_column]) not in self.skipped:
+                texts.append(self._read_row(row, place, label_column, labels, number))
         if not texts:
             raise TaskError(f"{source.name} has no row with a label that counts; give one with at least one")
+        check_unique_ids(texts)
         return texts
 
     def _read_row(
         self, row: Row, place: str, label_column: str | None, labels: Labels | Range, number: int
     ) -> LabelledText:
-        text, pair = self._texts(row, place)
+        text, pair = self._read_texts(row, place)
         has_label = label_column is not None and str(row[label_column]) not in UNLABELLED
         label = labels.read(row[label_column], place) if label_column is not None and has_label else None
         column = next((name for name in self.cluster if row.get(name)), None)
         cluster = None if column is None else str(row[column]).partition(TITLE_END)[0]
-        return LabelledText(id_of(row, number), text, pair, label, place, cluster)
+        id_column = next((name for name in ID_COLUMNS if name in row), None)
+        return LabelledText(str(number if id_column is None else row[id_column]), text, pair, label, place, cluster)
 
-    def _texts(self, row: Row, place: str) -> tuple[str, str | None]:
-        first = column_of(row, self.text, place)
-        if not self.pair:
-            return text_in(row, first, place), None
-        second = column_of(row, self.pair, place)
-        # QQP has questions that are empty; a pair of which nothing is left has no label that could be right.
-        filled = first if str(row[first]).strip() else second
-        text_in(row, filled, place)
-        return str(row[first]), str(row[second])
-
-
-def id_of(row: Row, number: int) -> str:
-    """Return a row's own id, or its number from 0."""
-    name = next((name for name in ID_COLUMNS if name in row), None)
-    return str(number) if name is None else str(row[name])
-
-
-def clusters_of(texts: Sequence[LabelledText]) -> list[str] | None:
-    """Return the cluster of each text; None where every text is on its own."""
-    clusters = [one.id if one.cluster is None else one.cluster for one in texts]
-    return clusters if len(set(clusters)) < len(clusters) else None
+    def _read_texts(self, row: Row, place: str) -> tuple[str, str | None]:
+        columns = [find_column(row, names, place) for names in (self.text, self.pair) if names]
+        # QQP has empty questions; a pair needs one text that is not empty.
+        if not any(isinstance(row[name], str) and row[name].strip() for name in columns):
+            value = row[columns[-1]]
+            raise TaskError(
+                f"{place}: column '{columns[-1]}' is {value!r} where a text is needed; fill it in or drop the row"
+            )
+        return str(row[columns[0]]), str(row[columns[1]]) if self.pair else None
 
 
 def check_labelled(texts: Sequence[LabelledText]) -> None:
-    """Refuse to score or train on a test set that keeps its labels to itself."""
+    """Raise an error if a text has no label."""
     unlabelled = next((one for one in texts if one.label is None), None)
     if unlabelled is not None:
         raise TaskError(f"{unlabelled.place}: there is no label; a test set without labels can only be predicted")

@@ -1,12 +1,10 @@
-"""Floors: what the best of the trivial strategies reaches on a task, below which a model has learned nothing of it."""
+"""Floors: the figure of the best trivial strategy on a task; a model below it has learned nothing of the task."""
 
-from .best import best_of
-from .constants import best_constant_class
-from .ngrams import NUM_TOKENS, NgramCounts, count_tokens, ngram_losses
-from .openings import NUM_WORDS, first_words
-from .sequences import sequence_strategies
+from .constants import NUM_WORDS, answer_first_words, choose_best, find_best_class
+from .ngrams import NUM_TOKENS, Ids, NgramCounts, compute_ngram_losses, count_tokens
+from .sequences import score_sequence_strategies
 
 __all__ = [
-    "NUM_TOKENS", "NUM_WORDS", "NgramCounts", "best_constant_class", "best_of", "count_tokens", "first_words",
-    "ngram_losses", "sequence_strategies",
+    "NUM_TOKENS", "NUM_WORDS", "Ids", "NgramCounts", "answer_first_words", "choose_best", "compute_ngram_losses",
+    "count_tokens", "find_best_class", "score_sequence_strategies",
 ]  # fmt: skip

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from ..batch import Feature
 
 NUM_TOKENS = 2_000_000
-"""Tokens that are counted, the first of the training set: more would change little and cost a run's start."""
+"""Tokens of the training set to count, from its start: more would change little and delay the run."""
 
 Ids = NDArray[np.int64]
 Numbers = NDArray[np.float64]
@@ -37,46 +37,41 @@ class NgramCounts:
     """v·V + w of every pair seen, ascending."""
     pair_counts: Numbers
 
-    @property
-    def vocab(self) -> int:
-        """How many tokens there are."""
-        return self.unigrams.size
-
     @cached_property
-    def chances(self) -> Numbers:
+    def probabilities(self) -> Numbers:
         """p(w) of every token."""
-        num_types = np.count_nonzero(self.unigrams)
+        num_types, vocab = np.count_nonzero(self.unigrams), self.unigrams.size
         if not num_types:
-            return np.full(self.vocab, 1 / self.vocab)
-        smoothed = self.unigrams + num_types / self.vocab
+            return np.full(vocab, 1 / vocab)
+        smoothed = self.unigrams + num_types / vocab
         return np.asarray(smoothed / smoothed.sum())
 
     def unigram_losses(self, tokens: Ids) -> Numbers:
         """Return −log p(w) of tokens."""
-        return np.asarray(-np.log(self.chances[tokens]))
+        return np.asarray(-np.log(self.probabilities[tokens]))
 
     def bigram_losses(self, lefts: Ids, tokens: Ids) -> Numbers:
-        """Return −log p(w | v) of tokens behind their left neighbours; of one behind an unseen token, −log p(w)."""
-        wanted = lefts * self.vocab + tokens
+        """Return −log p(w | v) of tokens after their left neighbours, −log p(w) if the neighbour was never seen."""
+        wanted = lefts * self.unigrams.size + tokens
         seen = np.zeros(len(tokens))
         if self.pairs.size:
             places = np.minimum(np.searchsorted(self.pairs, wanted), self.pairs.size - 1)
             seen = np.where(self.pairs[places] == wanted, self.pair_counts[places], 0.0)
         totals, types = self.lefts[lefts], self.followers[lefts]
-        mixed = (seen + types * self.chances[tokens]) / np.maximum(totals + types, 1)
-        return np.asarray(-np.log(np.where(totals > 0, mixed, self.chances[tokens])))
+        mixed = (seen + types * self.probabilities[tokens]) / np.maximum(totals + types, 1)
+        return np.asarray(-np.log(np.where(totals > 0, mixed, self.probabilities[tokens])))
 
 
-def ngram_losses(counts: NgramCounts, asked: Sequence[tuple[Ids, Ids]]) -> dict[str, list[float]]:
-    """Return what unigram and bigram lose on each part: −log p summed over its tokens, behind their left neighbours."""
-    lefts, tokens = (np.concatenate([part[side] for part in asked]) for side in (0, 1))
-    ends = np.cumsum([len(part[1]) for part in asked])
-    seen = f"of {counts.num_tokens:,} training tokens"
+def compute_ngram_losses(counts: NgramCounts, parts: Sequence[tuple[Ids, Ids]]) -> dict[str, list[float]]:
+    """Return the summed loss of unigram and bigram on each part, given as (left neighbours, tokens)."""
+    lefts, tokens = (np.concatenate([part[side] for part in parts]) for side in (0, 1))
+    ends = np.cumsum([len(part[1]) for part in parts])
+    source = f"of {counts.num_tokens:,} training tokens"
     by_token = {
-        f"unigram {seen}": counts.unigram_losses(tokens),
-        f"bigram {seen}, Witten–Bell": counts.bigram_losses(lefts, tokens),
+        f"unigram {source}": counts.unigram_losses(tokens),
+        f"bigram {source}, Witten–Bell": counts.bigram_losses(lefts, tokens),
     }
-    return {name: [float(own.sum()) for own in np.split(losses, ends[:-1])] for name, losses in by_token.items()}
+    return {name: [float(part.sum()) for part in np.split(losses, ends[:-1])] for name, losses in by_token.items()}
 
 
 def count_tokens(

@@ -1,17 +1,19 @@
 """Causal language modelling: predict each token from those before it.
 
 `perplexity` is exp of the mean loss over all tokens, `line_perplexity` the mean over lines of each line's own,
-`bits_per_byte` all nats in bits over the bytes of the text, which alone compares different tokenizers.
-`honest_perplexity` feeds the model nothing but the past (see `prefix`): below it, a mechanism saw the future.
+`bits_per_byte` all nats in bits over the bytes of the text, the only one comparable across tokenizers.
+`honest_perplexity` predicts token t from a forward pass over tokens 0 … t−1 alone: if it is above `perplexity`, the
+mechanism saw the future. A whole line at once relies on the mask; a prefix does not contain what must not be seen.
 """
 
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -21,18 +23,24 @@ from attnlab.data import Source
 from attnlab.errors import TaskError
 
 from ..batch import IGNORED, Batch, BatchPadding, Feature, as_tokens, pad
-from ..floors import best_of, count_tokens, ngram_losses
+from ..floors import count_tokens
 from ..frame import check_fast
-from ..labelled import count_labels, label_losses, mean_loss
-from ..objective import asked, check_finite, with_penalty
-from ..scores import LOWER_IS_BETTER, Reference, Scores, shares_of_mean
-from .line import Line, LineLoss, clusters_of, perplexity, read_lines, total
-from .prefix import honest_losses
+from ..labelled import compute_label_losses, compute_mean_loss, count_labels
+from ..objective import (
+    add_penalty,
+    check_batches,
+    check_finite,
+    compute_logits,
+    compute_token_losses,
+    evaluation_mode,
+)
+from ..scores import LOWER_IS_BETTER, Reference, Scores, compute_shares, find_clusters
+from .line import Line, LineLoss, read_lines, score_ngrams, sum_losses
 
 
 @dataclass(frozen=True, slots=True)
 class Block(Feature):
-    """A part of a line, and the UTF-8 bytes of the text that its predicted tokens stand for."""
+    """A part of a line, and the UTF-8 bytes of the text of its predicted tokens."""
 
     num_bytes: int
 
@@ -46,58 +54,44 @@ class Clm:
     has_start: bool = True
     has_end: bool = True
     is_cut: bool = False
-    """Whether what a line has beyond `max_len` is left out, and not predicted in further blocks."""
+    """Whether the rest of a line beyond `max_len` is dropped instead of predicted in further blocks."""
     is_honest: bool = False
-    """Whether `predict` also feeds every prefix by itself: a forward pass for each position."""
+    """Whether `predict` also runs every prefix by itself: a forward pass for each position."""
     head: str = "AutoModelForCausalLM"
     primary: str = "perplexity"
     higher_is_better: bool = False
-
-    @property
-    def ceiling(self) -> float | None:
-        """Text cannot be predicted completely, and how well it can is not known."""
-        return None
+    ceiling: ClassVar[float | None] = None
+    """The entropy of text is not known."""
+    head_settings: ClassVar[Mapping[str, Any]] = {}
 
     def floor(self, dev: Any, train_features: Iterable[Feature] = ()) -> Reference | None:
-        """Return the better of the unigram and the bigram of what is trained on."""
+        """Return the better of the unigram and the bigram of the training tokens."""
         if self.higher_is_better or self.primary not in LOWER_IS_BETTER:
             return None
-        counts = count_tokens(train_features, 1 + max(int(one.inputs["input_ids"].max()) for one in dev.features))
-        if not counts.num_tokens:
-            return None
         blocks = [block.inputs["input_ids"].astype(np.int64) for block in dev.features]
-        values: dict[str, float] = {}
-        for strategy, nats in ngram_losses(counts, [(ids[:-1], ids[1:]) for ids in blocks]).items():
-            losses: dict[str, LineLoss] = {}
-            for block, own in zip(dev.features, nats, strict=True):
-                add_losses(losses, {block.key: LineLoss(own, len(block) - 1, 0, block.num_bytes)})
-            values[strategy] = self.score({key: (loss, loss) for key, loss in losses.items()}, dev.examples).value
-        return best_of(values, higher_is_better=False)
-
-    @property
-    def head_settings(self) -> Mapping[str, Any]:
-        """The model's own vocabulary."""
-        return {}
+        counts = count_tokens(train_features, 1 + max(int(ids.max()) for ids in blocks))
+        return score_ngrams(self, dev, counts, [(ids[:-1], ids[1:]) for ids in blocks])
 
     def examples(self, source: str | Path | Source, split: str | None = None) -> list[Line]:
         """Read the lines of a text."""
         return read_lines(source, split)
 
     def features(self, examples: Sequence[Line], tokenizer: Any) -> list[Feature]:
-        """Encode lines; one longer than `max_len` goes on in a block that begins with the last token of the one before.
+        """Encode lines; one longer than `max_len` continues in a block that begins with the last token before it.
 
         So every token but the first of a line is predicted exactly once, unless lines are cut. A line of a single
-        token has none to predict and gets no block; that no line has any is an error.
+        token has none to predict and gets no block; it is an error if no line has any.
         """
         check_fast(tokenizer)
         encoded = tokenizer([line.text for line in examples], add_special_tokens=False).encodings
-        start, end = self._start(tokenizer), self._end(tokenizer)
+        start = [tokenizer.bos_token_id] if self.has_start and tokenizer.bos_token_id is not None else []
+        end = [tokenizer.eos_token_id] if self.has_end and tokenizer.eos_token_id is not None else []
         features: list[Feature] = []
         padding = BatchPadding.of(tokenizer)
-        for line, one in zip(examples, encoded, strict=True):
-            whole = as_tokens([*start, *one.ids, *end])
-            # Where the text of each token ends: none of it before, all of it behind the last.
-            ends = [*[0] * len(start), *(to for _, to in one.offsets)]
+        for line, encoding in zip(examples, encoded, strict=True):
+            whole = as_tokens([*start, *encoding.ids, *end])
+            # Where the text of each token ends: 0 before the text, its length after the last token.
+            ends = [*[0] * len(start), *(to for _, to in encoding.offsets)]
             ends = [*ends[: len(whole) - 1 - len(end)], *[len(line.text)] * (1 + len(end))]
             for begin in (0,) if self.is_cut else range(0, len(whole) - 1, self.max_len - 1):
                 block = whole[begin : begin + self.max_len]
@@ -114,85 +108,88 @@ class Clm:
         return features
 
     def collate(self, features: Sequence[Feature], *, seed: int = 0, epoch: int = 0) -> Batch:
-        """Make a batch of blocks; labels are the tokens themselves, as the hub's models shift them."""
+        """Make a batch of blocks; labels are the tokens themselves, as models of the hub shift them."""
         return pad(features)
 
     def loss(self, model: nn.Module, batch: Mapping[str, Tensor]) -> Tensor:
         """Return the mean loss of the next token."""
-        return with_penalty(model, mean_loss(model, batch, next_tokens(batch)))
+        return add_penalty(model, compute_mean_loss(model, batch, _shift_labels(batch)))
 
     def count(self, batch: Mapping[str, Tensor]) -> int:
         """Return how many tokens are predicted."""
-        return count_labels(next_tokens(batch))
+        return count_labels(_shift_labels(batch))
 
     def predict(self, model: nn.Module, batches: Iterable[Batch]) -> dict[str, tuple[LineLoss, LineLoss | None]]:
-        """Return each line's loss, and beside it the honest one where that was asked for."""
-        forced: dict[str, LineLoss] = {}
-        honest: dict[str, LineLoss] = {}
-        # Batch by batch, so that whoever makes them on the way can stop there.
-        for batch in batches:
-            add_losses(forced, forced_losses(model, [batch]))
-            if self.is_honest:
-                add_losses(honest, honest_losses(model, [batch]))
+        """Return each line's loss, and beside it the honest one if the task asks for it."""
+        forced: defaultdict[str, LineLoss] = defaultdict(LineLoss)
+        honest: defaultdict[str, LineLoss] = defaultdict(LineLoss)
+        for batch in check_batches(batches):
+            losses = compute_forced_losses(model, batch)
+            honest_losses = compute_honest_losses(model, batch) if self.is_honest else []
+            for feature, loss in zip(batch.features, losses, strict=True):
+                forced[feature.key] += loss
+            for feature, loss in zip(batch.features, honest_losses, strict=False):
+                honest[feature.key] += loss
         return {key: (loss, honest.get(key)) for key, loss in forced.items()}
 
     def score(self, predictions: Mapping[str, tuple[LineLoss, LineLoss | None]], examples: Sequence[Line]) -> Scores:
         """Return perplexities and bits per byte, and each line's mean loss."""
         losses = {key: forced for key, (forced, _) in predictions.items()}
-        summed = total(losses, examples)
-        num_bytes = summed.num_bytes
+        total = sum_losses(losses, examples)
+        line_perplexities = np.array([losses[line.id].perplexity for line in examples])
         figures = {
-            "perplexity": perplexity(summed),
-            "line_perplexity": float(np.mean([perplexity(losses[line.id]) for line in examples])),
-            "bits_per_byte": summed.nats / math.log(2) / num_bytes if num_bytes else math.nan,
-            "loss": summed.per_token,
-            "accuracy": summed.num_right / summed.num_tokens,
+            "perplexity": total.perplexity,
+            "line_perplexity": float(np.mean(line_perplexities)),
+            "bits_per_byte": total.nats / math.log(2) / total.num_bytes if total.num_bytes else math.nan,
+            "loss": total.per_token,
+            "accuracy": total.num_right / total.num_tokens,
         }
         nats = [losses[line.id].nats for line in examples]
         single = {
-            "loss": shares_of_mean(nats, summed.num_tokens),
-            "bits_per_byte": shares_of_mean(nats, num_bytes * math.log(2) or math.nan),
-            "line_perplexity": np.array([perplexity(losses[line.id]) for line in examples]),
+            "loss": compute_shares(nats, total.num_tokens),
+            "bits_per_byte": compute_shares(nats, total.num_bytes * math.log(2) or math.nan),
+            "line_perplexity": line_perplexities,
             "line_loss": np.array([losses[line.id].per_token for line in examples]),
         }
-        honest = {key: alone for key, (_, alone) in predictions.items() if alone is not None}
+        honest = {key: loss for key, (_, loss) in predictions.items() if loss is not None}
         if honest:
-            alone = total(honest, examples)
-            figures["honest_perplexity"] = perplexity(alone)
-            single["honest_loss"] = shares_of_mean([honest[line.id].nats for line in examples], alone.num_tokens)
-        return Scores(
-            self.name, self.primary, figures, [line.id for line in examples], single, clusters=clusters_of(examples)
-        )
-
-    def _start(self, tokenizer: Any) -> list[int]:
-        token = tokenizer.bos_token_id
-        return [token] if self.has_start and token is not None else []
-
-    def _end(self, tokenizer: Any) -> list[int]:
-        token = tokenizer.eos_token_id
-        return [token] if self.has_end and token is not None else []
+            honest_total = sum_losses(honest, examples)
+            figures["honest_perplexity"] = honest_total.perplexity
+            single["honest_loss"] = compute_shares([honest[line.id].nats for line in examples], honest_total.num_tokens)
+        ids, clusters = [line.id for line in examples], find_clusters(examples, "line ")
+        return Scores(self.name, self.primary, figures, ids, single, clusters=clusters)
 
 
-def next_tokens(batch: Mapping[str, Tensor]) -> Tensor:
-    """Return the label of every position: the token behind it."""
+def _shift_labels(batch: Mapping[str, Tensor]) -> Tensor:
     return torch.nn.functional.pad(batch["labels"][:, 1:], (0, 1), value=IGNORED)
 
 
-def add_losses(losses: dict[str, LineLoss], more: Mapping[str, LineLoss]) -> None:
-    """Add the losses of further blocks to those of their lines."""
-    for key, loss in more.items():
-        losses[key] = losses.get(key, LineLoss()) + loss
+def compute_forced_losses(model: nn.Module, batch: Batch) -> list[LineLoss]:
+    """Return each block's loss from one forward pass over the whole block, which relies on the causal mask."""
+    nats, is_right = compute_label_losses(model, batch, _shift_labels(batch))
+    check_finite(nats, [feature.key for feature in batch.features])
+    losses = []
+    for row, feature in enumerate(batch.features):
+        n = len(feature) - 1
+        num_bytes = feature.num_bytes if isinstance(feature, Block) else 0
+        losses.append(LineLoss(float(nats[row, :n].sum()), n, int(is_right[row, :n].sum()), num_bytes))
+    return losses
 
 
-def forced_losses(model: nn.Module, batches: Iterable[Batch]) -> dict[str, LineLoss]:
-    """Return each line's loss with the whole line fed at once, which trusts the model not to look ahead."""
-    losses: dict[str, LineLoss] = {}
-    for batch in asked(batches):
-        nats, is_right = label_losses(model, batch, next_tokens(batch))
-        check_finite(nats, [feature.key for feature in batch.features])
-        for row, feature in enumerate(batch.features):
-            n = len(feature) - 1
-            num_bytes = feature.num_bytes if isinstance(feature, Block) else 0
-            own = LineLoss(float(nats[row, :n].sum()), n, int(is_right[row, :n].sum()), num_bytes)
-            losses[feature.key] = losses.get(feature.key, LineLoss()) + own
+def compute_honest_losses(model: nn.Module, batch: Batch) -> list[LineLoss]:
+    """Return each block's loss, every token predicted from a forward pass over the tokens before it alone."""
+    rows = [feature.inputs["input_ids"] for feature in batch.features]
+    losses = [LineLoss() for _ in rows]
+    # Prefixes of one length are one batch, so that nothing is padded.
+    for length in range(1, max(map(len, rows))):
+        longer = [number for number, row in enumerate(rows) if len(row) > length]
+        past = torch.from_numpy(np.stack([rows[number][:length] for number in longer])).long()
+        targets = torch.tensor([[int(rows[number][length])] for number in longer])
+        with evaluation_mode(model):
+            logits = compute_logits(model, {"input_ids": past, "attention_mask": torch.ones_like(past)})[:, -1:]
+        nats = compute_token_losses(logits, targets)
+        check_finite(nats, [batch.features[number].key for number in longer])
+        is_right = logits.argmax(-1).cpu() == targets
+        for at, number in enumerate(longer):
+            losses[number] += LineLoss(float(nats[at]), 1, int(is_right[at]))
     return losses

@@ -1,38 +1,42 @@
-"""A line of text as an example of language modelling, and what a model lost on it."""
+"""A line of text as an example of language modelling, its loss, and the sums and floors of many lines."""
 
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from attnlab.data import Source
 from attnlab.errors import TaskError
 
-from ..reading import opened
+from ..floors import Ids, NgramCounts, choose_best, compute_ngram_losses
+from ..reading import get_source
+from ..scores import Reference
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One text, by its number in the source; blank lines are no examples."""
+    """One text, by its number in the source; blank lines are not examples."""
 
     id: str
     text: str
     place: str
     cluster: str | None = None
-    """The article that a line is of, where its source marks articles."""
+    """The article of the line, if its source marks articles."""
 
 
 @dataclass(frozen=True, slots=True)
 class LineLoss:
-    """The sum of −log p over the tokens of a line that were predicted, and how many of these were right."""
+    """The sum of −log p over the predicted tokens of a line, and how many of these were right."""
 
     nats: float = 0.0
     num_tokens: int = 0
     num_right: int = 0
     num_bytes: int = 0
-    """The UTF-8 bytes of the text that these tokens stand for."""
+    """The UTF-8 bytes of the text of these tokens."""
 
     def __add__(self, other: LineLoss) -> LineLoss:
         return LineLoss(
@@ -47,43 +51,50 @@ class LineLoss:
         """The mean loss of a token."""
         return self.nats / self.num_tokens
 
+    @property
+    def perplexity(self) -> float:
+        """The exponential of the mean loss of a token; infinity on overflow."""
+        try:
+            return math.exp(self.per_token)
+        except OverflowError:
+            return math.inf
+
 
 def read_lines(source: str | Path | Source, split: str | None = None) -> list[Line]:
     """Read the documents of a source: lines of a text file, or the text column of a table."""
-    found = opened(source, split)
+    source = get_source(source, split)
     return [
-        Line(str(number), text, f"{found.name}, document {number + 1}", article)
-        for number, (text, article) in enumerate(found.documents_of_articles())
+        Line(str(number), text, f"{source.name}, document {number + 1}", article)
+        for number, (text, article) in enumerate(source.documents_of_articles())
     ]
 
 
-def lines_of(texts: Sequence[str]) -> list[Line]:
-    """Make examples of texts that are given."""
+def make_lines(texts: Sequence[str]) -> list[Line]:
+    """Make examples of given texts."""
     return [Line(str(number), text, f"text {number + 1}") for number, text in enumerate(texts)]
 
 
-def clusters_of(lines: Sequence[Line]) -> list[str] | None:
-    """Return the article of each line; None where no two lines share one, so that each line is on its own."""
-    clusters = [f"line {line.id}" if line.cluster is None else line.cluster for line in lines]
-    return clusters if len(set(clusters)) < len(clusters) else None
-
-
-def total(losses: Mapping[str, LineLoss], lines: Sequence[Line]) -> LineLoss:
-    """Add the losses of lines up; a line without one is an error."""
+def sum_losses(losses: Mapping[str, LineLoss], lines: Sequence[Line]) -> LineLoss:
+    """Add the losses of lines; raise an error if a line has none."""
     if not lines:
         raise TaskError("there is no line to score; give a text with at least one")
     missing = next((line for line in lines if line.id not in losses), None)
     if missing is not None:
         raise TaskError(f"{missing.place}: no prediction for '{missing.id}'; every line needs one")
-    summed = sum((losses[line.id] for line in lines), LineLoss())
-    if summed.num_tokens == 0:
+    total = sum((losses[line.id] for line in lines), LineLoss())
+    if total.num_tokens == 0:
         raise TaskError("no token of these lines was predicted, so there is no loss to take the mean of")
-    return summed
+    return total
 
 
-def perplexity(loss: LineLoss) -> float:
-    """Return exp of the mean loss of a token; infinity where that is past what a number holds."""
-    try:
-        return math.exp(loss.per_token)
-    except OverflowError:
-        return math.inf
+def score_ngrams(task: Any, dev: Any, counts: NgramCounts, parts: Sequence[tuple[Ids, Ids]]) -> Reference | None:
+    """Score unigram and bigram as a task scores a model and return the better; parts are (left, predicted) tokens."""
+    if not counts.num_tokens:
+        return None
+    values: dict[str, float] = {}
+    for strategy, nats in compute_ngram_losses(counts, parts).items():
+        losses: defaultdict[str, LineLoss] = defaultdict(LineLoss)
+        for feature, loss, (_, tokens) in zip(dev.features, nats, parts, strict=True):
+            losses[feature.key] += LineLoss(loss, len(tokens), 0, getattr(feature, "num_bytes", 0))
+        values[strategy] = task.score({key: (loss, loss) for key, loss in losses.items()}, dev.examples).value
+    return choose_best(values, higher_is_better=False)

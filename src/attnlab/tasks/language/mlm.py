@@ -6,10 +6,11 @@ Devlin et al. 2019: 15 % of the tokens, of these 80 % become [MASK], 10 % anothe
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -19,15 +20,14 @@ from attnlab.data import Masking, Source, Vocabulary, example_keys, mask_tokens
 from attnlab.errors import TaskError
 
 from ..batch import IGNORED, Batch, BatchPadding, Feature, as_tokens, pad
-from ..floors import best_of, count_tokens, ngram_losses
-from ..floors.ngrams import Ids
-from ..labelled import count_labels, label_losses, mean_loss
-from ..objective import asked, check_finite, with_penalty
-from ..scores import LOWER_IS_BETTER, Reference, Scores, shares_of_mean
-from .line import Line, LineLoss, clusters_of, perplexity, read_lines, total
+from ..floors import Ids, count_tokens
+from ..labelled import compute_label_losses, compute_mean_loss, count_labels
+from ..objective import add_penalty, check_batches, check_finite
+from ..scores import LOWER_IS_BETTER, Reference, Scores, compute_shares, find_clusters
+from .line import Line, LineLoss, read_lines, score_ngrams, sum_losses
 
 COPIES = 64
-"""Copies of a line, each with one token hidden, that are fed at a time."""
+"""Copies of a line, each with one token hidden, in one batch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,10 +50,9 @@ class Mlm:
     primary: str = "loss"
     higher_is_better: bool = False
 
-    @property
-    def ceiling(self) -> float | None:
-        """Text cannot be predicted completely, and how well it can is not known."""
-        return None
+    ceiling: ClassVar[float | None] = None
+    """The entropy of text is not known."""
+    head_settings: ClassVar[Mapping[str, Any]] = {}
 
     def floor(self, dev: Any, train_features: Iterable[Feature] = ()) -> Reference | None:
         """Return the better of unigram and left-neighbour bigram of what is trained on, on the hidden tokens."""
@@ -61,28 +60,14 @@ class Mlm:
             return None
         is_ordinary = ~_vocabulary(dev.features).special
         counts = count_tokens(train_features, len(is_ordinary), is_ordinary)
-        if not counts.num_tokens:
-            return None
-        hidden = [self._hidden(feature) for feature in dev.features]
-        values: dict[str, float] = {}
-        for strategy, nats in ngram_losses(counts, hidden).items():
-            losses: dict[str, LineLoss] = {}
-            for feature, own, (_, tokens) in zip(dev.features, nats, hidden, strict=True):
-                losses[feature.key] = losses.get(feature.key, LineLoss()) + LineLoss(own, len(tokens))
-            values[strategy] = self.score({key: (loss, loss) for key, loss in losses.items()}, dev.examples).value
-        return best_of(values, higher_is_better=False)
+        return score_ngrams(self, dev, counts, [self._find_hidden(feature) for feature in dev.features])
 
-    def _hidden(self, feature: Feature) -> tuple[Ids, Ids]:
-        """Return the hidden tokens of a feature as it is evaluated, behind what is shown to the left of each."""
+    def _find_hidden(self, feature: Feature) -> tuple[Ids, Ids]:
+        """Return the left neighbours, as shown, and the hidden tokens of a feature as it is evaluated."""
         batch = self.collate([feature])
         labels = batch["labels"][0].numpy()
         places = np.flatnonzero(labels != IGNORED)
         return batch["input_ids"][0].numpy()[places - 1], labels[places]
-
-    @property
-    def head_settings(self) -> Mapping[str, Any]:
-        """The model's own vocabulary."""
-        return {}
 
     def examples(self, source: str | Path | Source, split: str | None = None) -> list[Line]:
         """Read the lines of a text."""
@@ -101,8 +86,8 @@ class Mlm:
             padding=False,
         )
         features: list[Feature] = []
-        for row, one in zip(encoded["overflow_to_sample_mapping"], encoded.encodings, strict=True):
-            inputs = {"input_ids": as_tokens(one.ids), "token_type_ids": as_tokens(one.type_ids)}
+        for row, encoding in zip(encoded["overflow_to_sample_mapping"], encoded.encodings, strict=True):
+            inputs = {"input_ids": as_tokens(encoding.ids), "token_type_ids": as_tokens(encoding.type_ids)}
             features.append(Maskable(examples[row].id, len(features), inputs, {}, padding, vocabulary))
         return features
 
@@ -116,7 +101,7 @@ class Mlm:
 
     def loss(self, model: nn.Module, batch: Mapping[str, Tensor]) -> Tensor:
         """Return the mean loss of the hidden tokens."""
-        return with_penalty(model, mean_loss(model, batch, batch["labels"]))
+        return add_penalty(model, compute_mean_loss(model, batch, batch["labels"]))
 
     def count(self, batch: Mapping[str, Tensor]) -> int:
         """Return how many tokens are hidden."""
@@ -124,45 +109,44 @@ class Mlm:
 
     def predict(self, model: nn.Module, batches: Iterable[Batch]) -> dict[str, tuple[LineLoss, LineLoss | None]]:
         """Return each line's loss on its hidden tokens, and beside it the pseudo-loss where that was asked for."""
-        losses: dict[str, LineLoss] = {}
-        pseudo: dict[str, LineLoss] = {}
-        for batch in asked(batches):
-            nats, is_right = label_losses(model, batch, batch["labels"])
+        losses: defaultdict[str, LineLoss] = defaultdict(LineLoss)
+        pseudo: defaultdict[str, LineLoss] = defaultdict(LineLoss)
+        for batch in check_batches(batches):
+            nats, is_right = compute_label_losses(model, batch, batch["labels"])
             check_finite(nats, [feature.key for feature in batch.features])
             is_hidden = batch["labels"].cpu() != IGNORED
             for row, feature in enumerate(batch.features):
-                own = LineLoss(float(nats[row].sum()), int(is_hidden[row].sum()), int(is_right[row].sum()))
-                losses[feature.key] = losses.get(feature.key, LineLoss()) + own
+                loss = LineLoss(float(nats[row].sum()), int(is_hidden[row].sum()), int(is_right[row].sum()))
+                losses[feature.key] += loss
                 if self.is_pseudo:
-                    pseudo[feature.key] = pseudo.get(feature.key, LineLoss()) + pseudo_loss(model, feature)
+                    pseudo[feature.key] += compute_pseudo_loss(model, feature)
         return {key: (loss, pseudo.get(key)) for key, loss in losses.items()}
 
     def score(self, predictions: Mapping[str, tuple[LineLoss, LineLoss | None]], examples: Sequence[Line]) -> Scores:
         """Return loss, accuracy and perplexity over hidden tokens; a short line may have none of them."""
         losses = {key: masked for key, (masked, _) in predictions.items()}
-        summed = total(losses, examples)
+        total = sum_losses(losses, examples)
         figures = {
-            "loss": summed.per_token,
-            "accuracy": summed.num_right / summed.num_tokens,
-            "perplexity": perplexity(summed),
+            "loss": total.per_token,
+            "accuracy": total.num_right / total.num_tokens,
+            "perplexity": total.perplexity,
         }
-        own = [losses[line.id] for line in examples]
+        line_losses = [losses[line.id] for line in examples]
         single = {
-            "loss": shares_of_mean([loss.nats for loss in own], summed.num_tokens),
-            # A line without hidden tokens lost nothing and says nothing: NaN keeps it in its place.
-            "line_loss": np.array([loss.per_token if loss.num_tokens else np.nan for loss in own]),
+            "loss": compute_shares([loss.nats for loss in line_losses], total.num_tokens),
+            # NaN keeps the place of a line without hidden tokens, which has no loss.
+            "line_loss": np.array([loss.per_token if loss.num_tokens else np.nan for loss in line_losses]),
         }
-        alone = {key: loss for key, (_, loss) in predictions.items() if loss is not None}
-        if alone:
-            summed_alone = total(alone, examples)
-            figures["pseudo_perplexity"] = perplexity(summed_alone)
-            single["pseudo_loss"] = shares_of_mean([alone[line.id].nats for line in examples], summed_alone.num_tokens)
-        return Scores(
-            self.name, self.primary, figures, [line.id for line in examples], single, clusters=clusters_of(examples)
-        )
+        pseudo = {key: loss for key, (_, loss) in predictions.items() if loss is not None}
+        if pseudo:
+            pseudo_total = sum_losses(pseudo, examples)
+            figures["pseudo_perplexity"] = pseudo_total.perplexity
+            single["pseudo_loss"] = compute_shares([pseudo[line.id].nats for line in examples], pseudo_total.num_tokens)
+        ids, clusters = [line.id for line in examples], find_clusters(examples, "line ")
+        return Scores(self.name, self.primary, figures, ids, single, clusters=clusters)
 
 
-def pseudo_loss(model: nn.Module, feature: Feature) -> LineLoss:
+def compute_pseudo_loss(model: nn.Module, feature: Feature) -> LineLoss:
     """Return the loss of every ordinary token of a feature, hidden while all others are shown."""
     vocabulary = _vocabulary([feature])
     mask = vocabulary.mask
@@ -170,14 +154,14 @@ def pseudo_loss(model: nn.Module, feature: Feature) -> LineLoss:
     ids = torch.from_numpy(feature.inputs["input_ids"]).long()
     places = torch.tensor([at for at, token in enumerate(ids.tolist()) if not vocabulary.special[token]])
     loss = LineLoss()
-    for some in places.split(COPIES):
-        rows = torch.arange(len(some))
-        hidden = pad([feature] * len(some))
-        hidden["input_ids"][rows, some] = mask
+    for chunk in places.split(COPIES):
+        rows = torch.arange(len(chunk))
+        hidden = pad([feature] * len(chunk))
+        hidden["input_ids"][rows, chunk] = mask
         labels = torch.full_like(hidden["input_ids"], IGNORED)
-        labels[rows, some] = ids[some]
-        nats, is_right = label_losses(model, hidden, labels)
-        loss += LineLoss(float(nats.sum()), len(some), int(is_right.sum()))
+        labels[rows, chunk] = ids[chunk]
+        nats, is_right = compute_label_losses(model, hidden, labels)
+        loss += LineLoss(float(nats.sum()), len(chunk), int(is_right.sum()))
     return loss
 
 

@@ -1,4 +1,4 @@
-"""What a language model says itself: the loss of sentences it is given, and samples it draws."""
+"""Single sentences of a causal language model: their losses, and samples."""
 
 from __future__ import annotations
 
@@ -10,26 +10,25 @@ from torch import Tensor, nn
 
 from attnlab.errors import TaskError
 
-from ..objective import NotFiniteError, asking, logits_of
-from .clm import Clm, forced_losses
-from .line import LineLoss, lines_of
-from .prefix import honest_losses
+from ..objective import NotFiniteError, compute_logits, evaluation_mode
+from .clm import Clm, compute_forced_losses, compute_honest_losses
+from .line import LineLoss, make_lines
 
 
 def sentence_losses(
     model: nn.Module, tokenizer: Any, sentences: Sequence[str], task: Clm | None = None
 ) -> list[LineLoss]:
-    """Return the loss of each sentence; with `Clm(is_honest=True)`, fed prefix by prefix."""
+    """Return the loss of each sentence; with `Clm(is_honest=True)`, computed prefix by prefix."""
     task = Clm() if task is None else task
-    lines = lines_of(sentences)
-    features = task.features(lines, tokenizer)
-    batches = [task.collate([feature]) for feature in features]
-    kept = {feature.key for feature in features}
-    empty = next((line for line in lines if line.id not in kept), None)
+    lines = make_lines(sentences)
+    losses = [LineLoss()] * len(lines)
+    compute_losses = compute_honest_losses if task.is_honest else compute_forced_losses
+    for feature in task.features(lines, tokenizer):
+        losses[int(feature.key)] += compute_losses(model, task.collate([feature]))[0]
+    empty = next((line for line, loss in zip(lines, losses, strict=True) if not loss.num_tokens), None)
     if empty is not None:
         raise TaskError(f"{empty.place}: {empty.text[:40]!r} leaves none of its tokens to predict; give a longer one")
-    losses = (honest_losses if task.is_honest else forced_losses)(model, batches)
-    return [losses[line.id] for line in lines]
+    return losses
 
 
 def sample(
@@ -44,27 +43,26 @@ def sample(
 ) -> str:
     """Continue a prompt with tokens drawn one by one, until the end token; a temperature of 0 takes the likeliest.
 
-    Each step feeds the whole past without a cache, so that a mechanism is shown as it is.
+    Each step runs the whole past without a cache, so that no cache can hide what the mechanism does.
     """
     if temperature < 0:
         raise TaskError(f"a temperature is 0 or more, not {temperature:g}")
     if top_k is not None and top_k < 1:
         raise TaskError(f"top_k is 1 or more, not {top_k}; leave it out to draw from all tokens")
-    ids = _start(tokenizer, prompt)
+    ids = _encode_prompt(tokenizer, prompt)
     generator = torch.Generator().manual_seed(seed)
     num_given = len(ids)
-    with asking(model):
+    with evaluation_mode(model):
         while len(ids) - num_given < num_tokens:
             past = torch.tensor([ids])
-            logits = logits_of(model, {"input_ids": past, "attention_mask": torch.ones_like(past)})[0, -1]
-            ids.append(draw(logits.double().cpu(), temperature, top_k, generator))
+            logits = compute_logits(model, {"input_ids": past, "attention_mask": torch.ones_like(past)})[0, -1]
+            ids.append(_draw_token(logits.double().cpu(), temperature, top_k, generator))
             if ids[-1] == tokenizer.eos_token_id:
                 break
     return str(tokenizer.decode(ids, skip_special_tokens=True))
 
 
-def draw(logits: Tensor, temperature: float, top_k: int | None, generator: torch.Generator) -> int:
-    """Draw one token of the `top_k` likeliest with probability softmax(logits / temperature)."""
+def _draw_token(logits: Tensor, temperature: float, top_k: int | None, generator: torch.Generator) -> int:
     if not bool(logits.isfinite().all()):
         raise NotFiniteError(
             "the model's logits have NaN or infinity in them; it diverged, so look at its training loss"
@@ -72,11 +70,11 @@ def draw(logits: Tensor, temperature: float, top_k: int | None, generator: torch
     if temperature == 0:
         return int(logits.argmax())
     kept = logits.topk(min(top_k or logits.numel(), logits.numel()))
-    chances = torch.softmax(kept.values / temperature, -1)
-    return int(kept.indices[torch.multinomial(chances, 1, generator=generator)])
+    probabilities = torch.softmax(kept.values / temperature, -1)
+    return int(kept.indices[torch.multinomial(probabilities, 1, generator=generator)])
 
 
-def _start(tokenizer: Any, prompt: str) -> list[int]:
+def _encode_prompt(tokenizer: Any, prompt: str) -> list[int]:
     ids: list[int] = tokenizer(prompt, add_special_tokens=False)["input_ids"] if prompt else []
     start = [] if tokenizer.bos_token_id is None else [int(tokenizer.bos_token_id)]
     if not start and not ids:

@@ -47,6 +47,6 @@ def best_f1(prediction: str, golds: Sequence[str], *, empty_agrees: bool = False
     return max(f1(prediction, gold, empty_agrees=empty_agrees) for gold in golds)
 
 
-def golds_of(answers: Sequence[str]) -> list[str]:
-    """Return v2.0's gold answers: those with something left once normalised, or the empty one where there is none."""
+def keep_golds(answers: Sequence[str]) -> list[str]:
+    """Return v2.0's gold answers: those not empty once normalised, or the empty one if there is none."""
     return [answer for answer in answers if normalise(answer)] or [""]

@@ -14,52 +14,55 @@ from numpy.typing import NDArray
 
 from attnlab.errors import TaskError
 
-Classes = NDArray[np.int64]
+
+def check_pair(gold: object, predicted: object, *, are_classes: bool) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return gold and predicted values as arrays of one length; an error names the first value that is wrong."""
+    unit = "label" if are_classes else "score"
+    first, second = _as_array(gold, f"gold {unit}", are_classes), _as_array(predicted, "prediction", are_classes)
+    if first.shape != second.shape:
+        raise TaskError(f"there are {second.size} predictions for {first.size} gold {unit}s; each needs exactly one")
+    return first, second
 
 
-def as_classes(values: object, what: str) -> Classes:
-    """Return class numbers as an array; anything else, NaN first, is an error that names the place."""
+def _as_array(values: object, what: str, are_classes: bool) -> NDArray[Any]:
     given: NDArray[Any] = np.asarray(values)
+    kind = "class number" if are_classes else "number"
     if given.ndim != 1 or given.size == 0:
-        raise TaskError(f"the {what}s must be a list of class numbers with at least one, not of shape {given.shape}")
-    if given.dtype.kind not in "biuf":
-        raise TaskError(f"{what} 0 is {given[0]!r}; class numbers are needed, so look labels up first")
-    wrong = np.flatnonzero(~np.isfinite(given) | (given != np.floor(given)) | (given < 0))
+        raise TaskError(f"the {what}s must be a list of {kind}s with at least one, not of shape {given.shape}")
+    if given.dtype.kind not in ("biuf" if are_classes else "iuf"):
+        hint = ", so look labels up first" if are_classes else ""
+        raise TaskError(f"{what} 0 is {given[0]!r}; {kind}s are needed{hint}")
+    is_wrong = ~np.isfinite(given)
+    if are_classes:
+        is_wrong |= (given != np.floor(given)) | (given < 0)
+    wrong = np.flatnonzero(is_wrong)
     if wrong.size:
         raise TaskError(
-            f"{what} {wrong[0]} is {given[wrong[0]]}, the first of {wrong.size}; each must be a class number. "
+            f"{what} {wrong[0]} is {given[wrong[0]]}, the first of {wrong.size}; each must be a finite {kind}. "
             "A NaN comes from a model that diverged: look at its loss"
         )
-    return given.astype(np.int64)
-
-
-def both(gold: object, predicted: object) -> tuple[Classes, Classes]:
-    """Return gold and predicted classes as arrays of one length."""
-    first, second = as_classes(gold, "gold label"), as_classes(predicted, "prediction")
-    if first.shape != second.shape:
-        raise TaskError(f"there are {second.size} predictions for {first.size} gold labels; each needs exactly one")
-    return first, second
+    return given.astype(np.int64 if are_classes else np.float64)
 
 
 def accuracy(gold: object, predicted: object) -> float:
     """Return the share of predictions that are right."""
-    first, second = both(gold, predicted)
+    first, second = check_pair(gold, predicted, are_classes=True)
     return int((first == second).sum()) / first.size
 
 
 def f1(gold: object, predicted: object, positive: int = 1) -> float:
-    """Return the F1 of the positive class; 0 where it is neither there nor predicted."""
-    first, second = both(gold, predicted)
+    """Return the F1 of the positive class; 0 if it is neither gold nor predicted."""
+    first, second = check_pair(gold, predicted, are_classes=True)
     is_gold, is_predicted = first == positive, second == positive
     num_named = int(is_gold.sum()) + int(is_predicted.sum())
     return 2 * int((is_gold & is_predicted).sum()) / num_named if num_named else 0.0
 
 
 def matthews(gold: object, predicted: object) -> float:
-    """Return Matthews' correlation of two labellings; 0 where one of them has a single class."""
-    first, second = both(gold, predicted)
+    """Return Matthews' correlation of two labellings; 0 if one of them has a single class."""
+    first, second = check_pair(gold, predicted, are_classes=True)
     num_classes = int(max(first.max(), second.max())) + 1
-    # Python's integers: products of counts pass 64 bits sooner than one would think.
+    # Python's integers, since products of counts may exceed 64 bits.
     count_gold = [int(n) for n in np.bincount(first, minlength=num_classes)]
     count_predicted = [int(n) for n in np.bincount(second, minlength=num_classes)]
     n, num_right = first.size, int((first == second).sum())
@@ -73,7 +76,7 @@ def matthews(gold: object, predicted: object) -> float:
 
 @dataclass(frozen=True)
 class Collapse:
-    """Whether a model learned to tell classes apart at all: the share of the largest class, and what was predicted."""
+    """Whether a model predicts a single class: the share of the largest class, and the predicted counts."""
 
     majority: str
     majority_rate: float
@@ -82,7 +85,7 @@ class Collapse:
 
     @property
     def sentence(self) -> str:
-        """Say in one line whether the predictions tell anything."""
+        """One line that says whether the model collapsed."""
         rate = f"always '{self.majority}' would reach an accuracy of {self.majority_rate:.4f}"
         if not self.is_one_class:
             return f"{len(self.predicted)} classes are predicted; {rate}"
@@ -90,7 +93,7 @@ class Collapse:
         return f"COLLAPSED: every prediction is '{only}'; {rate}"
 
     def record(self) -> dict[str, object]:
-        """Return it for programs to read."""
+        """Return the fields as plain data."""
         return {
             "majority_label": self.majority,
             "majority_rate": self.majority_rate,
@@ -101,11 +104,11 @@ class Collapse:
 
 def collapse(gold: object, predicted: object, labels: tuple[str, ...] = ()) -> Collapse:
     """Return the majority rate of the gold labels, and how often each class is predicted; `labels` names classes."""
-    first, second = both(gold, predicted)
+    first, second = check_pair(gold, predicted, are_classes=True)
     counts = np.bincount(first)
     majority = int(counts.argmax())
     seen, times = np.unique(second, return_counts=True)
-    named = {_name(int(one), labels): int(count) for one, count in zip(seen, times, strict=True)}
+    named = {_name(int(label), labels): int(count) for label, count in zip(seen, times, strict=True)}
     return Collapse(_name(majority, labels), int(counts[majority]) / first.size, named, seen.size == 1)
 
 

@@ -11,18 +11,18 @@ from dataclasses import dataclass
 
 from attnlab.errors import TaskError
 
-from .answers import best_exact, best_f1, golds_of
+from .answers import best_exact, best_f1, keep_golds
 
 Golds = Mapping[str, Sequence[str]]
 """The gold answers of each question, by its id; none where it has no answer."""
 
 EVERY_ANSWER_STANDS = 1.0
-"""The official threshold: an answer gives way to none only where the score of having none exceeds 1."""
+"""The official threshold: an answer is dropped only if its score of having none exceeds 1."""
 
 
 @dataclass(frozen=True)
 class SquadFigures:
-    """What a script prints, and what each question got: 0 or 1 exact, 0 to 1 of F1."""
+    """The printed figures of a script, and each question's exact match (0 or 1) and F1 (0 to 1)."""
 
     figures: Mapping[str, float]
     exact: Mapping[str, float]
@@ -31,11 +31,13 @@ class SquadFigures:
 
 def score_v1(golds: Golds, predictions: Mapping[str, str]) -> SquadFigures:
     """Score answers as the v1.1 script does; a question without a prediction counts 0."""
-    check_any(golds)
-    check_answers(golds)
+    _check_any(golds)
+    empty = next((key for key, answers in golds.items() if not answers), None)
+    if empty is not None:
+        raise TaskError(f"question '{empty}' has no gold answer, and SQuAD v1.1 needs one; score it as squad_v2")
     exact = {key: float(key in predictions and best_exact(predictions[key], golds[key])) for key in golds}
     f1 = {key: best_f1(predictions[key], golds[key]) if key in predictions else 0.0 for key in golds}
-    figures = {"exact_match": percent(exact), "f1": percent(f1), "total": len(golds)}
+    figures = {"exact_match": _average(exact), "f1": _average(f1), "total": len(golds)}
     return SquadFigures(figures, exact, f1)
 
 
@@ -46,34 +48,36 @@ def score_v2(
     threshold: float = EVERY_ANSWER_STANDS,
 ) -> SquadFigures:
     """Score answers as the v2.0 script does; `no_answer` holds each question's score of having none."""
-    check_any(golds)
-    check_complete(golds, predictions, "prediction")
-    raw_exact, raw_f1 = raw_scores(golds, predictions)
-    if no_answer is None:
-        exact, f1, best = raw_exact, raw_f1, {}
-    else:
-        check_complete(golds, no_answer, "score of having no answer")
-        exact, f1 = (withheld(raw, no_answer, threshold, golds) for raw in (raw_exact, raw_f1))
-        best = best_thresholds(golds, predictions, (raw_exact, raw_f1), no_answer)
-    return SquadFigures({**averages(exact, f1, golds), **best}, exact, f1)
+    _check_any(golds)
+    _check_complete(golds, predictions, "prediction")
+    raw_exact, raw_f1 = compute_raw_scores(golds, predictions)
+    exact, f1, best = raw_exact, raw_f1, dict[str, float]()
+    if no_answer is not None:
+        _check_complete(golds, no_answer, "score of having no answer")
+        exact, f1 = (_apply_threshold(raw, no_answer, threshold, golds) for raw in (raw_exact, raw_f1))
+        # The best of all thresholds is a bound, since it is tuned on the very labels it scores.
+        for name, raw in (("exact", raw_exact), ("f1", raw_f1)):
+            value, at = find_best_threshold(golds, predictions, raw, no_answer)
+            best |= {f"best_{name}": value, f"best_{name}_thresh": at}
+    return SquadFigures({**_average_parts(exact, f1, golds), **best}, exact, f1)
 
 
-def raw_scores(golds: Golds, predictions: Mapping[str, str]) -> tuple[dict[str, float], dict[str, float]]:
+def compute_raw_scores(golds: Golds, predictions: Mapping[str, str]) -> tuple[dict[str, float], dict[str, float]]:
     """Return each question's exact match and F1 before any threshold."""
-    wanted = {key: golds_of(answers) for key, answers in golds.items()}
+    wanted = {key: keep_golds(answers) for key, answers in golds.items()}
     exact = {key: float(best_exact(predictions[key], answers)) for key, answers in wanted.items()}
     f1 = {key: best_f1(predictions[key], answers, empty_agrees=True) for key, answers in wanted.items()}
     return exact, f1
 
 
-def withheld(
+def _apply_threshold(
     scores: Mapping[str, float], no_answer: Mapping[str, float], threshold: float, golds: Golds
 ) -> dict[str, float]:
-    """Return the scores when every answer above the threshold is replaced by none."""
+    """Return the scores with every answer above the threshold replaced by the empty one."""
     return {key: float(not golds[key]) if no_answer[key] > threshold else score for key, score in scores.items()}
 
 
-def averages(exact: Mapping[str, float], f1: Mapping[str, float], golds: Golds) -> dict[str, float]:
+def _average_parts(exact: Mapping[str, float], f1: Mapping[str, float], golds: Golds) -> dict[str, float]:
     """Return the averages over all questions, and over those with and without an answer."""
     parts = {
         "": list(golds),
@@ -83,26 +87,13 @@ def averages(exact: Mapping[str, float], f1: Mapping[str, float], golds: Golds) 
     figures: dict[str, float] = {}
     for prefix, keys in parts.items():
         if keys:
-            figures[f"{prefix}exact"] = percent({key: exact[key] for key in keys})
-            figures[f"{prefix}f1"] = percent({key: f1[key] for key in keys})
+            figures[f"{prefix}exact"] = _average({key: exact[key] for key in keys})
+            figures[f"{prefix}f1"] = _average({key: f1[key] for key in keys})
             figures[f"{prefix}total"] = len(keys)
     return figures
 
 
-def best_thresholds(
-    golds: Golds,
-    predictions: Mapping[str, str],
-    raw: tuple[Mapping[str, float], Mapping[str, float]],
-    no_answer: Mapping[str, float],
-) -> dict[str, float]:
-    """Return the best exact match and F1 over all thresholds: a bound, tuned on the very labels it scores."""
-    figures: dict[str, float] = {}
-    for name, scores in zip(("exact", "f1"), raw, strict=True):
-        figures[f"best_{name}"], figures[f"best_{name}_thresh"] = best_threshold(golds, predictions, scores, no_answer)
-    return figures
-
-
-def best_threshold(
+def find_best_threshold(
     golds: Golds, predictions: Mapping[str, str], scores: Mapping[str, float], no_answer: Mapping[str, float]
 ) -> tuple[float, float]:
     """Return the best score in percent over all thresholds, and the threshold that reaches it.
@@ -118,26 +109,16 @@ def best_threshold(
     return 100.0 * best / len(golds), threshold
 
 
-def percent(scores: Mapping[str, float]) -> float:
-    """Return the mean in percent, rounded where the scripts round."""
+def _average(scores: Mapping[str, float]) -> float:
     return 100.0 * sum(scores.values()) / len(scores)
 
 
-def check_any(golds: Golds) -> None:
-    """Refuse to average over nothing."""
+def _check_any(golds: Golds) -> None:
     if not golds:
         raise TaskError("there is no question to score; give a SQuAD file with at least one")
 
 
-def check_answers(golds: Golds) -> None:
-    """Refuse a question without an answer, which v1.1 does not have."""
-    empty = next((key for key, answers in golds.items() if not answers), None)
-    if empty is not None:
-        raise TaskError(f"question '{empty}' has no gold answer, and SQuAD v1.1 needs one; score it as squad_v2")
-
-
-def check_complete(golds: Golds, given: Mapping[str, object], what: str) -> None:
-    """Refuse to leave questions out, which would change what is averaged over."""
+def _check_complete(golds: Golds, given: Mapping[str, object], what: str) -> None:
     missing = [key for key in golds if key not in given]
     if missing:
         raise TaskError(

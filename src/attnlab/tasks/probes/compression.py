@@ -14,17 +14,17 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from ..batch import IGNORED, Batch, Feature
-from ..floors import best_of, sequence_strategies
+from ..floors import choose_best, score_sequence_strategies
 from ..floors.sequences import MAJORITY
 from ..language.line import LineLoss
-from ..objective import asking, check_finite, logits_of, token_losses, with_penalty
+from ..objective import add_penalty, check_finite, compute_logits, compute_token_losses, evaluation_mode
 from ..scores import Reference
 from .task import ProbeTask
 
 
 @dataclass(frozen=True)
 class CompressionTask(ProbeTask):
-    """Say every token of a sequence from the state of its last one."""
+    """Predict every token of a sequence from the state of its last one."""
 
     head: str = "AutoModelForSequenceClassification"
 
@@ -35,34 +35,34 @@ class CompressionTask(ProbeTask):
         return {"vocab_size": self.vocab + 1, "pad_token_id": self.vocab, **labels}
 
     def floor(self, dev: Any, train_features: Iterable[Feature] = ()) -> Reference | None:
-        """Return what the commonest token reaches; what looks at the sequence itself is not trivial here."""
+        """Return the accuracy of the commonest token; strategies that read the sequence are not trivial here."""
         if self.primary != "accuracy":
             return None
-        sequences = [(one.input_ids, one.labels) for one in dev.examples]
-        return best_of({MAJORITY: sequence_strategies(sequences)[MAJORITY]}, higher_is_better=True)
+        sequences = [(example.input_ids, example.labels) for example in dev.examples]
+        return choose_best({MAJORITY: score_sequence_strategies(sequences)[MAJORITY]}, higher_is_better=True)
 
     def loss(self, model: nn.Module, batch: Mapping[str, Tensor]) -> Tensor:
         """Return the mean loss over all tokens."""
-        logits, wanted = self._read(model, batch)
-        return with_penalty(model, F.cross_entropy(logits.flatten(0, 1).float(), wanted.flatten().to(logits.device)))
+        logits, targets = self._compute_logits(model, batch)
+        return add_penalty(model, F.cross_entropy(logits.flatten(0, 1).float(), targets.flatten().to(logits.device)))
 
     def predict(self, model: nn.Module, batches: Iterable[Batch]) -> dict[str, LineLoss]:
-        """Return each sequence's loss, and how many of its tokens the model says."""
+        """Return each sequence's loss, and how many of its tokens the model predicts."""
         predictions: dict[str, LineLoss] = {}
         for batch in batches:
-            with asking(model):
-                logits, wanted = self._read(model, batch)
-                nats = token_losses(logits, wanted)
+            with evaluation_mode(model):
+                logits, targets = self._compute_logits(model, batch)
+                nats = compute_token_losses(logits, targets)
             check_finite(nats, [feature.key for feature in batch.features])
-            is_right = logits.argmax(-1).cpu() == wanted.cpu()
+            is_right = logits.argmax(-1).cpu() == targets.cpu()
             for row, feature in enumerate(batch.features):
-                own = LineLoss(float(nats[row].sum()), wanted.shape[1], int(is_right[row].sum()))
-                predictions[feature.key] = own
+                loss = LineLoss(float(nats[row].sum()), targets.shape[1], int(is_right[row].sum()))
+                predictions[feature.key] = loss
         return predictions
 
-    def _read(self, model: nn.Module, batch: Mapping[str, Tensor]) -> tuple[Tensor, Tensor]:
-        """Return logits [b, n, vocab] and the tokens wanted [b, n]; the last position has no label."""
+    def _compute_logits(self, model: nn.Module, batch: Mapping[str, Tensor]) -> tuple[Tensor, Tensor]:
+        """Return logits [b, n, vocab] and the tokens targets [b, n]; the last position has no label."""
         inputs = {name: tensor for name, tensor in batch.items() if name != "labels"}
-        wanted = batch["labels"][:, :-1]
-        assert not bool((wanted == IGNORED).any()), "every token but the last is asked for"
-        return logits_of(model, inputs).unflatten(-1, (self.length - 1, self.vocab)), wanted
+        targets = batch["labels"][:, :-1]
+        assert not bool((targets == IGNORED).any()), "every token but the last is asked for"
+        return compute_logits(model, inputs).unflatten(-1, (self.length - 1, self.vocab)), targets

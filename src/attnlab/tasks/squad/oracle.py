@@ -1,8 +1,8 @@
-"""A model that knows the gold answers: what its answers lose, they lose to windows, offsets, n-best and length."""
+"""Answers from logits that point at the gold answers: their errors are those of windows, offsets and the search."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import groupby
 
 import numpy as np
@@ -16,42 +16,36 @@ CERTAIN = 10.0
 """The logit of a gold position; all others are 0."""
 
 
-def answer(
+def answer_from_golds(
     questions: Sequence[SquadQuestion], windows: Sequence[ContextWindow], search: Search, threshold: float | None = None
 ) -> dict[str, SquadAnswer]:
     """Answer questions from logits that point at a gold answer, through the same search as any model's."""
-    known = {question.id: question for question in questions}
+    by_id = {question.id: question for question in questions}
     answers: dict[str, SquadAnswer] = {}
     for key, group in groupby(windows, key=lambda window: window.key):
-        own = list(group)
-        which = choose(known[key], own, search)
-        answers[key] = search.of_question(_parts(known[key], own, which), threshold)
+        own_windows = list(group)
+        which = _choose_answer(by_id[key], own_windows, search)
+        parts = [(window, *_make_logits(window, by_id[key], which)) for window in own_windows]
+        answers[key] = search.search_question(parts, threshold)
     return answers
 
 
-def choose(question: SquadQuestion, windows: Sequence[ContextWindow], search: Search) -> int | None:
-    """Return the first gold answer that tokens can say in the length allowed; the first of all where none can."""
+def _choose_answer(question: SquadQuestion, windows: Sequence[ContextWindow], search: Search) -> int | None:
+    """Return the first gold answer that a span of allowed length reproduces, or the first of all."""
     if not question.answers:
         return None
     for which, wanted in enumerate(question.answers):
         for window in windows:
-            span = window.tokens_of(*question.span(which))
-            if span and span[1] - span[0] < search.max_answer and exact(window.text_of(*span), wanted):
+            span = window.find_tokens(*question.span(which))
+            if span and span[1] - span[0] < search.max_answer and exact(window.get_text(*span), wanted):
                 return which
     return 0
 
 
-def logits(window: ContextWindow, question: SquadQuestion, which: int | None) -> tuple[Logits, Logits]:
+def _make_logits(window: ContextWindow, question: SquadQuestion, which: int | None) -> tuple[Logits, Logits]:
     """Return start and end logits that point at a gold answer, or at the null token where the window has none."""
-    span = None if which is None else window.tokens_of(*question.span(which))
+    span = None if which is None else window.find_tokens(*question.span(which))
     starts, ends = np.zeros(len(window.begins)), np.zeros(len(window.begins))
     first, last = (window.null, window.null) if span is None else span
     starts[first] = ends[last] = CERTAIN
     return starts, ends
-
-
-def _parts(
-    question: SquadQuestion, windows: Sequence[ContextWindow], which: int | None
-) -> Iterator[tuple[ContextWindow, Logits, Logits]]:
-    for window in windows:
-        yield (window, *logits(window, question, which))

@@ -1,15 +1,14 @@
-"""A question about a text, with its gold answers: what SQuAD v1.1 and v2.0 are made of, and how they are read."""
+"""A question about a text with its gold answers: the examples of SQuAD v1.1 and v2.0."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 from attnlab.data import Source
 from attnlab.errors import TaskError
 
-from ..reading import Row, column_of, located, opened
+from ..reading import Row, check_unique_ids, find_column, get_source, read_rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,15 +22,15 @@ class SquadQuestion:
     starts: tuple[int, ...]
     place: str
     title: str = ""
-    """The article that the context is of; empty where the source does not say."""
+    """The article of the context; empty if the source does not name it."""
 
     @property
     def cluster(self) -> str:
-        """What questions that are not independent have in common: the article, or else the context."""
+        """What dependent questions share: the article, or else the context."""
         return self.title or self.context
 
     def span(self, which: int) -> tuple[int, int]:
-        """Return where a gold answer stands in the context, without whitespace at its ends."""
+        """Return the characters of a gold answer in the context, without whitespace at its ends."""
         answer, start = self.answers[which], self.starts[which]
         if start < 0 or self.context[start : start + len(answer)] != answer:
             found = self.context[max(start, 0) : max(start, 0) + len(answer)]
@@ -45,27 +44,15 @@ class SquadQuestion:
 
 
 def read_questions(source: str | Path | Source, split: str | None = None) -> list[SquadQuestion]:
-    """Read the questions of a source in SQuAD's form; what no model can answer for is an error with its place."""
-    questions = [_question(row, place) for place, row in located(opened(source, split))]
-    check_ids(questions)
+    """Read the questions of a source in SQuAD's form; errors name the place."""
+    questions = [_read_question(row, place) for place, row in read_rows(get_source(source, split))]
+    check_unique_ids(questions)
     return questions
 
 
-def check_ids(questions: Iterable[SquadQuestion]) -> None:
-    """Refuse two questions of one id, which no prediction file can tell apart."""
-    first: dict[str, str] = {}
-    for question in questions:
-        if question.id in first:
-            raise TaskError(
-                f"{question.place}: the id '{question.id}' stands at {first[question.id]} already; give each question "
-                "an id of its own"
-            )
-        first[question.id] = question.place
-
-
-def _question(row: Row, place: str) -> SquadQuestion:
+def _read_question(row: Row, place: str) -> SquadQuestion:
     for needed in ("id", "question", "context", "answers"):
-        column_of(row, [needed], place)
+        find_column(row, [needed], place)
     answers = row["answers"]
     question = SquadQuestion(
         str(row["id"]),
