@@ -7,7 +7,7 @@ import pytest
 
 from attnlab.cli import main
 
-from ..studies.integrity.tables import Recipe, make_records, write_long, write_wide
+from ..studies.integrity.result_tables import Recipe, make_records, write_long, write_wide
 
 
 @pytest.fixture

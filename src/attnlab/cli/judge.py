@@ -75,9 +75,9 @@ def judge(
     # Imported here because the command line must answer --help without numpy.
     from attnlab.studies.integrity import judge as examine
     from attnlab.studies.integrity import read_table
-    from attnlab.studies.integrity.request import Request, read_names, read_numbers, read_texts
+    from attnlab.studies.integrity.options import JudgeOptions, read_names, read_numbers, read_texts
 
-    request = Request(
+    options = JudgeOptions(
         examples,
         summary,
         read_numbers("--smallest", smallest),
@@ -85,7 +85,7 @@ def judge(
         read_texts("--units", units),
         read_names(primary),
     )
-    judgement = examine(read_table(table, mapping, baseline), request)
+    judgement = examine(read_table(table, mapping, baseline), options)
     if as_json:
         print_json(judgement.record())
     else:

@@ -10,7 +10,7 @@ from attnlab.cli.tables import print_below, print_table
 if TYPE_CHECKING:
     from attnlab.statistics import Comparison
     from attnlab.studies.integrity import IntegrityFinding, Judgement
-    from attnlab.studies.integrity.analysis import Analysis, Row
+    from attnlab.studies.integrity.analysis import ComparisonRow, TableAnalysis
 
 COLUMNS = (
     "arm", "group", "metric", "step", "seeds", "baseline", "variant", "SD ratio", "difference", "deciding interval",
@@ -58,7 +58,7 @@ def print_judgement(judgement: Judgement) -> None:
     print_count(judgement.findings)
 
 
-def _print_analysis(analysis: Analysis, judgement: Judgement) -> None:
+def _print_analysis(analysis: TableAnalysis, judgement: Judgement) -> None:
     """Print the comparisons, and how to read them."""
     if not analysis.rows:
         return
@@ -74,7 +74,7 @@ def _print_analysis(analysis: Analysis, judgement: Judgement) -> None:
             print_below(line)
 
 
-def _explain_rows(rows: Sequence[Row]) -> Iterator[str]:
+def _explain_rows(rows: Sequence[ComparisonRow]) -> Iterator[str]:
     """Yield the reasons of verdicts that need one, and the notes of all comparisons."""
     from attnlab.statistics.verdict import AT_CEILING, DEGENERATE, FINISHED, NEITHER_LEARNED, STILL_TRAINING
 
@@ -93,7 +93,7 @@ def _explain_rows(rows: Sequence[Row]) -> Iterator[str]:
         yield f"{', '.join(names)}: {note}."
 
 
-def _explain_table(rows: Sequence[Row], primary: Sequence[str]) -> Iterator[str]:
+def _explain_table(rows: Sequence[ComparisonRow], primary: Sequence[str]) -> Iterator[str]:
     """Yield how the columns are to be read."""
     questions = [(row, row.comparison.question) for row in rows if row.comparison is not None]
     if not questions:
@@ -138,7 +138,7 @@ def _explain_family(num_primary: int, num_others: int, primary: Sequence[str]) -
         )
 
 
-def _write_row(row: Row) -> tuple[str, ...]:
+def _write_row(row: ComparisonRow) -> tuple[str, ...]:
     """Write one comparison under COLUMNS."""
     from attnlab.statistics.account import percent, show, signed
 

@@ -26,8 +26,8 @@ from .file.design import Arm, Design
 from .file.mistakes import Origin, check
 from .file.reading import read_design
 from .integrity import IntegrityFinding
-from .integrity.leaks import read_kind
-from .integrity.left_out import left_out, sentence
+from .integrity.study.audits import read_kind
+from .integrity.study.examination import count_left_out, describe_left_out
 from .ledger.database import Ledger
 from .ledger.disk import refuse_network
 from .plan.audit_keys import audited_task, lines_of, reads_forwards
@@ -162,8 +162,8 @@ class Study:
         ledger.say_news(PLAN, json.dumps({
             "runs": [run.id for run in trained], "obstacles": leaking, "data": contents, "audits": audits,
         }))  # fmt: skip
-        if others := left_out(ledger, {run.id for run in trained}):
-            say(f"{sentence(others)}; they stay in the ledger")
+        if others := count_left_out(ledger, {run.id for run in trained}):
+            say(f"{describe_left_out(others)}; they stay in the ledger")
         sources = placed_sources(self.design, self.sources or {})
         Counting(ledger, sources, contents, say, stop).note(tasks_of(self.design))
         return trained, leaking

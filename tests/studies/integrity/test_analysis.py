@@ -11,18 +11,17 @@ import numpy as np
 import pytest
 
 from attnlab.statistics import Comparison
-from attnlab.studies.integrity import Judgement, Request, judge, read_table
-from attnlab.studies.integrity.analysis import Row
-from attnlab.studies.integrity.curve import measure_late_gain
-from attnlab.studies.integrity.table import Cell
-
-from .tables import Recipe, Record, make_records, write_long, write_wide
+from attnlab.studies.integrity import Judgement, JudgeOptions, judge, read_table
+from attnlab.studies.integrity.analysis import ComparisonRow
+from attnlab.studies.integrity.tables.pairs import measure_late_gain
+from attnlab.studies.integrity.tables.table import Cell
+from tests.studies.integrity.result_tables import Recipe, Record, make_records, write_long, write_wide
 
 WRITERS = [write_long, write_wide]
 
 
 def judged(path: str, **request: Any) -> Judgement:
-    return judge(read_table(path), Request(**request))
+    return judge(read_table(path), JudgeOptions(**request))
 
 
 def write(tmp_path: Path, header: str, rows: list[str]) -> str:
@@ -31,12 +30,12 @@ def write(tmp_path: Path, header: str, rows: list[str]) -> str:
     return str(path)
 
 
-def only(found: Judgement) -> Row:
+def only(found: Judgement) -> ComparisonRow:
     (row,) = found.analyses[-1].rows
     return row
 
 
-def comparison_of(row: Row) -> Comparison:
+def comparison_of(row: ComparisonRow) -> Comparison:
     assert row.comparison is not None
     return row.comparison
 

@@ -11,7 +11,7 @@ import pytest
 import attnlab
 from attnlab.audits import CHECKS
 from attnlab.studies.integrity import IntegrityFinding, IntegrityKind
-from attnlab.studies.integrity.leaks import UNTYPED, read_kind
+from attnlab.studies.integrity.study.audits import UNTYPED, read_kind
 
 SOURCES = sorted(Path(attnlab.__file__).parent.rglob("*.py"))
 TEXT_METHODS = {"startswith", "endswith", "partition", "find", "index", "count", "split", "removeprefix"}

@@ -10,9 +10,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from attnlab.studies.integrity import Judgement, Request, judge, read_table
-
-from .tables import Recipe, Record, make_records, write_long, write_wide
+from attnlab.studies.integrity import Judgement, JudgeOptions, judge, read_table
+from tests.studies.integrity.result_tables import Recipe, Record, make_records, write_long, write_wide
 
 Write = Callable[..., str]
 WRITERS: list[Write] = [write_long, write_wide]
@@ -20,7 +19,7 @@ STEPS = (500, 1000, 1500, 2000)
 
 
 def judged(path: str, **request: Any) -> Judgement:
-    return judge(read_table(path), Request(**request))
+    return judge(read_table(path), JudgeOptions(**request))
 
 
 def checks(judgement: Judgement) -> list[str]:

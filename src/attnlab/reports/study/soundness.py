@@ -9,7 +9,7 @@ from typing import Any
 from attnlab.charts import soundness
 from attnlab.errors import AttnlabError
 from attnlab.studies.answers.study_folder import Record
-from attnlab.studies.integrity.leaks import read_kind
+from attnlab.studies.integrity.study.audits import read_kind
 from attnlab.studies.plan.audit_keys import lines_of, unmarked
 
 from .figures import LEAKS, Figure

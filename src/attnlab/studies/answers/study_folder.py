@@ -17,7 +17,7 @@ from attnlab.training import RunSpec
 
 from ..file.design import IS_RECORDED, Design
 from ..integrity import IntegrityFinding
-from ..integrity.own import examine
+from ..integrity.study.examination import examine
 from ..ledger.database import Ledger, ResultRow
 from ..plan.audit_keys import audited_task, lines_of, reads_forwards
 from ..plan.planning import PlannedRun

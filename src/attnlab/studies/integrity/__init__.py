@@ -1,9 +1,11 @@
-"""Integrity: what is wrong with a table of results, whoever made it."""
+"""Integrity: what is wrong with a table of results, whoever made it, and with a study's own runs."""
 
 from .finding import IntegrityFinding, IntegrityKind
 from .judgement import Judgement, judge
-from .reading import read_table
-from .request import Request
-from .table import Cell, ResultTable
+from .options import JudgeOptions
+from .tables.reading import read_table
+from .tables.table import Cell, ResultTable
 
-__all__ = ["Cell", "IntegrityFinding", "IntegrityKind", "Judgement", "Request", "ResultTable", "judge", "read_table"]
+__all__ = [
+    "Cell", "IntegrityFinding", "IntegrityKind", "JudgeOptions", "Judgement", "ResultTable", "judge", "read_table",
+]  # fmt: skip

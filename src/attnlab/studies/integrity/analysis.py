@@ -16,12 +16,11 @@ from attnlab.statistics.account import plain
 from attnlab.statistics.families import Role
 from attnlab.statistics.verdict import FEWEST_SEEDS, NOT_COMPARABLE, TOO_FEW
 
-from .curve import measure_late_gain
+from .checks.units import Units
 from .finding import IntegrityFinding, IntegrityKind, list_first
-from .metrics import BOUNDED, PERPLEXITIES, SIGNED, default_smallest, higher_is_better, kind_of
-from .selection import Pair, Scores, find_pairs
-from .table import Cell, ResultTable, show_step, value_of
-from .units import Units
+from .tables.metrics import BOUNDED, PERPLEXITIES, SIGNED, choose_smallest, higher_is_better, recognise_metric
+from .tables.pairs import ArmPair, Scores, find_pairs, measure_late_gain
+from .tables.table import Cell, ResultTable, join_words, show_step
 
 PRESUMED = (
     "seeds are independent runs, each with its own initial weights and data order; if models are pretrained, each seed "
@@ -30,13 +29,11 @@ PRESUMED = (
     "all arms were tuned with the same effort, and not on the evaluation set",
 )
 """What a verdict presumes and a table cannot show."""
-
-
 ROLES: tuple[Role, ...] = ("primary", "exploratory")
 
 
 @dataclass(frozen=True)
-class Terms:
+class AnalysisTerms:
     """How a table is analysed. smallest, floors: by metric, where given. primary: metrics that get verdicts.
 
     obstacles: why a metric is not compared at all. left_out: cells that are not analysed.
@@ -51,7 +48,7 @@ class Terms:
 
 
 @dataclass(frozen=True)
-class Row:
+class ComparisonRow:
     """One arm against the baseline in one group and metric; `comparison` is None if `obstacle` says why not."""
 
     group: str
@@ -65,7 +62,7 @@ class Row:
     @property
     def name(self) -> str:
         """What is compared, in words."""
-        return " ".join(filter(None, (self.arm, self.group, self.metric)))
+        return join_words(self.arm, self.group, self.metric)
 
     @property
     def verdict(self) -> str:
@@ -83,19 +80,18 @@ class Row:
 
     def record(self) -> dict[str, Any]:
         """Return all of it as plain values, for JSON."""
-        whose = {"group": self.group, "metric": self.metric, "arm": self.arm, "step": self.step, "role": self.role}
+        row = {"group": self.group, "metric": self.metric, "arm": self.arm, "step": self.step, "role": self.role}
         if self.comparison is None:
-            return {**whose, "verdict": self.verdict, "reason": self.obstacle}
-        own = {"verdict": self.verdict, "adjusted_p": plain(self.adjusted_p)}
-        return {**whose, **self.comparison.record(), **own}
+            return {**row, "verdict": self.verdict, "reason": self.obstacle}
+        return {**row, **self.comparison.record(), "verdict": self.verdict, "adjusted_p": plain(self.adjusted_p)}
 
 
 @dataclass(frozen=True)
-class Analysis:
+class TableAnalysis:
     """The comparisons of a table up to one step, and why it was analysed."""
 
     step: float | None
-    rows: tuple[Row, ...]
+    rows: tuple[ComparisonRow, ...]
     note: str = ""
 
     @property
@@ -110,30 +106,30 @@ class Analysis:
         return {"step": self.step, "note": self.note, "comparisons": [row.record() for row in self.rows]}
 
 
-def analyse(table: ResultTable, step: float | None, terms: Terms, note: str = "") -> Analysis:
+def analyse(table: ResultTable, step: float | None, terms: AnalysisTerms, note: str = "") -> TableAnalysis:
     """Compare every arm with the baseline, at the last step up to `step` that both have."""
     pairs = list(find_pairs(table.up_to(step), terms.left_out))
     obstacles = [_find_obstacle(pair, terms) for pair in pairs]
+    roles = [ROLES[pair.metric not in terms.primary] for pair in pairs]
+    # What cannot be compared counts in the family too, so that resolving it does not change the others' level.
+    placeholder = compare([0.0], [0.0], paired=False, obstacle="not compared")
+    alone = {
+        n: placeholder if obstacle else _compare(pair, terms, pairs)
+        for n, (pair, obstacle) in enumerate(zip(pairs, obstacles, strict=True))
+    }
     concluded: dict[int, Comparison] = {}
     for role in ROLES:
-        members = [n for n, pair in enumerate(pairs) if (pair.metric in terms.primary) == (role == "primary")]
-        # What cannot be compared counts in the family too, so that resolving it does not change the others' level.
-        alone = {n: _hold_place() if obstacles[n] else _compare(pairs[n], terms, pairs) for n in members}
-        concluded |= conclude_family(alone, role=role)
-    rows = []
-    for n, (pair, obstacle) in enumerate(zip(pairs, obstacles, strict=True)):
-        role = "primary" if pair.metric in terms.primary else "exploratory"
-        found = None if obstacle else concluded[n]
-        rows.append(Row(pair.group, pair.metric, pair.arm, pair.step, found, obstacle, role))
-    return Analysis(step, tuple(rows), note)
+        concluded |= conclude_family({n: alone[n] for n in alone if roles[n] == role}, role=role)
+    rows = [
+        ComparisonRow(
+            pair.group, pair.metric, pair.arm, pair.step, None if obstacles[n] else concluded[n], obstacles[n], roles[n]
+        )
+        for n, pair in enumerate(pairs)
+    ]
+    return TableAnalysis(step, tuple(rows), note)
 
 
-def _hold_place() -> Comparison:
-    """Return a comparison that shows nothing, to be counted in a family."""
-    return compare([0.0], [0.0], paired=False, obstacle="not compared")
-
-
-def _find_obstacle(pair: Pair, terms: Terms) -> str:
+def _find_obstacle(pair: ArmPair, terms: AnalysisTerms) -> str:
     """Say why a pair cannot be compared at all; empty if it can."""
     if pair.metric in terms.obstacles:
         return terms.obstacles[pair.metric]
@@ -149,33 +145,30 @@ def _find_obstacle(pair: Pair, terms: Terms) -> str:
     return ""
 
 
-def _compare(pair: Pair, terms: Terms, pairs: Sequence[Pair]) -> Comparison:
-    kind, is_higher = kind_of(pair.metric), higher_is_better(pair.metric)
-    is_log = kind in PERPLEXITIES
-    scale = next((terms.units.scale_of(cell) for cell in pair.cells if cell.value), None)
+def _compare(pair: ArmPair, terms: AnalysisTerms, pairs: Sequence[ArmPair]) -> Comparison:
+    name = recognise_metric(pair.metric)
+    is_log = name in PERPLEXITIES
+    scale = next((terms.units.find_scale(cell) for cell in pair.cells if cell.value), None)
     compared = dict.fromkeys(cell for other in pairs if other.metric == pair.metric for cell in other.cells)
-    values = [value_of(cell) for cell in compared if cell.value is not None]
-    smallest = terms.smallest.get(pair.metric) or default_smallest(pair.metric, scale, values)
+    values = [cell.value for cell in compared if cell.value is not None]
     return compare(
-        _on_scale(pair.baseline, is_log),
-        _on_scale(pair.variant, is_log),
+        _take_logs(pair.baseline) if is_log else pair.baseline,
+        _take_logs(pair.variant) if is_log else pair.variant,
         paired=False,
-        smallest=smallest,
-        higher_is_better=is_higher,
+        smallest=terms.smallest.get(pair.metric) or choose_smallest(pair.metric, scale, values),
+        higher_is_better=higher_is_better(pair.metric),
         scale="log" if is_log else "linear",
         floor=terms.floors.get(pair.metric),
-        ceiling=scale if kind in BOUNDED | SIGNED else None,
-        late_gain=_late_gain(pair, terms, is_log),
+        ceiling=scale if name in BOUNDED | SIGNED else None,
+        late_gain=_measure_late_gain(pair, terms, is_log),
     )
 
 
-def _on_scale(scores: Scores, is_log: bool) -> Scores:
-    if not is_log:
-        return scores
+def _take_logs(scores: Scores) -> Scores:
     return {seed: None if score is None else math.log(score) for seed, score in scores.items()}
 
 
-def _late_gain(pair: Pair, terms: Terms, is_log: bool) -> float | None:
+def _measure_late_gain(pair: ArmPair, terms: AnalysisTerms, is_log: bool) -> float | None:
     """Return the larger gain of the two arms in the last fifth of training, in units of the smallest difference."""
     if pair.step is None:
         return None
@@ -189,7 +182,7 @@ def _late_gain(pair: Pair, terms: Terms, is_log: bool) -> float | None:
     return 100 * math.expm1(largest) if is_log and largest is not None else largest
 
 
-def check_seeds(rows: Sequence[Row]) -> Iterator[IntegrityFinding]:
+def check_seeds(rows: Sequence[ComparisonRow]) -> Iterator[IntegrityFinding]:
     """Find comparisons with too few seeds for a verdict, and say how many more each would need."""
     compared = [(row, row.comparison) for row in rows if row.comparison is not None]
     weak = [(row, comparison) for row, comparison in compared if comparison.decision.outcome == TOO_FEW]

@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from attnlab.statistics.account import signed
 
-from .analysis import PRESUMED, Analysis, Row, Terms, analyse, check_seeds
-from .budgets import check_budgets
+from .analysis import PRESUMED, AnalysisTerms, ComparisonRow, TableAnalysis, analyse, check_seeds
+from .checks.budgets import check_budgets
+from .checks.impossible_values import ImpossibleValues, find_impossible
+from .checks.predictions import check_predictions
+from .checks.repetition import check_repetition
+from .checks.seeds import check_lone_seed, check_missing
+from .checks.summaries import check_summaries
+from .checks.units import settle_units
 from .finding import IntegrityFinding
-from .lone_seed import check_lone_seed
-from .missing import check_missing
-from .possibility import Impossible, find_impossible
-from .predictions import check_predictions
-from .repetition import check_repetition
-from .request import Request
-from .summaries import check_summaries
-from .table import Cell, ResultTable
-from .units import settle_units
+from .options import JudgeOptions
+from .tables.table import Cell, ResultTable
 
 
 @dataclass(frozen=True)
@@ -28,11 +27,11 @@ class Judgement:
 
     table: ResultTable
     findings: tuple[IntegrityFinding, ...]
-    analyses: tuple[Analysis, ...]
+    analyses: tuple[TableAnalysis, ...]
     primary: tuple[str, ...] = ()
     left_out: tuple[Cell, ...] = ()
     changes: tuple[str, ...] = ()
-    presumed: tuple[str, ...] = field(default=PRESUMED)
+    presumed: tuple[str, ...] = PRESUMED
 
     @property
     def faults(self) -> tuple[IntegrityFinding, ...]:
@@ -63,20 +62,20 @@ class Judgement:
         }
 
 
-def judge(table: ResultTable, request: Request | None = None) -> Judgement:
+def judge(table: ResultTable, options: JudgeOptions | None = None) -> Judgement:
     """Examine a table."""
-    request = request or Request()
-    table = table.with_num_examples(request.num_examples)
-    settled, units, mixed = settle_units(table, request.find_units(table))
+    options = options or JudgeOptions()
+    table = table.with_num_examples(options.num_examples)
+    settled, units, mixed = settle_units(table, options.find_units(table))
     impossible = list(find_impossible(settled, units))
-    left_out = list(dict.fromkeys(cell for one in impossible for cell in one.cells))
-    primary = request.find_primary(settled)
-    terms = Terms(
+    left_out = list(dict.fromkeys(cell for values in impossible for cell in values.cells))
+    primary = options.find_primary(settled)
+    terms = AnalysisTerms(
         units,
-        request.find_smallest(settled, units),
-        request.find_floors(settled, units),
+        options.find_smallest(settled, units),
+        options.find_floors(settled, units),
         primary,
-        {one.metric: f"most values of {one.metric} are impossible" for one in impossible if one.metric},
+        {values.metric: f"most values of {values.metric} are impossible" for values in impossible if values.metric},
         frozenset(left_out),
     )
     repeated = list(check_repetition(table))
@@ -86,19 +85,19 @@ def judge(table: ResultTable, request: Request | None = None) -> Judgement:
         *repeated,
         *mixed,
         *check_predictions(table),
-        *(one.finding for one in _explain(impossible)),
+        *_explain(impossible),
         *(check_lone_seed(possible, analyses[-1].step) if analyses else ()),
         *check_missing(settled),
         *check_budgets(table),
         *(check_seeds(analyses[-1].rows) if analyses else ()),
-        *(check_summaries(table, request.summary) if request.summary is not None else ()),
+        *(check_summaries(table, options.summary) if options.summary is not None else ()),
     ]
     changes = tuple(_find_changes(settled, analyses[-1], terms)) if analyses and left_out else ()
     ordered = sorted(findings, key=lambda finding: not finding.is_fault)
     return Judgement(settled, tuple(ordered), tuple(analyses), tuple(primary), tuple(left_out), changes)
 
 
-def _analyse(table: ResultTable, repeated: Sequence[IntegrityFinding], terms: Terms) -> list[Analysis]:
+def _analyse(table: ResultTable, repeated: Sequence[IntegrityFinding], terms: AnalysisTerms) -> list[TableAnalysis]:
     """Analyse the last step; if its values repeat earlier ones, also the last step with its own values."""
     if not table.steps:
         return []
@@ -106,24 +105,19 @@ def _analyse(table: ResultTable, repeated: Sequence[IntegrityFinding], terms: Te
     if last not in faulty:
         return [analyse(table, last, terms)]
     before = [step for step in table.steps if step not in faulty]
-    with_repeats = analyse(table, last, terms, "with repeated values")
-    return (
-        [with_repeats, analyse(table, before[-1], terms, "the last with its own values")] if before else [with_repeats]
-    )
+    analyses = [analyse(table, last, terms, "with repeated values")]
+    return analyses + [analyse(table, step, terms, "the last with its own values") for step in before[-1:]]
 
 
-def _explain(impossible: Sequence[Impossible]) -> Iterator[Impossible]:
+def _explain(impossible: Sequence[ImpossibleValues]) -> Iterator[IntegrityFinding]:
     """Say of impossible values that they are left out of the analysis."""
-    for one in impossible:
-        if not one.cells:
-            yield one
-            continue
-        pronoun = "It is" if len(one.cells) == 1 else "They are" if len(one.cells) > 2 else "Both are"
-        sentence = f"{one.finding.sentence}. {pronoun} left out of the analysis"
-        yield replace(one, finding=replace(one.finding, sentence=sentence))
+    for values in impossible:
+        pronoun = {0: "", 1: "It is", 2: "Both are"}.get(len(values.cells), "They are")
+        ending = f". {pronoun} left out of the analysis" if pronoun else ""
+        yield replace(values.finding, sentence=f"{values.finding.sentence}{ending}")
 
 
-def _find_changes(table: ResultTable, analysis: Analysis, terms: Terms) -> Iterator[str]:
+def _find_changes(table: ResultTable, analysis: TableAnalysis, terms: AnalysisTerms) -> Iterator[str]:
     """Say what the comparisons would be with the cells that were left out."""
     with_all = analyse(table, analysis.step, replace(terms, left_out=frozenset()))
     others = {(row.metric, row.group, row.arm): row for row in with_all.rows}
@@ -135,7 +129,7 @@ def _find_changes(table: ResultTable, analysis: Analysis, terms: Terms) -> Itera
             yield f"{row.name}: without them {_show(row)}; with them {_show(other)}"
 
 
-def _show(row: Row) -> str:
+def _show(row: ComparisonRow) -> str:
     if row.comparison is None:
         return row.verdict
     return f"{signed(row.comparison.difference)}{row.comparison.question.unit}, {row.verdict}"

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from ..plan.audit_keys import lines_of
-from .finding import IntegrityFinding, IntegrityKind, list_first
+from ...plan.audit_keys import lines_of
+from ..finding import IntegrityFinding, IntegrityKind, list_first
 
 if TYPE_CHECKING:
-    from ..answers.study_folder import Record
+    from ...answers.study_folder import Record
 
 UNTYPED = {"causal leak": "leak", "installed model": "installed_model"}
 """The kinds of findings in ledgers from before findings had a kind, by name."""

@@ -8,6 +8,8 @@ from functools import cached_property
 from typing import TypeVar
 
 Key = TypeVar("Key")
+Run = tuple[str, str, str]
+"""Arm, group and seed."""
 
 
 @dataclass(frozen=True)
@@ -28,13 +30,24 @@ class Cell:
     num_examples: int | None = None
 
     @property
-    def run(self) -> tuple[str, str, str]:
-        """The run it belongs to: arm, group and seed."""
+    def run(self) -> Run:
+        """The run it belongs to."""
         return self.arm, self.group, self.seed
+
+    @property
+    def number(self) -> float:
+        """The value of a cell that is known to have one."""
+        assert self.value is not None
+        return self.value
+
+    @property
+    def title(self) -> str:
+        """Arm, group and metric in words."""
+        return join_words(self.arm, self.group, self.metric)
 
 
 @dataclass(frozen=True)
-class Answers:
+class RunPredictions:
     """The predictions of one run in order, and the labels if they are known."""
 
     arm: str
@@ -52,8 +65,8 @@ class ResultTable:
     layout: tuple[str, ...]
     cells: tuple[Cell, ...]
     baseline: str
-    budgets: Mapping[tuple[str, str, str], Mapping[str, str]] = field(default_factory=dict)
-    answers: tuple[Answers, ...] = ()
+    budgets: Mapping[Run, Mapping[str, str]] = field(default_factory=dict)
+    predictions: tuple[RunPredictions, ...] = ()
 
     @cached_property
     def values(self) -> tuple[Cell, ...]:
@@ -63,8 +76,8 @@ class ResultTable:
     @property
     def arms(self) -> list[str]:
         """The names of the arms, the baseline first."""
-        others = dict.fromkeys(cell.arm for cell in self.cells if cell.arm != self.baseline)
-        return [self.baseline, *others] if any(cell.arm == self.baseline for cell in self.cells) else list(others)
+        arms = dict.fromkeys(cell.arm for cell in self.cells)
+        return sorted(arms, key=lambda arm: arm != self.baseline)
 
     @property
     def groups(self) -> list[str]:
@@ -79,12 +92,7 @@ class ResultTable:
     @cached_property
     def steps(self) -> list[float | None]:
         """The steps that have a value, in order."""
-        steps = {cell.step for cell in self.values}
-        return sorted(steps, key=lambda step: -1.0 if step is None else step)
-
-    def at(self, step: float | None) -> list[Cell]:
-        """Return the cells of one step."""
-        return [cell for cell in self.cells if cell.step == step]
+        return sorted({cell.step for cell in self.values}, key=order_step)
 
     def up_to(self, step: float | None) -> ResultTable:
         """Return the table without later steps."""
@@ -101,7 +109,7 @@ class ResultTable:
     def without(self, cells: Collection[Cell]) -> ResultTable:
         """Return the table without some cells."""
         dropped = set(cells)
-        return replace(self, cells=tuple(cell for cell in self.cells if cell not in dropped)) if dropped else self
+        return replace(self, cells=tuple(cell for cell in self.cells if cell not in dropped))
 
 
 def group_cells(cells: Iterable[Cell], key: Callable[[Cell], Key]) -> dict[Key, list[Cell]]:
@@ -112,12 +120,16 @@ def group_cells(cells: Iterable[Cell], key: Callable[[Cell], Key]) -> dict[Key, 
     return groups
 
 
-def value_of(cell: Cell) -> float:
-    """Return the value of a cell that is known to have one."""
-    assert cell.value is not None
-    return cell.value
+def order_step(step: float | None) -> float:
+    """Return what steps are sorted by; no step comes first."""
+    return -1.0 if step is None else step
 
 
 def show_step(step: float | None) -> str:
     """Write a step; a table without steps has one."""
     return "the table" if step is None else f"step {step:g}"
+
+
+def join_words(*words: str) -> str:
+    """Join the words that are not empty."""
+    return " ".join(filter(None, words))

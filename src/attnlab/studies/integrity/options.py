@@ -1,4 +1,4 @@
-"""What the user gives besides the table: thresholds, floors and units by metric, primary metrics, a summary.
+"""What the user gives to `judge` besides the table: thresholds, floors and units by metric, primary metrics, a summary.
 
 On the command line a value is given for all primary metrics (`--smallest 1`) or by metric (`--smallest f1=1,ppl=2`).
 """
@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 from attnlab.errors import RequestError, closest
 
-from .metrics import LIMITED, PERPLEXITIES, kind_of
-from .table import ResultTable
-from .units import UNITS, Unit, Units
+from .checks.units import UNITS, Unit, Units
+from .tables.metrics import LIMITED, PERPLEXITIES, recognise_metric
+from .tables.table import ResultTable
 
 Numbers = float | Mapping[str, float] | None
 Words = str | Mapping[str, str] | None
@@ -21,7 +21,7 @@ Words = str | Mapping[str, str] | None
 
 
 @dataclass(frozen=True)
-class Request:
+class JudgeOptions:
     """Options of `judge`. num_examples: size of the evaluation set. summary: a file of reported means and SDs.
 
     smallest: the smallest difference of interest. floor: the score of a trivial strategy. units: 'percent', 'fraction'
@@ -56,24 +56,24 @@ class Request:
 
     def find_smallest(self, table: ResultTable, units: Units) -> dict[str, float]:
         """Return the smallest differences that were given, by metric."""
-        for value in _values_of(self.smallest):
+        smallest = self._spread("--smallest", self.smallest, table, units)
+        for value in smallest.values():
             if not 0 < value < math.inf:
                 raise RequestError(f"--smallest must be a number above 0, not {value:g}")
-        return self._spread("--smallest", self.smallest, table, units)
+        return smallest
 
     def find_floors(self, table: ResultTable, units: Units) -> dict[str, float]:
         """Return the floors that were given, by metric."""
-        for value in _values_of(self.floor):
-            if not math.isfinite(value):
-                raise RequestError(f"--floor must be a number, not {value:g}")
         floors = self._spread("--floor", self.floor, table, units)
         for metric, value in floors.items():
-            limits = {scale for (name, _), scale in units.scales.items() if name == metric and scale is not None}
+            if not math.isfinite(value):
+                raise RequestError(f"--floor must be a number, not {value:g}")
+            limits = units.list_scales(metric)
             if limits and abs(value) > min(limits):
                 raise RequestError(
                     f"--floor {value:g} is beyond {metric}, which lies between 0 and {min(limits):g} in this table"
                 )
-            if kind_of(metric) in PERPLEXITIES and value < 1:
+            if recognise_metric(metric) in PERPLEXITIES and value < 1:
                 raise RequestError(f"--floor {value:g} is beyond {metric}, which is 1 or more")
         return floors
 
@@ -86,7 +86,7 @@ class Request:
                 _check_metric(option, metric, table)
             return {metric: float(value) for metric, value in given.items()}
         primary = self.find_primary(table)
-        by_unit = {_unit_of(metric, units): metric for metric in reversed(primary)}
+        by_unit = {_name_unit(metric, units): metric for metric in reversed(primary)}
         if len(by_unit) > 1:
             first, second, *_ = reversed(by_unit.values())
             raise RequestError(
@@ -96,17 +96,11 @@ class Request:
         return dict.fromkeys(primary, float(given))
 
 
-def _values_of(given: Numbers) -> list[float]:
-    if given is None:
-        return []
-    return list(given.values()) if isinstance(given, Mapping) else [given]
-
-
-def _unit_of(metric: str, units: Units) -> str:
-    kind = kind_of(metric)
-    if kind in LIMITED:
-        return " ".join(sorted({f"{scale}" for (name, _), scale in units.scales.items() if name == metric}))
-    return "percent change" if kind in PERPLEXITIES else kind or metric
+def _name_unit(metric: str, units: Units) -> str:
+    name = recognise_metric(metric)
+    if name in LIMITED:
+        return " ".join(sorted(map(str, units.list_scales(metric))))
+    return "percent change" if name in PERPLEXITIES else name or metric
 
 
 def _check_metric(option: str, metric: str, table: ResultTable) -> None:

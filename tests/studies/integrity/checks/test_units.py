@@ -9,9 +9,8 @@ from typing import Any
 
 import pytest
 
-from attnlab.studies.integrity import Judgement, Request, judge, read_table
-
-from .tables import Recipe, Record, make_records, write_long, write_wide
+from attnlab.studies.integrity import Judgement, JudgeOptions, judge, read_table
+from tests.studies.integrity.result_tables import Recipe, Record, make_records, write_long, write_wide
 
 WRITERS = [write_long, write_wide]
 STEPS = (500, 1000, 1500, 2000)
@@ -19,7 +18,7 @@ CHECK = "mixed units"
 
 
 def judged(path: str, **request: Any) -> Judgement:
-    return judge(read_table(path), Request(**request))
+    return judge(read_table(path), JudgeOptions(**request))
 
 
 def divide(records: list[Record], **whose: Any) -> None:

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from attnlab.errors import AttnlabError, RequestError
 from attnlab.studies.integrity import judge, read_table
-
-from .tables import Recipe, make_records, write_long, write_wide
+from tests.studies.integrity.result_tables import Recipe, make_records, write_long, write_wide
 
 
 def table(tmp_path: Path, text: str) -> str:
@@ -110,7 +109,7 @@ def test_answers_are_scored_where_labels_are_known(tmp_path: Path) -> None:
     rows = "".join(f"{arm},1,{i},{i % 2},{i % 2 if arm == 'a' else 1}\n" for arm in "ab" for i in range(10))
     read = read_table(table(tmp_path, f"arm,seed,id,label,prediction\n{rows}"))
     assert [(cell.arm, cell.value) for cell in read.cells] == [("a", 1.0), ("b", 0.5)]
-    assert len(read.answers) == 2
+    assert len(read.predictions) == 2
 
 
 @pytest.mark.parametrize(

@@ -109,7 +109,7 @@ def test_a_probe_asks_for_several_answers_in_an_example(told: Told) -> None:
 
 def test_an_accuracy_that_is_no_share_of_the_examples_is_found(told: Told, monkeypatch: pytest.MonkeyPatch) -> None:
     told.give("better", 2, [0.6, 0.7012])
-    monkeypatch.setattr("attnlab.studies.integrity.runs.PROBES", {})
+    monkeypatch.setattr("attnlab.studies.integrity.study.phase_runs.PROBES", {})
     found = told.findings()
     assert "impossible values" in faults(found)
     assert f"accuracy is a multiple of 1/{NUM_EXAMPLES}; 0.7012" in sentence(found, "impossible values")

@@ -1,0 +1,140 @@
+"""Values that are impossible: beyond a metric's limits, no multiple of 1/n, or an F1 below its exact match.
+
+Impossible values are left out of the analysis. If most values of a metric are impossible, the limits or n are the more
+likely mistake: nothing is left out then, and a metric that is beyond its limits is not compared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..finding import IntegrityFinding, IntegrityKind, list_first
+from ..tables.metrics import (
+    COUNTED,
+    LIMITED,
+    PERCENT,
+    PERPLEXITIES,
+    SETS,
+    SIGNED,
+    are_multiples,
+    count_decimals,
+    find_known_set,
+    find_resolution,
+    recognise_metric,
+)  # fmt: skip
+from ..tables.table import Cell, ResultTable, group_cells
+from .units import Units, read_units
+
+EXACT = ("em", "exact", "exactmatch")
+MOST = 0.5
+"""If more than this share of a metric's values is impossible, its name or n is wrong rather than the values."""
+
+
+@dataclass(frozen=True)
+class ImpossibleValues:
+    """A finding, the cells to leave out of the analysis, and the metric that cannot be compared at all, if any."""
+
+    finding: IntegrityFinding
+    cells: tuple[Cell, ...]
+    metric: str = ""
+
+
+def check_possibility(table: ResultTable) -> Iterator[IntegrityFinding]:
+    """Examine a table whose units are known, such as a study's."""
+    for impossible in find_impossible(table, read_units(table)):
+        yield impossible.finding
+
+
+def find_impossible(table: ResultTable, units: Units) -> Iterator[ImpossibleValues]:
+    """Find impossible values of each metric, and of EM and F1 together."""
+    for metric in table.metrics:
+        cells = [cell for cell in table.values if cell.metric == metric]
+        for scale, of_scale in group_cells(cells, units.find_scale).items():
+            yield from _find_beyond_limits(metric, of_scale, scale)
+            for n, of_size in group_cells(of_scale, lambda cell: cell.num_examples).items():
+                yield from _find_no_multiples(metric, of_size, scale, n)
+    yield from _find_below_exact_match(table, units)
+
+
+def _find_beyond_limits(metric: str, cells: Sequence[Cell], scale: float | None) -> Iterator[ImpossibleValues]:
+    name = recognise_metric(metric)
+    if name in LIMITED and scale is not None:
+        low = -scale if name in SIGNED else 0.0
+        wrong = [cell for cell in cells if not low <= cell.number <= scale * (1 + 1e-9)]
+        limits = f"{metric} lies between {low:g} and {scale:g}"
+    elif name in PERPLEXITIES:
+        wrong = [cell for cell in cells if cell.number < 1]
+        limits = f"{metric} is 1 or more"
+    else:
+        return
+    if len(wrong) > MOST * len(cells):
+        sentence = f"{limits}, and {len(wrong)} of {len(cells)} values do not: {_show(wrong)}; {metric} is not compared"
+        yield ImpossibleValues(_report(sentence, wrong), (), metric)
+    elif wrong:
+        yield ImpossibleValues(_report(f"{limits}; {_show_misfits(wrong)}", wrong), tuple(wrong))
+
+
+def _find_no_multiples(
+    metric: str, cells: Sequence[Cell], scale: float | None, given: int | None
+) -> Iterator[ImpossibleValues]:  # fmt: skip
+    """Find accuracies that are not a whole number of correct answers among n examples."""
+    if recognise_metric(metric) not in COUNTED or scale is None:
+        return
+    # A value beyond the limits is reported as that.
+    inside = [cell for cell in cells if 0 <= cell.number <= scale]
+    values = np.array([cell.number for cell in inside])
+    rounding = find_resolution(metric, inside).rounding
+    n = given or find_known_set(np.unique(values), scale, rounding)
+    if n is None:
+        return
+    fits = are_multiples(values, n, scale, rounding)
+    wrong = [cell for cell, is_fitting in zip(inside, fits, strict=True) if not is_fitting]
+    data = {"metric": metric, "num_examples": n, "is_guessed": given is None}
+    if len(wrong) > MOST * len(inside):
+        sentence = (
+            f"{metric} is a multiple of 1/{n}, and {len(wrong)} of {len(inside)} values are not: {_show(wrong)}; they "
+            f"were not measured on {n} examples, or were changed afterwards. They stay in the analysis"
+        )
+        yield ImpossibleValues(_report(sentence, wrong, data), ())
+    elif wrong:
+        source = "" if given else f" (guessed: the others are, as on {SETS[n]})"
+        sentence = f"{metric} is a multiple of 1/{n}{source}; {_show_misfits(wrong)}"
+        yield ImpossibleValues(_report(sentence, wrong, data), tuple(wrong))
+
+
+def _find_below_exact_match(table: ResultTable, units: Units) -> Iterator[ImpossibleValues]:
+    """An answer that matches exactly has an F1 of 1, so a run's F1 is never below its exact match."""
+    exact = {(cell.run, cell.step): cell for cell in table.values if recognise_metric(cell.metric) in EXACT}
+    wrong = []
+    for f1 in table.values:
+        em = exact.get((f1.run, f1.step))
+        if recognise_metric(f1.metric) != "f1" or em is None:
+            continue
+        factors = [PERCENT / (units.find_scale(cell) or PERCENT) for cell in (f1, em)]
+        slack = sum(
+            0.51 * 10.0 ** -count_decimals(cell.text) * factor for cell, factor in zip((f1, em), factors, strict=True)
+        )
+        if f1.number * factors[0] < em.number * factors[1] - slack:
+            wrong.append((f1, em))
+    if wrong:
+        shown = list_first([f"{f1.text} ({f1.place}) is below {em.text}" for f1, em in wrong])
+        sentence = f"F1 is never below the exact match of the same run; {shown}. Which of the two is wrong is unknown"
+        cells = tuple(cell for pair in wrong for cell in pair)
+        yield ImpossibleValues(_report(sentence, [f1 for f1, _ in wrong]), cells)
+
+
+def _report(sentence: str, cells: Sequence[Cell], data: Mapping[str, Any] | None = None) -> IntegrityFinding:
+    places = tuple(cell.place for cell in cells)
+    return IntegrityFinding(IntegrityKind.IMPOSSIBLE_VALUES, sentence, places=places, data=data or {})
+
+
+def _show_misfits(cells: Sequence[Cell]) -> str:
+    return f"{_show(cells)} {'does' if len(cells) == 1 else 'do'} not fit"
+
+
+def _show(cells: Sequence[Cell]) -> str:
+    return list_first([f"{cell.text} ({cell.place})" for cell in cells])

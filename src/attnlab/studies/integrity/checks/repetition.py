@@ -1,0 +1,76 @@
+"""Values that repeat to the last digit: steps without new values, and runs with the values of another run."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from ..finding import IntegrityFinding, IntegrityKind, list_first
+from ..tables.table import Cell, ResultTable, join_words, show_step
+from .coincidence import KINDS, Repeat, Sighting, find_repeats, find_twins, is_beyond_chance
+
+ODDS = 1e-3
+"""False-positive rate for a table without repeats."""
+FEWEST = 2
+"""A step with fewer values is not called one without new values."""
+
+
+def check_repetition(table: ResultTable) -> Iterator[IntegrityFinding]:
+    """Find repeats beyond chance: first whole steps, then all other repeats as one finding."""
+    by_step: dict[float | None, list[Sighting]] = {step: [] for step in table.steps}
+    for metric in table.metrics:
+        for sighting in find_repeats(table, metric):
+            by_step[sighting.cell.step].append(sighting)
+    # A test for each step, for all of them, and for twins.
+    odds = ODDS / max(1, (len(by_step) + 2) * len(table.metrics) * len(KINDS))
+    beyond = {step for step, sightings in by_step.items() if is_beyond_chance(sightings, odds)}
+    stale = [step for step in by_step if step in beyond and _is_stale(step, by_step[step])]
+    for step in stale:
+        num = len(by_step[step])
+        yield _report([step], by_step[step], f"{show_step(step).capitalize()} holds no new value: of its {num} cells, ")
+    left = {step: sightings for step, sightings in by_step.items() if step not in stale}
+    sightings = [sighting for of_step in left.values() for sighting in of_step]
+    steps = {step for step in left if step in beyond} | {repeat.cell.step for repeat in find_twins(sightings, odds)}
+    if steps or is_beyond_chance(sightings, odds):
+        # If no single step is beyond chance, all of them together are.
+        chosen = [step for step in left if step in steps] or list(left)
+        sightings = [sighting for step in chosen for sighting in left[step]]
+        where = f" of {show_step(chosen[0])}" if len(chosen) == 1 and chosen[0] is not None else ""
+        num = sum(sighting.repeat is not None for sighting in sightings)
+        head = f"{num} of {len(sightings)} values{where} repeat earlier ones to the last digit: "
+        yield _report(chosen, sightings, head)
+
+
+def _is_stale(step: float | None, sightings: Sequence[Sighting]) -> bool:
+    is_repeated = all(sighting.repeat is not None for sighting in sightings)
+    return step is not None and len(sightings) >= FEWEST and is_repeated
+
+
+def _report(steps: list[float | None], sightings: Sequence[Sighting], head: str) -> IntegrityFinding:
+    repeats = [sighting.repeat for sighting in sightings if sighting.repeat is not None]
+    counts = _count_sources(repeats)
+    parts = [f"{count} {'repeats' if count == 1 else 'repeat'} {source}" for source, count in counts.items()]
+    foreign = Counter((_name_run(one.cell), _name_run(one.earlier)) for one in repeats if one.kind != "own")
+    shown = [f"{run} has {count} of {other}" for (run, other), count in foreign.most_common()]
+    pairs = f" ({list_first(shown, 3)})" if shown else ""
+    listed = [{"cell": one.cell.place, "repeats": one.earlier.place, "kind": one.kind} for one in repeats]
+    return IntegrityFinding(
+        IntegrityKind.REPEATED_VALUES,
+        f"{head}{', '.join(parts)}{pairs}",
+        places=tuple(repeat.cell.place for repeat in repeats),
+        data={"steps": steps, "counts": counts, "repeats": listed},
+    )
+
+
+def _count_sources(repeats: Sequence[Repeat]) -> dict[str, int]:
+    """Count repeats by their source; those of the same run by step, the latest first."""
+    own = [repeat.earlier.step for repeat in repeats if repeat.kind == "own"]
+    steps = sorted(set(own), key=lambda step: step or 0.0, reverse=True)
+    counts = {f"the same run's {show_step(step)}": own.count(step) for step in steps}
+    counts["another seed's value"] = sum(repeat.kind == "seed" for repeat in repeats)
+    counts["another arm's value"] = sum(repeat.kind == "arm" for repeat in repeats)
+    return {source: count for source, count in counts.items() if count}
+
+
+def _name_run(cell: Cell) -> str:
+    return join_words(cell.arm, cell.group, f"seed {cell.seed}")

@@ -1,0 +1,123 @@
+"""Reported means and SDs, checked against the recorded values."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from attnlab.errors import RequestError
+
+from ..finding import IntegrityFinding, IntegrityKind, list_first
+from ..tables.columns import find_roles, guess_pattern
+from ..tables.metrics import LIMITED, Values, count_decimals, recognise_metric
+from ..tables.rows import CsvRows, parse_number, read_rows
+from ..tables.table import ResultTable, join_words, show_step
+
+MEANS, SDS = ("mean", "avg", "average"), ("std", "sd", "stdev", "stddev")
+SUFFIX = re.compile(rf"[^A-Za-z0-9]?({'|'.join((*MEANS, *SDS))})$", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class ReportedFigure:
+    """One figure of a summary: what it summarises, whether it is a mean or an SD, its value, and the runs' values."""
+
+    title: str
+    metric: str
+    is_mean: bool
+    text: str
+    place: str
+    recorded: Values
+
+    @property
+    def can_be_checked(self) -> bool:
+        """Whether there are enough recorded values."""
+        return len(self.recorded) >= (1 if self.is_mean else 2)
+
+    def agrees(self, factor: float) -> bool:
+        """Tell whether it is right to its last digit; an SD may be divided by n or n − 1."""
+        value, values = parse_number(self.text) or 0.0, self.recorded * factor
+        right: Sequence[float] = [values.mean()] if self.is_mean else [values.std(ddof=1), values.std(ddof=0)]
+        slack = 0.51 * 10.0 ** -count_decimals(self.text) + 1e-9 * max(1.0, abs(value))
+        return any(abs(value - figure) <= slack for figure in right)
+
+    def describe_difference(self, factor: float) -> str:
+        """Say what is reported and what is recorded."""
+        values = self.recorded * factor
+        name, known = ("mean", values.mean()) if self.is_mean else ("sd", values.std(ddof=1))
+        return f"{self.title}: {name} {self.text}, recorded {known:.6g}"
+
+
+def check_summaries(table: ResultTable, path: str) -> Iterator[IntegrityFinding]:
+    """Compare every figure of a summary file with the runs that it summarises."""
+    reported = _read_summary(path, table)
+    factors = {metric: _find_factor(reported, metric) for metric in {one.metric for one in reported}}
+    known = [one for one in reported if one.can_be_checked]
+    wrong = [one for one in known if not one.agrees(factors[one.metric])]
+    if wrong:
+        shown = list_first([one.describe_difference(factors[one.metric]) for one in wrong], 3)
+        sentence = f"{len(wrong)} of {len(reported)} figures of {path} differ from the recorded values: {shown}"
+        places = tuple(one.place for one in wrong)
+        yield IntegrityFinding(IntegrityKind.SUMMARY_DIFFERS, sentence, places=places)
+    rescaled = sorted(metric for metric, factor in factors.items() if factor != 1)
+    if rescaled:
+        unit = "percent" if factors[rescaled[0]] > 1 else "fractions"
+        sentence = f"{path} has {list_first(rescaled)} as {unit}, unlike the table"
+        yield IntegrityFinding(IntegrityKind.SUMMARY_DIFFERS, sentence, is_fault=False)
+    unmatched = [f"{one.text} ({one.place})" for one in reported if not one.can_be_checked]
+    if unmatched:
+        sentence = (
+            f"{len(unmatched)} figures of {path} have no recorded values to compare with: {list_first(unmatched, 3)}"
+        )
+        yield IntegrityFinding(IntegrityKind.SUMMARY_DIFFERS, sentence, is_fault=False)
+
+
+def _find_factor(reported: Sequence[ReportedFigure], metric: str) -> float:
+    """Return 100 or 0.01 if a limited metric is in another unit than the table, so that its means agree only then."""
+    if recognise_metric(metric) not in LIMITED:
+        return 1.0
+    means = [one for one in reported if one.metric == metric and one.is_mean and one.can_be_checked]
+    return max((1.0, 100.0, 0.01), key=lambda factor: sum(one.agrees(factor) for one in means))
+
+
+def _read_summary(path: str, table: ResultTable) -> list[ReportedFigure]:
+    """Read a summary: wide, with names such as base_em_mean, or long, with columns mean and sd."""
+    rows = read_rows(path)
+    columns = {name: match for name in rows.header if (match := SUFFIX.search(name))}
+    if not columns:
+        raise RequestError(
+            f"'{path}' has no column of means or SDs; a summary has columns such as arm, metric, mean, sd, or names "
+            "such as base_em_mean"
+        )
+    figures = list(_read_figures(rows, columns, table))
+    if not figures:
+        raise RequestError(f"no figure of '{path}' could be read; its columns are not those of the table")
+    return figures
+
+
+def _read_figures(
+    rows: CsvRows, columns: Mapping[str, re.Match[str]], table: ResultTable
+) -> Iterator[ReportedFigure]:  # fmt: skip
+    stems = {name: name[: match.start()] for name, match in columns.items()}
+    is_long = not any(stems.values())
+    pattern = None if is_long else guess_pattern(list(dict.fromkeys(stems.values())), ("arm", "metric"))
+    if pattern is None and not is_long:
+        return
+    roles = find_roles(rows, {"value": "+".join(columns)} if is_long else {})
+    for number, row in rows.rows:
+        in_row = {part: row[column] for part, column in roles.parts.items()}
+        step = parse_number(in_row["step"]) if "step" in in_row else table.steps[-1]
+        for name, match in columns.items():
+            if pattern is None:
+                parts = {"arm": "all", "group": ", ".join(row[group] for group in roles.groups), **in_row}
+            else:
+                parts = {"group": "", **pattern.meanings[stems[name]]}
+            metric = parts.get("metric", table.metrics[0])
+            if parse_number(row[name]) is not None:
+                key = parts["arm"], parts["group"], metric, step
+                cells = [cell for cell in table.values if (cell.arm, cell.group, cell.metric, cell.step) == key]
+                title = f"{join_words(*key[:3])} at {show_step(step)}"
+                is_mean, recorded = match[1].lower() in MEANS, np.array([cell.number for cell in cells])
+                yield ReportedFigure(title, metric, is_mean, row[name], f"line {number}, {name}", recorded)

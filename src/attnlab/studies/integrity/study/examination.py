@@ -1,0 +1,175 @@
+"""`examine` applies the integrity checks to a study's own runs; the ledger is enough, without data or models."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from attnlab.training.record.plain import unspell
+
+from ..analysis import ComparisonRow, check_seeds
+from ..checks.budgets import check_budgets
+from ..checks.impossible_values import check_possibility
+from ..checks.predictions import is_one_answer, report_one_answer
+from ..checks.repetition import check_repetition
+from ..checks.seeds import check_lone_seed
+from ..finding import IntegrityFinding, IntegrityKind, list_first
+from .audits import check_audited, check_leaks
+from .phase_runs import PhaseRuns
+
+if TYPE_CHECKING:
+    from ...answers.study_folder import Record
+    from ...file.design import Design
+    from ...ledger.database import Ledger
+
+MOST_OVERLAP = 0.01
+"""From this share on it is a fault: memorised examples can change an accuracy by as much, and many studies look for one
+point. Less is only noted, since published datasets contain some such rows."""
+
+
+def examine(record: Record) -> tuple[IntegrityFinding, ...]:
+    """Apply every check to what a study has so far; faults come first."""
+    findings = [*check_leaks(record), *_check_overlap(record)]
+    for phase in record.design.phases:
+        findings += _examine_phase(PhaseRuns(record, phase.name))
+    findings += _check_seeds(record)
+    findings += _check_settings(record)
+    findings += [*check_audited(record), *_check_left_out(record)]
+    return tuple(sorted(findings, key=lambda finding: not finding.is_fault))
+
+
+def _examine_phase(runs: PhaseRuns) -> Iterator[IntegrityFinding]:
+    yield from check_repetition(runs.table)
+    yield from _check_answers(runs)
+    yield from check_possibility(runs.table)
+    for step in runs.last_table.steps:
+        yield from check_lone_seed(runs.last_table, step)
+    yield from _check_budgets(runs)
+    yield from _check_recorded(runs)
+    yield from _check_parameters(runs)
+
+
+def _check_overlap(record: Record) -> Iterator[IntegrityFinding]:
+    """Report held-out examples that were trained on, as the study counted them when it ran."""
+    for overlap in record.overlaps:
+        if overlap.num_found:
+            data = {"source": overlap.source, "share": overlap.share, "num_held_out": overlap.num_held_out}
+            is_fault = overlap.share >= MOST_OVERLAP
+            yield IntegrityFinding(IntegrityKind.TRAINED_ON_HELD_OUT, overlap.sentence, is_fault, data=data)
+
+
+def _check_answers(runs: PhaseRuns) -> Iterator[IntegrityFinding]:
+    """Find runs that give one answer to everything; the seeds of an arm are reported together."""
+    seeds: dict[tuple[str, str], list[int]] = {}
+    last: dict[tuple[str, str], tuple[Mapping[str, int], float | None]] = {}
+    for run, counts, majority in runs.count_answers():
+        if is_one_answer(counts, majority):
+            key = runs.name_arm(run), max(counts, key=lambda answer: counts[answer])
+            seeds.setdefault(key, []).append(run.seed)
+            last[key] = counts, majority
+    for key, of_arm in seeds.items():
+        title = f"{key[0]}, {'seeds' if len(of_arm) > 1 else 'seed'} {', '.join(map(str, of_arm))}"
+        yield report_one_answer(title, *last[key])
+
+
+def _check_budgets(runs: PhaseRuns) -> Iterator[IntegrityFinding]:
+    """Compare the budgets of the arms of a phase; no fault if the budget is all that an arm differs in."""
+    design, stepped = runs.record.design, set[str]()
+    for finding in check_budgets(runs.table):
+        budgets, group = finding.data["arms"], finding.data["group"]
+        if finding.data["what"] == "tokens" and group in stepped:
+            continue  # more steps have more tokens
+        if finding.data["what"] in ("step", "batch"):
+            stepped.add(group)
+        odd = [arm for arm in budgets if budgets[arm] != budgets.get(design.baseline)]
+        if all(_has_baseline_mechanism(design, arm) for arm in odd):
+            finding = replace(finding, sentence=f"{finding.sentence}; they differ in nothing else", is_fault=False)
+        yield finding
+
+
+def _has_baseline_mechanism(design: Design, arm: str) -> bool:
+    variant, baseline = design.arms[arm], design.arms[design.baseline]
+    return all(variant.line(size) == baseline.line(size) for size in design.sizes)
+
+
+def _check_settings(record: Record) -> Iterator[IntegrityFinding]:
+    """Note the settings that arms override."""
+    arms = record.design.arms.items()
+    settings = [f"'{name}' has {setting} = {value}" for name, arm in arms for setting, value in arm.set.items()]
+    if settings:
+        sentence = f"arms differ in more than the mechanism: {list_first(settings)}"
+        yield IntegrityFinding(IntegrityKind.DIFFERENT_SETTINGS, sentence, is_fault=False)
+
+
+def _check_parameters(runs: PhaseRuns) -> Iterator[IntegrityFinding]:
+    """Note arms that train different numbers of parameters, as a mechanism may add some."""
+    by_size: dict[str, dict[str, set[int]]] = {}
+    for run, row in runs.ended:
+        if "trained" in row.result.get("parameters", {}):
+            arms = by_size.setdefault(run.size, {})
+            arms.setdefault(run.arm, set()).add(row.result["parameters"]["trained"])
+    for size, arms in by_size.items():
+        if len({frozenset(counts) for counts in arms.values()}) > 1:
+            shown = [f"'{arm}' {list_first([f'{n:,}' for n in sorted(counts)])}" for arm, counts in arms.items()]
+            sentence = f"the arms of {runs.phase}, {size} train different numbers of parameters: {', '.join(shown)}"
+            yield IntegrityFinding(IntegrityKind.DIFFERENT_PARAMETERS, sentence, is_fault=False, data={"size": size})
+
+
+def _check_recorded(runs: PhaseRuns) -> Iterator[IntegrityFinding]:
+    """Find figures that are not the mean of their per-example scores, or differ from their evaluation."""
+    wrong = list(_find_differences(runs))
+    if wrong:
+        sentence = f"{len(wrong)} figures of '{runs.phase}' differ from what was recorded with them: "
+        shown = f"{sentence}{list_first(wrong, 3)}"
+        yield IntegrityFinding(IntegrityKind.SUMMARY_DIFFERS, shown, places=tuple(wrong))
+
+
+def _find_differences(runs: PhaseRuns) -> Iterator[str]:
+    for run, last in runs.last:
+        evaluation = {line["step"]: line for line in runs.evaluations[run.id]}.get(last["step"], {})
+        for name, value in unspell(last["figures"]).items():
+            scores = runs.load_scores(run, name)
+            if scores is not None and len(scores) and not np.isclose(scores.mean(), value):
+                yield f"{run.title}: {name} {value:.6g}, and the mean of its {len(scores)} examples {scores.mean():.6g}"
+            recorded = evaluation.get(name, value)
+            if not np.array_equal(recorded, value, equal_nan=True):
+                yield f"{run.title}: {name} {value:.6g}, and the evaluation of step {last['step']} {recorded:.6g}"
+
+
+def _check_seeds(record: Record) -> Iterator[IntegrityFinding]:
+    """Report comparisons with too few seeds; no fault, since a study gives no verdict on them."""
+    rows = []
+    for answer in record.answers:
+        if answer.comparison is not None and not answer.comparison.question.obstacle:
+            group = f"{answer.phase}, {answer.size}"
+            rows.append(ComparisonRow(group, answer.figure, answer.arm, None, answer.comparison))
+    for finding in check_seeds(rows):
+        yield replace(finding, is_fault=False)
+
+
+def count_left_out(ledger: Ledger, planned: Collection[str]) -> Counter[str]:
+    """Count, by arm, the results of runs that do not belong to the current version of the study."""
+    results = ledger.results()
+    return Counter(row.arm for row in ledger.runs() if row.id in results and row.id not in planned)
+
+
+def describe_left_out(counts: Counter[str]) -> str:
+    """Describe the results of other versions."""
+    shown = list_first([f"{number} of '{arm}'" for arm, number in counts.items()])
+    number = sum(counts.values())
+    return (
+        f"{number} {'result is' if number == 1 else 'results are'} not of the study as it is now, but of versions with "
+        f"other settings, data or phase files: {shown}"
+    )
+
+
+def _check_left_out(record: Record) -> Iterator[IntegrityFinding]:
+    """Find results of other versions of the study."""
+    counts = count_left_out(record.ledger, {run.id for run in record.runs})
+    if counts:
+        sentence = f"{describe_left_out(counts)}; if a version was chosen by its results, say so with the verdict"
+        yield IntegrityFinding(IntegrityKind.RESULTS_LEFT_OUT, sentence, is_fault=False, data={"arms": dict(counts)})

@@ -1,0 +1,1 @@
+"""Result tables: cells, and how a CSV file is read as one."""

@@ -1,0 +1,156 @@
+"""What a metric's name implies (direction, limits, whether it counts correct answers), and its values' resolution.
+
+The resolution is given by the decimals of the values, or is 1/n for a fraction of n examples. Two seeds do not agree to
+15 digits by chance, but often on a multiple of 1/100.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .table import Cell
+
+COUNTED = frozenset({"acc", "accuracy", "em", "exact", "exactmatch", "top1", "top5"})
+"""Fractions of examples that are correct: multiples of 1/n."""
+BOUNDED = COUNTED | {
+    "f1", "precision", "recall", "auc", "auroc", "map", "mrr", "bleu", "rouge", "rouge1", "rouge2", "rougel", "meteor",
+    "squad", "ndcg", "iou", "miou", "dice",
+}  # fmt: skip
+"""Between 0 and 1, or 0 and 100 in percent."""
+SIGNED = frozenset({"mcc", "matthews", "pearson", "spearman", "r2", "kappa"})
+"""Between −1 and 1, or −100 and 100 in percent."""
+LIMITED = BOUNDED | SIGNED
+RATES = frozenset({"err", "error", "wer", "cer"})
+"""Fractions or percentages of mistakes; a word error rate may exceed 100 %."""
+PERPLEXITIES = frozenset({"ppl", "perplexity"})
+"""Compared by their logarithm: a change is a factor, and a threshold is a percent change."""
+LOWER_IS_BETTER = RATES | PERPLEXITIES | {
+    "loss", "nll", "ce", "mse", "rmse", "mae", "bpb", "bpc", "bits", "fid", "latency", "seconds",
+}  # fmt: skip
+UNNAMED = frozenset({"score", "reward", "return", "elo"})
+KNOWN = LIMITED | LOWER_IS_BETTER | UNNAMED
+
+PERCENT, FRACTION = 100.0, 1.0
+"""The largest value of a limited metric in either unit."""
+FEW = 0.2
+"""Up to this share of values above 1, a metric is taken for fractions some of which are impossible."""
+
+SETS = {
+    10570: "SQuAD v1.1's development set", 11873: "SQuAD v2.0's development set", 3270: "BoolQ's validation set",
+    9815: "MNLI's matched validation set", 9832: "MNLI's mismatched validation set", 40430: "QQP's validation set",
+    5463: "QNLI's validation set", 872: "SST-2's validation set", 1043: "CoLA's validation set",
+    408: "MRPC's validation set", 277: "RTE's validation set",
+}  # fmt: skip
+"""Evaluation sets that can be recognised by their size."""
+MOST_EXAMPLES = 100_000
+FITTING = 0.9
+"""n is accepted if this share of distinct values are multiples of 1/n, so that one fault does not hide it."""
+BLOCK = 2000
+
+Values = NDArray[np.float64]
+
+
+def split_words(name: str) -> list[str]:
+    """Split a name into its words, in lower case."""
+    return [word for word in re.split(r"[^a-z0-9]+", name.lower()) if word]
+
+
+def recognise_metric(name: str) -> str:
+    """Return the known metric in a name, such as 'accuracy' in eval_accuracy, or an empty string."""
+    words = split_words(name)
+    return next((word for word in ("".join(words), *reversed(words)) if word in KNOWN), "")
+
+
+def higher_is_better(name: str) -> bool:
+    """Tell which direction is better; a metric that is not known to be a loss is taken for a score."""
+    return recognise_metric(name) not in LOWER_IS_BETTER
+
+
+def choose_smallest(name: str, scale: float | None, values: list[float]) -> float:
+    """Return the default smallest difference of interest: one point, or 1 % of the mean for a metric without limits.
+
+    For a perplexity it is a change of 1 percent.
+    """
+    if recognise_metric(name) in PERPLEXITIES:
+        return 1.0
+    if scale is not None:
+        return scale / 100
+    mean = sum(abs(value) for value in values) / max(len(values), 1)
+    return float(f"{0.01 * mean:.2g}") or 1.0
+
+
+@dataclass(frozen=True)
+class Resolution:
+    """The smallest step between values of a metric, and their rounding."""
+
+    step: float
+    rounding: float
+
+
+def find_resolution(metric: str, cells: Iterable[Cell]) -> Resolution:
+    """Find the resolution of a metric's values."""
+    known = [cell for cell in cells if cell.value is not None]
+    values = np.unique([cell.number for cell in known])
+    largest = float(np.abs(values).max()) if values.size else 0.0
+    rounding = max(10.0 ** -max((count_decimals(cell.text) for cell in known), default=0), 1e-12 * largest)
+    scale = _guess_scale(metric, values)
+    counts = {cell.num_examples for cell in known} if recognise_metric(metric) in COUNTED else {None}
+    # A number of examples that the table gives holds whatever single values say.
+    given = None if None in counts else max((n for n in counts if n is not None), default=None)
+    num_examples = given or (_find_smallest_count(values, scale, rounding) if values.size else None)
+    return Resolution(rounding if num_examples is None else max(rounding, scale / num_examples), rounding)
+
+
+def _guess_scale(metric: str, values: Values) -> float:
+    """Return 100 for a metric in percent, 1 for fractions and metrics without limits."""
+    sizes = np.abs(values[values != 0])
+    is_percent = bool((sizes > 1).sum() > FEW * sizes.size or sizes.max(initial=0) >= 10)
+    return PERCENT if recognise_metric(metric) in LIMITED and is_percent else FRACTION
+
+
+def count_decimals(text: str) -> int:
+    """Count the digits after the point; an exponent moves it."""
+    mantissa, _, exponent = text.lower().removesuffix("%").partition("e")
+    digits = len(mantissa.partition(".")[2])
+    shift = int(exponent) if exponent.lstrip("+-").isdigit() else 0
+    return max(0, min(digits - shift, 17))
+
+
+def are_multiples(values: Values, n: int, scale: float, rounding: float) -> NDArray[np.bool_]:
+    """Tell for each value whether it is a multiple of 1/n, within its rounding."""
+    return _are_multiples(values, np.array([n]), scale, rounding).ravel()
+
+
+def _are_multiples(values: Values, counts: NDArray[np.int64], scale: float, rounding: float) -> NDArray[np.bool_]:
+    scaled = values[None, :] * counts[:, None] / scale
+    slack = counts / scale * rounding / 2 * (1 + 1e-6) + 1e-9 * counts
+    multiples: NDArray[np.bool_] = np.abs(scaled - np.round(scaled)) <= slack[:, None]
+    return multiples
+
+
+def _find_smallest_count(values: Values, scale: float, rounding: float) -> int | None:
+    """Return the smallest n such that nearly all values are multiples of 1/n; None if there is none."""
+    few = values[:: max(1, len(values) // 12)]
+    for start in range(1, MOST_EXAMPLES, BLOCK):
+        counts = np.arange(start, start + BLOCK)
+        near = _are_multiples(few, counts, scale, rounding)
+        for n in counts[near.mean(axis=1) >= FITTING - 0.15]:
+            if are_multiples(values, int(n), scale, rounding).mean() >= FITTING:
+                return int(n)
+    return None
+
+
+def find_known_set(values: Values, scale: float, rounding: float) -> int | None:
+    """Return the size of the known evaluation set that nearly all values fit; None if there is none."""
+    if len(values) < 5:
+        return None
+    for n in SETS:
+        # If most rounded numbers are multiples of 1/n, being one is no evidence.
+        if n / scale * rounding < 0.2 and are_multiples(values, n, scale, rounding).mean() >= FITTING:
+            return n
+    return None
