@@ -2,11 +2,11 @@
 
 import re
 import shlex
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+from attnlab.cli import main
 
 ROOT = Path(__file__).parent.parent
 PAGES = ("README.md", "docs/audits.md")
@@ -38,17 +38,14 @@ def test_python_block_runs(code: str) -> None:
     exec(compile(code, "a block of a page", "exec"), {"__name__": "page"})
 
 
+@pytest.mark.usefixtures("own_stages", "own_checks")
 @pytest.mark.parametrize("arguments", [words for text in TEXTS.values() for words in commands(text)], ids=" ".join)
-def test_command_runs(arguments: list[str], tmp_path: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "attnlab", *arguments],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    assert done.stdout
+def test_command_runs(
+    arguments: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(arguments) == 0, capsys.readouterr().err
+    assert capsys.readouterr().out
 
 
 @pytest.mark.parametrize("name", PAGES)
