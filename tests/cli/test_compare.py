@@ -99,7 +99,7 @@ def test_an_arm_that_is_not_comparable_is_not_explored(tmp_path: Path, capsys: p
 def test_a_run_that_was_given_up_is_said_to_have_failed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = write_folder(tmp_path / "study", {"dot": DOT, "better": BETTER[:4]})
     ledger = Ledger(folder / "ledger.sqlite", is_new=False)
-    ledger.say("given up", f"{[run.id for run in ledger.runs() if run.arm == 'better'][4]}: no memory")
+    ledger.give_up([run.id for run in ledger.runs() if run.arm == "better"][4], "no memory")
     ledger.close()
     assert main(["compare", str(folder)]) == 0
     shown = capsys.readouterr().out

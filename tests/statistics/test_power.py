@@ -8,7 +8,7 @@ from scipy import stats
 from statsmodels.stats.power import TTestPower
 
 from attnlab.statistics import compare
-from attnlab.statistics.power import exaggeration_at, power_at
+from attnlab.statistics.planning import exaggeration_at, power_at
 
 
 @pytest.mark.parametrize(("n", "effect"), [(5, 0.25), (5, 1.7), (10, 1.0), (40, 0.3)])

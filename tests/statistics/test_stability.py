@@ -7,16 +7,16 @@ import pytest
 from scipy import stats
 
 from attnlab.statistics.failures import fisher
-from attnlab.statistics.scores import Arm, Numbers
+from attnlab.statistics.scores import ArmScores, Numbers
 from attnlab.statistics.stability import compare_spread, judge_stability
 
 RNG = np.random.default_rng(0)
 NARROW, WIDE = RNG.normal(70, 0.3, 10), RNG.normal(70, 6, 10)
 
 
-def arm(values: Numbers, num_failed: int = 0) -> Arm:
+def arm(values: Numbers, num_failed: int = 0) -> ArmScores:
     names = tuple(str(number) for number in range(len(values)))
-    return Arm("variant", names, values, tuple(f"failed {number}" for number in range(num_failed)))
+    return ArmScores("variant", names, values, tuple(f"failed {number}" for number in range(num_failed)))
 
 
 def test_unpaired_is_brown_and_forsythes() -> None:

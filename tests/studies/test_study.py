@@ -6,6 +6,7 @@ import hashlib
 import json
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -13,6 +14,7 @@ import attnlab
 from attnlab.cli import main
 from attnlab.cli.plugin import load_plugin
 from attnlab.errors import StudyError
+from attnlab.studies.answers import analysis
 from attnlab.studies.file.mistakes import Origin, check
 from attnlab.studies.ledger.database import Ledger
 from attnlab.studies.study import Conclusion, Study
@@ -147,7 +149,7 @@ def test_a_run_that_crashes_is_tried_again_given_up_and_counted_as_failed(tmp_pa
     }
     ledger = Ledger(tmp_path / "out" / "ledger.sqlite", is_new=False)
     assert len(ledger.failures()) == 4
-    assert len(ledger.events("given up")) == 2
+    assert len(ledger.given_up()) == 2
     ledger.close()
     again = list[str]()
     assert study(arms__slow=odd).run(tmp_path / "out", say=again.append).failed == found.failed
@@ -312,3 +314,19 @@ def test_every_start_notes_the_files_of_phases_as_they_are_then(tmp_path: Path) 
         [("own.py", "# one\n")], [("own.py", "# é two\n")]
     ]  # fmt: skip
     assert noted[1][0]["sha256"] == hashlib.sha256(file.read_bytes()).hexdigest()
+
+
+def test_one_run_of_the_command_computes_its_answers_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    counted = Mock(wraps=analysis.analyse)
+    monkeypatch.setattr(analysis, "analyse", counted)
+    file = tmp_path / "small.toml"
+    file.write_text(STUDY, encoding="utf-8")
+    out = str(tmp_path / "out")
+    assert main(["run", str(file), "--budget", "smoke", "--out", out]) == 0
+    assert "TOO FEW SEEDS" in capsys.readouterr().out
+    assert "TOO FEW SEEDS" in (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+    assert main(["compare", out]) == 0
+    assert "TOO FEW SEEDS" in capsys.readouterr().out
+    assert counted.call_count == 1

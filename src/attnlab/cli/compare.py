@@ -64,10 +64,10 @@ def compare(
         answers = [one for one in record.answers if wanted.includes(one.phase, one.size, one.arm)]
         explored = [one for one in explore(record) if wanted.includes(one.phase, one.size, one.arm)]
         seeds = list(_list_seed_scores(record, wanted))
-        failed = {run.title: record.given_up[run.id] for run in record.runs if run.id in record.given_up}
         if as_json:
             print_json({
-                "study": record.design.name, "runs": len(record.runs), "ended": record.num_ended, "failed": failed,
+                "study": record.design.name, "runs": len(record.runs), "ended": record.num_ended,
+                "failed": record.failed,
                 "is_whole": record.is_whole, "answers": [one.record() for one in answers],
                 "seeds": [vars(one) for one in seeds], "exploratory": [one.record() for one in explored],
                 "findings": [one.record() for one in record.findings] if record.is_whole else [],
@@ -78,7 +78,7 @@ def compare(
         _print_seeds(seeds)
         _print_explorations(explored)
         print_findings(record.findings if record.is_whole else ())
-        print_failed(failed)
+        print_failed(record.failed)
         print(f"{record.num_ended} of {len(record.runs)} runs have ended")
         if not record.is_whole:
             print(UNFINISHED)
@@ -103,16 +103,16 @@ def _list_seed_scores(record: Record, wanted: Filter) -> Iterator[SeedScores]:
     """Yield every seed's figure, of all phases that have one, also where nothing is compared."""
     for phase in record.design.phases:
         for size in record.design.sizes:
-            evidence = record.evidence(phase.name, size)
-            figure = evidence.figure()
+            table = record.table(phase.name, size)
+            figure = table.figure
             if figure is None or not wanted.includes(phase.name, size):
                 continue
             values: dict[str, dict[int, float | str]] = {}
             baseline = record.design.baseline
-            for arm in (baseline, *(one for one in evidence.runs if one != baseline)):
-                runs = evidence.runs[arm]
+            for arm in (baseline, *(one for one in table.runs if one != baseline)):
+                runs = table.runs[arm]
                 if runs and (arm == baseline or wanted.includes(phase.name, size, arm)):
-                    known = evidence.values(arm, figure).items()
+                    known = table.values(arm, figure).items()
                     values[arm] = {seed: _describe_fate(record, runs[seed].id) if v is None else v for seed, v in known}
             yield SeedScores(phase.name, size, figure, values)
 

@@ -127,7 +127,7 @@ def draw_picture(seen: Snapshot, width: int) -> RenderableType:
             parts.append(Text(one.run.title, no_wrap=True, overflow="ellipsis"))
             facts = "  ".join(fact for fact in _list_facts(one) if fact)
             parts.append(Padding(_make_grid([[_draw_bar(one), Text(facts)]]), (0, 0, 0, 2)))
-    sentences = [standing.sentence for standing in seen.standings]
+    sentences = [leaderboard.sentence for leaderboard in seen.leaderboards]
     parts += [Text(sentence, style="cyan") for sentence in sentences]
     if sentences:
         parts.append(Text(SO_FAR, style="dim"))

@@ -51,7 +51,7 @@ def plan(
     if pilot is not None and spread is not None:
         raise RequestError("--pilot and --spread say the same thing; give one of them")
     # Imported here because the command line must answer --help without scipy.
-    from attnlab.studies.answers.power_analysis import Aim, prospects, seconds_of_a_seed
+    from attnlab.studies.answers.power_analysis import Aim, estimate_seed_time, plan_seeds
     from attnlab.studies.answers.study_folder import open_record
     from attnlab.studies.file.reading import read_design
 
@@ -63,15 +63,15 @@ def plan(
         with open_record(path if is_folder else str(pilot)) as record:
             design = design or record.design
             _check_compares(design, path)
-            found = prospects(design, record, aim)
-            seed_time = seconds_of_a_seed(record)
+            found = plan_seeds(design, record, aim)
+            seed_time = estimate_seed_time(record)
     else:
         assert design is not None
         _check_compares(design, path)
         if spread is None:
             _print_without_spread(design, path, aim, as_json)
             return 0
-        found = prospects(design, spread, aim)
+        found = plan_seeds(design, spread, aim)
     if as_json:
         times = None if seed_time is None else {"runs": seed_time[0], "seconds": seed_time[1]}
         notes = list(_list_notes(found, design, aim))
@@ -158,7 +158,7 @@ def _list_notes(found: Sequence[Prospect], design: Design, aim: Aim) -> Iterator
     """Say what the numbers rest on."""
     from attnlab.statistics.verdict import FEWEST_SEEDS
     from attnlab.studies.answers.analysis import count_comparisons
-    from attnlab.studies.answers.power_analysis import level_of
+    from attnlab.studies.answers.power_analysis import find_level
 
     if any(one.num_pilot for one in found):
         yield "SD is that of one seed's paired difference; its 80 % upper bound is taken, since pilots often show less"
@@ -167,7 +167,7 @@ def _list_notes(found: Sequence[Prospect], design: Design, aim: Aim) -> Iterator
     if (num := count_comparisons(design)) > 1:
         yield f"alpha {aim.alpha:g} is shared by the study's {num} comparisons, as in Holm's first step"
     if isinstance(design.looks, list):
-        limit = level_of(design, aim.alpha)
+        limit = find_level(design, aim.alpha)
         yield f"planned at the limit of the last declared look, {limit:.3g} at {design.looks[-1]} seeds"
         if any(need > design.looks[-1] for one in found for need in one.seeds.values()):
             yield f"more than {design.looks[-1]} seeds are past the declared looks, and another study"
@@ -181,9 +181,9 @@ def _print_without_spread(design: Design, path: str, aim: Aim, as_json: bool) ->
     """Say that nothing is known of the spread, how to find out, and what seeds detect in units of it."""
     from attnlab.statistics.estimate import Noise
     from attnlab.statistics.planning import detectable_effect
-    from attnlab.studies.answers.power_analysis import level_of
+    from attnlab.studies.answers.power_analysis import find_level
 
-    level = level_of(design, aim.alpha)
+    level = find_level(design, aim.alpha)
     unit = Noise(1.0, math.inf)
     effects = {n: {power: detectable_effect(unit, n, power, level) for power in aim.powers} for n in NUMBERS}
     seeds = (design.seeds + [seed for seed in range(1, 10) if seed not in design.seeds])[:NUM_PILOT]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from attnlab.lazy import load_on_first_use
 
 if TYPE_CHECKING:
-    from .arms import compare, compare_corpus, compare_summaries
+    from .arms import Family, compare, compare_corpus, compare_many, compare_summaries, conclude_family
     from .bootstrap import corpus_estimate
     from .comparison import Comparison
     from .effects import Effects, hedges_g, measure_effects
@@ -18,19 +18,20 @@ if TYPE_CHECKING:
     from .estimate import Estimate, Noise, crossed, crossed_apart, paired_t, welch, welch_from
     from .exact import Exact, permutation, sign_flip
     from .failures import Failures
-    from .families import Adjusted, Family, adjust, compare_many, conclude_family
+    from .families import Adjusted, adjust
     from .glossary import MEANINGS, find_word, verdict_anchor
     from .looks import LOOKS, look_limits
     from .pairing import Pairing, check_pairing
     from .planning import Plan, detectable_effect, make_plan, seeds_needed
     from .question import Question
+    from .scores import Summary
     from .spread import Spread, measure_spread, sd_interval
     from .stability import Stability, judge_stability
-    from .summary import Summary
     from .verdict import Evidence, Verdict, decide
 
 HOMES = {
-    "compare": "arms", "compare_corpus": "arms", "compare_summaries": "arms",
+    "Family": "arms", "compare": "arms", "compare_corpus": "arms", "compare_many": "arms",
+    "compare_summaries": "arms", "conclude_family": "arms",
     "corpus_estimate": "bootstrap",
     "Comparison": "comparison",
     "Effects": "effects", "hedges_g": "effects", "measure_effects": "effects",
@@ -39,15 +40,14 @@ HOMES = {
     "paired_t": "estimate", "welch": "estimate", "welch_from": "estimate",
     "Exact": "exact", "permutation": "exact", "sign_flip": "exact",
     "Failures": "failures",
-    "Adjusted": "families", "Family": "families", "adjust": "families", "compare_many": "families",
-    "conclude_family": "families",
+    "Adjusted": "families", "adjust": "families",
     "MEANINGS": "glossary", "find_word": "glossary", "verdict_anchor": "glossary",
     "LOOKS": "looks", "look_limits": "looks",
     "Pairing": "pairing", "check_pairing": "pairing",
     "Plan": "planning", "detectable_effect": "planning", "make_plan": "planning", "seeds_needed": "planning",
     "Spread": "spread", "measure_spread": "spread", "sd_interval": "spread",
     "Stability": "stability", "judge_stability": "stability",
-    "Summary": "summary",
+    "Summary": "scores",
     "Question": "question",
     "Evidence": "verdict", "Verdict": "verdict", "decide": "verdict",
 }  # fmt: skip

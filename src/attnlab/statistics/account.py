@@ -1,4 +1,4 @@
-"""A comparison in words and as plain values: the verdict first, the per-seed values always."""
+"""A comparison as text and as plain values: the verdict first, and the scores of every seed."""
 
 from __future__ import annotations
 
@@ -12,10 +12,12 @@ if TYPE_CHECKING:
 
 MOST_ROWS = 30
 """Seeds whose values are printed; the record has all."""
+QUESTION = ("smallest", "higher_is_better", "looks", "scale", "floor", "ceiling", "late_gain")
+"""Fields of the question that are recorded."""
 
 
 def describe(comparison: Comparison) -> str:
-    """Write a comparison for a person: verdict, difference, what stands beside it, and each seed."""
+    """Write a comparison as text: verdict, difference, further figures, and each seed."""
     lines = [
         f"{comparison.verdict}: {comparison.decision.reason}",
         f"{comparison.stability}: {comparison.known.steadiness.reason}",
@@ -100,13 +102,13 @@ def _seed_difference(comparison: Comparison, baseline: float, variant: float) ->
 
 def record(comparison: Comparison) -> dict[str, Any]:
     """Return a comparison as plain values; what is unknown or without limit is None."""
-    exact, plan, effects, spread = comparison.exact, comparison.plan, comparison.effects, comparison.spread
-    failures = comparison.known.failures
+    exact, plan, known, question = comparison.exact, comparison.plan, comparison.known, comparison.question
+    failures, steadiness = known.failures, known.steadiness
     values = {
         "verdict": comparison.verdict,
         "reason": comparison.decision.reason,
         "stability": comparison.stability,
-        "stability_reason": comparison.known.steadiness.reason,
+        "stability_reason": steadiness.reason,
         "outcome": comparison.decision.outcome.partition(" (")[0],
         "difference": comparison.difference,
         "interval": comparison.interval,
@@ -117,42 +119,30 @@ def record(comparison: Comparison) -> dict[str, Any]:
         "se": comparison.estimate.se,
         "df": comparison.estimate.df,
         "method": comparison.method,
-        "paired": comparison.known.paired,
-        "smallest": comparison.question.smallest,
-        "higher_is_better": comparison.question.higher_is_better,
-        "looks": comparison.question.looks,
-        "scale": comparison.question.scale,
-        "floor": comparison.question.floor,
-        "ceiling": comparison.question.ceiling,
-        "late_gain": comparison.question.late_gain,
-        "num_examples": comparison.known.num_examples,
-        "num_clusters": comparison.known.num_clusters,
+        "paired": known.paired,
+        **{name: getattr(question, name) for name in QUESTION},
+        "num_examples": known.num_examples,
+        "num_clusters": known.num_clusters,
         "skewness": comparison.skewness,
         "power_at_smallest": comparison.power_at_smallest,
         "exaggeration": comparison.exaggeration,
-        "baseline": vars(comparison.known.baseline),
-        "variant": vars(comparison.known.variant),
+        "baseline": vars(known.baseline),
+        "variant": vars(known.variant),
         "exact": None if exact is None else vars(exact),
-        "effects": vars(effects),
-        "spread": vars(spread),
-        "spread_test": {"p": comparison.known.steadiness.spread_p, "method": comparison.known.steadiness.spread_method},
-        "failed": {
-            "baseline": failures.failed[0],
-            "variant": failures.failed[1],
-            "p": failures.fisher_p,
-            "worst_p": failures.worst_p,
-        },
+        "effects": vars(comparison.effects),
+        "spread": vars(comparison.spread),
+        "spread_test": {"p": steadiness.spread_p, "method": steadiness.spread_method},
+        "failed": {**dict(zip(("baseline", "variant"), failures.failed, strict=True)),
+                   "p": failures.fisher_p, "worst_p": failures.worst_p},
         "plan": {
-            "sd": plan.sd,
-            "sd_bound": plan.sd_bound,
-            "more_seeds": plan.more,
+            "sd": plan.sd, "sd_bound": plan.sd_bound, "more_seeds": plan.more,
             "is_decided": comparison.decision.is_decided,
             "seeds_needed": {f"{power:g}": count for power, count in plan.seeds.items()},
             "detectable": {f"{power:g}": effect for power, effect in plan.detectable.items()},
         },
         "per_seed": [{"seed": s, "baseline": b, "variant": v} for s, b, v in comparison.per_seed],
         "notes": comparison.notes,
-    }
+    }  # fmt: skip
     return {key: plain(value) for key, value in values.items()}
 
 
@@ -176,7 +166,7 @@ def signed(number: float) -> str:
 
 
 def percent(share: float) -> str:
-    """Write a share in percent, with as many digits as tell it from 100 %."""
+    """Write a share in percent, with up to six digits."""
     return f"{100 * share:.6g} %"
 
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from attnlab.errors import StatisticsError
 
-from .estimate import Estimate, Noise
+from .estimate import Estimate, Noise, paired_t, welch
 from .scores import Numbers
 
 Metric = Callable[[NDArray[Any]], float]
@@ -48,12 +48,12 @@ def corpus_estimate(
         )
     n = min(len(baseline), len(variant))
     difference = float(figures[1].mean() - figures[0].mean())
-    df = n - 1 if n > 1 else math.nan
+    df = n - 1.0 if n > 1 else math.nan
     if n < 2:
         return Estimate(difference, math.nan, df, "two-way bootstrap", Noise(math.nan, df))
     draws = _draw(metric, (baseline, variant), paired, num_draws)
     se = float(np.std(draws, ddof=1)) * math.sqrt(n / (n - 1))
-    per_seed = _seed_variance(figures[0], figures[1], paired)
+    per_seed = (paired_t(figures[1] - figures[0]) if paired else welch(*figures)).noise.per_seed
     noise = Noise(per_seed, df, fixed=max(0.0, se**2 - per_seed / n))
     return Estimate(difference, se, df, "two-way bootstrap", noise)
 
@@ -81,9 +81,3 @@ def _mean_figure(metric: Metric, arm: NDArray[Any], seeds: NDArray[np.int64], ex
     chosen, counts = np.unique(seeds, return_counts=True)
     figures = [float(metric(arm[seed][examples])) for seed in chosen]
     return float(np.average(figures, weights=counts))
-
-
-def _seed_variance(baseline: Numbers, variant: Numbers, paired: bool) -> float:
-    if paired:
-        return float(np.var(variant - baseline, ddof=1))
-    return float(np.var(baseline, ddof=1) + np.var(variant, ddof=1))

@@ -17,10 +17,10 @@ import numpy as np
 
 from attnlab.errors import StatisticsError
 
-from .scores import Arm, Numbers
+from .scores import ArmScores, Numbers
 
 
-def merge_clusters(arm: Arm, clusters: Sequence[Any]) -> Arm:
+def merge_clusters(arm: ArmScores, clusters: Sequence[Any]) -> ArmScores:
     """Replace the examples of each cluster by one; scores stay [seed, example], with clusters as the examples."""
     if arm.num_examples is None:
         raise StatisticsError(
@@ -33,13 +33,13 @@ def merge_clusters(arm: Arm, clusters: Sequence[Any]) -> Arm:
         )
     names, places = np.unique(np.array([str(name) for name in clusters]), return_inverse=True)
     if len(names) == 1:
-        return replace(arm, values=arm.per_seed, num_merged=arm.num_examples)
+        return replace(arm, values=arm.per_seed, num_clusters=1)
     sizes = np.bincount(places).astype(np.float64)
     sums = np.stack([np.bincount(places, weights=row) for row in arm.values])
     figure = arm.per_seed[:, None]
     inflation, df = correct_for_sizes(sizes)
     values = figure + inflation * (sums - figure * sizes) * (len(names) / arm.num_examples)
-    return replace(arm, values=values, num_merged=arm.num_examples, df_examples=df)
+    return replace(arm, values=values, num_clusters=len(names), df_examples=df)
 
 
 def correct_for_sizes(sizes: Numbers) -> tuple[float, float]:

@@ -1,21 +1,20 @@
-"""What came out of comparing two arms: estimate, deciding interval, verdict, and what stands beside them."""
+"""The result of comparing two arms: estimate, deciding interval, verdict, and further figures."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .account import describe, record
 from .effects import Effects
 from .estimate import Estimate
 from .exact import Exact, permutation, sign_flip
-from .known import Known, explain_degenerate
-from .learning import explain_ceiling, explain_floor
+from .families import Adjusted
+from .known import Known, explain_ceiling, explain_degenerate, explain_floor
 from .notes import write_notes
-from .planning import Plan, at_upper_bound, make_plan, more_seeds
-from .power import exaggeration_at, power_at
+from .planning import Plan, at_upper_bound, exaggeration_at, make_plan, more_seeds, power_at
 from .question import ALPHA, Question
 from .skewness import FEWEST_FOR_EXACT, few_seeds_factor, find_t_level
 from .spread import Spread, measure_spread
@@ -28,11 +27,8 @@ from .verdict import (
     Evidence,
     Verdict,
     decide,
-)
+)  # fmt: skip
 from .weighing import Weight, weigh
-
-if TYPE_CHECKING:
-    from .families import Adjusted
 
 
 @dataclass(frozen=True)
@@ -62,10 +58,7 @@ class Comparison:
 
     def interval_at(self, level: float) -> tuple[float, float]:
         """Return the interval at another level, such as 0.05 for 95 %; it does not decide."""
-        return self._show(self._weigh(level).interval)
-
-    def _weigh(self, level: float) -> Weight:
-        return weigh(self.estimate, self.question, self.known.arms, self.known.paired, level)
+        return self._show(weigh(self.estimate, self.question, self.known, level).interval)
 
     def _show(self, interval: tuple[float, float]) -> tuple[float, float]:
         low, high = interval
@@ -83,7 +76,7 @@ class Comparison:
 
     @property
     def method(self) -> str:
-        """How interval and p were made."""
+        """How interval and p were computed."""
         return self.weight.method
 
     @property
@@ -136,7 +129,7 @@ class Comparison:
         )
 
     def _more_seeds(self) -> float:
-        # No number of seeds makes arms comparable, gives copied runs a spread, or trains a run to its end.
+        # More seeds do not make arms comparable, give copied runs a spread, or train a run to its end.
         if self.decision.outcome in (NOT_COMPARABLE, DEGENERATE, NEITHER_LEARNED, STILL_TRAINING):
             return math.nan
         return settle(self.estimate, self.question, self.known)
@@ -175,7 +168,7 @@ class Comparison:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What must be said beside the numbers."""
+        """Remarks that belong beside the numbers."""
         return write_notes(self)
 
     def redecide(self, alpha: float, family: Adjusted | None = None) -> Comparison:
@@ -196,7 +189,7 @@ def conclude(found: Estimate, question: Question, known: Known, family: Adjusted
     if not question.obstacle and known.failures.fisher_p < ALPHA:
         question = replace(question, obstacle=known.failures.text)
     level = question.level(known.num_seeds, known.num_runs)
-    weight = weigh(found, question, known.arms, known.paired, level)
+    weight = weigh(found, question, known, level)
     evidence = Evidence(
         known.num_seeds,
         found.difference,

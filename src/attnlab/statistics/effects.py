@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import gammaln
 
-from .scores import Numbers
+from .scores import Numbers, sd_of
 
 
 @dataclass(frozen=True)
@@ -28,13 +28,9 @@ class Effects:
 
 def measure_effects(baseline: Numbers, variant: Numbers, paired: bool) -> Effects:
     """Measure every size of a difference from one score a seed."""
-    moments = [(float(arm.mean()), _variance(arm), len(arm)) for arm in (baseline, variant)]
-    return Effects(
-        hedges_g(*moments),
-        probability_above(baseline, variant),
-        int((variant > baseline).sum()) if paired else None,
-        correlation(baseline, variant) if paired else math.nan,
-    )
+    moments = [(float(arm.mean()), sd_of(arm) ** 2, len(arm)) for arm in (baseline, variant)]
+    num_ahead, rho = (int((variant > baseline).sum()), correlation(baseline, variant)) if paired else (None, math.nan)
+    return Effects(hedges_g(*moments), probability_above(baseline, variant), num_ahead, rho)
 
 
 def hedges_g(baseline: tuple[float, float, int], variant: tuple[float, float, int]) -> float:
@@ -67,7 +63,3 @@ def correlation(baseline: Numbers, variant: Numbers) -> float:
     if len(baseline) < 3 or length == 0:
         return math.nan
     return max(-1.0, min(1.0, float(first @ second) / length))
-
-
-def _variance(values: Numbers) -> float:
-    return float(np.var(values, ddof=1)) if len(values) > 1 else math.nan

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import stats
 
-from .scores import Arm, Numbers
+from .scores import ArmScores, Numbers, sd_of
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class Estimate:
         return self.difference - half, self.difference + half
 
 
-def estimate(baseline: Arm, variant: Arm, paired: bool) -> Estimate:
+def estimate(baseline: ArmScores, variant: ArmScores, paired: bool) -> Estimate:
     """Choose the estimate that fits the scores: per example where there are examples, else one number a seed."""
     if baseline.values.ndim == 1:
         return paired_t(variant.values - baseline.values) if paired else welch(baseline.values, variant.values)
@@ -73,7 +73,7 @@ def paired_t(differences: Numbers) -> Estimate:
     """Estimate a mean difference from one difference a seed: s/√n with n − 1 degrees of freedom."""
     n = len(differences)
     variance = float(np.var(differences, ddof=1)) if n > 1 else math.nan
-    df = n - 1 if n > 1 else math.nan
+    df = n - 1.0 if n > 1 else math.nan
     return Estimate(float(differences.mean()), math.sqrt(variance / n), df, "paired t", Noise(variance, df))
 
 
@@ -104,11 +104,11 @@ def crossed(differences: Numbers, df_examples: float | None = None) -> Estimate:
     total = ms_seed + ms_example - ms_residual
     per_seed = ms_seed / n_e
     fixed = max(0.0, ms_example - ms_residual) / (n_s * n_e)
-    noise = Noise(per_seed, n_s - 1, fixed=fixed)
+    noise = Noise(per_seed, n_s - 1.0, fixed=fixed)
     mean = float(differences.mean())
     if total <= 0:
         note = "the examples' share of the variance came out below 0 and is taken as 0"
-        return Estimate(mean, math.sqrt(per_seed / n_s), n_s - 1, "crossed two-way", noise, note)
+        return Estimate(mean, math.sqrt(per_seed / n_s), n_s - 1.0, "crossed two-way", noise, note)
     df_e = n_e - 1 if df_examples is None else df_examples
     df = satterthwaite([ms_seed, ms_example, -ms_residual], [n_s - 1, df_e, (n_s - 1) * df_e])
     return Estimate(mean, math.sqrt(total / (n_s * n_e)), df, "crossed two-way", noise)
@@ -155,8 +155,3 @@ def satterthwaite(parts: Sequence[float], dfs: Sequence[float]) -> float:
         return math.nan
     shares = [part / unit for part in parts]
     return sum(shares) ** 2 / sum(share**2 / df for share, df in zip(shares, dfs, strict=True) if df > 0)
-
-
-def sd_of(values: Numbers) -> float:
-    """Return the standard deviation with n − 1, NaN for one value."""
-    return float(np.std(values, ddof=1)) if len(values) > 1 else math.nan

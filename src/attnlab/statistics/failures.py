@@ -14,7 +14,7 @@ import numpy as np
 from scipy import stats
 
 from .exact import Exact, permutation, sign_flip
-from .scores import Arm, Numbers
+from .scores import ArmScores, Numbers
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Failures:
         return f"{baseline} of {num_baseline} runs of the baseline and {variant} of {num_variant} of the variant failed"
 
 
-def count_failures(baseline: Arm, variant: Arm, paired: bool, higher_is_better: bool = True) -> Failures:
+def count_failures(baseline: ArmScores, variant: ArmScores, paired: bool, higher_is_better: bool = True) -> Failures:
     """Count failed runs and, if there are any, make both tests."""
     failed = len(baseline.failed), len(variant.failed)
     runs = baseline.num_runs, variant.num_runs
@@ -59,7 +59,9 @@ def fisher(failed: tuple[int, int], runs: tuple[int, int]) -> float:
     return float(stats.fisher_exact(table).pvalue)
 
 
-def compare_with_worst(baseline: Arm, variant: Arm, paired: bool, higher_is_better: bool) -> tuple[Exact, int]:
+def compare_with_worst(
+    baseline: ArmScores, variant: ArmScores, paired: bool, higher_is_better: bool
+) -> tuple[Exact, int]:
     """Test the arms by ranks with every failed run as the worst result; also say which side the variant is on."""
     worst = -math.inf if higher_is_better else math.inf
     ours, theirs = _all_scores(baseline, worst), _all_scores(variant, worst)
@@ -71,7 +73,7 @@ def compare_with_worst(baseline: Arm, variant: Arm, paired: bool, higher_is_bett
     return permutation(first, second), int(np.sign(second.mean() - first.mean()))
 
 
-def _all_scores(arm: Arm, worst: float) -> dict[str, float]:
+def _all_scores(arm: ArmScores, worst: float) -> dict[str, float]:
     scores = dict([*zip(arm.seeds, arm.per_seed.tolist(), strict=True), *arm.alone])
     return scores | dict.fromkeys(arm.failed, worst)
 

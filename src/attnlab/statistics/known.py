@@ -1,25 +1,34 @@
-"""What is known of two arms besides the estimate of their difference, and whether they have any spread at all."""
+"""What is known of two arms besides the estimate of their difference: whether they vary, have learned, or are perfect.
+
+The floor is what the best trivial strategy scores. An arm has learned if its own 95 % t interval over seeds lies beyond
+the floor.
+"""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
+
+from scipy import stats
 
 from .effects import Effects, hedges_g, measure_effects
 from .estimate import Estimate
 from .failures import Failures
-from .scores import Arm
+from .question import ALPHA, Question
+from .scores import ArmScores, Summary
+from .skewness import Skew
 from .stability import UNKNOWN, Stability, judge_stability
-from .summary import Summary
 
 ROUNDING = 1e-12
 """A standard error below this share of the scores is rounding alone."""
+PERFECT = (1.0, 100.0)
+"""Best scores of shares and percentages, taken as the ceiling if none is given and every seed has it."""
 
 
 @dataclass(frozen=True)
 class Known:
-    """What is known of two arms besides the estimate; the scores themselves if more than summaries is.
+    """What is known of two arms besides the estimate of their difference.
 
     baseline, variant: in units of the figure. moments: the same on the scale of the analysis.
     """
@@ -29,7 +38,9 @@ class Known:
     paired: bool
     failures: Failures
     moments: tuple[Summary, Summary]
-    arms: tuple[Arm, Arm] | None = None
+    arms: tuple[ArmScores, ArmScores] | None = None
+    """With one number per seed; None if only summaries are known."""
+    skew: Skew = field(default_factory=Skew)
 
     @cached_property
     def effects(self) -> Effects:
@@ -77,3 +88,47 @@ def explain_degenerate(found: Estimate, known: Known) -> str:
     if abs(found.difference) <= ROUNDING * scale:
         return "every seed scores the same in both arms: is the variant in the model at all?"
     return "every seed differs by the same: are these different runs?"
+
+
+def has_learned(arm: Summary, question: Question) -> bool:
+    """Tell whether an arm's interval clears the floor; one seed is judged by its score. True without a floor."""
+    if question.floor is None:
+        return True
+    mean, sd, n = arm.moments()
+    reach = 0.0 if math.isnan(sd) else float(stats.t.isf(ALPHA / 2, n - 1)) * sd / math.sqrt(n)
+    floor = question.to_analysis(question.floor)
+    return mean - reach > floor if question.higher_is_better else mean + reach < floor
+
+
+def explain_floor(baseline: Summary, variant: Summary, question: Question) -> str:
+    """Say that neither arm has learned the task; nothing if one has."""
+    if has_learned(baseline, question) or has_learned(variant, question):
+        return ""
+    means = [show_figure(question.to_figure(arm.mean)) for arm in (baseline, variant)]
+    return (
+        f"a trivial strategy scores {show_figure(question.floor or 0.0)}, and neither the baseline ({means[0]}) nor "
+        f"the variant ({means[1]}) is beyond it by its own {1 - ALPHA:.0%} interval"
+    )
+
+
+def explain_ceiling(baseline: Summary, variant: Summary, question: Question) -> str:
+    """Say that both arms are at the ceiling; nothing if one is not."""
+    if question.ceiling is None:
+        has_spread = any(arm.moments()[1] != 0 for arm in (baseline, variant))
+        is_best = baseline.mean == variant.mean and baseline.mean in PERFECT
+        if has_spread or not is_best or not question.higher_is_better or question.scale == "log":
+            return ""
+        return f"every seed of both arms scores {show_figure(baseline.mean)}: a harder task could tell them apart"
+    ceiling = question.to_analysis(question.ceiling)
+    sign = 1 if question.higher_is_better else -1
+    if any(sign * (ceiling - arm.mean) > question.threshold for arm in (baseline, variant)):
+        return ""
+    return (
+        f"both arms are within {question.shown_smallest} of the best possible, {show_figure(question.ceiling)}: a "
+        "harder task could tell them apart"
+    )
+
+
+def show_figure(value: float) -> str:
+    """Write a figure with four digits."""
+    return f"{value:.4g}".replace("-", "−")

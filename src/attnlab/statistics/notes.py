@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .account import show, show_p
-from .learning import has_learned, show_figure
+from .known import has_learned, show_figure
 from .question import ALPHA
 from .verdict import NEITHER_LEARNED, STILL_TRAINING
 

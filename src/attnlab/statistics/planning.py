@@ -1,7 +1,8 @@
 """How many seeds an effect needs, and what effect so many seeds can detect: the power of the t test by noncentral t.
 
-The spread is not the pilot's but its 80 % upper bound: half of all pilots show less than there is, and a plan made
-from those comes out too small.
+The spread is the 80 % upper bound of the pilot's: half of all pilots show less than there is, and a plan made from
+those comes out too small. Power and exaggeration (Gelman and Carlin 2014) average over the SD that a sample may show:
+special functions for the noncentral t lose large effects.
 """
 
 from __future__ import annotations
@@ -9,19 +10,23 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
+import numpy as np
 from scipy import stats
 from scipy.optimize import brentq
+from scipy.special import chdtri, ndtr, stdtrit
 
 from attnlab.errors import StatisticsError
 
 from .estimate import Noise
-from .power import power_at
+from .scores import Numbers
 from .spread import sd_upper_bound
 
 POWERS = (0.8, 0.9)
 CONFIDENCE = 0.8
 MOST_SEEDS = 1_000_000
-"""Where so many do not do, none do."""
+"""If so many do not suffice, the answer is ∞."""
+NODES, WEIGHTS = (np.array(column) / 2 for column in np.polynomial.legendre.leggauss(200))
+"""Of Gauss and Legendre, for an integral from 0 to 1; nodes are relative to its middle."""
 
 
 @dataclass(frozen=True)
@@ -106,3 +111,38 @@ def detectable_effect(noise: Noise, n: int, power: float = 0.8, alpha: float = 0
         high *= 2
     found = brentq(lambda effect: power_of(noise, n, effect * unit, alpha) - power, 0.0, high, xtol=1e-6)
     return float(found) * unit
+
+
+def power_at(se: float, df: float, effect: float, alpha: float = 0.05) -> float:
+    """Return how often an effect is found at two-sided alpha, given the standard error and its degrees of freedom."""
+    if se <= 0:
+        return 1.0
+    if not df > 0:
+        return math.nan
+    shift, limits = abs(effect) / se, _limits(df, alpha)
+    return float(WEIGHTS @ (ndtr(shift - limits) + ndtr(-shift - limits)))
+
+
+def exaggeration_at(se: float, df: float, effect: float, alpha: float = 0.05) -> float:
+    """Return the mean size of the differences that are found, over the true effect: 2.6 is 2.6 times too large."""
+    if se <= 0:
+        return 1.0
+    if not df > 0:
+        return math.nan
+    shift, limits = abs(effect) / se, _limits(df, alpha)
+    # E[|x|; |x| > c] of a normal x with mean `shift` and SD 1.
+    above = shift * ndtr(shift - limits) + _density(limits - shift)
+    below = -shift * ndtr(-shift - limits) + _density(limits + shift)
+    found = float(WEIGHTS @ (ndtr(shift - limits) + ndtr(-shift - limits)))
+    return float(WEIGHTS @ (above + below)) / (found * shift) if found > 0 else math.inf
+
+
+def _limits(df: float, alpha: float) -> Numbers:
+    """The difference that is just found, in true standard errors, at each node of the SD that a sample may show."""
+    shown: Numbers = np.sqrt(chdtri(df, 0.5 - NODES) / df)
+    return -float(stdtrit(df, alpha / 2)) * shown
+
+
+def _density(x: Numbers) -> Numbers:
+    density: Numbers = np.exp(-(x**2) / 2) / math.sqrt(2 * math.pi)
+    return density

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import PlainSerializer, PlainValidator
 
 from attnlab.errors import StatisticsError
 
 Numbers = NDArray[np.float64]
+Storable = Annotated[Numbers, PlainValidator(np.asarray), PlainSerializer(np.ndarray.tolist)]
+"""Numbers that pydantic writes as a list."""
 
 MOST_SEEDS = 1000
 """More than anyone trains: what comes with more is a score an example, which says nothing about other seeds."""
@@ -20,21 +24,22 @@ LARGEST = 1e100
 
 
 @dataclass(frozen=True)
-class Arm:
+class ArmScores:
     """The scores of one arm, [seed] or [seed, example], and the names of its seeds.
 
-    failed: the seeds whose run has no score, which are counted and never forgotten. alone: the score of each seed that
-    failed in the other arm of a pair. num_merged: the examples that were merged into clusters, which are the columns
-    then; 0 if every example is on its own. df_examples: the degrees of freedom of the columns, one fewer than there are
+    failed: the seeds whose run has no score. alone: the score of each seed that failed in the other arm of a pair.
+    num_examples: examples per seed, None if there is one number per seed. num_clusters: clusters that the examples were
+    merged into, None if they are independent. df_examples: degrees of freedom of the columns, one fewer than there are
     if it is None.
     """
 
     name: str
     seeds: tuple[str, ...]
-    values: Numbers
+    values: Storable
     failed: tuple[str, ...] = ()
     alone: tuple[tuple[str, float], ...] = ()
-    num_merged: int = 0
+    num_examples: int | None = None
+    num_clusters: int | None = None
     df_examples: float | None = None
 
     @property
@@ -52,21 +57,11 @@ class Arm:
         """One number a seed: its score, or the mean over its examples."""
         return self.values if self.values.ndim == 1 else self.values.mean(axis=1)
 
-    @property
-    def num_examples(self) -> int | None:
-        """How many examples each seed was asked; None where there is one number a seed."""
-        if self.num_merged:
-            return self.num_merged
-        return None if self.values.ndim == 1 else int(self.values.shape[1])
+    def without_examples(self) -> ArmScores:
+        """Return the arm with one number per seed."""
+        return replace(self, values=self.per_seed)
 
-    @property
-    def num_clusters(self) -> int | None:
-        """How many clusters the examples were merged into; None if every example is on its own."""
-        if not self.num_merged:
-            return None
-        return 1 if self.values.ndim == 1 else int(self.values.shape[1])
-
-    def of_seeds(self, seeds: Sequence[str]) -> Arm:
+    def of_seeds(self, seeds: Sequence[str]) -> ArmScores:
         """Return the scores of these seeds, in this order; those of others stand alone."""
         scores = dict(zip(self.seeds, self.per_seed.tolist(), strict=True))
         places = [self.seeds.index(seed) for seed in seeds]
@@ -74,7 +69,43 @@ class Arm:
         return replace(self, seeds=tuple(seeds), values=self.values[places], alone=alone)
 
 
-def read_arms(baseline: Any, variant: Any, paired: bool) -> tuple[Arm, Arm]:
+@dataclass(frozen=True)
+class Summary:
+    """Mean, standard deviation (n − 1) and number of seeds of one arm."""
+
+    mean: float
+    sd: float
+    n: int
+
+    @classmethod
+    def of(cls, arm: ArmScores) -> Summary:
+        """Sum an arm up."""
+        return cls(float(arm.per_seed.mean()), sd_of(arm.per_seed), arm.num_seeds)
+
+    def check(self, name: str) -> None:
+        """Raise one clear error where these are no mean, SD and number of seeds."""
+        if not (isinstance(self.n, int) and self.n >= 1):
+            raise StatisticsError(f"the {name}'s number of seeds must be a whole number from 1 on, and {self.n!r} came")
+        if not (math.isfinite(self.mean) and abs(self.mean) <= LARGEST):
+            raise StatisticsError(f"the {name}'s mean must be a number, and {self.mean!r} came")
+        if self.n > 1 and not (math.isfinite(self.sd) and 0 <= self.sd <= LARGEST):
+            raise StatisticsError(f"the {name}'s SD must be a number from 0 on, and {self.sd!r} came")
+
+    def moments(self) -> tuple[float, float, int]:
+        """Return mean, SD and number; the SD of one seed is unknown."""
+        return self.mean, self.sd if self.n > 1 else math.nan, self.n
+
+    def __str__(self) -> str:
+        shown = "" if math.isnan(self.sd) else f" ± {self.sd:.4g}"
+        return f"{self.mean:.5g}{shown} (n = {self.n})"
+
+
+def sd_of(values: Numbers) -> float:
+    """Return the standard deviation with n − 1, NaN for one value."""
+    return float(np.std(values, ddof=1)) if len(values) > 1 else math.nan
+
+
+def read_arms(baseline: Any, variant: Any, paired: bool) -> tuple[ArmScores, ArmScores]:
     """Read both arms; raise one clear error where they are no scores, or do not fit together.
 
     Paired, a seed that failed in one arm leaves the other's comparison too, and stays counted as failed.
@@ -99,7 +130,7 @@ def read_arms(baseline: Any, variant: Any, paired: bool) -> tuple[Arm, Arm]:
     return first.of_seeds(both), second.of_seeds(both)
 
 
-def _check_same_seeds(first: Arm, second: Arm) -> None:
+def _check_same_seeds(first: ArmScores, second: ArmScores) -> None:
     ours, theirs = {*first.seeds, *first.failed}, {*second.seeds, *second.failed}
     if ours == theirs:
         return
@@ -111,7 +142,7 @@ def _check_same_seeds(first: Arm, second: Arm) -> None:
     )
 
 
-def read_arm(name: str, scores: Any) -> Arm:
+def read_arm(name: str, scores: Any) -> ArmScores:
     """Read one arm's scores: finite numbers, [seed] or [seed, example], by the seed's name or in order.
 
     None in place of a seed's score or row is a run that failed or diverged.
@@ -134,7 +165,9 @@ def read_arm(name: str, scores: Any) -> Arm:
     _check_finite(name, values, list(finished))
     if values.ndim == 2 and values.shape[1] == 1:
         values = values[:, 0]
-    return Arm(name, tuple(finished), values, tuple(seed for seed in rows if seed not in finished))
+    failed = tuple(seed for seed in rows if seed not in finished)
+    num_examples = None if values.ndim == 1 else values.shape[1]
+    return ArmScores(name, tuple(finished), values, failed, num_examples=num_examples)
 
 
 def _as_numbers(name: str, scores: Any) -> Numbers:

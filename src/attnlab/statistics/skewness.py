@@ -10,13 +10,14 @@ simulations.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.special import stdtr, stdtrit
 
 from .estimate import Estimate
-from .scores import Arm, Numbers
+from .scores import ArmScores, Numbers
 
 GUARD, TOLERATED = 6.0, 0.1
 """How much farther an end is taken per unit of κ, and the κ up to which it is not."""
@@ -36,14 +37,13 @@ class Skew:
     low: float = 1.0
     high: float = 1.0
 
+    def widen(self, factor: float) -> Skew:
+        """Return it with both ends taken farther by a factor; unchanged if the skewness is unknown."""
+        return self if math.isnan(self.skewness) else replace(self, low=factor * self.low, high=factor * self.high)
 
-def measure_skew(found: Estimate, arms: tuple[Arm, Arm] | None, paired: bool, fewest: int = FEWEST_FOR_EXACT) -> Skew:
-    """Measure skewness from the scores of each seed; unknown if only summaries are known.
 
-    fewest: the number of pairs below which both ends are moved out.
-    """
-    if arms is None:
-        return Skew()
+def measure_skew(found: Estimate, arms: tuple[ArmScores, ArmScores], paired: bool) -> Skew:
+    """Measure skewness from the scores of each seed and, if they are independent, of each example."""
     baseline, variant = (arm.per_seed for arm in arms)
     n = min(len(baseline), len(variant))
     if n < 3 or not found.se > 0:
@@ -55,8 +55,7 @@ def measure_skew(found: Estimate, arms: tuple[Arm, Arm] | None, paired: bool, fe
     # With the variance of n rather than n − 1, so that κ·√n of paired differences is their skewness g.
     spread = found.se * ((n - 1) / n) ** 0.5
     of_mean = sum(_third_moment(part / spread) / len(part) ** 2 for part in parts)
-    few = few_seeds_factor(n, paired, fewest)
-    low, high = (few * (1 + GUARD * max(0.0, side * of_mean - TOLERATED)) for side in (-1, 1))
+    low, high = (1 + GUARD * max(0.0, side * of_mean - TOLERATED) for side in (-1, 1))
     return Skew(of_mean * n**0.5, low, high)
 
 

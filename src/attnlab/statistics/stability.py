@@ -14,7 +14,7 @@ from scipy import stats
 
 from .exact import sign_flip
 from .failures import Failures, count_failures
-from .scores import Arm, Numbers
+from .scores import ArmScores, Numbers
 
 LESS, MORE, UNKNOWN = "LESS STABLE", "MORE STABLE", "STABILITY UNKNOWN"
 FEWEST = 8
@@ -35,7 +35,7 @@ class Stability:
 
 
 def judge_stability(
-    baseline: Arm, variant: Arm, paired: bool, failures: Failures | None = None, alpha: float = 0.05
+    baseline: ArmScores, variant: ArmScores, paired: bool, failures: Failures | None = None, alpha: float = 0.05
 ) -> Stability:
     """Say whether the variant is less or more stable than the baseline, or that the seeds do not show it."""
     known = failures or count_failures(baseline, variant, paired)

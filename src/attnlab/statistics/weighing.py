@@ -15,9 +15,10 @@ from attnlab.errors import StatisticsError
 from .eprocess import e_process
 from .estimate import Estimate
 from .exact import Exact, sign_flip, sign_flip_interval
+from .known import Known
 from .question import ALPHA, Question
-from .scores import Arm, Numbers
-from .skewness import FEWEST_AT_ANY_TIME, FEWEST_FOR_EXACT, Skew, measure_skew
+from .scores import ArmScores, Numbers
+from .skewness import FEWEST_AT_ANY_TIME, FEWEST_FOR_EXACT, Skew, few_seeds_factor
 
 Interval = tuple[float, float]
 
@@ -37,16 +38,17 @@ class Weight:
     exact: Exact | None = None
 
 
-def weigh(found: Estimate, question: Question, arms: tuple[Arm, Arm] | None, paired: bool, level: float) -> Weight:
+def weigh(found: Estimate, question: Question, known: Known, level: float) -> Weight:
     """Return what decides at a level, on the scale of the analysis."""
+    arms = known.arms
     if question.looks == "open":
-        skew = measure_skew(found, arms, paired, FEWEST_AT_ANY_TIME)
-        return _weigh_at_any_time(_in_order(arms), skew, level)
-    skew = measure_skew(found, arms, paired)
+        factor = few_seeds_factor(known.num_seeds, known.paired, FEWEST_AT_ANY_TIME)
+        return _weigh_at_any_time(_differences_in_order(arms), known.skew.widen(factor), level)
+    skew = known.skew.widen(few_seeds_factor(known.num_seeds, known.paired))
     interval, p = _guarded(found, skew, level)
     guarded = Weight(level, interval, p, found.method, skew)
     # The p must not depend on the level, or a family could not adjust it: the exact test is asked at any level.
-    if arms is None or not paired or arms[0].num_seeds < FEWEST_FOR_EXACT or not p <= max(ALPHA, level):
+    if arms is None or not known.paired or arms[0].num_seeds < FEWEST_FOR_EXACT or not p <= max(ALPHA, level):
         return guarded
     differences = arms[1].per_seed - arms[0].per_seed
     exact = sign_flip(differences)
@@ -82,7 +84,7 @@ def _with_exact(interval: Interval, differences: Numbers, level: float) -> Inter
     return (min(low, exact_low, 0.0), high) if low > 0 else (low, max(high, exact_high, 0.0)) if high < 0 else interval
 
 
-def _in_order(arms: tuple[Arm, Arm] | None) -> Numbers:
+def _differences_in_order(arms: tuple[ArmScores, ArmScores] | None) -> Numbers:
     if arms is None or arms[0].num_seeds != arms[1].num_seeds:
         raise StatisticsError(
             "an open-ended comparison takes seeds in the order in which they came, as many of each arm; give a score "

@@ -1,4 +1,4 @@
-"""Simulated scores on a study's own path: a plan, a ledger, registration, verdicts. Only training is left out."""
+"""Simulated studies: scores that are drawn instead of trained go through plan, ledger, registration and verdicts."""
 
 from __future__ import annotations
 
@@ -15,8 +15,18 @@ import numpy as np
 
 from attnlab.statistics import draws
 from attnlab.statistics.draws import Seeds
-from attnlab.statistics.histories import look_as_declared, look_at_cells, look_every_seed, look_once
-from attnlab.statistics.simulation import NO_THRESHOLD, Ask, Asks, Case, Look, is_better
+from attnlab.statistics.simulation import (
+    NO_THRESHOLD,
+    Ask,
+    Asks,
+    Case,
+    Look,
+    is_better,
+    look_as_declared,
+    look_at_cells,
+    look_every_seed,
+    look_once,
+)  # fmt: skip
 
 from .answers.analysis import conclude
 from .ledger.database import Delivery, Ledger
@@ -30,7 +40,7 @@ PART = "through a ledger"
 
 
 def list_cases() -> Iterator[Case]:
-    """Yield a case of each kind that a study decides on its own: families, looks, registration, failures, clusters."""
+    """Yield a case for each part of a study that decides: families, looks, registration, failures, clusters."""
     cells = look_at_cells(4, Seeds(5))
     yield Case(PART, "2 phases × 2 sizes of a baseline against itself: any", "5", cells, "19 %", cost=5, path=start)
     yield Case(PART, "declared looks", "5, 10, 15, 20", look_as_declared, "5.0 %", cost=10, path=start)
@@ -46,19 +56,18 @@ def list_cases() -> Iterator[Case]:
 
 
 def start() -> Look:
-    """Start a study with an empty ledger, which is gone when the study is forgotten."""
+    """Start a study with an empty ledger in a temporary folder."""
     place = Path(tempfile.mkdtemp())
 
     def look(asks: Asks) -> Mapping[str, str]:
-        """Deliver the runs that are new, and conclude."""
-        study, cells = make_study(asks)
+        study, cells = _make_study(asks)
         planned = study.plan()
         with closing(Ledger(place / "ledger.sqlite")) as ledger:
             ledger.add_runs([row_of(run) for run in planned])
             known = ledger.results()
             for run in planned:
                 if run.id not in known:
-                    ledger.deliver(make_delivery(run, asks[cells[run.phase, run.size]], ledger))
+                    ledger.deliver(_make_delivery(run, asks[cells[run.phase, run.size]], ledger))
             answers = conclude(study.design, planned, ledger, {})
         return {cells[answer.phase, answer.size]: answer.verdict for answer in answers}
 
@@ -66,12 +75,12 @@ def start() -> Look:
     return look
 
 
-def make_study(asks: Asks) -> tuple[Study, dict[tuple[str, str], str]]:
-    """Return a study with a phase and size for every comparison, and which has which."""
+def _make_study(asks: Asks) -> tuple[Study, dict[tuple[str, str], str]]:
+    """Return a study with a phase and size for every comparison, and the comparison of each."""
     first = next(iter(asks.values()))
     sizes = ["small", "large"] if len(asks) % 2 == 0 else ["small"]
     looks = first.settings.get("looks")
-    design = make_design(
+    design = _make_design(
         len(asks) // len(sizes), tuple(sizes), first.num_runs, looks if isinstance(looks, str) else tuple(looks or ()),
         float(first.settings.get("smallest", NO_THRESHOLD)),
     )  # fmt: skip
@@ -80,10 +89,9 @@ def make_study(asks: Asks) -> tuple[Study, dict[tuple[str, str], str]]:
 
 
 @cache
-def make_design(
+def _make_design(
     num_phases: int, sizes: tuple[str, ...], num_seeds: int, looks: str | tuple[int, ...], smallest: float
 ) -> Study:  # fmt: skip
-    """Return a study of two arms."""
     source = "embedded:copy?vocab=8&length=9&examples=8"
     phase = {"task": "copy", "task_settings": {"vocab": 8, "length": 9}, "data": "copy", "smallest": smallest}
     plain: dict[str, Any] = {
@@ -98,8 +106,8 @@ def make_design(
     return Study.of(plain)
 
 
-def make_delivery(run: PlannedRun, ask: Ask, ledger: Ledger) -> Delivery:
-    """Return what a run with a simulated score leaves; one that is not finite diverged."""
+def _make_delivery(run: PlannedRun, ask: Ask, ledger: Ledger) -> Delivery:
+    """Return the outputs of a run with a simulated score; a score that is not finite is a diverged run."""
     score = np.asarray((ask.baseline if run.arm == BASELINE else ask.variant)[run.seed - 1], dtype=float)
     value = float(score.mean())
     is_finished = bool(np.isfinite(value))

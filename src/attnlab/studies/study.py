@@ -1,9 +1,10 @@
-"""A study: read, planned, audited, run, and answered; the same call goes on where it stopped."""
+"""A study: read, planned, audited, run and answered; the same call resumes a study that was stopped."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,9 +18,9 @@ from attnlab.training.precision import choose_precision
 from attnlab.training.record import locked
 from attnlab.training.stopping import StopRequest, stop_request
 
-from .answers.analysis import Answer, conclude
+from .answers.analysis import Answer
 from .answers.registration import Declaration, register
-from .answers.study_folder import FILE, read
+from .answers.study_folder import FILE, Record, read
 from .answers.study_folder import LEDGER as LEDGER
 from .answers.study_folder import PLAN as PLAN
 from .file.design import Arm, Design
@@ -44,7 +45,7 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Conclusion:
-    """What came out of a study so far; answers come when no run is left to wait for."""
+    """The outcome of a study so far; it has answers when every run has ended or was given up."""
 
     answers: list[Answer]
     num_ended: int
@@ -52,7 +53,13 @@ class Conclusion:
     failed: Mapping[str, str]
     """Runs that were given up, and why."""
     findings: Sequence[IntegrityFinding] = ()
-    """What the study finds when it examines itself, faults first."""
+    """Findings of the integrity checks on the study itself, faults first."""
+
+    @classmethod
+    def of(cls, record: Record) -> Conclusion:
+        """Conclude from the record of a study."""
+        findings = record.findings if record.is_whole else ()
+        return cls(record.answers, record.num_ended, len(record.runs), record.failed, findings)
 
     @property
     def is_whole(self) -> bool:
@@ -71,8 +78,9 @@ class Study:
     plugins: Sequence[str] = ()
     """Python files with stages of your own, for the processes that train."""
     budget: str | None = None
+    """The budget that the design was read with."""
     assign: Mapping[str, Any] | None = None
-    """The budget and the settings that the design was read with, for the record."""
+    """The settings that the design was read with."""
 
     def __post_init__(self) -> None:
         if self.threads < 1:
@@ -89,7 +97,7 @@ class Study:
 
     @classmethod
     def of(cls, content: Mapping[str, Any]) -> Study:
-        """Make a study of plain data, as a file would say it."""
+        """Make a study of plain data with the keys of a study file."""
         return cls(check(dict(content), Origin("the study")))
 
     @property
@@ -98,7 +106,7 @@ class Study:
         return f"out/{self.design.name}"
 
     def plan(self, leaking: Collection[str] = ()) -> list[PlannedRun]:
-        """Return the runs of the study; those of arms that leak are also evaluated on the past alone."""
+        """Return the runs of the study; those of leaking arms are also evaluated without access to future tokens."""
         return plan(self.design, self.sources, self.threads, self.plugins, leaking)
 
     def run(
@@ -106,55 +114,42 @@ class Study:
     ) -> Conclusion:  # fmt: skip
         """Run what has not ended, and answer; a folder that holds another study, or is in use, is refused.
 
-        workers: runs at a time, 1 unless said. on: local, or ray, where workers are as many as the cluster has room
-        for unless said. tick: called several times a second while runs are going.
+        workers: runs at a time, by default 1 locally and all that fit on Ray. on: "local" or "ray". tick: called
+        several times a second while runs are going.
         """
         workers = 1 if workers is None and on == "local" else workers
         if workers is not None and workers < 1:
             raise StudyError(f"workers are at least 1, not {workers}")
-        folder = Path(out).expanduser().resolve()
         planned = self.plan()
-        refuse_network(folder / LEDGER)
-        with connected(on, self.threads), locked(folder), stop_request() as stop:
-            ledger = Ledger(folder / LEDGER)
-            try:
-                self.enter(folder, ledger, workers, on)
-                results = ledger.results()
-                is_needed = on == "local" and any(run.id not in results for run in planned)
-                with started_early(self.plugins, is_needed) as server:
-                    planned, leaking = self.prepare(ledger, planned, say, stop)
-                    work = Execution(
-                        folder, ledger, planned, say, stop, workers, self.plugins, self.precision(ledger), tick, on,
-                        server,
-                    )  # fmt: skip
-                    work.go()
-                failed = {run.title: work.given_up[run.id] for run in planned if run.id in work.given_up}
-                found = Conclusion([], sum(run.id in work.statuses for run in planned), len(planned), failed)
-                if not found.is_whole:
-                    return found  # a verdict on the seeds that happen to be there would be a look that nobody declared
-                answers = conclude(self.design, planned, ledger, leaking)
-                return Conclusion(answers, found.num_ended, found.num_runs, failed, read(folder, ledger).findings)
-            finally:
-                ledger.close()
+        with connected(on, self.threads), self._open_ledger(out) as (folder, ledger), stop_request() as stop:
+            self.enter(folder, ledger, workers, on)
+            results = ledger.results()
+            is_needed = on == "local" and any(run.id not in results for run in planned)
+            with started_early(self.plugins, is_needed) as server:
+                planned = self._prepare(ledger, planned, say, stop)
+                Execution(
+                    folder, ledger, planned, say, stop, workers, self.plugins, self._choose_precision(ledger), tick, on,
+                    server,
+                ).go()  # fmt: skip
+            return Conclusion.of(read(folder, ledger))
 
     def register(self, out: str | Path) -> Declaration:
-        """Write into the folder of the study what it declares, before anything is looked at."""
+        """Write what the study declares into its folder, before any verdict is printed."""
+        with self._open_ledger(out) as (_, ledger):
+            ledger.note_fact("study", self.design.name)
+            return register(ledger, self.design)
+
+    @contextmanager
+    def _open_ledger(self, out: str | Path) -> Iterator[tuple[Path, Ledger]]:
         folder = Path(out).expanduser().resolve()
         refuse_network(folder / LEDGER)
-        with locked(folder):
-            ledger = Ledger(folder / LEDGER)
-            try:
-                ledger.note_fact("study", self.design.name)
-                return register(ledger, self.design)
-            finally:
-                ledger.close()
+        with locked(folder), closing(Ledger(folder / LEDGER)) as ledger:
+            yield folder, ledger
 
-    def prepare(
-        self, ledger: Ledger, planned: list[PlannedRun], say: Say, stop: StopRequest
-    ) -> tuple[list[PlannedRun], dict[str, str]]:
-        """Audit the arms and look at the data; return the runs to be trained, and the arms that see the future."""
-        audits = self.audits(ledger, say, stop)
-        leaking = self.leaking(ledger, audits, say)
+    def _prepare(self, ledger: Ledger, planned: list[PlannedRun], say: Say, stop: StopRequest) -> list[PlannedRun]:
+        """Audit the arms and check the data; return the runs to be trained."""
+        audits = self._audit_arms(ledger, say, stop)
+        leaking = self._find_leaking(ledger, audits, say)
         if leaking and self.design.has_leaking:
             planned = self.plan(leaking)
         trained = planned if self.design.has_leaking else [run for run in planned if run.arm not in leaking]
@@ -166,10 +161,10 @@ class Study:
             say(f"{describe_left_out(others)}; they stay in the ledger")
         sources = placed_sources(self.design, self.sources or {})
         Counting(ledger, sources, contents, say, stop).note(tasks_of(self.design))
-        return trained, leaking
+        return trained
 
     def enter(self, folder: Path, ledger: Ledger, workers: int | None, on: str = "local") -> None:
-        """Write down what study this is, and with what it is run; keep its file beside its results."""
+        """Write the design, versions and command into the ledger, and keep the study file beside it."""
         own = plugin_files(self.plugins)
         ledger.note_fact("study", self.design.name)
         ledger.say_news("design", json.dumps(self.design.model_dump(mode="json")))
@@ -187,8 +182,8 @@ class Study:
                 aside.write_bytes(content)
                 aside.replace(kept)
 
-    def precision(self, ledger: Ledger) -> str | None:
-        """Return what `auto` is in this study: tried once, so that all its runs take the same."""
+    def _choose_precision(self, ledger: Ledger) -> str | None:
+        """Return what `auto` is in this study: chosen once, so that all its runs have the same."""
         if all(phase.precision != "auto" for phase in self.design.phases):
             return None
         known = ledger.fact("precision")
@@ -199,12 +194,12 @@ class Study:
 
     @property
     def is_causal(self) -> bool:
-        """Whether no token may see a later one."""
+        """Whether arms are audited with a causal mask."""
         return reads_forwards(audited_task(self.design))
 
-    def audits(self, ledger: Ledger, say: Say, stop: StopRequest) -> dict[str, list[str]]:
-        """Audit every arm once, its mechanism alone and installed in every size; return what the ledger has them by."""
-        found: dict[str, list[str]] = {}
+    def _audit_arms(self, ledger: Ledger, say: Say, stop: StopRequest) -> dict[str, list[str]]:
+        """Audit every arm once, its mechanism alone and installed in every size; return the audits' keys by arm."""
+        audited: dict[str, list[str]] = {}
         for name, arm in self.design.arms.items():
             installed = {marked(one.key, one.line, self.plugins): one for one in self.installed(arm)}
             lines = {marked(line, line, self.plugins): line for line in lines_of(self.design, name)}
@@ -215,19 +210,19 @@ class Study:
                 if stop:
                     raise KeyboardInterrupt
                 if key not in installed:
-                    ledger.add_audit(key, self.is_causal, *self.alone(lines[key]))
+                    ledger.add_audit(key, self.is_causal, *self._audit_mechanism(lines[key]))
                     continue
                 try:
                     ledger.add_audit(key, self.is_causal, *installed[key].audit(self.is_causal))
                 except AttnlabError as error:
-                    # Where no run of it can be built either, each says so, and fails alone.
+                    # If its runs cannot be built either, each fails with this message.
                     say(f"{name}: {key} cannot be audited: {error}")
-            found[name] = [key for key in (*lines, *installed) if ledger.audit(key, self.is_causal) is not None]
-        return found
+            audited[name] = [key for key in (*lines, *installed) if ledger.audit(key, self.is_causal) is not None]
+        return audited
 
-    def alone(self, line: str) -> tuple[bool, list[Mapping[str, Any]]]:
-        """Audit a mechanism by itself; return whether it passed, and what was found."""
-        # All but what it costs: that is measured on this machine, and decides nothing here.
+    def _audit_mechanism(self, line: str) -> tuple[bool, list[Mapping[str, Any]]]:
+        """Audit a mechanism alone; return whether it passed, and its findings."""
+        # Its cost depends on the machine, and decides nothing here.
         known = known_checks("mechanism").values()
         checks = [check.name for check in known if not check.is_slow and check.kind != "cost"]
         found = audit(line, causal=self.is_causal, checks=checks)
@@ -238,7 +233,7 @@ class Study:
         task = audited_task(self.design)
         return [Installed(arm, name, size, task) for name, size in self.design.sizes.items()]
 
-    def leaking(self, ledger: Ledger, audits: Mapping[str, Sequence[str]], say: Say) -> dict[str, str]:
+    def _find_leaking(self, ledger: Ledger, audits: Mapping[str, Sequence[str]], say: Say) -> dict[str, str]:
         """Return the arms of which an audit finds that they see the future, and say what failed."""
         leaking = []
         for name, keys in audits.items():

@@ -174,7 +174,7 @@ def test_a_study_without_any_result_is_reported_too(tmp_path: Path) -> None:
     made = Made(tmp_path)
     for run in made.planned:
         made.ledger.fail(made.ledger.begin(run.id, "here"), "no room left")
-        made.ledger.say("given up", f"{run.id}: no room left")
+        made.ledger.give_up(run.id, "no room left")
     page = write_report(made.done()).read_text(encoding="utf-8")
     assert "0 of 10 runs have ended, 10 failed" in page
     assert "no room left" in page

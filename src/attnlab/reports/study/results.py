@@ -84,18 +84,18 @@ def collect_results(record: Record) -> list[PhaseResults]:
     found = []
     for phase in record.design.phases:
         for size in record.design.sizes:
-            evidence = record.evidence(phase.name, size)
-            figure = evidence.figure() or ""
+            table = record.table(phase.name, size)
+            figure = table.figure or ""
             rows = []
             for arm in list_arms(record):
-                runs = evidence.runs[arm]
+                runs = table.runs[arm]
                 rows.append(ArmRow(
-                    phase.name, size, arm, figure, arm == record.design.baseline, evidence.values(arm, figure),
+                    phase.name, size, arm, figure, arm == record.design.baseline, table.values(arm, figure),
                     {seed: find_status(record, run) for seed, run in runs.items()},
                     [record.results[run.id] for run in runs.values() if run.id in record.results],
                     answers.get((phase.name, size, arm)),
                 ))  # fmt: skip
-            found.append(PhaseResults(phase.name, size, figure, phase.smallest, tuple(rows), evidence.floor()))
+            found.append(PhaseResults(phase.name, size, figure, phase.smallest, tuple(rows), table.floor))
     return found
 
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from attnlab.errors import AttnlabError, RequestError
-from attnlab.studies.answers.leaderboard import SO_FAR, Standing
+from attnlab.studies.answers.leaderboard import SO_FAR, Leaderboard
 from attnlab.studies.answers.progress import Progress, RunProgress, Snapshot
 
 HOST = "127.0.0.1"
@@ -168,7 +168,7 @@ def _record_snapshot(seen: Snapshot, *, has_report: bool) -> dict[str, Any]:
         "seconds_left": _round_number(seen.seconds_left), "so_far": SO_FAR,
         "num_curves_left_out": len(set(curved) - drawn),
         "runs": [_record_run(one, has_curve=one.run.id in drawn) for one in seen.runs],
-        "standings": [_record_standing(one) for one in seen.standings],
+        "standings": [_record_leaderboard(one) for one in seen.leaderboards],
     }  # fmt: skip
 
 
@@ -185,8 +185,8 @@ def _record_run(one: RunProgress, *, has_curve: bool) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _record_standing(one: Standing) -> dict[str, Any]:
-    """Write a standing as plain data."""
+def _record_leaderboard(one: Leaderboard) -> dict[str, Any]:
+    """Write a leaderboard as plain data."""
     places = [
         {"arm": place.arm, "mean": _round_number(place.mean), "num_seeds": place.num_seeds} for place in one.places
     ]

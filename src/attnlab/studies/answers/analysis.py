@@ -10,7 +10,12 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
+from importlib.metadata import version
+from pathlib import Path
 from typing import Any
+
+from pydantic import TypeAdapter
 
 from attnlab.errors import StatisticsError
 from attnlab.statistics import Comparison, compare, conclude_family
@@ -22,14 +27,8 @@ from attnlab.tasks.scores import LOWER_IS_BETTER
 from ..file.design import Design, Phase
 from ..ledger.database import Ledger
 from ..plan.planning import PlannedRun
-from .evidence import Evidence
-from .leak_correction import honest_note
-from .registration import Standing, note_verdict, stand
-
-Key = tuple[str, str, str]
-"""Phase, size and arm of a comparison."""
-NOTED = ("phase", "size", "arm", "verdict", "registration")
-"""What the ledger keeps of an answer that was printed."""
+from .registration import RegistrationStatus, check_registration, note_verdict
+from .run_table import RunTable, explain_leak
 
 
 @dataclass(frozen=True)
@@ -62,62 +61,82 @@ def common_notes(answers: Sequence[Answer]) -> tuple[str, ...]:
 def conclude(
     study: Design, planned: Sequence[PlannedRun], ledger: Ledger, obstacles: Mapping[str, str]
 ) -> list[Answer]:  # fmt: skip
-    """Analyse a study whose runs have all ended, and write its verdicts into the ledger as ones that were printed."""
-    results = digest_results(planned, ledger)
-    answers = analyse(study, planned, ledger, obstacles, stand(ledger, study, results))
-    said = [{name: getattr(one, name) for name in NOTED} for one in answers]
-    note_verdict(ledger, study, results, said, is_look=any(map(could_conclude, answers)))
+    """Answer a study whose runs have all ended: once, and from the ledger as long as nothing has changed.
+
+    The ledger also notes the verdicts as ones that were printed. obstacles: why arms cannot be compared.
+    """
+    results = _digest_results(planned, ledger)
+    status = check_registration(ledger, study, results)
+    basis = _digest_basis(study, planned, ledger, obstacles, status)
+    stored = ledger.answers(basis)
+    if stored is not None:
+        return _storage().validate_python(json.loads(stored))
+    answers = analyse(study, planned, ledger, obstacles, status)
+    with ledger.together():
+        note_verdict(ledger, study, results, is_look=any(map(_could_conclude, answers)))
+        ledger.add_answers(basis, json.dumps(_storage().dump_python(answers)))
     return answers
 
 
-def could_conclude(answer: Answer) -> bool:
-    """Tell whether an answer had what a verdict needs: comparable arms, and seeds enough."""
+@cache
+def _storage() -> TypeAdapter[list[Answer]]:
+    return TypeAdapter(list[Answer])
+
+
+def _could_conclude(answer: Answer) -> bool:
     one = answer.comparison
     return one is not None and not one.question.obstacle and one.known.num_seeds >= FEWEST_SEEDS
 
 
-def digest_results(planned: Sequence[PlannedRun], ledger: Ledger) -> str:
-    """Return a hash of what became of the runs: the same results, looked at again, are one look."""
+def _digest_results(planned: Sequence[PlannedRun], ledger: Ledger) -> str:
+    """Return a hash of the runs' figures: the same results, looked at again, are one look."""
     results = ledger.results()
-    found = []
+    rows = []
     for run in sorted(planned, key=lambda one: one.id):
         row = results.get(run.id)
         last = None if row is None else row.result.get("last")
-        found.append((run.id, None if row is None else row.status, last and last["figures"]))
-    return hashlib.sha256(json.dumps(found, sort_keys=True).encode()).hexdigest()[:16]
+        rows.append((run.id, None if row is None else row.status, last and last["figures"]))
+    return _digest(rows)[:16]
+
+
+def _digest_basis(
+    study: Design, planned: Sequence[PlannedRun], ledger: Ledger, obstacles: Mapping[str, str],
+    status: RegistrationStatus,
+) -> str:  # fmt: skip
+    """Return a hash of what answers are computed from: code, design, runs and their results, registration."""
+    results = ledger.results()
+    rows = [(run.id, *((row.status, row.result) if (row := results.get(run.id)) else ())) for run in planned]
+    return _digest([_digest_code(), study.model_dump(mode="json"), dict(obstacles), vars(status), rows])
+
+
+@cache
+def _digest_code() -> str:
+    # The version alone would keep stale answers while the statistics are developed.
+    folders = Path(__file__).parents[2] / "statistics", Path(__file__).parent
+    files = [file.read_text(encoding="utf-8") for folder in folders for file in sorted(folder.glob("*.py"))]
+    return _digest([version("attnlab"), *files])
+
+
+def _digest(content: Any) -> str:
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
 def analyse(
     study: Design, planned: Sequence[PlannedRun], ledger: Ledger, obstacles: Mapping[str, str],
-    standing: Standing = Standing(),  # noqa: B008
+    status: RegistrationStatus,
 ) -> list[Answer]:  # fmt: skip
     """Compare every arm with the baseline. obstacles: why arms cannot be compared, whatever they gave."""
-    places = {(place.phase.name, place.size): place for place in places_of(study, planned, ledger)}
-    drafts = {
-        (*where, arm): place.draft(arm, obstacles)
-        for where, place in places.items()
-        for arm in study.arms
-        if arm != study.baseline
-    }
-    family = {key: draft.comparison for key, draft in drafts.items() if draft.comparison and not draft.is_barred}
-    settled = settle(study, family, standing)
-    answers = []
-    for key, draft in drafts.items():
-        done = replace(draft, comparison=settled.get(key, draft.comparison))
-        answers.append(places[key[:2]].answer(key[2], done, standing))
-    return answers
-
-
-def places_of(study: Design, planned: Sequence[PlannedRun], ledger: Ledger) -> Iterator[PhaseAtSize]:
-    """Yield every phase and size that compares something."""
-    results, parents = ledger.results(), {run.id: run for run in planned}
-    for phase in study.phases:
-        for size in study.sizes if phase.smallest is not None else ():
-            runs: dict[str, dict[int, PlannedRun]] = {arm: {} for arm in study.arms}
-            for run in planned:
-                if run.phase == phase.name and run.size == size:
-                    runs[run.arm][run.seed] = run
-            yield PhaseAtSize(study, phase, size, Evidence(runs, results, ledger, parents))
+    results = ledger.results()
+    cells = [
+        _Cell(study, phase, size, RunTable.select((phase.name, size), study.arms, planned, results, ledger))
+        for phase in study.phases if phase.smallest is not None
+        for size in study.sizes
+    ]  # fmt: skip
+    drafts = [cell.draft(arm, obstacles) for cell in cells for arm in study.arms if arm != study.baseline]
+    # Arms that could not be compared whatever the seeds gave are no part of the family.
+    family = {at: draft.comparison for at, draft in enumerate(drafts) if draft.comparison and not draft.is_barred}
+    decided = _decide_family(study, family, status)
+    return [draft.answer(decided.get(at, draft.comparison), status) for at, draft in enumerate(drafts)]
 
 
 def count_comparisons(study: Design) -> int:
@@ -125,13 +144,15 @@ def count_comparisons(study: Design) -> int:
     return sum(phase.smallest is not None for phase in study.phases) * len(study.sizes) * (len(study.arms) - 1)
 
 
-def settle(study: Design, family: Mapping[Key, Comparison], standing: Standing) -> dict[Key, Comparison]:
-    """Decide the comparisons of a study as one family: by Holm, or each at its share where there are several looks."""
-    if study.looks is None and standing.is_declared:
+def _decide_family(
+    study: Design, family: Mapping[int, Comparison], status: RegistrationStatus
+) -> dict[int, Comparison]:  # fmt: skip
+    """Decide the comparisons of a study as one family: by Holm, or each at its share if there are several looks."""
+    if study.looks is None and status.is_declared:
         return conclude_family(family)
     alpha = ALPHA / max(1, len(family))
     # Fewer seeds than the first look has give no verdict; the e-process takes any number of them.
-    is_look = isinstance(study.looks, list) and len(study.seeds) in study.looks and standing.is_declared
+    is_look = isinstance(study.looks, list) and len(study.seeds) in study.looks and status.is_declared
     looks = study.looks if is_look else "open"
     return {
         key: conclude_comparison(one.estimate, replace(one.question, alpha=alpha, looks=looks), one.known)
@@ -140,96 +161,88 @@ def settle(study: Design, family: Mapping[Key, Comparison], standing: Standing) 
 
 
 @dataclass(frozen=True)
-class Draft:
-    """A comparison before it is decided among the others of its study, and what must be said beside it."""
+class _Draft:
+    """A comparison before it is decided among the others of its study."""
 
-    figure: str
+    cell: _Cell
+    arm: str
     comparison: Comparison | None
     obstacle: str = ""
     notes: tuple[str, ...] = ()
     is_barred: bool = False
-    """Whether the arms could not be compared whatever the seeds gave, so that it is no part of the family."""
+    """Whether the arms could not be compared whatever the seeds gave."""
+
+    def answer(self, decided: Comparison | None, status: RegistrationStatus) -> Answer:
+        """Make an answer of the decided comparison, with its notes."""
+        cell, notes = self.cell, list(self.notes)
+        if decided is not None and not self.is_barred:  # beside a leak, what the seeds show is of no use
+            notes += decided.notes
+        if status.note:
+            notes.append(status.note)
+        if cell.table.floor is not None:
+            notes.append(f"the floor is {cell.table.floor[0]:.4g}: {cell.table.floor[1]}")
+        shared = next((phase.name for phase in cell.ancestors() if phase.is_shared), None)
+        if shared is not None:
+            notes.append(f"'{shared}' was trained once an arm: seeds vary what comes after it alone")
+        verdict = NOT_COMPARABLE.format(self.obstacle) if decided is None else decided.verdict
+        return Answer(cell.phase.name, cell.size, self.arm, cell.figure, verdict, decided, tuple(notes), status.words)
 
 
 @dataclass(frozen=True)
-class PhaseAtSize:
-    """One phase and size of a study, where every arm is compared with the baseline."""
+class _Cell:
+    """One phase and size of a study, in which every arm is compared with the baseline."""
 
     study: Design
     phase: Phase
     size: str
-    evidence: Evidence
+    table: RunTable
 
-    def draft(self, arm: str, obstacles: Mapping[str, str]) -> Draft:
-        """Compare one arm; where it cannot be compared, the reason is the answer."""
-        figure, baseline = self.evidence.figure() or "", self.study.baseline
-        own, theirs = obstacles.get(arm, ""), obstacles.get(baseline, "")
-        obstacle = own or (f"of the baseline, {theirs}" if theirs else "")
-        missing = self.missing(arm, figure)
-        if missing:
-            return Draft(figure, None, obstacle or missing, is_barred=bool(obstacle))
-        is_barred = bool(obstacle)
-        obstacle = obstacle or self.evidence.unpaired(baseline, arm, self.seeds_of(arm, figure))
-        notes = (honest_note(self.evidence, arm, baseline, figure),) if own else ()
-        try:
-            return Draft(figure, self.compare(arm, figure, obstacle), obstacle, notes, is_barred)
-        except StatisticsError as error:
-            return Draft(figure, None, str(error), notes, is_barred)
+    @property
+    def figure(self) -> str:
+        """The figure that decides; empty before any run was evaluated."""
+        return self.table.figure or ""
 
-    def compare(self, arm: str, figure: str, obstacle: str) -> Comparison:
-        """Compare one arm with the baseline, by itself."""
+    def draft(self, arm: str, obstacles: Mapping[str, str]) -> _Draft:
+        """Compare one arm; if it cannot be compared, the reason is the answer."""
         baseline = self.study.baseline
-        measured = self.evidence.measure((baseline, arm), figure)
-        floor = self.evidence.floor()
+        barred = obstacles.get(arm) or (f"of the baseline, {obstacles[baseline]}" if obstacles.get(baseline) else "")
+        missing = self._explain_missing(arm)
+        if missing:
+            return _Draft(self, arm, None, barred or missing, is_barred=bool(barred))
+        seeds = self.table.shared_seeds(baseline, arm, figure=self.figure)
+        obstacle = barred or self.table.explain_unpaired(baseline, arm, seeds)
+        notes = (explain_leak(self.table, arm, baseline, self.figure),) if obstacles.get(arm) else ()
+        try:
+            return _Draft(self, arm, self._compare(arm, obstacle), obstacle, notes, bool(barred))
+        except StatisticsError as error:
+            return _Draft(self, arm, None, str(error), notes, bool(barred))
+
+    def _compare(self, arm: str, obstacle: str) -> Comparison:
+        arms = baseline, _ = self.study.baseline, arm
+        measured = self.table.measure(arms, self.figure)
+        gains = [gain for gain in (self.table.late_gain(one, self.figure) for one in arms) if gain is not None]
         return compare(
             measured.tables[baseline], measured.tables[arm], True, float(self.phase.smallest or 1.0),
-            higher_is_better=figure not in LOWER_IS_BETTER, obstacle=obstacle, clusters=measured.clusters,
-            scale=measured.scale, floor=None if floor is None else floor[0], ceiling=self.evidence.ceiling(),
-            late_gain=self.late_gain(arm, figure),
+            higher_is_better=self.figure not in LOWER_IS_BETTER, obstacle=obstacle, clusters=measured.clusters,
+            scale=measured.scale, floor=None if self.table.floor is None else self.table.floor[0],
+            ceiling=self.table.ceiling, late_gain=max(gains, default=None),
         )  # fmt: skip
 
-    def late_gain(self, arm: str, figure: str) -> float | None:
-        """Return what the arm, or the baseline if that is more, gained in the last fifth of its training."""
-        gains = [self.evidence.late_gain(one, figure) for one in (self.study.baseline, arm)]
-        return max((gain for gain in gains if gain is not None), default=None)
-
-    def missing(self, arm: str, figure: str) -> str:
-        """Say why there is nothing to compare, or nothing where there is."""
-        if not figure:
+    def _explain_missing(self, arm: str) -> str:
+        """Say why there is nothing to compare; empty if there is."""
+        if not self.figure:
             return "no run was evaluated; has the data a dev split?"
         for name, one in (("the baseline", self.study.baseline), ("it", arm)):
-            values = self.evidence.values(one, figure)
+            values = self.table.values(one, self.figure)
             if not any(value is not None for value in values.values()):
                 return f"none of the {len(values)} runs of {name} has a figure" if values else f"{name} was not trained"
-        return "" if self.seeds_of(arm, figure) else "no seed has a figure in both arms"
+        has_pairs = self.table.shared_seeds(self.study.baseline, arm, figure=self.figure)
+        return "" if has_pairs else "no seed has a figure in both arms"
 
-    def seeds_of(self, arm: str, figure: str) -> list[int]:
-        """List the seeds that have a figure in an arm and in the baseline."""
-        ours, theirs = (self.evidence.values(one, figure) for one in (self.study.baseline, arm))
-        return [seed for seed, value in ours.items() if value is not None and theirs.get(seed) is not None]
-
-    def answer(self, arm: str, draft: Draft, standing: Standing) -> Answer:
-        """Write an answer with what must be said beside it."""
-        one = draft.comparison
-        verdict = NOT_COMPARABLE.format(draft.obstacle) if one is None else one.verdict
-        notes = draft.notes
-        if one is not None and not draft.is_barred:  # beside a leak, what the seeds show is of no use
-            notes += one.notes
-        if standing.note:
-            notes += (standing.note,)
-        floor = self.evidence.floor()
-        if floor is not None:
-            notes += (f"the floor is {floor[0]:.4g}: {floor[1]}",)
-        shared = next((run for run in self.ancestors() if run.is_shared), None)
-        if shared is not None:
-            notes += (f"'{shared.name}' was trained once an arm: seeds vary what comes after it alone",)
-        return Answer(self.phase.name, self.size, arm, draft.figure, verdict, one, notes, standing.words)
-
-    def ancestors(self) -> list[Phase]:
-        """List the phases that this one comes after."""
+    def ancestors(self) -> Iterator[Phase]:
+        """Yield the phases that this one comes after."""
         phases = {phase.name: phase for phase in self.study.phases}
-        found, phase = [], self.phase
+        phase = self.phase
         while phase.after is not None:
             phase = phases[phase.after]
-            found.append(phase)
-        return found
+            yield phase

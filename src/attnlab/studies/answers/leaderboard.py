@@ -1,9 +1,9 @@
-"""Which arm is ahead while a study goes on: plain means, never a test, since that would be a look nobody declared."""
+"""Which arm is ahead while a study runs: plain means, never a test, since that would be a look nobody declared."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from statistics import fmean
 
@@ -16,80 +16,64 @@ SO_FAR = "so far; no verdict before the end"
 
 
 @dataclass(frozen=True)
-class Place:
-    """One arm: the mean of its seeds, and how many they are."""
+class Rank:
+    """One arm: the mean of its seeds, and their number."""
 
     arm: str
     mean: float
     num_seeds: int
 
+    def __str__(self) -> str:
+        return f"{self.arm} {self.mean:.4g} ({self.num_seeds} seed{'s' * (self.num_seeds != 1)})"
+
 
 @dataclass(frozen=True)
-class Standing:
+class Leaderboard:
     """The arms of one phase and size, the best first."""
 
     phase: str
     size: str
     figure: str
     """The figure that decides, or the training loss before any run has ended."""
-    places: tuple[Place, ...]
+    places: tuple[Rank, ...]
     apart: tuple[str, ...] = ()
-    """Arms that are not compared, whatever they give: they see the future."""
-
-    @property
-    def is_of_losses(self) -> bool:
-        """Whether no run of it has ended yet."""
-        return self.figure == LOSS
+    """Arms that are not compared because they see the future."""
 
     @property
     def leader(self) -> str | None:
-        """The arm that is ahead; None where there is nobody to be ahead of, or two are level."""
+        """The arm that is ahead; None if there is one arm, or the first two are level."""
         if len(self.places) < 2 or self.places[0].mean == self.places[1].mean:
             return None
         return self.places[0].arm
 
     @property
     def sentence(self) -> str:
-        """What is said of it."""
+        """The leaderboard in one sentence."""
         if not self.places:
             return ""
-        shown = ", ".join(f"{place.arm} {place.mean:.4g} ({seeds(place.num_seeds)})" for place in self.places)
         leading = f"{self.leader} leads; " if self.leader is not None else ""
         apart = f"; not compared, since they see the future: {', '.join(self.apart)}" if self.apart else ""
-        return f"{self.phase}, {self.size}: {leading}mean {self.figure}: {shown}{apart}"
+        return f"{self.phase}, {self.size}: {leading}mean {self.figure}: {', '.join(map(str, self.places))}{apart}"
 
 
-def seeds(number: int) -> str:
-    """Say a number of seeds."""
-    return f"{number} seed{'s' * (number != 1)}"
+def rank_arms(record: Record, losses: Mapping[str, float | None]) -> list[Leaderboard]:
+    """Rank the arms in every phase and size that has begun. losses: of the running runs, by id."""
+    places = ((phase.name, size) for phase in record.design.phases for size in record.design.sizes)
+    boards = [_rank_arms_in(record, phase, size, losses) for phase, size in places]
+    return [board for board in boards if board.places]
 
 
-def standings(record: Record, losses: Mapping[str, float | None]) -> list[Standing]:
-    """Return how the arms stand in every phase and size that has begun. losses: of runs that are going, by id."""
-    found = []
-    for phase in record.design.phases:
-        for size in record.design.sizes:
-            standing = standing_of(record, phase.name, size, losses)
-            if standing.places:
-                found.append(standing)
-    return found
-
-
-def standing_of(record: Record, phase: str, size: str, losses: Mapping[str, float | None]) -> Standing:
-    """Return how the arms of one phase and size stand: by figures of ended seeds, or by losses before there are any."""
-    evidence = record.evidence(phase, size)
-    figure = evidence.figure()
-    means: dict[str, Sequence[float]] = {}
-    for arm, runs in evidence.runs.items():
-        if figure is not None:
-            values = [value for value in evidence.values(arm, figure).values() if value is not None]
-        else:
-            going = [losses.get(run.id) for run in runs.values()]
-            values = [value for value in going if value is not None and math.isfinite(value)]
-        if values:
-            means[arm] = values
-    apart = tuple(arm for arm in means if arm in record.obstacles)
-    places = [Place(arm, fmean(own), len(own)) for arm, own in means.items() if arm not in apart]
+def _rank_arms_in(record: Record, phase: str, size: str, losses: Mapping[str, float | None]) -> Leaderboard:
+    """Rank by the figures of ended seeds, or by losses before there are any."""
+    table = record.table(phase, size)
+    figure = table.figure
+    known: dict[str, list[float]] = {}
+    for arm, runs in table.runs.items():
+        values = [losses.get(run.id) for run in runs.values()] if figure is None else table.values(arm, figure).values()
+        if finite := [value for value in values if value is not None and math.isfinite(value)]:
+            known[arm] = finite
+    apart = tuple(arm for arm in known if arm in record.obstacles)
+    ranks = [Rank(arm, fmean(values), len(values)) for arm, values in known.items() if arm not in apart]
     is_lower_better = figure is None or figure in LOWER_IS_BETTER
-    places.sort(key=lambda place: place.mean if is_lower_better else -place.mean)
-    return Standing(phase, size, LOSS if figure is None else figure, tuple(places), apart)
+    ranks.sort(key=lambda rank: rank.mean if is_lower_better else -rank.mean)
+    return Leaderboard(phase, size, figure or LOSS, tuple(ranks), apart)

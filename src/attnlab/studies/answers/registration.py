@@ -1,4 +1,4 @@
-"""What a study declared before its results were looked at, and how a verdict stands to that declaration.
+"""What a study declared before its results were looked at, and whether a verdict is as declared.
 
 `attnlab register` writes a declaration into the ledger; without it the first verdict that is printed becomes one.
 Every printed verdict is an event, so that a later one can say whether anything changed in between: more seeds, other
@@ -46,11 +46,11 @@ class Declaration:
     """By phase; phases without one compare nothing."""
     sizes: Mapping[str, str]
     training: Mapping[str, str]
-    """A hash of what each phase trains, and how."""
+    """A hash of each phase's settings."""
 
     @classmethod
     def of(cls, design: Design) -> Declaration:
-        """Read off a design what it declares."""
+        """Return what a design declares."""
         return cls(
             design.baseline,
             {name: _plain(arm.model_dump(mode="json")) for name, arm in design.arms.items()},
@@ -66,11 +66,11 @@ class Declaration:
 
     @property
     def digest(self) -> str:
-        """A hash to publish: it is the same for the same declaration."""
+        """A hash to publish."""
         return _digest(asdict(self))
 
     def allows_seeds(self, seeds: Sequence[int]) -> bool:
-        """Tell whether looking at these seeds was declared: all of them at once, or as many as a declared look has."""
+        """Tell whether a look at these seeds was declared: all of them at once, or as many as a declared look has."""
         if self.looks == "open":
             return True
         if isinstance(self.looks, str) or self.looks is None:
@@ -91,59 +91,61 @@ class Look:
 
 
 @dataclass(frozen=True)
-class Standing:
-    """How a verdict stands to what was declared."""
+class RegistrationStatus:
+    """Whether a verdict is as declared."""
 
     words: str = ""
     """AS REGISTERED, CHANGED AFTER LOOKING (…), UNDECLARED LOOK (2nd), or nothing for a first verdict."""
     note: str = ""
     is_declared: bool = True
-    """Whether the test that was declared may decide; else the e-process does."""
+    """Whether the declared test may decide; otherwise the e-process does."""
 
 
-def changes(declared: Declaration, now: Declaration) -> list[str]:
-    """List what a design says otherwise than it was declared, in a few words each."""
-    found = [*_change_of_names("arms", declared.arms, now.arms), *_change_of_names("sizes", declared.sizes, now.sizes)]
+def list_changes(declared: Declaration, now: Declaration) -> list[str]:
+    """List the differences between two declarations, in a few words each."""
+    changes = [*_compare_names("arms", declared.arms, now.arms), *_compare_names("sizes", declared.sizes, now.sizes)]
     if declared.baseline != now.baseline:
-        found.append(f"baseline {declared.baseline} → {now.baseline}")
+        changes.append(f"baseline {declared.baseline} → {now.baseline}")
     if not declared.allows_seeds(now.seeds):
         same_number = len(declared.seeds) == len(now.seeds)
-        found.append("other seeds" if same_number else f"seeds {len(declared.seeds)} → {len(now.seeds)}")
+        changes.append("other seeds" if same_number else f"seeds {len(declared.seeds)} → {len(now.seeds)}")
     if declared.looks != now.looks:
-        found.append(f"looks {_show_looks(declared.looks)} → {_show_looks(now.looks)}")
+        changes.append(f"looks {_show_looks(declared.looks)} → {_show_looks(now.looks)}")
     for phase in dict.fromkeys([*declared.smallest, *now.smallest]):
         before, after = declared.smallest.get(phase), now.smallest.get(phase)
         if before != after:
-            found.append(f"smallest of {phase} {_show_number(before)} → {_show_number(after)}")
-    found += [f"training of {phase}" for phase, own in now.training.items() if declared.training.get(phase, own) != own]
-    return found
+            changes.append(f"smallest of {phase} {_show_number(before)} → {_show_number(after)}")
+    changes += [
+        f"training of {phase}" for phase, own in now.training.items() if declared.training.get(phase, own) != own
+    ]
+    return changes
 
 
-def stand(ledger: Ledger, design: Design, results: str) -> Standing:
-    """Say how a verdict on these results stands to what was declared before it."""
+def check_registration(ledger: Ledger, design: Design, results: str) -> RegistrationStatus:
+    """Compare a verdict on these results with what was declared before it."""
     now = Declaration.of(design)
-    earlier = list(_looks_before(ledger, now, results))
-    registered = read_registration(ledger)
+    earlier = list(_list_earlier_looks(ledger, now, results))
+    registered = _read_registration(ledger)
     if not earlier:
-        return _stand_first(registered, now)
+        return _check_first_verdict(registered, now)
     declared = registered or earlier[0].declaration
-    changed = changes(declared, now)
+    changed = list_changes(declared, now)
     seen = list(dict.fromkeys(tuple(look.declaration.seeds) for look in earlier))
     words = [CHANGED.format("; ".join(changed))] if changed else []
     if tuple(now.seeds) not in seen and not declared.allows_seeds(now.seeds):
         words.append(UNDECLARED.format(_ordinal(len(seen) + 1)))
     if not words:
-        return Standing(AS_REGISTERED, "nothing that decides the verdicts was changed since it was declared")
+        return RegistrationStatus(AS_REGISTERED, "nothing that decides the verdicts was changed since it was declared")
     note = (
         "a verdict had been printed before this was changed; the e-process decides, which stays valid however often "
         "one looks, and needs more seeds"
     )
-    return Standing(", ".join(words), note, is_declared=False)
+    return RegistrationStatus(", ".join(words), note, is_declared=False)
 
 
 def register(ledger: Ledger, design: Design) -> Declaration:
-    """Write down what a study declares; after a verdict was printed it is too late."""
-    if any(look.is_look for look in read_looks(ledger)):
+    """Write what a study declares into its ledger; refused after a verdict was printed."""
+    if any(look.is_look for look in _read_looks(ledger)):
         raise StudyError(
             f"{ledger.path.parent} has printed verdicts already, so that nothing can be registered there beforehand; "
             "register the study in another folder, before it is run"
@@ -153,54 +155,49 @@ def register(ledger: Ledger, design: Design) -> Declaration:
     return declaration
 
 
-def note_verdict(
-    ledger: Ledger, design: Design, results: str, said: Sequence[Mapping[str, Any]], is_look: bool
-) -> None:
-    """Write a printed verdict into the ledger, unless the same one stands there already."""
+def note_verdict(ledger: Ledger, design: Design, results: str, is_look: bool) -> None:
+    """Write a printed verdict into the ledger, unless it is there already."""
     declaration = Declaration.of(design)
-    if any((look.declaration, look.results) == (declaration, results) for look in read_looks(ledger)):
+    if any((look.declaration, look.results) == (declaration, results) for look in _read_looks(ledger)):
         return
-    ledger.say(VERDICT, json.dumps({
-        "declaration": asdict(declaration), "results": results, "is_look": is_look, "answers": list(said),
-    }))  # fmt: skip
+    ledger.say(VERDICT, json.dumps({"declaration": asdict(declaration), "results": results, "is_look": is_look}))
 
 
-def read_registration(ledger: Ledger) -> Declaration | None:
-    """Return what `attnlab register` wrote last, None where it wrote nothing."""
-    said = ledger.events(REGISTRATION)
-    return Declaration(**json.loads(said[-1])) if said else None
+def _read_registration(ledger: Ledger) -> Declaration | None:
+    events = ledger.events(REGISTRATION)
+    return Declaration(**json.loads(events[-1])) if events else None
 
 
-def read_looks(ledger: Ledger) -> list[Look]:
-    """List the verdicts that were printed, in order."""
-    found = (json.loads(said) for said in ledger.events(VERDICT))
-    return [Look(Declaration(**one["declaration"]), one["results"], one["is_look"]) for one in found]
+def _read_looks(ledger: Ledger) -> list[Look]:
+    looks = (json.loads(event) for event in ledger.events(VERDICT))
+    return [Look(Declaration(**look["declaration"]), look["results"], look["is_look"]) for look in looks]
 
 
-def _stand_first(registered: Declaration | None, now: Declaration) -> Standing:
-    """Say how the first verdict stands: nothing had been looked at, so no change can have been chosen by results."""
+def _check_first_verdict(registered: Declaration | None, now: Declaration) -> RegistrationStatus:
+    """Check the first verdict: nothing had been looked at, so no change can have been chosen by results."""
     is_possible = now.looks is None or replace(now, seeds=now.seeds[:1]).allows_seeds(now.seeds)
     if not is_possible and len(now.seeds) >= FEWEST_SEEDS:
         declared = f"{len(now.seeds)} seeds are none of the declared looks ({_show_looks(now.looks)})"
-        return Standing(UNDECLARED.format(_ordinal(1)), f"{declared}; the e-process decides", is_declared=False)
+        return RegistrationStatus(UNDECLARED.format("1st"), f"{declared}; the e-process decides", is_declared=False)
     if registered is None:
-        return Standing()
-    changed = changes(registered, now)
+        return RegistrationStatus()
+    changed = list_changes(registered, now)
     if changed:
-        return Standing("", f"not as registered ({'; '.join(changed)}); no verdict had been printed before the change")
-    return Standing(AS_REGISTERED, f"registered as {registered.digest} before any verdict was printed")
+        note = f"not as registered ({'; '.join(changed)}); no verdict had been printed before the change"
+        return RegistrationStatus("", note)
+    return RegistrationStatus(AS_REGISTERED, f"registered as {registered.digest} before any verdict was printed")
 
 
-def _looks_before(ledger: Ledger, now: Declaration, results: str) -> Iterator[Look]:
-    """Yield the looks before this verdict was printed first, so that printing it again says the same."""
-    for look in read_looks(ledger):
+def _list_earlier_looks(ledger: Ledger, now: Declaration, results: str) -> Iterator[Look]:
+    """Yield the looks before this verdict was first printed, so that printing it again says the same."""
+    for look in _read_looks(ledger):
         if (look.declaration, look.results) == (now, results):
             return
         if look.is_look:
             yield look
 
 
-def _change_of_names(what: str, before: Mapping[str, str], now: Mapping[str, str]) -> Iterator[str]:
+def _compare_names(what: str, before: Mapping[str, str], now: Mapping[str, str]) -> Iterator[str]:
     parts = [f"+ {name}" for name in now if name not in before]
     parts += [f"− {name}" for name in before if name not in now]
     parts += [f"{name} changed" for name in now if before.get(name, now[name]) != now[name]]

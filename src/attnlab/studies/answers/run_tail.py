@@ -1,4 +1,4 @@
-"""What a run that is going has written of itself so far: its metrics read on from where the last look ended."""
+"""The metrics of a run in progress, read on from where the last reading ended."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from attnlab.training.record.plain import unspell
 
 METRICS = "metrics.jsonl"
 NUM_POINTS = 60
-"""Of a curve: enough to see where it bends."""
+"""Points of a curve."""
 NUM_RECENT = 10
-"""Lines of which the pace is taken."""
+"""Lines that the pace is estimated from."""
 
 
-class Seen(NamedTuple):
-    """What an evaluation on the way gave."""
+class EvaluationPoint(NamedTuple):
+    """The deciding figure of an evaluation during training."""
 
     step: int
     name: str
@@ -26,33 +26,32 @@ class Seen(NamedTuple):
 
 
 class Tail:
-    """The metrics of one run, for a reader who comes back; a line that is not yet whole waits for the next look."""
+    """The metrics of one run; an incomplete last line is left for the next reading."""
 
     def __init__(self, folder: Path) -> None:
         self.path = folder / METRICS
-        self.begin(None)
+        self._reset(None)
 
-    def begin(self, inode: int | None) -> None:
-        """Know nothing yet."""
+    def _reset(self, inode: int | None) -> None:
         self.inode = inode
         self.offset = 0
         self.step = 0
         self.loss: float | None = None
         self.tokens_per_second: float | None = None
-        self.evaluation: Seen | None = None
+        self.evaluation: EvaluationPoint | None = None
         self.points: list[tuple[int, float]] = []
         self.every = 1
         self.num_lines = 0
         self.recent: deque[tuple[int, float]] = deque(maxlen=NUM_RECENT)
 
     def read(self) -> None:
-        """Take in what was written since the last look."""
+        """Read what was written since the last reading."""
         try:
             with self.path.open("rb") as file:
-                found = self.path.stat()
-                # A folder that was deleted and begun anew, or came back whole from elsewhere.
-                if found.st_ino != self.inode or found.st_size < self.offset:
-                    self.begin(found.st_ino)
+                stat = self.path.stat()
+                # A folder that was deleted and begun anew, or copied from elsewhere.
+                if stat.st_ino != self.inode or stat.st_size < self.offset:
+                    self._reset(stat.st_ino)
                 file.seek(self.offset)
                 new = file.read()
         except FileNotFoundError:
@@ -60,22 +59,20 @@ class Tail:
         whole = new.rfind(b"\n") + 1
         self.offset += whole
         for raw in new[:whole].splitlines():
-            self.take(raw)
+            self._add_line(raw)
 
-    def take(self, raw: bytes) -> None:
-        """Take in one line; one that is broken is for the run to complain of, which knows what to do."""
+    def _add_line(self, raw: bytes) -> None:
         try:
             line = json.loads(raw)
             step, kind = int(line["step"]), line["kind"]
             if kind == "train":
-                self.note_update(step, unspell(line))
+                self._add_update(step, unspell(line))
             elif kind == "evaluation":
-                self.evaluation = Seen(step, line["primary"], float(unspell(line[line["primary"]])))
+                self.evaluation = EvaluationPoint(step, line["primary"], float(unspell(line[line["primary"]])))
         except (ValueError, TypeError, KeyError, RecursionError):
-            return
+            return  # the run itself reports a broken line
 
-    def note_update(self, step: int, line: dict[str, Any]) -> None:
-        """Take in how an update went."""
+    def _add_update(self, step: int, line: dict[str, Any]) -> None:
         loss, speed = float(line["loss"]), float(line["tokens_per_second"])
         self.step, self.loss = step, loss
         self.tokens_per_second = speed or self.tokens_per_second  # the first line of a process has none
@@ -94,7 +91,7 @@ class Tail:
 
     @property
     def pace(self) -> float | None:
-        """Seconds of an update, as the last ones took; None before there is one."""
+        """Seconds per update over the last lines; None before there is one."""
         if not self.recent:
             return None
         (first, began), (last, ended) = self.recent[0], self.recent[-1]

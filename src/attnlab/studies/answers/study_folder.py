@@ -1,4 +1,4 @@
-"""A study's folder, read: what was planned, what came of it and what it says, at any time, without running anything."""
+"""The record of a study, read from its folder at any time: plan, results, answers and findings."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from ..plan.audit_keys import audited_task, lines_of, reads_forwards
 from ..plan.planning import PlannedRun
 from ..run.overlap_record import SourceOverlap, noted_overlaps
 from .analysis import Answer, conclude
-from .evidence import Evidence
+from .run_table import RunTable
 
 FILE, LEDGER = "study.toml", "ledger.sqlite"
 PLAN = "plan"
@@ -32,32 +32,36 @@ PLAN = "plan"
 
 @dataclass(frozen=True)
 class Record:
-    """What a ledger knows of the study as it was last started."""
+    """A study as it was last started: its design and plan, and what its ledger has of them."""
 
     folder: Path
     ledger: Ledger
     design: Design
     runs: tuple[PlannedRun, ...]
-    """Those of the last start, in the order they were planned; runs of arms that leak and were not trained are none."""
+    """Runs of the last start, in the order they were planned, without those of leaking arms that were not trained."""
     obstacles: Mapping[str, str]
-    """Arms that cannot be compared, whatever they gave, and why."""
+    """Arms that cannot be compared, and why."""
     data: Mapping[str, Mapping[str, str]]
     """The hash of each source's splits."""
     starts: tuple[Mapping[str, Any], ...]
     """Each time the study was started: versions, machine, command."""
     audits: Mapping[str, tuple[str, ...]]
-    """What the ledger has the audits of each arm by: of its mechanism alone, and of every size it is installed in."""
+    """Keys in the ledger of each arm's audits: of its mechanism alone, and installed in every size."""
 
     @cached_property
     def results(self) -> dict[str, ResultRow]:
-        """What became of runs that have ended, by id."""
+        """Results of the runs that have ended, by id."""
         return self.ledger.results()
 
     @cached_property
     def given_up(self) -> dict[str, str]:
         """Runs that were given up since the last start, by id, and why."""
-        said = (event.partition(": ") for event in self.ledger.events("given up", since="started"))
-        return {id: why for id, _, why in said if id not in self.results}
+        return self.ledger.given_up()
+
+    @property
+    def failed(self) -> dict[str, str]:
+        """Runs that were given up, by title, and why."""
+        return {run.title: self.given_up[run.id] for run in self.runs if run.id in self.given_up}
 
     @property
     def num_ended(self) -> int:
@@ -66,38 +70,34 @@ class Record:
 
     @property
     def is_whole(self) -> bool:
-        """Whether no run is left to wait for."""
+        """Whether every run has ended or was given up."""
         return all(run.id in self.results or run.id in self.given_up for run in self.runs)
 
     @cached_property
     def answers(self) -> list[Answer]:
-        """What the study says; nothing while a run is left to wait for, since that would be a look nobody declared."""
+        """The answers of the study; none before every run has ended, since that would be a look nobody declared."""
         return conclude(self.design, self.runs, self.ledger, self.obstacles) if self.is_whole else []
 
     @property
     def overlaps(self) -> list[SourceOverlap]:
-        """How much of what each source holds out is trained on, as it was counted when the study ran."""
+        """The overlap of each source's held-out and training examples, as it was counted when the study ran."""
         return noted_overlaps(self.ledger, self.data)
 
     def audit_of(self, key: str) -> list[dict[str, Any]]:
-        """Return what an audit found, by what the ledger has it by."""
-        found = {is_causal: self.ledger.audit(key, is_causal) for is_causal in (True, False)}
-        if None not in found.values():  # of an earlier start with other tasks
-            return found[reads_forwards(audited_task(self.design))] or []
-        return found[True] or found[False] or []
+        """Return the findings of an audit, by its key in the ledger."""
+        causal, bidirectional = (self.ledger.audit(key, is_causal) for is_causal in (True, False))
+        if causal is not None and bidirectional is not None:  # one is of an earlier start with other tasks
+            return causal if reads_forwards(audited_task(self.design)) else bidirectional
+        return causal or bidirectional or []
 
     @cached_property
     def findings(self) -> tuple[IntegrityFinding, ...]:
-        """What the study finds when it examines itself, faults first."""
+        """The findings of the integrity checks on the study itself, faults first."""
         return examine(self)
 
-    def evidence(self, phase: str, size: str) -> Evidence:
+    def table(self, phase: str, size: str) -> RunTable:
         """Return the runs of one phase and size, by arm and seed."""
-        runs: dict[str, dict[int, PlannedRun]] = {arm: {} for arm in self.design.arms}
-        for run in self.runs:
-            if (run.phase, run.size) == (phase, size):
-                runs[run.arm][run.seed] = run
-        return Evidence(runs, self.results, self.ledger, {run.id: run for run in self.runs})
+        return RunTable.select((phase, size), self.design.arms, self.runs, self.results, self.ledger)
 
     def folder_of(self, run: PlannedRun) -> Path:
         """Return where a run's files are."""
@@ -118,31 +118,28 @@ def open_record(folder: str | Path) -> Iterator[Record]:
 
 
 def read(folder: Path, ledger: Ledger) -> Record:
-    """Read what a ledger knows of the study as it was last started."""
+    """Read the record of the study as it was last started."""
     designs, plans = ledger.events("design"), ledger.events(PLAN)
     if not designs or not plans:
         raise StudyError(f"{folder} holds a study that was never planned to its end; attnlab run goes on with it")
-    plan = json.loads(plans[-1])
+    plan, runs = json.loads(plans[-1]), []
     rows = {row.id: row for row in ledger.runs()}
-    runs = []
-    for id in plan["runs"]:
-        if id in rows:
-            row = rows[id]
-            config = dict(row.config)
-            parent = config.pop("parent")
-            runs.append(PlannedRun(id, row.arm, row.size, row.phase, row.seed, RunSpec.of(config), parent))
-    starts = tuple(json.loads(said) for said in ledger.events("started"))
-    design = design_in(designs[-1], folder)
+    for row in (rows[id] for id in plan["runs"] if id in rows):
+        config = dict(row.config)
+        parent = config.pop("parent")
+        runs.append(PlannedRun(row.id, row.arm, row.size, row.phase, row.seed, RunSpec.of(config), parent))
+    starts = tuple(json.loads(event) for event in ledger.events("started"))
+    design = _read_design(designs[-1], folder)
     # A ledger from before arms were audited as they are installed has each mechanism's own audit alone.
     audits = plan.get("audits") or {name: [*lines_of(design, name)] for name in design.arms}
     by_arm = {name: tuple(keys) for name, keys in audits.items()}
     return Record(folder, ledger, design, tuple(runs), plan["obstacles"], plan["data"], starts, by_arm)
 
 
-def design_in(said: str, folder: Path) -> Design:
-    """Read the design that a ledger has; its mechanisms were read when it was run, and may be unknown here."""
+def _read_design(content: str, folder: Path) -> Design:
+    # The mechanisms were checked when the study was run, and may be unknown here.
     try:
-        return Design.model_validate(json.loads(said), strict=False, context={IS_RECORDED: True})
+        return Design.model_validate(json.loads(content), strict=False, context={IS_RECORDED: True})
     except ValidationError as error:
         why = error.errors()[0]["msg"].removeprefix("Value error, ").splitlines()[0]
         raise StudyError(f"the study in {folder} cannot be read by this attnlab: {why}") from error

@@ -1,7 +1,7 @@
-"""What a study knows, in one sqlite file: runs, attempts, results, metrics, scores of examples, events.
+"""The ledger of a study, one sqlite file: runs, attempts, results, metrics, scores of examples, answers, events.
 
-Rows are only ever added: a trigger refuses to change or remove one. What must not be lost is on the disk when a call
-returns; a run's result, metrics and scores come in together or not at all.
+Rows are only ever added: a trigger refuses to change or remove one. Rows are on the disk when a call returns; a run's
+result, metrics and scores are added in one transaction.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from attnlab.errors import StudyError
 
 from .disk import refuse_network
 
-VERSION = 3
+VERSION = 4
 ENDED = ("finished", "stopped early")
 """Statuses of a run that has a figure."""
 TABLES: Mapping[str, str] = {
@@ -39,6 +39,9 @@ TABLES: Mapping[str, str] = {
     "examples": "run TEXT PRIMARY KEY REFERENCES runs(id), ids TEXT NOT NULL, clusters TEXT NOT NULL",
     "scores": "run TEXT NOT NULL REFERENCES runs(id), name TEXT NOT NULL, scores BLOB NOT NULL, "
               "PRIMARY KEY (run, name)",
+    "given_up": "run TEXT NOT NULL REFERENCES runs(id), start INTEGER NOT NULL, reason TEXT NOT NULL, "
+                "at REAL NOT NULL, PRIMARY KEY (run, start)",
+    "answers": "basis TEXT PRIMARY KEY, answers TEXT NOT NULL, at REAL NOT NULL",
     "pairings": "run TEXT PRIMARY KEY REFERENCES runs(id), hashes TEXT NOT NULL",
     "audits": "mechanism TEXT NOT NULL, is_causal INTEGER NOT NULL, passed INTEGER NOT NULL, findings TEXT NOT NULL, "
               "at REAL NOT NULL, PRIMARY KEY (mechanism, is_causal)",
@@ -48,7 +51,7 @@ TABLES: Mapping[str, str] = {
 
 @dataclass(frozen=True)
 class RunRow:
-    """A run as the ledger has it."""
+    """A row of `runs`."""
 
     id: str
     arm: str
@@ -60,7 +63,7 @@ class RunRow:
 
 @dataclass(frozen=True)
 class ResultRow:
-    """What became of a run."""
+    """The result of a run that has ended."""
 
     run: str
     status: str
@@ -69,7 +72,7 @@ class ResultRow:
 
 @dataclass(frozen=True)
 class Delivery:
-    """All that a run that has ended leaves."""
+    """The outputs of a run that has ended."""
 
     run: str
     attempt: int
@@ -77,15 +80,15 @@ class Delivery:
     result: Mapping[str, Any]
     metrics: Sequence[Mapping[str, Any]]
     pairing: Mapping[str, Any]
-    """Hashes of what the run shares with those of its seed in other arms."""
+    """Hashes of what the run shares with runs of its seed in other arms."""
     ids: Sequence[str]
     scores: Mapping[str, Sequence[float]]
     clusters: Sequence[str] | None = None
-    """The group that each example belongs to, such as an article's questions; None where each stands alone."""
+    """The group of each example, such as its article; None if examples are independent."""
 
 
 class Ledger:
-    """The ledger of one study. One process writes it, which has the study's lock; any number may read."""
+    """The ledger of one study. The process that has the study's lock writes it; any number may read."""
 
     def __init__(self, path: Path, *, is_new: bool = True) -> None:
         refuse_network(path)
@@ -108,8 +111,8 @@ class Ledger:
     def _set_up(self, is_new: bool) -> None:
         # Without the last of these, INSERT OR REPLACE would remove a row past the trigger.
         for setting in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", "recursive_triggers=ON"):
-            found = self.do(f"PRAGMA {setting}").fetchone()
-            if setting == "journal_mode=WAL" and found[0] != "wal":
+            mode = self.do(f"PRAGMA {setting}").fetchone()
+            if setting == "journal_mode=WAL" and mode[0] != "wal":
                 raise StudyError(f"{self.path}: the file system has no shared memory for a ledger; use a local disk")
         tables = {row[0] for row in self.do("SELECT name FROM sqlite_master WHERE type = 'table'")}
         if tables and "facts" not in tables:
@@ -134,7 +137,7 @@ class Ledger:
             self.do("INSERT INTO facts VALUES ('version', ?)", (str(VERSION),))
 
     def do(self, command: str, values: Sequence[Any] = ()) -> sqlite3.Cursor:
-        """Carry out a command of SQL; trouble with the file is one sentence."""
+        """Execute a command of SQL; an error of the file becomes a StudyError."""
         try:
             return self.base.execute(command, values)
         except sqlite3.Error as error:
@@ -143,7 +146,7 @@ class Ledger:
 
     @contextmanager
     def together(self) -> Iterator[None]:
-        """Let what is added inside come in as one, or not at all."""
+        """Add rows in one transaction."""
         self.do("BEGIN IMMEDIATE")
         try:
             yield
@@ -154,16 +157,21 @@ class Ledger:
             raise
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         self.base.close()
 
     def fact(self, name: str) -> str | None:
-        """Return what was noted under a name."""
-        found = self.do("SELECT value FROM facts WHERE name = ?", (name,)).fetchone()
-        return None if found is None else str(found[0])
+        """Return the fact of a name, None if there is none."""
+        value: str | None = self._find("SELECT value FROM facts WHERE name = ?", name)
+        return value
+
+    def _find(self, query: str, *values: Any) -> Any:
+        """Return the first column of the first row, None if there is no row."""
+        row = self.do(query, values).fetchone()
+        return None if row is None else row[0]
 
     def note_fact(self, name: str, value: str) -> None:
-        """Note something once and for all; another value under the same name is an error."""
+        """Add a fact; another value under the same name is an error."""
         self.do("INSERT OR IGNORE INTO facts VALUES (?, ?)", (name, value))
         if self.fact(name) != value:
             raise StudyError(
@@ -172,7 +180,7 @@ class Ledger:
             )
 
     def add_runs(self, runs: Sequence[RunRow]) -> None:
-        """Add the runs that are not there yet."""
+        """Add the runs that are new."""
         with self.together():
             for run in runs:
                 config = json.dumps(run.config, sort_keys=True)
@@ -180,7 +188,7 @@ class Ledger:
                 self.do("INSERT OR IGNORE INTO runs VALUES (?, ?, ?, ?, ?, ?, ?)", row)
 
     def begin(self, run: str, worker: str) -> int:
-        """Note that a run was started; return the attempt's number."""
+        """Add an attempt of a run; return its number."""
         added = self.do("INSERT INTO attempts (run, worker, at) VALUES (?, ?, ?)", (run, worker, time.time()))
         return int(added.lastrowid or 0)
 
@@ -188,8 +196,13 @@ class Ledger:
         """Note that an attempt failed."""
         self.do("INSERT OR IGNORE INTO failures VALUES (?, ?, ?)", (attempt, reason, time.time()))
 
+    def give_up(self, run: str, reason: str) -> None:
+        """Note that a run is not attempted again until the study is started again."""
+        row = (run, self._newest_start(), reason, time.time())
+        self.do("INSERT OR IGNORE INTO given_up VALUES (?, ?, ?, ?)", row)
+
     def deliver(self, delivery: Delivery) -> None:
-        """Take in all that a run leaves; once it is there, it is not taken in again."""
+        """Add the outputs of a run, unless the run has a result already."""
         with self.together():
             row = (delivery.run, delivery.attempt, delivery.status, json.dumps(delivery.result), time.time())
             if not self.do("INSERT OR IGNORE INTO results VALUES (?, ?, ?, ?, ?)", row).rowcount:
@@ -208,16 +221,16 @@ class Ledger:
     def add_audit(
         self, mechanism: str, is_causal: bool, passed: bool, findings: Sequence[Mapping[str, Any]]
     ) -> None:  # fmt: skip
-        """Note what an audit of a mechanism found."""
+        """Add the findings of an audit."""
         row = (mechanism, int(is_causal), int(passed), json.dumps(list(findings)), time.time())
         self.do("INSERT OR IGNORE INTO audits VALUES (?, ?, ?, ?, ?)", row)
 
     def say(self, kind: str, said: str) -> None:
-        """Note an event."""
+        """Add an event."""
         self.do("INSERT INTO events (kind, said, at) VALUES (?, ?, ?)", (kind, said, time.time()))
 
     def say_news(self, kind: str, said: str) -> None:
-        """Note an event, unless it is what was said last of its kind."""
+        """Add an event, unless the last one of its kind is the same."""
         if self.events(kind)[-1:] != [said]:
             self.say(kind, said)
 
@@ -227,35 +240,44 @@ class Ledger:
         return [RunRow(id, arm, size, phase, seed, json.loads(config)) for id, arm, size, phase, seed, config in rows]
 
     def results(self) -> dict[str, ResultRow]:
-        """Return what became of the runs that have ended, by id."""
+        """Return the results of the runs that have ended, by id."""
         rows = self.do("SELECT run, status, result FROM results").fetchall()
         return {row[0]: ResultRow(row[0], row[1], json.loads(row[2])) for row in rows}
 
     def audit(self, mechanism: str, is_causal: bool) -> list[dict[str, Any]] | None:
-        """Return what an audit of a mechanism found, None where there was none."""
+        """Return the findings of an audit, None if there is none."""
         query = "SELECT findings FROM audits WHERE mechanism = ? AND is_causal = ?"
-        found = self.do(query, (mechanism, int(is_causal))).fetchone()
-        return None if found is None else list(json.loads(found[0]))
+        findings = self._find(query, mechanism, int(is_causal))
+        return None if findings is None else json.loads(findings)
 
     def failures(self) -> list[tuple[str, str]]:
         """List the runs whose attempts failed, with the reason, in the order it happened."""
         query = "SELECT run, reason FROM failures JOIN attempts ON attempt = number ORDER BY number"
         return [(row[0], row[1]) for row in self.do(query)]
 
-    def events(self, kind: str, since: str | None = None) -> list[str]:
-        """List what was said of one kind; since: only after the last event of that kind."""
-        query = (
-            "SELECT said FROM events WHERE kind = ? AND number > "
-            "(SELECT coalesce(max(number), 0) FROM events WHERE kind = ?) ORDER BY number"
-        )
-        return [row[0] for row in self.do(query, (kind, since))]
+    def given_up(self) -> dict[str, str]:
+        """Return the runs that were given up since the study was last started, with the reason, by id."""
+        query = "SELECT run, reason FROM given_up WHERE start = ? AND run NOT IN (SELECT run FROM results)"
+        return dict(self.do(query, (self._newest_start(),)).fetchall())
 
-    def attempts(self) -> list[tuple[str, str, float]]:
-        """List every start: the run, the worker, and when."""
-        return [tuple(row) for row in self.do("SELECT run, worker, at FROM attempts ORDER BY number")]
+    def _newest_start(self) -> int:
+        return int(self._find("SELECT coalesce(max(number), 0) FROM events WHERE kind = 'started'"))
+
+    def add_answers(self, basis: str, answers: str) -> None:
+        """Store the answers of the study, as JSON, under a hash of what they were computed from."""
+        self.do("INSERT OR IGNORE INTO answers VALUES (?, ?, ?)", (basis, answers, time.time()))
+
+    def answers(self, basis: str) -> str | None:
+        """Return the answers that were computed from this basis, as JSON; None if there are none."""
+        answers: str | None = self._find("SELECT answers FROM answers WHERE basis = ?", basis)
+        return answers
+
+    def events(self, kind: str) -> list[str]:
+        """List the events of one kind, in the order they were noted."""
+        return [row[0] for row in self.do("SELECT said FROM events WHERE kind = ? ORDER BY number", (kind,))]
 
     def going(self) -> list[str]:
-        """List the runs that were started since the study was, and have neither ended nor failed."""
+        """List the runs that were started since the last start of the study and have neither ended nor failed."""
         query = (
             "SELECT run, max(number) AS newest FROM attempts "
             "WHERE at >= (SELECT coalesce(max(at), 0) FROM events WHERE kind = 'started') "
@@ -265,24 +287,24 @@ class Ledger:
         return [row[0] for row in self.do(query)]
 
     def durations(self) -> dict[str, float]:
-        """Return the seconds from the start to the end of the attempt that each run ended in."""
+        """Return the seconds of the attempt in which each run ended."""
         query = "SELECT results.run, results.at - attempts.at FROM results JOIN attempts ON attempt = number"
         return {row[0]: float(row[1]) for row in self.do(query)}
 
     def pairing(self, run: str) -> dict[str, Any] | None:
-        """Return the hashes of what a run shares with those of its seed in other arms."""
-        found = self.do("SELECT hashes FROM pairings WHERE run = ?", (run,)).fetchone()
-        return None if found is None else dict(json.loads(found[0]))
+        """Return the hashes of what a run shares with runs of its seed in other arms."""
+        hashes = self._find("SELECT hashes FROM pairings WHERE run = ?", run)
+        return None if hashes is None else json.loads(hashes)
 
     def scores(self, run: str, name: str) -> NDArray[np.float64] | None:
         """Return the scores of a run's examples under a name, in the order of `examples`."""
-        found = self.do("SELECT scores FROM scores WHERE run = ? AND name = ?", (run, name)).fetchone()
-        return None if found is None else np.frombuffer(found[0], dtype="<f8")
+        blob = self._find("SELECT scores FROM scores WHERE run = ? AND name = ?", run, name)
+        return None if blob is None else np.frombuffer(blob, dtype="<f8")
 
     def examples(self, run: str) -> tuple[list[str], list[str] | None]:
-        """Return the ids of the examples that a run was evaluated on, and their clusters where they have any."""
-        found = self.do("SELECT ids, clusters FROM examples WHERE run = ?", (run,)).fetchone()
-        return ([], None) if found is None else (json.loads(found[0]), json.loads(found[1]))
+        """Return the ids of the examples that a run was evaluated on, and their clusters, None without any."""
+        row = self.do("SELECT ids, clusters FROM examples WHERE run = ?", (run,)).fetchone()
+        return ([], None) if row is None else (json.loads(row[0]), json.loads(row[1]))
 
     def lines(self, run: str, kind: str) -> list[dict[str, Any]]:
         """Return the metrics of one kind, by step."""

@@ -1,4 +1,4 @@
-"""The disk a study is on: a ledger needs locks that can be trusted, which a network file system does not have."""
+"""The file system of a study: a ledger needs reliable locks, which network file systems do not have."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ NETWORK = (
 
 
 def refuse_network(path: Path) -> None:
-    """Refuse a folder on a network file system, where a ledger is lost sooner or later."""
-    kind = file_system_of(path)
+    """Refuse a folder on a network file system, where a ledger may be corrupted."""
+    kind = _find_file_system(path)
     if kind in NETWORK:
         raise StudyError(
             f"{path.parent} is on a network file system ({kind}), whose locks sqlite cannot trust; give --out a folder "
@@ -26,8 +26,8 @@ def refuse_network(path: Path) -> None:
         )
 
 
-def file_system_of(path: Path) -> str:
-    """Return the kind of file system that a path is on, where Linux tells."""
+def _find_file_system(path: Path) -> str:
+    """Return the kind of file system that a path is on; empty on other systems than Linux."""
     if sys.platform != "linux" or not MOUNTS.exists():
         return ""
     place = os.path.realpath(path.parent)

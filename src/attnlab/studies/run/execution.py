@@ -202,7 +202,7 @@ class Execution:
     def give_up(self, run: PlannedRun, reason: str) -> None:
         """Leave a run; it stays in the study as one that failed."""
         self.given_up[run.id] = reason
-        self.ledger.say("given up", f"{run.id}: {reason}")
+        self.ledger.give_up(run.id, reason)
         self.say(f"{run.title} is given up: {reason}")
 
 

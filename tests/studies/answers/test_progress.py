@@ -16,8 +16,8 @@ from attnlab.studies.answers.run_tail import NUM_POINTS, Tail
 from attnlab.studies.run.execution import Execution
 from attnlab.training.stopping import StopRequest
 
-from .moments import Moment, evaluation, update, write
-from .samples import quiet, study
+from ..moments import Moment, evaluation, update, write
+from ..samples import quiet, study
 
 
 @pytest.fixture
@@ -99,7 +99,7 @@ def test_a_loss_that_is_no_number_is_no_point(tmp_path: Path) -> None:
 def test_a_study_that_is_audited_has_no_runs_yet(moment: Moment) -> None:
     seen = Progress(moment.folder).look()
     assert (seen.name, seen.question, seen.condition) == ("small", "does a bypass help recall?", "preparing")
-    assert (seen.runs, seen.seconds_left, seen.standings) == ((), None, ())
+    assert (seen.runs, seen.seconds_left, seen.leaderboards) == ((), None, ())
 
 
 def test_what_is_no_study_is_refused(tmp_path: Path) -> None:
@@ -114,7 +114,7 @@ def test_runs_are_going_waiting_ended_or_given_up(planned: Moment) -> None:
     write(planned.begin("dot", 2), update(10, 3.0, 1.0) + update(20, 2.0, 2.0) + evaluation(20, 0.25))
     failed = planned.run("bypass", 1)
     planned.ledger.fail(planned.ledger.begin(failed.id, "here:1"), "memory")
-    planned.ledger.say("given up", f"{failed.id}: memory")
+    planned.ledger.give_up(failed.id, "memory")
     seen = Progress(planned.folder).look()
     states = {(one.run.arm, one.run.seed): one.state for one in seen.runs}
     assert states == {
@@ -160,9 +160,9 @@ def test_time_left_is_what_runs_of_the_kind_took(planned: Moment) -> None:
     assert Progress(planned.folder).look().seconds_left == pytest.approx((5 + 5 + 3 * 10) / 2, rel=1e-6)
 
 
-def standing(seen: Snapshot) -> list[tuple[str, float, int]]:
+def leaderboard(seen: Snapshot) -> list[tuple[str, float, int]]:
     """Return the places of the only phase and size."""
-    (found,) = seen.standings
+    (found,) = seen.leaderboards
     return [(place.arm, round(place.mean, 6), place.num_seeds) for place in found.places]
 
 
@@ -170,24 +170,24 @@ def test_arms_stand_by_losses_until_one_has_ended(planned: Moment) -> None:
     for arm, loss in (("dot", 3.0), ("bypass", 2.0)):
         write(planned.begin(arm, 1), update(10, loss, 1.0))
     seen = Progress(planned.folder).look()
-    assert seen.standings[0].figure == LOSS
-    assert standing(seen) == [("bypass", 2.0, 1), ("dot", 3.0, 1)]
-    assert seen.standings[0].leader == "bypass"
+    assert seen.leaderboards[0].figure == LOSS
+    assert leaderboard(seen) == [("bypass", 2.0, 1), ("dot", 3.0, 1)]
+    assert seen.leaderboards[0].leader == "bypass"
     for seed, accuracy in ((1, 0.5), (2, 0.7)):
         planned.end("dot", seed, accuracy)
     planned.end("bypass", 2, 0.4)
     seen = Progress(planned.folder).look()
-    assert standing(seen) == [("dot", 0.6, 2), ("bypass", 0.4, 1)]
-    assert seen.standings[0].sentence == (
+    assert leaderboard(seen) == [("dot", 0.6, 2), ("bypass", 0.4, 1)]
+    assert seen.leaderboards[0].sentence == (
         "recall, tiny: dot leads; mean accuracy: dot 0.6 (2 seeds), bypass 0.4 (1 seed)"
     )  # fmt: skip
 
 
 def test_nobody_leads_alone_or_level(planned: Moment) -> None:
     planned.end("dot", 1, 0.5)
-    assert Progress(planned.folder).look().standings[0].leader is None
+    assert Progress(planned.folder).look().leaderboards[0].leader is None
     planned.end("bypass", 1, 0.5)
-    assert Progress(planned.folder).look().standings[0].leader is None
+    assert Progress(planned.folder).look().leaderboards[0].leader is None
 
 
 def test_an_arm_that_sees_the_future_does_not_lead(tmp_path: Path) -> None:
@@ -196,7 +196,7 @@ def test_an_arm_that_sees_the_future_does_not_lead(tmp_path: Path) -> None:
     moment.plan()
     for arm, accuracy in (("dot", 0.5), ("bypass", 0.99), ("slow", 0.4)):
         moment.end(arm, 1, accuracy)
-    (found,) = Progress(tmp_path).look().standings
+    (found,) = Progress(tmp_path).look().leaderboards
     moment.ledger.close()
     assert (found.leader, found.apart) == ("dot", ("bypass",))
     assert found.sentence.endswith("not compared, since they see the future: bypass")

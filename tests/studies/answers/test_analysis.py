@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
 
+from attnlab.studies.answers import analysis
 from attnlab.studies.answers.analysis import Answer, conclude
 from attnlab.studies.ledger.database import Delivery, Ledger
 from attnlab.studies.run.execution import row_of
 from attnlab.studies.study import Study
 
-from .samples import content
+from ..samples import content
 
 SEEDS = [1, 2, 3, 4, 5]
 PAIRING = {"weights": {"wte": "w", "own": "x"}, "batches": "b", "evaluation": "e"}
@@ -27,8 +29,8 @@ class Case:
     def __init__(self, folder: Path, **changes: Any) -> None:
         plain = content(seeds=SEEDS)
         plain["arms"] = {"dot": "dot | softmax", "better": "cosine | softmax"}
-        plain = {**plain, **changes}
-        self.study = Study.of(plain)
+        self.plain = {**plain, **changes}
+        self.study = Study.of(self.plain)
         self.planned = self.study.plan()
         self.ledger = Ledger(folder / "ledger.sqlite")
         self.ledger.add_runs([row_of(run) for run in self.planned])
@@ -236,3 +238,48 @@ def test_an_open_study_is_looked_at_by_an_e_process(tmp_path: Path) -> None:
     answer = looked(tmp_path, "open", 12)
     assert answer.comparison is not None
     assert "e-process" in answer.comparison.method.lower()
+
+
+@pytest.fixture
+def analyses(monkeypatch: pytest.MonkeyPatch) -> Mock:
+    """Count how often answers are computed."""
+    counted = Mock(wraps=analysis.analyse)
+    monkeypatch.setattr(analysis, "analyse", counted)
+    return counted
+
+
+@pytest.mark.parametrize("clusters", [None, [f"article {at // 4}" for at in range(20)]])
+@pytest.mark.parametrize("name", ["accuracy", "loss", "perplexity"])
+def test_stored_answers_are_the_ones_that_were_computed(
+    name: str, clusters: list[str] | None, case: Case, analyses: Mock
+) -> None:
+    for run in case.planned:
+        has_diverged = (run.arm, run.seed) == ("better", 5)
+        value = (BASE if run.arm == "dot" else HIGH)[run.seed - 1]
+        last = None if has_diverged else {"step": 1, "primary": name, "figures": {name: value}}
+        status, attempt = "diverged" if has_diverged else "finished", case.ledger.begin(run.id, "here")
+        scores = {} if has_diverged else {name: examples(value, run.seed + (run.arm == "dot"))}
+        ids = list(map(str, range(20)))
+        case.ledger.deliver(Delivery(run.id, attempt, status, {"last": last}, [], PAIRING, ids, scores, clusters))
+    computed, stored = case.answers()["better"], case.answers()["better"]
+    assert analyses.call_count == 1
+    assert computed.comparison is not None
+    assert str(stored.comparison) == str(computed.comparison)
+    assert stored.record() == computed.record()
+
+
+def test_answers_are_computed_again_if_what_they_rest_on_changed(
+    case: Case, analyses: Mock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    case.give("dot", BASE)
+    assert case.answers()["better"].verdict.startswith("NOT COMPARABLE (none of the 5 runs of it")
+    case.give("better", HIGH)
+    assert case.answers()["better"].verdict.startswith("BETTER")
+    assert case.answers(better="it leaks")["better"].verdict == "NOT COMPARABLE (it leaks)"
+    case.study = Study.of({**case.plain, "question": "and now?"})
+    case.answers()
+    monkeypatch.setattr(analysis, "_digest_code", lambda: "another version")
+    case.answers()
+    assert analyses.call_count == 5
+    case.answers()
+    assert analyses.call_count == 5

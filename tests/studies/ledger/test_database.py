@@ -14,7 +14,7 @@ from attnlab.errors import AttnlabError, StudyError
 from attnlab.studies.ledger.database import TABLES, VERSION, Delivery, Ledger, RunRow
 from attnlab.training.record import locked
 
-from .samples import quiet, study
+from ..samples import quiet, study
 
 ROW = RunRow("r1", "dot", "tiny", "recall", 1, {"task": "mqar"})
 LINES = [{"kind": "train", "step": step, "loss": 1.0} for step in (1, 2)]
@@ -54,6 +54,8 @@ def test_what_was_delivered_is_there_after_opening_again(ledger: Ledger) -> None
 def test_no_row_can_be_changed_removed_or_replaced(table: str, ledger: Ledger) -> None:
     ledger.deliver(delivery(ledger.begin("r1", "here")))
     ledger.fail(1, "why")
+    ledger.give_up("r1", "why")
+    ledger.add_answers("basis", "[]")
     ledger.say("started", "now")
     ledger.add_audit("dot | softmax", True, True, [])
     column = ledger.do(f"SELECT * FROM {table}").description[-1][0]
