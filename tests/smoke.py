@@ -8,7 +8,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from attnlab.studies.file.recipes import recipes
+from attnlab.studies.file.recipes import list_recipes
 
 SHOWN = 15
 """Lines of what was said that are shown of a recipe that failed."""
@@ -17,7 +17,7 @@ SHOWN = 15
 def main(names: list[str]) -> int:
     """Run recipes; return how many did not come to a conclusion."""
     num_failed = 0
-    for name in names or list(recipes()):
+    for name in names or list(list_recipes()):
         with tempfile.TemporaryDirectory() as folder:
             out = Path(folder) / name
             command = ["run", name, "--budget", "smoke", "--workers", "2", "--out", str(out)]

@@ -9,7 +9,7 @@ import pytest
 
 import attnlab
 from attnlab.cli import main
-from attnlab.studies.run.execution import row_of
+from attnlab.studies.run.execution import make_row
 from attnlab.tasks import sample
 from attnlab.training import Optimizer, Segment, Tuning
 from attnlab.training.restored import restore
@@ -122,7 +122,7 @@ def test_a_study_lists_its_runs_or_takes_the_one_that_is_named(
 ) -> None:
     moment = Moment(tmp_path)
     moment.plan()
-    moment.ledger.add_runs([row_of(one) for one in moment.planned])
+    moment.ledger.add_runs([make_row(one) for one in moment.planned])
     moment.ledger.close()
     assert main(["generate", str(tmp_path)]) == 2
     assert "none of its runs has begun" in capsys.readouterr().err

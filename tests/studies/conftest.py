@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,9 +12,7 @@ from torch import nn
 
 from attnlab.audits import Audit, audit
 from attnlab.audits.in_model import ModelSubject
-from attnlab.errors import AttnlabError
-from attnlab.studies.cost.trial import tried
-from attnlab.studies.cost.trials import Trials
+from attnlab.studies.cost.trial import try_run
 
 from .samples import InProcess
 
@@ -47,18 +46,17 @@ def audited_in_model(model: nn.Module, causal: bool, checks: Sequence[str]) -> A
     return AUDITED[key]
 
 
-def tried_here(trials: Trials, order: dict[str, Any]) -> dict[str, Any]:
-    """Try a run in this process, since each start of another one costs seconds."""
-    try:
-        return tried(order)
-    except AttnlabError as error:
-        return {"error": str(error)}
+class TryInProcess(InProcess):
+    """Tries runs in this process."""
+
+    def work(self, folder: Path, config: dict[str, Any]) -> bool:
+        return try_run(folder, config)
 
 
 @pytest.fixture
 def here(monkeypatch: pytest.MonkeyPatch) -> None:
     """Train in this process, and look for the leaks of each mechanism and model once for all tests."""
-    monkeypatch.setattr("attnlab.studies.run.execution.Dispatch", InProcess)
-    monkeypatch.setattr(Trials, "ask", tried_here)
+    monkeypatch.setattr("attnlab.studies.run.execution.LocalWorkers", InProcess)
+    monkeypatch.setattr("attnlab.studies.cost.trial.LocalWorkers", TryInProcess)
     monkeypatch.setattr("attnlab.studies.study.audit", audited)
     monkeypatch.setattr("attnlab.studies.plan.installed_arms.audit", audited_in_model)

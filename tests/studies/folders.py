@@ -9,7 +9,7 @@ from typing import Any
 
 from attnlab.studies.answers.study_folder import LEDGER, PLAN
 from attnlab.studies.ledger.database import Delivery, Ledger
-from attnlab.studies.run.execution import row_of
+from attnlab.studies.run.execution import make_row
 from attnlab.studies.study import Study
 
 from .samples import content
@@ -37,7 +37,7 @@ def write_folder(folder: Path, given: Given, plain: Mapping[str, Any] | None = N
     ledger.say("design", json.dumps(study.design.model_dump(mode="json"), sort_keys=True))
     ledger.say("started", "{}")
     ledger.say(PLAN, json.dumps({"runs": [run.id for run in planned], "obstacles": {}, "data": {}, "audits": {}}))
-    ledger.add_runs([row_of(run) for run in planned])
+    ledger.add_runs([make_row(run) for run in planned])
     for arm, values in given.items():
         runs = [run for run in planned if run.arm == arm]
         for run, value in zip(runs, values, strict=False):

@@ -11,7 +11,7 @@ from typing import Any
 from attnlab.studies.answers.study_folder import PLAN
 from attnlab.studies.ledger.database import Delivery, Ledger
 from attnlab.studies.plan.planning import PlannedRun
-from attnlab.studies.run.execution import RUNS, row_of
+from attnlab.studies.run.execution import RUNS, make_row
 from attnlab.studies.study import Study
 from attnlab.training.record import write_json
 
@@ -40,7 +40,7 @@ class Moment:
         self.planned = self.study.plan()
         content = {"runs": [run.id for run in self.planned], "obstacles": self.obstacles, "data": {}, "audits": {}}
         self.ledger.say(PLAN, json.dumps(content))
-        self.ledger.add_runs([row_of(run) for run in self.planned])
+        self.ledger.add_runs([make_row(run) for run in self.planned])
 
     def run(self, arm: str, seed: int) -> PlannedRun:
         """Return a run."""

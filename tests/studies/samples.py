@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from attnlab.errors import AttnlabError
-from attnlab.studies.file.paths import put
-from attnlab.studies.run.server import ERROR, FAILED, INTERRUPTED, LOG
+from attnlab.studies.file.overrides import set_value
+from attnlab.studies.run.workers import RunEvent, RunOrder
 from attnlab.studies.study import Study
 from attnlab.training import Display, RunSpec, build, train
 
@@ -63,7 +63,7 @@ def content(**changes: Any) -> dict[str, Any]:
     found = tomllib.loads(STUDY)
     del found["budgets"]
     for where, value in changes.items():
-        put(found, where.replace("__", "."), value, "a test")
+        set_value(found, where.replace("__", "."), value, "a test")
     return found
 
 
@@ -77,30 +77,31 @@ def quiet(message: str) -> None:
 
 
 class InProcess:
-    """Stands in for the process that starts runs: trains here, since each start of that one costs seconds."""
+    """Stands in for workers: trains in this process, since each start of another one costs seconds."""
 
-    def __init__(self, plugins: Sequence[str] = ()) -> None:
-        self.answers: list[dict[str, Any]] = []
+    def __init__(self, plugins: Sequence[str] = (), server: str = "") -> None:
+        self.events: list[RunEvent] = []
 
-    def send(self, order: dict[str, Any]) -> None:
+    def send(self, order: RunOrder) -> None:
         """Train at once."""
-        if "id" not in order:
-            return
-        folder = Path(order["folder"])
         try:
-            run = RunSpec.of({**order["config"], "threads": 1})
-            result = train(build(run), folder, Display(is_quiet=True))
-            status = INTERRUPTED if result.status == "interrupted" else 0
+            is_interrupted = self.work(Path(order.folder), order.config)
+            self.events.append(RunEvent(order.id, "interrupted" if is_interrupted else "finished"))
         except AttnlabError as error:
-            folder.mkdir(parents=True, exist_ok=True)
-            (folder / LOG).write_text(f"{ERROR}{error}\n", encoding="utf-8")
-            status = FAILED
-        self.answers.append({"id": order["id"], "status": status})
+            self.events.append(RunEvent(order.id, "failed", str(error)))
 
-    def hear(self) -> list[dict[str, Any]]:
-        """Return what was trained."""
-        found, self.answers = self.answers, []
-        return found
+    def work(self, folder: Path, config: dict[str, Any]) -> bool:
+        """Train a run; return whether it was interrupted."""
+        run = RunSpec.of({**config, "threads": 1})
+        return train(build(run), folder, Display(is_quiet=True)).status == "interrupted"
+
+    def stop(self) -> None:
+        """Have nothing to stop."""
+
+    def receive(self) -> list[RunEvent]:
+        """Return how the runs that were sent have ended."""
+        events, self.events = self.events, []
+        return events
 
     def close(self, *, at_once: bool) -> None:
         """Have nothing to end."""

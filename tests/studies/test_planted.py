@@ -6,12 +6,11 @@ import html
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from attnlab.cli import main
-from attnlab.studies.run.server import ERROR, FAILED, LOG
+from attnlab.studies.run.workers import RunEvent, RunOrder
 
 from .samples import InProcess
 
@@ -113,20 +112,15 @@ def test_a_seventh_seed_added_after_a_verdict(run: Run) -> None:
 class HalfFailing(InProcess):
     """Trains in this process, but for the first five seeds of one arm, which crash."""
 
-    def send(self, order: dict[str, Any]) -> None:
-        config = order.get("config", {})
-        is_failing = "cosine" in str(config.get("start", {}).get("mechanism")) and config["seed"] <= 5
-        if not is_failing:
+    def send(self, order: RunOrder) -> None:
+        if "cosine" in order.config["start"]["mechanism"] and order.config["seed"] <= 5:
+            self.events.append(RunEvent(order.id, "failed", "out of memory"))
+        else:
             super().send(order)
-            return
-        folder = Path(order["folder"])
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / LOG).write_text(f"{ERROR}out of memory\n", encoding="utf-8")
-        self.answers.append({"id": order["id"], "status": FAILED})
 
 
 def test_half_of_an_arms_runs_failed_in_a_family_of_five(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("attnlab.studies.run.execution.Dispatch", HalfFailing)
+    monkeypatch.setattr("attnlab.studies.run.execution.LocalWorkers", HalfFailing)
     others = {
         "relu": "dot | relu(divide=n)",
         "sigmoid": "dot | sigmoid",

@@ -15,7 +15,7 @@ from attnlab.cli import main
 from attnlab.cli.plugin import load_plugin
 from attnlab.errors import StudyError
 from attnlab.studies.answers import analysis
-from attnlab.studies.file.mistakes import Origin, check
+from attnlab.studies.file.mistakes import Origin, validate_design
 from attnlab.studies.ledger.database import Ledger
 from attnlab.studies.study import Conclusion, Study
 from attnlab.training.record import Checkpoints, read_json
@@ -292,7 +292,7 @@ def test_a_phase_that_was_edited_is_audited_anew_and_what_it_gave_before_is_said
         attnlab.mechanisms.REGISTRY.pop("edited", None)
         load_plugin(str(tmp_path / "own.py"))
         plain = content(arms__own="dot | edited", seeds=[1])
-        once = Study(check(plain, Origin("a test")), plugins=(str(tmp_path / "own.py"),))
+        once = Study(validate_design(plain, Origin("a test")), plugins=(str(tmp_path / "own.py"),))
         conclusion = once.run(tmp_path / "out", say=said.append)
     assert (asked.count("dot | edited"), asked.count("dot | softmax")) == (2, 1)
     assert any("1 result is not of the study as it is now" in line and "1 of 'own'" in line for line in said)

@@ -52,16 +52,15 @@ def _estimate_recipes() -> dict[str, tuple[str, dict[str, CostEstimate]]]:
     """Return what every recipe is for, and what each of its budgets costs, roughly."""
     # Imported here because the command line must answer --help without torch.
     from attnlab.studies.cost.estimate import estimate_cost
-    from attnlab.studies.file.recipes import purpose
-    from attnlab.studies.file.recipes import recipes as known
+    from attnlab.studies.file.recipes import list_recipes, read_purpose
     from attnlab.studies.study import Study
 
     def predict(file: Path, budget: str) -> CostEstimate:
         return estimate_cost(Study.load(file, budget), workers=WORKERS, method="predicted")
 
     return {
-        recipe: (purpose(file), {budget: predict(file, budget) for budget in BUDGETS})
-        for recipe, file in known().items()
+        recipe: (read_purpose(file), {budget: predict(file, budget) for budget in BUDGETS})
+        for recipe, file in list_recipes().items()
     }
 
 
@@ -103,9 +102,9 @@ def _print_notes(has_unknown: bool) -> None:
 
 def _copy_recipe(name: str, out: str) -> int:
     """Write a recipe to a file; one that is there already is left as it is."""
-    from attnlab.studies.file.recipes import recipes as known
+    from attnlab.studies.file.recipes import list_recipes
 
-    there = known()
+    there = list_recipes()
     if name not in there:
         hint = closest(name, there) or "."
         raise RequestError(f"there is no recipe '{name}'{hint} There are: {', '.join(there)}")

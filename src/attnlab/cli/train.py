@@ -117,10 +117,10 @@ def describe_run(task: str, settings: dict[str, Any], extent: dict[str, Any], se
 
 def put_settings(content: dict[str, Any], settings: dict[str, Any]) -> None:
     """Put settings at their paths; `config.` is the model's config, as in a study."""
-    from attnlab.studies.file.paths import put
+    from attnlab.studies.file.overrides import set_value
 
     for path, value in settings.items():
-        put(content, f"start.{path}" if path.startswith("config.") else path, value, "--set")
+        set_value(content, f"start.{path}" if path.startswith("config.") else path, value, "--set")
 
 
 def check_run(content: dict[str, Any]) -> RunSpec:

@@ -31,7 +31,7 @@ from attnlab.statistics.simulation import (
 from .answers.analysis import conclude
 from .ledger.database import Delivery, Ledger
 from .plan.planning import PlannedRun
-from .run.execution import row_of
+from .run.execution import make_row
 from .study import Study
 
 BASELINE, VARIANT = "baseline", "variant"
@@ -63,7 +63,7 @@ def start() -> Look:
         study, cells = _make_study(asks)
         planned = study.plan()
         with closing(Ledger(place / "ledger.sqlite")) as ledger:
-            ledger.add_runs([row_of(run) for run in planned])
+            ledger.add_runs([make_row(run) for run in planned])
             known = ledger.results()
             for run in planned:
                 if run.id not in known:

@@ -24,20 +24,20 @@ from .answers.study_folder import FILE, Record, read
 from .answers.study_folder import LEDGER as LEDGER
 from .answers.study_folder import PLAN as PLAN
 from .file.design import Arm, Design
-from .file.mistakes import Origin, check
+from .file.mistakes import Origin, validate_design
 from .file.reading import read_design
 from .integrity import IntegrityFinding
 from .integrity.study.audits import read_kind
 from .integrity.study.examination import count_left_out, describe_left_out
 from .ledger.database import Ledger
 from .ledger.disk import refuse_network
-from .plan.audit_keys import audited_task, lines_of, reads_forwards
-from .plan.installed_arms import Installed, marked
-from .plan.planning import PlannedRun, contents_of_study, placed_sources, plan
-from .plan.provenance import command, plugin_files, provenance
-from .run.connection import connected
-from .run.execution import Execution, Tick, no_tick, started_early
-from .run.overlap import Counting, tasks_of
+from .plan.audit_keys import find_audited_task, is_causal_task, list_lines
+from .plan.installed_arms import InstalledArm, mark_key
+from .plan.planning import PlannedRun, hash_data, locate_sources, plan
+from .plan.provenance import collect_provenance, read_plugins, write_command
+from .run.cluster import connect_workers
+from .run.execution import Execution, Tick, no_tick, start_workers_early
+from .run.overlap import OverlapCounter, list_tasks
 
 LEAKS = "its audit finds a leak"
 Say = Callable[[str], None]
@@ -98,7 +98,7 @@ class Study:
     @classmethod
     def of(cls, content: Mapping[str, Any]) -> Study:
         """Make a study of plain data with the keys of a study file."""
-        return cls(check(dict(content), Origin("the study")))
+        return cls(validate_design(dict(content), Origin("the study")))
 
     @property
     def default_folder(self) -> str:
@@ -121,11 +121,11 @@ class Study:
         if workers is not None and workers < 1:
             raise StudyError(f"workers are at least 1, not {workers}")
         planned = self.plan()
-        with connected(on, self.threads), self._open_ledger(out) as (folder, ledger), stop_request() as stop:
+        with connect_workers(on, self.threads), self._open_ledger(out) as (folder, ledger), stop_request() as stop:
             self.enter(folder, ledger, workers, on)
             results = ledger.results()
             is_needed = on == "local" and any(run.id not in results for run in planned)
-            with started_early(self.plugins, is_needed) as server:
+            with start_workers_early(self.plugins, is_needed) as server:
                 planned = self._prepare(ledger, planned, say, stop)
                 Execution(
                     folder, ledger, planned, say, stop, workers, self.plugins, self._choose_precision(ledger), tick, on,
@@ -153,28 +153,28 @@ class Study:
         if leaking and self.design.has_leaking:
             planned = self.plan(leaking)
         trained = planned if self.design.has_leaking else [run for run in planned if run.arm not in leaking]
-        contents = contents_of_study(self.design, self.sources)
+        contents = hash_data(self.design, self.sources)
         ledger.say_news(PLAN, json.dumps({
             "runs": [run.id for run in trained], "obstacles": leaking, "data": contents, "audits": audits,
         }))  # fmt: skip
         if others := count_left_out(ledger, {run.id for run in trained}):
             say(f"{describe_left_out(others)}; they stay in the ledger")
-        sources = placed_sources(self.design, self.sources or {})
-        Counting(ledger, sources, contents, say, stop).note(tasks_of(self.design))
+        sources = locate_sources(self.design, self.sources or {})
+        OverlapCounter(ledger, sources, contents, say, stop).count(list_tasks(self.design))
         return trained
 
     def enter(self, folder: Path, ledger: Ledger, workers: int | None, on: str = "local") -> None:
         """Write the design, versions and command into the ledger, and keep the study file beside it."""
-        own = plugin_files(self.plugins)
+        own = read_plugins(self.plugins)
         ledger.note_fact("study", self.design.name)
         ledger.say_news("design", json.dumps(self.design.model_dump(mode="json")))
-        again = command(
+        again = write_command(
             str(self.file or FILE), str(folder), self.budget, self.assign, self.sources, self.plugins,
             threads=self.threads, **({} if workers is None else {"workers": workers}),
         )  # fmt: skip
         if on != "local":
             again += f" --on {on}" + (" --workers 1" if workers == 1 else "")
-        ledger.say("started", json.dumps({**provenance(), "command": again, "plugins": own}))
+        ledger.say("started", json.dumps({**collect_provenance(), "command": again, "plugins": own}))
         if self.file is not None and self.file.is_file():
             content, kept = self.file.read_bytes(), folder / FILE
             if not kept.exists() or kept.read_bytes() != content:
@@ -195,14 +195,14 @@ class Study:
     @property
     def is_causal(self) -> bool:
         """Whether arms are audited with a causal mask."""
-        return reads_forwards(audited_task(self.design))
+        return is_causal_task(find_audited_task(self.design))
 
     def _audit_arms(self, ledger: Ledger, say: Say, stop: StopRequest) -> dict[str, list[str]]:
         """Audit every arm once, its mechanism alone and installed in every size; return the audits' keys by arm."""
         audited: dict[str, list[str]] = {}
         for name, arm in self.design.arms.items():
-            installed = {marked(one.key, one.line, self.plugins): one for one in self.installed(arm)}
-            lines = {marked(line, line, self.plugins): line for line in lines_of(self.design, name)}
+            installed = {mark_key(one.key, one.line, self.plugins): one for one in self.installed(arm)}
+            lines = {mark_key(line, line, self.plugins): line for line in list_lines(self.design, name)}
             missing = [key for key in (*lines, *installed) if ledger.audit(key, self.is_causal) is None]
             if missing:
                 say(f"{name}: auditing {', '.join(lines.values())}")
@@ -228,10 +228,10 @@ class Study:
         found = audit(line, causal=self.is_causal, checks=checks)
         return found.passed, [one.record() for one in found.findings.values()]
 
-    def installed(self, arm: Arm) -> list[Installed]:
+    def installed(self, arm: Arm) -> list[InstalledArm]:
         """Return an arm in every size."""
-        task = audited_task(self.design)
-        return [Installed(arm, name, size, task) for name, size in self.design.sizes.items()]
+        task = find_audited_task(self.design)
+        return [InstalledArm(arm, name, size, task) for name, size in self.design.sizes.items()]
 
     def _find_leaking(self, ledger: Ledger, audits: Mapping[str, Sequence[str]], say: Say) -> dict[str, str]:
         """Return the arms of which an audit finds that they see the future, and say what failed."""

@@ -9,7 +9,7 @@ from typing import Any
 
 from attnlab.studies.answers.study_folder import LEDGER, PLAN
 from attnlab.studies.ledger.database import Delivery, Ledger
-from attnlab.studies.run.execution import row_of
+from attnlab.studies.run.execution import make_row
 from attnlab.studies.study import Study
 from tests.studies.samples import content
 
@@ -33,7 +33,7 @@ class Made:
         self.study = Study.of({**content(seeds=[1, 2, 3, 4, 5]), "arms": ARMS, **changes})
         self.planned = self.study.plan()
         self.ledger = Ledger(folder / LEDGER)
-        self.ledger.add_runs([row_of(run) for run in self.planned])
+        self.ledger.add_runs([make_row(run) for run in self.planned])
         self.ledger.say("design", json.dumps(self.study.design.model_dump(mode="json"), sort_keys=True))
         self.ledger.say("started", json.dumps(START))
         arms = {name: [arm.mechanism] for name, arm in self.study.design.arms.items()}

@@ -13,7 +13,7 @@ import pytest
 from attnlab.studies.answers import analysis
 from attnlab.studies.answers.analysis import Answer, conclude
 from attnlab.studies.ledger.database import Delivery, Ledger
-from attnlab.studies.run.execution import row_of
+from attnlab.studies.run.execution import make_row
 from attnlab.studies.study import Study
 
 from ..samples import content
@@ -33,7 +33,7 @@ class Case:
         self.study = Study.of(self.plain)
         self.planned = self.study.plan()
         self.ledger = Ledger(folder / "ledger.sqlite")
-        self.ledger.add_runs([row_of(run) for run in self.planned])
+        self.ledger.add_runs([make_row(run) for run in self.planned])
 
     def give(self, arm: str, values: Values, name: str = "accuracy", **changes: Any) -> None:
         """Deliver the figures of an arm's seeds; None is a run that diverged, NaN one without a figure."""

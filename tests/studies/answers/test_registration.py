@@ -14,7 +14,7 @@ from attnlab.studies.answers.analysis import Answer
 from attnlab.studies.answers.registration import VERDICT, Declaration, list_changes, register
 from attnlab.studies.answers.study_folder import LEDGER, PLAN, open_record
 from attnlab.studies.ledger.database import Delivery, Ledger
-from attnlab.studies.run.execution import row_of
+from attnlab.studies.run.execution import make_row
 from attnlab.studies.study import Study
 
 from ..folders import PAIRING, two_arms
@@ -36,7 +36,7 @@ class Folder:
         ledger.say_news(
             PLAN, json.dumps({"runs": [run.id for run in planned], "obstacles": {}, "data": {}, "audits": {}})
         )
-        ledger.add_runs([row_of(run) for run in planned])
+        ledger.add_runs([make_row(run) for run in planned])
         known = ledger.results()
         for run in planned:
             if run.id not in known:

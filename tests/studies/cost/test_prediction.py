@@ -18,16 +18,22 @@ from attnlab.studies.cost.prediction import (
     OPENING,
     START,
     TrainingSpeed,
-    UpdateOperations,
-    count_operations,
+    count_size,
     measure_speed,
     predict_audit_seconds,
 )
+from attnlab.studies.cost.workload import Products
 from attnlab.studies.file.reading import read_design
-from attnlab.studies.file.recipes import recipes
+from attnlab.studies.file.recipes import list_recipes
 from attnlab.studies.study import Study
 
 from ..samples import content
+
+
+def models(num_layers: int, per_token: float, per_label: float) -> tuple[int, Products]:
+    """Return a count of models that train all of their weights."""
+    return num_layers, Products(per_token, per_label, 3)
+
 
 SPEED = TrainingSpeed(overhead=0.01, pace=1e9)
 WORKERS = 2
@@ -49,9 +55,9 @@ def text(segment: dict[str, Any], tokenizer: str, task: str = "mlm") -> Any:
     return design(segment, size, task=task, task_settings={})
 
 
-def count(study: Any) -> UpdateOperations:
+def count(study: Any) -> tuple[int, Products]:
     """Count the model of a study's first phase and size."""
-    return count_operations(next(iter(study.sizes.values())), study.phases[0], {})
+    return count_size(next(iter(study.sizes.values())), study.phases[0], {})
 
 
 @pytest.fixture(autouse=True)
@@ -67,23 +73,23 @@ def predict(design: Any) -> CostEstimate:
 
 def test_a_probe_in_gpt2_has_the_matrices_of_its_config() -> None:
     study = design({"steps": 1, "batch": 16})  # one layer, 16 wide, a vocabulary of 32
-    assert count(study) == UpdateOperations(1, 6 * 12 * 16**2, 6 * 32 * 16)
+    assert count(study) == models(1, 6 * 12 * 16**2, 6 * 32 * 16)
 
 
 def test_a_masked_model_in_bert_has_the_matrices_of_its_config() -> None:
     layer = 4 * 32**2 + 2 * 32 * 64
     found = count(text({"steps": 1, "batch": 8}, "wordpiece:1000"))
-    assert found == UpdateOperations(2, 6 * (2 * layer + 32**2), 6 * 1000 * 32)  # 32² before the vocabulary's head
+    assert found == models(2, 6 * (2 * layer + 32**2), 6 * 1000 * 32)  # 32² before the vocabulary's head
 
 
 def test_a_tokenizer_that_is_named_leaves_the_architecture_its_own_vocabulary() -> None:
-    assert count(text({"steps": 1, "batch": 8}, "somebody/tokens")).per_label == 6 * BertConfig().vocab_size * 32
+    assert count(text({"steps": 1, "batch": 8}, "somebody/tokens"))[1].per_label == 6 * BertConfig().vocab_size * 32
 
 
 def test_an_arm_may_have_a_larger_model() -> None:
     study = design({"steps": 1, "batch": 16})
     size, phase = study.sizes["tiny"], study.phases[0]
-    assert count_operations(size, phase, {"n_layer": 3}) == UpdateOperations(3, 3 * 6 * 12 * 16**2, 6 * 32 * 16)
+    assert count_size(size, phase, {"n_layer": 3}) == models(3, 3 * 6 * 12 * 16**2, 6 * 32 * 16)
 
 
 def test_time_is_that_of_updates_evaluations_starts_and_audits() -> None:
@@ -106,7 +112,7 @@ def crowding() -> float:
 def test_a_masked_model_asks_its_head_at_hidden_tokens_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(prediction, "measure_speed", lambda: TrainingSpeed(overhead=0.0, pace=1.0))
     study = text({"steps": 1, "batch": 8, "length": 10}, "wordpiece:1000")
-    known = count(study)
+    _, known = count(study)
     run = (1 + prediction.EVALUATIONS) * 80 * (known.per_token + 0.15 * known.per_label) * crowding()
     assert predict(study).seconds == pytest.approx(run * len(study.arms) / WORKERS, rel=1e-4)
 
@@ -160,11 +166,13 @@ def test_a_checkpoint_on_this_machine_is_counted_by_its_config(tmp_path: Path) -
 
 
 def test_a_line_is_audited_once_whatever_arms_have_it() -> None:
-    assert predict_audit_seconds(read_design(recipes()["boolq-tuning"], "smoke")) < 2  # one line, one size, six arms
+    assert (
+        predict_audit_seconds(read_design(list_recipes()["boolq-tuning"], "smoke")) < 2
+    )  # one line, one size, six arms
 
 
 def test_every_smoke_budget_has_a_time_without_data() -> None:
-    for file in recipes().values():
+    for file in list_recipes().values():
         assert predict(read_design(file, "smoke")).seconds is not None
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from attnlab.install import mechanism_of
 from attnlab.mechanisms import Mechanism
-from attnlab.studies.plan.provenance import VERSIONS, provenance
+from attnlab.studies.plan.provenance import VERSIONS, collect_provenance
 from attnlab.training import Evaluation, count_parameters
 from attnlab.training.folder import read_num_steps, read_result
 from attnlab.training.restored import Restored
@@ -34,7 +34,7 @@ def write_model_card(
 
     num_merged: LoRA adapters that were merged into its weights. carried: files of stages that stand beside it.
     """
-    member, versions = find_study_context(folder), provenance()
+    member, versions = find_study_context(folder), collect_provenance()
     parts = {
         "": f"{_write_heading(folder, member)}\n\n{_write_opening(found, folder, checkpoint, num_merged)}",
         "How to load it": _write_loading(found, carried),

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from attnlab.errors import RequestError
 from attnlab.install import mechanism_of
-from attnlab.studies.plan.identity import contents_of_stages
-from attnlab.studies.plan.provenance import plugin_files
+from attnlab.studies.plan.identity import hash_stages
+from attnlab.studies.plan.provenance import read_plugins
 from attnlab.training.restored import Restored
 
 from .study_context import find_plugin_hashes
@@ -39,10 +39,10 @@ class StageFile:
 
 def find_stage_files(found: Restored, folder: Path, plugins: Sequence[str]) -> list[StageFile]:
     """Return the files that go with a run's model: all that were given, where one of its stages is the user's own."""
-    if not plugins or not contents_of_stages(str(mechanism_of(found.model)), plugins):
+    if not plugins or not hash_stages(str(mechanism_of(found.model)), plugins):
         return []
     known, carried = find_plugin_hashes(folder), []
-    for source, noted in zip(plugins, plugin_files(plugins), strict=True):
+    for source, noted in zip(plugins, read_plugins(plugins), strict=True):
         is_other = bool(known) and noted["sha256"] not in known
         note = f"{noted['file']} is not as it was when the study was run: it may compute something else" * is_other
         carried.append(StageFile(Path(source), noted["sha256"], note))

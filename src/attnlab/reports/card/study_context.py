@@ -10,7 +10,7 @@ from pathlib import Path
 from attnlab.reports.differences import format_difference
 from attnlab.studies.answers.analysis import Answer
 from attnlab.studies.answers.study_folder import LEDGER, Record, open_record
-from attnlab.studies.file.overrides import with_settings
+from attnlab.studies.file.overrides import apply_settings
 from attnlab.studies.plan.planning import PlannedRun
 
 
@@ -70,7 +70,7 @@ def find_study_context(folder: Path) -> StudyContext | None:
 def _find_data_hashes(record: Record, run: PlannedRun) -> dict[str, Mapping[str, str]]:
     """Return the hashes of what a run's own stage takes, in its arm."""
     phase = next(phase for phase in record.design.phases if phase.name == run.phase)
-    name = with_settings(phase, record.design.arms[run.arm]).data
+    name = apply_settings(phase, record.design.arms[run.arm]).data
     return {name: record.data[name]} if name in record.data else {}
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from attnlab.studies.answers.study_folder import Record
 from attnlab.studies.integrity import IntegrityFinding
-from attnlab.studies.plan.audit_keys import lines_of
+from attnlab.studies.plan.audit_keys import list_lines
 
 from .datacard import DataCard, make_data_cards
 from .figures import CURVES, FOREST, SEEDS, TRACES, Figure, list_figures
@@ -95,6 +95,6 @@ def collect_contents(record: Record) -> Contents:
 
 def _list_mechanisms(record: Record, arm: str) -> list[tuple[str, str]]:
     """Return the lines of an arm; several where models of different sizes have different ones."""
-    own, lines = record.design.arms[arm], lines_of(record.design, arm)
+    own, lines = record.design.arms[arm], list_lines(record.design, arm)
     sizes = {line: ", ".join(size for size in record.design.sizes if own.line(size) == line) for line in lines}
     return [(line, sizes[line] if len(lines) > 1 else "") for line in lines]

@@ -10,7 +10,7 @@ from attnlab.charts import soundness
 from attnlab.errors import AttnlabError
 from attnlab.studies.answers.study_folder import Record
 from attnlab.studies.integrity.study.audits import read_kind
-from attnlab.studies.plan.audit_keys import lines_of, unmarked
+from attnlab.studies.plan.audit_keys import list_lines, remove_mark
 
 from .figures import LEAKS, Figure
 from .results import list_arms
@@ -56,10 +56,10 @@ def list_leak_maps(record: Record) -> list[LeakMap]:
     found = []
     for arm in list_arms(record):
         leaks = {
-            unmarked(key): one for key in record.audits.get(arm, ()) for one in record.audit_of(key)
+            remove_mark(key): one for key in record.audits.get(arm, ()) for one in record.audit_of(key)
             if read_kind(one) == "leak" and not one["passed"]
         }  # fmt: skip
-        own = [line for line in lines_of(record.design, arm) if line in leaks]
+        own = [line for line in list_lines(record.design, arm) if line in leaks]
         found += [
             _make_leak_map(arm, line, leaks[line], f"-{number}" * (number > 0)) for number, line in enumerate(own)
         ]

@@ -19,9 +19,9 @@ from ..file.design import IS_RECORDED, Design
 from ..integrity import IntegrityFinding
 from ..integrity.study.examination import examine
 from ..ledger.database import Ledger, ResultRow
-from ..plan.audit_keys import audited_task, lines_of, reads_forwards
+from ..plan.audit_keys import find_audited_task, is_causal_task, list_lines
 from ..plan.planning import PlannedRun
-from ..run.overlap_record import SourceOverlap, noted_overlaps
+from ..run.overlap_record import SourceOverlap, read_overlaps
 from .analysis import Answer, conclude
 from .run_table import RunTable
 
@@ -81,13 +81,13 @@ class Record:
     @property
     def overlaps(self) -> list[SourceOverlap]:
         """The overlap of each source's held-out and training examples, as it was counted when the study ran."""
-        return noted_overlaps(self.ledger, self.data)
+        return read_overlaps(self.ledger, self.data)
 
     def audit_of(self, key: str) -> list[dict[str, Any]]:
         """Return the findings of an audit, by its key in the ledger."""
         causal, bidirectional = (self.ledger.audit(key, is_causal) for is_causal in (True, False))
         if causal is not None and bidirectional is not None:  # one is of an earlier start with other tasks
-            return causal if reads_forwards(audited_task(self.design)) else bidirectional
+            return causal if is_causal_task(find_audited_task(self.design)) else bidirectional
         return causal or bidirectional or []
 
     @cached_property
@@ -131,7 +131,7 @@ def read(folder: Path, ledger: Ledger) -> Record:
     starts = tuple(json.loads(event) for event in ledger.events("started"))
     design = _read_design(designs[-1], folder)
     # A ledger from before arms were audited as they are installed has each mechanism's own audit alone.
-    audits = plan.get("audits") or {name: [*lines_of(design, name)] for name in design.arms}
+    audits = plan.get("audits") or {name: [*list_lines(design, name)] for name in design.arms}
     by_arm = {name: tuple(keys) for name, keys in audits.items()}
     return Record(folder, ledger, design, tuple(runs), plan["obstacles"], plan["data"], starts, by_arm)
 

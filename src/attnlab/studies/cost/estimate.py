@@ -11,6 +11,7 @@ from __future__ import annotations
 import heapq
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -22,12 +23,10 @@ from attnlab.training import RunSpec
 from ..answers.study_folder import LEDGER
 from ..ledger.database import Ledger
 from ..plan.planning import PlannedRun
-from ..run.execution import RUNS, resolved
-from ..run.run_outputs import has_ended
+from ..run.execution import RUNS, has_ended, resolve_precision
 from ..study import Study
 from .prediction import OPENING, UnknownError, predict_audit_seconds, predict_run
-from .trial import RunTiming
-from .trials import Trials
+from .trial import RunTiming, Trials
 from .workload import Workload
 
 TRIAL_SECONDS = 3.0
@@ -202,14 +201,11 @@ def _read_progress(
     ended = {run.id for run in planned if has_ended(folder / RUNS / run.id)}
     if not (folder / LEDGER).exists():
         return frozenset(ended), None
-    ledger = Ledger(folder / LEDGER, is_new=False)
-    try:
+    with closing(Ledger(folder / LEDGER, is_new=False)) as ledger:
         name = ledger.fact("study")
         if name not in (None, study.design.name):
             raise StudyError(f"{folder} holds the study '{name}', not '{study.design.name}'; give another folder")
         return frozenset(ended | (ledger.results().keys() & {run.id for run in planned})), ledger.fact("precision")
-    finally:
-        ledger.close()
 
 
 def _try_runs(
@@ -229,10 +225,10 @@ def _try_runs(
                 continue
             title = ", ".join(kind)
             say(f"trying {title}")
-            spec, first = resolved(runs[0].run, precision), _find_first(runs[0], by_id)
-            workload, timing = trials.put(title, spec, first, budget)
-            seconds = None if timing is None else timing.add_up(workload)
-            costs.append(RunCost(*kind, len(runs), num_ended, workload, timing, seconds))
+            spec, first = resolve_precision(runs[0].run, precision), _find_first(runs[0], by_id)
+            trial = trials.put(title, spec, first, budget)
+            seconds = None if trial.timing is None else trial.timing.add_up(trial.workload)
+            costs.append(RunCost(*kind, len(runs), num_ended, trial.workload, trial.timing, seconds))
         return tuple(costs), trials.opening
 
 

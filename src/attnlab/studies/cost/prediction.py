@@ -30,12 +30,11 @@ from attnlab.training.update import Updater
 from attnlab.training.weights import building, changed, config_of, head_class, quiet
 
 from ..file.design import Design, Phase, Size
-from ..file.overrides import config_of as config_of_arm
-from ..file.overrides import with_settings
-from ..plan.audit_keys import audited_task, reads_forwards
-from ..plan.installed_arms import layers_in
+from ..file.overrides import apply_settings
+from ..plan.audit_keys import find_audited_task, is_causal_task
+from ..plan.installed_arms import count_layers
 from .trial import time_updates
-from .workload import count_products
+from .workload import Products, count_products
 
 EVALUATIONS = 0.1
 """The time of evaluations, as a share of that of the updates."""
@@ -60,44 +59,35 @@ class TrainingSpeed:
     """Operations a second beyond that."""
 
 
-@dataclass(frozen=True)
-class UpdateOperations:
-    """The layers of a model, and the operations of an update for each token and for each labelled one."""
-
-    num_layers: int
-    per_token: float
-    per_label: float
-
-
 class UnknownError(Exception):
     """Something that a design does not say, and that is not on this machine; the message says what."""
 
 
 def predict_run(design: Design, phase: Phase, size: str, arm: str) -> float:
     """Return the seconds of one run; raise an UnknownError if they depend on something that is not known."""
-    phase = with_settings(phase, design.arms[arm])
+    phase = apply_settings(phase, design.arms[arm])
     steps = [_count_steps(phase, segment, design.data.get(phase.data)) for segment in phase.segments]
-    operations = count_operations(design.sizes[size], phase, config_of_arm(design.arms[arm]))
+    num_layers, products = count_size(design.sizes[size], phase, design.arms[arm].config)
     task, speed, seconds = load_task(phase.task, **phase.task_settings), measure_speed(), 0.0
     share_labelled = float(task.masking.share) if task.name == "mlm" else 1.0
     for segment, num_steps in zip(phase.segments, steps, strict=True):
         length = int(segment.length or getattr(task, "max_len", None) or task.length)
-        total = segment.batch * length * (operations.per_token + share_labelled * operations.per_label)
+        total = segment.batch * length * (products.per_token + share_labelled * products.per_label)
         # Rows that do not fit at once go through the layers in several passes.
         num_passes = math.ceil(segment.batch / (segment.micro_batch or segment.batch))
-        seconds += num_steps * (num_passes * operations.num_layers * speed.overhead + total / speed.pace)
+        seconds += num_steps * (num_passes * num_layers * speed.overhead + total / speed.pace)
     return START + (1 + EVALUATIONS) * seconds
 
 
 def predict_audit_seconds(design: Design) -> float:
     """Return the seconds of the audits before training: a line is audited once, however many arms have it."""
     pairs = {(arm.line(size), size) for arm in design.arms.values() for size in design.sizes}
-    alone = CAUSAL if reads_forwards(audited_task(design)) else OTHERWISE
+    alone = CAUSAL if is_causal_task(find_audited_task(design)) else OTHERWISE
     return alone * len({line for line, _ in pairs}) + INSTALLED * len(pairs)
 
 
-def count_operations(size: Size, phase: Phase, settings: Mapping[str, Any]) -> UpdateOperations:
-    """Count the operations of a model. settings: those of its config that an arm changes."""
+def count_size(size: Size, phase: Phase, settings: Mapping[str, Any]) -> tuple[int, Products]:
+    """Count the layers and the products of a model. settings: those of its config that an arm changes."""
     task = load_task(phase.task, **phase.task_settings)
     config = {**_find_vocabulary(size, task), **size.config, **settings}
     content = json.dumps([phase.task, phase.task_settings, config], sort_keys=True)
@@ -136,8 +126,8 @@ def _find_vocabulary(size: Size, task: Any) -> dict[str, int]:
 
 
 @functools.lru_cache(maxsize=256)
-def _count_model(architecture: str | None, checkpoint: str | None, content: str) -> UpdateOperations:
-    """Count the operations of a model that is built without memory. content: its task and config, as JSON."""
+def _count_model(architecture: str | None, checkpoint: str | None, content: str) -> tuple[int, Products]:
+    """Count a model that is built without memory. content: its task and config, as JSON."""
     name, task_settings, settings = json.loads(content)
     task = load_task(name, **task_settings)
     start = Start(architecture=architecture, checkpoint=checkpoint, config=settings)
@@ -148,8 +138,7 @@ def _count_model(architecture: str | None, checkpoint: str | None, content: str)
             config = changed(_load_config(str(checkpoint)), start, task)
         with building(), torch.device("meta"):
             model = head_class(task).from_config(config)
-    products = count_products(model, has_language_head=task.head in LANGUAGE_HEADS)
-    return UpdateOperations(layers_in(config) or 1, products.per_token, products.per_label)
+    return count_layers(config) or 1, count_products(model, has_language_head=task.head in LANGUAGE_HEADS)
 
 
 def _load_config(checkpoint: str) -> Any:

@@ -1,33 +1,30 @@
-"""A run tried out: built for real, counted, and a few of its updates and evaluation batches timed.
+"""A trial of a run: the run is built, its workload counted, and a few of its updates and evaluation batches timed.
 
-A process of its own imports everything once and forks a child for each trial, as the study's server does for runs, so
-that the memory a trial takes is its own. Talked to in lines of JSON, one trial after the other. What is written to the
-disk, one checkpoint, is in a folder that is gone afterwards.
+Trials have workers of their own, as runs have (`run/workers.py`): a server imports everything once and forks a process
+for each trial, so that the memory of a trial can be measured. The one checkpoint that a trial writes is in a folder
+that is removed afterwards.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import json
-import os
 import resource
-import runpy
 import shutil
-import signal
 import statistics
 import sys
 import tempfile
-import traceback
-from collections.abc import Callable, Generator, Iterator, Mapping
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
+from types import TracebackType
 from typing import Any
 
 import torch
+from pydantic import TypeAdapter
 
-from attnlab.errors import AttnlabError
+from attnlab.errors import StudyError
 from attnlab.training import Examples, Job, RunSpec, build
 from attnlab.training.build import TRAINED, find_tokenizer, opened
 from attnlab.training.evaluation import EVALUATION_SEED
@@ -41,18 +38,21 @@ from attnlab.training.stream import Share, updates
 from attnlab.training.update import Updater
 from attnlab.training.weights import quiet
 
-from ..run.server import end_with_parent
+from ..run.server import load_plugins, serve
+from ..run.workers import LocalWorkers, RunOrder
 from .workload import Workload, count_workload
 
 MOST_UPDATES = 30
 MOST_BATCHES = 4
 ROOM = 2
-"""Times the size of a checkpoint that a disk must have left for one to be tried."""
+"""Times the size of a checkpoint that must be free on a disk to write one."""
+RESULT = "trial.json"
+SERVER = "attnlab.studies.cost.trial"
 
 
 @dataclass(frozen=True)
 class RunTiming:
-    """What was measured of a run, in seconds, and in bytes."""
+    """What was measured of a run, in seconds and in bytes."""
 
     start: float
     """Once: data, model, hashes, and what the first update takes longer than others."""
@@ -61,18 +61,13 @@ class RunTiming:
     evaluation: float
     """One, of all examples."""
     known: float
-    """Scoring what it trains on, once at the end; 0 where that is not asked for."""
+    """Scoring the training examples once at the end; 0 if the run does not do that."""
     checkpoint: float | None
-    """Writing one; None where the temporary folder had no room for it."""
+    """Writing one; None if the temporary folder has no space for it."""
     memory: int
-    """The growth of the process's peak, on a GPU what was allocated there at most."""
+    """The growth of the peak memory of the process, on a GPU the peak of what was allocated there."""
     num_timed: int
     """Updates that were timed."""
-
-    @classmethod
-    def of(cls, record: Mapping[str, Any]) -> RunTiming:
-        """Read what a trial answered."""
-        return cls(**{**record, "updates": tuple(record["updates"])})
 
     def average_updates(self, work: Workload) -> float:
         """Return the seconds of one update, on average over the segments."""
@@ -86,71 +81,71 @@ class RunTiming:
         return self.start + work.num_steps * self.average_updates(work) + evaluations + checkpoints
 
 
-def tried(order: Mapping[str, Any]) -> dict[str, Any]:
-    """Try a run; return its workload, and its timing where seconds were given for that."""
-    memory, began = peak_bytes(), perf_counter()
-    threads = torch.get_num_threads()
-    with tempfile.TemporaryDirectory(dir=order["place"]) as place, whole_memory():
+@dataclass(frozen=True)
+class Trial:
+    """The result of a trial."""
+
+    workload: Workload
+    timing: RunTiming | None
+    """None if nothing was timed."""
+
+
+class Trials:
+    """Tries runs in a process of their own, which starts with the first one."""
+
+    def __init__(self, plugins: Sequence[str] = ()) -> None:
+        self.plugins = plugins
+        self.workers: LocalWorkers | None = None
+        self.folder = tempfile.TemporaryDirectory(prefix="attnlab-trials-")
+        self.opening = 0.0
+        """Seconds until the server had imported everything, which the server of the runs has to do as well."""
+
+    def __enter__(self) -> Trials:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self.workers is not None:
+            self.workers.close(at_once=kind is not None)
+        self.folder.cleanup()
+
+    def put(self, title: str, run: RunSpec, first: RunSpec | None, seconds: float) -> Trial:
+        """Try a run. first: the run at the beginning of its chain of phases. seconds: for timing, 0 for none."""
+        began = perf_counter()
+        if self.workers is None:
+            self.workers = LocalWorkers(self.plugins, SERVER)
+        folder = Path(tempfile.mkdtemp(dir=self.folder.name))
+        trial = {"run": run.model_dump(mode="json"), "first": None if first is None else first.config}
+        self.workers.send(RunOrder(title, str(folder), {**trial, "seconds": seconds}))
+        while True:
+            for event in self.workers.receive():
+                if event.kind == "finished":
+                    return TypeAdapter(Trial).validate_json((folder / RESULT).read_bytes())
+                if event.kind != "started":
+                    raise StudyError(f"{title}: {event.detail or 'its trial was interrupted'}")
+                self.opening = self.opening or perf_counter() - began
+
+
+def try_run(folder: Path, trial: Mapping[str, Any]) -> bool:
+    """Try a run in this process, and write its workload, and its timing if it has seconds for that, into a folder."""
+    memory, began, threads = _get_peak_bytes(), perf_counter(), torch.get_num_threads()
+    timing = None
+    with tempfile.TemporaryDirectory(dir=folder) as place, whole_memory():
         try:
             with quiet():
-                job = build(with_tokenizer(order, Path(place)))
+                job = build(_prepare_run(trial, Path(place)))
             job.model.train()
-            workload = count_workload(job).record()
-            if not order["seconds"]:
-                return {"workload": workload}
-            torch.set_num_threads(choose_threads(job.threads, 1, job.operations))
-            timing = timed(job, Path(place) / "run", order["seconds"], began)
+            workload = count_workload(job)
+            if trial["seconds"]:
+                torch.set_num_threads(choose_threads(job.threads, 1, job.operations))
+                timing = _time_run(job, Path(place) / "run", trial["seconds"], began)
         finally:
             torch.set_num_threads(threads)
-    if not torch.cuda.is_available():
-        timing = dataclasses.replace(timing, memory=peak_bytes() - memory)
-    return {"workload": workload, "timing": dataclasses.asdict(timing)}
-
-
-def with_tokenizer(order: Mapping[str, Any], folder: Path) -> RunSpec:
-    """Return the run of an order; one that comes after another has the tokenizer that was trained for that one."""
-    run = RunSpec.of(order["config"])
-    if order["first"] is None or str(run.data.tokenizer).partition(":")[0] not in TRAINED:
-        return run
-    first = RunSpec.of(order["first"])
-    save_tokenizer(find_tokenizer(first, opened(first.data.train, "train", first.data.column)), folder / "tokenizer")
-    return run.replace(data=run.data.replace(tokenizer=str(folder / "tokenizer")))
-
-
-def timed(job: Job, folder: Path, budget: float, began: float) -> RunTiming:
-    """Time what a run consists of. budget: seconds for the updates, and as many for the evaluation."""
-    with joined() as ranks:
-        job.model.to(ranks.device)  # type: ignore[arg-type]
-        folder.mkdir()
-        savepoints = Savepoints(job, folder, unheard)
-        leave_config(job, folder)
-        updater = Updater(job, choose_precision(job.settings.precision, ranks.device), ranks)
-        start = perf_counter() - began
-        paces = [pace_of(updater, number, budget / len(job.streams)) for number in range(len(job.streams))]
-        start += max(0.0, paces[0][0] - paces[0][1])
-        evaluation, known = (evaluation_seconds(job, examples, budget) for examples in (job.dev, job.known))
-        checkpoint = checkpoint_seconds(savepoints, updater)
-        memory = torch.cuda.max_memory_allocated(ranks.device) if ranks.device.type == "cuda" else 0
-    seconds = tuple(one[1] for one in paces)
-    return RunTiming(start, seconds, evaluation, known, checkpoint, memory, sum(one[2] for one in paces))
-
-
-def pace_of(updater: Updater, number: int, budget: float) -> tuple[float, float, int]:
-    """Return the seconds of a segment's first update, those of a later one of mean length, and how many were timed."""
-    first, total, paces = 0.0, 0.0, list[float]()
-    with closing(time_updates(updater, number, 1 + MOST_UPDATES)) as times:
-        for seconds, tokens in times:
-            if not first:
-                first = seconds
-                continue
-            # By tokens, since rows of like length share a batch, and those of a few batches are not the mean.
-            paces.append(seconds / max(1, tokens))
-            total += seconds
-            if first + total > budget:
-                break
-    stream = updater.job.streams[number]
-    rows = len(stream.arrangement.rows(0, 0))
-    return first, statistics.median(paces) * rows * stream.mean_length, len(paces)
+    if timing is not None and not torch.cuda.is_available():
+        timing = dataclasses.replace(timing, memory=_get_peak_bytes() - memory)
+    (folder / RESULT).write_bytes(TypeAdapter(Trial).dump_json(Trial(workload, timing)))
+    return False
 
 
 def time_updates(
@@ -171,8 +166,54 @@ def time_updates(
             began = now
 
 
-def evaluation_seconds(job: Job, examples: Examples | None, budget: float) -> float:
-    """Return what an evaluation takes, from a few batches spread over all lengths."""
+def _prepare_run(trial: Mapping[str, Any], folder: Path) -> RunSpec:
+    """Return the run of a trial; in a later phase it has the tokenizer that was trained for the first phase."""
+    run = RunSpec.of(trial["run"])
+    if trial["first"] is None or str(run.data.tokenizer).partition(":")[0] not in TRAINED:
+        return run
+    first = RunSpec.of(trial["first"])
+    save_tokenizer(find_tokenizer(first, opened(first.data.train, "train", first.data.column)), folder / "tokenizer")
+    return run.replace(data=run.data.replace(tokenizer=str(folder / "tokenizer")))
+
+
+def _time_run(job: Job, folder: Path, budget: float, began: float) -> RunTiming:
+    """Time the parts of a run. budget: seconds for the updates, and as many for the evaluation."""
+    with joined() as ranks:
+        job.model.to(ranks.device)  # type: ignore[arg-type]
+        folder.mkdir()
+        savepoints = Savepoints(job, folder, lambda message: None)
+        leave_config(job, folder)
+        updater = Updater(job, choose_precision(job.settings.precision, ranks.device), ranks)
+        start = perf_counter() - began
+        paces = [_time_segment(updater, number, budget / len(job.streams)) for number in range(len(job.streams))]
+        start += max(0.0, paces[0][0] - paces[0][1])
+        evaluation, known = (_time_evaluation(job, examples, budget) for examples in (job.dev, job.known))
+        checkpoint = _time_checkpoint(savepoints, updater)
+        memory = torch.cuda.max_memory_allocated(ranks.device) if ranks.device.type == "cuda" else 0
+    seconds = tuple(seconds for _, seconds, _ in paces)
+    return RunTiming(start, seconds, evaluation, known, checkpoint, memory, sum(number for _, _, number in paces))
+
+
+def _time_segment(updater: Updater, number: int, budget: float) -> tuple[float, float, int]:
+    """Return the seconds of a segment's first update, those of a later one of mean length, and how many were timed."""
+    first, total, paces = 0.0, 0.0, list[float]()
+    with closing(time_updates(updater, number, 1 + MOST_UPDATES)) as times:
+        for seconds, tokens in times:
+            if not first:
+                first = seconds
+                continue
+            # By tokens, since rows of like length share a batch, and those of a few batches are not the mean.
+            paces.append(seconds / max(1, tokens))
+            total += seconds
+            if first + total > budget:
+                break
+    stream = updater.job.streams[number]
+    rows = len(stream.arrangement.rows(0, 0))
+    return first, statistics.median(paces) * rows * stream.mean_length, len(paces)
+
+
+def _time_evaluation(job: Job, examples: Examples | None, budget: float) -> float:
+    """Return the seconds of an evaluation, from a few batches spread over all lengths."""
     if examples is None:
         return 0.0
     features = sorted(examples.features, key=len)
@@ -189,8 +230,8 @@ def evaluation_seconds(job: Job, examples: Examples | None, budget: float) -> fl
     return (perf_counter() - began) / tokens * sum(map(len, features))
 
 
-def checkpoint_seconds(savepoints: Savepoints, updater: Updater) -> float | None:
-    """Return what writing a checkpoint takes; None where the disk has no room to try."""
+def _time_checkpoint(savepoints: Savepoints, updater: Updater) -> float | None:
+    """Return the seconds of writing a checkpoint, None if the disk has no space for one."""
     free = shutil.disk_usage(savepoints.checkpoints.folder.parent).free
     if free < ROOM * count_workload(savepoints.job).checkpoint_bytes:
         return None
@@ -199,71 +240,12 @@ def checkpoint_seconds(savepoints: Savepoints, updater: Updater) -> float | None
     return perf_counter() - began
 
 
-def unheard(message: str) -> None:
-    """Leave out what a run says of its checkpoints: there is none before this one."""
-
-
-def peak_bytes() -> int:
+def _get_peak_bytes() -> int:
     """Return the most memory that this process has held at once."""
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak if sys.platform == "darwin" else 1024 * peak
 
 
-@contextmanager
-def answering() -> Iterator[int]:
-    """Keep the way to the study for answers alone: whatever else is printed goes to stderr."""
-    way = os.dup(1)
-    os.dup2(2, 1)
-    try:
-        yield way
-    finally:
-        os.close(way)
-
-
-def answer(way: int, facts: Mapping[str, Any]) -> None:
-    """Send one line, where the study still listens."""
-    rest = memoryview((json.dumps(facts) + "\n").encode())
-    try:
-        while rest:
-            rest = rest[os.write(way, rest) :]
-    except BrokenPipeError:
-        return
-
-
-def attempt(order: Mapping[str, Any], way: int) -> None:
-    """Try a run in this process, and answer; a fault of ours shows its traceback too."""
-    try:
-        found = tried(order)
-    except AttnlabError as error:
-        found = {"error": str(error)}
-    except Exception as error:
-        traceback.print_exc()
-        found = {"error": f"{type(error).__name__}: {error}"}
-    answer(way, found)
-
-
-def serve() -> None:
-    """Take orders until there are no more."""
-    end_with_parent()
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-    with answering() as way:
-        answer(way, {"ready": True})
-        for line in iter(sys.stdin.readline, ""):
-            child = os.fork()
-            if not child:
-                try:
-                    end_with_parent()
-                    attempt(json.loads(line), way)
-                finally:
-                    sys.stderr.flush()
-                    os._exit(0)
-            status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-            if status:
-                hint = "; was there memory enough?" if status == -signal.SIGKILL else ""
-                answer(way, {"error": f"its process was ended by signal {-status}{hint}"})
-
-
 if __name__ == "__main__":
-    for plugin in sys.argv[1:]:
-        runpy.run_path(plugin, run_name="attnlab_plugin")
-    serve()
+    load_plugins()
+    serve(try_run)

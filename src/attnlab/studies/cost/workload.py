@@ -1,17 +1,17 @@
-"""What one run has before it, by counting: parameters, operations, updates, tokens, evaluations, checkpoints.
+"""The workload of a run, by counting: parameters, operations, updates, tokens, evaluations, checkpoints.
 
 Operations of an update are 6·(W·t + H·l) + 3·A: W numbers in the matrices that each of t tokens is multiplied with, H
-in the vocabulary's head, which is asked at the l labelled tokens alone, and A what the mechanism's kernels count for a
-forward pass over all layers (`kernels/cost.py`). Of the 6, 2 are the pass forward, 2 the gradient of what came in and 2
-that of the weights, and the 3 are alike: a matrix that does not train has not the last 2, and what is below a head that
-trains alone passes forward only. Rows of a table that are looked up are no product and count nothing; nor does padding.
+in the vocabulary's head, which is computed at the l labelled tokens only, and A operations of attention in a forward
+pass over all layers (`kernels/cost.py`). Of the 6, 2 are the forward pass, 2 the gradient of the input and 2 that of
+the weights, and likewise of the 3: a frozen matrix does not have the last 2, and if only the head is trained, the
+layers below it have the forward pass only. Embedding lookups and padding cost nothing.
 """
 
 from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import torch
@@ -30,11 +30,11 @@ from attnlab.training.tuning.state import trained_state
 from attnlab.training.update import num_tokens
 
 MOMENTS: Mapping[str, int] = {"adamw": 2, "adam": 2, "sgd": 1}
-"""Numbers that an optimizer remembers of each weight it trains."""
+"""Numbers that an optimizer keeps for each weight."""
 LEARNED_ROWS: tuple[Part, ...] = ("prompt", "prefix")
-"""Parts that stand beside the tokens, and multiply none."""
-BOTH_WAYS = 3
-"""What an update costs in forward passes: a pass forward, and the gradients of both factors of each product."""
+"""Parts that are prepended to the tokens and multiply none."""
+PASSES = 3
+"""The cost of an update in forward passes: the pass itself, and the gradients of both factors of each product."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class SegmentWork:
 
 @dataclass(frozen=True)
 class Workload:
-    """What one run has before it."""
+    """What a run has to compute and to store."""
 
     num_parameters: int
     num_trained: int
@@ -59,19 +59,19 @@ class Workload:
     num_dev_batches: int
     num_checkpoints: int
     state_bytes: int
-    """Weights, gradients, and what the optimizer remembers."""
+    """Weights, gradients, and the state of the optimizer."""
     checkpoint_bytes: int
     num_kept: int
-    """Checkpoints that a run leaves: the last, the one before it, and the best."""
+    """Checkpoints that a run keeps: the last, the one before it, and the best."""
 
     @property
     def num_steps(self) -> int:
-        """How many updates the run has."""
+        """The number of updates."""
         return sum(segment.num_steps for segment in self.segments)
 
     @property
     def num_tokens(self) -> float:
-        """How many tokens it trains on, on average."""
+        """The number of tokens it trains on, on average."""
         return sum(segment.num_steps * segment.tokens for segment in self.segments)
 
     @property
@@ -81,21 +81,12 @@ class Workload:
 
     @property
     def kept_bytes(self) -> int:
-        """What it leaves on the disk."""
+        """The disk space of its checkpoints."""
         return self.num_kept * self.checkpoint_bytes
-
-    def record(self) -> dict[str, Any]:
-        """Return it as plain data."""
-        return asdict(self)
-
-    @classmethod
-    def of(cls, record: Mapping[str, Any]) -> Workload:
-        """Read what `record` gave."""
-        return cls(**{**record, "segments": tuple(SegmentWork(**segment) for segment in record["segments"])})
 
 
 class Products(NamedTuple):
-    """Operations of an update: for each token, for each labelled one, and how many times those of attention forward."""
+    """Operations of an update per token and per labelled token, and its cost in forward passes of attention."""
 
     per_token: float
     per_label: float
@@ -103,7 +94,7 @@ class Products(NamedTuple):
 
 
 def count_workload(job: Job) -> Workload:
-    """Count what a run has before it; the model passes one row forward, so that its layers say what they attend to."""
+    """Count the workload of a run; one row passes through the model, to find out what its layers attend to."""
     counts = count_parameters(job.model)
     steps, every = job.num_steps, job.settings.evaluate_every
     regular = {steps, *range(every, steps + 1, every)} if every is not None else {steps}
@@ -121,7 +112,6 @@ def count_workload(job: Job) -> Workload:
 
 
 def _count_segment(job: Job, number: int) -> SegmentWork:
-    """Count one segment of a run."""
     stream = job.streams[number]
     rows = stream.arrangement.rows(0, 0)
     batch = stream.make(rows, 0)
@@ -140,41 +130,41 @@ def _count_segment(job: Job, number: int) -> SegmentWork:
 
 
 def count_products(model: Any, *, has_language_head: bool) -> Products:
-    """Count the operations that matrices cost a token, and a vocabulary's head a labelled one."""
+    """Count the operations of the matrices of a model per token, and those of its language head per label."""
     output = model.get_output_embeddings() if has_language_head else None
     head = id(output.weight) if output is not None else None
     looked_up = {id(part.weight) for part in model.modules() if isinstance(part, nn.Embedding)} - {head}
     parts = list(parameters_by_part(model))
-    is_passed_back = any(one.requires_grad and part != "head" for _, one, part in parts)
+    is_passed_back = any(parameter.requires_grad and part != "head" for _, parameter, part in parts)
     per_token = per_label = 0.0
     for _, parameter, part in parts:
         if parameter.dim() < 2 or id(parameter) in looked_up or part in LEARNED_ROWS:
             continue
         has_gradient = is_passed_back or part == "head"
-        own = 2.0 * parameter.numel() * (1 + has_gradient + parameter.requires_grad)
+        operations = 2.0 * parameter.numel() * (1 + has_gradient + parameter.requires_grad)
         if id(parameter) == head:
-            per_label += own
+            per_label += operations
         else:
-            per_token += own
-    return Products(per_token, per_label, BOTH_WAYS if is_passed_back else 1)
+            per_token += operations
+    return Products(per_token, per_label, PASSES if is_passed_back else 1)
 
 
 def _list_requests(model: Any, batch: Mapping[str, Tensor]) -> list[Request]:
-    """List what the layers of a model ask of the kernels when it passes a batch, dropout included."""
-    found: list[Request] = []
+    """List the requests of a model's layers to the kernels in a forward pass over a batch, dropout included."""
+    requests: list[Request] = []
 
-    def note(layer: Any, given: tuple[Any, ...]) -> None:
+    def record(layer: Any, given: tuple[Any, ...]) -> None:
         q, k, v, rule, scale, dropout, _ = given
         shape = (*q.shape[:3], k.shape[2])
         sight = Visibility(q.shape[2], k.shape[2], rule.causal, as_mask(rule.mask, shape), q.device)
-        found.append(Call(layer.at_scale(scale), q, k, v, {}, sight, dropout).request)
+        requests.append(Call(layer.at_scale(scale), q, k, v, {}, sight, dropout).request)
 
-    hooks = [layer.register_forward_pre_hook(note) for _, _, layer in attention_layers(model)]
+    hooks = [layer.register_forward_pre_hook(record) for _, _, layer in attention_layers(model)]
     try:
-        set_progress(model, 0.0)  # as the first update will, for phases that change while training
+        set_progress(model, 0.0)  # as in the first update, for stages that change during training
         with torch.no_grad():
             forward(model, batch)
     finally:
         for hook in hooks:
             hook.remove()
-    return found
+    return requests

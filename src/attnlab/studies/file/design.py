@@ -9,26 +9,15 @@ from collections.abc import Mapping
 from itertools import pairwise
 from typing import Annotated, Any, Literal
 
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    ConfigDict,
-    Field,
-    PlainValidator,
-    ValidationInfo,
-    field_validator,
-    model_validator,
-)
+from pydantic import AfterValidator, Field, PlainValidator, ValidationInfo, field_validator, model_validator
 
 from attnlab.errors import AttnlabError
-from attnlab.training.spec import Model, Name, PlainSettings, Positive, Settings, Source, Start, Text
+from attnlab.training.spec import Model, Name, PlainSettings, Positive, Section, Settings, Source, Start, Text
 
-from .choice import chosen
-from .consistency import misfits
+from .consistency import choose_entries, find_misfits
 
 
-def declared_looks(looks: Any) -> Any:
-    """Take numbers of seeds that grow, or "open"."""
+def _check_looks(looks: Any) -> Any:
     if looks is None or looks == "open":
         return looks
     is_whole = isinstance(looks, list) and all(type(look) is int and 2 <= look <= 1000 for look in looks)
@@ -38,11 +27,13 @@ def declared_looks(looks: Any) -> Any:
 
 
 IS_RECORDED = "is_recorded"
-"""Says of a design that it is read from a ledger: a stage of a user's own need not be known to read what came of it."""
+"""Marks a design that is read from a ledger, where stages of the user's own need not be known."""
+CONFIG = "config."
+"""Begins the path of a setting of the model."""
 
 
-def mechanism_line(line: str, info: ValidationInfo) -> str:
-    """Take a line as its mechanism spells itself."""
+def _normalize_line(line: str, info: ValidationInfo) -> str:
+    """Return a line as its mechanism writes it."""
     if info.context is not None and info.context.get(IS_RECORDED):
         return line
     # Imported here because a recorded design is read without torch.
@@ -54,17 +45,11 @@ def mechanism_line(line: str, info: ValidationInfo) -> str:
         raise ValueError(str(error)) from error
 
 
-Line = Annotated[Text, AfterValidator(mechanism_line)]
+Line = Annotated[Text, AfterValidator(_normalize_line)]
 
 
-class Part(BaseModel):
-    """A part of a study."""
-
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
-
-
-class Arm(Part):
-    """A mechanism, and what else is different where it is studied: settings by their path, as in `--set`."""
+class Arm(Section):
+    """A mechanism, and the settings that differ where it is studied, by their paths as in `--set`."""
 
     mechanism: Line
     by_size: dict[Text, Line] = Field(default_factory=dict)
@@ -75,6 +60,11 @@ class Arm(Part):
         """Return the mechanism in a model of some size."""
         return self.by_size.get(size, self.mechanism)
 
+    @property
+    def config(self) -> dict[str, Any]:
+        """The settings of the model's config that the arm changes."""
+        return {where.removeprefix(CONFIG): value for where, value in self.set.items() if where.startswith(CONFIG)}
+
 
 class Size(Model):
     """A model: an architecture with new weights, or a checkpoint to start from."""
@@ -82,7 +72,7 @@ class Size(Model):
     tokenizer: Text | None = None
 
     def start(self, changes: Mapping[str, Any], line: str) -> Start:
-        """Return what a run starts from. changes: settings of the model's config that an arm has of its own."""
+        """Return what a run starts from. changes: settings of the model's config that an arm changes."""
         config = {**self.config, **changes}
         return Start(architecture=self.architecture, checkpoint=self.checkpoint, config=config, mechanism=line)
 
@@ -103,14 +93,14 @@ class Phase(Settings):
     """Whether the first seed's training serves all seeds of an arm; seeds then vary only what comes after it."""
 
 
-class Design(Part):
+class Design(Section):
     """Arms, compared with a baseline over seeds that are paired."""
 
     name: Name
     question: Text = ""
     baseline: Name
     seeds: list[Annotated[int, Field(ge=0, lt=2**31)]] = Field(min_length=1, max_length=1000)
-    looks: Annotated[list[int] | Literal["open"] | None, PlainValidator(declared_looks)] = None
+    looks: Annotated[list[int] | Literal["open"] | None, PlainValidator(_check_looks)] = None
     """Numbers of seeds at which the study is looked at; "open" for after every seed, None for once at the end."""
     has_leaking: bool = False
     """Whether an arm whose audit finds a leak is trained too; it is never compared."""
@@ -124,22 +114,20 @@ class Design(Part):
 
     @model_validator(mode="before")
     @classmethod
-    def takes_some(cls, content: Any) -> Any:
-        """Leave out the arms and sizes that are not taken."""
-        return chosen(content) if isinstance(content, dict) else content
+    def _choose_entries(cls, content: Any) -> Any:
+        return choose_entries(content) if isinstance(content, dict) else content
 
     @field_validator("arms", mode="before")
     @classmethod
-    def lines_are_arms(cls, arms: Any) -> Any:
-        """Take a line where an arm is nothing else."""
+    def _expand_lines(cls, arms: Any) -> Any:
+        """Accept a line alone as an arm."""
         if not isinstance(arms, dict):
             return arms
         return {name: {"mechanism": arm} if isinstance(arm, str) else arm for name, arm in arms.items()}
 
     @model_validator(mode="after")
-    def fits_together(self) -> Design:
-        """Refuse names that nothing has, and doubles."""
-        wrong = misfits(self.model_dump())
+    def _check_consistency(self) -> Design:
+        wrong = find_misfits(self.model_dump())
         if wrong:
             raise ValueError("; ".join(f"{'.'.join(map(str, place))}: {why}" for place, why in wrong))
         return self

@@ -1,21 +1,20 @@
-"""What is wrong with a study file, all of it in one message: where each mistake is, and the closest match of a name."""
+"""The mistakes of a study, all in one message: the line of each, what is wrong, and the closest match of a name."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
 from attnlab.errors import StudyError, closest
 from attnlab.training.spec import list_names
 
-from .choice import chosen
-from .consistency import Misfit, misfits, of_choices
+from .consistency import Misfit, check_choices, choose_entries, find_misfits
 from .design import Design
-from .lines import Lines, line_of
-from .overrides import wrong_settings
+from .overrides import find_wrong_settings
 
 MOST_SHOWN = 20
 NAMES = "a name of letters, digits and . _ + - that begins with a letter or a digit"
@@ -23,52 +22,76 @@ RENAMED = {"stages": "phases", "phases": "segments"}
 """Words of older study files."""
 LONGEST = 80
 """Characters of a name or a value that are shown."""
+Value = TypeVar("Value")
+Lines = Mapping[tuple[str, ...], int]
+PART = r"""(?:[\w-]+|"[^"]*"|'[^']*')"""
+HEADER = re.compile(r"(\[\[?)([^\[\]]+)\]\]?\s*(?:#.*)?")
+KEY = re.compile(rf"({PART}(?:\s*\.\s*{PART})*)\s*=")
+LONGEST_LINE = 500
+"""Characters of a line that are read: names of a study are short."""
 
 
 @dataclass(frozen=True)
 class Origin:
-    """Where the values of a study come from: the lines of a file, but for those that a budget or `--set` gave."""
+    """Where the values of a study come from: lines of a file, except those that a budget or `--set` gave."""
 
     name: str
     lines: Lines = field(default_factory=dict)
     given: Mapping[tuple[str, ...], str] = field(default_factory=dict)
 
-    def of(self, place: Sequence[str | int]) -> str:
+    def describe(self, place: Sequence[str | int]) -> str:
         """Say where a value comes from."""
-        for end in range(len(place), 0, -1):
-            if (path := tuple(map(str, place[:end]))) in self.given:
-                return self.given[path]
-        line = line_of(self.lines, place)
+        if (given := find_nearest(self.given, place)) is not None:
+            return given
+        line = find_nearest(self.lines, place)
         return f"{self.name}, line {line}" if line else self.name
 
 
-def check(content: Mapping[str, Any], origin: Origin) -> Design:
-    """Make a study of plain data, or raise one error that holds all that is wrong with it."""
+def validate_design(content: Mapping[str, Any], origin: Origin) -> Design:
+    """Make a study of plain data, or raise one error with all of its mistakes."""
     try:
         study = Design.model_validate(content)
     except ValidationError as error:
-        # What does not fit together is looked for here also where single values are wrong.
-        places = [(one["loc"], one) for one in error.errors(include_url=False, include_context=False) if one["loc"]]
-        named = list(of_choices(content))  # of all names, where those that are not taken give the closest match
-        apart = [*named, *(one for one in misfits(chosen(content)) if one[0] not in [place for place, _ in named])]
-        described = [(place, describe(one)) for place, one in places[:MOST_SHOWN]] + apart[:MOST_SHOWN]
-        raise StudyError(listed(described, len(places) + len(apart), origin)) from error
-    if wrong := list(wrong_settings(study)):
-        raise StudyError(listed(wrong, len(wrong), origin))
+        # Inconsistencies are reported together with invalid values.
+        errors = [each for each in error.errors(include_url=False, include_context=False) if each["loc"]]
+        unknown = list(check_choices(content))  # before the choice, so that all names are candidates for a match
+        places = [place for place, _ in unknown]
+        misfits = [*unknown, *(misfit for misfit in find_misfits(choose_entries(content)) if misfit[0] not in places)]
+        described = [(each["loc"], _describe(each)) for each in errors[:MOST_SHOWN]] + misfits[:MOST_SHOWN]
+        raise StudyError(_format(described, len(errors) + len(misfits), origin)) from error
+    if wrong := list(find_wrong_settings(study)):
+        raise StudyError(_format(wrong, len(wrong), origin))
     return study
 
 
-def listed(wrong: Sequence[Misfit], number: int, origin: Origin) -> str:
-    """Write mistakes one a line, with what each value comes from."""
-    said = dict.fromkeys(f"{origin.of(place)}: {message}" for place, message in wrong)
+def index_lines(text: str) -> Lines:
+    """Return the first line of every key and table, by its path."""
+    lines: dict[tuple[str, ...], int] = {}
+    counts: dict[tuple[str, ...], int] = {}
+    table: tuple[str, ...] = ()
+    for number, line in enumerate(text.split("\n"), start=1):
+        start = line[:LONGEST_LINE].strip()
+        if header := HEADER.fullmatch(start):
+            table = _resolve(_split_keys(header[2]), counts)
+            if header[1] == "[[":
+                counts[table] = counts.get(table, -1) + 1
+                table = (*table, str(counts[table]))
+            lines.setdefault(table, number)
+        elif key := KEY.match(start):
+            lines.setdefault((*table, *_split_keys(key[1])), number)
+    return lines
+
+
+def _format(wrong: Sequence[Misfit], number: int, origin: Origin) -> str:
+    """Write one mistake per line, with the origin of its value."""
+    lines = dict.fromkeys(f"{origin.describe(place)}: {message}" for place, message in wrong)
     more = [f"and {number - MOST_SHOWN} more"] if number > MOST_SHOWN else []
-    return "\n".join([*list(said)[:MOST_SHOWN], *more])
+    return "\n".join([*list(lines)[:MOST_SHOWN], *more])
 
 
-def describe(error: Any) -> str:
-    """Say one mistake, and the closest match where a name is unknown."""
+def _describe(error: Any) -> str:
     place = tuple(error["loc"])
-    dotted = shortened(".".join(str(step) for step in place if step != "[key]"))
+    dotted = _shorten(".".join(str(step) for step in place if step != "[key]"))
     if error["type"] == "extra_forbidden":
         if place[-1] in RENAMED and (place[-1] == "stages" or len(place) > 1):
             words = "a study has [[phases]], and a phase [[phases.segments]]"
@@ -86,10 +109,31 @@ def describe(error: Any) -> str:
     is_plain = isinstance(error["input"], str | bool | float) or (
         isinstance(error["input"], int) and abs(error["input"]) < 10**40
     )
-    shown = f", not {shortened(repr(error['input']))}" if is_plain and error["type"] != "value_error" else ""
+    shown = f", not {_shorten(repr(error['input']))}" if is_plain and error["type"] != "value_error" else ""
     return f"'{dotted}': {message[:1].lower()}{message[1:]}{shown}"
 
 
-def shortened(text: str) -> str:
-    """Cut a text that is too long to be shown."""
+def _shorten(text: str) -> str:
     return text if len(text) <= LONGEST else f"{text[:LONGEST]}…"
+
+
+def _resolve(keys: tuple[str, ...], counts: Mapping[tuple[str, ...], int]) -> tuple[str, ...]:
+    """Insert the number of the last entry after each list on the path to a table, but not after the table itself."""
+    path: tuple[str, ...] = ()
+    for position, key in enumerate(keys):
+        path = (*path, key)
+        if path in counts and position < len(keys) - 1:
+            path = (*path, str(counts[path]))
+    return path
+
+
+def _split_keys(dotted: str) -> tuple[str, ...]:
+    return tuple(part.strip("\"'") for part in re.findall(PART, dotted))
+
+
+def find_nearest(values: Mapping[tuple[str, ...], Value], place: Sequence[str | int]) -> Value | None:
+    """Return the value of a path, or of the nearest table around it."""
+    for end in range(len(place), 0, -1):
+        if (path := tuple(map(str, place[:end]))) in values:
+            return values[path]
+    return None

@@ -1,58 +1,103 @@
-"""What is different where an arm is studied: a phase with the settings of one arm."""
+"""Settings by their paths: of a study, as in `--set phases.recall.segments.0.steps=3`, and those of an arm."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from pydantic import ValidationError
 
 from attnlab.errors import StudyError
 
-from .consistency import Misfit, addressed
-from .design import Arm, Design, Phase
-from .paths import put
+from .consistency import Misfit, split_address
+from .design import CONFIG, Arm, Design, Phase
 
-CONFIG = "config."
+Path = tuple[str, ...]
+DEEPEST = 30
 
 
-def with_settings(phase: Phase, arm: Arm) -> Phase:
-    """Return a phase with the settings of an arm: by path in any phase, or behind `phases.NAME.` in one."""
+def apply_settings(phase: Phase, arm: Arm) -> Phase:
+    """Return a phase with the settings of an arm: by path in any phase, or after `phases.NAME.` in one."""
     changed = phase
     for where, value in arm.set.items():
-        name, own = addressed(where, [phase.name])
-        if name in (None, phase.name) and not own.startswith(CONFIG):
-            changed = with_setting(changed, own, value)
+        name, setting = split_address(where, [phase.name])
+        if name in (None, phase.name) and not setting.startswith(CONFIG):
+            changed = _change_setting(changed, setting, value)
     return changed
 
 
-def with_setting(phase: Phase, where: str, value: Any) -> Phase:
-    """Return a phase with one other setting."""
-    content = phase.model_dump(mode="json")
-    put(content, where, value, f"phase '{phase.name}'")
-    try:
-        return Phase.model_validate(content)
-    except ValidationError as error:
-        one = error.errors(include_url=False, include_context=False, include_input=False)[0]
-        said = str(one["msg"]).removeprefix("Value error, ").removeprefix("Input ")
-        raise StudyError(f"phase '{phase.name}' cannot have '{where}' so: {said[:1].lower()}{said[1:]}") from error
-
-
-def config_of(arm: Arm) -> dict[str, Any]:
-    """Return an arm's own settings of the model."""
-    return {where.removeprefix(CONFIG): value for where, value in arm.set.items() if where.startswith(CONFIG)}
-
-
-def wrong_settings(study: Design) -> Iterator[Misfit]:
+def find_wrong_settings(study: Design) -> Iterator[Misfit]:
     """Find settings of arms that a phase cannot have."""
+    names = [phase.name for phase in study.phases]
     for arm_name, arm in study.arms.items():
         for where, value in arm.set.items():
+            name, setting = split_address(where, names)
             for phase in study.phases:
-                name, own = addressed(where, [one.name for one in study.phases])
-                if name not in (None, phase.name) or own.startswith(CONFIG):
+                if name not in (None, phase.name) or setting.startswith(CONFIG):
                     continue
                 try:
-                    with_setting(phase, own, value)
+                    _change_setting(phase, setting, value)
                 except StudyError as error:
                     yield ("arms", arm_name, "set", where), str(error)
                     break
+
+
+def set_value(content: Any, where: str, value: Any, origin: str, above: Path = ()) -> list[Path]:
+    """Set the value at a path, and return the paths that were set; a table is merged into a table.
+
+    An entry of a list is given by its number or its `name`; a table that is missing is made. origin: who sets it, for
+    errors. above: the path of the content itself.
+    """
+    steps, place, walked = where.split("."), content, list(above)
+    if len(steps) > DEEPEST:
+        raise StudyError(f"{origin}: '{where[:60]}…' leads nowhere: it is deeper than any setting")
+    while True:
+        key, rest = (".".join(steps), []) if _has_path_keys(walked, place) else _match_steps(place, steps)
+        if key is None:
+            raise StudyError(f"{origin}: '{where}' leads nowhere: there is no '{'.'.join([*walked, steps[0]])}'")
+        walked.append(str(key))
+        if not rest:
+            break
+        if isinstance(place, dict):
+            place.setdefault(key, {})
+        place, steps = place[key], rest
+    old = place.get(key) if isinstance(place, dict) else place[key]
+    if isinstance(value, Mapping) and value and isinstance(old, dict | list):
+        return [path for name, entry in value.items() for path in set_value(old, name, entry, origin, tuple(walked))]
+    place[key] = value
+    return [tuple(walked)]
+
+
+def _has_path_keys(walked: list[str], place: Any) -> bool:
+    """Tell whether a table holds the settings of an arm, whose keys are paths themselves."""
+    return len(walked) == 3 and (walked[0], walked[2]) == ("arms", "set") and isinstance(place, dict)
+
+
+def _match_steps(place: Any, steps: list[str]) -> tuple[Any, list[str]]:
+    """Return the key that the next steps name in a table or a list, None if there is none, and the steps left."""
+    ends = range(len(steps), 0, -1)  # a name may have dots of its own, as 0.5B has
+    if isinstance(place, dict):
+        known = next((end for end in ends if ".".join(steps[:end]) in place), 1)
+        return ".".join(steps[:known]), steps[known:]
+    if isinstance(place, list):
+        first = steps[0]
+        if first.isascii() and first.isdigit() and len(first) < 7:
+            return (int(first), steps[1:]) if int(first) < len(place) else (None, steps)
+        names = [entry.get("name") if isinstance(entry, dict) else None for entry in place]
+        for end in ends:
+            if (name := ".".join(steps[:end])) in names:
+                return names.index(name), steps[end:]
+    return None, steps
+
+
+def _change_setting(phase: Phase, where: str, value: Any) -> Phase:
+    content = phase.model_dump(mode="json")
+    set_value(content, where, value, f"phase '{phase.name}'")
+    try:
+        return Phase.model_validate(content)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+        message = str(first["msg"]).removeprefix("Value error, ").removeprefix("Input ")
+        raise StudyError(
+            f"phase '{phase.name}' cannot have '{where}' so: {message[:1].lower()}{message[1:]}"
+        ) from error

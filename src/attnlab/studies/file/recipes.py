@@ -10,15 +10,15 @@ FOLDER = Path(__file__).parents[2] / "recipes"
 FIRST = "quickstart"
 
 
-def recipes() -> dict[str, Path]:
-    """Return the file of each recipe, the one to begin with first."""
+def list_recipes() -> dict[str, Path]:
+    """Return the file of each recipe, the first one to try first."""
     files = sorted(FOLDER.glob("*.toml"), key=lambda file: (file.stem != FIRST, file.stem))
     return {file.stem: file for file in files}
 
 
 def find_study(text: str) -> Path:
-    """Return the file that is meant by a path or by the name of a recipe; a file of that name goes first."""
-    known = recipes()
+    """Return the file that a path or the name of a recipe stands for; a file of that name has precedence."""
+    known = list_recipes()
     if Path(text).is_file() or (text not in known and ("." in text or "/" in text)):
         return Path(text)
     if text in known:
@@ -29,7 +29,7 @@ def find_study(text: str) -> Path:
     )
 
 
-def purpose(file: Path) -> str:
-    """Return what a recipe is for: the comment that its file begins with."""
+def read_purpose(file: Path) -> str:
+    """Return the purpose of a recipe: the comment that its file begins with."""
     first = file.read_text(encoding="utf-8").splitlines()[0]
     return first.removeprefix("#").strip()

@@ -1,4 +1,4 @@
-"""What a run is known by: a hash of all that determines its result, of files their content and never their place."""
+"""The identity of a run: a hash of all that determines its result, of files their content and never their path."""
 
 from __future__ import annotations
 
@@ -7,23 +7,29 @@ import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from attnlab.data import open_source
-from attnlab.errors import StudyError
+from transformers import AutoConfig
+
+from attnlab.data import load_tokenizer, open_source
+from attnlab.errors import DataError, StudyError
 from attnlab.mechanisms import Mechanism
 from attnlab.training import RunSpec
-from attnlab.training.build import split_in
+from attnlab.training.build import TRAINED, split_in
 from attnlab.training.spec import NOT_DECIDING, Source
+from attnlab.training.weights import quiet
 
-from ..file.design import Size
+from ..file.design import Design, Size
 
 RESULTS_VERSION = 2
 """Raised when the same settings give other results: runs of another version are other runs."""
-PASSING = ("lock", "log.txt")
-"""Files of a run's folder that say nothing of its weights."""
+IGNORED = ("lock", "log.txt")
+"""Files of a run's folder that do not affect its weights."""
+UNREADABLE = (DataError, StudyError, OSError, ValueError)
+Hashes = dict[str, str]
+"""Hashes of the contents of files, by part."""
 
 
-def id_of(run: RunSpec, parent: str | None, contents: Mapping[str, str]) -> str:
-    """Return the id of a run: a hash of all that determines its result and differs from the defaults."""
+def compute_id(run: RunSpec, parent: str | None, contents: Mapping[str, str]) -> str:
+    """Return the hash of all that determines a run's result and differs from the defaults."""
     config = run.model_dump(mode="json", exclude=NOT_DECIDING, exclude_defaults=True)
     for name in ("train", "dev"):
         config.get("data", {}).pop(name, None)
@@ -36,44 +42,88 @@ def id_of(run: RunSpec, parent: str | None, contents: Mapping[str, str]) -> str:
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
 
 
-def contents_of_source(source: Source) -> dict[str, str]:
-    """Return the hashes of what a source holds, so that other content under the same name is another run."""
+def hash_source(source: Source) -> Hashes:
+    """Return the hash of each split of a source: other content under the same name makes another run."""
     dev = source.dev
     if dev is None and split_in(source.train, "dev") is not None:
-        dev = source.train  # what a run is evaluated on where nothing is named
+        dev = source.train  # what a run is evaluated on by default
     named = {"train": source.train, **({} if dev is None else {"dev": dev})}
     return {split: open_source(name, split=split_in(name, split)).hash for split, name in named.items()}
 
 
-def contents_of_size(size: Size) -> dict[str, str]:
-    """Return the hashes of the files a model starts from; names of the hub stand for themselves."""
-    found = {}
+def hash_size(size: Size) -> Hashes:
+    """Return the hashes of the files a model starts from; names of the hub have none."""
+    hashes = {}
     for what, name in (("checkpoint", size.checkpoint), ("tokenizer", size.tokenizer)):
         folder = None if name is None else Path(name.removesuffix(":best").removesuffix(":last")).expanduser()
         if folder is not None and folder.exists():
             mark = ":best" if str(name).endswith(":best") else ""
-            found[what] = hash_of_files(folder) + mark
-    return found
+            hashes[what] = _hash_files(folder) + mark
+    return hashes
 
 
-def contents_of_stages(mechanism: str, plugins: Sequence[str]) -> dict[str, str]:
-    """Return the hash of the files that stages of the user's own come from, where a mechanism has any."""
-    own = [one for one in Mechanism.parse(mechanism).written() if not type(one).__module__.startswith("attnlab.")]
+def hash_stages(mechanism: str, plugins: Sequence[str]) -> Hashes:
+    """Return the hashes of the files with stages of the user's own, if a mechanism has such a stage."""
+    stages = Mechanism.parse(mechanism).written()
+    own = [stage for stage in stages if not type(stage).__module__.startswith("attnlab.")]
     if own and not plugins:
         raise StudyError(
             f"'{own[0]}' is a stage of your own, which the processes that train do not know; put it into a file, and "
             "give that as --plugin FILE.py (plugins= in Python)"
         )
-    return {f"plugin {number}": hash_of_files(Path(file)) for number, file in enumerate(plugins) if own}
+    return {f"plugin {number}": _hash_files(Path(file)) for number, file in enumerate(plugins) if own}
 
 
-def hash_of_files(place: Path) -> str:
-    """Return the hash of a file, or of all files of a folder by their names."""
+def hash_inputs(
+    study: Design, sources: Mapping[str, Source], phases: Mapping[str, str]
+) -> tuple[dict[str, Hashes], dict[str, Hashes]]:
+    """Return the hashes of all sources and sizes, or raise one error with all that is missing.
+
+    phases: a phase that reads each source.
+    """
+    data: dict[str, Hashes] = {}
+    sizes: dict[str, Hashes] = {}
+    missing: list[str] = []
+    for name, phase in phases.items():
+        try:
+            data[name] = hash_source(sources[name])
+        except UNREADABLE as error:
+            what = f"the data '{name}' of phase '{phase}' ({sources[name].train})"
+            missing.append(f"{what}: {_cut(error)}; say where it is on this machine: --data {name}=PATH")
+    for name, size in study.sizes.items():
+        try:
+            sizes[name] = _open_size(size)
+        except UNREADABLE as error:
+            advice = f"give a folder: --set sizes.{name}.checkpoint=PATH or --set sizes.{name}.tokenizer=PATH"
+            missing.append(f"the model of size '{name}': {_cut(error)}; {advice}")
+    if missing:
+        raise StudyError("\n".join(["not everything that the study takes is here:", *missing]))
+    return data, sizes
+
+
+def _cut(error: Exception) -> str:
+    return str(error).splitlines()[0].rstrip(".;")
+
+
+def _open_size(size: Size) -> Hashes:
+    """Return the hashes of a size; what cannot be opened is an error now, not in every run."""
+    hashes = hash_size(size)
+    with quiet():
+        if size.tokenizer is not None and size.tokenizer.partition(":")[0] not in TRAINED:
+            load_tokenizer(size.tokenizer)
+        if size.checkpoint is not None and "checkpoint" not in hashes:
+            AutoConfig.from_pretrained(size.checkpoint)
+            if size.tokenizer is None:
+                load_tokenizer(size.checkpoint)
+    return hashes
+
+
+def _hash_files(place: Path) -> str:
     files = [file for file in sorted(place.rglob("*")) if file.is_file()] if place.is_dir() else [place]
     total = hashlib.sha256()
     try:
         for file in files:
-            if file.name not in PASSING:
+            if file.name not in IGNORED:
                 with file.open("rb") as opened:
                     digest = hashlib.file_digest(opened, "sha256").hexdigest()
                 total.update(f"{file.relative_to(place)} {digest}\n".encode())

@@ -1,4 +1,4 @@
-"""The audit of an arm as it is installed in a size's model: what is sound alone may leak through the model's mask."""
+"""The audit of an arm installed in the model of a size: a sound mechanism may leak through the model's mask."""
 
 from __future__ import annotations
 
@@ -17,29 +17,26 @@ from attnlab.training.weights import build_model, quiet
 from attnlab.training.weights import config_of as model_config
 
 from ..file.design import Arm, Size
-from ..file.overrides import config_of
 from .audit_keys import MARK
-from .identity import contents_of_size, contents_of_stages
+from .identity import hash_size, hash_stages
 
 CAUSAL = ("causal leak", "prefix consistency")
 OTHERWISE = ("padding and batch invariance",)
-"""What is asked of a model that reads forwards, and of any other, which has no future to leak."""
+"""The checks of a causal model, and those of any other, which has no future to leak."""
 MANY = 20_000_000
-"""Weights from which on a model is audited with FEW layers: all of its layers are the same code."""
+"""The number of weights from which on a model is audited with FEW layers: all layers are the same code."""
 FEW = 2
 SEED = 0
 
 
-def marked(key: str, line: str, plugins: Sequence[str]) -> str:
-    """Return what the ledger knows an audit by: with a hash of their files, where a line has stages of one's own."""
-    own = contents_of_stages(line, plugins)
-    if not own:
-        return key
-    return f"{key}{MARK}{hashlib.sha256(json.dumps(own, sort_keys=True).encode()).hexdigest()[:8]})"
+def mark_key(key: str, line: str, plugins: Sequence[str]) -> str:
+    """Return the key of an audit in the ledger, with a hash of the files if a line has stages of the user's own."""
+    hashes = hash_stages(line, plugins)
+    return f"{key}{MARK}{_hash_short(hashes)})" if hashes else key
 
 
-class Alphabet:
-    """Stands in for a tokenizer where a model is built to be shown random tokens."""
+class _Alphabet:
+    """Stands in for a tokenizer if a model is built for random tokens."""
 
     pad_token_id, bos_token_id, eos_token_id = 0, 1, 2
 
@@ -48,8 +45,8 @@ class Alphabet:
 
 
 @dataclass(frozen=True)
-class Installed:
-    """An arm in a size, with the head of a task."""
+class InstalledArm:
+    """An arm in the model of a size, with the head of a task."""
 
     arm: Arm
     size_name: str
@@ -58,8 +55,8 @@ class Installed:
 
     @property
     def start(self) -> Start:
-        """What its runs start from."""
-        return self.size.start(config_of(self.arm), self.line)
+        """What the runs of the arm start from."""
+        return self.size.start(self.arm.config, self.line)
 
     @property
     def line(self) -> str:
@@ -68,60 +65,60 @@ class Installed:
 
     @property
     def key(self) -> str:
-        """What the ledger knows its audit by: the line, the size, and a hash of what the size is."""
-        contents = contents_of_size(self.size)
-        checkpoint = contents.get("checkpoint", self.size.checkpoint)
+        """The key of its audit in the ledger: the line, the size, and a hash of the model."""
+        checkpoint = hash_size(self.size).get("checkpoint", self.size.checkpoint)
         content = [self.size.architecture, checkpoint, dict(self.start.config), self.task.head]
-        digest = hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:8]
-        return f"{self.line} in {self.size_name} ({digest})"
+        return f"{self.line} in {self.size_name} ({_hash_short(content)})"
 
     def audit(self, is_causal: bool) -> tuple[bool, list[Mapping[str, Any]]]:
-        """Build the model and audit it; return whether it passed, and what was found, first what was audited."""
+        """Build the model and audit it; return whether it passed, and the findings, first what was audited."""
         with quiet():
-            model, depth = self.build()
-        found = audit(model, causal=is_causal, checks=CAUSAL if is_causal else OTHERWISE)
-        own = depth_of(model)
-        cut = f"; {own} of its {depth} layers, which are the same code" if own != depth else ""
+            model, num_layers = self.build()
+        result = audit(model, causal=is_causal, checks=CAUSAL if is_causal else OTHERWISE)
+        num_audited = count_layers(model.config)
+        cut = (
+            f"; {num_audited} of its {num_layers} layers, which are the same code" if num_audited != num_layers else ""
+        )
         subject = {
             "name": "installed model", "kind": "installed_model",
             "verdict": "reported", "passed": True, "judged": False,
-            "sentence": f"Audited was {found.subject}{cut}.", "data": {"layers": own, "layers_of_the_size": depth},
+            "sentence": f"Audited was {result.subject}{cut}.",
+            "data": {"layers": num_audited, "layers_of_the_size": num_layers},
         }  # fmt: skip
-        return found.passed, [subject, *(one.record() for one in found.findings.values())]
+        return result.passed, [subject, *(finding.record() for finding in result.findings.values())]
 
     def build(self) -> tuple[PreTrainedModel, int | None]:
-        """Build the model with the mechanism in it, a big one with few layers; return how many layers the size has."""
-        # A probe's tokens are the vocabulary that its head says.
-        tokenizer = None if "vocab_size" in self.task.head_settings else Alphabet()
+        """Build the model with the mechanism, a large one with few layers; return the number of layers of the size."""
+        # The head of a probe sets the vocabulary.
+        tokenizer = None if "vocab_size" in self.task.head_settings else _Alphabet()
         if self.start.architecture is None:
             whole: PreTrainedModel | None = build_model(self.start, self.task, None, SEED, str)
             config: Any = whole.config  # type: ignore[union-attr]
         else:
             whole, config = None, model_config(self.start.architecture, self.start, self.task, tokenizer)
-        depth = layers_in(config)
-        if depth is not None and depth > FEW and is_big(config) and "layers=" not in self.line:
+        num_layers = count_layers(config)
+        if num_layers is not None and num_layers > FEW and _is_large(config) and "layers=" not in self.line:
             shallow = self.start.replace(config={**self.start.config, "num_hidden_layers": FEW})
             try:
-                return build_model(shallow, self.task, tokenizer, SEED, str), depth
+                return build_model(shallow, self.task, tokenizer, SEED, str), num_layers
             except TrainingError:
-                pass  # a config that lists its layers one by one has no fewer: the record then says nothing of a cut
+                pass  # a config that lists its layers one by one cannot have fewer
         if whole is None:
             whole = build_model(self.start, self.task, tokenizer, SEED, str)
-        return whole, depth
+        return whole, num_layers
 
 
-def layers_in(config: Any) -> int | None:
-    """Return how many layers a config says it has."""
-    found = getattr(config, "num_hidden_layers", None)
-    return found if isinstance(found, int) else None
+def count_layers(config: Any) -> int | None:
+    """Return the number of layers of a config, None if it does not say."""
+    number = getattr(config, "num_hidden_layers", None)
+    return number if isinstance(number, int) else None
 
 
-def depth_of(model: PreTrainedModel) -> int | None:
-    """Return how many layers a model has."""
-    return layers_in(model.config)
-
-
-def is_big(config: Any) -> bool:
+def _is_large(config: Any) -> bool:
     """Tell whether the layers of a config have many weights, as transformers of its width usually do."""
     width = getattr(config, "hidden_size", None)
-    return isinstance(width, int) and 12 * width**2 * (layers_in(config) or 0) > MANY
+    return isinstance(width, int) and 12 * width**2 * (count_layers(config) or 0) > MANY
+
+
+def _hash_short(content: Any) -> str:
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:8]

@@ -1,4 +1,4 @@
-"""The runs of a study: one for each phase, size, arm and seed, with an id made of all that determines its result."""
+"""The runs of a study: one for each phase, size, arm and seed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from attnlab.training import Data, RunSpec, Settings
 from attnlab.training.spec import Source
 
 from ..file.design import Arm, Design, Phase, Size
-from ..file.overrides import config_of, with_settings
+from ..file.overrides import apply_settings
 
 Key = tuple[str, str, str, int]
 
@@ -31,7 +31,7 @@ class PlannedRun:
 
     @property
     def title(self) -> str:
-        """What a person calls it."""
+        """A name to show."""
         return f"{self.phase}, {self.size}, {self.arm}, seed {self.seed}"
 
     def at(self, runs: Path) -> RunSpec:
@@ -46,62 +46,53 @@ def plan(
     study: Design, sources: Mapping[str, str] | None = None, threads: int = 1, plugins: Sequence[str] = (),
     leaking: Collection[str] = (),
 ) -> list[PlannedRun]:  # fmt: skip
-    """Make the runs of a study. sources: where data is that it names. plugins: files of the user's own stages.
+    """Make the runs of a study. sources: paths of the data that it names. plugins: files of the user's own stages.
 
-    leaking: arms that see the future, whose language models are also evaluated on the past alone.
+    leaking: arms that see the future, whose language models are also evaluated without it.
     """
     # Imported here because runs that were planned are read without torch.
-    from .identity import contents_of_stages, id_of
-    from .required_inputs import contents_of
+    from .identity import compute_id, hash_inputs, hash_stages
 
-    found = placed_sources(study, sources or {})
-    taken = taken_by(study)
-    for name, phase_name in taken.items():
-        if name not in found:
-            known = ", ".join(found) or "none"
-            hint = closest(name, found) or "."
+    located = locate_sources(study, sources or {})
+    phases = _list_data(study)
+    for name, phase_name in phases.items():
+        if name not in located:
+            known = ", ".join(located) or "none"
+            hint = closest(name, located) or "."
             raise StudyError(f"phase '{phase_name}' takes the data '{name}'{hint} The study has {known}")
-    contents, starts = contents_of(study, found, taken)
+    data_hashes, size_hashes = hash_inputs(study, located, phases)
     planned: dict[Key, PlannedRun] = {}
     for phase in study.phases:
         for size_name, size in study.sizes.items():
             for arm_name, arm in study.arms.items():
-                own, line = with_settings(phase, arm), arm.line(size_name)
-                made = make_run(own, arm, size, found[own.data], line)
-                own_files = contents_of_stages(line, plugins)
-                made = with_honest_figure(made) if arm_name in leaking else made
-                check_run(made, f"phase '{phase.name}', size '{size_name}', arm '{arm_name}'")
+                changed, line = apply_settings(phase, arm), arm.line(size_name)
+                spec = _make_run(changed, arm, size, located[changed.data], line)
+                hashes = {**data_hashes[changed.data], **size_hashes[size_name], **hash_stages(line, plugins)}
+                if arm_name in leaking and spec.task.lower() == "clm":
+                    spec = spec.replace(task_settings={**spec.task_settings, "is_honest": True})
+                _check_run(spec, f"phase '{phase.name}', size '{size_name}', arm '{arm_name}'")
                 for seed in study.seeds[:1] if phase.is_shared else study.seeds:
                     key = (phase.name, size_name, arm_name, seed)
-                    parent = parent_of(study, phase, planned, key)
-                    run = made.replace(seed=seed, threads=threads)
-                    id = id_of(run, parent, {**contents[own.data], **starts[size_name], **own_files})
+                    parent = _find_parent(study, phase, planned, key)
+                    run = spec.replace(seed=seed, threads=threads)
+                    id = compute_id(run, parent, hashes)
                     planned[key] = PlannedRun(id, arm_name, size_name, phase.name, seed, run, parent)
-    check_distinct(list(planned.values()))
+    _check_distinct(list(planned.values()))
     return list(planned.values())
 
 
-def contents_of_study(study: Design, sources: Mapping[str, str] | None = None) -> dict[str, dict[str, str]]:
-    """Return the hashes of the data that a study takes, by name and split."""
-    from .identity import contents_of_source
+def hash_data(study: Design, sources: Mapping[str, str] | None = None) -> dict[str, dict[str, str]]:
+    """Return the hashes of the data of a study, by name and split."""
+    from .identity import hash_source
 
-    found = placed_sources(study, sources or {})
-    return {name: contents_of_source(found[name]) for name in taken_by(study)}
-
-
-def taken_by(study: Design) -> dict[str, str]:
-    """Return the data that a study takes, each with the first phase that does."""
-    found: dict[str, str] = {}
-    for phase in study.phases:
-        for own in (phase, *(with_settings(phase, arm) for arm in study.arms.values())):
-            found.setdefault(own.data, phase.name)
-    return found
+    located = locate_sources(study, sources or {})
+    return {name: hash_source(located[name]) for name in _list_data(study)}
 
 
-def placed_sources(study: Design, given: Mapping[str, str]) -> dict[str, Source]:
-    """Return the data of a study, with the places that were given for it."""
-    found = dict(study.data)
-    wanted = {*found, *taken_by(study)}
+def locate_sources(study: Design, given: Mapping[str, str]) -> dict[str, Source]:
+    """Return the data of a study, with the paths that were given for it."""
+    located = dict(study.data)
+    wanted = {*located, *_list_data(study)}
     for name, place in given.items():
         base, _, part = (name, "", "") if name in wanted else name.rpartition(".")
         if base not in wanted or part not in ("", "train", "dev"):
@@ -110,46 +101,46 @@ def placed_sources(study: Design, given: Mapping[str, str]) -> dict[str, Source]
                 f"--data takes name=PATH, name.train=PATH or name.dev=PATH, and the study takes no data called "
                 f"'{name}'{hint} It takes {', '.join(sorted(wanted))}"
             )
-        old = found.get(base)
+        old = located.get(base)
         changed = {part: place} if part else {"train": place, "dev": None}
-        found[base] = Source(train=place) if old is None else old.model_copy(update=changed)
-    return found
+        located[base] = Source(train=place) if old is None else old.model_copy(update=changed)
+    return located
 
 
-def parent_of(study: Design, phase: Phase, planned: Mapping[Key, PlannedRun], key: Key) -> str | None:
-    """Return the run that a run comes after."""
+def _list_data(study: Design) -> dict[str, str]:
+    """Return the names of the data of a study, each with the first phase that reads it."""
+    phases: dict[str, str] = {}
+    for phase in study.phases:
+        for changed in (phase, *(apply_settings(phase, arm) for arm in study.arms.values())):
+            phases.setdefault(changed.data, phase.name)
+    return phases
+
+
+def _find_parent(study: Design, phase: Phase, planned: Mapping[Key, PlannedRun], key: Key) -> str | None:
     if phase.after is None:
         return None
-    before = next(one for one in study.phases if one.name == phase.after)
+    before = next(other for other in study.phases if other.name == phase.after)
     _, size, arm, seed = key
     return planned[phase.after, size, arm, study.seeds[0] if before.is_shared else seed].id
 
 
-def make_run(phase: Phase, arm: Arm, size: Size, source: Source, line: str) -> RunSpec:
-    """Make the run of a phase, an arm, a size and its mechanism's line; its seed is yet to be set."""
+def _make_run(phase: Phase, arm: Arm, size: Size, source: Source, line: str) -> RunSpec:
     return RunSpec(
         task=phase.task, task_settings=phase.task_settings,
-        start=size.start(config_of(arm), line),
+        start=size.start(arm.config, line),
         data=Data(**dict(source), tokenizer=size.tokenizer),
         **{name: getattr(phase, name) for name in Settings.model_fields},
     )  # fmt: skip
 
 
-def with_honest_figure(run: RunSpec) -> RunSpec:
-    """Return a run that is evaluated on the past alone as well, where its task has such a figure."""
-    if run.task.lower() != "clm":
-        return run
-    return run.replace(task_settings={**run.task_settings, "is_honest": True})
-
-
-def check_run(run: RunSpec, where: str) -> None:
-    """Refuse what no run could begin with, while nothing is there yet: a task, an architecture, their settings."""
+def _check_run(run: RunSpec, where: str) -> None:
+    """Refuse a task, an architecture or settings with which no run could begin."""
     from attnlab.tasks import load as load_task
     from attnlab.training.weights import config_of as model_config
     from attnlab.training.weights import quiet
 
     if "name" in run.task_settings:
-        raise StudyError(f"{where}: a task has no setting 'name'; which one it is, task says")
+        raise StudyError(f"{where}: a task has no setting 'name'; give it as task")
     try:
         task = load_task(run.task, **run.task_settings)
         if run.start.architecture is not None:
@@ -159,8 +150,8 @@ def check_run(run: RunSpec, where: str) -> None:
         raise StudyError(f"{where}: {error}") from error
 
 
-def check_distinct(runs: list[PlannedRun]) -> None:
-    """Refuse two runs that are one: an arm would be compared with itself."""
+def _check_distinct(runs: list[PlannedRun]) -> None:
+    """Refuse two equal runs: an arm would be compared with itself."""
     seen: dict[str, PlannedRun] = {}
     for run in runs:
         other = seen.setdefault(run.id, run)

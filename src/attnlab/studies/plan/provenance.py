@@ -1,4 +1,4 @@
-"""What a study was run with: versions, machine, commit, files of stages, and the command that repeats it."""
+"""Provenance of a study: versions, machine, commit, files of stages, and the command that repeats it."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from attnlab.machine import processor_name
 VERSIONS = ("attnlab", "torch", "transformers", "numpy", "scipy")
 
 
-def provenance() -> dict[str, Any]:
-    """Return what this process runs with."""
+def collect_provenance() -> dict[str, Any]:
+    """Return the versions and the machine of this process."""
     return {
         **{name: version(name) for name in VERSIONS},
         "python": platform.python_version(),
@@ -28,26 +28,25 @@ def provenance() -> dict[str, Any]:
         "system": f"{platform.system()} {platform.machine()}",
         "processor": processor_name(),
         "cores": os.cpu_count(),
-        "commit": commit(),
+        "commit": _find_commit(),
     }
 
 
-def commit() -> str | None:
-    """Return the commit of the checkout that attnlab runs from, marked where it was changed; None outside of one."""
-    folder = Path(__file__).parent
+def _find_commit() -> str | None:
+    """Return the commit of the checkout that attnlab runs from, marked if it has changes; None outside of one."""
+    describe = ["git", "describe", "--always", "--abbrev=40", "--exclude=*", "--dirty= with changes"]
     try:
-        asked = [
-            subprocess.run(["git", "-C", str(folder), *words], capture_output=True, text=True, timeout=10, check=True)
-            for words in (("rev-parse", "HEAD"), ("status", "--porcelain", "--untracked-files=no", "--", "."))
-        ]
+        output = subprocess.run(
+            describe, cwd=Path(__file__).parent, capture_output=True, text=True, timeout=10, check=True
+        )  # fmt: skip
     except (OSError, subprocess.SubprocessError):  # no git, or no checkout: an installed package has its version
         return None
-    return asked[0].stdout.strip() + (" with changes" if asked[1].stdout.strip() else "")
+    return output.stdout.strip()
 
 
-def plugin_files(plugins: Sequence[str]) -> list[dict[str, str]]:
-    """Return name, hash and source of the files that stages of the user's own come from."""
-    found = []
+def read_plugins(plugins: Sequence[str]) -> list[dict[str, str]]:
+    """Return name, hash and text of the files with stages of the user's own."""
+    files = []
     for plugin in plugins:
         try:
             content = Path(plugin).read_bytes()
@@ -57,15 +56,15 @@ def plugin_files(plugins: Sequence[str]) -> list[dict[str, str]]:
                 "there"
             ) from error
         text = content.decode("utf-8", errors="replace")
-        found.append({"file": Path(plugin).name, "sha256": hashlib.sha256(content).hexdigest(), "text": text})
-    return found
+        files.append({"file": Path(plugin).name, "sha256": hashlib.sha256(content).hexdigest(), "text": text})
+    return files
 
 
-def command(
+def write_command(
     file: str, out: str, budget: str | None = None, assign: Mapping[str, Any] | None = None,
     data: Mapping[str, str] | None = None, plugins: Sequence[str] = (), **numbers: int,
 ) -> str:  # fmt: skip
-    """Write the command that runs a study as it was run; numbers: options such as workers, where they are not 1."""
+    """Write the command that repeats a study. numbers: options such as workers, which are left out if they are 1."""
     words = ["attnlab", "run", file, "--out", out]
     words += ["--budget", budget] if budget is not None else []
     for name, value in numbers.items():

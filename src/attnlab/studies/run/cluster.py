@@ -1,156 +1,248 @@
-"""The study's end of the line to a Ray cluster: a task a run, whose folder travels there and back as bytes."""
+"""The workers of a Ray cluster: a task for each run, whose folder travels to a node and back as bytes.
+
+The cluster is found by RAY_ADDRESS and never started here.
+"""
 
 from __future__ import annotations
 
-import dataclasses
 import importlib
-from collections.abc import Sequence
+import logging
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from attnlab.errors import AttnlabError, StudyError
-from attnlab.training import RunSpec
+from attnlab.errors import AttnlabError, StudyError, closest
 from attnlab.training.build import split_in
 
 from . import node
-from .dispatch import POLL
-from .parcel import pack, unpack
-from .run_outputs import readdress
-from .server import FAILED, INTERRUPTED
-from .versions import versions
+from .parcel import pack, unpack, update_paths
+from .workers import POLL, RunEvent, RunOrder
 
-STARTS = (("start", "checkpoint"), ("data", "tokenizer"))
+SHIPPED = (("start", "checkpoint"), ("data", "tokenizer"))
 """What of a config may name files of a model, which are sent along."""
 MARKS = (":best", ":last")
 OWN_NODE = "that of this machine, which ends this process: bring it back with `ray start`, and give the same command"
+PLACES = ("local", "ray")
+"""Where runs can be trained."""
+OLDEST = (2, 54)
+PATIENCE = 20.0
+"""Seconds that a cluster has to answer."""
+REACH = 3.0
+"""Seconds that its port has to open."""
+QUIET = {
+    "RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0", "RAY_DEDUP_LOGS_SKIP_REGEX": ".",
+}  # fmt: skip
+"""What Ray reads when it is imported; the last one suppresses the log of a lost node."""
+CONNECT = "import sys, ray; ray.init(address=sys.argv[1], log_to_driver=False)"
+ADVICE = "start one with `ray start --head` on this machine, or set RAY_ADDRESS=HOST:PORT to that of its head"
 
 
 @dataclass
-class Going:
+class _Task:
     """A run that was sent."""
 
-    order: dict[str, Any]
-    place: str = ""
-    """The node that it is on, once it is on one."""
-    process: dict[str, Any] = dataclasses.field(default_factory=dict)
-    """Its process there, once there is one."""
-    is_over: bool = False
+    order: RunOrder
+    node: str = ""
+    """The node that it is on, once it has started."""
+    process: tuple[int, int] | None = None
+    """Its process there, and the group of that."""
+    has_ended: bool = False
 
 
-class Cluster:
-    """A cluster that this process is connected to, with the interface of `Dispatch`."""
+class RayWorkers:
+    """The workers of the cluster that this process is connected to."""
 
     def __init__(self, plugins: Sequence[str] = ()) -> None:
         self.ray: Any = importlib.import_module("ray")
-        self.place = self.ray.get_runtime_context().get_node_id()
+        self.node = self.ray.get_runtime_context().get_node_id()
         self.is_on_gpu = torch.cuda.is_available()
         self.plugins = tuple((Path(plugin).name, Path(plugin).read_bytes()) for plugin in plugins)
-        # Whether a run is tried again is for the study to say, which knows why it ended.
-        self.task = self.ray.remote(num_returns="streaming", max_retries=0)(node.work)
-        self.going: dict[Any, Going] = {}
+        # The study decides whether a run is tried again, since it knows why the run ended.
+        self.train = self.ray.remote(num_returns="streaming", max_retries=0)(node.train_on_node)
+        self.tasks: dict[Any, _Task] = {}
         self.sent: dict[Path, Any] = {}
         """Files that runs start from, each in the cluster's store once."""
 
-    def send(self, order: dict[str, Any]) -> None:
-        """Give an order."""
-        if order.get("stop"):
-            for task, going in self.going.items():
-                self.stop(task, going)
-            return
+    def send(self, order: RunOrder) -> None:
+        """Queue a run."""
         parcels: dict[str, Any] = {}
         shipped = []
-        for part, name in STARTS:
-            found = files_in(order["config"][part][name])
-            if found is not None:
-                place, mark = found
-                if place not in self.sent:
-                    self.sent[place] = self.ray.put(pack(place))
-                parcels[name] = self.sent[place]
+        for part, name in SHIPPED:
+            if (files := find_files(order.config[part][name])) is not None:
+                path, mark = files
+                if path not in self.sent:
+                    self.sent[path] = self.ray.put(pack(path))
+                parcels[name] = self.sent[path]
                 shipped.append((part, name, mark))
-        folder = Path(order["folder"])
+        folder = Path(order.folder)
         if folder.exists():
             parcels[node.RUN] = self.ray.put(pack(folder))
-        config, sources = placed(order["config"])
+        config, sources = resolve_data(order.config)
         errand = {
-            "order": {"id": order["id"]}, "config": config,
-            "shipped": shipped, "sources": sources, "plugins": self.plugins, "is_on_gpu": self.is_on_gpu,
-            "versions": versions(),
+            "id": order.id, "config": config, "shipped": shipped, "sources": sources, "plugins": self.plugins,
+            "is_on_gpu": self.is_on_gpu, "versions": node.get_versions(),
         }  # fmt: skip
-        threads = order["config"]["threads"]
-        options = self.task.options(num_cpus=threads, num_gpus=int(self.is_on_gpu), name=f"run {order['id']}")
-        self.going[options.remote(errand, list(parcels), *parcels.values())] = Going(order)
+        options = self.train.options(
+            num_cpus=config["threads"], num_gpus=int(self.is_on_gpu), name=f"run {order.id}"
+        )  # fmt: skip
+        self.tasks[options.remote(errand, list(parcels), *parcels.values())] = _Task(order)
 
-    def stop(self, task: Any, going: Going) -> None:
-        """Ask a run to stop: its process where there is one, else the task."""
-        if not going.process:
-            self.ray.cancel(task)
-            return
+    def stop(self) -> None:
+        """Ask all runs to write a checkpoint and to end; tasks without a process are cancelled."""
         affinity = importlib.import_module("ray.util.scheduling_strategies").NodeAffinitySchedulingStrategy
-        there = affinity(node_id=going.place, soft=False)
-        asking = self.ray.remote(num_cpus=0, max_retries=0, scheduling_strategy=there)(node.stop)
-        asking.remote(going.process["pid"], going.process["group"])
+        for reference, task in self.tasks.items():
+            if task.process is None:
+                self.ray.cancel(reference)
+                continue
+            place = affinity(node_id=task.node, soft=False)
+            stop = self.ray.remote(num_cpus=0, max_retries=0, scheduling_strategy=place)(node.stop_process)
+            stop.remote(*task.process)
 
-    def hear(self) -> list[dict[str, Any]]:
-        """Return what was answered, after a short while nothing."""
-        ready, _ = self.ray.wait(list(self.going), timeout=POLL)
-        answers = [self.answer_of(task, self.going[task]) for task in ready]
-        return [answer for answer in answers if answer is not None]
-
-    def answer_of(self, task: Any, going: Going) -> dict[str, Any] | None:
-        """Return the next answer of a task; how it ended comes once."""
-        id = going.order["id"]
-        try:
-            answer: dict[str, Any] = self.ray.get(next(task))
-        except StopIteration:
-            del self.going[task]
-            return None if going.is_over else {"id": id, "lost": "its task ended without a word"}
-        except self.ray.exceptions.RayError as error:
-            del self.going[task]
-            return None if going.is_over else {"id": id, **self.end_of(error, going.place)}
-        if "refusal" in answer:
-            raise StudyError(answer["refusal"])
-        going.place = answer.get("place", going.place)
-        if "pid" in answer:
-            going.process = answer
-        if "folder" in answer:
-            going.is_over = True
-            take_home(answer.pop("folder"), going.order)
-        return answer
-
-    def end_of(self, error: Any, place: str) -> dict[str, Any]:
-        """Say how a task ended that has no more to say: asked to stop, failed, or lost with its node."""
-        known = self.ray.exceptions
-        if isinstance(error, known.TaskCancelledError):
-            return {"status": INTERRUPTED}
-        if isinstance(error, known.OutOfMemoryError):
-            return {"status": FAILED, "reason": "its node has no memory left for it"}
-        if isinstance(error, known.RayTaskError):
-            return {"status": FAILED, "reason": reason_in(error)}
-        # Ray ends a process whose own node is gone, without a word of its own.
-        return {"lost": OWN_NODE if place == self.place else type(error).__name__}
+    def receive(self) -> list[RunEvent]:
+        """Return new events; wait for them for a short while."""
+        ready, _ = self.ray.wait(list(self.tasks), timeout=POLL)
+        events = [self._read_event(reference, self.tasks[reference]) for reference in ready]
+        return [event for event in events if event is not None]
 
     def close(self, *, at_once: bool) -> None:
         """Leave nothing behind: tasks that are still there end with their workers."""
         if at_once:
-            for task in self.going:
-                self.ray.cancel(task, force=True)
-        self.going.clear()
+            for reference in self.tasks:
+                self.ray.cancel(reference, force=True)
+        self.tasks.clear()
+
+    def _read_event(self, reference: Any, task: _Task) -> RunEvent | None:
+        """Return the next event of a task, None if it sent something else, or ended after its last event."""
+        id = task.order.id
+        try:
+            message: dict[str, Any] = self.ray.get(next(reference))
+        except StopIteration:
+            del self.tasks[reference]
+            return None if task.has_ended else RunEvent(id, "lost", "its task ended without a message")
+        except self.ray.exceptions.RayError as error:
+            del self.tasks[reference]
+            return None if task.has_ended else self._describe_error(id, error, task.node)
+        if "refusal" in message:
+            raise StudyError(message["refusal"])
+        if "process" in message:
+            task.process = message["process"]
+            return None
+        task.node = message.pop("node", task.node)
+        if "folder" in message:
+            task.has_ended = True
+            unpack(message.pop("folder"), Path(task.order.folder))
+            update_paths(Path(task.order.folder), task.order.config)
+        return RunEvent(**message)
+
+    def _describe_error(self, id: str, error: Any, place: str) -> RunEvent:
+        errors = self.ray.exceptions
+        if isinstance(error, errors.TaskCancelledError):
+            return RunEvent(id, "interrupted")
+        if isinstance(error, errors.OutOfMemoryError):
+            return RunEvent(id, "failed", "its node has no memory left for it")
+        if isinstance(error, errors.RayTaskError):
+            return RunEvent(id, "failed", find_reason(error))
+        # Ray ends a process whose own node is gone, without a message.
+        return RunEvent(id, "lost", OWN_NODE if place == self.node else type(error).__name__)
 
 
-def files_in(name: str | None) -> tuple[Path, str] | None:
-    """Return the files a name stands for and the mark behind them, where it is no name of the hub."""
+@contextmanager
+def connect_workers(on: str, threads: int) -> Iterator[None]:
+    """Connect to the cluster on which runs are trained; on this machine there is nothing to do."""
+    if on not in PLACES:
+        raise StudyError(f"a study runs on local or ray, not on '{on}'{closest(on, PLACES)}")
+    if on == "local":
+        yield
+        return
+    ray = load_ray()
+    is_ours = not ray.is_initialized()
+    if is_ours:
+        address = find_address()
+        # A connection that fails tries for minutes and cannot be interrupted, so another process tries first.
+        check_answer(address)
+        logging.getLogger("ray").setLevel(logging.CRITICAL)
+        ray.init(address=address, log_to_driver=False, logging_level=logging.CRITICAL)
+    try:
+        check_room(ray, threads)
+        yield
+    finally:
+        if is_ours:
+            ray.shutdown()
+
+
+def load_ray() -> Any:
+    """Import Ray, if it is installed and new enough."""
+    for name, value in QUIET.items():
+        os.environ.setdefault(name, value)
+    try:
+        ray = importlib.import_module("ray")
+    except ImportError as error:
+        raise StudyError("Ray is not installed; `pip install 'attnlab[ray]'` installs it") from error
+    number = str(ray.__version__)
+    if tuple(int(part) for part in number.split(".")[:2]) < OLDEST:
+        raise StudyError(f"Ray is {number}, and 2.54 is needed; `pip install --upgrade 'attnlab[ray]'` brings it")
+    return ray
+
+
+def find_address() -> str:
+    """Return the address of the cluster: RAY_ADDRESS, or the cluster of this machine."""
+    address = os.environ.get("RAY_ADDRESS", "") or "auto"
+    if address == "auto":
+        return address
+    host, _, port = address.rpartition(":")
+    if "://" in address or not host or not port.isdigit():
+        raise StudyError(f"RAY_ADDRESS is '{address}', and HOST:PORT of a cluster's head is needed, or auto")
+    try:
+        socket.create_connection((host, int(port)), REACH).close()
+    except (OSError, OverflowError) as error:
+        raise StudyError(f"no Ray cluster answers at RAY_ADDRESS={address} ({error}); {ADVICE}") from error
+    return address
+
+
+def check_answer(address: str) -> None:
+    """Refuse an address at which no cluster answers."""
+    where = "on this machine" if address == "auto" else f"at RAY_ADDRESS={address}"
+    try:
+        result = subprocess.run(
+            [sys.executable, "-c", CONNECT, address], timeout=PATIENCE, capture_output=True, text=True, check=False
+        )  # fmt: skip
+    except subprocess.TimeoutExpired as error:
+        raise StudyError(f"no Ray cluster answers {where} within {PATIENCE:.0f} seconds; {ADVICE}") from error
+    if result.returncode:
+        lines = [line for line in result.stderr.splitlines() if "Error: " in line]
+        why = lines[-1].split("Error: ", 1)[1] if lines else f"status {result.returncode}"
+        raise StudyError(f"no Ray cluster answers {where} ({why}); {ADVICE}")
+
+
+def check_room(ray: Any, threads: int) -> None:
+    """Refuse runs that no node has enough CPUs for."""
+    most = max((node["Resources"].get("CPU", 0) for node in ray.nodes() if node["Alive"]), default=0)
+    if most < threads:
+        raise StudyError(
+            f"a run with --threads {threads} needs as many CPUs on one node, and the largest of the cluster has "
+            f"{most:g}; take fewer threads, or add a node"
+        )
+
+
+def find_files(name: str | None) -> tuple[Path, str] | None:
+    """Return the files that a name stands for and the mark behind them, None for a name of the hub."""
     if name is None:
         return None
     mark = next((mark for mark in MARKS if name.endswith(mark)), "")
-    place = Path(name.removesuffix(mark)).expanduser().resolve()
-    return (place, mark) if place.exists() else None
+    path = Path(name.removesuffix(mark)).expanduser().resolve()
+    return (path, mark) if path.exists() else None
 
 
-def placed(config: dict[str, Any]) -> tuple[dict[str, Any], list[tuple[str, str | None, str]]]:
-    """Return a config whose data has whole paths, and what that data holds."""
+def resolve_data(config: dict[str, Any]) -> tuple[dict[str, Any], list[tuple[str, str | None, str]]]:
+    """Return a config with absolute paths of its data, and the name, split and hash of each source."""
     data = dict(config["data"])
     sources = []
     for split in ("train", "dev"):
@@ -158,24 +250,16 @@ def placed(config: dict[str, Any]) -> tuple[dict[str, Any], list[tuple[str, str 
         if name is not None and Path(name).expanduser().exists():
             name = data[split] = str(Path(name).expanduser().resolve())
         if name is None and split_in(data["train"], split) is not None:
-            name = data["train"]  # what a run is evaluated on where nothing is named
+            name = data["train"]  # what a run is evaluated on by default
         if name is not None:
-            sources.append((name, split_in(name, split), node.digest_of(name, split_in(name, split))))
+            sources.append((name, split_in(name, split), node.hash_split(name, split_in(name, split))))
     return {**config, "data": data}, sources
 
 
-def take_home(parcel: bytes, order: dict[str, Any]) -> None:
-    """Put the folder of a run where the study keeps it, and let it say where things are here."""
-    folder = Path(order["folder"])
-    unpack(parcel, folder)
-    readdress(folder, RunSpec.of(order["config"]))
-
-
-def reason_in(error: Any) -> str:
-    """Say why a task failed, in our words or the node's last ones; a node without attnlab would fail every run."""
-    cause = error.cause
-    if isinstance(cause, AttnlabError):
-        return str(cause)
+def find_reason(error: Any) -> str:
+    """Return why a task failed in one line; raise an error for a node without attnlab, where every run would fail."""
+    if isinstance(error.cause, AttnlabError):
+        return str(error.cause)
     if "No module named 'attnlab" in str(error):
         raise StudyError("a node has no attnlab; `pip install 'attnlab[ray]'` on every node installs it") from error
     return str(error).strip().splitlines()[-1]

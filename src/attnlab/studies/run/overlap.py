@@ -1,7 +1,7 @@
-"""What of a study's held-out examples it also trains on: counted while the data is there, for readers who have it not.
+"""The held-out examples of a study that it also trains on, counted before training while the data is there.
 
-Examples are compared whole, whatever their case and white space, as hashes of 8 bytes: those held out are kept, and
-those trained on stream past them. So it costs one reading, and the memory of the held-out set.
+Whole examples are compared, without regard to case and white space, as hashes of 8 bytes: those of held-out examples
+are kept in memory, and training examples are read once.
 """
 
 from __future__ import annotations
@@ -22,25 +22,24 @@ from attnlab.errors import AttnlabError
 from attnlab.tasks import load as load_task
 from attnlab.tasks.classification import Classification
 from attnlab.tasks.probes import ProbeTask
-from attnlab.tasks.reading import Row, find_column, read_rows
 from attnlab.tasks.squad import Squad
 from attnlab.training.build import split_in
 from attnlab.training.spec import Source
 from attnlab.training.stopping import StopRequest
 
 from ..file.design import Design
-from ..file.overrides import with_settings
+from ..file.overrides import apply_settings
 from ..ledger.database import Ledger
 from .execution import Say
 from .overlap_record import KIND, SourceOverlap
 
 DOCUMENT = "document"
 BLOCK = 4096
-"""Examples that are looked up at a time."""
+"""Training examples that are looked up at a time."""
 
 
 @dataclass(frozen=True)
-class Counting:
+class OverlapCounter:
     """Counts the overlaps of a study that its ledger does not have yet."""
 
     ledger: Ledger
@@ -50,103 +49,86 @@ class Counting:
     say: Say
     stop: StopRequest
 
-    def note(self, tasks: Iterable[tuple[str, Any]]) -> None:
-        """Count for each pair of a source's name and a task that reads it; say what is found."""
-        known = {SourceOverlap(**json.loads(said)).question for said in self.ledger.events(KIND)}
+    def count(self, tasks: Iterable[tuple[str, Any]]) -> None:
+        """Count for each pair of a source's name and a task that reads it; say what overlaps."""
+        known = {SourceOverlap(**json.loads(record)).question for record in self.ledger.events(KIND)}
         for name, task in tasks:
             source, hashes = self.sources[name], self.contents[name]
             if "dev" not in hashes:
                 continue
-            kept = hashes["train"], hashes["dev"], source.num_train, source.num_dev, source.column
-            asked = SourceOverlap(name, unit_of(task), *kept)
-            if asked.question in known:
+            described = hashes["train"], hashes["dev"], source.num_train, source.num_dev, source.column
+            overlap = SourceOverlap(name, _name_unit(task), *described)
+            if overlap.question in known:
                 continue
-            known.add(asked.question)
+            known.add(overlap.question)
             try:
-                found = self.counted(asked, source, task)
+                overlap = self._count_source(overlap, source, task)
             except AttnlabError as error:
-                # A row that no run can read either: each run that reads it says so, and fails alone.
-                self.say(f"{name}: what it holds out cannot be looked for in what it trains on: {error}")
+                # No run can read the source either: each of them says so and fails.
+                self.say(f"{name}: the overlap of its held-out and training examples cannot be counted: {error}")
                 continue
-            self.ledger.say(KIND, json.dumps(dataclasses.asdict(found)))
-            if found.num_found:
-                self.say(f"{name}: {found.sentence}")
+            self.ledger.say(KIND, json.dumps(dataclasses.asdict(overlap)))
+            if overlap.num_found:
+                self.say(f"{name}: {overlap.sentence}")
 
-    def counted(self, asked: SourceOverlap, source: Source, task: Any) -> SourceOverlap:
-        """Read what is held out, then let what is trained on pass by."""
-        every = held_out(task, source)
-        # Where no document is long, short ones are what the source is made of.
-        long = [text for text in every if asked.unit != DOCUMENT or says_something(text)] or every
+    def _count_source(self, overlap: SourceOverlap, source: Source, task: Any) -> SourceOverlap:
+        texts = _read_held_out(task, source)
+        # If no document is long, the source consists of short ones.
+        long = [text for text in texts if overlap.unit != DOCUMENT or says_something(text)] or texts
         wanted = Wanted([np.array([digest_of(text) for text in long], dtype=np.uint64)])
-        texts = islice(trained_on(task, source), source.num_train)
-        while block := [digest_of(plain(text)) for text in islice(texts, BLOCK)]:
+        trained = islice(_read_trained(task, source), source.num_train)
+        while block := [digest_of(_normalize(text)) for text in islice(trained, BLOCK)]:
             if self.stop:
                 raise KeyboardInterrupt
             wanted.look(np.array(block, dtype=np.uint64))
         return dataclasses.replace(
-            asked, num_held_out=len(long), num_found=wanted.num_found, num_short=len(every) - len(long)
+            overlap, num_held_out=len(long), num_found=wanted.num_found, num_short=len(texts) - len(long)
         )  # fmt: skip
 
 
-def tasks_of(study: Design) -> list[tuple[str, Any]]:
-    """Return every source that a phase takes, or an arm in it, with the task that reads it."""
-    phases = [with_settings(phase, arm) for phase in study.phases for arm in study.arms.values()]
+def list_tasks(study: Design) -> list[tuple[str, Any]]:
+    """Return the name of every source that a phase reads, or an arm in it, with the task that reads it."""
+    phases = [apply_settings(phase, arm) for phase in study.phases for arm in study.arms.values()]
     return [(phase.data, load_task(phase.task, **phase.task_settings)) for phase in phases]
 
 
-def unit_of(task: Any) -> str:
-    """Name what an example of a task is."""
+def _name_unit(task: Any) -> str:
     if isinstance(task, Squad):
         return "question"
     return "text" if isinstance(task, Classification) else "sequence" if isinstance(task, ProbeTask) else DOCUMENT
 
 
-def plain(text: str) -> str:
-    """Return a text without regard to case and white space."""
+def _normalize(text: str) -> str:
     return " ".join(text.casefold().split())
 
 
-def held_out(task: Any, source: Source) -> list[str]:
-    """Return the examples that a run is evaluated on, as they are compared."""
+def _read_held_out(task: Any, source: Source) -> list[str]:
+    """Return the normalized texts of the examples that a run is evaluated on."""
     name = source.dev if source.dev is not None else source.train
-    split = split_in(name, "dev")
-    wanted = name if source.column is None else open_source(name, split=split, column=source.column)
-    examples = task.examples(wanted, split)[: source.num_dev]
-    return [plain(text_of(one)) for one in examples]
+    return [_normalize(text) for text in islice(_read_examples(task, source, name, "dev"), source.num_dev)]
 
 
-def text_of(example: Any) -> str:
-    """Return all that an example shows a model, as one text."""
-    if hasattr(example, "input_ids"):
-        return sequence_text(example.input_ids, example.labels)
-    return "\n".join(filter(None, (example.text, getattr(example, "pair", None), getattr(example, "context", None))))
+def _read_trained(task: Any, source: Source) -> Iterator[str]:
+    """Yield the texts of the examples that a run trains on; corpora and probes may not fit into memory."""
+    if isinstance(task, Classification | Squad):
+        return _read_examples(task, source, source.train, "train")
+    opened = open_source(source.train, split=split_in(source.train, "train"), column=source.column)
+    if isinstance(task, ProbeTask):
+        return (_join_sequence(row["input_ids"], row["labels"]) for row in opened.rows())
+    return iter(opened.documents())
 
 
-def sequence_text(tokens: Iterable[int], labels: Iterable[int]) -> str:
-    """Return tokens and labels as one text."""
+def _read_examples(task: Any, source: Source, name: str, split: str) -> Iterator[str]:
+    """Yield all that each example of a split shows a model, as one text."""
+    part = split_in(name, split)
+    opened = name if source.column is None else open_source(name, split=part, column=source.column)
+    for example in task.examples(opened, part):
+        if hasattr(example, "input_ids"):
+            yield _join_sequence(example.input_ids, example.labels)
+        else:
+            shown = (example.text, getattr(example, "pair", None), getattr(example, "context", None))
+            yield "\n".join(filter(None, shown))
+
+
+def _join_sequence(tokens: Iterable[int], labels: Iterable[int]) -> str:
     return f"{' '.join(map(str, tokens))} : {' '.join(map(str, labels))}"
-
-
-def trained_on(task: Any, source: Source) -> Iterator[str]:
-    """Yield the examples that a run trains on, one after another, as `text_of` would give them."""
-    split = split_in(source.train, "train")
-    if isinstance(task, Classification):
-        for place, row in read_rows(task.columns.open(source.train, split)):
-            yield from labelled_text(task, row, place)
-        return
-    opened = open_source(source.train, split=split, column=source.column)
-    if isinstance(task, Squad):
-        yield from (f"{row['question']}\n{row['context']}" for _, row in read_rows(opened))
-    elif isinstance(task, ProbeTask):
-        yield from (sequence_text(row["input_ids"], row["labels"]) for _, row in read_rows(opened))
-    else:
-        yield from opened.documents()
-
-
-def labelled_text(task: Classification, row: Row, place: str) -> Iterator[str]:
-    """Yield the text of a row, with its pair; nothing of a row that is left out by agreement."""
-    columns = task.columns
-    label = next((name for name in columns.label if name in row), None)
-    if label is None or str(row[label]) not in columns.skipped:
-        names = [find_column(row, wanted, place) for wanted in (columns.text, columns.pair) if wanted]
-        yield "\n".join(str(row[name]) for name in names if row[name])

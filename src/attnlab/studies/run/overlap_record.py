@@ -1,4 +1,4 @@
-"""How many held-out examples of a source were also trained on, as `overlap.py` counted it and the ledger keeps it."""
+"""The overlap of the held-out and training examples of a source, as `overlap.py` counts and the ledger keeps it."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from attnlab.data.audit.overlap import LEAST_LINE
 from ..ledger.database import Ledger
 
 KIND = "overlap"
-"""What the ledger calls such an event."""
+"""The kind of its events in the ledger."""
 
 
 @dataclass(frozen=True)
 class SourceOverlap:
-    """How many of a source's held-out examples stand in what is trained on, and the hashes of both."""
+    """How many held-out examples of a source are also trained on, and the hashes of both splits."""
 
     source: str
     unit: str
@@ -30,11 +30,11 @@ class SourceOverlap:
     num_held_out: int = 0
     num_found: int = 0
     num_short: int = 0
-    """Held-out documents that are not looked for: headings recur without saying anything."""
+    """Held-out documents that are not counted: headings recur without meaning an overlap."""
 
     @property
     def question(self) -> tuple[Any, ...]:
-        """What was asked, whatever the answer is."""
+        """What identifies it, without the counts."""
         return self.source, self.unit, self.train, self.dev, self.num_train, self.num_dev, self.column
 
     @property
@@ -44,7 +44,7 @@ class SourceOverlap:
 
     @property
     def sentence(self) -> str:
-        """What is said of it."""
+        """The counts in words."""
         aside = f" ({self.num_short:,} headings or of fewer than {LEAST_LINE} words aside)" if self.num_short else ""
         return (
             f"{self.num_found:,} of {self.num_held_out:,} {self.unit}s that '{self.source}' holds out{aside} stand "
@@ -52,11 +52,12 @@ class SourceOverlap:
         )
 
 
-def noted_overlaps(ledger: Ledger, contents: Mapping[str, Mapping[str, str]]) -> list[SourceOverlap]:
-    """Return what was counted of data with these hashes, the newest of each source and unit."""
-    noted = [SourceOverlap(**json.loads(said)) for said in ledger.events(KIND)]
-    found = {
-        (one.source, one.unit): one
-        for one in noted if dict(contents.get(one.source, {})) == {"train": one.train, "dev": one.dev}
-    }  # fmt: skip
-    return list(found.values())
+def read_overlaps(ledger: Ledger, contents: Mapping[str, Mapping[str, str]]) -> list[SourceOverlap]:
+    """Return the overlaps of data with these hashes, the newest of each source and unit."""
+    overlaps = [SourceOverlap(**json.loads(record)) for record in ledger.events(KIND)]
+    newest = {
+        (overlap.source, overlap.unit): overlap
+        for overlap in overlaps
+        if dict(contents.get(overlap.source, {})) == {"train": overlap.train, "dev": overlap.dev}
+    }
+    return list(newest.values())

@@ -1,7 +1,7 @@
 """The process that has imported everything and forks a worker for each run: five seconds of imports are paid once.
 
-Talked to in lines of JSON: {"id", "folder", "config"} starts a run, {"stop": true} asks all to
-stop cleanly; it answers {"id", "pid"} and, when a worker has ended, {"id", "status"}. All of them end with the study.
+It reads lines of JSON: a `RunOrder` starts a run, {"stop": true} asks all runs to end. It writes a `RunEvent` when a
+worker has started and when it has ended. All of these processes end with the study.
 """
 
 from __future__ import annotations
@@ -9,12 +9,15 @@ from __future__ import annotations
 import ctypes
 import json
 import os
+import platform
 import runpy
 import select
 import signal
 import sys
 import time
 import traceback
+from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -22,45 +25,74 @@ from attnlab.errors import AttnlabError, TrainingError
 from attnlab.training import Display, RunSpec, build, train
 from attnlab.training.record import locked
 
+from .workers import RunEvent, RunOrder
+
 PARENT_DIED = 1
 """PR_SET_PDEATHSIG of Linux's prctl."""
 FAILED, INTERRUPTED = 3, 4
+"""Exit statuses of a worker."""
 POLL = 0.05
 PATIENCE = 20.0
-"""Seconds that a worker waits for its run's folder: one whose study was killed may not be quite gone yet."""
+"""Seconds that a worker waits for its run's folder: a worker of a study that was killed may still be there."""
 LOG = "log.txt"
 ERROR = "attnlab: "
+Work = Callable[[Path, dict[str, Any]], bool]
+"""What a worker does with a folder and a config; it returns whether it was interrupted."""
 
 
-def end_with_parent() -> None:
-    """Ask the system to kill this process when its parent has died, however that came."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(PARENT_DIED, signal.SIGKILL)
+def serve(work: Work) -> None:
+    """Take orders until the study ends; if it ends without a message, its workers stop as if they had been asked."""
+    _end_with_parent()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
+    orders: dict[int, RunOrder] = {}
+    unread = b""
+    is_open = True
+    while is_open or orders:
+        if is_open and select.select([0], [], [], POLL)[0]:
+            received = os.read(0, 2**20)
+            *lines, unread = (unread + received).split(b"\n")
+            for message in map(json.loads, lines if received else [b'{"stop": true}']):
+                if "stop" in message:
+                    for child in orders:
+                        os.kill(child, signal.SIGTERM)
+                    continue
+                order = RunOrder(**message)
+                child = _fork(order, work)
+                orders[child] = order
+                _report(RunEvent(order.id, "started", f"{platform.node()}:{child}", child))
+            is_open = bool(received)
+        while orders:
+            child, status = os.waitpid(-1, os.WNOHANG if is_open else 0)
+            if not child:
+                break
+            _report(describe_end(orders.pop(child), os.waitstatus_to_exitcode(status)))
 
 
-def work(order: dict[str, Any]) -> int:
-    """Train one run in this process, its words in a file; return the status of the process."""
-    try:
-        folder = Path(order["folder"])
-        folder.mkdir(parents=True, exist_ok=True)
-        log = os.open(folder / LOG, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
-        os.dup2(log, 1)
-        os.dup2(log, 2)
-        wait_for(folder)
-        run = RunSpec.of(order["config"])
-        with Display() as display:
-            result = train(build(run, display.say), folder, display)
-    except AttnlabError as error:
-        print(f"{ERROR}{error}", file=sys.stderr)
-        return FAILED
-    except Exception:
-        traceback.print_exc()
-        return FAILED
-    return INTERRUPTED if result.status == "interrupted" else 0
+def describe_end(order: RunOrder, status: int) -> RunEvent:
+    """Return how a worker has ended, for one that failed with the last line of its log."""
+    if status == 0:
+        return RunEvent(order.id, "finished")
+    if status in (INTERRUPTED, -signal.SIGTERM):
+        return RunEvent(order.id, "interrupted")
+    if status < 0:
+        hint = "; was there memory enough?" if status == -signal.SIGKILL else ""
+        return RunEvent(order.id, "failed", f"its process was ended by signal {-status}{hint}")
+    log = Path(order.folder) / LOG
+    lines = log.read_text(encoding="utf-8", errors="replace").strip().splitlines() if log.exists() else []
+    reason = lines[-1].removeprefix(ERROR) if lines else f"its process ended with status {status}"
+    return RunEvent(order.id, "failed", reason)
 
 
-def wait_for(folder: Path) -> None:
-    """Wait until no other process works in a run's folder; one that stays is met again where the run begins."""
+def train_run(folder: Path, config: dict[str, Any]) -> bool:
+    """Train one run in this process; return whether it was interrupted."""
+    wait_for_folder(folder)
+    with Display() as display:
+        return train(build(RunSpec.of(config), display.say), folder, display).status == "interrupted"
+
+
+def wait_for_folder(folder: Path) -> None:
+    """Wait until no other process works in a run's folder; training refuses a folder that stays locked."""
     deadline = time.monotonic() + PATIENCE
     while time.monotonic() < deadline:
         try:
@@ -70,8 +102,19 @@ def wait_for(folder: Path) -> None:
             time.sleep(POLL)
 
 
-def fork(order: dict[str, Any]) -> int:
-    """Start a worker; return its process."""
+def load_plugins() -> None:
+    """Run the files with stages of the user's own that this process was given."""
+    for plugin in sys.argv[1:]:
+        runpy.run_path(plugin, run_name="attnlab_plugin")
+
+
+def _end_with_parent() -> None:
+    """Ask the system to kill this process when its parent dies, for whatever reason."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PARENT_DIED, signal.SIGKILL)
+
+
+def _fork(order: RunOrder, work: Work) -> int:
     server = os.getpid()
     child = os.fork()
     if child:
@@ -80,59 +123,38 @@ def fork(order: dict[str, Any]) -> int:
     try:
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, signal.SIG_DFL)
-        end_with_parent()
+        _end_with_parent()
         if os.getppid() == server:
-            status = work(order)
+            status = _carry_out(order, work)
     finally:
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(status)
 
 
-def serve() -> None:
-    """Take orders until the study ends; should it end without a word, its workers stop as if they had been asked."""
-    end_with_parent()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, signal.SIG_IGN)
-    workers: dict[int, str] = {}
-    waiting = b""
-    is_open = True
-    while is_open or workers:
-        if is_open and select.select([0], [], [], POLL)[0]:
-            got = os.read(0, 2**20)
-            *lines, waiting = (waiting + got).split(b"\n")
-            for line in lines:
-                take(json.loads(line), workers)
-            if not got:
-                is_open = False
-                take({"stop": True}, workers)
-        while workers:
-            child, status = os.waitpid(-1, os.WNOHANG if is_open else 0)
-            if not child:
-                break
-            answer(id=workers.pop(child), status=os.waitstatus_to_exitcode(status))
-
-
-def take(order: dict[str, Any], workers: dict[int, str]) -> None:
-    """Carry out an order."""
-    if order.get("stop"):
-        for child in workers:
-            os.kill(child, signal.SIGTERM)
-        return
-    child = fork(order)
-    workers[child] = order["id"]
-    answer(id=order["id"], pid=child)
-
-
-def answer(**facts: Any) -> None:
-    """Tell the study, where it still listens."""
+def _carry_out(order: RunOrder, work: Work) -> int:
+    """Do the work of an order, its output in a log; return the exit status."""
     try:
-        os.write(1, (json.dumps(facts) + "\n").encode())
-    except BrokenPipeError:
+        folder = Path(order.folder)
+        folder.mkdir(parents=True, exist_ok=True)
+        log = os.open(folder / LOG, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
+        os.dup2(log, 1)
+        os.dup2(log, 2)
+        return INTERRUPTED if work(folder, order.config) else 0
+    except AttnlabError as error:
+        print(f"{ERROR}{error}", file=sys.stderr)
+    except Exception:
+        traceback.print_exc()
+    return FAILED
+
+
+def _report(event: RunEvent) -> None:
+    try:
+        os.write(1, (json.dumps(asdict(event)) + "\n").encode())
+    except BrokenPipeError:  # the study is gone
         return
 
 
 if __name__ == "__main__":
-    for plugin in sys.argv[1:]:
-        runpy.run_path(plugin, run_name="attnlab_plugin")
-    serve()
+    load_plugins()
+    serve(train_run)

@@ -309,11 +309,11 @@ def test_an_arm_that_cannot_be_built_is_said_to_be_unaudited_and_costs_itself_al
 
 def test_a_big_model_is_audited_with_few_layers_and_that_is_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
     from attnlab.studies.file.design import Arm, Size
-    from attnlab.studies.plan.installed_arms import Installed
+    from attnlab.studies.plan.installed_arms import InstalledArm
     from attnlab.tasks import load
 
     config = {"n_layer": 5, "n_embd": 16, "n_head": 2, "n_positions": 32}
-    one = Installed(Arm(mechanism="dot | softmax"), "big", Size(architecture="gpt2", config=config), load("clm"))
+    one = InstalledArm(Arm(mechanism="dot | softmax"), "big", Size(architecture="gpt2", config=config), load("clm"))
     assert "layers" not in one.audit(True)[1][0]["sentence"]
     monkeypatch.setattr("attnlab.studies.plan.installed_arms.MANY", 100)
     passed, (subject, *_) = one.audit(True)

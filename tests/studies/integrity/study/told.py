@@ -13,7 +13,7 @@ from attnlab.studies.answers.study_folder import Record, open_record
 from attnlab.studies.integrity import IntegrityFinding
 from attnlab.studies.ledger.database import Delivery, Ledger
 from attnlab.studies.plan.planning import PlannedRun
-from attnlab.studies.run.execution import row_of
+from attnlab.studies.run.execution import make_row
 from attnlab.studies.study import Study
 from tests.studies.samples import content
 
@@ -35,7 +35,7 @@ class Told:
         self.runs = {(run.arm, run.seed): run for run in self.study.plan()}
         folder.mkdir(parents=True, exist_ok=True)
         self.ledger = Ledger(folder / "ledger.sqlite")
-        self.ledger.add_runs([row_of(run) for run in self.runs.values()])
+        self.ledger.add_runs([make_row(run) for run in self.runs.values()])
         self.ledger.say("design", json.dumps(self.study.design.model_dump(mode="json")))
         self.ledger.say("started", "{}")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from ...plan.audit_keys import lines_of
+from ...plan.audit_keys import list_lines
 from ..finding import IntegrityFinding, IntegrityKind, list_first
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def check_audited(record: Record) -> Iterator[IntegrityFinding]:
     """Find arms that could not be audited in every size that they are installed in."""
     design = record.design
     counts = {arm: len(record.audits.get(arm, ())) for arm in design.arms}
-    missing = [f"'{arm}'" for arm in counts if counts[arm] < len(lines_of(design, arm)) + len(design.sizes)]
+    missing = [f"'{arm}'" for arm in counts if counts[arm] < len(list_lines(design, arm)) + len(design.sizes)]
     if missing:
         sentence = f"arms that were not audited in the model of every size: {list_first(missing)}"
         yield IntegrityFinding(IntegrityKind.MISSING_AUDIT, sentence, is_fault=False)

@@ -10,7 +10,7 @@ from attnlab.cli import main
 from attnlab.errors import StudyError
 from attnlab.mechanisms import CATALOG
 from attnlab.studies.file.reading import read_design
-from attnlab.studies.file.recipes import find_study, purpose, recipes
+from attnlab.studies.file.recipes import find_study, list_recipes, read_purpose
 from attnlab.studies.study import Study
 from attnlab.training import build
 
@@ -22,26 +22,26 @@ NAMES = (
 
 
 def test_these_are_the_recipes() -> None:
-    assert tuple(recipes()) == NAMES
-    assert all(len(purpose(file)) > 20 for file in recipes().values())
+    assert tuple(list_recipes()) == NAMES
+    assert all(len(read_purpose(file)) > 20 for file in list_recipes().values())
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_recipe_has_its_three_budgets_and_its_own_name(name: str) -> None:
     for budget in BUDGETS:
-        assert read_design(recipes()[name], budget).name == name
+        assert read_design(list_recipes()[name], budget).name == name
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_smallest_budget_can_be_planned_without_a_network(name: str) -> None:
-    study = Study.load(recipes()[name], "smoke")
+    study = Study.load(list_recipes()[name], "smoke")
     assert len(study.plan()) >= 4
     assert all(phase.smallest is not None for phase in study.design.phases)
 
 
 def test_the_small_gpt_has_the_published_size() -> None:
     study = Study.load(
-        recipes()["minigpt-scores"], "smoke", assign={"sizes.minigpt.config.n_positions": 1024, "seeds": [1]}
+        list_recipes()["minigpt-scores"], "smoke", assign={"sizes.minigpt.config.n_positions": 1024, "seeds": [1]}
     )
     job = build(study.plan()[0].run)
     embedded = job.model.config.vocab_size * 48 * 2  # its words come from the text, and have a head of their own
@@ -49,14 +49,14 @@ def test_the_small_gpt_has_the_published_size() -> None:
 
 
 def test_the_probes_ask_the_whole_catalog() -> None:
-    design = read_design(recipes()["probes"])
+    design = read_design(list_recipes()["probes"])
     assert {name: arm.mechanism for name, arm in design.arms.items()} == {
         name: str(entry.mechanism) for name, entry in CATALOG.items()
     }
 
 
 def test_the_bypass_is_studied_as_published() -> None:
-    design = read_design(recipes()["value-bypass"], "paper")
+    design = read_design(list_recipes()["value-bypass"], "paper")
     assert design.seeds == [42, 2, 8, 9, 5]
     pretrain, squad = design.phases
     segments = [(segment.steps, segment.batch, segment.length) for segment in pretrain.segments]
@@ -69,7 +69,7 @@ def test_the_bypass_is_studied_as_published() -> None:
 
 def test_what_is_missing_is_said_at_once() -> None:
     places = {"sizes.bert.checkpoint": "/not/there/bert", "sizes.roberta.checkpoint": "/not/there/roberta"}
-    study = Study.load(recipes()["boolq-tuning"], assign=places, data={"boolq.train": "not/there.jsonl"})
+    study = Study.load(list_recipes()["boolq-tuning"], assign=places, data={"boolq.train": "not/there.jsonl"})
     with pytest.raises(StudyError) as caught:
         study.plan()
     said = str(caught.value)
@@ -85,7 +85,7 @@ def test_what_is_missing_is_said_at_once() -> None:
 
 def test_a_name_or_a_file_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    assert find_study("probes") == recipes()["probes"]
+    assert find_study("probes") == list_recipes()["probes"]
     assert find_study("mine.toml") == Path("mine.toml")
     Path("probes").write_text("", encoding="utf-8")
     assert find_study("probes") == Path("probes")  # a file of that name is nearer
@@ -101,7 +101,7 @@ def test_a_recipe_is_listed_and_copied(
     listed = capsys.readouterr().out
     assert all(name in listed for name in NAMES)
     assert main(["recipes", "copy", "probes"]) == 0
-    assert Path("probes.toml").read_bytes() == recipes()["probes"].read_bytes()
+    assert Path("probes.toml").read_bytes() == list_recipes()["probes"].read_bytes()
     assert main(["recipes", "copy", "probes"]) == 2
     assert "is there already" in capsys.readouterr().err
     assert main(["recipes", "copy", "prob"]) == 2

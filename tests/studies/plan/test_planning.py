@@ -13,7 +13,7 @@ from attnlab.errors import StudyError
 from attnlab.studies.plan.planning import PlannedRun
 from attnlab.studies.study import Study
 
-from .samples import STUDY, content, study
+from ..samples import STUDY, content, study
 
 SECOND = {
     "name": "fine", "task": "mqar", "task_settings": {"vocab": 32, "length": 24}, "data": "recall", "after": "recall",
@@ -106,7 +106,7 @@ def test_what_a_model_starts_from_is_known_by_its_content(tmp_path: Path) -> Non
 def test_stages_of_the_users_own_are_known_by_their_file(tmp_path: Path, own_stages: None) -> None:
     from attnlab.cli.plugin import load_plugin
 
-    from .test_kills import OWN
+    from ..test_kills import OWN
 
     file = tmp_path / "own.py"
     file.write_text(OWN, encoding="utf-8")

@@ -9,18 +9,21 @@ from types import SimpleNamespace
 import pytest
 
 from attnlab.errors import StudyError
-from attnlab.studies.run import connection
-from attnlab.studies.run.connection import check_answer, check_room, connected, find_address, load_ray
+from attnlab.studies.run import cluster
+from attnlab.studies.run.cluster import check_answer, check_room, connect_workers, find_address, load_ray
 
 
 def test_a_place_that_is_none_is_answered() -> None:
-    with pytest.raises(StudyError, match="on local or ray, not on 'rya', did you mean 'ray'"), connected("rya", 1):
+    with (
+        pytest.raises(StudyError, match="on local or ray, not on 'rya', did you mean 'ray'"),
+        connect_workers("rya", 1),
+    ):
         pass
 
 
 def test_missing_ray_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
-    with pytest.raises(StudyError, match=r"pip install 'attnlab\[ray\]'"), connected("ray", 1):
+    with pytest.raises(StudyError, match=r"pip install 'attnlab\[ray\]'"), connect_workers("ray", 1):
         pass
 
 
@@ -48,9 +51,9 @@ def test_an_address_that_is_none_is_refused(address: str, monkeypatch: pytest.Mo
 def test_a_connection_that_comes_to_nothing_is_one_sentence(
     program: str, words: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(connection, "CONNECT", program)
+    monkeypatch.setattr(cluster, "CONNECT", program)
     if "sleep" in program:
-        monkeypatch.setattr(connection, "PATIENCE", 0.1)
+        monkeypatch.setattr(cluster, "PATIENCE", 0.1)
     with pytest.raises(StudyError) as raised:
         check_answer("head:1")
     assert words in str(raised.value)

@@ -14,43 +14,45 @@ import pytest
 from attnlab.errors import StudyError
 from attnlab.studies.ledger.database import Ledger
 from attnlab.studies.run import execution
-from attnlab.studies.run.dispatch import Dispatch
 from attnlab.studies.run.execution import Execution
-from attnlab.studies.run.server import FAILED, wait_for
+from attnlab.studies.run.server import FAILED, describe_end, wait_for_folder
+from attnlab.studies.run.workers import LocalWorkers, RunEvent, RunOrder
 from attnlab.training.record import locked
 from attnlab.training.stopping import StopRequest
 
-from .samples import quiet, study
+from ..samples import quiet, study
 
 
-class Line:
-    """Stands in for the server: answers every order with the next status, and remembers what it was told."""
+class FakeWorkers:
+    """Stands in for workers: each run ends with the next exit status, and what was asked is remembered."""
 
     statuses: list[int]
-    orders: list[dict[str, Any]]
+    orders: list[RunOrder | str]
     ends: list[bool]
 
     def __init__(self, plugins: Any = ()) -> None:
-        self.waiting: list[dict[str, Any]] = []
+        self.events: list[RunEvent] = []
 
-    def send(self, order: dict[str, Any]) -> None:
+    def send(self, order: RunOrder) -> None:
         self.orders.append(order)
-        if "id" in order:
-            self.waiting.append({"id": order["id"], "status": self.statuses.pop(0)})
+        self.events.append(describe_end(order, self.statuses.pop(0)))
 
-    def hear(self) -> list[dict[str, Any]]:
-        found, self.waiting = self.waiting, []
-        return found
+    def stop(self) -> None:
+        self.orders.append("stop")
+
+    def receive(self) -> list[RunEvent]:
+        events, self.events = self.events, []
+        return events
 
     def close(self, *, at_once: bool) -> None:
         self.ends.append(at_once)
 
 
 @pytest.fixture
-def line(monkeypatch: pytest.MonkeyPatch) -> type[Line]:
-    Line.statuses, Line.orders, Line.ends = [], [], []
-    monkeypatch.setattr(execution, "Dispatch", Line)
-    return Line
+def fake(monkeypatch: pytest.MonkeyPatch) -> type[FakeWorkers]:
+    FakeWorkers.statuses, FakeWorkers.orders, FakeWorkers.ends = [], [], []
+    monkeypatch.setattr(execution, "LocalWorkers", FakeWorkers)
+    return FakeWorkers
 
 
 @pytest.fixture
@@ -61,14 +63,14 @@ def work(tmp_path: Path) -> Iterator[Execution]:
 
 
 def test_a_server_that_dies_is_one_sentence() -> None:
-    server = Dispatch()
-    server.process.kill()
-    server.process.wait()
+    workers = LocalWorkers()
+    workers.process.kill()
+    workers.process.wait()
     with pytest.raises(StudyError, match="has died; the same command goes on"):
-        server.hear()
+        workers.receive()
     with pytest.raises(StudyError, match="has died"):
-        server.send({"stop": True})
-    server.close(at_once=True)
+        workers.stop()
+    workers.close(at_once=True)
 
 
 def test_a_folder_that_is_still_held_is_waited_for(tmp_path: Path) -> None:
@@ -83,7 +85,7 @@ def test_a_folder_that_is_still_held_is_waited_for(tmp_path: Path) -> None:
     holder = threading.Thread(target=hold)
     holder.start()
     held.wait()
-    wait_for(tmp_path)
+    wait_for_folder(tmp_path)
     assert done
     holder.join()
 
@@ -91,68 +93,68 @@ def test_a_folder_that_is_still_held_is_waited_for(tmp_path: Path) -> None:
 def test_a_folder_that_stays_held_is_not_waited_for_for_ever(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("attnlab.studies.run.server.PATIENCE", 0.1)
     with locked(tmp_path):
-        wait_for(tmp_path)
+        wait_for_folder(tmp_path)
 
 
-def test_a_worker_that_keeps_failing_is_given_up(line: type[Line], work: Execution) -> None:
-    line.statuses = [FAILED, -9, FAILED, FAILED, FAILED, FAILED]
+def test_a_worker_that_keeps_failing_is_given_up(fake: type[FakeWorkers], work: Execution) -> None:
+    fake.statuses = [FAILED, -9, FAILED, FAILED, FAILED, FAILED]
     work.go()
     assert len(work.given_up) == 3
     reasons = [reason for _, reason in work.ledger.failures()]
     assert reasons[:2] == [
         "its process ended with status 3", "its process was ended by signal 9; was there memory enough?",
     ]  # fmt: skip
-    assert line.ends == [False]
+    assert fake.ends == [False]
 
 
 def test_a_worker_that_was_asked_to_stop_has_not_failed(
-    line: type[Line], work: Execution, monkeypatch: pytest.MonkeyPatch
+    fake: type[FakeWorkers], work: Execution, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    line.statuses = [-signal.SIGTERM]
-    hear = Line.hear
+    fake.statuses = [-signal.SIGTERM]
+    receive = FakeWorkers.receive
 
-    def stop(own: Line) -> list[dict[str, Any]]:
+    def stop(own: FakeWorkers) -> list[RunEvent]:
         work.stop.signal = signal.SIGINT
-        return hear(own)
+        return receive(own)
 
-    monkeypatch.setattr(line, "hear", stop)
+    monkeypatch.setattr(fake, "receive", stop)
     work.go()
     assert work.ledger.failures() == []
     assert work.given_up == {}
-    assert len([order for order in line.orders if "id" in order]) == 1
+    assert len(fake.orders) == 1
 
 
 def test_runs_that_are_going_are_asked_to_stop(
-    line: type[Line], work: Execution, monkeypatch: pytest.MonkeyPatch
+    fake: type[FakeWorkers], work: Execution, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    line.statuses = [4, 4, 4]
-    send = Line.send
+    fake.statuses = [4, 4, 4]
+    send = FakeWorkers.send
 
-    def stop(own: Line, order: dict[str, Any]) -> None:
+    def stop(own: FakeWorkers, order: RunOrder) -> None:
         send(own, order)
         work.stop.signal = signal.SIGINT
 
-    monkeypatch.setattr(line, "send", stop)
+    monkeypatch.setattr(fake, "send", stop)
     work.go()
-    assert line.orders[-1] == {"stop": True}
+    assert fake.orders[-1] == "stop"
     assert work.running == {}
 
 
 def test_a_second_request_ends_everything_at_once(
-    line: type[Line], work: Execution, monkeypatch: pytest.MonkeyPatch
+    fake: type[FakeWorkers], work: Execution, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    line.statuses = [0]
+    fake.statuses = [0]
 
-    def interrupt(own: Line) -> list[dict[str, Any]]:
+    def interrupt(own: FakeWorkers) -> list[RunEvent]:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(line, "hear", interrupt)
+    monkeypatch.setattr(fake, "receive", interrupt)
     with pytest.raises(KeyboardInterrupt):
         work.go()
-    assert line.ends == [True]
+    assert fake.ends == [True]
 
 
-def test_nothing_is_started_after_a_request_to_stop(line: type[Line], work: Execution) -> None:
+def test_nothing_is_started_after_a_request_to_stop(fake: type[FakeWorkers], work: Execution) -> None:
     work.stop.signal = signal.SIGINT
     work.go()
-    assert line.orders == []
+    assert fake.orders == []

@@ -7,7 +7,7 @@ import random
 import tomllib
 from typing import Any
 
-from .samples import STUDY
+from ..samples import STUDY
 
 SCRAPS = (
     "nan", "inf", "-inf", "1e999", "-1", "0", "1e308", "9" * 30, "0x" + "f" * 4000, "9" * 5000, "true", '""', '"x"',

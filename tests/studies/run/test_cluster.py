@@ -15,18 +15,18 @@ import pytest
 from attnlab.errors import StudyError
 from attnlab.studies.ledger.database import Ledger
 from attnlab.studies.run import node
-from attnlab.studies.run.cluster import files_in, placed, reason_in
+from attnlab.studies.run.cluster import find_files, find_reason, resolve_data
 from attnlab.studies.run.execution import MOST_LOSSES, Execution
-from attnlab.studies.run.versions import differences, versions
+from attnlab.studies.run.workers import RunEvent, RunOrder
 from attnlab.training.stopping import StopRequest
 
-from .samples import study
+from ..samples import study
 
 
 def test_data_is_sent_by_whole_paths_with_what_it_holds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("text.txt").write_text("one\ntwo\n", encoding="utf-8")
-    config, sources = placed({"data": {"train": "text.txt", "dev": None}})
+    config, sources = resolve_data({"data": {"train": "text.txt", "dev": None}})
     assert config == {"data": {"train": str(tmp_path / "text.txt"), "dev": None}}
     node.check_sources(sources, "far")
     name, split, digest = sources[0]
@@ -37,9 +37,9 @@ def test_data_is_sent_by_whole_paths_with_what_it_holds(tmp_path: Path, monkeypa
 
 
 def test_files_a_model_starts_from_are_sent_and_names_of_the_hub_are_not(tmp_path: Path) -> None:
-    assert files_in(f"{tmp_path}:best") == (tmp_path, ":best")
-    assert files_in("gpt2") is None
-    assert files_in(None) is None
+    assert find_files(f"{tmp_path}:best") == (tmp_path, ":best")
+    assert find_files("gpt2") is None
+    assert find_files(None) is None
 
 
 def test_a_folder_that_was_sent_says_where_things_are_there(tmp_path: Path) -> None:
@@ -47,25 +47,25 @@ def test_a_folder_that_was_sent_says_where_things_are_there(tmp_path: Path) -> N
     file = tmp_path / node.RUN / "config.json"
     file.parent.mkdir()
     file.write_text(json.dumps(config), encoding="utf-8")
-    errand = {"order": {"id": "1"}, "config": config, "shipped": [("start", "checkpoint", ":best")]}
-    order = node.order_of(errand, tmp_path)
-    assert order["config"]["start"]["checkpoint"] == f"{tmp_path}/checkpoint:best"
-    assert order["folder"] == str(tmp_path / node.RUN)
-    assert json.loads(file.read_text(encoding="utf-8")) == order["config"]
+    errand = {"id": "1", "config": config, "shipped": [("start", "checkpoint", ":best")]}
+    order = node.prepare_order(errand, tmp_path)
+    assert order.config["start"]["checkpoint"] == f"{tmp_path}/checkpoint:best"
+    assert order.folder == str(tmp_path / node.RUN)
+    assert json.loads(file.read_text(encoding="utf-8")) == order.config
 
 
 def test_another_version_is_named() -> None:
-    assert differences(versions(), versions()) == ""
-    assert differences({"torch": "2.13.0"}, {"torch": "2.12.0"}) == "torch 2.12.0 where the study has 2.13.0"
+    assert node.compare_versions(node.get_versions(), node.get_versions()) == ""
+    assert node.compare_versions({"torch": "2.13.0"}, {"torch": "2.12.0"}) == "torch 2.12.0 where the study has 2.13.0"
 
 
 def test_a_process_that_is_not_the_runs_any_more_is_left_alone() -> None:
     child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE, process_group=0)
-    node.stop(child.pid, os.getpgid(0))
+    node.stop_process(child.pid, os.getpgid(0))
     assert child.poll() is None
-    node.stop(child.pid, child.pid)
+    node.stop_process(child.pid, child.pid)
     assert child.wait() == -15
-    node.stop(child.pid, child.pid)
+    node.stop_process(child.pid, child.pid)
     assert child.stdin is not None
     child.stdin.close()
 
@@ -76,8 +76,8 @@ def test_folders_of_killed_runs_are_removed(tmp_path: Path, monkeypatch: pytest.
     left = tmp_path / f"{node.PREFIX}left"
     left.mkdir()
     (left / "lock").touch()
-    with node.scratch() as held:
-        node.sweep()
+    with node.make_scratch() as held:
+        node.remove_abandoned()
         assert held.exists()
     assert list(tmp_path.iterdir()) == []
 
@@ -91,31 +91,31 @@ class TaskError(Exception):
 
 
 def test_why_a_task_failed_is_said_in_one_line() -> None:
-    assert reason_in(TaskError(StudyError("the disk is full"))) == "the disk is full"
-    assert reason_in(TaskError(ValueError("seven"))) == "ValueError: seven"
+    assert find_reason(TaskError(StudyError("the disk is full"))) == "the disk is full"
+    assert find_reason(TaskError(ValueError("seven"))) == "ValueError: seven"
     with pytest.raises(StudyError, match="a node has no attnlab"):
-        reason_in(TaskError(ModuleNotFoundError("No module named 'attnlab'")))
+        find_reason(TaskError(ModuleNotFoundError("No module named 'attnlab'")))
 
 
 class Losing:
     """Stands in for a cluster that loses every run."""
 
     def __init__(self, plugins: Any = ()) -> None:
-        self.waiting: list[dict[str, Any]] = []
+        self.events: list[RunEvent] = []
 
-    def send(self, order: dict[str, Any]) -> None:
-        self.waiting += [{"id": order["id"], "node": "far"}, {"id": order["id"], "lost": "NodeDiedError"}]
+    def send(self, order: RunOrder) -> None:
+        self.events += [RunEvent(order.id, "started", "far"), RunEvent(order.id, "lost", "NodeDiedError")]
 
-    def hear(self) -> list[dict[str, Any]]:
-        found, self.waiting = self.waiting, []
-        return found
+    def receive(self) -> list[RunEvent]:
+        events, self.events = self.events, []
+        return events
 
     def close(self, *, at_once: bool) -> None:
         assert not at_once
 
 
 def test_a_lost_node_is_no_failure_until_it_happens_too_often(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("attnlab.studies.run.execution.Cluster", Losing)
+    monkeypatch.setattr("attnlab.studies.run.execution.RayWorkers", Losing)
     said: list[str] = []
     ledger = Ledger(tmp_path / "ledger.sqlite")
     run = study(seeds=[1]).plan()[0]

@@ -15,8 +15,8 @@ from attnlab.studies.file.reading import LARGEST, read_design
 from attnlab.studies.plan.planning import plan
 from attnlab.studies.study import Study
 
+from ..samples import STUDY, content
 from .fuzz import make
-from .samples import STUDY, content
 
 NUM_FILES = 2000
 NUM_COMMANDS, NUM_PLANS = 25, 60
@@ -78,7 +78,7 @@ def test_every_mistake_is_said_at_once_with_its_line_and_the_closest_match(file:
         ('"optimizer.lr" = 1e-3', '"phases.recall" = 2', "an arm cannot set 'phases.recall'"),
         ('"optimizer.lr" = 1e-3', 'after = "other"', "an arm cannot set 'after'"),
         ('"optimizer.lr" = 1e-3', "config = 3", "give a setting inside 'config', such as 'config.n_layer'"),
-        ('"optimizer.lr" = 1e-3', '"phases.recall.config.n_layer" = 3', "the model is one over all phases"),
+        ('"optimizer.lr" = 1e-3', '"phases.recall.config.n_layer" = 3', "all phases have the same model"),
         ("seeds = [1, 2]", "seeds = [1, 2, 1]", "seed 1 stands twice"),
         ("seeds = [1, 2]", "seeds = []", "'seeds': list should have at least 1 item"),
         ("seeds = [1, 2]", "seeds = [1]\nlooks = [5, 4]", "looks are numbers of seeds that grow"),
