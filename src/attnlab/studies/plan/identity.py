@@ -13,9 +13,9 @@ from attnlab.data import load_tokenizer, open_source
 from attnlab.errors import DataError, StudyError
 from attnlab.mechanisms import Mechanism
 from attnlab.training import RunSpec
-from attnlab.training.build import TRAINED, split_in
+from attnlab.training.job.build import TRAINED, split_in
+from attnlab.training.job.weights import quiet
 from attnlab.training.spec import NOT_DECIDING, Source
-from attnlab.training.weights import quiet
 
 from ..file.design import Design, Size
 

@@ -136,8 +136,8 @@ def _make_run(phase: Phase, arm: Arm, size: Size, source: Source, line: str) -> 
 def _check_run(run: RunSpec, where: str) -> None:
     """Refuse a task, an architecture or settings with which no run could begin."""
     from attnlab.tasks import load as load_task
-    from attnlab.training.weights import config_of as model_config
-    from attnlab.training.weights import quiet
+    from attnlab.training.job.weights import config_of as model_config
+    from attnlab.training.job.weights import quiet
 
     if "name" in run.task_settings:
         raise StudyError(f"{where}: a task has no setting 'name'; give it as task")

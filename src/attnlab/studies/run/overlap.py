@@ -23,9 +23,9 @@ from attnlab.tasks import load as load_task
 from attnlab.tasks.classification import Classification
 from attnlab.tasks.probes import ProbeTask
 from attnlab.tasks.squad import Squad
-from attnlab.training.build import split_in
+from attnlab.training.job.build import split_in
+from attnlab.training.loop.stopping import StopRequest
 from attnlab.training.spec import Source
-from attnlab.training.stopping import StopRequest
 
 from ..file.design import Design
 from ..file.overrides import apply_settings
