@@ -11,7 +11,7 @@ import pytest
 
 from attnlab.errors import TaskError, TrainingError
 from attnlab.training import Data, RunSpec, Segment, build, train
-from attnlab.training.job.stream import Share, updates
+from attnlab.training.job.stream import RankShare, updates
 from tests.training.runs import Stopping, assert_same_run, small, trained
 
 SOURCE = "embedded:mqar?vocab=32&length=24&pairs=4&examples=20"
@@ -26,7 +26,9 @@ def fresh(**changes: Any) -> RunSpec:
 def test_no_row_comes_twice_and_none_is_held_out() -> None:
     job = build(fresh())
     rows = [
-        row.tobytes() for one in updates(job.streams[0], Share(), 0, 200) for row in one.batches[0]["input_ids"].numpy()
+        row.tobytes()
+        for one in updates(job.streams[0], RankShare(), 0, 200)
+        for row in one.batches[0]["input_ids"].numpy()
     ]
     assert len(set(rows)) == len(rows) == 800
     assert job.dev is not None
@@ -37,9 +39,9 @@ def test_no_row_comes_twice_and_none_is_held_out() -> None:
 def test_rows_are_a_function_of_seed_and_step() -> None:
     one, again, other = (build(fresh(seed=seed)).streams[0] for seed in (1, 1, 2))
     late = 10**9
-    first = next(iter(updates(one, Share(), late, late + 1)))
-    assert (next(iter(updates(again, Share(), late, late + 1))).rows == first.rows).all()
-    assert not set(next(iter(updates(other, Share(), late, late + 1))).rows) & set(first.rows)
+    first = next(iter(updates(one, RankShare(), late, late + 1)))
+    assert (next(iter(updates(again, RankShare(), late, late + 1))).rows == first.rows).all()
+    assert not set(next(iter(updates(other, RankShare(), late, late + 1))).rows) & set(first.rows)
     assert one.identity == again.identity != other.identity
 
 

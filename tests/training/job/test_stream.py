@@ -11,7 +11,7 @@ import torch
 from attnlab.errors import TrainingError
 from attnlab.tasks import load
 from attnlab.training import Data, FeatureStream, Segment, TokenStream, build
-from attnlab.training.job.stream import Share, updates
+from attnlab.training.job.stream import RankShare, updates
 from tests.training.runs import DATA, small
 
 
@@ -30,10 +30,10 @@ def assert_same(one: Any, other: Any) -> None:
 @pytest.mark.parametrize("task", ["clm", "mlm"])
 def test_updates_from_the_middle_are_those_of_the_whole(task: str) -> None:
     own = stream(task=task)
-    whole = list(updates(own, Share(), 0, 20))
+    whole = list(updates(own, RankShare(), 0, 20))
     assert len(whole) == 20
     assert whole[-1].position.epoch > 0
-    for mine, theirs in zip(updates(stream(task=task), Share(), 13, 20), whole[13:], strict=True):
+    for mine, theirs in zip(updates(stream(task=task), RankShare(), 13, 20), whole[13:], strict=True):
         assert_same(mine, theirs)
 
 
@@ -48,7 +48,7 @@ def test_masks_are_other_ones_each_epoch() -> None:
 @pytest.mark.parametrize(("num_ranks", "micro"), [(1, None), (1, 3), (2, None), (2, 2), (3, 1), (8, 5)])
 def test_shares_are_the_rows_of_an_update_each_once(num_ranks: int, micro: int | None) -> None:
     rows = np.arange(100, 107)
-    parts = [part for rank in range(num_ranks) for part in Share(rank, num_ranks, micro).parts(rows)]
+    parts = [part for rank in range(num_ranks) for part in RankShare(rank, num_ranks, micro).parts(rows)]
     assert [row for part in parts for row in part] == list(rows)
     assert max(part.size for part in parts) <= (micro or 7)
 
@@ -80,7 +80,7 @@ def test_an_error_while_a_batch_is_made_reaches_the_run() -> None:
 
     own.make = broken
     with pytest.raises(ValueError, match="no such row"):
-        next(updates(own, Share(), 0, 3))
+        next(updates(own, RankShare(), 0, 3))
 
 
 def test_rows_are_named_for_a_record_of_trouble() -> None:

@@ -27,7 +27,7 @@ from attnlab.training.job.weights import building, changed, config_of, head_clas
 from attnlab.training.loop.precision import choose_precision
 from attnlab.training.loop.ranks import Ranks
 from attnlab.training.loop.update import Updater
-from attnlab.training.spec import Source
+from attnlab.training.spec import DataSource
 
 from ..file.design import Design, Phase, Size
 from ..file.overrides import apply_settings
@@ -104,7 +104,7 @@ def measure_speed() -> TrainingSpeed:
     return TrainingSpeed(max(0.0, fast - few / pace) / LAYERS, pace)
 
 
-def _count_steps(phase: Phase, segment: Segment, source: Source | None) -> int:
+def _count_steps(phase: Phase, segment: Segment, source: DataSource | None) -> int:
     if segment.steps is not None:
         return segment.steps
     assert segment.epochs is not None

@@ -27,7 +27,7 @@ from pydantic import TypeAdapter
 from attnlab.errors import StudyError
 from attnlab.training import Examples, Job, RunSpec, build
 from attnlab.training.job.build import TRAINED, find_tokenizer, opened
-from attnlab.training.job.stream import Share, updates
+from attnlab.training.job.stream import RankShare, updates
 from attnlab.training.job.weights import quiet
 from attnlab.training.loop.evaluation import EVALUATION_SEED
 from attnlab.training.loop.identity import leave_config
@@ -154,7 +154,7 @@ def time_updates(
 ) -> Generator[tuple[float, int]]:
     """Make updates of a segment, batches included; yield the seconds and the tokens of each."""
     job, micro_batch = updater.job, updater.job.settings.segments[number].micro_batch
-    made = updates(job.streams[number], Share(micro_batch=micro_batch), 0, most)
+    made = updates(job.streams[number], RankShare(micro_batch=micro_batch), 0, most)
     with closing(made):  # type: ignore[type-var]
         began = clock()
         for place, update in enumerate(made):

@@ -116,7 +116,7 @@ class TokenStream:
 
 
 @dataclass(frozen=True)
-class Share:
+class RankShare:
     """The part of an update that one process computes: its batches, of at most so many rows."""
 
     rank: int = 0
@@ -139,7 +139,7 @@ class Update:
     batches: list[Mapping[str, Tensor]]
 
 
-def updates(stream: Stream, share: Share, start: int, stop: int) -> Iterator[Update]:
+def updates(stream: Stream, share: RankShare, start: int, stop: int) -> Iterator[Update]:
     """Yield the updates from a step of the segment to another, made ahead by a thread."""
     per_epoch = stream.arrangement.steps_per_epoch
 

@@ -18,7 +18,7 @@ import torch
 from attnlab.data import Position
 
 from ..job.job import Job
-from ..job.stream import Share, Update, updates
+from ..job.stream import RankShare, Update, updates
 from ..record import Metrics, locked, write_json
 from ..record.folder import MICRO, RESULT, read_result
 from ..record.state import State
@@ -149,7 +149,7 @@ class Training:
         if self.state.watched_step < self.state.step and not self.look():
             return self.interrupt()
         for place in self.places(self.state.step):
-            share = Share(self.ranks.rank, self.ranks.num, self.job.settings.segments[place.segment].micro_batch)
+            share = RankShare(self.ranks.rank, self.ranks.num, self.job.settings.segments[place.segment].micro_batch)
             stream = self.job.streams[place.segment]
             for update in updates(stream, share, self.state.step - place.start, place.stop - place.start):
                 if self.is_stale():
