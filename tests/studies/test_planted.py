@@ -162,7 +162,8 @@ def test_a_baseline_against_itself_in_two_phases_and_two_sizes(run: Run, tmp_pat
     text += phase.replace('name = "copy"', 'name = "longer"')
     steps = ("--set", "phases.copy.segments.0.steps=25", "--set", "phases.longer.segments.0.steps=40")
     said = run(*steps, "--plugin", str(plugin), text=text)
-    verdicts = [line for line in said.places["terminal"].splitlines() if re.match(r"(copy|longer) +(tiny|wide) +again", line)]
+    lines = said.places["terminal"].splitlines()
+    verdicts = [line for line in lines if re.match(r"(copy|longer) +(tiny|wide) +again", line)]
     assert len(verdicts) == 4
     assert not re.search("BETTER|WORSE|NOT COMPARABLE", "".join(verdicts)), verdicts
     assert said.everywhere("98.75 %")  # 95 % for the family of four
