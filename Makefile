@@ -9,7 +9,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 TOOLS := .venv/.tools
 
-.PHONY: setup demo demo-long test check bench smoke soak clean
+.PHONY: setup demo demo-long test check bench smoke soak cross clean
 .DEFAULT_GOAL := check
 
 setup: $(TOOLS)
@@ -56,6 +56,10 @@ soak: $(TOOLS)
 	OMP_NUM_THREADS=1 $(BIN)/python -m tests.training.test_kills 50
 	OMP_NUM_THREADS=1 $(BIN)/python -m tests.studies.test_kills 20
 	OMP_NUM_THREADS=1 $(BIN)/python -m tests.studies.test_ray
+
+# The compiled loops for every instruction set; AArch64 with g++-aarch64-linux-gnu and qemu-user.
+cross: $(TOOLS)
+	$(BIN)/python -m pytest -q -rs tests/kernels/cpu/test_variants.py
 
 clean:
 	rm -rf build dist out .mypy_cache .pytest_cache .ruff_cache .hypothesis

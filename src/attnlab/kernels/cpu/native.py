@@ -27,7 +27,8 @@ from ..compat import mark_constant
 
 # -ffast-math goes to the compiler but not to the linker: there it would switch denormals off in the whole process.
 FLAGS = ("-std=c++17", "-O3", "-ffast-math", "-fPIC")
-TUNED = (("-march=native", "-mprefer-vector-width=512"), ("-march=native",), ("-mcpu=native",), ())
+WIDE = ("-mprefer-vector-width=512",)
+TUNED = (("-march=native", *WIDE), ("-march=native",), ("-mcpu=native",), ())
 """What tunes the loops to this processor; the first set the compiler accepts is taken."""
 
 

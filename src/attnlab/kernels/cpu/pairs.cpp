@@ -4,7 +4,7 @@
 // A tile is G groups x R queries x K keys of C channels. Queries a[G,R,C] and keys b[G,K,C] come row by row with a
 // stride a group, and so do their gradients; the forward pass turns the keys channel by channel first, so that it
 // can run over keys in registers. Row r may see keys 0 ... first + r; the scores of the others are
-// set to `fill`, and their ds is 0. C is padded to a multiple of 16: no inner loop has a tail. Rows are
+// set to `fill`, and their ds is 0. C is a multiple of the numbers in a vector: no inner loop has a tail. Rows are
 // taken four at a time, so that a key is loaded once for four queries.
 //
 // additive:  sum_c w_c tanh(a_c + b_c) = sum_c w_c - 2 sum_c w_c u_c,  u = 1 / (e^{2a} e^{2b} + 1).
