@@ -12,7 +12,7 @@ import attnlab
 from attnlab.audits import Audit, FindingPart, Subject
 from attnlab.kernels import blockwise, linear, reference, rowwise
 from attnlab.kernels.call import Call
-from attnlab.kernels.visibility import RowVisibility, Visibility
+from attnlab.kernels.visibility import Visibility
 from attnlab.mechanisms import Mechanism, Params, Score, Value, Weights, masked_softmax, stage
 
 Attend = Callable[[Call], Tensor]
@@ -29,7 +29,7 @@ def seen_otherwise(change: Callable[[Visibility], Visibility]) -> Attend:
 
 def one_too_many(seen: Visibility) -> Visibility:
     """See one token of the future."""
-    return RowVisibility(seen.num_queries, seen.num_keys, seen.causal, seen.mask, seen.device, seen.offset + 1)
+    return dataclasses.replace(seen, first=seen.offset + 1)
 
 
 def one_padded_key(seen: Visibility) -> Visibility:
@@ -43,7 +43,7 @@ def one_padded_key(seen: Visibility) -> Visibility:
 
 def from_the_start(seen: Visibility) -> Visibility:
     """Forget where queries stand against a longer cache."""
-    return RowVisibility(seen.num_queries, seen.num_keys, seen.causal, seen.mask, seen.device, 0)
+    return dataclasses.replace(seen, first=0)
 
 
 def planted(monkeypatch: pytest.MonkeyPatch, change: Callable[[Visibility], Visibility], causal: bool = True) -> Audit:
@@ -67,7 +67,7 @@ def test_a_mask_that_is_off_by_one_leaks(monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_a_mask_that_sees_too_little_is_no_leak_but_no_equal_either(monkeypatch: pytest.MonkeyPatch) -> None:
     def one_too_few(seen: Visibility) -> Visibility:
-        return RowVisibility(seen.num_queries, seen.num_keys, seen.causal, seen.mask, seen.device, seen.offset - 1)
+        return dataclasses.replace(seen, first=seen.offset - 1)
 
     audit = planted(monkeypatch, one_too_few)
     assert audit.findings["causal leak"].passed

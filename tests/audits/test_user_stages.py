@@ -213,7 +213,7 @@ def test_a_stage_that_counts_forbidden_pairs_without_asking_is_refused() -> None
         def __call__(self, scores: Tensor, n: Tensor, p: Params) -> Tensor:
             return scores.exp() / (1 + scores.exp().sum(-1, keepdim=True))
 
-    with pytest.raises(MechanismError, match="depend on pairs that may not meet"):
+    with pytest.raises(MechanismError, match="depend on masked pairs"):
         attnlab.audit("dot | broken", checks=["equivalences"])
 
 

@@ -147,15 +147,15 @@ class Subject:
         """Compute the scores of all pairs, none of them forbidden."""
         score = self.mechanism.score
         learned = {name: p.to(q.dtype) for name, p in self.parameters.items()}
-        call, _ = prepare(q, k, k, dataclasses.replace(self.mechanism, values=()), False, None, None, None, None, None)
+        call, _ = prepare(q, k, k, dataclasses.replace(self.mechanism, values=()))
         return score(q, k, self.mechanism.params_of(score, learned), **call.needs_of(score, None))
 
     def projected(self, inputs: Inputs) -> tuple[Subject, Inputs]:
         """Let the values stages act, and return what is left to compute, which a cache can hold."""
-        q, k, v = inputs["q"], inputs["k"], inputs["v"]
         call, _ = prepare(
-            q, k, v, self.mechanism, False, None, None, self.parameters, inputs.get("x"), inputs.get("first")
-        )
+            inputs["q"], inputs["k"], inputs["v"], self.mechanism, parameters=self.parameters,
+            x=inputs.get("x"), first=inputs.get("first"),
+        )  # fmt: skip
         return self.stripped(values=()), {"q": call.q, "k": call.k, "v": call.v}
 
     def kernels(self, length: int, mode: Mode) -> list[str]:
