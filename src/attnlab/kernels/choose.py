@@ -74,7 +74,8 @@ def choose(request: Request, kernel: str = "auto") -> tuple[Kernel, dict[str, st
         reason = candidate.refusal(request)
         if reason is None:
             # Only scores of the compiled loops ask whether these are available: building them takes seconds.
-            if request.mechanism.score.form in LOOPS and native.explain_missing() in refused.values():
+            missing = native.explain_missing() if request.mechanism.score.form in LOOPS else None
+            if missing is not None and missing in refused.values():
                 native.warn_missing()
             return candidate, refused
         refused[candidate.NAME] = reason
