@@ -24,7 +24,7 @@ SYMBOL_WIDTH = 36
 
 
 @dataclass(frozen=True)
-class Point:
+class GrowthPoint:
     """The cost of one line at one length. `kind` distinguishes lines of one name by their dashes."""
 
     name: str
@@ -35,7 +35,7 @@ class Point:
 
 
 def draw(
-    points: Sequence[Point], title: str, subtitle: str | Sequence[str] = "",
+    points: Sequence[GrowthPoint], title: str, subtitle: str | Sequence[str] = "",
     fields: Sequence[str] = tuple(PANELS), theme: Theme = FILE,
 ) -> Spec:  # fmt: skip
     """Draw a panel of time and a panel of memory, or one of them, with a line for each name and kind."""

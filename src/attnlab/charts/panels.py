@@ -38,7 +38,7 @@ class Bars:
 
 
 @dataclass(frozen=True)
-class Curves:
+class CurvePanel:
     """Lines over one axis. `marks` are places on it, each with words; a line named in `faint` is drawn in grey."""
 
     title: str
@@ -60,7 +60,7 @@ class Points:
     outlines: Sequence[Sequence[tuple[float, float]]] = ()
 
 
-Panel = Bars | Curves | Points
+Panel = Bars | CurvePanel | Points
 
 
 def draw(panels: Sequence[Panel], title: str, sentence: str = "", theme: Theme = FILE) -> Spec:
@@ -80,7 +80,7 @@ def _draw(panel: Panel, theme: Theme) -> Layer:
     if isinstance(panel, Bars):
         parts = _bars(panel, theme)
     else:
-        parts = _curves(panel, theme) if isinstance(panel, Curves) else _points(panel, theme)
+        parts = _curves(panel, theme) if isinstance(panel, CurvePanel) else _points(panel, theme)
     return {"title": title, "height": HEIGHT, **parts}
 
 
@@ -136,7 +136,7 @@ def _number(value: float) -> str:
     return ("−" if value < 0 and float(text) else "") + (text[1:] if text.startswith("0.") else text)
 
 
-def _curves(panel: Curves, theme: Theme) -> Layer:
+def _curves(panel: CurvePanel, theme: Theme) -> Layer:
     names = list(panel.lines)
     values: list[Layer] = [{"line": name, "x": x, "y": y} for name, places in panel.lines.items() for x, y in places]
     strong = [colour for colour in theme.colours if colour != theme.ink]
@@ -177,7 +177,7 @@ def _powers(start: float, end: float) -> list[float]:
     return [float(f"1e{power}") for power in range(first, last + 1, step)]
 
 
-def _marks(panel: Curves, start: float, end: float, theme: Theme) -> list[Layer]:
+def _marks(panel: CurvePanel, start: float, end: float, theme: Theme) -> list[Layer]:
     """Draw vertical lines at places of the axis, with their words at the top, above the curves."""
     layers: list[Layer] = []
     middle = math.sqrt(start * end) if panel.is_logarithmic else (start + end) / 2

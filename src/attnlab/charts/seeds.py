@@ -14,7 +14,7 @@ WIDTH, ROW = 340, 34
 
 
 @dataclass(frozen=True)
-class Dot:
+class SeedDot:
     """The value of one seed of an arm."""
 
     arm: str
@@ -30,7 +30,7 @@ class Dots:
     """
 
     arms: Sequence[str]
-    dots: Sequence[Dot]
+    dots: Sequence[SeedDot]
     across: str
     is_logarithmic: bool = False
     floor: float | None = None
@@ -54,7 +54,7 @@ def draw(drawn: Dots, title: str, subtitle: str | Sequence[str] = "", theme: The
     return frame(title, subtitle, theme, width=WIDTH, height=height, encoding=encoding, layer=layers)
 
 
-def means(dots: Sequence[Dot], names: dict[str, str], is_logarithmic: bool) -> list[Layer]:
+def means(dots: Sequence[SeedDot], names: dict[str, str], is_logarithmic: bool) -> list[Layer]:
     """Return the mean of each arm, in the scale of the axis."""
     rows = []
     for arm, name in names.items():

@@ -38,7 +38,7 @@ class Setting:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class KernelComparison:
     """The cost of a mechanism at one length, its kernel, and the cost of its peers.
 
     left_out: why eager was not measured, or an empty string.
@@ -54,7 +54,7 @@ class Comparison:
 
 def compare(
     mechanism: Mechanism, length: int, setting: Setting, kernel: str = "auto", budget: float = BUDGET
-) -> Comparison:
+) -> KernelComparison:
     """Measure a mechanism and its peers at one length."""
     choice = explained(mechanism, length, setting, kernel)
     steps = {"own": own_step(mechanism, length, setting, kernel), "sdpa": sdpa_step(length, setting)}
@@ -62,7 +62,7 @@ def compare(
     if not left_out:
         steps["eager"] = own_step(mechanism, length, setting, "reference")
     taken = measure(steps, budget)
-    return Comparison(choice, length, taken["own"], taken["sdpa"], taken.get("eager"), left_out)
+    return KernelComparison(choice, length, taken["own"], taken["sdpa"], taken.get("eager"), left_out)
 
 
 def explained(mechanism: Mechanism, length: int, setting: Setting, kernel: str = "auto") -> Explanation:
