@@ -3,8 +3,6 @@
 Names load on first use: a table is examined without torch.
 """
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from attnlab.lazy import load_on_first_use

@@ -1,7 +1,5 @@
 """Simulated studies: scores that are drawn instead of trained go through plan, ledger, registration and verdicts."""
 
-from __future__ import annotations
-
 import shutil
 import tempfile
 import weakref

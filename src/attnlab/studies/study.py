@@ -1,13 +1,11 @@
 """A study: read, planned, audited, run and answered; the same call resumes a study that was stopped."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import torch
 
@@ -56,7 +54,7 @@ class Conclusion:
     """Findings of the integrity checks on the study itself, faults first."""
 
     @classmethod
-    def of(cls, record: Record) -> Conclusion:
+    def of(cls, record: Record) -> Self:
         """Conclude from the record of a study."""
         findings = record.findings if record.is_whole else ()
         return cls(record.answers, record.num_ended, len(record.runs), record.failed, findings)
@@ -90,13 +88,13 @@ class Study:
     def load(
         cls, path: str | Path, budget: str | None = None, *, assign: Mapping[str, Any] | None = None,
         data: Mapping[str, str] | None = None, threads: int = 1, plugins: Sequence[str] = (),
-    ) -> Study:  # fmt: skip
+    ) -> Self:  # fmt: skip
         """Read a study file, with one of its budgets, settings by their paths and places of its data."""
         design = read_design(path, budget, assign)
         return cls(design, Path(path), data, threads, plugins, budget, assign)
 
     @classmethod
-    def of(cls, content: Mapping[str, Any]) -> Study:
+    def of(cls, content: Mapping[str, Any]) -> Self:
         """Make a study of plain data with the keys of a study file."""
         return cls(validate_design(dict(content), Origin("the study")))
 

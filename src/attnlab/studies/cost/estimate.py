@@ -6,8 +6,6 @@
 the speed of this machine (`prediction.py`).
 """
 
-from __future__ import annotations
-
 import heapq
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -6,8 +6,6 @@ measured on a small GPT-2. It assumes full rows, arms that cost what plain atten
 that are all trained, and for a tokenizer that is given by name the usual vocabulary of its architecture.
 """
 
-from __future__ import annotations
-
 import functools
 import json
 import math

@@ -5,8 +5,6 @@ for each trial, so that the memory of a trial can be measured. The one checkpoin
 that is removed afterwards.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import resource
 import shutil
@@ -19,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
 from types import TracebackType
-from typing import Any
+from typing import Any, Self
 
 import torch
 from pydantic import TypeAdapter
@@ -100,7 +98,7 @@ class Trials:
         self.opening = 0.0
         """Seconds until the server had imported everything, which the server of the runs has to do as well."""
 
-    def __enter__(self) -> Trials:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(

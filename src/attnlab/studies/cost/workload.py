@@ -7,8 +7,6 @@ the weights, and likewise of the 3: a frozen matrix does not have the last 2, an
 layers below it have the forward pass only. Embedding lookups and padding cost nothing.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ Rows are only ever added: a trigger refuses to change or remove one. Rows are on
 result, metrics and scores are added in one transaction.
 """
 
-from __future__ import annotations
-
 import json
 import sqlite3
 import time

@@ -1,7 +1,5 @@
 """The file system of a study: a ledger needs reliable locks, which network file systems do not have."""
 
-from __future__ import annotations
-
 import os
 import sys
 from pathlib import Path

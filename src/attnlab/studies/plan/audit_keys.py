@@ -1,7 +1,5 @@
 """The keys of the audits of an arm in the ledger: its lines, and the task whose head the audited models have."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from ..file.design import Design

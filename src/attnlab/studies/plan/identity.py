@@ -1,7 +1,5 @@
 """The identity of a run: a hash of all that determines its result, of files their content and never their path."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """The audit of an arm installed in the model of a size: a sound mechanism may leak through the model's mask."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """The runs of a study: one for each phase, size, arm and seed."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Provenance of a study: versions, machine, commit, files of stages, and the command that repeats it."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

@@ -3,8 +3,6 @@
 The cluster is found by RAY_ADDRESS and never started here.
 """
 
-from __future__ import annotations
-
 import importlib
 import logging
 import os

@@ -1,7 +1,5 @@
 """The execution of a study: workers train its runs, and each result enters the ledger once, whatever dies meanwhile."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field

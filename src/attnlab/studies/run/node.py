@@ -3,8 +3,6 @@
 This is all that a worker of Ray imports: as on one machine, a server beside it forks a process for each run.
 """
 
-from __future__ import annotations
-
 import fcntl
 import functools
 import hashlib

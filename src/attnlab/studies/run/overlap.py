@@ -4,8 +4,6 @@ Whole examples are compared, without regard to case and white space, as hashes o
 are kept in memory, and training examples are read once.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import json
 from collections.abc import Iterable, Iterator, Mapping

@@ -1,7 +1,5 @@
 """The overlap of the held-out and training examples of a source, as `overlap.py` counts and the ledger keeps it."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """A file or folder that travels between machines: packed as bytes, unpacked whole or not at all, its paths updated."""
 
-from __future__ import annotations
-
 import copy
 import io
 import shutil

@@ -4,8 +4,6 @@ It reads lines of JSON: a `RunOrder` starts a run, {"stop": true} asks all runs 
 worker has started and when it has ended. All of these processes end with the study.
 """
 
-from __future__ import annotations
-
 import ctypes
 import json
 import os

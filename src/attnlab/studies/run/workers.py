@@ -4,8 +4,6 @@
 a Ray cluster, which forward the events of a server on each node.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import select
