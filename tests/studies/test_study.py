@@ -127,7 +127,7 @@ def test_what_comes_after_a_run_that_diverged_is_given_up_and_counted(labels: Pa
     assert found.num_ended == 4
     assert any(": diverged" in line for line in said)
     assert found.failed == {
-        f"fine, tiny, {arm}, seed {seed}": "the run it starts from did not come to an end"
+        f"fine, tiny, {arm}, seed {seed}": "the run it starts from has not finished"
         for arm in ("dot", "bypass") for seed in (1, 2)
     }  # fmt: skip
     assert verdicts(found)["text", "bypass"].startswith("NOT COMPARABLE (no")

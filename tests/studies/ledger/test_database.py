@@ -114,7 +114,7 @@ def test_other_files_are_no_ledger(tmp_path: Path) -> None:
     other = sqlite3.connect(file)
     other.execute("CREATE TABLE runs (x)")
     other.close()
-    with pytest.raises(StudyError, match="a database of something else"):
+    with pytest.raises(StudyError, match="is not a ledger but another database"):
         Ledger(file)
     file.unlink()
     file.mkdir()
@@ -125,7 +125,7 @@ def test_other_files_are_no_ledger(tmp_path: Path) -> None:
 def test_another_format_is_refused(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
     ledger.close()
     monkeypatch.setattr("attnlab.studies.ledger.database.VERSION", VERSION + 1)
-    with pytest.raises(StudyError, match=f"is of format {VERSION}, and this attnlab writes {VERSION + 1}"):
+    with pytest.raises(StudyError, match=f"has format {VERSION}, and this attnlab needs {VERSION + 1}"):
         Ledger(ledger.path)
 
 
@@ -146,7 +146,7 @@ def test_network_file_systems_are_refused_and_nothing_is_left_there(
     mounts.write_text(f"none / ext4 rw 0 0\nserver:/x {spelled} {kind} rw 0 0\nbroken\n", encoding="utf-8")
     monkeypatch.setattr("attnlab.studies.ledger.disk.MOUNTS", mounts)
     if is_refused:
-        with pytest.raises(StudyError, match=rf"on a network file system \({kind}\).*a folder of a local disk"):
+        with pytest.raises(StudyError, match=rf"on a network file system \({kind}\).*a folder on a local disk"):
             study().run(share / "out", say=quiet)
         assert list(share.iterdir()) == []
     else:

@@ -102,7 +102,7 @@ def test_a_worker_that_keeps_failing_is_given_up(fake: type[FakeWorkers], work: 
     assert len(work.given_up) == 3
     reasons = [reason for _, reason in work.ledger.failures()]
     assert reasons[:2] == [
-        "its process ended with status 3", "its process was ended by signal 9; was there memory enough?",
+        "its process ended with status 3", "its process was ended by signal 9; it may have run out of memory",
     ]  # fmt: skip
     assert fake.ends == [False]
 

@@ -114,13 +114,13 @@ class CatalogResults:
 
     @property
     def score(self) -> str:
-        """How many mechanisms agree, of those that differ from the baseline in a single call."""
+        """How many mechanisms agree, of those that act in a single call."""
         acting = [result for result in self.mechanisms if not result.elsewhere]
         return f"{sum(result.agreement.holds for result in acting)} of {len(acting)}"
 
     @property
     def remainder(self) -> str:
-        """How many do not differ from it there, and why; an empty string if all do."""
+        """How many do not act in a single call, and why; an empty string if all do."""
         number = sum(bool(result.elsewhere) for result in self.mechanisms)
         return f"{number} {'acts' if number == 1 else 'act'} only in a model or on the loss" if number else ""
 
