@@ -14,7 +14,7 @@ from attnlab.studies.run import execution
 from attnlab.studies.run.execution import MOST_LOSSES, Execution
 from attnlab.studies.run.server import FAILED, describe_end
 from attnlab.studies.run.workers import RunEvent, RunOrder
-from attnlab.training.stopping import StopRequest
+from attnlab.training.loop.stopping import StopRequest
 
 from ..samples import quiet, study
 

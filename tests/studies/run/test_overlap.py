@@ -11,7 +11,7 @@ from attnlab.studies.plan.planning import hash_data, locate_sources
 from attnlab.studies.run.overlap import count_overlaps
 from attnlab.studies.run.overlap_record import SourceOverlap, read_overlaps
 from attnlab.studies.study import Study
-from attnlab.training.stopping import StopRequest
+from attnlab.training.loop.stopping import StopRequest
 
 from ..samples import content
 

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from attnlab.audits import Audit, audit
-from attnlab.charts.growth import Point
+from attnlab.charts.growth import GrowthPoint
 from attnlab.charts.heatmap import Picture
 from attnlab.kernels import Explanation, weights
 from attnlab.kernels.comparison import Setting, explained, own_step, sdpa_step
@@ -107,7 +107,7 @@ class CatalogResults:
     plan: CatalogPlan
     machine: Machine
     mechanisms: Sequence[MechanismResult]
-    points: Sequence[Point]
+    points: Sequence[GrowthPoint]
     pictures: Sequence[Picture]
     audits: Mapping[str, Audit]
     seconds: float
@@ -161,7 +161,7 @@ def run_catalog(plan: CatalogPlan, progress: Progress) -> CatalogResults:
     for name in plan.names:
         progress(len(mechanisms), total, name)
         mechanisms.append(_measure_mechanism(CATALOG[name], plan))
-    points: list[Point] = []
+    points: list[GrowthPoint] = []
     for number, length in enumerate(plan.lengths):
         progress(len(mechanisms) + number, total, f"growth at length {length}")
         points += _measure_growth(length, plan)
@@ -184,13 +184,13 @@ def _measure_mechanism(entry: Entry, plan: CatalogPlan) -> MechanismResult:
     return MechanismResult(entry, explained(mechanism, length, plan.timed), costs["own"], costs["sdpa"], agreement)
 
 
-def _measure_growth(length: int, plan: CatalogPlan) -> list[Point]:
+def _measure_growth(length: int, plan: CatalogPlan) -> list[GrowthPoint]:
     """Measure the mechanisms whose growth is drawn, in turn, at one length."""
     mechanisms = {name: CATALOG[name].mechanism for name in plan.growing}
     steps = {name: own_step(mechanism, length, plan.timed) for name, mechanism in mechanisms.items()}
     kernels = {name: explained(mechanism, length, plan.timed).kernel for name, mechanism in mechanisms.items()}
     return [
-        Point(f"{mechanisms[name]} · {kernels[name]}", "attnlab", length, cost.seconds, cost.memory)
+        GrowthPoint(f"{mechanisms[name]} · {kernels[name]}", "attnlab", length, cost.seconds, cost.memory)
         for name, cost in measure(steps, 4 * plan.budget).items()
     ]
 

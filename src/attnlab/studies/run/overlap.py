@@ -20,9 +20,9 @@ from attnlab.tasks import load as load_task
 from attnlab.tasks.classification import Classification
 from attnlab.tasks.probes import ProbeTask
 from attnlab.tasks.squad import Squad
-from attnlab.training.build import split_in
-from attnlab.training.spec import Source
-from attnlab.training.stopping import StopRequest
+from attnlab.training.job.build import split_in
+from attnlab.training.loop.stopping import StopRequest
+from attnlab.training.spec import DataSource
 
 from ..file.design import Design
 from ..file.overrides import apply_settings
@@ -36,8 +36,8 @@ BLOCK = 4096
 
 
 def count_overlaps(
-    ledger: Ledger, design: Design, sources: Mapping[str, Source], hashes: Mapping[str, Mapping[str, str]], say: Say,
-    stop: StopRequest,
+    ledger: Ledger, design: Design, sources: Mapping[str, DataSource], hashes: Mapping[str, Mapping[str, str]],
+    say: Say, stop: StopRequest,
 ) -> None:  # fmt: skip
     """Count the overlaps that the ledger does not have yet, for each source and task that reads it; report them.
 
@@ -65,7 +65,7 @@ def count_overlaps(
             say(f"{name}: {overlap.sentence}")
 
 
-def _count_source(overlap: SourceOverlap, source: Source, task: Any, stop: StopRequest) -> SourceOverlap:
+def _count_source(overlap: SourceOverlap, source: DataSource, task: Any, stop: StopRequest) -> SourceOverlap:
     held_out = _read_examples(task, source, source.train if source.dev is None else source.dev, "dev")
     texts = [_normalize(text) for text in islice(held_out, source.num_dev)]
     # If no document is long, the source consists of short ones.
@@ -90,7 +90,7 @@ def _normalize(text: str) -> str:
     return " ".join(text.casefold().split())
 
 
-def _read_trained(task: Any, source: Source) -> Iterator[str]:
+def _read_trained(task: Any, source: DataSource) -> Iterator[str]:
     """Yield the texts of the examples that a run trains on; corpora and probes may not fit into memory."""
     if isinstance(task, Classification | Squad):
         return _read_examples(task, source, source.train, "train")
@@ -100,7 +100,7 @@ def _read_trained(task: Any, source: Source) -> Iterator[str]:
     return iter(opened.documents())
 
 
-def _read_examples(task: Any, source: Source, name: str, split: str) -> Iterator[str]:
+def _read_examples(task: Any, source: DataSource, name: str, split: str) -> Iterator[str]:
     """Yield all that each example of a split shows a model, as one text."""
     part = split_in(name, split)
     opened = name if source.column is None else open_source(name, split=part, column=source.column)
