@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from attnlab.data import open_source
-from attnlab.data.audit.overlap import Wanted, says_something
+from attnlab.data.audit.overlap import HashMatches, is_comparable
 from attnlab.data.sources.cleaning import digest_of
 from attnlab.errors import AttnlabError
 from attnlab.tasks import load as load_task
@@ -69,15 +69,15 @@ def _count_source(overlap: SourceOverlap, source: DataSource, task: Any, stop: S
     held_out = _read_examples(task, source, source.train if source.dev is None else source.dev, "dev")
     texts = [_normalize(text) for text in islice(held_out, source.num_dev)]
     # If no document is long, the source consists of short ones.
-    long = [text for text in texts if overlap.unit != DOCUMENT or says_something(text)] or texts
-    wanted = Wanted([np.array([digest_of(text) for text in long], dtype=np.uint64)])
+    long = [text for text in texts if overlap.unit != DOCUMENT or is_comparable(text)] or texts
+    matches = HashMatches([np.array([digest_of(text) for text in long], dtype=np.uint64)])
     trained = islice(_read_trained(task, source), source.num_train)
     while block := [digest_of(_normalize(text)) for text in islice(trained, BLOCK)]:
         if stop:
             raise KeyboardInterrupt
-        wanted.look(np.array(block, dtype=np.uint64))
+        matches.mark(np.array(block, dtype=np.uint64))
     num_short = len(texts) - len(long)
-    return dataclasses.replace(overlap, num_held_out=len(long), num_found=wanted.num_found, num_short=num_short)
+    return dataclasses.replace(overlap, num_held_out=len(long), num_found=matches.num_found, num_short=num_short)
 
 
 def _name_unit(task: Any) -> str:
