@@ -133,7 +133,7 @@ def _list_needed_seeds(
 ) -> Iterator[str]:  # fmt: skip
     """Say how many more seeds settle every comparison, and how long they take."""
     from attnlab.statistics.verdict import FEWEST_SEEDS
-    from attnlab.training.progress import in_words
+    from attnlab.training.loop.progress import in_words
 
     for power in aim.powers:
         needs = [one.seeds[power] for one in found if power in one.seeds]
