@@ -95,10 +95,11 @@ def _attend_fused(q: Tensor, k: Tensor, v: Tensor, visibility: Visibility, scale
     """Attend through torch's function, on any device, with any mask."""
     if visibility.mask is None and (visibility.offset == 0 or not visibility.causal):
         return functional.scaled_dot_product_attention(q, k, v, is_causal=visibility.causal, scale=scale)
-    pairs, empty = visibility.pairs, visibility.empty
-    if pairs is None or empty is None:
+    pairs = visibility.pairs
+    if pairs is None or (visibility.mask is None and visibility.offset >= 0):
         return functional.scaled_dot_product_attention(q, k, v, attn_mask=pairs, scale=scale)
     # A row that sees nothing would be 0/0: let it see everything, and discard the result.
+    empty = ~pairs.any(-1, keepdim=True)
     out = functional.scaled_dot_product_attention(q, k, v, attn_mask=pairs | empty, scale=scale)
     return out.masked_fill(empty, 0)
 
