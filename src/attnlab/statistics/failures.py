@@ -11,7 +11,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
+import scipy
 
 from .exact import Exact, permutation, sign_flip
 from .scores import ArmScores, Numbers
@@ -56,7 +56,7 @@ def count_failures(baseline: ArmScores, variant: ArmScores, paired: bool, higher
 def fisher(failed: tuple[int, int], runs: tuple[int, int]) -> float:
     """Return the two-sided p of as many failures in both arms."""
     table = np.array([[failed[0], runs[0] - failed[0]], [failed[1], runs[1] - failed[1]]])
-    return float(stats.fisher_exact(table).pvalue)
+    return float(scipy.stats.fisher_exact(table).pvalue)
 
 
 def compare_with_worst(
@@ -68,7 +68,7 @@ def compare_with_worst(
     if paired:
         signed = _signed_ranks(np.array([_difference(theirs[seed], ours[seed]) for seed in ours]))
         return sign_flip(signed), int(np.sign(signed.sum()))
-    ranks = stats.rankdata([*ours.values(), *theirs.values()])
+    ranks = scipy.stats.rankdata([*ours.values(), *theirs.values()])
     first, second = ranks[: len(ours)], ranks[len(ours) :]
     return permutation(first, second), int(np.sign(second.mean() - first.mean()))
 
@@ -85,6 +85,6 @@ def _difference(variant: float, baseline: float) -> float:
 def _signed_ranks(differences: Numbers) -> Numbers:
     # A pair without a difference says nothing and keeps rank 0, as in Wilcoxon's test.
     sizes, ranks = np.abs(differences), np.zeros(len(differences))
-    ranks[sizes > 0] = stats.rankdata(sizes[sizes > 0])
+    ranks[sizes > 0] = scipy.stats.rankdata(sizes[sizes > 0])
     signed: Numbers = np.sign(differences) * ranks
     return signed

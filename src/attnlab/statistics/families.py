@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import Literal, TypeVar
 
 import numpy as np
-from scipy import stats
 
 from attnlab.errors import StatisticsError
 
@@ -67,6 +66,9 @@ def _holm(values: Numbers, alpha: float) -> tuple[list[float], list[float]]:
 
 def _false_discovery(values: Numbers, alpha: float) -> tuple[list[float], list[float]]:
     """Take α·k/m where k pass: the level of intervals for what was selected (Benjamini and Yekutieli 2005)."""
-    adjusted = stats.false_discovery_control(values).tolist()
-    num_passed = sum(p <= alpha for p in adjusted)
-    return adjusted, [alpha * max(num_passed, 1) / len(values)] * len(values)
+    num, order = len(values), np.argsort(values)
+    scaled = values[order] * (num / np.arange(1, num + 1))
+    adjusted = np.empty(num)
+    adjusted[order] = np.minimum.accumulate(scaled[::-1])[::-1].clip(max=1.0)
+    num_passed = int((adjusted <= alpha).sum())
+    return adjusted.tolist(), [alpha * max(num_passed, 1) / len(values)] * len(values)

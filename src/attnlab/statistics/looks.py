@@ -12,8 +12,8 @@ from functools import cache
 from itertools import pairwise
 
 import numpy as np
-from scipy import stats
-from scipy.optimize import brentq
+import scipy
+from scipy.special import ndtr, ndtri
 
 from attnlab.errors import StatisticsError
 
@@ -50,7 +50,7 @@ def sequential_p(p: float, num_seeds: int, looks: Sequence[int]) -> float:
     if math.isnan(p):
         return p
     share = num_seeds / declared[-1]
-    constant = float(stats.norm.isf(p / 2)) * math.sqrt(share)
+    constant = -float(ndtri(p / 2)) * math.sqrt(share)
     if constant <= 0:
         return 1.0
     if not math.isfinite(constant):
@@ -79,9 +79,9 @@ def _limits(looks: tuple[int, ...], alpha: float) -> tuple[tuple[int, float], ..
     def excess(constant: float) -> float:
         return crossing_probability([constant * factor for factor in shape], information) - alpha
 
-    alone = float(stats.norm.isf(alpha / 2))
-    constant = alone if len(looks) == 1 else float(brentq(excess, alone, 2 * alone, xtol=1e-6))
-    return tuple((look, float(2 * stats.norm.sf(constant * f))) for look, f in zip(looks, shape, strict=True))
+    alone = -float(ndtri(alpha / 2))
+    constant = alone if len(looks) == 1 else float(scipy.optimize.brentq(excess, alone, 2 * alone, xtol=1e-6))
+    return tuple((look, float(2 * ndtr(-constant * f))) for look, f in zip(looks, shape, strict=True))
 
 
 def _checked(looks: Sequence[int]) -> tuple[int, ...]:

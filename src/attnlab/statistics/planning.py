@@ -11,9 +11,8 @@ import math
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy import stats
-from scipy.optimize import brentq
-from scipy.special import chdtri, ndtr, stdtrit
+import scipy
+from scipy.special import chdtri, ndtr, ndtri, stdtrit
 
 from attnlab.errors import StatisticsError
 
@@ -85,7 +84,7 @@ def seeds_needed(noise: Noise, effect: float, power: float = 0.8, alpha: float =
     if not effect > 0:
         raise StatisticsError(f"the effect to detect must be above 0, and {effect} came")
     # Where a normal test would have enough; t asks for a few more.
-    normal = float(stats.norm.isf(alpha / 2) - stats.norm.isf(power))
+    normal = float(ndtri(power) - ndtri(alpha / 2))
     room = (effect / normal) ** 2 - noise.fixed
     if room <= 0 or noise.per_seed / room > MOST_SEEDS:
         return math.inf
@@ -109,7 +108,7 @@ def detectable_effect(noise: Noise, n: int, power: float = 0.8, alpha: float = 0
     high = 1.0
     while power_of(noise, n, high * unit, alpha) < power:
         high *= 2
-    found = brentq(lambda effect: power_of(noise, n, effect * unit, alpha) - power, 0.0, high, xtol=1e-6)
+    found = scipy.optimize.brentq(lambda effect: power_of(noise, n, effect * unit, alpha) - power, 0.0, high, xtol=1e-6)
     return float(found) * unit
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from scipy import stats
+from scipy.special import chdtri, fdtri, gammaincinv, stdtrit
 
 Interval = tuple[float, float]
 UNKNOWN: Interval = (math.nan, math.nan)
@@ -49,7 +49,7 @@ def sd_interval(sd: float, n: int, alpha: float = 0.05) -> Interval:
     if n < 2 or math.isnan(sd):
         return UNKNOWN
     df = n - 1
-    low, high = (sd * math.sqrt(df / float(stats.chi2.isf(tail, df))) for tail in (alpha / 2, 1 - alpha / 2))
+    low, high = (sd * math.sqrt(df / float(chdtri(df, tail))) for tail in (alpha / 2, 1 - alpha / 2))
     return low, high
 
 
@@ -57,14 +57,14 @@ def sd_upper_bound(sd: float, df: float, confidence: float = 0.8) -> float:
     """Return the SD that the true one is below with this confidence; plans take it, since a pilot's SD is often low."""
     if not df > 0 or math.isnan(sd):
         return math.nan
-    return sd * math.sqrt(df / float(stats.chi2.ppf(1 - confidence, df)))
+    return sd * math.sqrt(df / float(2 * gammaincinv(df / 2, 1 - confidence)))
 
 
 def ratio_interval(ratio: float, n_b: int, n_v: int, alpha: float = 0.05) -> Interval:
     """Return where the ratio of SDs lies for independent normal arms: ratio/√F at both tails."""
     if min(n_b, n_v) < 2 or math.isnan(ratio):
         return UNKNOWN
-    low, high = (ratio / math.sqrt(float(stats.f.isf(tail, n_v - 1, n_b - 1))) for tail in (alpha / 2, 1 - alpha / 2))
+    low, high = (ratio / math.sqrt(float(fdtri(n_v - 1, n_b - 1, 1 - tail))) for tail in (alpha / 2, 1 - alpha / 2))
     return low, high
 
 
@@ -75,7 +75,7 @@ def paired_ratio_interval(ratio: float, rho: float, n: int, alpha: float = 0.05)
     """
     if n < 3 or math.isnan(ratio) or math.isnan(rho):
         return UNKNOWN
-    quantile = float(stats.t.isf(alpha / 2, n - 2))
+    quantile = -float(stdtrit(n - 2, alpha / 2))
     k = 1 + 2 * quantile**2 * (1 - rho**2) / (n - 2)
     root = math.sqrt(k**2 - 1)
     # The product of both ends is 1 in units of the ratio; dividing keeps digits that k − root would lose.

@@ -10,7 +10,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
+import scipy
 
 from .exact import sign_flip
 from .failures import Failures, count_failures
@@ -67,7 +67,7 @@ def compare_spread(baseline: Numbers, variant: Numbers, paired: bool) -> tuple[f
         return sign_flip(deviations[1] - deviations[0]).p, "permutation of deviations from the median"
     # Deviations that are all the same make a ratio of 0 to 0, which is no evidence.
     with np.errstate(divide="ignore", invalid="ignore"):
-        found = float(stats.levene(baseline, variant, center="median").pvalue)
+        found = float(scipy.stats.levene(baseline, variant, center="median").pvalue)
     return found, "Brown–Forsythe"
 
 
