@@ -151,7 +151,7 @@ def test_declared_looks_are_planned_at_the_last_ones_limit(tmp_path: Path, capsy
 def test_open_looks_are_said_not_to_be_counted_in(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = write_folder(tmp_path / "study", {"dot": DOT, "better": BETTER}, two_arms(looks="open"))
     assert main(["plan", str(folder)]) == 0
-    assert "looks are open-ended, which this does not count in" in " ".join(capsys.readouterr().out.split())
+    assert "looks are open-ended and need more seeds than this" in " ".join(capsys.readouterr().out.split())
 
 
 @pytest.mark.parametrize(
