@@ -26,7 +26,7 @@ SYMBOL_WIDTH = 36
 
 
 @dataclass(frozen=True)
-class Point:
+class GrowthPoint:
     """What one line costs at one length. `kind` separates lines of one name by their dashes."""
 
     name: str
@@ -37,7 +37,7 @@ class Point:
 
 
 def draw(
-    points: Sequence[Point],
+    points: Sequence[GrowthPoint],
     title: str,
     subtitle: str | Sequence[str] = "",
     fields: Sequence[str] = tuple(PANELS),

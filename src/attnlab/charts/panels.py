@@ -43,7 +43,7 @@ class Bars:
 
 
 @dataclass(frozen=True)
-class Curves:
+class CurvePanel:
     """Lines over one axis. `marks` are places on it, each with words; a line named in `faint` is drawn in grey."""
 
     title: str
@@ -65,7 +65,7 @@ class Points:
     outlines: Sequence[Sequence[tuple[float, float]]] = ()
 
 
-Panel = Bars | Curves | Points
+Panel = Bars | CurvePanel | Points
 
 
 def draw(panels: Sequence[Panel], title: str, sentence: str = "", theme: Theme = FILE) -> Spec:
@@ -93,7 +93,7 @@ def _draw(panel: Panel, theme: Theme) -> Layer:
     shared = {"title": heading, "height": HEIGHT}
     if isinstance(panel, Bars):
         return shared | _bars(panel, theme)
-    return shared | (_curves(panel, theme) if isinstance(panel, Curves) else _points(panel, theme))
+    return shared | (_curves(panel, theme) if isinstance(panel, CurvePanel) else _points(panel, theme))
 
 
 def _bars(panel: Bars, theme: Theme) -> Layer:
@@ -154,7 +154,7 @@ def _number(value: float) -> str:
     return ("−" if value < 0 and float(text) else "") + (text[1:] if text.startswith("0.") else text)
 
 
-def _curves(panel: Curves, theme: Theme) -> Layer:
+def _curves(panel: CurvePanel, theme: Theme) -> Layer:
     names = list(panel.lines)
     values = [{"line": name, "x": x, "y": y} for name, places in panel.lines.items() for x, y in places]
     strong = [colour for colour in theme.colours if colour != theme.ink]
@@ -206,7 +206,7 @@ def _powers(start: float, end: float) -> list[float]:
     return [float(f"1e{power}") for power in range(first, last + 1, step)]
 
 
-def _marks(panel: Curves, start: float, end: float, theme: Theme) -> list[Layer]:
+def _marks(panel: CurvePanel, start: float, end: float, theme: Theme) -> list[Layer]:
     """Draw upright lines at places of the axis, with their words at the top, where no curve runs."""
     layers: list[Layer] = []
     for words, place in panel.marks.items():

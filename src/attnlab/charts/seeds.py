@@ -20,7 +20,7 @@ Layer = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Dot:
+class SeedDot:
     """The value of one seed of an arm."""
 
     arm: str
@@ -36,12 +36,12 @@ class Dots:
     """
 
     arms: Sequence[str]
-    dots: Sequence[Dot]
+    dots: Sequence[SeedDot]
     across: str
     is_logarithmic: bool = False
     floor: float | None = None
 
-    def can_show(self, dot: Dot) -> bool:
+    def can_show(self, dot: SeedDot) -> bool:
         """Tell whether a value has a place on the axis."""
         return math.isfinite(dot.value) and (dot.value > 0 or not self.is_logarithmic)
 
@@ -81,7 +81,7 @@ def floor_line(floor: float, theme: Theme) -> Layer:
     }
 
 
-def means(dots: Sequence[Dot], names: dict[str, str], is_logarithmic: bool) -> list[Layer]:
+def means(dots: Sequence[SeedDot], names: dict[str, str], is_logarithmic: bool) -> list[Layer]:
     """Return the mean of each arm, as the axis measures."""
     found = []
     for arm, name in names.items():

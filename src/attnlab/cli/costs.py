@@ -35,7 +35,7 @@ def print_estimate(estimate: "CostEstimate", runs: Sequence["PlannedRun"]) -> No
 def _make_row(cost: "RunCost") -> tuple[str, ...]:
     from attnlab.kernels.cost import readable
     from attnlab.kernels.measure import show_bytes, show_seconds
-    from attnlab.training.progress import in_words
+    from attnlab.training.loop.progress import in_words
 
     left = f"{cost.num_left} of {cost.num_runs}"
     if cost.workload is None:
@@ -54,7 +54,7 @@ def _make_row(cost: "RunCost") -> tuple[str, ...]:
 def _list_totals(estimate: "CostEstimate") -> Iterator[str]:
     from attnlab.kernels.cost import readable
     from attnlab.kernels.measure import show_bytes
-    from attnlab.training.progress import in_words
+    from attnlab.training.loop.progress import in_words
 
     ended = f", of which {len(estimate.ended)} have ended" if estimate.ended else ""
     yield f"{estimate.num_runs} runs{ended}"

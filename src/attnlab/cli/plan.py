@@ -125,7 +125,7 @@ def _list_needed_seeds(
     prospects: Sequence["Prospect"], design: "Design", aim: "Aim", seed_time: tuple[int, float] | None
 ) -> Iterator[str]:
     from attnlab.statistics.verdict import FEWEST_SEEDS
-    from attnlab.training.progress import in_words
+    from attnlab.training.loop.progress import in_words
 
     for power in aim.powers:
         needs = [prospect.seeds[power] for prospect in prospects if power in prospect.seeds]

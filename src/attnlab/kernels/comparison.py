@@ -40,7 +40,7 @@ class Setting:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class KernelComparison:
     """What a mechanism costs at one length, by which kernel and why, and what its peers cost.
 
     `left_out` says why there is no measurement of eager, where there is none.
@@ -56,7 +56,7 @@ class Comparison:
 
 def compare(
     mechanism: Mechanism, length: int, setting: Setting, kernel: str = "auto", budget: float = BUDGET
-) -> Comparison:
+) -> KernelComparison:
     """Measure a mechanism and its peers at one length."""
     choice = explained(mechanism, length, setting, kernel)
     steps = {"own": own_step(mechanism, length, setting, kernel), "sdpa": sdpa_step(length, setting)}
@@ -64,7 +64,7 @@ def compare(
     if not left_out:
         steps["eager"] = own_step(mechanism, length, setting, "reference")
     taken = measure(steps, budget)
-    return Comparison(choice, length, taken["own"], taken["sdpa"], taken.get("eager"), left_out)
+    return KernelComparison(choice, length, taken["own"], taken["sdpa"], taken.get("eager"), left_out)
 
 
 def explained(mechanism: Mechanism, length: int, setting: Setting, kernel: str = "auto") -> Explanation:
