@@ -57,7 +57,7 @@ def data(
     return 1 if strict and audit.flags else 0
 
 
-def _find_other(name: str, source: "DataSource", unit: Unit) -> "DataSource":
+def _find_other(name: str, source: "Source", unit: Unit) -> "Source":
     from attnlab.data import open_source
 
     if not name.startswith(SPLIT):
@@ -66,7 +66,7 @@ def _find_other(name: str, source: "DataSource", unit: Unit) -> "DataSource":
     return replace(open_source(source.name, split=split, column=source.column, unit=unit), name=f"its {split} split")
 
 
-def _find_tokenizer(name: str | None, source: "DataSource") -> "PreTrainedTokenizerFast | None":
+def _find_tokenizer(name: str | None, source: "Source") -> "PreTrainedTokenizerFast | None":
     from attnlab.data import load_tokenizer, train_tokenizer
     from attnlab.data.tokenizers.training import KINDS
 
