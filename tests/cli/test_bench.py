@@ -60,7 +60,7 @@ def test_where_eager_is_left_out_the_table_says_why(
     monkeypatch.setattr(comparison, "EAGER_LIMIT", 1000)
     assert main(["bench", "manhattan | softmax", *SMALL]) == 0
     out = capsys.readouterr().out
-    assert "eager is left out at length 16: it would take about " in out
+    assert "eager is omitted at length 16: it would take about " in out
     assert "1.00 kB are allowed" in out
 
 
@@ -79,7 +79,7 @@ def test_the_figure_is_drawn(tmp_path: Path, capsys: pytest.CaptureFixture[str])
         (["dot | rellu"], "did you mean 'relu'?"),
         (["basline"], "did you mean 'baseline'?"),
         (["baseline", "--lengths", "8,many"], "'many'"),
-        (["baseline", "--lengths", "8,,16"], "whole numbers from 1 on"),
+        (["baseline", "--lengths", "8,,16"], "positive whole numbers and commas"),
         (["baseline", "--lengths", "-8"], "'-8'"),
         (["baseline", "--lengths", "0"], "'0'"),
         (["baseline", "--lengths", "²"], "'²'"),

@@ -105,7 +105,7 @@ def test_a_tuned_part_is_exported_with_its_model(mode: str, tmp_path: Path) -> N
 def test_a_prompt_has_no_place_in_a_models_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     trained(small(segments=SHORT, tuning=Tuning(mode="prompt", length=4)), tmp_path / "run")
     assert main(["export", str(tmp_path / "run"), "--out", str(tmp_path / "out")]) == 2
-    assert "tuned a prompt, which stands beside a model" in capsys.readouterr().err
+    assert "tuned a prompt, which is not part of the model" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
 
 

@@ -134,13 +134,13 @@ def test_a_study_lists_its_runs_or_takes_the_one_that_is_named(
     assert "holds a study; give the folder of one run, or --arm, --run-seed, --phase, --size" in said
     assert f"runs/{moment.run('dot', 1).id}  recall, tiny, dot, seed 1\n" in said
     assert main(["generate", str(tmp_path), "--run-seed", "1"]) == 2
-    assert "several runs are meant" in capsys.readouterr().err
+    assert "several of its runs match" in capsys.readouterr().err
     assert main(["generate", str(tmp_path), "--arm", "none"]) == 2
-    assert "none of its runs is meant" in capsys.readouterr().err
+    assert "none of its runs matches" in capsys.readouterr().err
     assert main(["generate", str(tmp_path), "--arm", "dot", "--run-seed", "1", "--tokens", "2"]) == 0
 
 
 def test_a_probe_has_no_words(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     trained(small("mqar", segments=(Segment(steps=1, batch=4),)), tmp_path)
     assert main(["generate", str(tmp_path)]) == 2
-    assert "is of 'mqar', whose tokens are no words to continue" in capsys.readouterr().err
+    assert "is of 'mqar', whose tokens are not text" in capsys.readouterr().err
