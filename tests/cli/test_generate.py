@@ -101,14 +101,14 @@ def test_wrong_requests_are_one_message(
     long = " ".join(["Ada"] * 60)
     for arguments, said in (
         ([str(masked)], "holds a BertForMaskedLM, which does not predict the next token"),
-        ([str(run), "--prompt", long], "a prompt of 61 tokens and --tokens 40 need 100 positions, and this GPT2LMHead"),
+        ([str(run), "--prompt", long], "a prompt of 61 tokens and --tokens 40 need 100 positions; this GPT2LMHead"),
         ([str(run), "--checkpoint", "newest"], "--checkpoint is last or best, not 'newest'"),
         ([str(run), "--temperature", "-1"], "--temperature is a number from 0 up, not -1"),
         ([str(run), "--temperature", "nan"], "--temperature is a number from 0 up, not nan"),
         ([str(run), "--top-k", "0"], "--top-k is 1 or more, not 0"),
         ([str(run), "--tokens", "0"], "--tokens"),
         ([str(run), "--arm", "dot"], "choose a run of a study"),
-        ([str(tmp_path / "nothing")], "is no folder"),
+        ([str(tmp_path / "nothing")], "is not a folder"),
         ([str(tmp_path / "empty")], "holds no model: neither a run"),
     ):
         assert main(["generate", *arguments]) == 2

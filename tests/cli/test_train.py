@@ -177,7 +177,7 @@ WRONG: list[tuple[str, list[str], str]] = [
         [*CLM, *settings("tuning=lora"), "--out", "OUT"],
         "tuning: should be a valid dictionary or instance of Tuning",
     ),
-    ("twice", [*CLM, "--lr", "1", *settings("optimizer.lr=2"), "--out", "OUT"], "--lr and --set optimizer.lr say the"),
+    ("twice", [*CLM, "--lr", "1", *settings("optimizer.lr=2"), "--out", "OUT"], "--lr and --set optimizer.lr set the"),
     ("segment", [*CLM, "--segment", "stps=3", "--out", "OUT"], "no setting 'segments.0.stps', did you mean 'steps'?"),
     (
         "steps",
