@@ -55,7 +55,5 @@ def _list_counts(record: Record, name: str) -> list[tuple[str, str]]:
 
 
 def _list_overlaps(record: Record, name: str) -> list[tuple[str, str]]:
-    overlaps = [
-        (f"overlap, {overlap.unit}s", overlap.sentence) for overlap in record.overlaps if overlap.source == name
-    ]
+    overlaps = [(f"overlap, {item.unit}s", item.sentence) for item in record.overlaps if item.source == name]
     return overlaps or [("overlap", "was not counted")]

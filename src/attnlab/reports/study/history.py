@@ -78,8 +78,7 @@ class History:
                     layer, _, kind = name.rpartition(".")
                     kinds.setdefault(kind, {})[layer or WHOLE] = name
         return {
-            kind: dict(sorted(layers.items(), key=lambda item: split_natural(item[0])))
-            for kind, layers in kinds.items()
+            kind: {name: layers[name] for name in sorted(layers, key=split_natural)} for kind, layers in kinds.items()
         }
 
 

@@ -29,8 +29,8 @@ from .files import write_atomically
 
 HERE = Path(__file__).parent
 CHECKED = (
-    "leaks, training on held-out examples, repeated values, constant predictions, impossible values, spread of one seed, "
-    "different budgets and parameters, figures that differ from their scores, and claims on too few seeds"
+    "leaks, training on held-out examples, repeated values, constant predictions, impossible values, spread of one "
+    "seed, different budgets and parameters, figures that differ from their scores, and claims on too few seeds"
 )
 SECTIONS = {
     "effects": "Effects", "curves": "Learning curves", "results": "Results", "audits": "Audits",
