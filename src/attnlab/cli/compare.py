@@ -125,7 +125,7 @@ def _describe_status(record: "Record", run: str) -> str:
 
 
 def _print_effects(answers: Sequence["Answer"]) -> None:
-    from attnlab.statistics.account import percent, show, signed
+    from attnlab.statistics.formatting import percent, show, signed
 
     rows = []
     for answer in answers:
@@ -155,7 +155,7 @@ def _format_score(value: float | str) -> str:
 
 def _print_explorations(explored: Sequence["Exploration"]) -> None:
     from attnlab.reports.differences import format_difference
-    from attnlab.statistics.account import show
+    from attnlab.statistics.formatting import show
 
     if not explored:
         return

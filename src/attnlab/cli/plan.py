@@ -98,7 +98,7 @@ def _check_compares(design: "Design", path: str) -> None:
 def _print_prospects(
     prospects: Sequence["Prospect"], design: "Design", aim: "Aim", seed_time: tuple[int, float] | None
 ) -> None:
-    from attnlab.statistics.account import show, show_count
+    from attnlab.statistics.formatting import show, show_count
 
     needed = [f"seeds for {power:.0%}" for power in aim.powers]
     detected = [f"{len(design.seeds)} detect ({power:.0%})" for power in aim.powers]

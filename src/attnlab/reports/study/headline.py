@@ -89,10 +89,10 @@ def _write_numbers(answer: Answer) -> str:
     comparison = answer.comparison
     if comparison is None:
         return ""
-    known = comparison.known
-    examples = "" if known.num_examples is None else f" and {known.num_examples:,} examples"
-    clusters = "" if known.num_clusters is None else f" in {known.num_clusters:,} clusters"
-    seeds = _format_count(known.variant.n, "paired seed")
+    data = comparison.data
+    examples = "" if data.num_examples is None else f" and {data.num_examples:,} examples"
+    clusters = "" if data.num_clusters is None else f" in {data.num_clusters:,} clusters"
+    seeds = _format_count(data.variant.n, "paired seed")
     return f"{answer.figure} {format_comparison(comparison)} over {seeds}{examples}{clusters}"
 
 

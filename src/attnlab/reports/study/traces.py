@@ -1,6 +1,6 @@
 """The final values of traces: for every layer the mean over heads and seeds, with a column for every arm."""
 
-from attnlab.statistics.account import show
+from attnlab.statistics.formatting import show
 
 from .figures import capitalize, describe_trace
 from .history import WHOLE, History, make_averager
