@@ -106,7 +106,7 @@ def _print_prospects(
     found: Sequence[Prospect], design: Design, aim: Aim, seed_time: tuple[int, float] | None
 ) -> None:  # fmt: skip
     """Print what each comparison needs, and what more seeds take."""
-    from attnlab.statistics.account import show, show_count
+    from attnlab.statistics.formatting import show, show_count
 
     needed = [f"seeds for {power:.0%}" for power in aim.powers]
     seen = [f"{len(design.seeds)} detect ({power:.0%})" for power in aim.powers]

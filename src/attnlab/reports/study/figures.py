@@ -12,7 +12,7 @@ from attnlab.charts.curves import Curves, Point
 from attnlab.charts.forest import Effect
 from attnlab.charts.seeds import Dots, SeedDot
 from attnlab.charts.theme import Theme
-from attnlab.statistics.account import percent
+from attnlab.statistics.formatting import percent
 
 from .cells import format_comparison, get_fair_comparison, is_not_comparable
 from .history import History, make_averager

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from attnlab.data import open_source
-from attnlab.data.audit.overlap import Wanted, says_something
+from attnlab.data.audit.overlap import HashMatches, is_comparable
 from attnlab.data.sources.cleaning import digest_of
 from attnlab.errors import AttnlabError
 from attnlab.tasks import load as load_task
@@ -74,15 +74,15 @@ class OverlapCounter:
     def _count_source(self, overlap: SourceOverlap, source: DataSource, task: Any) -> SourceOverlap:
         texts = _read_held_out(task, source)
         # If no document is long, the source consists of short ones.
-        long = [text for text in texts if overlap.unit != DOCUMENT or says_something(text)] or texts
-        wanted = Wanted([np.array([digest_of(text) for text in long], dtype=np.uint64)])
+        long = [text for text in texts if overlap.unit != DOCUMENT or is_comparable(text)] or texts
+        matches = HashMatches([np.array([digest_of(text) for text in long], dtype=np.uint64)])
         trained = islice(_read_trained(task, source), source.num_train)
         while block := [digest_of(_normalize(text)) for text in islice(trained, BLOCK)]:
             if self.stop:
                 raise KeyboardInterrupt
-            wanted.look(np.array(block, dtype=np.uint64))
+            matches.mark(np.array(block, dtype=np.uint64))
         return dataclasses.replace(
-            overlap, num_held_out=len(long), num_found=wanted.num_found, num_short=len(texts) - len(long)
+            overlap, num_held_out=len(long), num_found=matches.num_found, num_short=len(texts) - len(long)
         )  # fmt: skip
 
 

@@ -1,6 +1,4 @@
-"""Signs that a text is not what it should be: broken encoding, and punctuation that someone took out."""
-
-from __future__ import annotations
+"""Signs of a damaged text: broken encoding, and removed punctuation."""
 
 import re
 from dataclasses import dataclass, field
@@ -11,52 +9,51 @@ MOJIBAKE = re.compile(
     "|\u00e2\u0080[\u0090-\u00bf]"
     "|\u00ef\u00bb\u00bf"
 )
-"""UTF-8 that was read as Latin-1 or Windows-1252, as é becomes Ã© and ’ becomes â€™."""
+"""UTF-8 decoded as Latin-1 or Windows-1252: é becomes Ã© and ’ becomes â€™."""
 REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 
 MARKS = ".,;:!?"
 LONG = 8
-"""Words that make a line long enough to need a mark: headings and list items do without."""
+"""Words from which on a line is expected to have a punctuation mark; headings and list items often have none."""
 MOST_BARE = 0.5
-"""English prose has a mark in nine long lines of ten; above this share without any, they were taken out."""
+"""Nine of ten long lines of English prose have a mark; above this share without any, punctuation was removed."""
 ENOUGH = 200
-"""Fewer long lines say nothing."""
+"""Long lines needed for a conclusion."""
 
 
 @dataclass
 class Encoding:
-    """Documents with broken characters."""
+    """Counts of documents with broken characters."""
 
     replaced: int = 0
-    """Documents with U+FFFD, which stands for bytes that could not be read."""
+    """Documents with U+FFFD, the replacement of bytes that could not be decoded."""
     mojibake: int = 0
     first: str = ""
-    """Where the first of them is, with what stands there."""
+    """The first of them, with an excerpt."""
 
-    def look(self, number: int, document: str) -> None:
-        """Look at one document."""
-        found = None
-        if REPLACEMENT in document:
+    def add(self, number: int, document: str) -> None:
+        """Check one document."""
+        place = document.find(REPLACEMENT)
+        if place >= 0:
             self.replaced += 1
-            found = document.index(REPLACEMENT)
         elif not document.isascii() and (match := MOJIBAKE.search(document)):
             self.mojibake += 1
-            found = match.start()
-        if found is not None and not self.first:
-            self.first = f"document {number}: {document[max(0, found - 20) : found + 20]!r}"
+            place = match.start()
+        if place >= 0 and not self.first:
+            self.first = f"document {number}: {document[max(0, place - 20) : place + 20]!r}"
 
 
 @dataclass
 class Punctuation:
-    """How many long lines have none of .,;:!? and how often each mark comes."""
+    """Counts of long lines, of those without any of .,;:!? and of each mark."""
 
     num_long: int = 0
     num_bare: int = 0
     num_words: int = 0
     marks: dict[str, int] = field(default_factory=lambda: dict.fromkeys(MARKS, 0))
 
-    def look(self, document: str) -> None:
-        """Look at one document, line by line."""
+    def add(self, document: str) -> None:
+        """Count the lines of one document."""
         for line in document.split("\n"):
             num_words = len(line.split())
             self.num_words += num_words
@@ -75,7 +72,7 @@ class Punctuation:
 
     @property
     def is_stripped(self) -> bool:
-        """Whether punctuation seems to have been taken out: all of it, or every full stop or comma."""
+        """Whether punctuation seems to have been removed: most of it, or every full stop or comma."""
         if self.num_long < ENOUGH:
             return False
         return self.bare_share > MOST_BARE or not self.marks["."] or not self.marks[","]

@@ -1,10 +1,8 @@
-"""What is known of two arms besides the estimate of their difference: whether they vary, have learned, or are perfect.
+"""The data of two arms besides the estimate of their difference: do they vary, have they learned, are they perfect?
 
-The floor is what the best trivial strategy scores. An arm has learned if its own 95 % t interval over seeds lies beyond
+The floor is the score of the best trivial strategy. An arm has learned if its own 95 % t interval over seeds is beyond
 the floor.
 """
-
-from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
@@ -15,47 +13,45 @@ from scipy import stats
 from .effects import Effects, hedges_g, measure_effects
 from .estimate import Estimate
 from .failures import Failures
+from .formatting import show_figure
 from .question import ALPHA, Question
 from .scores import ArmScores, Summary
 from .skewness import Skew
 from .stability import UNKNOWN, Stability, judge_stability
 
 ROUNDING = 1e-12
-"""A standard error below this share of the scores is rounding alone."""
+"""A standard error below this share of the scores is only rounding."""
 PERFECT = (1.0, 100.0)
-"""Best scores of shares and percentages, taken as the ceiling if none is given and every seed has it."""
+"""Best scores of fractions and percentages: the ceiling if none is given and every seed has it."""
 
 
 @dataclass(frozen=True)
-class Known:
-    """What is known of two arms besides the estimate of their difference.
-
-    baseline, variant: in units of the figure. moments: the same on the scale of the analysis.
-    """
+class ArmData:
+    """Two arms: their summaries in units of the figure, and on the analysis scale (moments)."""
 
     baseline: Summary
     variant: Summary
     paired: bool
     failures: Failures
     moments: tuple[Summary, Summary]
-    arms: tuple[ArmScores, ArmScores] | None = None
-    """With one number per seed; None if only summaries are known."""
+    scores: tuple[ArmScores, ArmScores] | None = None
+    """One number per seed; None if only summaries are known."""
     skew: Skew = field(default_factory=Skew)
 
     @cached_property
     def effects(self) -> Effects:
-        """Sizes of the difference without its unit, on the scale of the analysis."""
-        if self.arms is None:
-            variances = [(mean, sd**2, n) for mean, sd, n in (side.moments() for side in self.moments)]
+        """Effect sizes without a unit, on the analysis scale."""
+        if self.scores is None:
+            variances = [(mean, sd**2, n) for mean, sd, n in (summary.moments() for summary in self.moments)]
             return Effects(hedges_g(*variances), math.nan, None, math.nan)
-        return measure_effects(self.arms[0].per_seed, self.arms[1].per_seed, self.paired)
+        return measure_effects(self.scores[0].per_seed, self.scores[1].per_seed, self.paired)
 
     @cached_property
-    def steadiness(self) -> Stability:
-        """The word on stability."""
-        if self.arms is None:
+    def stability(self) -> Stability:
+        """Whether the variant is less or more stable than the baseline."""
+        if self.scores is None:
             return Stability(UNKNOWN, "a test of spread needs the score of each seed")
-        return judge_stability(*self.arms, self.paired, self.failures)
+        return judge_stability(*self.scores, self.paired, self.failures)
 
     @property
     def num_seeds(self) -> int:
@@ -64,34 +60,34 @@ class Known:
 
     @property
     def num_runs(self) -> int:
-        """Runs of the smaller arm, failed ones included."""
+        """Runs of the smaller arm, including failed ones."""
         return min(self.failures.runs) or self.num_seeds
 
     @property
     def num_examples(self) -> int | None:
-        """Examples that each seed was asked; None if there is one number per seed."""
-        return None if self.arms is None else self.arms[0].num_examples
+        """Examples per seed; None if there is one number per seed."""
+        return None if self.scores is None else self.scores[0].num_examples
 
     @property
     def num_clusters(self) -> int | None:
-        """Clusters that the examples fall into; None if every example is on its own."""
-        return None if self.arms is None else self.arms[0].num_clusters
+        """Clusters of examples; None if the examples are independent."""
+        return None if self.scores is None else self.scores[0].num_clusters
 
 
-def explain_degenerate(found: Estimate, known: Known) -> str:
-    """Say why an interval would mean nothing: without any spread there is nothing to measure a difference by."""
-    scale = max(abs(side.mean) for side in known.moments)
-    if not found.se <= ROUNDING * max(scale, abs(found.difference)):
+def explain_degenerate(estimate: Estimate, data: ArmData) -> str:
+    """Return why an interval would be meaningless: the differences have no spread. Empty if they have."""
+    scale = max(abs(summary.mean) for summary in data.moments)
+    if not estimate.se <= ROUNDING * max(scale, abs(estimate.difference)):
         return ""
-    if not known.paired:
+    if not data.paired:
         return "neither arm varies over seeds: are these different runs?"
-    if abs(found.difference) <= ROUNDING * scale:
+    if abs(estimate.difference) <= ROUNDING * scale:
         return "every seed scores the same in both arms: is the variant in the model at all?"
-    return "every seed differs by the same: are these different runs?"
+    return "every seed differs by the same amount: are these different runs?"
 
 
 def has_learned(arm: Summary, question: Question) -> bool:
-    """Tell whether an arm's interval clears the floor; one seed is judged by its score. True without a floor."""
+    """Return whether an arm's interval is beyond the floor, for one seed its score; True without a floor."""
     if question.floor is None:
         return True
     mean, sd, n = arm.moments()
@@ -101,18 +97,18 @@ def has_learned(arm: Summary, question: Question) -> bool:
 
 
 def explain_floor(baseline: Summary, variant: Summary, question: Question) -> str:
-    """Say that neither arm has learned the task; nothing if one has."""
-    if has_learned(baseline, question) or has_learned(variant, question):
+    """Return why neither arm has learned the task; empty if one has."""
+    if question.floor is None or has_learned(baseline, question) or has_learned(variant, question):
         return ""
     means = [show_figure(question.to_figure(arm.mean)) for arm in (baseline, variant)]
     return (
-        f"a trivial strategy scores {show_figure(question.floor or 0.0)}, and neither the baseline ({means[0]}) nor "
-        f"the variant ({means[1]}) is beyond it by its own {1 - ALPHA:.0%} interval"
+        f"a trivial strategy scores {show_figure(question.floor)}, and the {1 - ALPHA:.0%} intervals of the baseline "
+        f"({means[0]}) and the variant ({means[1]}) are not beyond that"
     )
 
 
 def explain_ceiling(baseline: Summary, variant: Summary, question: Question) -> str:
-    """Say that both arms are at the ceiling; nothing if one is not."""
+    """Return why both arms are at the ceiling; empty if one is not."""
     if question.ceiling is None:
         has_spread = any(arm.moments()[1] != 0 for arm in (baseline, variant))
         is_best = baseline.mean == variant.mean and baseline.mean in PERFECT
@@ -127,8 +123,3 @@ def explain_ceiling(baseline: Summary, variant: Summary, question: Question) -> 
         f"both arms are within {question.shown_smallest} of the best possible, {show_figure(question.ceiling)}: a "
         "harder task could tell them apart"
     )
-
-
-def show_figure(value: float) -> str:
-    """Write a figure with four digits."""
-    return f"{value:.4g}".replace("-", "−")
