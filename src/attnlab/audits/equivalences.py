@@ -201,8 +201,8 @@ def _check_hidden_pairs(subject: Subject) -> FindingPart:
     # Causal as well, so that the first row sees a single key, and log n is 0.
     pairs = draw_mask("pairs", SHORT, SHORT) & torch.ones(SHORT, SHORT, dtype=torch.bool).tril()
     call, _ = prepare(
-        inputs["q"], inputs["k"], inputs["v"], subject.mechanism, False, pairs, None, learned,
-        inputs.get("x"), inputs.get("first"),
+        inputs["q"], inputs["k"], inputs["v"], subject.mechanism, mask=pairs, parameters=learned,
+        x=inputs.get("x"), first=inputs.get("first"),
     )  # fmt: skip
     score = call.mechanism.score
     scores = score(call.q, call.k, call.params_of(score), **call.needs_of(score, pairs)).detach()

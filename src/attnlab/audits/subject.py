@@ -142,7 +142,7 @@ class Subject:
     def scores(self, q: Tensor, k: Tensor) -> Tensor:
         """Compute the scores of all pairs, without a mask."""
         score = self.mechanism.score
-        call, _ = prepare(q, k, k, dataclasses.replace(self.mechanism, values=()), False, None, None, None, None, None)
+        call, _ = prepare(q, k, k, dataclasses.replace(self.mechanism, values=()))
         learned = self.mechanism.params_of(score, self.cast_parameters(q.dtype))
         return score(q, k, learned, **call.needs_of(score, None))
 
@@ -150,7 +150,7 @@ class Subject:
         """Apply the values stages; return the subject without them and the q, k and v that a cache would hold."""
         q, k, v = inputs["q"], inputs["k"], inputs["v"]
         call, _ = prepare(
-            q, k, v, self.mechanism, False, None, None, self.parameters, inputs.get("x"), inputs.get("first")
+            q, k, v, self.mechanism, parameters=self.parameters, x=inputs.get("x"), first=inputs.get("first")
         )
         return self.replace_stages(values=()), {"q": call.q, "k": call.k, "v": call.v}
 
