@@ -63,8 +63,8 @@ def _list_totals(estimate: "CostEstimate") -> Iterator[str]:
         return
     workers = "1 worker" if estimate.workers == 1 else f"{estimate.workers} workers"
     yield (
-        f"{show_with_prefix(estimate.operations).strip()} operations of updates; {show_bytes(estimate.memory)} of memory "
-        f"with {workers}; {show_bytes(estimate.kept_bytes)} of checkpoints on the disk"
+        f"{show_with_prefix(estimate.operations).strip()} operations of updates; {show_bytes(estimate.memory)} "
+        f"of memory with {workers}; {show_bytes(estimate.kept_bytes)} of checkpoints on the disk"
     )
     if estimate.seconds is not None:
         yield f"about {in_words(estimate.seconds)} on this machine with {workers} ({estimate.method})"
