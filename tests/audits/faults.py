@@ -10,12 +10,12 @@ import attnlab
 from attnlab.audits import Finding, Findings
 from attnlab.kernels import blockwise, reference
 from attnlab.kernels.call import Call
-from attnlab.kernels.visibility import RowVisibility, Visibility
+from attnlab.kernels.visibility import Visibility
 
 
 def one_too_many(seen: Visibility) -> Visibility:
     """See one token of the future."""
-    return RowVisibility(seen.num_queries, seen.num_keys, seen.causal, seen.mask, seen.device, seen.offset + 1)
+    return dataclasses.replace(seen, first=seen.offset + 1)
 
 
 def one_padded_key(seen: Visibility) -> Visibility:
@@ -29,7 +29,7 @@ def one_padded_key(seen: Visibility) -> Visibility:
 
 def from_the_start(seen: Visibility) -> Visibility:
     """Forget where queries stand against a longer cache."""
-    return RowVisibility(seen.num_queries, seen.num_keys, seen.causal, seen.mask, seen.device, 0)
+    return dataclasses.replace(seen, first=0)
 
 
 def plant(

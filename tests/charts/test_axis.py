@@ -14,7 +14,7 @@ NAMES = st.dictionaries(st.text(max_size=4), st.floats(0, 300), max_size=18)
 @pytest.mark.parametrize("is_logarithmic", [False, True])
 @pytest.mark.parametrize("values", [[], [3.0], [1e20], [1e-3, 5.0, 4e6], [71.0, 72.5]])
 def test_every_value_lies_within(values: list[float], is_logarithmic: bool) -> None:
-    axis = Axis.around(values, is_logarithmic=is_logarithmic)
+    axis = Axis.fit(values, is_logarithmic=is_logarithmic)
     assert all(0 < axis.share(value) < 1 for value in values)
 
 
@@ -41,8 +41,7 @@ def test_ticks_of_a_logarithmic_axis_are_round_and_few(low: float, high: float, 
 
 
 @pytest.mark.parametrize(
-    ("low", "high", "ticks"),
-    [(1.4, 7.02, [2, 3, 4, 5, 6]), (-0.5, 1.1, [-0.5, 0, 0.5, 1]), (1e6, 9e6, None)],
+    ("low", "high", "ticks"), [(1.4, 7.02, [2, 3, 4, 5, 6]), (-0.5, 1.1, [-0.5, 0, 0.5, 1]), (1e6, 9e6, None)]
 )
 def test_ticks_of_a_level_axis_are_round_and_none_is_at_the_top(
     low: float, high: float, ticks: list[float] | None
