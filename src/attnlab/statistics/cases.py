@@ -49,15 +49,12 @@ def list_cases() -> Iterator[Case]:
 
 
 def _list_plain() -> Iterator[Case]:
+    bad_variant = partial(draws.draw_bad_variant, share=0.5)
     for what, draw, bound in (
         ("equal SD", draws.draw_equal, 0.06),
         ("variant's SD 10 ×", draws.draw_wider, 0.06),
         ("a fifth of the seeds scores far below, in both arms", draws.draw_bad_seeds, 0.06),
-        (
-            "half of the variant's seeds score far below, equal means",
-            partial(draws.draw_bad_variant, share=0.5),
-            SKEWED,
-        ),
+        ("half of the variant's seeds score far below, equal means", bad_variant, SKEWED),
     ):
         for paired in (True, False):
             for n in (5, 10):

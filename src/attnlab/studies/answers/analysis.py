@@ -163,19 +163,18 @@ class _Draft:
 
     cell: _Cell
     arm: str
-    comparison: Comparison | None
     obstacle: str
-    notes: tuple[str, ...]
     is_barred: bool
+    comparison: Comparison | None = None
+    notes: tuple[str, ...] = ()
 
     def answer(self, decided: Comparison | None, status: RegistrationStatus) -> Answer:
         """Return the answer with the decided comparison and all notes."""
-        cell, notes = self.cell, [*self.notes]
-        if decided is not None and not self.is_barred:  # notes on scores are useless beside a leak
-            notes += decided.notes
-        notes += [*([status.note] if status.note else []), *cell.list_notes()]
+        cell = self.cell
+        on_scores = () if decided is None or self.is_barred else decided.notes  # of no use beside a leak
+        notes = (*self.notes, *on_scores, *filter(None, [status.note]), *cell.list_notes())
         verdict = NOT_COMPARABLE.format(self.obstacle) if decided is None else decided.verdict
-        return Answer(cell.phase.name, cell.size, self.arm, cell.figure, verdict, decided, tuple(notes), status.words)
+        return Answer(cell.phase.name, cell.size, self.arm, cell.figure, verdict, decided, notes, status.words)
 
 
 def analyse(
@@ -201,14 +200,14 @@ def _draft(cell: _Cell, arm: str, obstacles: Mapping[str, str]) -> _Draft:
     barred = obstacles.get(arm) or (f"of the baseline, {obstacles[baseline]}" if obstacles.get(baseline) else "")
     missing = cell.explain_missing(arm)
     if missing:
-        return _Draft(cell, arm, None, barred or missing, (), bool(barred))
+        return _Draft(cell, arm, barred or missing, bool(barred))
     seeds = cell.table.shared_seeds(baseline, arm, figure=cell.figure)
     obstacle = barred or cell.table.explain_unpaired(baseline, arm, seeds)
     notes = (explain_leak(cell.table, arm, baseline, cell.figure),) if obstacles.get(arm) else ()
     try:
-        return _Draft(cell, arm, cell.compare(arm, obstacle), obstacle, notes, bool(barred))
+        return _Draft(cell, arm, obstacle, bool(barred), cell.compare(arm, obstacle), notes)
     except StatisticsError as error:
-        return _Draft(cell, arm, None, str(error), notes, bool(barred))
+        return _Draft(cell, arm, str(error), bool(barred), None, notes)
 
 
 def _decide_family(

@@ -118,8 +118,10 @@ def _plan_from_pilot(blank: Prospect, design: Design, phase: Phase, pilot: Recor
     if unpaired := table.explain_unpaired(*arms, seeds):
         return replace(blank, obstacle=unpaired)
     blank = replace(blank, num_pilot=len(seeds))
-    if design is pilot.design and (verdict := _find_decided(pilot, blank)):
-        return replace(blank, obstacle=f"decided: {verdict}; no more seeds are needed")
+    for answer in pilot.answers if design is pilot.design else ():
+        is_same = (answer.phase, answer.size, answer.arm) == (blank.phase, blank.size, blank.arm)
+        if is_same and answer.comparison is not None and answer.comparison.decision.is_decided:
+            return replace(blank, obstacle=f"decided: {answer.verdict}; no more seeds are needed")
     measured = table.measure(arms, figure)
     # A seed that has not ended in one arm is neither a pair nor a failure.
     first, second = ({seed: measured.tables[arm][seed] for seed in seeds} for arm in arms)
@@ -128,15 +130,6 @@ def _plan_from_pilot(blank: Prospect, design: Design, phase: Phase, pilot: Recor
         why = "every pair of seeds differs by the same: the pilot has no spread to plan from"
         blank = replace(blank, obstacle=why)
     return _plan_with(blank, at_upper_bound(noise), aim, sd=blank.question.to_difference(math.sqrt(noise.per_seed)))
-
-
-def _find_decided(pilot: Record, blank: Prospect) -> str:
-    """Return the verdict of a study that is its own pilot, if it needs no more seeds."""
-    for answer in pilot.answers:
-        is_same = (answer.phase, answer.size, answer.arm) == (blank.phase, blank.size, blank.arm)
-        if is_same and answer.comparison is not None and answer.comparison.decision.is_decided:
-            return answer.verdict
-    return ""
 
 
 def _explain_mismatch(blank: Prospect, design: Design, phase: Phase, pilot: Record) -> str:

@@ -105,17 +105,13 @@ class Progress:
             return RunProgress(run, state, step, length, tail.loss, evaluation=tail.evaluation, curve=tail.curve)
         if state != RUNNING:
             return RunProgress(run, state, tail.step, loss=tail.loss, curve=tail.curve)
-        num_steps = self._read_length(run, folder)
+        num_steps = self.lengths.get(run.id) or read_num_steps(folder)
+        if num_steps is not None:
+            self.lengths[run.id] = num_steps
         left = None if num_steps is None or tail.pace is None else (num_steps - tail.step) * tail.pace
         return RunProgress(
             run, state, tail.step, num_steps, tail.loss, tail.tokens_per_second, left, tail.evaluation, tail.curve
         )
-
-    def _read_length(self, run: PlannedRun, folder: Path) -> int | None:
-        length = self.lengths.get(run.id) or read_num_steps(folder)
-        if length is not None:
-            self.lengths[run.id] = length
-        return length
 
 
 def _estimate_seconds_left(runs: Sequence[RunProgress], record: Record) -> float | None:

@@ -77,18 +77,6 @@ class Declaration:
 
 
 @dataclass(frozen=True)
-class Look:
-    """A printed verdict: the declaration at that time, and a hash of the runs and their figures.
-
-    is_look: whether a comparison had enough seeds for a verdict; otherwise there was nothing to choose by.
-    """
-
-    declaration: Declaration
-    results: str
-    is_look: bool
-
-
-@dataclass(frozen=True)
 class RegistrationStatus:
     """Whether a verdict is as declared; if not, the e-process decides.
 
@@ -127,9 +115,9 @@ def check_registration(ledger: Ledger, design: Design, results: str) -> Registra
     registered = Declaration(**json.loads(events[-1])) if events else None
     if not earlier:
         return _check_first_verdict(registered, now)
-    declared = registered or earlier[0].declaration
+    declared = registered or earlier[0]
     changed = list_changes(declared, now)
-    seen = list(dict.fromkeys(tuple(look.declaration.seeds) for look in earlier))
+    seen = list(dict.fromkeys(tuple(declaration.seeds) for declaration in earlier))
     words = [CHANGED.format("; ".join(changed))] if changed else []
     if tuple(now.seeds) not in seen and not declared.allows_seeds(now.seeds):
         words.append(UNDECLARED.format(_ordinal(len(seen) + 1)))
@@ -144,7 +132,7 @@ def check_registration(ledger: Ledger, design: Design, results: str) -> Registra
 
 def register(ledger: Ledger, design: Design) -> Declaration:
     """Write what a study declares into its ledger; an error after a verdict was printed."""
-    if any(look.is_look for look in _read_looks(ledger)):
+    if any(is_look for _, _, is_look in _read_looks(ledger)):
         raise StudyError(
             f"{ledger.path.parent} has printed verdicts already, so that nothing can be registered there beforehand; "
             "register the study in another folder, before it is run"
@@ -155,9 +143,12 @@ def register(ledger: Ledger, design: Design) -> Declaration:
 
 
 def note_verdict(ledger: Ledger, design: Design, results: str, is_look: bool) -> None:
-    """Write a printed verdict into the ledger, unless it is there already."""
+    """Write a printed verdict into the ledger, unless it is there already.
+
+    results: a hash of the runs and their figures. is_look: whether a comparison had enough seeds for a verdict.
+    """
     declaration = Declaration.of(design)
-    if not any((look.declaration, look.results) == (declaration, results) for look in _read_looks(ledger)):
+    if not any(look[:2] == (declaration, results) for look in _read_looks(ledger)):
         ledger.say(VERDICT, json.dumps({"declaration": asdict(declaration), "results": results, "is_look": is_look}))
 
 
@@ -166,9 +157,9 @@ def digest(value: Any) -> str:
     return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:16]
 
 
-def _read_looks(ledger: Ledger) -> list[Look]:
+def _read_looks(ledger: Ledger) -> list[tuple[Declaration, str, bool]]:
     looks = (json.loads(event) for event in ledger.events(VERDICT))
-    return [Look(Declaration(**look["declaration"]), look["results"], look["is_look"]) for look in looks]
+    return [(Declaration(**look["declaration"]), look["results"], look["is_look"]) for look in looks]
 
 
 def _check_first_verdict(registered: Declaration | None, now: Declaration) -> RegistrationStatus:
@@ -185,13 +176,13 @@ def _check_first_verdict(registered: Declaration | None, now: Declaration) -> Re
     return RegistrationStatus(AS_REGISTERED, f"registered as {registered.digest} before any verdict was printed")
 
 
-def _list_earlier_looks(ledger: Ledger, now: Declaration, results: str) -> Iterator[Look]:
+def _list_earlier_looks(ledger: Ledger, now: Declaration, results: str) -> Iterator[Declaration]:
     """Yield the looks before this verdict was first printed, so that it can be printed again unchanged."""
-    for look in _read_looks(ledger):
-        if (look.declaration, look.results) == (now, results):
+    for declaration, earlier_results, is_look in _read_looks(ledger):
+        if (declaration, earlier_results) == (now, results):
             return
-        if look.is_look:
-            yield look
+        if is_look:
+            yield declaration
 
 
 def _compare_names(what: str, before: Mapping[str, str], now: Mapping[str, str]) -> Iterator[str]:
