@@ -1,15 +1,18 @@
 """The picture of an audit: a panel for every check that has one."""
 
+from __future__ import annotations
+
 import textwrap
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from attnlab.charts import Spec, evidence, soundness
 from attnlab.charts.evidence import Bar, Margin
 from attnlab.charts.theme import FILE, Theme
 from attnlab.errors import RequestError
 
-from .finding import Audit, Finding, FindingKind
+if TYPE_CHECKING:
+    from .finding import Audit, Finding, FindingKind
 
 CHARACTERS = 90
 Panel = dict[str, Any]

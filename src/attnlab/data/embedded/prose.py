@@ -11,7 +11,7 @@ from typing import ClassVar
 
 from attnlab.errors import DataError
 
-from ..sources.rows import Row
+from ..row import Row
 
 DEV_SHARE = 10
 """One topic or paragraph in this many is held out, by the hash of its name or text."""

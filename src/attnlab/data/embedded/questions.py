@@ -11,7 +11,7 @@ from typing import ClassVar
 
 from attnlab.errors import DataError
 
-from ..sources.rows import Row
+from ..row import Row
 
 FIRST = "Ada Bruno Clara Dario Elsa Felix Greta Hugo Ida Jonas Karla Leo Mira Nils Olga Pavel Rosa Simon Tilda Viktor"
 LAST = "Abel Brandt Castro Dahl Ebner Fontana Garcia Holm Ivanov Jansen Keller Lindqvist Moretti Novak Okafor Petrov"

@@ -11,7 +11,7 @@ from typing import Any, Self
 from attnlab.errors import DataError, closest
 
 from ..probes import PROBES, Probe
-from ..sources.rows import Row, hash_rows
+from ..row import Row, hash_rows
 from .prose import Prose
 from .questions import Questions, YesNo
 

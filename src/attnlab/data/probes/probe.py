@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from attnlab.errors import DataError
 
 from ..draws import Keys, keys_of, name_key
-from ..sources.rows import Row
+from ..row import Row
 
 IGNORED = -100
 Tokens = NDArray[np.int64]

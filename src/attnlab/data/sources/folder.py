@@ -10,8 +10,9 @@ from typing import Self
 
 from attnlab.errors import DataError, closest
 
+from ..row import Row
 from .files import OPENERS, ending_of, hash_content, refuse_to_open
-from .rows import READERS, FileLayout, Row
+from .rows import READERS, FileLayout
 
 SPLITS = {"train": ("train", "training"), "dev": ("dev", "val", "valid", "validation"), "test": ("test", "testing")}
 """The names of a split in file names."""

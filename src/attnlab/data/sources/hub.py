@@ -10,7 +10,7 @@ from urllib.request import getproxies
 
 from attnlab.errors import DataError
 
-from .rows import Row, hash_rows
+from ..row import Row, hash_rows
 
 FILES = {
     "squad": "a SQuAD .json such as dev-v1.1.json",

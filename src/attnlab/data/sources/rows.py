@@ -1,20 +1,19 @@
 """The rows of a file, by its ending: lines of text, JSON lines, tables and Parquet, each with its line number."""
 
 import csv
-import hashlib
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from attnlab.errors import DataError
 
+from ..row import Row
 from .files import BROKEN, describe_damage, open_bytes, read_lines
 from .squad import read_json
 
-Row = dict[str, Any]
 Unit = Literal["line", "paragraph", "file"]
 UNITS: tuple[Unit, ...] = ("line", "paragraph", "file")
 Located = Iterator[tuple[int, Row]]
@@ -34,14 +33,6 @@ class FileLayout:
 
 
 BY_LINE = FileLayout()
-
-
-def hash_rows(rows: Iterable[Row]) -> str:
-    """Return the SHA-256 of rows."""
-    digest = hashlib.sha256()
-    for row in rows:
-        digest.update(json.dumps(row, sort_keys=True, default=str).encode())
-    return digest.hexdigest()
 
 
 def read_text(path: Path, layout: FileLayout) -> Located:

@@ -13,7 +13,8 @@ from typing import Protocol
 
 from attnlab.errors import DataError, closest
 
-from .rows import BY_LINE, UNITS, FileLayout, Row, Unit
+from ..row import Row
+from .rows import BY_LINE, UNITS, FileLayout, Unit
 
 EMBEDDED, HUB = "embedded:", "hf:"
 TITLE = re.compile(r"\s*= (?!=)(.+)(?<!=) =\s*$")
