@@ -4,10 +4,8 @@
     stage  = name ["(" [argument {"," argument}] ")"]
     argument = [name "="] value
 
-An error shows the line, marks the spot and names the closest match.
+An error shows the line, marks the position and names the closest match.
 """
-
-from __future__ import annotations
 
 import dataclasses
 import re
@@ -25,7 +23,7 @@ MARKS = frozenset("|(),=")
 
 @dataclass(frozen=True)
 class Token:
-    """A piece of the line and where it stands."""
+    """A token of the line and its position."""
 
     text: str
     start: int
@@ -33,20 +31,14 @@ class Token:
 
 
 def fail(line: str, start: int, end: int, message: str) -> NoReturn:
-    """Raise the error that shows the line and marks a stretch of it."""
+    """Raise an error that shows the line and marks a part of it."""
     marker = " " * start + "^" * max(1, end - start)
     raise MechanismError(f"{message}\n    {line}\n    {marker}")
 
 
 def tokenize(line: str) -> list[Token]:
-    """Cut a line into tokens."""
+    """Split a line into tokens."""
     return [Token(m["token"], m.start("token"), m.end("token")) for m in TOKEN.finditer(line.rstrip())]
-
-
-def _required(cls: type[Stage]) -> list[str]:
-    """List the arguments that have no default."""
-    unset = dataclasses.MISSING
-    return [f.name for f in dataclasses.fields(cls) if f.default is unset and f.default_factory is unset]
 
 
 class LineReader:
@@ -58,12 +50,12 @@ class LineReader:
         self.at = 0
 
     def peek(self, ahead: int = 0) -> str:
-        """Return the text of a coming token, or an empty string at the end."""
+        """Return the text of a later token, or an empty string at the end."""
         index = self.at + ahead
         return self.tokens[index].text if index < len(self.tokens) else ""
 
     def take(self, wanted: str) -> Token:
-        """Take the next token, or fail saying what was wanted."""
+        """Take the next token; at the end of the line, fail and name what was expected."""
         if self.at == len(self.tokens):
             end = len(self.line.rstrip())
             fail(self.line, end, end, f"the line ends where {wanted} was expected")
@@ -73,40 +65,42 @@ class LineReader:
 
     def stages(self) -> list[tuple[Stage, Token]]:
         """Read the whole line."""
-        found = [self.stage()]
+        stages = [self.stage()]
         while self.at < len(self.tokens):
             bar = self.take("'|'")
             if bar.text != "|":
                 fail(self.line, bar.start, bar.end, f"expected '|' between stages, found '{bar.text}'")
-            found.append(self.stage())
-        return found
+            stages.append(self.stage())
+        return stages
 
     def stage(self) -> tuple[Stage, Token]:
         """Read one stage with its arguments."""
         name = self.take("a stage")
         if name.text in MARKS:
             fail(self.line, name.start, name.end, f"a stage is missing before '{name.text}'")
-        if name.text in NAMED and name.text not in REGISTRY:
-            stages = f"; in a line, write its stages: {NAMED[name.text]}"
-            fail(self.line, name.start, name.end, f"'{name.text}' is a catalog entry, not a stage{stages}")
         if name.text not in REGISTRY:
             hint = closest(name.text, REGISTRY) or f"; the stages are {', '.join(sorted(REGISTRY))}"
-            fail(self.line, name.start, name.end, f"unknown stage '{name.text}'{hint}")
+            message = f"unknown stage '{name.text}'{hint}"
+            if name.text in NAMED:
+                stages = f"in a line, write its stages: {NAMED[name.text]}"
+                message = f"'{name.text}' is a catalog entry, not a stage; {stages}"
+            fail(self.line, name.start, name.end, message)
         cls = REGISTRY[name.text]
         values, spans = self.arguments(cls) if self.peek() == "(" else ({}, {})
-        missing = [item for item in _required(cls) if item not in values]
-        if missing:
-            fail(self.line, name.start, name.end, f"{cls.name} needs {missing[0]}=…")
+        for item in dataclasses.fields(cls):
+            has_default = item.default is not dataclasses.MISSING or item.default_factory is not dataclasses.MISSING
+            if not has_default and item.name not in values:
+                fail(self.line, name.start, name.end, f"{cls.name} needs {item.name}=…")
         try:
             return cls(**values), name
         except StageError as error:
             start, end = spans.get(error.argument, (name.start, name.end))
             fail(self.line, start, end, str(error))
-        except (MechanismError, ValueError) as error:  # a user's own stage may refuse what its types admit
+        except (MechanismError, ValueError) as error:  # a user's stage may reject what its types allow
             fail(self.line, name.start, self.tokens[self.at - 1].end, f"{cls.name}: {error}")
 
     def arguments(self, cls: type[Stage]) -> tuple[dict[str, object], dict[str, tuple[int, int]]]:
-        """Read what stands between the parentheses: values, and where each stands."""
+        """Read the arguments in parentheses: the value of each, and its position in the line."""
         self.take("'('")
         order = [item.name for item in dataclasses.fields(cls)]
         values: dict[str, object] = {}
@@ -148,7 +142,7 @@ class LineReader:
         return order[position], self.tokens[self.at]
 
     def value(self, cls: type[Stage], name: str) -> tuple[object, int]:
-        """Read one value; a list of layers may hold commas of its own."""
+        """Read one value; a list of layers may contain commas."""
         admitted = argument_types(cls)[name]
         token = self.take(f"a value for {name}")
         text, end = token.text, token.end

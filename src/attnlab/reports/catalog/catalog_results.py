@@ -19,7 +19,6 @@ from attnlab.kernels.comparison import Setting, explained, own_step, sdpa_step
 from attnlab.kernels.measure import Measurement, measure
 from attnlab.machine import Machine, describe
 from attnlab.mechanisms import CATALOG, Entry, Mechanism, Share
-from attnlab.mechanisms.surroundings import Penalize
 
 from .agreement import Agreement, measure_agreement
 
@@ -201,7 +200,7 @@ def _measure_mechanism(entry: Entry, plan: CatalogPlan) -> MechanismResult:
 
 def _describe_elsewhere(mechanism: Mechanism) -> str:
     """Say where a mechanism acts that a single call computes as the baseline; an empty string where it acts there."""
-    output = tuple(stage for stage in mechanism.output if not isinstance(stage, Penalize))
+    output = tuple(stage for stage in mechanism.output if stage.changes_output)
     here = dataclasses.replace(mechanism, share=Share(), output=output)
     if here != Mechanism() or mechanism == here:
         return ""
