@@ -15,23 +15,22 @@ from .words import name_key, short
 
 @dataclass(frozen=True, eq=False)
 class ArgmaxResult:
-    """The weights, output and gradient of argmax attention for a query, and those of softmax."""
+    """The weights, output and gradient of argmax attention for a query, and those of softmax.
+
+    index: the selected key, the first if several have the largest score (`is_tie`). output: its value.
+    gradient: ∂output/∂query [e d], by autograd through the kernel: zeros for argmax.
+    """
 
     problem: ConstructionProblem
     query: Tensor
     index: int
-    """The selected key; the first of several with the largest score."""
     is_tie: bool
-    """Whether several keys have the largest score."""
     weights: Tensor
     output: Tensor
-    """The selected value."""
     gradient: Tensor
-    """∂output/∂query [e d], by autograd through the kernel: zeros."""
     softmax_weights: Tensor
     softmax_output: Tensor
     softmax_gradient: Tensor
-    """∂output/∂query [e d] of softmax."""
 
     @property
     def error(self) -> float:

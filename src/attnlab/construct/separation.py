@@ -28,22 +28,20 @@ NEGLIGIBLE = 1e-12
 
 @dataclass(frozen=True, eq=False)
 class Separation:
-    """The best direction and the best proof found. Lengths are in units of the keys."""
+    """The best direction and the best proof found. Lengths are in units of the keys.
+
+    direction: of norm 1, with equal scores for the subset; zeros if none was found. gaps: how much the lowest score of
+    the subset exceeds that of each other key. convex, affine: λ and α over all keys. residual: ‖Σ α k − Σ λ k‖.
+    rounding: the rounding error of a gap in float64. size: the norm of the largest key.
+    """
 
     direction: Array
-    """Of norm 1, with equal scores for the subset; zeros if none was found."""
     gaps: Array
-    """How much the lowest score of the subset exceeds that of each other key."""
     convex: Array
-    """λ over all keys, 0 on the subset."""
     affine: Array
-    """α over all keys, 0 outside the subset."""
     residual: float
-    """‖Σ α k − Σ λ k‖."""
     rounding: float
-    """The rounding error of a gap in float64."""
     size: float
-    """The norm of the largest key."""
 
     @property
     def margin(self) -> float:

@@ -233,11 +233,12 @@ class Argmax(Weights):
         return hard + (soft - soft.detach())
 
 
-def _centre_rows(scores: Tensor, floor: float) -> Tensor:
-    """Shift each row so that its largest score is 0, and raise scores below the floor to it."""
+def _sort_rows(scores: Tensor, floor: float) -> tuple[Tensor, Tensor, Tensor]:
+    """Return each row shifted so that its largest score is 0, with the floor as minimum; sorted; and the ranks."""
     # In fp32 at least: bf16 cannot represent the ranks of a row beyond 256.
     scores = scores.to(torch.promote_types(scores.dtype, torch.float32))
-    return (scores - scores.amax(-1, keepdim=True)).clamp(min=floor)
+    z = (scores - scores.amax(-1, keepdim=True)).clamp(min=floor)
+    return z, z.sort(-1, descending=True).values, torch.arange(1, z.shape[-1] + 1, device=z.device, dtype=z.dtype)
 
 
 @stage("sparsemax")
@@ -251,9 +252,7 @@ class Sparsemax(Weights):
 
     def __call__(self, scores: Tensor, n: Tensor, p: Params, *, visible: Tensor | None = None) -> Tensor:
         # A score 1 or more below the largest has weight 0, so raising −∞ to −2 changes nothing.
-        z = _centre_rows(_hide(scores, visible), floor=-2)
-        ordered = z.sort(-1, descending=True).values
-        rank = torch.arange(1, z.shape[-1] + 1, device=z.device, dtype=z.dtype)
+        z, ordered, rank = _sort_rows(_hide(scores, visible), floor=-2)
         partial = ordered.cumsum(-1) - 1
         support = (ordered * rank > partial).sum(-1, keepdim=True).clamp(min=1)
         threshold = partial.gather(-1, support - 1) / support.to(z.dtype)
@@ -271,9 +270,8 @@ class Entmax15(Weights):
 
     def __call__(self, scores: Tensor, n: Tensor, p: Params, *, visible: Tensor | None = None) -> Tensor:
         # A score 2 or more below the largest has weight 0, so raising −∞ to −4 changes nothing.
-        z = _centre_rows(_hide(scores, visible), floor=-4) / 2
-        ordered = z.sort(-1, descending=True).values
-        rank = torch.arange(1, z.shape[-1] + 1, device=z.device, dtype=z.dtype)
+        z, ordered, rank = _sort_rows(_hide(scores, visible), floor=-4)
+        z, ordered = z / 2, ordered / 2
         mean = ordered.cumsum(-1) / rank
         spread = rank * ((ordered * ordered).cumsum(-1) / rank - mean * mean)
         slack = (1 - spread) / rank
