@@ -69,7 +69,7 @@ def cases() -> list[Case]:
 
 def table(rounds: int = ROUNDS, compared_cases: Sequence[Case] | None = None) -> Table:
     """Compare whole runs of a few steps, in turn."""
-    from attnlab.training.precision import choose_precision
+    from attnlab.training.loop.precision import choose_precision
 
     precision = choose_precision("auto", torch.device("cpu"))
     rows: list[Row] = []

@@ -1,7 +1,5 @@
 """Public names of a package that load on first use, so that importing the package stays quick."""
 
-from __future__ import annotations
-
 import importlib
 import sys
 from collections.abc import Callable, Mapping

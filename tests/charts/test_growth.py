@@ -5,12 +5,12 @@ from pathlib import Path
 import pytest
 
 from attnlab.charts import growth, save, svg, theme
-from attnlab.charts.growth import Point
+from attnlab.charts.growth import GrowthPoint
 from attnlab.charts.theme import PAGE
 
 LENGTHS = (256, 512, 1024)
 POINTS = [
-    Point(name, kind, length, seconds * length, memory * length)
+    GrowthPoint(name, kind, length, seconds * length, memory * length)
     for name, kind, seconds, memory in [
         ("SDPA", "kernel", 1e-5, 4000),
         ("dot | relu · blockwise", "kernel", 2e-5, 5000),
@@ -36,7 +36,7 @@ def test_each_name_has_its_own_colour_and_shape() -> None:
 
 
 def test_dashes_are_explained_only_where_kinds_differ() -> None:
-    def legend(points: list[Point]) -> object:
+    def legend(points: list[GrowthPoint]) -> object:
         return growth.draw(points, "")["hconcat"][0]["layer"][-2]["encoding"]["strokeDash"]["legend"]
 
     assert legend(POINTS)
@@ -47,13 +47,13 @@ def test_dashes_are_explained_only_where_kinds_differ() -> None:
     "points",
     [
         [],
-        [Point("one", "kernel", 64, 1e-3, 1000)],
-        [Point("no memory", "kernel", length, 1e-3, 0) for length in LENGTHS],
-        [Point(f"line {number}", "kernel", 64, 1e-3, 1000) for number in range(20)],
+        [GrowthPoint("one", "kernel", 64, 1e-3, 1000)],
+        [GrowthPoint("no memory", "kernel", length, 1e-3, 0) for length in LENGTHS],
+        [GrowthPoint(f"line {number}", "kernel", 64, 1e-3, 1000) for number in range(20)],
     ],
     ids=["nothing", "one point", "no memory", "more lines than colours"],
 )
-def test_anything_can_be_drawn(points: list[Point], tmp_path: Path) -> None:
+def test_anything_can_be_drawn(points: list[GrowthPoint], tmp_path: Path) -> None:
     assert save(growth.draw(points, "title"), tmp_path / "g.svg").stat().st_size > 0
 
 
@@ -77,7 +77,7 @@ def test_a_chart_for_a_page_takes_the_pages_colours() -> None:
 
 
 def test_no_two_of_many_lines_look_alike() -> None:
-    many = [Point(f"line {number}", "kernel", 64, 1e-3, 1000) for number in range(42)]
+    many = [GrowthPoint(f"line {number}", "kernel", 64, 1e-3, 1000) for number in range(42)]
     point = growth.draw(many, "")["hconcat"][0]["layer"][-1]["encoding"]
     looks = zip(point["color"]["scale"]["range"], point["shape"]["scale"]["range"], strict=True)
     assert len(set(looks)) == 42
@@ -92,7 +92,7 @@ def test_guides_show_n_and_its_square() -> None:
 
 def test_long_labels_end_where_the_plots_end() -> None:
     def legend(name: str) -> dict[str, int]:
-        spec = growth.draw([Point(name, "kernel", 64, 1e-3, 1000)], "")
+        spec = growth.draw([GrowthPoint(name, "kernel", 64, 1e-3, 1000)], "")
         shown: dict[str, int] = spec["hconcat"][0]["layer"][-1]["encoding"]["color"]["legend"]
         return shown
 

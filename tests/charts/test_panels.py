@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 
 from attnlab.charts import panels, save, svg
-from attnlab.charts.panels import Bars, Curves, Panel, Points
+from attnlab.charts.panels import Bars, CurvePanel, Panel, Points
 from attnlab.charts.theme import FILE, PAGE
 
 BARS = Bars("Weights", ["k0", "k1"], {"naive": [0.356, 0.0], "constructed": [0.5, -0.25]})
-CURVES = Curves("Growth", {"k0": [(0.1, 0.2), (1000.0, 1.0)], "others": [(0.1, 0.8), (1000.0, 0.0)]}, "strength")
+CURVES = CurvePanel("Growth", {"k0": [(0.1, 0.2), (1000.0, 1.0)], "others": [(0.1, 0.8), (1000.0, 0.0)]}, "strength")
 POINTS = Points("Keys", {"k0": (0.0, 0.0), "k1": (1.0, 2.0)}, ["k0"], [[(0.0, 0.0), (1.0, 2.0)]])
 
 
@@ -49,7 +49,7 @@ def test_an_axis_reaches_its_largest_bar() -> None:
 
 
 def test_a_faint_line_is_grey_and_others_have_colours() -> None:
-    (panel,) = panels.draw([Curves("", CURVES.lines, "x", faint=["others"])], "")["hconcat"]
+    (panel,) = panels.draw([CurvePanel("", CURVES.lines, "x", faint=["others"])], "")["hconcat"]
     scale = panel["layer"][-1]["encoding"]["color"]["scale"]
     assert dict(zip(scale["domain"], scale["range"], strict=True)) == {"k0": FILE.blue, "others": panels.FAINT}
 
@@ -57,7 +57,7 @@ def test_a_faint_line_is_grey_and_others_have_colours() -> None:
 def test_a_logarithmic_axis_names_powers_of_ten() -> None:
     def axis(is_logarithmic: bool, start: float = 0.1) -> dict[str, Any]:
         lines = {"k0": [(start, 0.2), (1000.0, 1.0)]}
-        (panel,) = panels.draw([Curves("", lines, "x", is_logarithmic=is_logarithmic)], "")["hconcat"]
+        (panel,) = panels.draw([CurvePanel("", lines, "x", is_logarithmic=is_logarithmic)], "")["hconcat"]
         found: dict[str, Any] = panel["encoding"]["x"]
         return found
 
@@ -68,9 +68,9 @@ def test_a_logarithmic_axis_names_powers_of_ten() -> None:
 
 @pytest.mark.parametrize(("place", "side"), [(1.0, "left"), (900.0, "right")])
 def test_the_words_of_a_mark_stand_where_there_is_room(place: float, side: str) -> None:
-    (panel,) = panels.draw([Curves("", CURVES.lines, "x", marks={"here": place})], "")["hconcat"]
+    (panel,) = panels.draw([CurvePanel("", CURVES.lines, "x", marks={"here": place})], "")["hconcat"]
     assert panel["layer"][1]["mark"]["align"] == side
-    assert ">here<" in svg(panels.draw([Curves("", CURVES.lines, "x", marks={"here": place})], ""))
+    assert ">here<" in svg(panels.draw([CurvePanel("", CURVES.lines, "x", marks={"here": place})], ""))
 
 
 def test_a_sentence_is_broken_where_the_panels_end() -> None:
@@ -78,7 +78,7 @@ def test_a_sentence_is_broken_where_the_panels_end() -> None:
     assert len(lines) > 3
 
 
-@pytest.mark.parametrize("panel", [BARS, CURVES, POINTS, Curves("", {}, "x"), Points("", {})])
+@pytest.mark.parametrize("panel", [BARS, CURVES, POINTS, CurvePanel("", {}, "x"), Points("", {})])
 def test_anything_can_be_drawn_for_a_page_too(panel: Panel) -> None:
     assert "var(--ink)" in svg(panels.draw([panel], "A title", theme=PAGE))
     assert "var(" not in svg(panels.draw([panel], "A title"))

@@ -7,9 +7,9 @@ import math
 import pytest
 
 from attnlab.charts import seeds, svg
-from attnlab.charts.seeds import Dot, Dots, means
+from attnlab.charts.seeds import Dots, SeedDot, means
 
-DOTS = [Dot("dot", 1, 1.0), Dot("dot", 2, 100.0), Dot("bypass", 1, 10.0), Dot("bypass", 2, math.inf)]
+DOTS = [SeedDot("dot", 1, 1.0), SeedDot("dot", 2, 100.0), SeedDot("bypass", 1, 10.0), SeedDot("bypass", 2, math.inf)]
 
 
 def test_arms_without_a_value_keep_their_row() -> None:
@@ -27,6 +27,6 @@ def test_a_mean_is_as_the_axis_measures(is_logarithmic: bool, mean: float) -> No
 
 
 def test_what_has_no_place_on_a_logarithmic_axis_is_left_out() -> None:
-    spec = seeds.draw(Dots(["dot"], [Dot("dot", 1, 0.0), Dot("dot", 2, 2.0)], "perplexity", True), "Every seed")
+    spec = seeds.draw(Dots(["dot"], [SeedDot("dot", 1, 0.0), SeedDot("dot", 2, 2.0)], "perplexity", True), "Every seed")
     assert [row["value"] for row in spec["layer"][-1]["data"]["values"]] == [2.0]
     assert svg(seeds.draw(Dots(["dot"], [], "perplexity", True), "Nothing")).startswith("<svg")

@@ -61,7 +61,7 @@ def test_where_eager_is_left_out_the_table_says_why(
     assert main(["bench", "manhattan | softmax", *SMALL]) == 0
     out = capsys.readouterr().out
     assert "eager is left out at length 16: it would take about " in out
-    assert "1.00 kB are allowed" in out
+    assert "the limit is 1.00 kB" in out
 
 
 def test_the_figure_is_drawn(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -16,7 +16,7 @@ from attnlab.cli import main
 from attnlab.cli.plugin import load_plugin
 from attnlab.errors import MechanismError
 from attnlab.training import Job, Optimizer, Segment, Tuning
-from attnlab.training.restored import restore
+from attnlab.training.job.restore import restore
 from tests.studies.moments import Moment
 from tests.training.runs import small, trained
 

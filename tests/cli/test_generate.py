@@ -12,7 +12,7 @@ from attnlab.cli import main
 from attnlab.studies.run.execution import make_row
 from attnlab.tasks import sample
 from attnlab.training import Optimizer, Segment, Tuning
-from attnlab.training.restored import restore
+from attnlab.training.job.restore import restore
 from tests.studies.moments import Moment
 from tests.training.runs import small, trained
 

@@ -15,18 +15,7 @@ import attnlab
 from attnlab import Attention, attend, weights
 from attnlab.errors import AttnlabError, KernelError, MechanismError, ParameterError, RequestError, ShapeError
 from attnlab.kernels import initial_values
-from attnlab.mechanisms import (
-    CATALOG,
-    Dims,
-    Mechanism,
-    Parameter,
-    Params,
-    Score,
-    Value,
-    Weights,
-    masked_softmax,
-    stage,
-)
+from attnlab.mechanisms import CATALOG, Dims, Mechanism, Parameter, Params, Score, Value, Weights, masked_softmax, stage
 from attnlab.mechanisms.scores import Dot
 
 KEYS = torch.tensor([[0, 1, 2], [1, 1, 2], [-1, 1, -2], [0, -1, -2]])
@@ -241,9 +230,7 @@ WRONG = [
     Bad(ParameterError, "is missing", {"mechanism": "additive | softmax", "parameters": {}}),
     Bad(ParameterError, "has no parameter 'foo'", {"parameters": {"foo": torch.zeros(1)}}),
     Bad(
-        ParameterError,
-        "must have shape (3,)",
-        {"mechanism": "qk-norm", "parameters": {"cosine_scale": torch.ones(2)}},
+        ParameterError, "must have shape (3,)", {"mechanism": "qk-norm", "parameters": {"cosine_scale": torch.ones(2)}}
     ),
 ]
 

@@ -89,13 +89,13 @@ def test_what_explain_cannot_read_is_refused(change: dict[str, Any], says: str) 
 
 @pytest.mark.parametrize("change", [{"length": 0}, {"length": 2.5}, {"length": 8, "head_dim": -1}])
 def test_sizes_that_are_none_are_refused(change: dict[str, Any]) -> None:
-    with pytest.raises(RequestError, match="whole number"):
+    with pytest.raises(RequestError, match="positive integer"):
         explain("dot | softmax", **change)
 
 
 def test_without_a_compiler_it_works_and_says_so_once(monkeypatch: pytest.MonkeyPatch) -> None:
     native.warn_missing.cache_clear()
-    monkeypatch.setattr(native, "loaded", lambda: (None, Compiler(False, None, "no C++ compiler found")))
+    monkeypatch.setattr(native, "load_loops", lambda: (None, Compiler(False, None, "no C++ compiler found")))
     q, k, v = torch.randn(3, 1, 2, 9, 4, generator=torch.Generator().manual_seed(0)).unbind(0)
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")

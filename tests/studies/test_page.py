@@ -9,7 +9,7 @@ import pytest
 from attnlab.cli import main
 from attnlab.studies.file.design import Design, Phase, Size
 from attnlab.studies.ledger.database import TABLES
-from attnlab.training.spec import Source
+from attnlab.training.spec import DataSource
 from tests.test_pages import blocks, commands
 
 PAGE = (Path(__file__).parents[2] / "docs" / "studies.md").read_text(encoding="utf-8")
@@ -31,5 +31,5 @@ def test_the_pages_code_runs(
 
 
 def test_the_page_names_every_setting_and_every_table() -> None:
-    names = [*Size.model_fields, *Source.model_fields, *Phase.model_fields, *Design.model_fields, *TABLES]
+    names = [*Size.model_fields, *DataSource.model_fields, *Phase.model_fields, *Design.model_fields, *TABLES]
     assert [name for name in names if name not in PAGE] == []

@@ -104,7 +104,7 @@ def test_a_second_phase_starts_from_the_firsts_weights_and_is_comparable(labels:
     assert last is not None
     own = read_json(child / "pairing.json")["weights"]
     fresh = read_json(parent / "pairing.json")["weights"]
-    from attnlab.training.pairing import hash_tensor
+    from attnlab.training.loop.identity import hash_tensor
 
     body = [name for name in own if name.startswith("transformer.") and name in last.model]
     assert body
@@ -224,7 +224,7 @@ def test_a_baseline_that_sees_the_future_is_refused(tmp_path: Path) -> None:
 
 
 def test_auto_is_the_same_for_all_runs_of_a_study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from attnlab.training.precision import Precision
+    from attnlab.training.loop.precision import Precision
 
     choices = [Precision("fp32", "first"), Precision("bf16", "second")]
     monkeypatch.setattr("attnlab.studies.study.choose_precision", lambda *_: choices.pop(0))

@@ -13,9 +13,9 @@ import attnlab
 from attnlab.errors import TrainingError
 from attnlab.studies.file.design import Arm, Design, Phase, Size
 from attnlab.training import Data, Optimizer, RunSpec, Schedule, Segment, Settings, Start, Tuning
-from attnlab.training.spec import Model, Source, Watching, find_run_folder, list_differences
+from attnlab.training.spec import DataSource, Model, Watching, find_run_folder, list_differences
 
-SECTIONS = (Segment, Optimizer, Schedule, Tuning, Watching, Source, Model)
+SECTIONS = (Segment, Optimizer, Schedule, Tuning, Watching, DataSource, Model)
 
 
 def run(**changes: Any) -> RunSpec:

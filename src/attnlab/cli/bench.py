@@ -15,8 +15,8 @@ from attnlab.cli.tables import print_json, print_table
 from attnlab.errors import RequestError
 
 if TYPE_CHECKING:
-    from attnlab.charts.growth import Point
-    from attnlab.kernels.comparison import Comparison, Setting
+    from attnlab.charts.growth import GrowthPoint
+    from attnlab.kernels.comparison import KernelComparison, Setting
     from attnlab.kernels.measure import Measurement
     from attnlab.machine import Machine
 
@@ -70,7 +70,7 @@ def bench(
     machine = describe(num_threads=1)
     if not as_json:
         print(f"{machine}\n{describe_setting(setting, numbers)}")
-    found: dict[str, list[Comparison]] = {}
+    found: dict[str, list[KernelComparison]] = {}
     for line, mechanism in mechanisms.items():
         found[line] = []
         for length in wanted:
@@ -123,7 +123,7 @@ def _show_progress(line: str, length: int) -> None:
         print(f"measuring '{line}' at length {length}", file=sys.stderr)
 
 
-def _print_comparisons(line: str, comparisons: Sequence[Comparison]) -> None:
+def _print_comparisons(line: str, comparisons: Sequence[KernelComparison]) -> None:
     """Print one mechanism's table: why these kernels, and why eager is missing where it is."""
     print(f"\n{line}")
     reasons = {found.choice.kernel: found.choice.reason for found in comparisons}
@@ -140,7 +140,7 @@ def _print_comparisons(line: str, comparisons: Sequence[Comparison]) -> None:
         print("growth: the power of the length that time grew with since the row above")
 
 
-def _make_row(found: Comparison, power: float | None) -> tuple[str, ...]:
+def _make_row(found: KernelComparison, power: float | None) -> tuple[str, ...]:
     """Write one length's cells, under the names of COLUMNS."""
     from attnlab.kernels.measure import show_bytes, show_seconds, three_digits
 
@@ -159,7 +159,7 @@ def _make_row(found: Comparison, power: float | None) -> tuple[str, ...]:
     )
 
 
-def _compute_growths(comparisons: Sequence[Comparison]) -> list[float | None]:
+def _compute_growths(comparisons: Sequence[KernelComparison]) -> list[float | None]:
     """Return the power of growth from each length to the next; the first has none."""
     from attnlab.kernels.measure import growth
 
@@ -167,15 +167,15 @@ def _compute_growths(comparisons: Sequence[Comparison]) -> list[float | None]:
     return [None, *(growth(before, after) for before, after in pairwise(costs))]
 
 
-def _make_points(found: dict[str, list[Comparison]]) -> list[Point]:
+def _make_points(found: dict[str, list[KernelComparison]]) -> list[GrowthPoint]:
     """Return what the figure shows: SDPA once, then each mechanism, then each as eager."""
-    from attnlab.charts.growth import Point
+    from attnlab.charts.growth import GrowthPoint
 
     chosen, eager = "attnlab, or torch's SDPA", "eager PyTorch"
     first = next(iter(found.values()))
 
-    def point(name: str, kind: str, length: int, taken: Measurement) -> Point:
-        return Point(name, kind, length, taken.seconds, taken.memory)
+    def point(name: str, kind: str, length: int, taken: Measurement) -> GrowthPoint:
+        return GrowthPoint(name, kind, length, taken.seconds, taken.memory)
 
     points = [point("SDPA", chosen, one.length, one.sdpa) for one in first]
     for line, comparisons in found.items():
@@ -186,7 +186,7 @@ def _make_points(found: dict[str, list[Comparison]]) -> list[Point]:
 
 
 def _make_record(
-    machine: Machine, setting: Setting, dtype: Dtype, found: dict[str, list[Comparison]]
+    machine: Machine, setting: Setting, dtype: Dtype, found: dict[str, list[KernelComparison]]
 ) -> dict[str, Any]:
     """Return everything measured as plain data: seconds and bytes."""
     results = [

@@ -129,7 +129,7 @@ def _describe_fate(record: Record, run: str) -> str:
 
 def _print_effects(answers: Sequence[Answer]) -> None:
     """Print what stands beside the differences."""
-    from attnlab.statistics.account import percent, show, signed
+    from attnlab.statistics.formatting import percent, show, signed
 
     rows = []
     for answer in answers:
@@ -163,7 +163,7 @@ def _format_score(value: float | str) -> str:
 def _print_explorations(found: Sequence[Exploration]) -> None:
     """Print the figures that decide nothing, and say so."""
     from attnlab.reports.differences import format_difference
-    from attnlab.statistics.account import show
+    from attnlab.statistics.formatting import show
 
     if not found:
         return

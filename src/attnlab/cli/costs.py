@@ -38,7 +38,7 @@ def _make_row(cost: RunCost) -> tuple[str, ...]:
     """Write one cost under COSTS."""
     from attnlab.kernels.cost import readable
     from attnlab.kernels.measure import show_bytes, show_seconds
-    from attnlab.training.progress import in_words
+    from attnlab.training.loop.progress import in_words
 
     left = f"{cost.num_left} of {cost.num_runs}"
     if cost.workload is None:
@@ -58,7 +58,7 @@ def _list_totals(estimate: CostEstimate) -> Iterator[str]:
     """Say what all runs that are left cost together."""
     from attnlab.kernels.cost import readable
     from attnlab.kernels.measure import show_bytes
-    from attnlab.training.progress import in_words
+    from attnlab.training.loop.progress import in_words
 
     ended = f", of which {len(estimate.ended)} have ended" if estimate.ended else ""
     yield f"{estimate.num_runs} runs{ended}"

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from attnlab.reports.card import StageFile
-    from attnlab.training.restored import Restored
+    from attnlab.training.job.restore import Restored
 
 KEPT = ("last", "best")
 CARD = "README.md"
@@ -43,8 +43,8 @@ def export(
     from attnlab.cli.runs import RunChoice, find_run_folder
     from attnlab.install import save
     from attnlab.reports.card import find_stage_files, write_model_card
-    from attnlab.training.folder import save_tokenizer
-    from attnlab.training.restored import restore
+    from attnlab.training.job.restore import restore
+    from attnlab.training.record.folder import save_tokenizer
 
     for file in plugin or []:
         plugins.load_plugin(file)
@@ -85,7 +85,7 @@ def _write_loading_code(target: Path, carried: Sequence[StageFile]) -> str:
 
 def _prepare_model(found: Restored, folder: Path) -> int:
     """Make a model one that can be saved whole: merge LoRA's adapters and return how many; a prompt cannot be."""
-    from attnlab.training.tuning.merging import merge_lora
+    from attnlab.training.tuning.lora import merge_lora
 
     if found.run.tuning.mode == "prompt":
         raise RequestError(

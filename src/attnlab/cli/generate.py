@@ -75,9 +75,9 @@ def _load_model(folder: Path, checkpoint: str) -> tuple[PreTrainedModel, Any]:
     """Load a model that reads forwards and its tokenizer: of a run, or of what attnlab.save wrote."""
     from attnlab.data import load_tokenizer
     from attnlab.install import load
-    from attnlab.training.restored import restore
+    from attnlab.training.job.restore import restore
+    from attnlab.training.job.weights import quiet
     from attnlab.training.spec import find_run_folder
-    from attnlab.training.weights import quiet
 
     if find_run_folder(str(folder)) is None:
         if checkpoint != KEPT[0]:
@@ -109,8 +109,8 @@ def _check_reads_forwards(model: PreTrainedModel, folder: Path) -> None:
 
 def _check_room(model: PreTrainedModel, tokenizer: Any, prompt: str, num_tokens: int) -> None:
     """Refuse a prompt that, with what is to follow, has more tokens than a model has positions for."""
+    from attnlab.training.positions import positions_of
     from attnlab.training.tuning.parts import PROMPT
-    from attnlab.training.tuning.prompt import positions_of
 
     limit = positions_of(model)
     learned = getattr(model, PROMPT, None)

@@ -17,7 +17,7 @@ COLUMNS = (
     "p", "adjusted p", "verdict",
 )  # fmt: skip
 UNKNOWN = "–"
-SHOWN_ELSEWHERE = ("exact test beside it", "have no score")
+SHOWN_ELSEWHERE = ("the exact test cannot", "have no score")
 """Words of notes about an exact test, which is not shown here, and about failed runs, which are."""
 
 
@@ -140,20 +140,20 @@ def _explain_family(num_primary: int, num_others: int, primary: Sequence[str]) -
 
 def _write_row(row: ComparisonRow) -> tuple[str, ...]:
     """Write one comparison under COLUMNS."""
-    from attnlab.statistics.account import percent, show, signed
+    from attnlab.statistics.formatting import percent, show, signed
 
     step = UNKNOWN if row.step is None else f"{row.step:g}"
     head = row.arm, row.group or UNKNOWN, row.metric, step
     if row.comparison is None:
         return (*head, *[UNKNOWN] * 8, row.verdict)
-    comparison, known = row.comparison, row.comparison.known
+    comparison, data = row.comparison, row.comparison.data
     low, high = comparison.interval
     unit, level = comparison.question.unit, percent(round(1 - comparison.level, 4))
     return (
         *head,
         _write_seeds(comparison),
-        _write_mean(known.baseline.mean, known.baseline.sd),
-        _write_mean(known.variant.mean, known.variant.sd),
+        _write_mean(data.baseline.mean, data.baseline.sd),
+        _write_mean(data.variant.mean, data.variant.sd),
         show(comparison.spread.ratio),
         f"{signed(comparison.difference)}{unit}",
         f"[{signed(low)}, {signed(high)}]{unit} at {level}" if low == low else UNKNOWN,
@@ -165,7 +165,7 @@ def _write_row(row: ComparisonRow) -> tuple[str, ...]:
 
 def _write_seeds(comparison: Comparison) -> str:
     """Write the seeds of both arms, of how many runs if some failed; one number if both are alike."""
-    arms = comparison.known.arms or ()
+    arms = comparison.data.scores or ()
     counts = [
         f"{arm.num_seeds} of {arm.num_runs}" if arm.num_runs > arm.num_seeds else str(arm.num_seeds) for arm in arms
     ]

@@ -16,7 +16,7 @@ from rich.text import Text
 from attnlab.errors import AttnlabError
 from attnlab.studies.answers.leaderboard import SO_FAR
 from attnlab.studies.answers.progress import Progress, RunProgress, Snapshot
-from attnlab.training.progress import in_words
+from attnlab.training.loop.progress import in_words
 
 PICTURE_SECONDS, LINE_SECONDS = 1.0, 30.0
 """Between pictures, and between plain lines."""

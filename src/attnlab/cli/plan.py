@@ -106,7 +106,7 @@ def _print_prospects(
     found: Sequence[Prospect], design: Design, aim: Aim, seed_time: tuple[int, float] | None
 ) -> None:  # fmt: skip
     """Print what each comparison needs, and what more seeds take."""
-    from attnlab.statistics.account import show, show_count
+    from attnlab.statistics.formatting import show, show_count
 
     needed = [f"seeds for {power:.0%}" for power in aim.powers]
     seen = [f"{len(design.seeds)} detect ({power:.0%})" for power in aim.powers]
@@ -133,7 +133,7 @@ def _list_needed_seeds(
 ) -> Iterator[str]:  # fmt: skip
     """Say how many more seeds settle every comparison, and how long they take."""
     from attnlab.statistics.verdict import FEWEST_SEEDS
-    from attnlab.training.progress import in_words
+    from attnlab.training.loop.progress import in_words
 
     for power in aim.powers:
         needs = [one.seeds[power] for one in found if power in one.seeds]

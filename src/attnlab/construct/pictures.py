@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from attnlab.charts import Spec
-from attnlab.charts.panels import Bars, Curves, Panel, Points, draw
+from attnlab.charts.panels import Bars, CurvePanel, Panel, Points, draw
 
 from .problem import ARGMAX, SOFTMAX
 from .words import name_key, name_keys, short
@@ -51,11 +51,11 @@ def draw_focus(found: Focus) -> Spec:
     return draw(panels, f"{'Selecting' if is_one else 'Averaging'} {names}", str(found))
 
 
-def _draw_strengths(found: Focus, title: str, direction: Tensor, first: float, last: float) -> Curves:
+def _draw_strengths(found: Focus, title: str, direction: Tensor, first: float, last: float) -> CurvePanel:
     xs = torch.logspace(math.log10(first), math.log10(last), STEPS, dtype=torch.float64)
     lines = _make_lines(xs, found.problem.weights(torch.outer(xs, direction)), found.subset)
     marks = {f"strength {short(found.strength)}": found.strength} if direction is found.direction else {}
-    return Curves(title, lines, "strength", marks=marks, faint=[OTHERS], is_logarithmic=True)
+    return CurvePanel(title, lines, "strength", marks=marks, faint=[OTHERS], is_logarithmic=True)
 
 
 def _find_last_strength(found: Focus) -> float:
@@ -99,7 +99,7 @@ def draw_strength(found: Strength) -> Spec:
     xs = torch.linspace(min(0.0, 2 * float(found)), max(2 * float(found), 2.0), STEPS, dtype=torch.float64)
     lines = _make_lines(xs, problem.weights(torch.outer(xs, pair)), (0, 1))
     marks = {f"S = {short(float(found))}": float(found)}
-    curves = Curves("q = S·(k0 + k1)", lines, "strength S", marks=marks, faint=[OTHERS])
+    curves = CurvePanel("q = S·(k0 + k1)", lines, "strength S", marks=marks, faint=[OTHERS])
     return draw(
         [bars, curves], f"Averaging two of {found.num_keys} orthonormal keys, head_dim {found.head_dim}", str(found)
     )
@@ -117,7 +117,7 @@ def draw_argmax(found: ArgmaxResult) -> Spec:
     return draw(panels, f"Argmax selects {name_key(found.index)}, and passes no gradient on", str(found))
 
 
-def _draw_transition(found: ArgmaxResult, next_best: int) -> Curves:
+def _draw_transition(found: ArgmaxResult, next_best: int) -> CurvePanel:
     problem, names = found.problem, (name_key(found.index), name_key(next_best))
     step = problem.keys[next_best] - problem.keys[found.index]
     size = float(step @ step) or 1.0
@@ -130,7 +130,7 @@ def _draw_transition(found: ArgmaxResult, next_best: int) -> Curves:
         for name, mechanism in (("softmax: a slope", SOFTMAX), ("argmax: a step", ARGMAX))
     }
     title = f"Weight of {names[0]} as q moves towards {names[1]}"
-    return Curves(title, lines, f"t in q + t·({names[1]} − {names[0]})", marks={"q": 0.0})
+    return CurvePanel(title, lines, f"t in q + t·({names[1]} − {names[0]})", marks={"q": 0.0})
 
 
 def draw_placement(found: Placement) -> Spec:
@@ -149,7 +149,7 @@ def draw_placement(found: Placement) -> Spec:
         weights = torch.cat([old, xs[:, None] * length * problem.scale], dim=1).softmax(dim=1)
         lines = _make_lines(xs, weights, found.subset, {new: "new"})
         title, marks = "The new key, made longer along the query", {f"norm {short(norm)}": signed}
-        panels.append(Curves(title, lines, "length of the new key along the query", marks=marks, faint=[OTHERS]))
+        panels.append(CurvePanel(title, lines, "length of the new key along the query", marks=marks, faint=[OTHERS]))
     does = f"averaged with {name_keys(found.subset[:-1])}" if found.goal == "average" else "returned alone"
     return draw(panels, f"A new key, to be {does}", str(found))
 
@@ -167,7 +167,7 @@ def draw_extraction(found: Extraction) -> Spec:
     degrees = torch.linspace(0, 90, STEPS, dtype=torch.float64)
     angle = float(found.angles[0]) if len(found.angles) else 90.0
     lines = {"cos θ": _list_points(degrees, torch.cos(torch.deg2rad(degrees)))}
-    curves = Curves(
+    curves = CurvePanel(
         "Largest error for a v_b of norm 1", lines, "smallest angle θ between the subspaces, degrees", "error",
         {f"{angle:.0f}°: {short(found.largest_error)}": angle},
     )  # fmt: skip

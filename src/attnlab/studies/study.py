@@ -14,9 +14,9 @@ import torch
 from attnlab.audits import audit
 from attnlab.audits.check import known_checks
 from attnlab.errors import AttnlabError, StudyError
-from attnlab.training.precision import choose_precision
+from attnlab.training.loop.precision import choose_precision
+from attnlab.training.loop.stopping import StopRequest, stop_request
 from attnlab.training.record import locked
-from attnlab.training.stopping import StopRequest, stop_request
 
 from .answers.analysis import Answer
 from .answers.registration import Declaration, register

@@ -10,30 +10,30 @@ from typing import TYPE_CHECKING
 from attnlab.lazy import load_on_first_use
 
 if TYPE_CHECKING:
-    from .build import build
-    from .evaluation import Examples, evaluate
-    from .folder import read_result
-    from .job import Job
-    from .loop import train
-    from .progress import Display
+    from .job.build import build
+    from .job.job import Examples, Job
+    from .job.start import initialise
+    from .job.stream import FeatureStream, TokenStream
+    from .loop.evaluation import evaluate
+    from .loop.progress import Display
+    from .loop.train import train
+    from .record.folder import read_result
     from .result import Divergence, Evaluation, Result, late_step
     from .spec import Data, Optimizer, RunSpec, Schedule, Segment, Settings, Start, Tuning
-    from .start import initialise
-    from .stream import FeatureStream, TokenStream
     from .tuning import apply_tuning, count_parameters
 
 HOMES = {
-    "build": "build",
-    "Examples": "evaluation", "evaluate": "evaluation",
-    "read_result": "folder",
-    "Job": "job",
-    "train": "loop",
-    "Display": "progress",
+    "build": "job.build",
+    "Examples": "job.job", "evaluate": "loop.evaluation",
+    "read_result": "record.folder",
+    "Job": "job.job",
+    "train": "loop.train",
+    "Display": "loop.progress",
     "Divergence": "result", "Evaluation": "result", "Result": "result", "late_step": "result",
     "Data": "spec", "Optimizer": "spec", "RunSpec": "spec", "Schedule": "spec", "Segment": "spec", "Settings": "spec",
     "Start": "spec", "Tuning": "spec",
-    "initialise": "start",
-    "FeatureStream": "stream", "TokenStream": "stream",
+    "initialise": "job.start",
+    "FeatureStream": "job.stream", "TokenStream": "job.stream",
     "apply_tuning": "tuning", "count_parameters": "tuning",
 }  # fmt: skip
 """The file of each public name."""

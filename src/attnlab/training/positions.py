@@ -7,7 +7,6 @@ from transformers import PreTrainedModel
 from attnlab.errors import TrainingError
 
 from .tuning.parts import PROMPT
-from .tuning.prompt import positions_of
 
 
 def check_positions(model: PreTrainedModel, length: int, what: str) -> None:
@@ -21,3 +20,13 @@ def check_positions(model: PreTrainedModel, length: int, what: str) -> None:
             "(rows by task_settings.max_len, or a segment's length), or build a model with more "
             "(max_position_embeddings)"
         )
+
+
+def positions_of(body: PreTrainedModel) -> int | None:
+    """Return how many tokens a body can number, or None where it does not say."""
+    stated = getattr(body.config, "max_position_embeddings", None)
+    for name, module in body.named_modules():
+        # RoBERTa counts from the padding's number on, and cannot use the positions up to it.
+        if stated and name.endswith("position_embeddings") and getattr(module, "padding_idx", None) is not None:
+            return int(stated - module.padding_idx - 1)
+    return stated

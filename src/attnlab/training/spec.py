@@ -212,7 +212,7 @@ NOT_DECIDING = {*Watching.model_fields, "threads"}
 """Settings that leave the result as it is."""
 
 
-class Source(Section):
+class DataSource(Section):
     """What to train and to evaluate on: sources as `attnlab.data` names them."""
 
     train: Text
@@ -234,7 +234,7 @@ class Source(Section):
         return self
 
 
-class Data(Source):
+class Data(DataSource):
     """What a run trains and is evaluated on, and how it is tokenized."""
 
     tokenizer: Text | None = None

@@ -63,7 +63,7 @@ def test_a_line_of_steps_reads_as_it_is_written() -> None:
 @pytest.mark.parametrize(
     ("steps", "message"),
     [
-        ("unicod", "no cleaning step is 'unicod', did you mean 'unicode'"),
+        ("unicod", "no cleaning step is named 'unicod', did you mean 'unicode'"),
         ("short_lines(word=3)", "has no argument 'word', did you mean 'words'"),
         ("short_lines(words=many)", "needs a whole number, not 'many'"),
         ("unicode(x=1)", "has no argument 'x'; it takes none"),

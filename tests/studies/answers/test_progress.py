@@ -14,7 +14,7 @@ from attnlab.studies.answers.leaderboard import LOSS
 from attnlab.studies.answers.progress import Progress, Snapshot
 from attnlab.studies.answers.run_tail import NUM_POINTS, Tail
 from attnlab.studies.run.execution import Execution
-from attnlab.training.stopping import StopRequest
+from attnlab.training.loop.stopping import StopRequest
 
 from ..moments import Moment, evaluation, update, write
 from ..samples import quiet, study

@@ -139,7 +139,7 @@ def test_perplexities_are_compared_by_their_logarithm(tmp_path: Path, metric: st
     row = get_only_row(judge_file(write_rows(tmp_path, f"arm,seed,{metric}", rows)))
     assert row.verdict == "BETTER BY AT LEAST 1 %"
     assert get_comparison(row).difference == pytest.approx(-3.0, abs=0.3)
-    assert get_comparison(row).known.baseline.mean == pytest.approx(size, rel=0.01)
+    assert get_comparison(row).data.baseline.mean == pytest.approx(size, rel=0.01)
     assert get_only_row(judge_file(write_rows(tmp_path, f"arm,seed,{metric}", rows), smallest=5)).verdict.endswith(
         "BELOW YOUR THRESHOLD"
     )

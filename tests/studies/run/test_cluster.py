@@ -18,7 +18,7 @@ from attnlab.studies.run import node
 from attnlab.studies.run.cluster import find_files, find_reason, resolve_data
 from attnlab.studies.run.execution import MOST_LOSSES, Execution
 from attnlab.studies.run.workers import RunEvent, RunOrder
-from attnlab.training.stopping import StopRequest
+from attnlab.training.loop.stopping import StopRequest
 
 from ..samples import study
 

@@ -17,8 +17,8 @@ from attnlab.studies.run import execution
 from attnlab.studies.run.execution import Execution
 from attnlab.studies.run.server import FAILED, describe_end, wait_for_folder
 from attnlab.studies.run.workers import LocalWorkers, RunEvent, RunOrder
+from attnlab.training.loop.stopping import StopRequest
 from attnlab.training.record import locked
-from attnlab.training.stopping import StopRequest
 
 from ..samples import quiet, study
 

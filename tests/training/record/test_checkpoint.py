@@ -163,7 +163,7 @@ def test_writing_anew_mends_a_damaged_one(checkpoints: Checkpoints, said: list[s
 
 def test_another_format_is_not_taken_for_damage(checkpoints: Checkpoints, monkeypatch: pytest.MonkeyPatch) -> None:
     write(checkpoints, 10)
-    monkeypatch.setattr("attnlab.training.record.state.FORMAT", 2)
+    monkeypatch.setattr("attnlab.training.record.checkpoint.FORMAT", 2)
     write(checkpoints, 20)
     monkeypatch.undo()
     with pytest.raises(TrainingError, match="step-00000020 is of format 2, and this attnlab reads format 1"):

@@ -11,8 +11,8 @@ from attnlab.install import mechanism_of
 from attnlab.mechanisms import Mechanism
 from attnlab.studies.plan.provenance import VERSIONS, collect_provenance
 from attnlab.training import Evaluation, count_parameters
-from attnlab.training.folder import read_num_steps, read_result
-from attnlab.training.restored import Restored
+from attnlab.training.job.restore import Restored
+from attnlab.training.record.folder import read_num_steps, read_result
 
 from .stage_files import StageFile
 from .study_context import StudyContext, find_study_context

@@ -11,7 +11,7 @@ from attnlab.errors import RequestError
 from attnlab.install import mechanism_of
 from attnlab.studies.plan.identity import hash_stages
 from attnlab.studies.plan.provenance import read_plugins
-from attnlab.training.restored import Restored
+from attnlab.training.job.restore import Restored
 
 from .study_context import find_plugin_hashes
 

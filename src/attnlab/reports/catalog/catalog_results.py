@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from attnlab.audits import Audit, audit
-from attnlab.charts.growth import Point
+from attnlab.charts.growth import GrowthPoint
 from attnlab.charts.heatmap import Picture
 from attnlab.kernels import Explanation, weights
 from attnlab.kernels.comparison import Setting, explained, own_step, sdpa_step
@@ -104,7 +104,7 @@ class CatalogResults:
     plan: CatalogPlan
     machine: Machine
     exhibits: Sequence[MechanismResult]
-    points: Sequence[Point]
+    points: Sequence[GrowthPoint]
     pictures: Sequence[Picture]
     audits: Mapping[str, Audit]
     seconds: float
@@ -170,7 +170,7 @@ def run_catalog(plan: CatalogPlan, progress: Progress) -> CatalogResults:
     for name in plan.names:
         progress(len(exhibits), total, name)
         exhibits.append(_measure_mechanism(CATALOG[name], plan))
-    points: list[Point] = []
+    points: list[GrowthPoint] = []
     for number, length in enumerate(plan.lengths):
         progress(len(exhibits) + number, total, f"growth at length {length}")
         points += _measure_growth(length, plan)
@@ -207,7 +207,7 @@ def _describe_elsewhere(mechanism: Mechanism) -> str:
     return "acts in a model" if mechanism.share != Share() else "acts on the loss"
 
 
-def _measure_growth(length: int, plan: CatalogPlan) -> list[Point]:
+def _measure_growth(length: int, plan: CatalogPlan) -> list[GrowthPoint]:
     """Measure the mechanisms whose growth is drawn, in turn, at one length."""
     mechanisms = {name: CATALOG[name].mechanism for name in plan.growing}
     steps = {name: own_step(mechanism, length, plan.timed) for name, mechanism in mechanisms.items()}
@@ -216,7 +216,7 @@ def _measure_growth(length: int, plan: CatalogPlan) -> list[Point]:
         for name, mechanism in mechanisms.items()
     }
     taken = measure(steps, 4 * plan.budget)
-    return [Point(names[name], "attnlab", length, one.seconds, one.memory) for name, one in taken.items()]
+    return [GrowthPoint(names[name], "attnlab", length, one.seconds, one.memory) for name, one in taken.items()]
 
 
 def draw_weights() -> list[Picture]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from attnlab.statistics import Comparison
-from attnlab.statistics.account import show, show_p, signed
+from attnlab.statistics.formatting import show, show_p, signed
 
 from .results import ArmRow
 

@@ -10,9 +10,9 @@ from typing import NamedTuple
 from attnlab.charts import Spec, curves, forest, seeds
 from attnlab.charts.curves import Curves, Point
 from attnlab.charts.forest import Effect
-from attnlab.charts.seeds import Dot, Dots
+from attnlab.charts.seeds import Dots, SeedDot
 from attnlab.charts.theme import Theme
-from attnlab.statistics.account import percent
+from attnlab.statistics.formatting import percent
 
 from .cells import format_comparison, get_fair_comparison, is_not_comparable
 from .history import History, make_averager
@@ -106,7 +106,7 @@ def _make_seed_plot(place: PhaseResults) -> Figure | None:
     """Draw the deciding figure of every seed."""
     names = {row.arm: row.arm + (f" ({row.num_lost} failed)" if row.num_lost else "") for row in place.rows}
     found = [
-        Dot(names[row.arm], seed, value)
+        SeedDot(names[row.arm], seed, value)
         for row in place.rows for seed, value in row.values.items() if value is not None
     ]  # fmt: skip
     if not found:

@@ -98,10 +98,10 @@ def _write_numbers(answer: Answer) -> str:
     comparison = answer.comparison
     if comparison is None:
         return ""
-    num = comparison.known.variant.n
-    asked = "" if comparison.known.num_examples is None else f" and {comparison.known.num_examples:,} examples"
-    if comparison.known.num_clusters is not None:
-        asked += f" in {comparison.known.num_clusters:,} clusters"
+    num = comparison.data.variant.n
+    asked = "" if comparison.data.num_examples is None else f" and {comparison.data.num_examples:,} examples"
+    if comparison.data.num_clusters is not None:
+        asked += f" in {comparison.data.num_clusters:,} clusters"
     return f"{answer.figure} {format_comparison(comparison)} over {_format_count(num, 'paired seed')}{asked}"
 
 

@@ -6,7 +6,7 @@ import shlex
 import tomllib
 from collections.abc import Iterator, Sequence
 
-from attnlab.statistics.account import show
+from attnlab.statistics.formatting import show
 from attnlab.statistics.stability import FEWEST
 from attnlab.statistics.verdict import FEWEST_SEEDS
 from attnlab.studies.answers.study_folder import FILE, Record
@@ -113,7 +113,7 @@ def _limit_pairs(places: Sequence[PhaseResults]) -> Iterator[str]:
     for place in places:
         shown = [
             f"{row.arm} {show(comparison.rho)}"
-            for row in place.rows if (comparison := get_fair_comparison(row)) is not None and comparison.known.paired
+            for row in place.rows if (comparison := get_fair_comparison(row)) is not None and comparison.data.paired
         ]  # fmt: skip
         if shown:
             yield (

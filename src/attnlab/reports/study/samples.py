@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from attnlab.statistics.account import show
+from attnlab.statistics.formatting import show
 
 from .history import History
 from .results import read_number, summarize

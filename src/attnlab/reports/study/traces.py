@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from attnlab.statistics.account import show
+from attnlab.statistics.formatting import show
 
 from .figures import capitalize, describe_trace
 from .history import WHOLE, History, make_averager

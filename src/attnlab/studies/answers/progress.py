@@ -13,7 +13,7 @@ from statistics import fmean
 from typing import Literal
 
 from attnlab.errors import StudyError
-from attnlab.training.folder import read_num_steps
+from attnlab.training.record.folder import read_num_steps
 from attnlab.training.record.lock import LOCK
 
 from ..ledger.database import Ledger

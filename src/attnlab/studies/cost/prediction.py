@@ -22,12 +22,12 @@ from transformers import AutoConfig
 from attnlab.kernels.measure import one_thread
 from attnlab.tasks import load as load_task
 from attnlab.training import Data, RunSpec, Segment, Start, build
-from attnlab.training.build import LANGUAGE_HEADS, TRAINED
-from attnlab.training.precision import choose_precision
-from attnlab.training.ranks import Ranks
-from attnlab.training.spec import Source
-from attnlab.training.update import Updater
-from attnlab.training.weights import building, changed, config_of, head_class, quiet
+from attnlab.training.job.build import LANGUAGE_HEADS, TRAINED
+from attnlab.training.job.weights import building, changed, config_of, head_class, quiet
+from attnlab.training.loop.precision import choose_precision
+from attnlab.training.loop.ranks import Ranks
+from attnlab.training.loop.update import Updater
+from attnlab.training.spec import DataSource
 
 from ..file.design import Design, Phase, Size
 from ..file.overrides import apply_settings
@@ -104,7 +104,7 @@ def measure_speed() -> TrainingSpeed:
     return TrainingSpeed(max(0.0, fast - few / pace) / LAYERS, pace)
 
 
-def _count_steps(phase: Phase, segment: Segment, source: Source | None) -> int:
+def _count_steps(phase: Phase, segment: Segment, source: DataSource | None) -> int:
     if segment.steps is not None:
         return segment.steps
     assert segment.epochs is not None

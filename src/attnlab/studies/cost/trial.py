@@ -26,17 +26,18 @@ from pydantic import TypeAdapter
 
 from attnlab.errors import StudyError
 from attnlab.training import Examples, Job, RunSpec, build
-from attnlab.training.build import TRAINED, find_tokenizer, opened
-from attnlab.training.evaluation import EVALUATION_SEED
-from attnlab.training.folder import leave_config, save_tokenizer
-from attnlab.training.machine import choose_threads, whole_memory
-from attnlab.training.precision import choose_precision
-from attnlab.training.ranks import joined
-from attnlab.training.savepoint import Savepoints
-from attnlab.training.state import State
-from attnlab.training.stream import Share, updates
-from attnlab.training.update import Updater
-from attnlab.training.weights import quiet
+from attnlab.training.job.build import TRAINED, find_tokenizer, opened
+from attnlab.training.job.stream import RankShare, updates
+from attnlab.training.job.weights import quiet
+from attnlab.training.loop.evaluation import EVALUATION_SEED
+from attnlab.training.loop.identity import leave_config
+from attnlab.training.loop.machine import choose_threads, whole_memory
+from attnlab.training.loop.precision import choose_precision
+from attnlab.training.loop.ranks import joined
+from attnlab.training.loop.savepoint import Savepoints
+from attnlab.training.loop.update import Updater
+from attnlab.training.record.folder import save_tokenizer
+from attnlab.training.record.state import State
 
 from ..run.server import load_plugins, serve
 from ..run.workers import LocalWorkers, RunOrder
@@ -153,7 +154,7 @@ def time_updates(
 ) -> Generator[tuple[float, int]]:
     """Make updates of a segment, batches included; yield the seconds and the tokens of each."""
     job, micro_batch = updater.job, updater.job.settings.segments[number].micro_batch
-    made = updates(job.streams[number], Share(micro_batch=micro_batch), 0, most)
+    made = updates(job.streams[number], RankShare(micro_batch=micro_batch), 0, most)
     with closing(made):  # type: ignore[type-var]
         began = clock()
         for place, update in enumerate(made):

@@ -24,10 +24,10 @@ from attnlab.kernels.cost import estimate
 from attnlab.kernels.visibility import Visibility, as_mask
 from attnlab.tasks.objective import forward
 from attnlab.training import Job, count_parameters, late_step
-from attnlab.training.build import LANGUAGE_HEADS
+from attnlab.training.job.build import LANGUAGE_HEADS
+from attnlab.training.loop.update import num_tokens
 from attnlab.training.tuning.parts import Part, parameters_by_part
 from attnlab.training.tuning.state import trained_state
-from attnlab.training.update import num_tokens
 
 MOMENTS: Mapping[str, int] = {"adamw": 2, "adam": 2, "sgd": 1}
 """Numbers that an optimizer keeps for each weight."""

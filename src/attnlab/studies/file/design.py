@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, Field, PlainValidator, ValidationInfo, field_validator, model_validator
 
 from attnlab.errors import AttnlabError
-from attnlab.training.spec import Model, Name, PlainSettings, Positive, Section, Settings, Source, Start, Text
+from attnlab.training.spec import DataSource, Model, Name, PlainSettings, Positive, Section, Settings, Start, Text
 
 from .consistency import choose_entries, find_misfits
 
@@ -109,7 +109,7 @@ class Design(Section):
     """Those of the file that are taken, None for all: how a budget leaves some out."""
     arms: dict[Name, Arm] = Field(min_length=1, max_length=200)
     sizes: dict[Name, Size] = Field(min_length=1, max_length=50)
-    data: dict[Name, Source] = Field(default_factory=dict)
+    data: dict[Name, DataSource] = Field(default_factory=dict)
     phases: list[Phase] = Field(min_length=1, max_length=20)
 
     @model_validator(mode="before")

@@ -13,9 +13,9 @@ from attnlab.data import load_tokenizer, open_source
 from attnlab.errors import DataError, StudyError
 from attnlab.mechanisms import Mechanism
 from attnlab.training import RunSpec
-from attnlab.training.build import TRAINED, split_in
-from attnlab.training.spec import NOT_DECIDING, Source
-from attnlab.training.weights import quiet
+from attnlab.training.job.build import TRAINED, split_in
+from attnlab.training.job.weights import quiet
+from attnlab.training.spec import NOT_DECIDING, DataSource
 
 from ..file.design import Design, Size
 
@@ -42,7 +42,7 @@ def compute_id(run: RunSpec, parent: str | None, contents: Mapping[str, str]) ->
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
 
 
-def hash_source(source: Source) -> Hashes:
+def hash_source(source: DataSource) -> Hashes:
     """Return the hash of each split of a source: other content under the same name makes another run."""
     dev = source.dev
     if dev is None and split_in(source.train, "dev") is not None:
@@ -75,7 +75,7 @@ def hash_stages(mechanism: str, plugins: Sequence[str]) -> Hashes:
 
 
 def hash_inputs(
-    study: Design, sources: Mapping[str, Source], phases: Mapping[str, str]
+    study: Design, sources: Mapping[str, DataSource], phases: Mapping[str, str]
 ) -> tuple[dict[str, Hashes], dict[str, Hashes]]:
     """Return the hashes of all sources and sizes, or raise one error with all that is missing.
 

@@ -13,8 +13,8 @@ from transformers import PreTrainedModel
 from attnlab.audits import audit
 from attnlab.errors import TrainingError
 from attnlab.training import Start
-from attnlab.training.weights import build_model, quiet
-from attnlab.training.weights import config_of as model_config
+from attnlab.training.job.weights import build_model, quiet
+from attnlab.training.job.weights import config_of as model_config
 
 from ..file.design import Arm, Size
 from .audit_keys import MARK

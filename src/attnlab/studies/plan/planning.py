@@ -8,7 +8,7 @@ from pathlib import Path
 
 from attnlab.errors import AttnlabError, StudyError, closest
 from attnlab.training import Data, RunSpec, Settings
-from attnlab.training.spec import Source
+from attnlab.training.spec import DataSource
 
 from ..file.design import Arm, Design, Phase, Size
 from ..file.overrides import apply_settings
@@ -89,7 +89,7 @@ def hash_data(study: Design, sources: Mapping[str, str] | None = None) -> dict[s
     return {name: hash_source(located[name]) for name in _list_data(study)}
 
 
-def locate_sources(study: Design, given: Mapping[str, str]) -> dict[str, Source]:
+def locate_sources(study: Design, given: Mapping[str, str]) -> dict[str, DataSource]:
     """Return the data of a study, with the paths that were given for it."""
     located = dict(study.data)
     wanted = {*located, *_list_data(study)}
@@ -103,7 +103,7 @@ def locate_sources(study: Design, given: Mapping[str, str]) -> dict[str, Source]
             )
         old = located.get(base)
         changed = {part: place} if part else {"train": place, "dev": None}
-        located[base] = Source(train=place) if old is None else old.model_copy(update=changed)
+        located[base] = DataSource(train=place) if old is None else old.model_copy(update=changed)
     return located
 
 
@@ -124,7 +124,7 @@ def _find_parent(study: Design, phase: Phase, planned: Mapping[Key, PlannedRun],
     return planned[phase.after, size, arm, study.seeds[0] if before.is_shared else seed].id
 
 
-def _make_run(phase: Phase, arm: Arm, size: Size, source: Source, line: str) -> RunSpec:
+def _make_run(phase: Phase, arm: Arm, size: Size, source: DataSource, line: str) -> RunSpec:
     return RunSpec(
         task=phase.task, task_settings=phase.task_settings,
         start=size.start(arm.config, line),
@@ -136,8 +136,8 @@ def _make_run(phase: Phase, arm: Arm, size: Size, source: Source, line: str) -> 
 def _check_run(run: RunSpec, where: str) -> None:
     """Refuse a task, an architecture or settings with which no run could begin."""
     from attnlab.tasks import load as load_task
-    from attnlab.training.weights import config_of as model_config
-    from attnlab.training.weights import quiet
+    from attnlab.training.job.weights import config_of as model_config
+    from attnlab.training.job.weights import quiet
 
     if "name" in run.task_settings:
         raise StudyError(f"{where}: a task has no setting 'name'; give it as task")

@@ -20,7 +20,7 @@ from typing import Any
 import torch
 
 from attnlab.errors import AttnlabError, StudyError, closest
-from attnlab.training.build import split_in
+from attnlab.training.job.build import split_in
 
 from . import node
 from .parcel import pack, unpack, update_paths

@@ -9,10 +9,10 @@ from pathlib import Path
 
 from attnlab.errors import AttnlabError, StudyError
 from attnlab.training import RunSpec
-from attnlab.training.folder import PAIRING, RESULT
+from attnlab.training.loop.stopping import StopRequest
 from attnlab.training.record import Metrics, read_json
+from attnlab.training.record.folder import PAIRING, RESULT
 from attnlab.training.record.plain import spell, unspell
-from attnlab.training.stopping import StopRequest
 
 from ..ledger.database import ENDED, Delivery, Ledger, RunRow
 from ..plan.planning import PlannedRun

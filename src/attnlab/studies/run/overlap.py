@@ -16,16 +16,16 @@ from typing import Any
 import numpy as np
 
 from attnlab.data import open_source
-from attnlab.data.audit.overlap import Wanted, says_something
+from attnlab.data.audit.overlap import HashMatches, is_comparable
 from attnlab.data.sources.cleaning import digest_of
 from attnlab.errors import AttnlabError
 from attnlab.tasks import load as load_task
 from attnlab.tasks.classification import Classification
 from attnlab.tasks.probes import ProbeTask
 from attnlab.tasks.squad import Squad
-from attnlab.training.build import split_in
-from attnlab.training.spec import Source
-from attnlab.training.stopping import StopRequest
+from attnlab.training.job.build import split_in
+from attnlab.training.loop.stopping import StopRequest
+from attnlab.training.spec import DataSource
 
 from ..file.design import Design
 from ..file.overrides import apply_settings
@@ -43,7 +43,7 @@ class OverlapCounter:
     """Counts the overlaps of a study that its ledger does not have yet."""
 
     ledger: Ledger
-    sources: Mapping[str, Source]
+    sources: Mapping[str, DataSource]
     contents: Mapping[str, Mapping[str, str]]
     """The hash of each source's splits."""
     say: Say
@@ -71,18 +71,18 @@ class OverlapCounter:
             if overlap.num_found:
                 self.say(f"{name}: {overlap.sentence}")
 
-    def _count_source(self, overlap: SourceOverlap, source: Source, task: Any) -> SourceOverlap:
+    def _count_source(self, overlap: SourceOverlap, source: DataSource, task: Any) -> SourceOverlap:
         texts = _read_held_out(task, source)
         # If no document is long, the source consists of short ones.
-        long = [text for text in texts if overlap.unit != DOCUMENT or says_something(text)] or texts
-        wanted = Wanted([np.array([digest_of(text) for text in long], dtype=np.uint64)])
+        long = [text for text in texts if overlap.unit != DOCUMENT or is_comparable(text)] or texts
+        matches = HashMatches([np.array([digest_of(text) for text in long], dtype=np.uint64)])
         trained = islice(_read_trained(task, source), source.num_train)
         while block := [digest_of(_normalize(text)) for text in islice(trained, BLOCK)]:
             if self.stop:
                 raise KeyboardInterrupt
-            wanted.look(np.array(block, dtype=np.uint64))
+            matches.mark(np.array(block, dtype=np.uint64))
         return dataclasses.replace(
-            overlap, num_held_out=len(long), num_found=wanted.num_found, num_short=len(texts) - len(long)
+            overlap, num_held_out=len(long), num_found=matches.num_found, num_short=len(texts) - len(long)
         )  # fmt: skip
 
 
@@ -102,13 +102,13 @@ def _normalize(text: str) -> str:
     return " ".join(text.casefold().split())
 
 
-def _read_held_out(task: Any, source: Source) -> list[str]:
+def _read_held_out(task: Any, source: DataSource) -> list[str]:
     """Return the normalized texts of the examples that a run is evaluated on."""
     name = source.dev if source.dev is not None else source.train
     return [_normalize(text) for text in islice(_read_examples(task, source, name, "dev"), source.num_dev)]
 
 
-def _read_trained(task: Any, source: Source) -> Iterator[str]:
+def _read_trained(task: Any, source: DataSource) -> Iterator[str]:
     """Yield the texts of the examples that a run trains on; corpora and probes may not fit into memory."""
     if isinstance(task, Classification | Squad):
         return _read_examples(task, source, source.train, "train")
@@ -118,7 +118,7 @@ def _read_trained(task: Any, source: Source) -> Iterator[str]:
     return iter(opened.documents())
 
 
-def _read_examples(task: Any, source: Source, name: str, split: str) -> Iterator[str]:
+def _read_examples(task: Any, source: DataSource, name: str, split: str) -> Iterator[str]:
     """Yield all that each example of a split shows a model, as one text."""
     part = split_in(name, split)
     opened = name if source.column is None else open_source(name, split=part, column=source.column)

@@ -1,10 +1,8 @@
-"""Unigram and bigram of the tokens that are trained on, smoothed without a parameter (Witten & Bell 1991).
+"""Unigram and bigram models of the training tokens, smoothed without a parameter (Witten & Bell 1991).
 
 p(w) = (c(w) + T/V) / (N + T) with T the number of different tokens among N, and V the size of the vocabulary;
 p(w | v) = (c(v, w) + T(v) p(w)) / (c(v) + T(v)) with T(v) the number of different tokens seen behind v.
 """
-
-from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Figures of predicted numbers: Pearson's correlation, and Spearman's, which is Pearson's of the ranks."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The threshold above which a question has no answer, tuned on questions that may not be scored."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -53,5 +51,5 @@ def _find_best(leads: NDArray[np.float64], gains: NDArray[np.float64]) -> float:
     best = int(reached.argmax())
     if reached[best] > 0:
         return float(values[best])
-    # No answer at all is best: just below the smallest lead.
+    # Answering no question is best: a threshold just below the smallest lead.
     return float(np.nextafter(values[0], -np.inf))

@@ -4,8 +4,6 @@ Every token of the context has its character offsets without whitespace: byte-le
 their word, and an answer must not.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any

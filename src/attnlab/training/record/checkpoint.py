@@ -5,12 +5,14 @@ Whatever moment a process is killed at, a whole checkpoint is found: an old one 
 
 from __future__ import annotations
 
+import hashlib
+import json
 import re
 import secrets
 import shutil
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +21,12 @@ from torch import Tensor
 from attnlab.errors import TrainingError
 
 from .files import Seal, make_folder, sync_folder, write_through
-from .state import STATE, StateFile
+from .plain import check_plain
 from .tensors import read_tensors, write_tensors
 from .trouble import DamageError, trouble
 
-MODEL, OPTIMIZER = "model.safetensors", "optimizer.safetensors"
+MODEL, OPTIMIZER, STATE = "model.safetensors", "optimizer.safetensors", "state.json"
+FORMAT = 1
 WRITING, REPLACED, REMOVING = ".writing-", ".replaced-", ".removing-"
 """Before the name of a checkpoint that is not yet there, gives way to a new one of its step, or is on its way out."""
 
@@ -190,3 +193,68 @@ def name_of(step: int) -> str:
 def _is_ours(found: re.Match[str]) -> bool:
     has_token = found["token"] is not None
     return found["name"] == name_of(int(found["step"])) and has_token == (found["mark"] == WRITING)
+
+
+@dataclass(frozen=True)
+class StateFile:
+    """What state.json says."""
+
+    step: int
+    files: dict[str, Seal]
+    state: dict[str, Any]
+
+    def encode(self) -> bytes:
+        """Return the bytes of the file."""
+        check_plain(self.state, "the run's state")
+        seals = {name: asdict(seal) for name, seal in self.files.items()}
+        return _encode({"format": FORMAT, "step": self.step, "files": seals, "state": self.state})
+
+    @classmethod
+    def read(cls, folder: Path) -> StateFile:
+        """Read the file of a checkpoint's folder; any byte that is not as written is damage."""
+        content = _decode(folder / STATE)
+        if content["format"] != FORMAT:
+            raise TrainingError(
+                f"the checkpoint {folder} is of format {content['format']}, and this attnlab reads format {FORMAT}; "
+                "use the version of attnlab that wrote it"
+            )
+        seals = {name: Seal(**seal) for name, seal in content["files"].items()}
+        return cls(content["step"], seals, content["state"])
+
+    def check(self, folder: Path) -> None:
+        """Hold the tensor files of a folder against their seals."""
+        for name, seal in self.files.items():
+            try:
+                # The size first: it tells a cut from a change, and costs nothing.
+                size = (folder / name).stat().st_size
+                found = Seal.of(folder / name) if size == seal.size else None
+            except FileNotFoundError as error:
+                raise DamageError(f"{name} is missing") from error
+            except OSError as error:
+                raise DamageError(f"{name} cannot be read: {error.strerror or error}") from error
+            if found is None:
+                raise DamageError(f"{name} has {size:,} bytes where {seal.size:,} were written")
+            if found != seal:
+                raise DamageError(f"{name} is not what was written: its SHA-256 differs")
+
+
+def _encode(content: dict[str, Any]) -> bytes:
+    text = json.dumps(content, separators=(",", ":"), allow_nan=False)
+    return f'{{"sha256":"{hashlib.sha256(text.encode()).hexdigest()}","content":{text}}}\n'.encode()
+
+
+def _decode(path: Path) -> dict[str, Any]:
+    try:
+        raw = path.read_bytes()
+    except FileNotFoundError as error:
+        raise DamageError(f"{STATE} is missing") from error
+    except OSError as error:
+        raise DamageError(f"{STATE} cannot be read: {error.strerror or error}") from error
+    try:
+        content: dict[str, Any] = json.loads(raw)["content"]
+        is_whole = _encode(content) == raw
+    except (ValueError, TypeError, KeyError, RecursionError) as error:
+        raise DamageError(f"{STATE} is cut or is not what was written: {error or type(error).__name__}") from error
+    if not is_whole:
+        raise DamageError(f"{STATE} is not what was written: its SHA-256 differs")
+    return content

@@ -1,83 +1,87 @@
-"""state.json of a checkpoint: the step, the seals of the tensor files, the run's own state, and a hash over it all."""
+"""What changes while a run goes on, besides weights and the optimizer: plain numbers that a checkpoint keeps."""
 
 from __future__ import annotations
 
-import hashlib
-import json
-from dataclasses import asdict, dataclass
-from pathlib import Path
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from attnlab.errors import TrainingError
+from ..result import Evaluation
+from .plain import spell, unspell
 
-from .files import Seal
-from .plain import check_plain
-from .trouble import DamageError
-
-FORMAT = 1
-STATE = "state.json"
+FEW = 10
+"""Losses that a mean is taken over to see whether a run diverges."""
 
 
-@dataclass(frozen=True)
-class StateFile:
-    """What state.json says."""
+@dataclass
+class State:
+    """Where a run is."""
 
-    step: int
-    files: dict[str, Seal]
-    state: dict[str, Any]
+    step: int = 0
+    """Updates that were made."""
+    watched_step: int = 0
+    """The last step whose evaluation, trace and samples were made; behind `step` where a run was stopped in them."""
+    tokens: int = 0
+    seconds: float = 0.0
+    loss_sum: float = 0.0
+    loss_count: int = 0
+    """Of the steps since the last line of the metrics."""
+    first_losses: list[float] = field(default_factory=list)
+    recent_losses: list[float] = field(default_factory=list)
+    num_stale: int = 0
+    """Evaluations since the best one."""
+    last: Evaluation | None = None
+    best: Evaluation | None = None
 
-    def encode(self) -> bytes:
-        """Return the bytes of the file."""
-        check_plain(self.state, "the run's state")
-        seals = {name: asdict(seal) for name, seal in self.files.items()}
-        return _encode({"format": FORMAT, "step": self.step, "files": seals, "state": self.state})
+    def add(self, loss: float, tokens: int) -> None:
+        """Count one update in."""
+        self.step += 1
+        self.tokens += tokens
+        self.loss_sum += loss
+        self.loss_count += 1
+        if len(self.first_losses) < FEW:
+            self.first_losses.append(loss)
+        self.recent_losses = [*self.recent_losses, loss][-FEW:]
+
+    def take_mean_loss(self) -> float:
+        """Return the mean loss since it was last taken."""
+        mean = self.loss_sum / self.loss_count
+        self.loss_sum, self.loss_count = 0.0, 0
+        return mean
+
+    def would_diverge(self, loss: float, times: float | None) -> bool:
+        """Tell whether the mean of the last losses, with one more, is too many times that of the first ones."""
+        if times is None or self.step + 1 < 2 * FEW:
+            return False
+        first, last = sum(self.first_losses) / FEW, (sum(self.recent_losses[1 - FEW :]) + loss) / FEW
+        return math.isfinite(first) and last > times * abs(first)
+
+    def note(self, evaluation: Evaluation, *, higher_is_better: bool) -> bool:
+        """Take in an evaluation; tell whether it is the best so far."""
+        self.last = evaluation
+        sign = 1 if higher_is_better else -1
+
+        def worth(one: Evaluation) -> float:
+            # NaN, such as a correlation of answers that are all alike, must not stay the best for good.
+            return -math.inf if math.isnan(one.value) else sign * one.value
+
+        if self.best is None or worth(evaluation) > worth(self.best):
+            self.best, self.num_stale = evaluation, 0
+            return True
+        self.num_stale += 1
+        return False
+
+    def record(self) -> dict[str, Any]:
+        """Return it as plain data."""
+        plain: dict[str, Any] = spell(asdict(self))
+        return plain
 
     @classmethod
-    def read(cls, folder: Path) -> StateFile:
-        """Read the file of a checkpoint's folder; any byte that is not as written is damage."""
-        content = _decode(folder / STATE)
-        if content["format"] != FORMAT:
-            raise TrainingError(
-                f"the checkpoint {folder} is of format {content['format']}, and this attnlab reads format {FORMAT}; "
-                "use the version of attnlab that wrote it"
-            )
-        seals = {name: Seal(**seal) for name, seal in content["files"].items()}
-        return cls(content["step"], seals, content["state"])
-
-    def check(self, folder: Path) -> None:
-        """Hold the tensor files of a folder against their seals."""
-        for name, seal in self.files.items():
-            try:
-                # The size first: it tells a cut from a change, and costs nothing.
-                size = (folder / name).stat().st_size
-                found = Seal.of(folder / name) if size == seal.size else None
-            except FileNotFoundError as error:
-                raise DamageError(f"{name} is missing") from error
-            except OSError as error:
-                raise DamageError(f"{name} cannot be read: {error.strerror or error}") from error
-            if found is None:
-                raise DamageError(f"{name} has {size:,} bytes where {seal.size:,} were written")
-            if found != seal:
-                raise DamageError(f"{name} is not what was written: its SHA-256 differs")
-
-
-def _encode(content: dict[str, Any]) -> bytes:
-    text = json.dumps(content, separators=(",", ":"), allow_nan=False)
-    return f'{{"sha256":"{hashlib.sha256(text.encode()).hexdigest()}","content":{text}}}\n'.encode()
-
-
-def _decode(path: Path) -> dict[str, Any]:
-    try:
-        raw = path.read_bytes()
-    except FileNotFoundError as error:
-        raise DamageError(f"{STATE} is missing") from error
-    except OSError as error:
-        raise DamageError(f"{STATE} cannot be read: {error.strerror or error}") from error
-    try:
-        content: dict[str, Any] = json.loads(raw)["content"]
-        is_whole = _encode(content) == raw
-    except (ValueError, TypeError, KeyError, RecursionError) as error:
-        raise DamageError(f"{STATE} is cut or is not what was written: {error or type(error).__name__}") from error
-    if not is_whole:
-        raise DamageError(f"{STATE} is not what was written: its SHA-256 differs")
-    return content
+    def of(cls, record: Mapping[str, Any]) -> State:
+        """Read what `record` gave."""
+        values = unspell(dict(record))
+        for name in ("last", "best"):
+            if values.get(name) is not None:
+                values[name] = Evaluation(**values[name])
+        return cls(**values)

@@ -11,11 +11,11 @@ from attnlab.lazy import load_on_first_use
 
 if TYPE_CHECKING:
     from .apply import apply_tuning
-    from .counts import Counts, count_parameters
+    from .parts import Counts, count_parameters
     from .state import frozen_hash, trained_state
 
 HOMES = {
-    "apply_tuning": "apply", "Counts": "counts", "count_parameters": "counts", "frozen_hash": "state",
+    "apply_tuning": "apply", "Counts": "parts", "count_parameters": "parts", "frozen_hash": "state",
     "trained_state": "state",
 }  # fmt: skip
 """The file of each public name."""

@@ -9,6 +9,7 @@ import math
 
 import torch
 from peft import LoraConfig, inject_adapter_in_model
+from peft.tuners.lora import LoraLayer
 from peft.utils.constants import TRANSFORMERS_MODELS_TO_LORA_TARGET_MODULES_MAPPING as PEFTS_OWN
 from torch import nn
 from transformers import PreTrainedModel
@@ -16,9 +17,10 @@ from transformers.pytorch_utils import Conv1D
 
 from attnlab.errors import TrainingError, closest
 from attnlab.install.adapters import check_adapters
+from attnlab.install.saving import UNSAVED
 
 from ..spec import Tuning
-from .draws import generator_of
+from .parts import generator_of
 
 ADAPTER = "default"
 
@@ -87,3 +89,16 @@ def find_targets(model: PreTrainedModel, wanted: tuple[str, ...]) -> dict[str, n
             )
         found |= named
     return {name: module for name, module in linear.items() if name in found}
+
+
+def merge_lora(model: PreTrainedModel) -> int:
+    """Merge a model's adapters in place, and return how many; the model computes the same but for rounding."""
+    adapted = [(name, module) for name, module in model.named_modules() if isinstance(module, LoraLayer)]
+    for name, module in adapted:
+        assert isinstance(module, nn.Module)
+        module.merge()
+        path, _, own = name.rpartition(".")
+        setattr(model.get_submodule(path), own, module.base_layer)
+    if adapted:
+        vars(model).pop(UNSAVED, None)
+    return len(adapted)

@@ -16,8 +16,8 @@ from transformers import PreTrainedModel
 
 from attnlab.errors import TrainingError
 
-from .draws import generator_of
-from .parts import PROMPT
+from ..positions import positions_of
+from .parts import PROMPT, generator_of
 
 
 class Prompt(nn.Module):
@@ -190,13 +190,3 @@ def is_causal(body: PreTrainedModel) -> bool:
             "modules), on which the place of a prompt depends"
         )
     return bool(said.pop())
-
-
-def positions_of(body: PreTrainedModel) -> int | None:
-    """Return how many tokens a body can number, or None where it does not say."""
-    stated = getattr(body.config, "max_position_embeddings", None)
-    for name, module in body.named_modules():
-        # RoBERTa counts from the padding's number on, and cannot use the positions up to it.
-        if stated and name.endswith("position_embeddings") and getattr(module, "padding_idx", None) is not None:
-            return int(stated - module.padding_idx - 1)
-    return stated

@@ -76,8 +76,8 @@ def test_impossible_values_are_left_out_and_what_they_change_is_said(tmp_path: P
     found = judge_file(write_long(tmp_path / "t.csv", records))
     assert [finding.check for finding in found.faults] == ["impossible values"]
     assert found.faults[0].sentence.endswith("It is left out of the analysis")
-    assert get_comparison(get_only_row(found)).known.variant.n == 5
-    assert get_comparison(get_only_row(found)).known.variant.mean < 82
+    assert get_comparison(get_only_row(found)).data.variant.n == 5
+    assert get_comparison(get_only_row(found)).data.variant.mean < 82
     assert [cell.text for cell in found.left_out] == ["104.2"]
     (change,) = found.changes
     assert change.startswith("new s f1: without them ")
@@ -90,7 +90,7 @@ def test_an_impossible_value_is_no_failed_run(tmp_path: Path, steps: tuple[int, 
     records = make_records(Recipe(metrics=("f1",), steps=steps, num_seeds=6))
     records[-1]["value"] = 133.3
     found = judge_file(write_table(tmp_path / "t.csv", records))
-    assert get_comparison(get_only_row(found)).known.failures.failed == (0, 0)
+    assert get_comparison(get_only_row(found)).data.failures.failed == (0, 0)
     assert "runs without a score" not in [finding.check for finding in found.findings]
 
 

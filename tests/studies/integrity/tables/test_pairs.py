@@ -24,14 +24,14 @@ def test_groups_and_metrics_are_compared_at_their_own_last_step(tmp_path: Path) 
     (analysis,) = judge_file(write_long(tmp_path / "t.csv", records)).analyses
     steps = {(row.group, row.metric): row.step for row in analysis.rows}
     assert steps == {("s", "em"): 1000, ("l", "em"): 1000, ("s", "f1"): 1500, ("l", "f1"): 2000}
-    assert {get_comparison(row).known.num_seeds for row in analysis.rows} == {6}
+    assert {get_comparison(row).data.num_seeds for row in analysis.rows} == {6}
     assert analysis.title == "the last step of each comparison"
 
 
 def test_a_best_step_for_each_run_is_no_curve(tmp_path: Path) -> None:
     rows = [f"{arm},{seed},{3 + seed},{60 + seed / 7 + (arm == 'b'):.3f}" for arm in ("a", "b") for seed in range(6)]
     row = get_only_row(judge_file(write_rows(tmp_path, "arm,seed,epoch,f1", rows)))
-    assert get_comparison(row).known.num_seeds == 6
+    assert get_comparison(row).data.num_seeds == 6
     assert row.step is None
 
 

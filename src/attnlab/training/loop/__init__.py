@@ -1,0 +1,1 @@
+"""The training loop: updates, evaluations, checkpoints, and exact resume."""

@@ -1,0 +1,69 @@
+"""What a run shares with runs of other arms that have its seed, as hashes: that they are pairs can be checked."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from attnlab.errors import TrainingError
+from attnlab.install.weight_parts import weight_parts
+
+from ..job.job import Job
+from ..job.stream import hash_features
+from ..record.files import read_json, write_json
+from ..record.folder import CONFIG, MICRO, MODEL, PAIRING, STEPS, TOKENIZER, save_tokenizer
+from ..spec import list_differences
+
+NUM_BATCHES = 3
+
+
+def check_config(job: Job, folder: Path) -> None:
+    """Refuse a folder that holds another run. Passes of another size are still the same run, but for rounding."""
+    file = folder / CONFIG
+    if not file.exists():
+        return
+    found = [one for one in list_differences(job.record, read_json(file)) if f".{MICRO} " not in one]
+    if found:
+        raise TrainingError(
+            f"{folder} holds another run, which differs in {'; '.join(found[:5])}; give this one a folder of its own"
+        )
+
+
+def leave_config(job: Job, folder: Path) -> None:
+    """Write down what run this is, and the model's config and tokenizer, which a run that starts from it needs."""
+    if not (folder / CONFIG).exists():
+        write_json(folder / CONFIG, job.record)
+    if not (folder / STEPS).exists():
+        write_json(folder / STEPS, job.steps_of_segments)
+    if not (folder / PAIRING).exists():
+        write_json(folder / PAIRING, pairing_of(job))
+    if not (folder / MODEL).exists():
+        if job.tokenizer is not None:
+            save_tokenizer(job.tokenizer, folder / TOKENIZER)
+        write_json(folder / MODEL, json.loads(job.model.config.to_json_string(use_diff=False)))
+
+
+def pairing_of(job: Job) -> dict[str, Any]:
+    """Return hashes of the initial weights by name, of each segment's first batches, and of what is evaluated on."""
+    batches = hashlib.sha256()
+    for stream in job.streams:
+        batches.update(stream.identity.encode())
+        for step in range(min(NUM_BATCHES, stream.arrangement.steps_per_epoch)):
+            for name, tensor in sorted(stream.make(stream.arrangement.rows(0, step), 0).items()):
+                batches.update(f"{name} {hash_tensor(tensor)}".encode())
+    return {
+        "weights": {name: hash_tensor(weight) for name, weight in weight_parts(job.model)},
+        "batches": batches.hexdigest(),
+        "evaluation": "" if job.dev is None else hash_features(job.dev.features),
+    }
+
+
+def hash_tensor(tensor: Tensor) -> str:
+    """Return the hash of a tensor's bytes."""
+    plain = tensor.detach().cpu().contiguous()
+    return hashlib.sha256(plain.reshape(-1).view(torch.uint8).numpy().data).hexdigest()[:16]

@@ -1,0 +1,73 @@
+"""The same run under torchrun: two processes give the loss of one, and checkpoints move between one and two."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from safetensors.torch import load_file
+
+ROOT = Path(__file__).parents[3]
+ALONE = [sys.executable, "-m", "tests.training.sharing"]
+TOGETHER = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "-m",
+            "tests.training.sharing"]  # fmt: skip
+ROUNDING = 2e-5
+"""Sums over two processes are taken in another order; twelve steps of AdamW carry that on."""
+
+
+def run(command: list[str], *arguments: object) -> None:
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(
+        [*command, *map(str, arguments)], cwd=ROOT, env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def losses(folder: Path) -> list[float]:
+    lines = [json.loads(line) for line in (folder / "metrics.jsonl").read_text(encoding="utf-8").splitlines()]
+    trained = [line for line in lines if line["kind"] == "train"]
+    assert [line["step"] for line in trained] == list(range(1, 13))
+    return [line["loss"] for line in trained]
+
+
+def weights(folder: Path) -> Any:
+    return load_file(folder / "checkpoints" / "step-00000012" / "model.safetensors")
+
+
+def figures(folder: Path) -> Any:
+    return json.loads((folder / "result.json").read_text(encoding="utf-8"))["last"]["figures"]
+
+
+@pytest.fixture(scope="module")
+def alone(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("alone")
+    run(ALONE, folder)
+    return folder
+
+
+def check_like(folder: Path, alone: Path) -> None:
+    assert losses(folder) == pytest.approx(losses(alone), rel=ROUNDING)
+    for name, tensor in weights(alone).items():
+        assert (weights(folder)[name] - tensor).abs().max() < 1e-3
+    figures = [
+        json.loads((one / "result.json").read_text(encoding="utf-8"))["last"]["figures"] for one in (folder, alone)
+    ]
+    assert figures[0] == pytest.approx(figures[1], rel=1e-3)
+
+
+def test_a_checkpoint_of_two_processes_goes_on_in_one(alone: Path, tmp_path: Path) -> None:
+    run(TOGETHER, tmp_path, 5)
+    assert not (tmp_path / "result.json").exists()
+    run(ALONE, tmp_path)
+    check_like(tmp_path, alone)
+
+
+def test_a_checkpoint_of_one_process_goes_on_in_two(alone: Path, tmp_path: Path) -> None:
+    run(ALONE, tmp_path, 1)
+    run(TOGETHER, tmp_path)
+    check_like(tmp_path, alone)
