@@ -40,7 +40,7 @@ def test_a_leak_of_the_installed_model_alone_makes_an_arm_leak(tmp_path: Path, m
     said = list[str]()
     conclusion = made.run(tmp_path / "out", say=said.append)
     assert asked == [("dot | softmax", True), ("cosine | softmax", True)]
-    assert "not trained, since they see the future: odd (has_leaking = true trains them)" in said
+    assert "not trained, since they have access to future tokens: odd (has_leaking = true trains them)" in said
     assert conclusion.num_runs == 2
     with open_record(tmp_path / "out") as record:
         alone, installed = record.audits["odd"]
@@ -61,20 +61,6 @@ def test_an_arm_that_cannot_be_built_is_said_to_be_unaudited_and_costs_itself_al
     assert any("cannot be audited: no model can be built of this config" in line for line in said)
     assert list(conclusion.failed) == ["text, tiny, odd, seed 1"]
     assert "a missing audit" in notes(tuple(conclusion.findings))
-
-
-def test_a_big_model_is_audited_with_few_layers_and_that_is_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
-    from attnlab.studies.file.design import Arm, Size
-    from attnlab.studies.plan.installed_arms import InstalledArm
-    from attnlab.tasks import load
-
-    config = {"n_layer": 5, "n_embd": 16, "n_head": 2, "n_positions": 32}
-    one = InstalledArm(Arm(mechanism="dot | softmax"), "big", Size(architecture="gpt2", config=config), load("clm"))
-    assert "layers" not in one.audit(True)[1][0]["sentence"]
-    monkeypatch.setattr("attnlab.studies.plan.installed_arms.MANY", 100)
-    passed, (subject, *_) = one.audit(True)
-    assert passed
-    assert "; 2 of its 5 layers" in subject["sentence"]
 
 
 def test_a_finding_of_an_older_ledger_has_a_kind() -> None:

@@ -125,7 +125,7 @@ def test_a_leaking_arm_gets_its_honest_figure_and_overlap_is_counted(
     assert "(mean of 2 seeds), not the " in answer.notes[0]
     assert "; the baseline's is " in answer.notes[0]
     assert faults(tuple(conclusion.findings)) == ["a leaking arm", "trained on what is held out"]
-    overlap = "3 of 12 documents that 'text' holds out (1 headings or of fewer than 5 words aside) stand also "
+    overlap = "3 of 12 documents that 'text' holds out (not counting 1 headings or texts of fewer than 5 words) are"
     assert any(overlap in line for line in said)
     with open_record(tmp_path / "out") as record:
         settings = {run.arm: dict(run.run.task_settings) for run in record.runs}
