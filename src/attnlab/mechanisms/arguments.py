@@ -14,7 +14,8 @@ from attnlab.errors import MechanismError, closest
 Layers = NewType("Layers", str)
 """Which layers a stage acts in: `all`, `0-3` or `0,2`."""
 
-LAYERS = re.compile(r"all|[0-9]{1,6}(-[0-9]{1,6})?(,[0-9]{1,6}(-[0-9]{1,6})?)*")
+LAYER = re.compile(r"[0-9]{1,6}(-[0-9]{1,6})?")
+LAYERS = re.compile(rf"all|{LAYER.pattern}(,{LAYER.pattern})*")
 
 WORD = re.compile(r"(?!(true|false|none)$)[A-Za-z_][A-Za-z0-9_]*")
 """A literal that cannot be mistaken for a number, true, false or none."""

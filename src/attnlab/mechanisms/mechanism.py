@@ -150,7 +150,7 @@ def _assemble(line: str) -> Mechanism:
         fail(line, words[0].start, words[0].end, message)
     chosen: dict[str, Stage | tuple[Stage, ...]] = {}
     labels: set[str] = set()
-    for item, token in LineReader(line).stages():
+    for item, token in LineReader(line).read_stages():
         before = chosen.get(item.slot)
         if item.slot in SEVERAL:
             if label(item) in labels:
