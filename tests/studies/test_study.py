@@ -259,7 +259,7 @@ def test_the_command_shows_a_plan_and_runs_it(
     assert main([*command, "--out", str(tmp_path / "other"), "--set", "arms.slow.set.config.n_embd=15"]) == 1
     shown = capsys.readouterr().out
     assert "failed: recall, tiny, slow, seed 1: no model can be built of this config" in shown
-    assert "the same command tries once more what failed" in shown
+    assert "the same command retries the runs that failed" in shown
     for wrong in (["--workers", "0"], ["--threads", "0"]):
         assert main([*command, "--out", str(tmp_path / "new"), *wrong]) == 2
     assert not (tmp_path / "new").exists()

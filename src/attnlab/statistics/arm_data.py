@@ -8,7 +8,7 @@ import math
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from scipy import stats
+from scipy.special import stdtrit
 
 from .effects import Effects, hedges_g, measure_effects
 from .estimate import Estimate
@@ -91,7 +91,7 @@ def has_learned(arm: Summary, question: Question) -> bool:
     if question.floor is None:
         return True
     mean, sd, n = arm.moments()
-    reach = 0.0 if math.isnan(sd) else float(stats.t.isf(ALPHA / 2, n - 1)) * sd / math.sqrt(n)
+    reach = 0.0 if math.isnan(sd) else -float(stdtrit(n - 1, ALPHA / 2)) * sd / math.sqrt(n)
     floor = question.to_analysis(question.floor)
     return mean - reach > floor if question.higher_is_better else mean + reach < floor
 

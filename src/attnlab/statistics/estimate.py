@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
+from scipy.special import stdtr, stdtrit
 
 from .scores import ArmScores, Numbers, sd_of
 
@@ -48,11 +48,11 @@ class Estimate:
     @property
     def p(self) -> float:
         """The two-sided p-value of no difference."""
-        return float(2 * stats.t.sf(abs(self.t), self.df))
+        return float(2 * stdtr(self.df, -abs(self.t)))
 
     def interval(self, alpha: float = 0.05) -> tuple[float, float]:
         """Return the 1 − alpha interval of the difference."""
-        half = float(stats.t.isf(alpha / 2, self.df)) * self.se
+        half = -float(stdtrit(self.df, alpha / 2)) * self.se
         return self.difference - half, self.difference + half
 
 

@@ -9,7 +9,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
+import scipy
 
 from .exact import Exact, permutation, sign_flip
 from .scores import ArmScores, Numbers
@@ -54,7 +54,7 @@ def count_failures(baseline: ArmScores, variant: ArmScores, paired: bool, higher
 def fisher(failed: tuple[int, int], runs: tuple[int, int]) -> float:
     """Return the two-sided p-value of Fisher's exact test of equal failure rates."""
     table = np.array([[failed[0], runs[0] - failed[0]], [failed[1], runs[1] - failed[1]]])
-    return float(stats.fisher_exact(table).pvalue)
+    return float(scipy.stats.fisher_exact(table).pvalue)
 
 
 def compare_with_worst(
@@ -67,7 +67,7 @@ def compare_with_worst(
         pairs = ((first[seed], second[seed]) for seed in first)
         signed_ranks = _rank_with_sign(np.array([0.0 if low == high else high - low for low, high in pairs]))
         return sign_flip(signed_ranks), int(np.sign(signed_ranks.sum()))
-    ranks = stats.rankdata([*first.values(), *second.values()])
+    ranks = scipy.stats.rankdata([*first.values(), *second.values()])
     of_first, of_second = ranks[: len(first)], ranks[len(first) :]
     return permutation(of_first, of_second), int(np.sign(of_second.mean() - of_first.mean()))
 
@@ -75,6 +75,6 @@ def compare_with_worst(
 def _rank_with_sign(differences: Numbers) -> Numbers:
     # A difference of 0 keeps rank 0, as in Wilcoxon's test.
     sizes, ranks = np.abs(differences), np.zeros(len(differences))
-    ranks[sizes > 0] = stats.rankdata(sizes[sizes > 0])
+    ranks[sizes > 0] = scipy.stats.rankdata(sizes[sizes > 0])
     signed: Numbers = np.sign(differences) * ranks
     return signed

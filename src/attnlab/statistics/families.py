@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import Literal, TypeVar
 
 import numpy as np
-from scipy import stats
 
 from attnlab.errors import StatisticsError
 
@@ -64,6 +63,9 @@ def _adjust_by_holm(values: Numbers, alpha: float) -> tuple[list[float], list[fl
 
 def _adjust_by_fdr(values: Numbers, alpha: float) -> tuple[list[float], list[float]]:
     """Use level α·k/m if k pass, as for intervals of selected parameters (Benjamini and Yekutieli 2005)."""
-    adjusted = stats.false_discovery_control(values).tolist()
-    num_passed = sum(p <= alpha for p in adjusted)
-    return adjusted, [alpha * max(num_passed, 1) / len(values)] * len(values)
+    num, order = len(values), np.argsort(values)
+    scaled = values[order] * (num / np.arange(1, num + 1))
+    adjusted = np.empty(num)
+    adjusted[order] = np.minimum.accumulate(scaled[::-1])[::-1].clip(max=1.0)
+    num_passed = int((adjusted <= alpha).sum())
+    return adjusted.tolist(), [alpha * max(num_passed, 1) / len(values)] * len(values)

@@ -10,8 +10,8 @@ from functools import cache
 from itertools import pairwise
 
 import numpy as np
-from scipy import stats
-from scipy.optimize import brentq
+import scipy
+from scipy.special import ndtr, ndtri
 
 from attnlab.errors import StatisticsError
 
@@ -47,7 +47,7 @@ def sequential_p(p: float, num_seeds: int, looks: Sequence[int]) -> float:
     declared = _check_looks(looks)
     if math.isnan(p):
         return p
-    constant = float(stats.norm.isf(p / 2)) * math.sqrt(num_seeds / declared[-1])
+    constant = -float(ndtri(p / 2)) * math.sqrt(num_seeds / declared[-1])
     if constant <= 0:
         return 1.0
     if not math.isfinite(constant):
@@ -77,9 +77,9 @@ def _compute_limits(looks: tuple[int, ...], alpha: float) -> tuple[tuple[int, fl
     def excess(constant: float) -> float:
         return crossing_probability([constant * factor for factor in shape], information) - alpha
 
-    alone = float(stats.norm.isf(alpha / 2))
-    constant = alone if len(looks) == 1 else float(brentq(excess, alone, 2 * alone, xtol=1e-6))
-    return tuple((look, float(2 * stats.norm.sf(constant * f))) for look, f in zip(looks, shape, strict=True))
+    alone = -float(ndtri(alpha / 2))
+    constant = alone if len(looks) == 1 else float(scipy.optimize.brentq(excess, alone, 2 * alone, xtol=1e-6))
+    return tuple((look, float(2 * ndtr(-constant * f))) for look, f in zip(looks, shape, strict=True))
 
 
 def _check_looks(looks: Sequence[int]) -> tuple[int, ...]:

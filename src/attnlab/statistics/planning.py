@@ -8,9 +8,8 @@ import math
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy import stats
-from scipy.optimize import brentq
-from scipy.special import chdtri, ndtr, stdtrit
+import scipy
+from scipy.special import chdtri, ndtr, ndtri, stdtrit
 
 from attnlab.errors import StatisticsError
 
@@ -81,7 +80,7 @@ def seeds_needed(noise: Noise, effect: float, power: float = 0.8, alpha: float =
     if not effect > 0:
         raise StatisticsError(f"the effect to detect must be above 0, not {effect}")
     # Start from the number that a normal test needs; t needs a few more.
-    normal = float(stats.norm.isf(alpha / 2) - stats.norm.isf(power))
+    normal = float(ndtri(power) - ndtri(alpha / 2))
     room = (effect / normal) ** 2 - noise.fixed
     if room <= 0 or noise.per_seed / room > MOST_SEEDS:
         return math.inf
@@ -105,7 +104,7 @@ def detectable_effect(noise: Noise, n: int, power: float = 0.8, alpha: float = 0
     high = 1.0
     while power_of(noise, n, high * unit, alpha) < power:
         high *= 2
-    effect = brentq(lambda effect: power_of(noise, n, effect * unit, alpha) - power, 0.0, high, xtol=1e-6)
+    effect = scipy.optimize.brentq(lambda size: power_of(noise, n, size * unit, alpha) - power, 0.0, high, xtol=1e-6)
     return float(effect) * unit
 
 

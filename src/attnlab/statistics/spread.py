@@ -6,7 +6,7 @@ The ratio's interval is F's for independent arms, and that of Morgan (1939) and 
 import math
 from dataclasses import dataclass
 
-from scipy import stats
+from scipy.special import chdtri, fdtri, gammaincinv, stdtrit
 
 Interval = tuple[float, float]
 UNKNOWN: Interval = (math.nan, math.nan)
@@ -44,7 +44,7 @@ def sd_interval(sd: float, n: int, alpha: float = 0.05) -> Interval:
     if n < 2 or math.isnan(sd):
         return UNKNOWN
     df = n - 1
-    low, high = (sd * math.sqrt(df / float(stats.chi2.isf(tail, df))) for tail in (alpha / 2, 1 - alpha / 2))
+    low, high = (sd * math.sqrt(df / float(chdtri(df, tail))) for tail in (alpha / 2, 1 - alpha / 2))
     return low, high
 
 
@@ -52,14 +52,14 @@ def sd_upper_bound(sd: float, df: float, confidence: float = 0.8) -> float:
     """Return the one-sided upper confidence bound of an SD."""
     if not df > 0 or math.isnan(sd):
         return math.nan
-    return sd * math.sqrt(df / float(stats.chi2.ppf(1 - confidence, df)))
+    return sd * math.sqrt(df / float(2 * gammaincinv(df / 2, 1 - confidence)))
 
 
 def ratio_interval(ratio: float, n_b: int, n_v: int, alpha: float = 0.05) -> Interval:
     """Return the interval of the ratio of SDs of independent normal arms, ratio/√F."""
     if min(n_b, n_v) < 2 or math.isnan(ratio):
         return UNKNOWN
-    low, high = (ratio / math.sqrt(float(stats.f.isf(tail, n_v - 1, n_b - 1))) for tail in (alpha / 2, 1 - alpha / 2))
+    low, high = (ratio / math.sqrt(float(fdtri(n_v - 1, n_b - 1, 1 - tail))) for tail in (alpha / 2, 1 - alpha / 2))
     return low, high
 
 
@@ -70,7 +70,7 @@ def paired_ratio_interval(ratio: float, rho: float, n: int, alpha: float = 0.05)
     """
     if n < 3 or math.isnan(ratio) or math.isnan(rho):
         return UNKNOWN
-    quantile = float(stats.t.isf(alpha / 2, n - 2))
+    quantile = -float(stdtrit(n - 2, alpha / 2))
     k = 1 + 2 * quantile**2 * (1 - rho**2) / (n - 2)
     # The factors of both ends are reciprocal; dividing avoids the cancellation in K − √(K² − 1).
     factor = math.sqrt(k + math.sqrt(k**2 - 1))

@@ -8,7 +8,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
+import scipy
 
 from .exact import sign_flip
 from .failures import Failures, count_failures
@@ -64,7 +64,7 @@ def compare_spread(baseline: Numbers, variant: Numbers, paired: bool) -> tuple[f
         return sign_flip(deviations[1] - deviations[0]).p, "permutation of deviations from the median"
     # If all deviations are equal, the statistic is 0/0 and the p-value NaN.
     with np.errstate(divide="ignore", invalid="ignore"):
-        p = float(stats.levene(baseline, variant, center="median").pvalue)
+        p = float(scipy.stats.levene(baseline, variant, center="median").pvalue)
     return p, "Brown–Forsythe"
 
 

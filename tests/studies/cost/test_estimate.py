@@ -132,4 +132,4 @@ def test_the_command_marks_runs_that_have_ended(tmp_path: Path, capsys: pytest.C
     assert main(["run", str(file), "--budget", "smoke", "--dry-run", "--out", out]) == 0
     shown = capsys.readouterr().out
     assert shown.count("mqar  ended\n") == 3
-    assert "3 runs, of which 3 have ended\nnothing is left to run\n" in shown
+    assert "3 runs, of which 3 have ended\nno runs are left\n" in shown
