@@ -147,7 +147,13 @@ def _print_audits(audits: Sequence["Audit"], details: bool) -> None:
     from attnlab.audits.finding import show
 
     names = list(dict.fromkeys(name for audit in audits for name in audit.findings))
-    rows = [(_shorten_line(audit.subject), *(_format_verdict(audit, name) for name in names)) for audit in audits]
+    rows = [
+        (
+            _shorten_line(audit.subject),
+            *(audit.findings[name].verdict if name in audit.findings else NOTHING for name in names),
+        )
+        for audit in audits
+    ]
     print_table(("mechanism", *(SHORT.get(name, name) for name in names)), rows)
     for audit in audits:
         for finding in audit.findings.values():
@@ -164,10 +170,6 @@ def _shorten_line(line: str) -> str:
     from attnlab.mechanisms import CATALOG
 
     return next((name for name, entry in CATALOG.items() if str(entry.mechanism) == line), line)
-
-
-def _format_verdict(audit: "Audit", name: str) -> str:
-    return audit.findings[name].verdict if name in audit.findings else NOTHING
 
 
 def _summarize(audit: "Audit") -> str:

@@ -6,7 +6,6 @@ import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from attnlab.cli.shades import format_weight, shade
 from attnlab.cli.tables import print_table, terminal_width
 
 if TYPE_CHECKING:
@@ -18,6 +17,11 @@ if TYPE_CHECKING:
 
 MOST_ROWS, MOST_NUMBERED = 20, 8
 """The largest number of keys with their own row, and of columns with numbers."""
+BLOCKS = " ░▒▓█"
+LETTERS = " .:*#"
+"""For terminals that cannot print blocks."""
+LEAST = 0.02
+"""The smallest share that is shaded."""
 
 FIELDS = {
     "Focus": (
@@ -163,3 +167,27 @@ def _print_output(result: Any) -> None:
 
 def _format_numbers(vector: Iterable[float], digits: int = 4) -> list[str]:
     return [f"{float(part):.{digits}g}" for part in vector]
+
+
+def shade(share: float) -> str:
+    """Return two characters that are darker the nearer a share is to 1; blanks for less than LEAST."""
+    ramp = BLOCKS if _can_print(BLOCKS) else LETTERS
+    if math.isnan(share) or abs(share) < LEAST:
+        return ramp[0] * 2
+    most = len(ramp) - 1
+    return ramp[max(1, min(most, round(abs(share) * most)))] * 2
+
+
+def format_weight(value: float, largest: float = 1.0) -> str:
+    """Return a number with three decimals after its shade; a dash for NaN."""
+    if math.isnan(value):
+        return "   –"
+    return f"{shade(value / largest if largest else 0.0)} {value:.3f}"
+
+
+def _can_print(text: str) -> bool:
+    try:
+        text.encode(sys.stdout.encoding or "ascii")
+    except (UnicodeEncodeError, LookupError):
+        return False
+    return True

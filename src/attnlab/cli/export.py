@@ -4,6 +4,7 @@ import shutil
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from attnlab.reports.card import StageFile
     from attnlab.training.job.restore import Restored
 
-KEPT = ("last", "best")
 CARD = "README.md"
 
 
@@ -34,8 +34,6 @@ def export(
     """Write a run's model, tokenizer and model card into a folder, for attnlab.load."""
     if not out:
         raise RequestError("--out DIR is missing: the folder to write the model into")
-    if checkpoint not in KEPT:
-        raise RequestError(f"--checkpoint is last or best, not '{checkpoint}'")
     target = _prepare_target(out)
     from attnlab.cli.runs import RunChoice, find_run_folder
     from attnlab.install import save
@@ -45,7 +43,7 @@ def export(
 
     load_plugins(plugin)
     place = find_run_folder(folder, RunChoice(arm, run_seed, phase, size))
-    restored = restore(place, is_best=checkpoint == "best", say=_print_message)
+    restored = restore(place, is_best=checkpoint == "best", say=partial(print, file=sys.stderr, flush=True))
     num_merged = _prepare_model(restored, place)
     stage_files = find_stage_files(restored, place, plugin or [])
     with _write_aside(target) as beside:
@@ -57,7 +55,7 @@ def export(
         for file in stage_files:
             file.copy_to(beside)
     for note in filter(None, (file.note for file in stage_files)):
-        _print_message(note)
+        print(note, file=sys.stderr)
     code = _write_loading_code(target, stage_files)
     print(f"{target}: step {restored.state.step:,} of the run in {place}; {code} reads it")
     return 0
@@ -105,7 +103,3 @@ def _write_aside(target: Path) -> Iterator[Path]:
         raise RequestError(f"cannot write {target}: {error.strerror or error}") from error
     finally:
         shutil.rmtree(beside, ignore_errors=True)
-
-
-def _print_message(message: str) -> None:
-    print(message, file=sys.stderr, flush=True)
