@@ -203,5 +203,5 @@ def test_a_file_of_stages_that_is_not_the_studys_is_said_to_be_another(
         assert main(["export", str(tmp_path), "--arm", "bypass", "--run-seed", "1", *out]) == 0
         said.append((capsys.readouterr().err, card(tmp_path / sha256[:4])))
     moment.ledger.close()
-    another = "cubed.py is not as it was when the study was run: it may compute something else"
+    another = "cubed.py has changed since the study was run: it may compute something else"
     assert [another in err for err, _ in said] == [another in text for _, text in said] == [False, True]

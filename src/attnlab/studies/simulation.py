@@ -1,6 +1,4 @@
-"""Simulated studies: scores that are drawn instead of trained go through plan, ledger, registration and verdicts."""
-
-from __future__ import annotations
+"""Simulated studies: random scores instead of trained ones pass through plan, ledger, registration and verdicts."""
 
 import shutil
 import tempfile
