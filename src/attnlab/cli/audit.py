@@ -1,14 +1,14 @@
 """`attnlab audit`: run every check on mechanisms or a model; print what failed, why, and where to look."""
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from attnlab.cli.options import AsJson, FigureFile, Plugins
 from attnlab.cli.plugin import load_plugins
-from attnlab.cli.tables import print_below, print_json, print_table
+from attnlab.cli.tables import print_below, print_json, print_table, show_progress
 from attnlab.errors import RequestError
 
 if TYPE_CHECKING:
@@ -100,16 +100,11 @@ def _audit_subject(subject: tuple[str, Any], causal: bool | None, checks: Sequen
     from attnlab.audits import audit as run
 
     name, what = subject
-    done = run(what, causal=causal, checks=checks, train=train, progress=_make_progress(name))
-    if sys.stderr.isatty():
-        print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+    done = run(
+        what, causal=causal, checks=checks, train=train, progress=lambda check: show_progress(f"{name}: {check}")
+    )
+    show_progress("")
     return done
-
-
-def _make_progress(name: str) -> Callable[[str], None] | None:
-    if not sys.stderr.isatty():
-        return None
-    return lambda check: print(f"\r\x1b[K{name}: {check}", end="", file=sys.stderr, flush=True)
 
 
 def _print_audit(audit: "Audit", details: bool) -> None:

@@ -2,7 +2,7 @@
 
 import shutil
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -15,7 +15,6 @@ from attnlab.cli.plugin import load_plugins
 from attnlab.errors import RequestError
 
 if TYPE_CHECKING:
-    from attnlab.reports.card import StageFile
     from attnlab.training.job.restore import Restored
 
 CARD = "README.md"
@@ -35,14 +34,14 @@ def export(
     if not out:
         raise RequestError("--out DIR is missing: the folder to write the model into")
     target = _prepare_target(out)
-    from attnlab.cli.runs import RunChoice, find_run_folder
+    from attnlab.cli.runs import find_run_folder
     from attnlab.install import save
     from attnlab.reports.card import find_stage_files, write_model_card
     from attnlab.training.job.restore import restore
     from attnlab.training.record.folder import save_tokenizer
 
     load_plugins(plugin)
-    place = find_run_folder(folder, RunChoice(arm, run_seed, phase, size))
+    place = find_run_folder(folder, arm=arm, seed=run_seed, phase=phase, size=size)
     restored = restore(place, is_best=checkpoint == "best", say=partial(print, file=sys.stderr, flush=True))
     num_merged = _prepare_model(restored, place)
     stage_files = find_stage_files(restored, place, plugin or [])
@@ -56,7 +55,8 @@ def export(
             file.copy_to(beside)
     for note in filter(None, (file.note for file in stage_files)):
         print(note, file=sys.stderr)
-    code = _write_loading_code(target, stage_files)
+    calls = [f"runpy.run_path({str(target / file.name)!r})" for file in stage_files]
+    code = "; ".join([*calls, f"attnlab.load({str(target)!r})"])
     print(f"{target}: step {restored.state.step:,} of the run in {place}; {code} reads it")
     return 0
 
@@ -70,11 +70,6 @@ def _prepare_target(out: str) -> Path:
     except OSError as error:
         raise RequestError(f"cannot read {out}: {error.strerror}") from error
     return target
-
-
-def _write_loading_code(target: Path, stage_files: Sequence["StageFile"]) -> str:
-    calls = [f"runpy.run_path({str(target / file.name)!r})" for file in stage_files]
-    return "; ".join([*calls, f"attnlab.load({str(target)!r})"])
 
 
 def _prepare_model(restored: "Restored", folder: Path) -> int:

@@ -35,11 +35,11 @@ def generate(
     """Continue a text with a trained language model."""
     if not 0 <= temperature < float("inf"):
         raise RequestError(f"--temperature is a number from 0 up, not {temperature:g}")
-    from attnlab.cli.runs import RunChoice, find_run_folder
+    from attnlab.cli.runs import find_run_folder
     from attnlab.tasks import sample
 
     load_plugins(plugin)
-    place = find_run_folder(folder, RunChoice(arm, run_seed, phase, size))
+    place = find_run_folder(folder, arm=arm, seed=run_seed, phase=phase, size=size)
     model, tokenizer = _load_model(place, checkpoint)
     prompts = prompt or [""]
     for text in prompts:
