@@ -67,7 +67,7 @@ def audit(
     if figure is not None:
         figures = [audit.figure() for audit in audits]
         has_one_panel = all(len(spec["concat"]) == 1 for spec in figures)
-        charts.save(charts.stacked(figures, columns=2 if has_one_panel else 1), figure)
+        charts.save(charts.stack(figures, columns=2 if has_one_panel else 1), figure)
         print(f"drawn in {figure}", file=sys.stderr)
     return 0 if all(audit.passed for audit in audits) else 1
 

@@ -47,8 +47,8 @@ def test_documents_are_what_the_tokenizer_makes_of_them(
     file = pack(source, word_pieces, folder / "tokens")
     assert [file.document(number).tolist() for number in range(file.num_documents)] == expected
     assert file.num_tokens == sum(map(len, expected))
-    assert file.index.num_empty == len(documents) - len(expected)
-    assert file.index.num_unknown == sum(ids.count(1) for ids in expected)
+    assert file.num_empty == len(documents) - len(expected)
+    assert file.num_unknown == sum(ids.count(1) for ids in expected)
 
 
 @pytest.mark.parametrize("kind", ["wordpiece", "bpe", "word"])

@@ -39,5 +39,5 @@ def test_large_vocabularies_take_wider_integers(tmp_path: Path) -> None:
     words = [*specials, *(f"w{number}" for number in range(70_000))]
     (tmp_path / "vocab.txt").write_text("\n".join(words) + "\n", encoding="utf-8")
     file = pack(write_documents(tmp_path, ["w69999 w3"]), load_tokenizer(tmp_path / "vocab.txt"), tmp_path / "tokens")
-    assert file.index.dtype == "uint32"
+    assert file.dtype == "uint32"
     assert file.document(0).tolist() == [70_004, 8]

@@ -78,39 +78,38 @@ class DataAudit:
     @property
     def flags(self) -> list[str]:
         """Problems to resolve before training on this corpus, one sentence each."""
-        return list(self._list_flags())
-
-    def _list_flags(self) -> Iterator[str]:
+        flags = []
         broken = self.encoding.replaced + self.encoding.mojibake
         if broken:
-            yield (
+            flags.append(
                 f"{broken:,} of {self.num_documents:,} documents have broken characters, the first in "
                 f"{self.encoding.first}; read the original with the right encoding."
             )
         if self.punctuation.is_stripped:
             marks = self.punctuation.marks
-            yield (
+            flags.append(
                 f"Punctuation seems stripped: {self.punctuation.bare_share:.0%} of the lines of {LONG} or more words "
                 f"have none of {MARKS} and there are {marks['.']:,} full stops and {marks[',']:,} commas. A model "
                 "trained on it is evaluated on different text; use the original."
             )
         share = self.num_duplicates / max(self.num_documents, 1)
         if share > MOST_DUPLICATES:
-            yield (
+            flags.append(
                 f"{self.num_duplicates:,} of {self.num_documents:,} documents ({share:.1%}) are identical to an "
                 "earlier one; the cleaning step 'duplicates' removes them."
             )
         unknown = self.unknown_share or 0.0
         if unknown > MOST_UNKNOWN:
-            yield (
+            flags.append(
                 f"{unknown:.1%} of the tokens are unknown to the tokenizer; use a subword tokenizer, a larger "
                 "vocabulary, or a tokenizer made for such text."
             )
         if self.overlap is not None and max(self.overlap.line_share, self.overlap.run_share) > MOST_OVERLAP:
-            yield (
+            flags.append(
                 f"{self.overlap.line_share:.1%} of the lines and {self.overlap.run_share:.1%} of the sequences of "
                 f"{RUN} words of {self.against} also occur in {self.name}: evaluation text was seen in training."
             )
+        return flags
 
     def record(self) -> dict[str, Any]:
         """Return all figures as plain data."""
@@ -150,19 +149,18 @@ def audit_data(
     """
     cleaning = cleaning if isinstance(cleaning, Cleaning) else Cleaning.parse(cleaning or "")
     audit = DataAudit(source.name, source.kind, source.hash)
-    cleaned = cleaning.run(source.documents())
+    cleaned, audit.removed = cleaning.run(source.documents())
     digests, lengths = array("Q"), array("q")
-    documents = _count_documents(cleaned.documents, audit, digests, progress)
+    documents = _count_documents(cleaned, audit, digests, progress)
     if tokenizer is None:
         lengths.extend(len(document.split()) for document in documents)
     else:
         _count_tokens(documents, tokenizer, audit, lengths)
     audit.lengths = np.frombuffer(lengths, dtype=np.int64) if lengths else audit.lengths
     audit.num_duplicates = len(digests) - np.unique(np.frombuffer(digests, dtype=np.uint64)).size if digests else 0
-    audit.removed = cleaned.record()
     if against is not None:
         audit.against = against.name
-        audit.overlap = find_overlap(against.documents(), cleaning.run(source.documents()).documents)
+        audit.overlap = find_overlap(against.documents(), cleaning.run(source.documents())[0])
     return audit
 
 

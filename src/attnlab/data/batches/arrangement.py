@@ -63,11 +63,6 @@ class Arrangement:
         whole, rest = divmod(self.num_rows, self.batch)
         return whole + (rest > 0 and self.last == "short")
 
-    @property
-    def num_dropped(self) -> int:
-        """How many rows an epoch leaves out; they differ between epochs."""
-        return self.num_rows % self.batch if self.last == "drop" else 0
-
     def rows(self, epoch: int, step: int) -> Rows:
         """Return the numbers of the rows of a batch."""
         if epoch < 0 or not 0 <= step < self.steps_per_epoch:

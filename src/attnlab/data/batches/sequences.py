@@ -4,7 +4,6 @@ Any length can be cut from the same file, so segments of 128 and of 512 tokens s
 """
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Literal
 
 import numpy as np
@@ -18,7 +17,6 @@ RowLayout = Literal["packed", "padded"]
 LAYOUTS: tuple[RowLayout, ...] = ("packed", "padded")
 MULTIPLE = 8
 """Widths cut to the longest row are rounded up to a multiple of this, which makes matrix products faster."""
-BLOCK = 1 << 16
 
 Rows = NDArray[np.int64]
 
@@ -53,14 +51,6 @@ class Sequences:
         if self.layout == "padded":
             return self.file.num_documents
         return -(-self.file.tokens.size // self.room)
-
-    @cached_property
-    def num_truncated(self) -> int:
-        """How many documents are longer than a row and truncated; 0 if documents are packed."""
-        if self.layout == "packed":
-            return 0
-        blocks = (np.arange(start, min(start + BLOCK, len(self))) for start in range(0, len(self), BLOCK))
-        return sum(int((self.file.spans(block)[1] > self.room).sum()) for block in blocks)
 
     def widths(self, numbers: ArrayLike) -> Rows:
         """Return how many tokens of these rows are not padding."""

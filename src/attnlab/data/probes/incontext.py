@@ -38,45 +38,36 @@ class InContextRecall(Probe):
     vocab: int = 16
     length: int = 128
 
-    @property
-    def num_noise(self) -> int:
-        """How many tokens, the last ones, are neither keys nor values."""
-        return 0
-
-    @property
-    def noise_share(self) -> float:
-        """The probability that a pair is noise."""
-        return 0.0
-
-    @property
-    def num_keys(self) -> int:
-        """How many tokens are keys; as many, or one more, are values."""
-        return (self.vocab - self.num_noise) // 2
+    def _get_noise(self) -> tuple[int, float]:
+        """Return how many tokens, the last ones, are noise, and the probability that a pair is noise."""
+        return 0, 0.0
 
     def _list_needs(self) -> Needs:
+        least = self._get_noise()[0] + 4
         return [
             (self.length % 2 == 0 and self.length >= 4, "an even length of at least 4", "length"),
-            (self.num_keys >= 2, f"a vocab of at least {self.num_noise + 4}", "vocab"),
+            (self.vocab >= least, f"a vocab of at least {least}", "vocab"),
         ]
 
     def _make(self, keys: Keys, *, is_training: bool) -> tuple[Tokens, Tokens]:
-        num_pairs, num_values = self.length // 2, self.vocab - self.num_noise - self.num_keys
-        pair_keys = draw_integers(keys_of(keys, 0), num_pairs, self.num_keys)
-        is_noise = draw_uniform(keys_of(keys, 1), num_pairs) < self.noise_share
+        num_noise, noise_share = self._get_noise()
+        num_pairs, num_keys = self.length // 2, (self.vocab - num_noise) // 2
+        pair_keys = draw_integers(keys_of(keys, 0), num_pairs, num_keys)
+        is_noise = draw_uniform(keys_of(keys, 1), num_pairs) < noise_share
         # One pair besides the last is never noise, so that there is something to recall.
         np.put_along_axis(is_noise, draw_integers(keys_of(keys, 2), 1, num_pairs - 1), False, axis=1)
         is_noise[:, -1] = False
         # The last key is drawn uniformly from the keys that occurred, no matter how often each did.
-        priorities = draw_uniform(keys_of(keys, 3), self.num_keys)
-        has_occurred = np.zeros((len(keys), self.num_keys), dtype=np.bool_)
+        priorities = draw_uniform(keys_of(keys, 3), num_keys)
+        has_occurred = np.zeros((len(keys), num_keys), dtype=np.bool_)
         rows, places = np.nonzero(~is_noise[:, :-1])
         has_occurred[rows, pair_keys[rows, places]] = True
         pair_keys[:, -1] = np.where(has_occurred, priorities, -1.0).argmax(axis=1)
-        value_of_key = self.num_keys + draw_integers(keys_of(keys, 4), self.num_keys, num_values)
+        value_of_key = num_keys + draw_integers(keys_of(keys, 4), num_keys, self.vocab - num_noise - num_keys)
         values = np.take_along_axis(value_of_key, pair_keys, axis=1)
         ids, labels = self._blank(keys)
         ids[:, 0::2], ids[:, 1::2] = pair_keys, values
-        noise = self.vocab - self.num_noise + draw_integers(keys_of(keys, 5), self.length, max(1, self.num_noise))
+        noise = self.vocab - num_noise + draw_integers(keys_of(keys, 5), self.length, max(1, num_noise))
         ids = np.where(np.repeat(is_noise, 2, axis=1), noise, ids)
         if is_training:
             return ids, _shift_left(ids)
@@ -93,15 +84,8 @@ class NoisyRecall(InContextRecall):
     noise_vocab: int = 16
     noise: float = 0.2
 
-    @property
-    def num_noise(self) -> int:
-        """How many tokens, the last ones, are noise."""
-        return self.noise_vocab
-
-    @property
-    def noise_share(self) -> float:
-        """The probability that a pair is noise."""
-        return self.noise
+    def _get_noise(self) -> tuple[int, float]:
+        return self.noise_vocab, self.noise
 
     def _list_needs(self) -> Needs:
         return [

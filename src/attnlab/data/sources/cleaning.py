@@ -9,7 +9,7 @@ import inspect
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Self
 
@@ -22,14 +22,6 @@ CONTROL = dict.fromkeys(
 TAG = re.compile(r"</?(?!(?:unk|eos|bos|pad|mask|start|stop)>)[a-z][^<>\n]{0,200}>|<!--.*?-->", re.S | re.I)
 """HTML tags and comments, but not special tokens, which some corpora contain."""
 WIKI = re.compile(r"\{\{[^{}]*\}\}|\[\[(?:[^\[\]|]*\|)?([^\[\]|]*)\]\]|'{2,}|&nbsp;")
-
-
-@dataclass
-class Removed:
-    """How much one step removed."""
-
-    documents: int = 0
-    characters: int = 0
 
 
 Step = Callable[..., str | None]
@@ -76,18 +68,6 @@ def digest_of(text: str) -> int:
 STEPS: Mapping[str, Step] = {step.__name__: step for step in (unicode, whitespace, markup, short_lines, duplicates)}
 
 
-@dataclass
-class Cleaned:
-    """Documents as they are cleaned, and what each step has removed so far."""
-
-    documents: Iterator[str]
-    removed: list[tuple[str, Removed]] = field(default_factory=list)
-
-    def record(self) -> list[dict[str, Any]]:
-        """Return what was removed, as plain data."""
-        return [{"step": name, "documents": r.documents, "characters": r.characters} for name, r in self.removed]
-
-
 @dataclass(frozen=True)
 class Cleaning:
     """Steps with their arguments, in order."""
@@ -107,24 +87,23 @@ class Cleaning:
             written.append(f"{name}({inner})" if inner else name)
         return ", ".join(written)
 
-    def run(self, documents: Iterable[str]) -> Cleaned:
-        """Return an iterator of cleaned documents, which are read as it advances."""
-        cleaned = Cleaned(iter(documents))
+    def run(self, documents: Iterable[str]) -> tuple[Iterator[str], list[dict[str, Any]]]:
+        """Return an iterator of cleaned documents, and what each step removed, counted as the iterator advances."""
+        cleaned, records = iter(documents), list[dict[str, Any]]()
         for name, arguments in self.steps:
             step = partial(STEPS[name], **dict(arguments))
             if name == duplicates.__name__:
                 step = partial(step, seen=set())
-            removed = Removed()
-            cleaned.removed.append((name, removed))
-            cleaned.documents = _apply(step, cleaned.documents, removed)
-        return cleaned
+            records.append({"step": name, "documents": 0, "characters": 0})
+            cleaned = _apply(step, cleaned, records[-1])
+        return cleaned, records
 
 
-def _apply(step: Step, documents: Iterator[str], removed: Removed) -> Iterator[str]:
+def _apply(step: Step, documents: Iterator[str], removed: dict[str, Any]) -> Iterator[str]:
     for document in documents:
         text = step(document)
-        removed.documents += text is None
-        removed.characters += len(document) - len(text or "")
+        removed["documents"] += text is None
+        removed["characters"] += len(document) - len(text or "")
         if text is not None:
             yield text
 

@@ -56,7 +56,11 @@ class HubReader:
             except (OSError, ValueError) as error:
                 raise _refuse(self.name, str(error)) from error
             else:
-                return dataset if self.split is not None else _get_only_split(self.name, dataset)
+                if self.split is not None:
+                    return dataset
+                if len(dataset) > 1:
+                    raise DataError(f"hf:{self.name} has several splits; give split= one of {', '.join(dataset)}")
+                return next(iter(dataset.values()))
         raise _refuse(self.name, problem)
 
 
@@ -81,12 +85,6 @@ def parse_name(name: str) -> list[tuple[str, str | None]]:
     if len(parts) == 2:
         return [(name, None), (parts[0], parts[1])]
     return [("/".join(parts[:2]), "/".join(parts[2:]))]
-
-
-def _get_only_split(name: str, splits: Any) -> Any:
-    if len(splits) > 1:
-        raise DataError(f"hf:{name} has several splits; give split= one of {', '.join(splits)}")
-    return next(iter(splits.values()))
 
 
 def _refuse(name: str, problem: str) -> DataError:

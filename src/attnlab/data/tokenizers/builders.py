@@ -5,10 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
+
 from attnlab.errors import DataError
 
 if TYPE_CHECKING:
-    from tokenizers import Tokenizer
     from transformers import PreTrainedTokenizerFast
 
 BERT = {"pad": "[PAD]", "unk": "[UNK]", "cls": "[CLS]", "sep": "[SEP]", "mask": "[MASK]"}
@@ -17,13 +18,11 @@ GPT2 = {"bos": "<|endoftext|>", "eos": "<|endoftext|>", "unk": "<|endoftext|>"}
 WORDS = {"bos": "<START>", "eos": "<STOP>", "unk": "<UNK>", "pad": "<PAD>"}
 """Special tokens by role, in the order of their ids."""
 
-# tokenizers and transformers are imported in the functions, since --help and sources need neither.
+# transformers is imported in functions, since quick commands do not need it.
 
 
 def parse_backend(content: str, path: Path) -> Tokenizer:
     """Parse the content of a tokenizer.json; `path` is for the error message."""
-    from tokenizers import Tokenizer
-
     try:
         return Tokenizer.from_str(content)
     except Exception as error:  # tokenizers raises nothing more specific
@@ -43,8 +42,6 @@ def wrap(backend: Tokenizer, roles: dict[str, str]) -> PreTrainedTokenizerFast:
 
 def build_wordpiece(vocabulary: dict[str, int], is_lowercase: bool) -> PreTrainedTokenizerFast:
     """Build BERT's tokenizer from a vocabulary."""
-    from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
-
     backend = Tokenizer(models.WordPiece(vocabulary, unk_token=BERT["unk"], max_input_chars_per_word=100))
     backend.normalizer = normalizers.BertNormalizer(lowercase=is_lowercase)
     backend.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
@@ -58,8 +55,6 @@ def build_wordpiece(vocabulary: dict[str, int], is_lowercase: bool) -> PreTraine
 
 def build_bpe(vocabulary: dict[str, int], merges: list[tuple[str, str]]) -> PreTrainedTokenizerFast:
     """Build a byte-level tokenizer from a vocabulary and its merges, RoBERTa's if it has its tokens, else GPT-2's."""
-    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors
-
     backend = Tokenizer(models.BPE(vocabulary, merges))
     backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     backend.decoder = decoders.ByteLevel()
@@ -79,8 +74,6 @@ def build_bpe(vocabulary: dict[str, int], merges: list[tuple[str, str]]) -> PreT
 
 def build_words(vocabulary: dict[str, int], is_lowercase: bool = False) -> PreTrainedTokenizerFast:
     """Build a tokenizer of words separated by white space, with START before a text and STOP after it."""
-    from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
-
     backend = Tokenizer(models.WordLevel(vocabulary, unk_token=WORDS["unk"]))
     if is_lowercase:
         backend.normalizer = normalizers.Lowercase()

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 PLAIN = (("vocab.txt", None), ("vocab.json", "merges.txt"), ("encoder.json", "vocab.bpe"))
 """Vocabularies of a directory without a config, and the files of their merges."""
 
-# tokenizers and transformers are imported in the functions, since --help and sources need neither.
-
 
 def load_tokenizer(name: str | Path) -> PreTrainedTokenizerFast:
     """Load a tokenizer: a name of the hub, a directory, tokenizer.json, vocab.txt, or vocab.json beside merges.txt."""

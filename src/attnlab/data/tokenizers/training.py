@@ -12,6 +12,8 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, trainers
+
 from attnlab.errors import DataError, closest
 from attnlab.machine import cache_folder
 
@@ -20,7 +22,6 @@ from ..sources.source import Source
 from .builders import BERT, ROBERTA, WORDS, build_bpe, build_wordpiece, build_words, find_roles, parse_backend, wrap
 
 if TYPE_CHECKING:
-    from tokenizers import Tokenizer
     from transformers import PreTrainedTokenizerFast
 
 Kind = Literal["wordpiece", "bpe", "word"]
@@ -99,8 +100,6 @@ def _train(source: Source | Sequence[str], plan: TokenizerSettings) -> PreTraine
 
 def _count_words(source: Source | Sequence[str], like: Tokenizer, plan: TokenizerSettings) -> list[str]:
     """Return the words with the minimum count, most frequent first, as another tokenizer splits the text."""
-    from tokenizers import Tokenizer, models, normalizers, trainers
-
     counter = Tokenizer(models.WordLevel())
     counter.normalizer = normalizers.Lowercase() if plan.kind == "word" and plan.lowercase else like.normalizer
     counter.pre_tokenizer = like.pre_tokenizer
@@ -118,8 +117,6 @@ def _train_word_pieces(source: Source | Sequence[str], plan: TokenizerSettings) 
     `tokenizers` numbers the pieces ##a, ##b … in the order of a hash table, which differs between processes, and breaks
     ties between merges by these numbers. So the words are counted first and the pieces given in a fixed order.
     """
-    from tokenizers import trainers
-
     empty = build_wordpiece(_number(BERT.values()), plan.lowercase).backend_tokenizer
     words = _count_words(source, empty, plan)
     counts = Counter(letter for word in words for letter in set(word))
@@ -139,8 +136,6 @@ def _train_word_pieces(source: Source | Sequence[str], plan: TokenizerSettings) 
 
 
 def _train_byte_pairs(source: Source | Sequence[str], plan: TokenizerSettings) -> PreTrainedTokenizerFast:
-    from tokenizers import normalizers, pre_tokenizers, trainers
-
     specials = list(dict.fromkeys(ROBERTA.values()))
     backend = build_bpe(_number(specials), []).backend_tokenizer
     trainer = trainers.BpeTrainer(

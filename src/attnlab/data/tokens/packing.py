@@ -7,6 +7,7 @@ written in the order of reading, so the file is the same on any number of cores.
 from __future__ import annotations
 
 import hashlib
+import json
 import shutil
 import warnings
 from collections import deque
@@ -18,6 +19,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
+from tokenizers import Tokenizer
 
 from attnlab.errors import AttnlabWarning, DataError
 from attnlab.machine import cache_folder
@@ -26,10 +28,9 @@ from ..cache import hash_of, write_folder
 from ..sources.cleaning import Cleaning
 from ..sources.source import Source
 from ..tokenizers.vocabulary import ROLES, Vocabulary, hash_tokenizer
-from .tokenfile import DOCUMENTS, FORMAT, TOKENIZER, TOKENS, Index, TokenFile
+from .tokenfile import DOCUMENTS, FORMAT, INDEX, TOKENIZER, TOKENS, TokenFile
 
 if TYPE_CHECKING:
-    from tokenizers import Tokenizer
     from transformers import PreTrainedTokenizerFast
 
 Progress = Callable[[int, int], None]
@@ -66,19 +67,33 @@ def pack(
     is_taken = folder.exists() and (folder.is_file() or any(folder.iterdir()))
     if is_taken and (existing := _open_existing(folder, key, is_cache=target is None)):
         return existing
-    writer = _Writer(Vocabulary.of(tokenizer))
-    backend = plain_backend(tokenizer)
+    vocabulary, backend = Vocabulary.of(tokenizer), plain_backend(tokenizer)
+    if vocabulary.separator is None:
+        raise DataError("packing needs a token at the end of documents; give the tokenizer a sep or an eos token")
     with write_folder(folder) as temporary:
-        cleaned = cleaning.run(source.documents())
+        documents, removed = cleaning.run(source.documents())
         with (temporary / TOKENS).open("wb") as tokens, (temporary / DOCUMENTS).open("wb") as ends:
-            for encoded in encode(cleaned.documents, backend, writer.vocabulary):
-                writer.write(encoded, tokens, ends)
+            writer = _Writer(vocabulary, tokens, ends)
+            for encoded in encode(documents, backend, vocabulary):
+                writer.write(*encoded)
                 if progress is not None:
-                    progress(writer.num_documents, writer.num_tokens)
+                    progress(writer.counts["num_documents"], writer.counts["num_tokens"])
+        if not writer.counts["num_documents"]:
+            raise DataError(f"{source.name} has no document with a token; there is nothing to pack")
         text = backend.to_str()
         (temporary / TOKENIZER).write_text(text, encoding="utf-8")
-        roles = {role: getattr(tokenizer, f"{role}_token") for role in ROLES}
-        writer.index(key, text, roles, {**made_of, "name": source.name, "removed": cleaned.record()}).write(temporary)
+        hashes = {name: digest.hexdigest() for name, (_, digest) in writer.outputs.items()}
+        roles = {role: token for role in ROLES if (token := getattr(tokenizer, f"{role}_token")) is not None}
+        index = {
+            "format": FORMAT,
+            "key": key,
+            **writer.counts,
+            "dtype": np.dtype(vocabulary.dtype).name,
+            "hashes": {**hashes, TOKENIZER: hashlib.sha256(text.encode()).hexdigest()},
+            "roles": roles,
+            "made_of": {**made_of, "name": source.name, "removed": removed},
+        }
+        (temporary / INDEX).write_text(json.dumps(index, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
     return TokenFile.open(folder, verify=False)
 
 
@@ -93,56 +108,31 @@ def _open_existing(folder: Path, key: str, is_cache: bool) -> TokenFile | None:
         shutil.rmtree(folder)
         return None
     if file.hash != key:
-        raise DataError(f"{folder} already holds tokens of {file.index.made_of.get('name')}; give another folder")
+        raise DataError(f"{folder} already holds tokens of {file.made_of.get('name')}; give another folder")
     return file
 
 
 class _Writer:
-    """Writes encoded documents and counts them."""
+    """Writes encoded documents, and counts and hashes them."""
 
-    def __init__(self, vocabulary: Vocabulary) -> None:
-        if vocabulary.separator is None:
-            raise DataError("packing needs a token at the end of documents; give the tokenizer a sep or an eos token")
-        self.vocabulary = vocabulary
-        self.num_tokens = self.num_documents = self.num_empty = self.num_unknown = self.position = 0
-        self.hashes = {TOKENS: hashlib.sha256(), DOCUMENTS: hashlib.sha256()}
+    def __init__(self, vocabulary: Vocabulary, tokens: BinaryIO, ends: BinaryIO) -> None:
+        self.unknown = vocabulary.unknown
+        self.counts = dict.fromkeys(("num_tokens", "num_documents", "num_empty", "num_unknown"), 0)
+        self.outputs = {TOKENS: (tokens, hashlib.sha256()), DOCUMENTS: (ends, hashlib.sha256())}
 
-    def write(self, encoded: Encoded, tokens: BinaryIO, ends: BinaryIO) -> None:
+    def write(self, ids: NDArray[Any], lengths: NDArray[np.int64]) -> None:
         """Write the ids of a batch, and where its documents end."""
-        ids, lengths = encoded
-        self.num_empty += int((lengths == 1).sum())
         kept = lengths[lengths > 1]
-        self.num_documents += kept.size
-        self.num_tokens += ids.size - kept.size
-        if self.vocabulary.unknown is not None:
-            self.num_unknown += int((ids == self.vocabulary.unknown).sum())
-        self._append(TOKENS, tokens, ids)
-        self._append(DOCUMENTS, ends, self.position + np.cumsum(kept))
-        self.position += ids.size
-
-    def index(self, key: str, tokenizer: str, roles: dict[str, str | None], made_of: dict[str, Any]) -> Index:
-        """Return the content of index.json."""
-        if not self.num_documents:
-            raise DataError(f"{made_of['name']} has no document with a token; there is nothing to pack")
-        hashes = {name: digest.hexdigest() for name, digest in self.hashes.items()}
-        hashes[TOKENIZER] = hashlib.sha256(tokenizer.encode()).hexdigest()
-        return Index(
-            format=FORMAT,
-            key=key,
-            num_tokens=self.num_tokens,
-            num_documents=self.num_documents,
-            num_empty=self.num_empty,
-            num_unknown=self.num_unknown,
-            dtype=np.dtype(self.vocabulary.dtype).name,
-            hashes=hashes,
-            roles={role: token for role, token in roles.items() if token is not None},
-            made_of=made_of,
-        )
-
-    def _append(self, name: str, file: BinaryIO, array: NDArray[Any]) -> None:
-        content = array.tobytes()
-        self.hashes[name].update(content)
-        file.write(content)
+        position = self.counts["num_tokens"] + self.counts["num_documents"]
+        self.counts["num_tokens"] += ids.size - kept.size
+        self.counts["num_documents"] += kept.size
+        self.counts["num_empty"] += lengths.size - kept.size
+        self.counts["num_unknown"] += 0 if self.unknown is None else int((ids == self.unknown).sum())
+        for name, array in ((TOKENS, ids), (DOCUMENTS, position + np.cumsum(kept))):
+            file, digest = self.outputs[name]
+            content = array.tobytes()
+            digest.update(content)
+            file.write(content)
 
 
 def encode(documents: Iterator[str], backend: Tokenizer, vocabulary: Vocabulary) -> Iterator[Encoded]:
@@ -204,8 +194,6 @@ def cut(document: str) -> list[str]:
 
 def plain_backend(tokenizer: PreTrainedTokenizerFast) -> Tokenizer:
     """Return a copy of the backend without the truncation and padding stored by earlier calls of the tokenizer."""
-    from tokenizers import Tokenizer
-
     backend = Tokenizer.from_str(tokenizer.backend_tokenizer.to_str())
     backend.no_truncation()
     backend.no_padding()

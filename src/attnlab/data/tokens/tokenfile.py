@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,12 +28,12 @@ FORMAT = 1
 TOKENS, DOCUMENTS, TOKENIZER, INDEX = "tokens.bin", "documents.bin", "tokenizer.json", "index.json"
 
 
-@dataclass(frozen=True)
-class Index:
-    """The content of index.json."""
+@dataclass(frozen=True, eq=False)
+class TokenFile:
+    """The tokens of a corpus, in the order of its documents."""
 
-    format: int
-    key: str
+    folder: Path
+    hash: str
     """A hash of the source, the cleaning and the tokenizer."""
     num_tokens: int
     """Tokens of text; separators do not count."""
@@ -46,63 +46,31 @@ class Index:
     roles: dict[str, str]
     made_of: dict[str, Any]
 
-    def write(self, folder: Path) -> None:
-        """Write the index into a folder."""
-        (folder / INDEX).write_text(json.dumps(asdict(self), indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-
-    @classmethod
-    def read(cls, folder: Path) -> Index:
-        """Read the index of a folder."""
-        try:
-            content = json.loads((folder / INDEX).read_text(encoding="utf-8"))
-        except FileNotFoundError as error:
-            raise DataError(f"{folder} is not a token file: it has no {INDEX}; make one with data.pack") from error
-        except (OSError, ValueError) as error:
-            raise _refuse_damaged(folder, f"{INDEX} cannot be read ({error})") from error
-        names = {field.name for field in fields(cls)}
-        if not isinstance(content, dict) or set(content) != names or content["format"] != FORMAT:
-            raise _refuse_damaged(folder, f"{INDEX} is not of format {FORMAT}")
-        return cls(**content)
-
-
-@dataclass(frozen=True, eq=False)
-class TokenFile:
-    """The tokens of a corpus, in the order of its documents."""
-
-    folder: Path
-    index: Index
-
     @classmethod
     def open(cls, folder: str | Path, verify: bool = True) -> TokenFile:
         """Open a token file. The sizes of its files are always checked, and their hashes if `verify` is True."""
         path = Path(folder)
-        file = cls(path, Index.read(path))
+        try:
+            content = json.loads((path / INDEX).read_text(encoding="utf-8"))
+        except FileNotFoundError as error:
+            raise DataError(f"{path} is not a token file: it has no {INDEX}; make one with data.pack") from error
+        except (OSError, ValueError) as error:
+            raise _refuse_damaged(path, f"{INDEX} cannot be read ({error})") from error
+        names = {"format", "key", *(field.name for field in fields(cls))} - {"folder", "hash"}
+        if not isinstance(content, dict) or set(content) != names or content.pop("format") != FORMAT:
+            raise _refuse_damaged(path, f"{INDEX} is not of format {FORMAT}")
+        file = cls(path, content.pop("key"), **content)
         file._check_sizes()
         if verify:
-            for name, expected in file.index.hashes.items():
+            for name, expected in file.hashes.items():
                 if _hash_file(path / name) != expected:
                     raise _refuse_damaged(path, f"{name} is not what was written")
         return file
 
-    @property
-    def num_tokens(self) -> int:
-        """The number of tokens of text; separators do not count."""
-        return self.index.num_tokens
-
-    @property
-    def num_documents(self) -> int:
-        """The number of documents."""
-        return self.index.num_documents
-
-    @property
-    def hash(self) -> str:
-        """A hash of the source, the cleaning and the tokenizer."""
-        return self.index.key
-
     @cached_property
     def tokens(self) -> NDArray[Any]:
         """All tokens, with a separator after each document, memory-mapped."""
-        return np.memmap(self.folder / TOKENS, dtype=self.index.dtype, mode="r")
+        return np.memmap(self.folder / TOKENS, dtype=self.dtype, mode="r")
 
     @cached_property
     def ends(self) -> NDArray[np.int64]:
@@ -113,7 +81,7 @@ class TokenFile:
     def tokenizer(self) -> PreTrainedTokenizerFast:
         """The tokenizer that made the tokens."""
         path = self.folder / TOKENIZER
-        return wrap(parse_backend(path.read_text(encoding="utf-8"), path), self.index.roles)
+        return wrap(parse_backend(path.read_text(encoding="utf-8"), path), self.roles)
 
     @cached_property
     def vocabulary(self) -> Vocabulary:
@@ -133,9 +101,9 @@ class TokenFile:
         return starts, ends - starts - 1
 
     def _check_sizes(self) -> None:
-        width = np.dtype(self.index.dtype).itemsize
-        stored = self.index.num_tokens + self.index.num_documents
-        for name, expected in ((TOKENS, stored * width), (DOCUMENTS, self.index.num_documents * 8)):
+        width = np.dtype(self.dtype).itemsize
+        num_stored = self.num_tokens + self.num_documents
+        for name, expected in ((TOKENS, num_stored * width), (DOCUMENTS, self.num_documents * 8)):
             path = self.folder / name
             size = path.stat().st_size if path.exists() else 0
             if size != expected:

@@ -12,7 +12,7 @@ from attnlab.audits import Audit, audit
 from attnlab.charts.growth import GrowthPoint
 from attnlab.charts.heatmap import Picture
 from attnlab.kernels import Explanation, weights
-from attnlab.kernels.comparison import Setting, explained, own_step, sdpa_step
+from attnlab.kernels.comparison import Setting, explain_choice, own_step, sdpa_step
 from attnlab.kernels.measure import Measurement, measure
 from attnlab.machine import Machine, describe
 from attnlab.mechanisms import CATALOG, Entry, Mechanism, Share
@@ -181,14 +181,14 @@ def _measure_mechanism(entry: Entry, plan: CatalogPlan) -> MechanismResult:
     agreement = measure_agreement(mechanism, plan.checked_length, plan.checked)
     steps = {"own": own_step(mechanism, length, plan.timed), "sdpa": sdpa_step(length, plan.timed)}
     costs = measure(steps, plan.budget)
-    return MechanismResult(entry, explained(mechanism, length, plan.timed), costs["own"], costs["sdpa"], agreement)
+    return MechanismResult(entry, explain_choice(mechanism, length, plan.timed), costs["own"], costs["sdpa"], agreement)
 
 
 def _measure_growth(length: int, plan: CatalogPlan) -> list[GrowthPoint]:
     """Measure the mechanisms whose growth is drawn, in turn, at one length."""
     mechanisms = {name: CATALOG[name].mechanism for name in plan.growing}
     steps = {name: own_step(mechanism, length, plan.timed) for name, mechanism in mechanisms.items()}
-    kernels = {name: explained(mechanism, length, plan.timed).kernel for name, mechanism in mechanisms.items()}
+    kernels = {name: explain_choice(mechanism, length, plan.timed).kernel for name, mechanism in mechanisms.items()}
     return [
         GrowthPoint(f"{mechanisms[name]} · {kernels[name]}", "attnlab", length, cost.seconds, cost.memory)
         for name, cost in measure(steps, 4 * plan.budget).items()

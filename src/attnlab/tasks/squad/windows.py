@@ -106,10 +106,8 @@ def _strip_offsets(
     for token, ((begin, end), which) in enumerate(zip(offsets, sequence, strict=True)):
         if which != 1:
             continue
-        while begin < end and context[begin].isspace():
-            begin += 1
-        while begin < end and context[end - 1].isspace():
-            end -= 1
-        if begin < end:
-            begins[token], ends[token] = begin, end
+        text = context[begin:end]
+        if solid := text.strip():
+            begins[token] = begin + text.index(solid)
+            ends[token] = begins[token] + len(solid)
     return np.array(begins, np.int32), np.array(ends, np.int32)
