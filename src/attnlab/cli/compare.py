@@ -138,12 +138,10 @@ def _print_seeds(seeds: Sequence[SeedScores]) -> None:
         print(f"\n{scores.phase}, {scores.size}: {scores.figure} of every seed, the baseline first")
         by_arm = scores.values.values()
         numbers = dict.fromkeys(seed for values in by_arm for seed in values)
-        rows = [(str(seed), *(_format_score(values.get(seed, "–")) for values in by_arm)) for seed in numbers]
+        cells = [[values.get(seed, "–") for values in by_arm] for seed in numbers]
+        shown = [[cell if isinstance(cell, str) else f"{cell:.6g}" for cell in row] for row in cells]
+        rows = [(str(seed), *row) for seed, row in zip(numbers, shown, strict=True)]
         print_table(("seed", *scores.values), rows)
-
-
-def _format_score(value: float | str) -> str:
-    return value if isinstance(value, str) else f"{value:.6g}"
 
 
 def _print_explorations(explored: Sequence["Exploration"]) -> None:
