@@ -25,7 +25,7 @@ from . import (  # noqa: F401  (each registers its check)
     random_tokens,
     value_path,
     weights,
-)  # fmt: skip
+)
 from .check import Check, SubjectKind, known_checks
 from .finding import Audit, Findings, UnknownCheckError, match_name, normalize_name
 from .subject import Subject
