@@ -25,7 +25,8 @@ def test_an_entry_is_written_as_str_writes_it(entry: Entry) -> None:
 @entries
 def test_an_entry_has_a_source_and_one_sentence(entry: Entry) -> None:
     assert re.fullmatch(
-        r"attnlab|(after )?[A-ZÀ-Ž]\w+( et al\.| & \w+)? \d{4}, (arXiv:\d{4}\.\d{4,5}|'.+')", entry.paper
+        r"attnlab|(after )?Shin 2025|(after )?[A-ZÀ-Ž]\w+( et al\.| & \w+)? \d{4}, (arXiv:\d{4}\.\d{4,5}|'.+')",
+        entry.paper,
     )
     assert entry.sentence.endswith(".")
     assert "\n" not in entry.sentence

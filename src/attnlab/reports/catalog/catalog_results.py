@@ -16,7 +16,6 @@ from attnlab.kernels.comparison import Setting, explain_choice, own_step, sdpa_s
 from attnlab.kernels.measure import Measurement, measure
 from attnlab.machine import Machine, describe
 from attnlab.mechanisms import CATALOG, Entry, Mechanism, Share
-from attnlab.mechanisms.surroundings import Penalize
 
 from .agreement import Agreement, measure_agreement
 
@@ -76,7 +75,7 @@ class MechanismResult:
     def elsewhere(self) -> str:
         """Where its stage acts if a single call computes the baseline; an empty string if it acts in a call."""
         mechanism = self.choice.request.mechanism
-        output = tuple(stage for stage in mechanism.output if not isinstance(stage, Penalize))
+        output = tuple(stage for stage in mechanism.output if stage.changes_output)
         in_a_call = dataclasses.replace(mechanism, share=Share(), output=output)
         if in_a_call != Mechanism() or mechanism == in_a_call:
             return ""
