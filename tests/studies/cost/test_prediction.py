@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 from transformers import BertConfig
 
-from attnlab.cli import main
-from attnlab.cli.recipes import format_rough_time
 from attnlab.machine import num_cores
 from attnlab.studies.cost import prediction
 from attnlab.studies.cost.estimate import CostEstimate, estimate_cost
@@ -173,28 +170,6 @@ def test_a_line_is_audited_once_whatever_arms_have_it() -> None:
 def test_every_smoke_budget_has_a_time_without_data() -> None:
     for file in list_recipes().values():
         assert predict(read_design(file, "smoke")).seconds is not None
-
-
-@pytest.mark.parametrize(
-    ("span", "words"),
-    [(1.26, "1.3 s"), (89, "89 s"), (90, "1.5 min"), (5399, "90 min"), (5400, "1.5 h"), (1.1e7, "130 days")],
-)
-def test_a_span_has_two_digits(span: float, words: str) -> None:
-    assert format_rough_time(span) == words
-
-
-def test_the_list_has_seconds_for_programs(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["recipes", "--times", "--json"]) == 0
-    listed = {one["name"]: one for one in json.loads(capsys.readouterr().out)}
-    for one in listed.values():
-        for budget, found in one["seconds"].items():
-            assert (found is None) == bool(one["unknown"][budget])
-    assert listed["quickstart"]["seconds"]["paper"] > listed["quickstart"]["seconds"]["laptop"]
-    assert listed["minigpt-scores"]["seconds"]["paper"] is None
-    assert main(["recipes", "--times"]) == 0
-    said = capsys.readouterr().out
-    assert "Times are predicted, not measured" in said
-    assert "— depends on data or models that are not here" in said
 
 
 def test_the_speed_of_this_machine_is_measured() -> None:
