@@ -85,7 +85,9 @@ def _name_input(name: str) -> str:
 
 def _name_blocking_stages(subject: Subject, names: list[str]) -> str:
     mechanism = subject.mechanism
-    stages = [str(item) for label, item in mechanism.labelled() if any(name.startswith(f"{label}_") for name in names)]
+    stages = [
+        str(item) for label, item in mechanism.label_stages() if any(name.startswith(f"{label}_") for name in names)
+    ]
     if set(JUDGED) <= set(names) and mechanism.output:
         stages = [*map(str, mechanism.output), str(mechanism.weights), *stages]
     elif "v" in names:

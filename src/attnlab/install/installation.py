@@ -138,7 +138,7 @@ def _make_plan(mechanism: Mechanism, attentions: list[AttentionModule]) -> Plan:
 
 
 def _check_positions(mechanism: Mechanism, body: PreTrainedModel) -> None:
-    for stage in mechanism.stages_asking("positions"):
+    for stage in mechanism.find_stages_needing("positions"):
         if stage.needs["positions"] and has_cross_attention(body):
             raise InstallError(
                 f"'{stage}' needs positions, but in the cross-attention of this {type(body).__name__} queries and keys "

@@ -43,7 +43,7 @@ def register() -> None:
 
 def name_for(mechanism: Mechanism) -> str:
     """Return the name under which transformers calls a mechanism."""
-    return NAME_WITH_POSITIONS if mechanism.stages_asking("positions") else NAME
+    return NAME_WITH_POSITIONS if mechanism.find_stages_needing("positions") else NAME
 
 
 def attention(

@@ -44,7 +44,7 @@ class Layer(nn.Module):
         self.mechanism = mechanism
         self.core = dataclasses.replace(mechanism, values=(), share=Share())
         self.values = values
-        self.scheduled = [(text, stage) for text, stage in self.core.labelled() if stage.is_scheduled]
+        self.scheduled = [(text, stage) for text, stage in self.core.label_stages() if stage.is_scheduled]
         self.attention_name, self.stack = attention.name, attention.stack
         self.undecayed: list[str] = []
         self.lenders: dict[str, tuple[Self]] = {}
@@ -158,7 +158,7 @@ class Layer(nn.Module):
 
     def _locate(self, rule: Rule, q: Tensor, k: Tensor) -> Positions | None:
         """Return the positions of queries and keys, with the prefix before all tokens, if a stage needs them."""
-        stages = self.core.stages_asking("positions")
+        stages = self.core.find_stages_needing("positions")
         if not stages:
             return None
         positions = rule.locate(q.shape[2], k.shape[2], q.device)

@@ -52,7 +52,7 @@ class Mechanism:
             for item in items:
                 if "name" not in vars(type(item)):
                     raise MechanismError(f'{type(item).__name__} has no name: put @stage("name") above it')
-        labels = [text for text, _ in self.labelled()]
+        labels = [text for text, _ in self.label_stages()]
         for text in labels:
             if labels.count(text) > 1:
                 raise MechanismError(DUPLICATE.format(text))
@@ -72,9 +72,9 @@ class Mechanism:
         return _assemble(line) if torch.compiler.is_compiling() else _assemble_once(line, tuple(REGISTRY.values()))
 
     def __str__(self) -> str:
-        return " | ".join(str(item) for item in self.written())
+        return " | ".join(str(item) for item in self.list_written_stages())
 
-    def written(self) -> Iterator[Stage]:
+    def list_written_stages(self) -> Iterator[Stage]:
         """Yield the stages that a line shows: score and weights always, others if they are not the default."""
         for slot in SLOTS:
             held = getattr(self, slot)
@@ -83,7 +83,7 @@ class Mechanism:
             elif slot in ("score", "weights") or (held is not None and held != getattr(DEFAULT, slot)):
                 yield held
 
-    def labelled(self) -> Iterator[tuple[str, Stage]]:
+    def label_stages(self) -> Iterator[tuple[str, Stage]]:
         """Yield every stage with the label that prefixes its parameters."""
         for slot in SLOTS:
             held = getattr(self, slot)
@@ -99,7 +99,7 @@ class Mechanism:
         }
         return dataclasses.replace(self, **changed)
 
-    def stages_asking(self, need: str) -> tuple[Stage, ...]:
+    def find_stages_needing(self, need: str) -> tuple[Stage, ...]:
         """Return the stages whose call requests an input beside its tensors, such as `positions`."""
         return tuple(item for item in (self.score, self.weights) if need in item.needs)
 
@@ -108,7 +108,7 @@ class Mechanism:
         dims = Dims(num_heads, head_dim, head_dim if value_dim is None else value_dim)
         return {
             f"{text}_{name}": parameter
-            for text, item in self.labelled()
+            for text, item in self.label_stages()
             for name, parameter in item.parameters(dims).items()
         }
 
@@ -118,7 +118,7 @@ class Mechanism:
             return {}
         mine = f"{label(item)}_"
         # bypass_q_alpha begins with bypass_ too, but belongs to bypass_q: the longest label owns a name.
-        longer = [f"{text}_" for text, _ in self.labelled() if len(text) >= len(mine)]
+        longer = [f"{text}_" for text, _ in self.label_stages() if len(text) >= len(mine)]
         return {
             name.removeprefix(mine): value
             for name, value in parameters.items()

@@ -52,7 +52,7 @@ class TokenDropout(Stage):
     def notes(self) -> tuple[str, ...]:
         return (f"'{self}' acts only with training=True",)
 
-    def kept(self, batch: int, num_keys: int, generator: torch.Generator) -> Tensor:
+    def draw_kept_keys(self, batch: int, num_keys: int, generator: torch.Generator) -> Tensor:
         """Draw the keys that are not dropped, [b 1 1 k]."""
         return torch.rand(batch, 1, 1, num_keys, generator=generator) >= self.p
 

@@ -69,7 +69,7 @@ def find_files(name: str | None) -> tuple[Path, str] | None:
 
 def hash_stages(mechanism: str, plugins: Sequence[str]) -> Hashes:
     """Return the hashes of the plugin files, if a mechanism has a stage that is not part of attnlab."""
-    stages = Mechanism.parse(mechanism).written()
+    stages = Mechanism.parse(mechanism).list_written_stages()
     user_stages = [stage for stage in stages if not type(stage).__module__.startswith("attnlab.")]
     if user_stages and not plugins:
         raise StudyError(
