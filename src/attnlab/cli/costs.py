@@ -38,7 +38,7 @@ def _make_row(cost: RunCost) -> tuple[str, ...]:
     """Write one cost under COSTS."""
     from attnlab.kernels.cost import readable
     from attnlab.kernels.measure import show_bytes, show_seconds
-    from attnlab.training.loop.progress import in_words
+    from attnlab.training.loop.progress import format_duration
 
     left = f"{cost.num_left} of {cost.num_runs}"
     if cost.workload is None:
@@ -46,7 +46,7 @@ def _make_row(cost: RunCost) -> tuple[str, ...]:
     work, times = cost.workload, ["–"] * 3
     if cost.timing is not None and cost.seconds is not None:
         look = show_seconds(cost.timing.evaluation) if work.num_evaluations else "none"
-        times = [show_seconds(cost.timing.average_updates(work)), look, in_words(cost.seconds)]
+        times = [show_seconds(cost.timing.average_updates(work)), look, format_duration(cost.seconds)]
     return (
         cost.phase, cost.size, cost.arm, left, f"{work.num_parameters:,}", f"{work.num_trained:,}",
         f"{work.num_steps:,}", f"{work.num_tokens:,.0f}", readable(work.operations / work.num_steps).strip(),
@@ -58,7 +58,7 @@ def _list_totals(estimate: CostEstimate) -> Iterator[str]:
     """Say what all runs that are left cost together."""
     from attnlab.kernels.cost import readable
     from attnlab.kernels.measure import show_bytes
-    from attnlab.training.loop.progress import in_words
+    from attnlab.training.loop.progress import format_duration
 
     ended = f", of which {len(estimate.ended)} have ended" if estimate.ended else ""
     yield f"{estimate.num_runs} runs{ended}"
@@ -71,4 +71,4 @@ def _list_totals(estimate: CostEstimate) -> Iterator[str]:
         f"{at_once}; {show_bytes(estimate.kept_bytes)} of checkpoints on the disk"
     )
     if estimate.seconds is not None:
-        yield f"about {in_words(estimate.seconds)} on this machine with {at_once} ({estimate.method})"
+        yield f"about {format_duration(estimate.seconds)} on this machine with {at_once} ({estimate.method})"

@@ -16,7 +16,7 @@ from rich.text import Text
 from attnlab.errors import AttnlabError
 from attnlab.studies.answers.leaderboard import SO_FAR
 from attnlab.studies.answers.progress import Progress, RunProgress, Snapshot
-from attnlab.training.loop.progress import in_words
+from attnlab.training.loop.progress import format_duration
 
 PICTURE_SECONDS, LINE_SECONDS = 1.0, 30.0
 """Between pictures, and between plain lines."""
@@ -93,7 +93,7 @@ def _write_headline(seen: Snapshot) -> str:
 
 def _format_time_left(seconds: float) -> str:
     """Say how much time is left."""
-    return f"about {in_words(seconds)} left"
+    return f"about {format_duration(seconds)} left"
 
 
 def _list_facts(one: RunProgress) -> list[str]:
@@ -106,7 +106,7 @@ def _list_facts(one: RunProgress) -> list[str]:
         f"step {one.step:,}{of_all}",
         f"loss {one.loss:.4f}",
         "" if one.tokens_per_second is None else f"{one.tokens_per_second:,.0f} tokens/s",
-        "" if one.seconds_left is None else f"{in_words(one.seconds_left)} left",
+        "" if one.seconds_left is None else f"{format_duration(one.seconds_left)} left",
         "" if evaluation is None else f"{evaluation.name} {evaluation.value:.4g} at step {evaluation.step:,}",
     ]
 

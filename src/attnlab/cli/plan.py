@@ -133,7 +133,7 @@ def _list_needed_seeds(
 ) -> Iterator[str]:  # fmt: skip
     """Say how many more seeds settle every comparison, and how long they take."""
     from attnlab.statistics.verdict import FEWEST_SEEDS
-    from attnlab.training.loop.progress import in_words
+    from attnlab.training.loop.progress import format_duration
 
     for power in aim.powers:
         needs = [one.seeds[power] for one in found if power in one.seeds]
@@ -150,7 +150,9 @@ def _list_needed_seeds(
         took = ""
         if seed_time is not None:
             num, seconds = seed_time
-            took = f": {more * num} runs, about {in_words(more * seconds)} one after the other at the pilot's pace"
+            took = (
+                f": {more * num} runs, about {format_duration(more * seconds)} one after the other at the pilot's pace"
+            )
         yield f"{power:.0%}: {needed} seeds, {more} more than the study has{took}"
 
 

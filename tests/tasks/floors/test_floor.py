@@ -1,7 +1,5 @@
 """Every task knows its floor in the unit of its deciding figure: what the best trivial strategy would be scored."""
 
-from __future__ import annotations
-
 import math
 from types import SimpleNamespace
 from typing import Any

@@ -1,7 +1,5 @@
 """Questions about small texts, and SQuAD files of them."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -10,9 +10,9 @@ from safetensors import safe_open
 from torch import Tensor
 
 from attnlab.errors import TrainingError
+from attnlab.training.record.disk_errors import DamageError
 from attnlab.training.record.files import Seal
 from attnlab.training.record.tensors import DTYPES, read_tensors, write_tensors
-from attnlab.training.record.trouble import DamageError
 
 NAMES = [str(dtype).removeprefix("torch.") for dtype in DTYPES]
 

@@ -22,8 +22,15 @@ from transformers import AutoConfig
 from attnlab.kernels.measure import one_thread
 from attnlab.tasks import load as load_task
 from attnlab.training import Data, RunSpec, Segment, Start, build
-from attnlab.training.job.build import LANGUAGE_HEADS, TRAINED
-from attnlab.training.job.weights import building, changed, config_of, head_class, quiet
+from attnlab.training.job.build import TRAINED
+from attnlab.training.job.weights import (
+    LANGUAGE_HEADS,
+    explain_config_errors,
+    get_head_class,
+    make_config,
+    silence_transformers,
+    update_config,
+)
 from attnlab.training.loop.precision import choose_precision
 from attnlab.training.loop.ranks import Ranks
 from attnlab.training.loop.update import Updater
@@ -97,7 +104,7 @@ def count_size(size: Size, phase: Phase, settings: Mapping[str, Any]) -> tuple[i
 @functools.cache
 def measure_speed() -> TrainingSpeed:
     """Time updates of two small models, about a second in all, by the time of the processor."""
-    with one_thread(), quiet():
+    with one_thread(), silence_transformers():
         fast, few = _time_model(*SMALL)
         slow, many = _time_model(*LARGE)
     pace = (many - few) / (slow - fast)
@@ -131,13 +138,13 @@ def _count_model(architecture: str | None, checkpoint: str | None, content: str)
     name, task_settings, settings = json.loads(content)
     task = load_task(name, **task_settings)
     start = Start(architecture=architecture, checkpoint=checkpoint, config=settings)
-    with quiet():
+    with silence_transformers():
         if architecture is not None:
-            config = config_of(architecture, start, task, None)
+            config = make_config(architecture, start, task, None)
         else:
-            config = changed(_load_config(str(checkpoint)), start, task)
-        with building(), torch.device("meta"):
-            model = head_class(task).from_config(config)
+            config = update_config(_load_config(str(checkpoint)), start, task)
+        with explain_config_errors(), torch.device("meta"):
+            model = get_head_class(task).from_config(config)
     return count_layers(config) or 1, count_products(model, has_language_head=task.head in LANGUAGE_HEADS)
 
 

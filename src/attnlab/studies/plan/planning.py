@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from attnlab.errors import AttnlabError, StudyError, closest
-from attnlab.training import Data, RunSpec, Settings
-from attnlab.training.spec import DataSource
+from attnlab.training import Data, RunSpec
+from attnlab.training.spec import DataSource, TaskSettings
 
 from ..file.design import Arm, Design, Phase, Size
 from ..file.overrides import apply_settings
@@ -126,25 +126,24 @@ def _find_parent(study: Design, phase: Phase, planned: Mapping[Key, PlannedRun],
 
 def _make_run(phase: Phase, arm: Arm, size: Size, source: DataSource, line: str) -> RunSpec:
     return RunSpec(
-        task=phase.task, task_settings=phase.task_settings,
         start=size.start(arm.config, line),
         data=Data(**dict(source), tokenizer=size.tokenizer),
-        **{name: getattr(phase, name) for name in Settings.model_fields},
+        **{name: getattr(phase, name) for name in TaskSettings.model_fields},
     )  # fmt: skip
 
 
 def _check_run(run: RunSpec, where: str) -> None:
     """Refuse a task, an architecture or settings with which no run could begin."""
     from attnlab.tasks import load as load_task
-    from attnlab.training.job.weights import config_of as model_config
-    from attnlab.training.job.weights import quiet
+    from attnlab.training.job.weights import make_config as model_config
+    from attnlab.training.job.weights import silence_transformers
 
     if "name" in run.task_settings:
         raise StudyError(f"{where}: a task has no setting 'name'; give it as task")
     try:
         task = load_task(run.task, **run.task_settings)
         if run.start.architecture is not None:
-            with quiet():
+            with silence_transformers():
                 model_config(run.start.architecture, run.start, task, None)
     except AttnlabError as error:
         raise StudyError(f"{where}: {error}") from error
