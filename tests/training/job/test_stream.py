@@ -154,9 +154,9 @@ def test_the_floor_is_known_without_a_training_set(tmp_path: Path) -> None:
         ({"segments": (Segment(epochs=1),)}, "counts epochs, and fresh rows have no epochs; give it steps"),
         (
             {"data": Data(train=SOURCE, dev=SOURCE, num_train=5)},
-            "with task_settings.is_fresh there are none; leave them out",
+            "with task_settings.is_fresh every row is new; leave them out",
         ),
-        ({"num_scored": 5}, "with task_settings.is_fresh there are none; leave them out"),
+        ({"num_scored": 5}, "with task_settings.is_fresh every row is new; leave them out"),
     ],
     ids=["epochs", "num_train", "num_scored"],
 )

@@ -142,5 +142,5 @@ def test_a_file_system_without_locks(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 def test_a_system_without_locks_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lock, "fcntl", None)
-    with pytest.raises(TrainingError, match=r"cannot be lock_folder on .*; train on Linux or macOS, or in WSL"):
+    with pytest.raises(TrainingError, match=r"cannot be locked on .*; train on Linux or macOS, or in WSL"):
         lock_folder(tmp_path).__enter__()

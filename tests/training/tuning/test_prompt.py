@@ -199,7 +199,7 @@ def test_an_input_that_leaves_no_room_is_refused(name: str, positions: int) -> N
 def test_inputs_without_a_place_for_it_are_refused() -> None:
     model = tuned("gpt2", "causal", PROMPT)
     words = model.get_input_embeddings()(tokens())
-    with pytest.raises(TrainingError, match=r"GPT2Model has a prompt, .*; give it these, not inputs_embeds"):
+    with pytest.raises(TrainingError, match=r"GPT2Model has a prompt, .*; pass these, not inputs_embeds"):
         model(inputs_embeds=words)
     with pytest.raises(TrainingError, match=r"needs attention_mask as \[batch, length\], not \[3, 1, 9, 9\]"):
         model(tokens(), attention_mask=torch.ones(3, 1, 9, 9, dtype=torch.bool))

@@ -35,7 +35,7 @@ class Watch:
         if job.settings.sample_every is not None:
             self._check_samples()
         has_tensorboard = job.settings.has_tensorboard and ranks.is_first
-        self.writer = _open_tensorboard(folder / "tensorboard") if has_tensorboard else None
+        self.writer = open_tensorboard(folder / "tensorboard") if has_tensorboard else None
 
     def observe(self, step: int) -> Evaluation | Diverged | Literal["interrupted"] | None:
         """Trace, sample and evaluate after a step, if due."""
@@ -134,7 +134,8 @@ class NoMetrics:
     sync = close = write
 
 
-def _open_tensorboard(folder: Path) -> Any:
+def open_tensorboard(folder: Path) -> Any:
+    """Return a writer of TensorBoard's event files."""
     try:
         # Imported here because it is optional.
         from torch.utils.tensorboard import SummaryWriter

@@ -8,11 +8,11 @@ import json
 import re
 import secrets
 import shutil
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 from torch import Tensor
 
@@ -134,11 +134,12 @@ class Checkpoints:
     def _read(self, step: int) -> Checkpoint:
         folder = self._home(step)
         try:
-            content = StateFile.read(folder)
-            if content.step != step:
-                raise DamageError(f"{STATE} is that of step {content.step}")
-            content.check_files(folder)
-            return Checkpoint(step, read_tensors(folder / MODEL), read_tensors(folder / OPTIMIZER), content.state)
+            content = _read_state(folder)
+            if content["step"] != step:
+                raise DamageError(f"{STATE} is that of step {content['step']}")
+            for name, seal in content["files"].items():
+                _check_seal(folder / name, Seal(**seal))
+            return Checkpoint(step, read_tensors(folder / MODEL), read_tensors(folder / OPTIMIZER), content["state"])
         except DamageError:
             self._damaged.add(step)
             raise
@@ -150,8 +151,10 @@ class Checkpoints:
             MODEL: write_tensors(aside / MODEL, checkpoint.model),
             OPTIMIZER: write_tensors(aside / OPTIMIZER, checkpoint.optimizer),
         }
-        state = StateFile(checkpoint.step, seals, checkpoint.state).encode()
-        seals[STATE] = write_through(aside / STATE, [state])
+        check_plain(checkpoint.state, "the run's state")
+        files = {name: asdict(seal) for name, seal in seals.items()}
+        content = {"format": FORMAT, "step": checkpoint.step, "files": files, "state": checkpoint.state}
+        seals[STATE] = write_through(aside / STATE, [_encode_state(content)])
         sync_folder(aside)
         for name, seal in seals.items():
             if Seal.of(aside / name) != seal:
@@ -206,66 +209,46 @@ def _is_valid(match: re.Match[str]) -> bool:
     return match["name"] == name_folder(int(match["step"])) and has_token == (match["mark"] == WRITING)
 
 
-@dataclass(frozen=True)
-class StateFile:
-    """state.json: the step, the seals of the tensor files, the state of the run, and a hash of all of these."""
-
-    step: int
-    files: dict[str, Seal]
-    state: dict[str, Any]
-
-    def encode(self) -> bytes:
-        """Return the bytes of the file."""
-        check_plain(self.state, "the run's state")
-        seals = {name: asdict(seal) for name, seal in self.files.items()}
-        return _encode({"format": FORMAT, "step": self.step, "files": seals, "state": self.state})
-
-    @classmethod
-    def read(cls, folder: Path) -> Self:
-        """Read the file in a checkpoint's folder; any changed byte is damage."""
-        content = _decode(folder / STATE)
-        if content["format"] != FORMAT:
-            raise TrainingError(
-                f"the checkpoint {folder} has format {content['format']}, and this attnlab reads format {FORMAT}; "
-                "use the version of attnlab that wrote it"
-            )
-        seals = {name: Seal(**seal) for name, seal in content["files"].items()}
-        return cls(content["step"], seals, content["state"])
-
-    def check_files(self, folder: Path) -> None:
-        """Compare the tensor files of a folder with their seals."""
-        for name, seal in self.files.items():
-            try:
-                # The size first: it costs nothing and tells a truncated file from a changed one.
-                size = (folder / name).stat().st_size
-                is_intact = size == seal.size and Seal.of(folder / name) == seal
-            except FileNotFoundError as error:
-                raise DamageError(f"{name} is missing") from error
-            except OSError as error:
-                raise DamageError(f"{name} cannot be read: {error.strerror or error}") from error
-            if size != seal.size:
-                raise DamageError(f"{name} has {size:,} bytes where {seal.size:,} were written")
-            if not is_intact:
-                raise DamageError(f"{name} is not what was written: its SHA-256 differs")
-
-
-def _encode(content: dict[str, Any]) -> bytes:
+def _encode_state(content: dict[str, Any]) -> bytes:
     text = json.dumps(content, separators=(",", ":"), allow_nan=False)
     return f'{{"sha256":"{hashlib.sha256(text.encode()).hexdigest()}","content":{text}}}\n'.encode()
 
 
-def _decode(path: Path) -> dict[str, Any]:
-    try:
-        raw = path.read_bytes()
-    except FileNotFoundError as error:
-        raise DamageError(f"{STATE} is missing") from error
-    except OSError as error:
-        raise DamageError(f"{STATE} cannot be read: {error.strerror or error}") from error
+def _read_state(folder: Path) -> dict[str, Any]:
+    """Read state.json: the step, the seals of the tensor files, and the state of the run, after their hash."""
+    with _explain_damage(STATE):
+        raw = (folder / STATE).read_bytes()
     try:
         content: dict[str, Any] = json.loads(raw)["content"]
-        is_whole = _encode(content) == raw
+        is_intact = _encode_state(content) == raw
     except (ValueError, TypeError, KeyError, RecursionError) as error:
         raise DamageError(f"{STATE} is cut or is not what was written: {error or type(error).__name__}") from error
-    if not is_whole:
+    if not is_intact:
         raise DamageError(f"{STATE} is not what was written: its SHA-256 differs")
+    if content["format"] != FORMAT:
+        raise TrainingError(
+            f"the checkpoint {folder} has format {content['format']}, and this attnlab reads format {FORMAT}; "
+            "use the version of attnlab that wrote it"
+        )
     return content
+
+
+def _check_seal(path: Path, seal: Seal) -> None:
+    with _explain_damage(path.name):
+        # The size first: it costs nothing and tells a truncated file from a changed one.
+        size = path.stat().st_size
+        is_intact = size == seal.size and Seal.of(path) == seal
+    if size != seal.size:
+        raise DamageError(f"{path.name} has {size:,} bytes where {seal.size:,} were written")
+    if not is_intact:
+        raise DamageError(f"{path.name} is not what was written: its SHA-256 differs")
+
+
+@contextmanager
+def _explain_damage(name: str) -> Iterator[None]:
+    try:
+        yield
+    except FileNotFoundError as error:
+        raise DamageError(f"{name} is missing") from error
+    except OSError as error:
+        raise DamageError(f"{name} cannot be read: {error.strerror or error}") from error

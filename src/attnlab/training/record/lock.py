@@ -32,8 +32,7 @@ def lock_folder(folder: Path) -> Iterator[None]:
             f"a run's folder cannot be locked on {platform.system()}, and without a lock two processes would overwrite "
             "each other's files; train on Linux or macOS, or in WSL on Windows"
         )
-    descriptor = _open(folder)
-    _take(descriptor, folder)
+    descriptor = _open_locked(folder)
     try:
         yield
     finally:
@@ -45,27 +44,24 @@ def lock_folder(folder: Path) -> Iterator[None]:
             os.close(descriptor)
 
 
-def _open(folder: Path) -> int:
+def _open_locked(folder: Path) -> int:
+    descriptor = None
     try:
         make_folder(folder)
-        return os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o666)
-    except OSError as error:
-        raise explain_disk_error("lock the run's folder", folder, error) from error
-
-
-def _take(descriptor: int, folder: Path) -> None:
-    try:
+        descriptor = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o666)
         _lock(descriptor, folder)
         started = datetime.now().astimezone().isoformat(sep=" ", timespec="seconds")
         holder = {"pid": os.getpid(), "host": platform.node(), "started": started}
         os.ftruncate(descriptor, 0)
         write_all(descriptor, (json.dumps(holder) + "\n").encode())
     except BaseException as error:
-        os.close(descriptor)
+        if descriptor is not None:
+            os.close(descriptor)
         if isinstance(error, OSError):
             raise explain_disk_error("lock the run's folder", folder, error) from error
         raise
     _HELD.add(descriptor)
+    return descriptor
 
 
 def _lock(descriptor: int, folder: Path) -> None:

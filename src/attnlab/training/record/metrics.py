@@ -37,7 +37,12 @@ class Metrics:
         self._has_differed = False
         self._descriptor = _open(path)
         try:
-            self._cut_torn_line(end=self._remember())
+            whole = 0
+            for end, line in _scan(path):
+                whole = end
+                if line["step"] >= after:
+                    self._before[_key(line)] = line
+            self._cut_torn_line(whole)
         except BaseException:
             self.close()
             raise
@@ -85,15 +90,6 @@ class Metrics:
             {name: value if name in IDENTITY else unspell(value) for name, value in line.items()}
             for _, line in _scan(path)
         ]
-
-    def _remember(self) -> int:
-        """Store the lines that may be computed again, and return the byte where the last complete line ends."""
-        whole = 0
-        for end, line in _scan(self.path):
-            whole = end
-            if line["step"] >= self._after:
-                self._before[_key(line)] = line
-        return whole
 
     def _cut_torn_line(self, end: int) -> None:
         torn = os.fstat(self._descriptor).st_size - end
