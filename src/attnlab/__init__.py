@@ -1,7 +1,5 @@
 """attnlab: a test bench for attention mechanisms. Public names load on first use, so that importing is quick."""
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from attnlab.lazy import load_on_first_use
@@ -41,7 +39,7 @@ HOMES = {
     "compare": "statistics", "statistics": "",
     "Study": "studies",
 }  # fmt: skip
-"""The room each public name lives in; a room is its own."""
+"""The subpackage that defines each public name; an empty string for a subpackage itself."""
 
 __all__ = [
     "CATALOG", "Attention", "Mechanism", "Score", "Study", "Value", "Weights", "attend", "audit", "audits", "charts",

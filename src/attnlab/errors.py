@@ -1,44 +1,42 @@
-"""Every error attnlab raises on purpose. The command line prints one as a single message and exits with 2.
+"""The exceptions of attnlab. The command line prints one as a single message and exits with status 2.
 
 AttnlabError
-├── MechanismError      a line, a stage or an argument that is not a mechanism
-├── ShapeError          tensors or a mask that do not fit together
-├── ParameterError      learned parameters that are missing, unknown or of the wrong shape
-├── KernelError         a kernel was asked for something it cannot compute
+├── MechanismError      an invalid line, stage or argument of a mechanism
+├── ShapeError          tensors or a mask whose shapes do not match
+├── ParameterError      learned parameters that are missing, unknown or have the wrong shape
+├── KernelError         a kernel that cannot compute the request
 ├── InstallError        a model that cannot take, save or load a mechanism
-├── DataError           a source, a tokenizer or a token file that is not what was needed
+├── DataError           an invalid source, tokenizer or token file
 ├── TaskError           examples, predictions or a model that a task cannot work with
-├── TrainingError       a run that cannot start, go on or be read
-├── StudyError          a study file, a study's folder or its ledger that is not what was needed
-├── StatisticsError     scores or settings that no analysis can be made of
-└── RequestError        an option or a file that is not what was needed
-AttnlabWarning          something still right, but slower or other than one would expect
+├── TrainingError       a run that cannot start, resume or be read
+├── StudyError          an invalid study file, study folder or ledger
+├── StatisticsError     scores or settings that cannot be analysed
+└── RequestError        an invalid option or file
+AttnlabWarning          a correct result that is slower or different from what one would expect
 """
-
-from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
 
 
 class AttnlabError(Exception):
-    """Anything attnlab was asked for and cannot do."""
+    """Base class of the exceptions that attnlab raises."""
 
 
 class MechanismError(AttnlabError):
-    """A text or a stage that is not a mechanism."""
+    """An invalid line, stage or argument of a mechanism."""
 
 
 class ShapeError(AttnlabError):
-    """Tensors that do not fit together."""
+    """Tensors or a mask whose shapes do not match."""
 
 
 class ParameterError(AttnlabError):
-    """Learned parameters that are missing, unknown or of the wrong shape."""
+    """Learned parameters that are missing, unknown or have the wrong shape."""
 
 
 class KernelError(AttnlabError):
-    """A kernel that cannot compute what was asked."""
+    """A kernel that cannot compute the request."""
 
 
 class InstallError(AttnlabError):
@@ -46,7 +44,7 @@ class InstallError(AttnlabError):
 
 
 class DataError(AttnlabError):
-    """A source, a tokenizer or a token file that is not what was needed; names the file and the row."""
+    """An invalid source, tokenizer or token file; the message names the file and the row."""
 
 
 class TaskError(AttnlabError):
@@ -54,27 +52,27 @@ class TaskError(AttnlabError):
 
 
 class StudyError(AttnlabError):
-    """A study file, a study's folder or its ledger that is not what was needed."""
+    """An invalid study file, study folder or ledger."""
 
 
 class StatisticsError(AttnlabError):
-    """Scores or settings that no analysis can be made of."""
+    """Scores or settings that cannot be analysed."""
 
 
 class TrainingError(AttnlabError):
-    """A run that cannot start, go on or be read."""
+    """A run that cannot start, resume or be read."""
 
 
 class RequestError(AttnlabError):
-    """An option or a file that is not what was needed."""
+    """An invalid option or file."""
 
 
 class AttnlabWarning(UserWarning):
-    """A result that is right, but slower or other than one would expect."""
+    """A correct result that is slower or different from what one would expect."""
 
 
 def closest(word: str, known: Iterable[str]) -> str:
     """Return ", did you mean 'x'?" for the nearest known word, or an empty string."""
-    spelled = {name.lower(): name for name in known}
-    matches = difflib.get_close_matches(word.lower(), spelled, n=1, cutoff=0.5)
-    return f", did you mean '{spelled[matches[0]]}'?" if matches else ""
+    by_lower_case = {name.lower(): name for name in known}
+    matches = difflib.get_close_matches(word.lower(), by_lower_case, n=1, cutoff=0.5)
+    return f", did you mean '{by_lower_case[matches[0]]}'?" if matches else ""

@@ -1,7 +1,5 @@
 """What this computer has: processor, instruction set, cores, memory caches, compiler, bf16, and the cache folder."""
 
-from __future__ import annotations
-
 import functools
 import hashlib
 import json
@@ -32,13 +30,13 @@ def seconds(dtype):
     return best
 print(seconds(torch.float32) / seconds(torch.bfloat16))
 """
-"""Runs in a separate process, because an unsupported instruction ends the process."""
+"""Runs in a separate process, because an unsupported instruction ends its process."""
 
 BF16_REMEDY = {"ONEDNN_MAX_CPU_ISA": "AVX512_CORE_BF16"}
 """Keeps oneDNN from AMX, which some virtual machines announce but do not support."""
 
 BF16_PAYS = 1.1
-"""How many times faster than fp32 bf16 must be to be used: it rounds."""
+"""The least speedup over fp32 at which bf16 is used, since it is less precise."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +55,7 @@ class Machine:
 
 @dataclass(frozen=True)
 class Bf16Trial:
-    """The result of trying torch's bf16 products: what went wrong ("" if nothing), and the speed relative to fp32."""
+    """The result of trying torch's bf16 products: the fault ("" if none), and the speed relative to fp32."""
 
     fault: str
     speedup: float
@@ -67,16 +65,12 @@ def describe(num_threads: int | None = None) -> Machine:
     """Describe this machine, for a measurement on `num_threads` threads (default: torch's setting)."""
     import torch
 
-    return Machine(
-        processor=processor_name(),
-        num_processors=os.cpu_count() or 1,
-        num_threads=num_threads or torch.get_num_threads(),
-        torch=str(torch.__version__),
-    )
+    threads = num_threads or torch.get_num_threads()
+    return Machine(processor_name(), os.cpu_count() or 1, threads, str(torch.__version__))
 
 
 def processor_name() -> str:
-    """Return the model name of the processor, or its architecture where the system does not tell."""
+    """Return the model name of the processor, or its architecture if the system does not report one."""
     name = _cpuinfo("model name")
     if platform.system() == "Darwin":
         command = ["sysctl", "-n", "machdep.cpu.brand_string"]
@@ -85,7 +79,7 @@ def processor_name() -> str:
 
 
 def instruction_set() -> str:
-    """Return the line of the system that lists the processor's instruction set extensions."""
+    """Return the system's line with the processor's instruction set extensions."""
     return _cpuinfo("flags", "Features") or platform.processor()
 
 
@@ -105,7 +99,7 @@ def num_cores() -> int:
 
 
 def cache_sizes() -> dict[str, str]:
-    """Return the sizes of the processor's data caches by level, as Linux writes them; empty elsewhere."""
+    """Return the sizes of the processor's data caches by level, as Linux reports them; empty on other systems."""
     sizes = {}
     for folder in sorted(Path("/sys/devices/system/cpu/cpu0/cache").glob("index*")):
         with suppress(OSError):
@@ -116,7 +110,7 @@ def cache_sizes() -> dict[str, str]:
 
 
 def cache_folder() -> Path:
-    """Return the folder for files kept between runs: $ATTNLAB_CACHE, or the platform's cache folder."""
+    """Return the folder for cached files: $ATTNLAB_CACHE, or the platform's cache folder."""
     named = os.environ.get("ATTNLAB_CACHE")
     if named:
         return Path(named).expanduser()
@@ -126,7 +120,7 @@ def cache_folder() -> Path:
 
 
 def find_compiler() -> list[str] | None:
-    """Return the C++ compiler as the words of a command: $CXX if it is set, else the first of the usual names."""
+    """Return the command of the C++ compiler: $CXX if it is set, else the first of the usual names that exists."""
     words = shlex.split(os.environ.get("CXX", ""))
     if words:
         return words if shutil.which(words[0]) else None
@@ -163,7 +157,7 @@ def try_bf16(variables: Mapping[str, str] | None = None) -> Bf16Trial:
     with suppress(OSError, ValueError, TypeError):
         return Bf16Trial(**json.loads(file.read_text(encoding="utf-8")))
     trial = _run_bf16_trial(environment)
-    with suppress(OSError):  # a result that cannot be kept is measured again next time
+    with suppress(OSError):  # a result that cannot be stored is measured again next time
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(json.dumps(asdict(trial)), encoding="utf-8")
     return trial
@@ -173,12 +167,12 @@ _LIBRARIES = ("ONEDNN_", "DNNL_", "MKL_")
 
 
 def _run_bf16_trial(environment: Mapping[str, str]) -> Bf16Trial:
-    # -P keeps a file torch.py of the working directory from being imported.
+    # -P, so that a file torch.py in the working directory is not imported.
     command = [sys.executable, "-P", "-c", BF16_TRIAL]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     if done.returncode == 0:
         return Bf16Trial("", float(done.stdout))
-    # A signal, such as SIGILL, is a negative number; on Windows exception codes are very large numbers.
+    # A signal, such as SIGILL, gives a negative status; on Windows exceptions give very large ones.
     is_killed = done.returncode < 0 or done.returncode > 255
     message = (done.stderr.splitlines() or ["no message"])[-1]
     return Bf16Trial("end the process" if is_killed else f"fail ({message})", 0.0)

@@ -12,15 +12,10 @@ from torch import Tensor
 from torch.nn import functional
 
 import attnlab
-from attnlab.audits.equivalences import SPANS
-from attnlab.audits.subject import HEAD_DIM, LONG, MANY_HEADS, SEVERAL
-from attnlab.errors import MechanismError
-from attnlab.kernels import rowwise, running
-from attnlab.kernels.tiles import Tiling
 from attnlab.mechanisms import Dims, Parameter, Params, Positions, Score, Weights, masked_softmax, stage
 from tests.user_stages import LINES, register
 
-from .in_model.test_models import gpt2
+from .in_model.models import gpt2
 
 pytestmark = pytest.mark.usefixtures("own_stages")
 
@@ -157,15 +152,15 @@ def test_a_broken_stage_is_caught(name: str) -> None:
     for causal in (True, False):
         if causal or name != "forgetting: the future":
             checks = OF_LINES if causal else OF_LINES[2:]
-            assert not attnlab.audit(line, causal=causal, checks=checks).passed, f"causal={causal}"
+            # One check that fails is enough, and the later ones are not run.
+            assert any(not attnlab.audit(line, causal=causal, checks=[check]).passed for check in checks), causal
 
 
 @pytest.mark.parametrize("name", BROKEN)
 def test_a_broken_stage_is_caught_in_a_model(name: str) -> None:
     make, compute = BROKEN[name]
     model = attnlab.install(gpt2(), make(compute))
-    audit = attnlab.audit(model, checks=OF_MODELS)
-    assert not audit.passed, str(audit)
+    assert any(not attnlab.audit(model, checks=[check]).passed for check in OF_MODELS)
 
 
 def test_a_window_that_is_wrong_from_a_static_cache_alone_is_caught() -> None:
@@ -202,47 +197,3 @@ def test_a_row_that_changes_only_in_a_large_batch_is_caught() -> None:
     failed = [part for part in finding.parts if not part.passed]
     assert [part.note for part in failed] == ["its neighbours in a batch that kernels split"]
     assert not attnlab.audit("broken | softmax", causal=False, checks=["equivalences"]).passed
-
-
-def test_a_stage_that_counts_forbidden_pairs_without_asking_is_refused() -> None:
-    @stage("broken")
-    @dataclass(frozen=True)
-    class Broken(Weights):
-        pointwise = True
-
-        def __call__(self, scores: Tensor, n: Tensor, p: Params) -> Tensor:
-            return scores.exp() / (1 + scores.exp().sum(-1, keepdim=True))
-
-    with pytest.raises(MechanismError, match="depend on pairs that may not meet"):
-        attnlab.audit("dot | broken", checks=["equivalences"])
-
-
-@pytest.mark.parametrize("line", ["gated | softmax", "gated | sigmoid"])
-def test_a_gradient_of_rounding_in_the_padding_is_no_fault(line: str) -> None:
-    @stage("gated")
-    @dataclass(frozen=True)
-    class Gated(Score):
-        """A forgetting gate summed over all keys up to each: padding on the left cancels, up to rounding."""
-
-        def __call__(self, q: Tensor, k: Tensor, p: Params, *, positions: Positions) -> Tensor:
-            faded = functional.logsigmoid(k.mean(-1) + 2).cumsum(-1)
-            index = (positions.queries[..., None] >= positions.keys[..., None, :]).sum(-1) - 1
-            own = faded.gather(-1, index.expand(*q.shape[:3]))
-            return torch.add(q @ k.mT / q.shape[-1] ** 0.5, -(own[..., None] - faded[..., None, :]).abs())
-
-    finding = attnlab.audit(line, checks=["padding"]).findings["padding"]
-    assert finding.passed, finding
-    reached = [part for part in finding.parts if part.name.startswith("gradient")]
-    assert any(0 < part.figure < 1e-3 for part in reached)
-    assert all(part.bound is not None and part.bound < 1e-2 for part in reached)
-
-
-def test_the_sizes_of_an_audit_are_those_at_which_every_kernel_splits() -> None:
-    assert rowwise.count_rows(SEVERAL, MANY_HEADS, LONG, HEAD_DIM) < LONG
-    tiles = list(Tiling(SEVERAL, MANY_HEADS, LONG, LONG, causal=False))
-    assert len({tile.start for tile in tiles}) > 1
-    assert len({tile.heads.start for tile in tiles}) > 1
-    assert len({tile.batch.start for tile in tiles}) > 1
-    assert len(list(running.blocks(SEVERAL * MANY_HEADS, LONG))) > 1
-    assert len(list(running.spans(SPANS["linear"]))) > 1
-    assert SPANS["sdpa"] > 512

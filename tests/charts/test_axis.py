@@ -41,8 +41,7 @@ def test_ticks_of_a_logarithmic_axis_are_round_and_few(low: float, high: float, 
 
 
 @pytest.mark.parametrize(
-    ("low", "high", "ticks"),
-    [(1.4, 7.02, [2, 3, 4, 5, 6]), (-0.5, 1.1, [-0.5, 0, 0.5, 1]), (1e6, 9e6, None)],
+    ("low", "high", "ticks"), [(1.4, 7.02, [2, 3, 4, 5, 6]), (-0.5, 1.1, [-0.5, 0, 0.5, 1]), (1e6, 9e6, None)]
 )
 def test_ticks_of_a_level_axis_are_round_and_none_is_at_the_top(
     low: float, high: float, ticks: list[float] | None

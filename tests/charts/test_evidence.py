@@ -40,15 +40,3 @@ def test_margins_place_zero_at_the_left_and_the_endless_at_the_right() -> None:
 @pytest.mark.parametrize(("value", "text"), [(0.0, "0"), (-1e-7, "−1e−07"), (1234.5, "1.23e+03"), (0.25, "0.25")])
 def test_numbers_are_short(value: float, text: str) -> None:
     assert shown(value) == text
-
-
-def test_growth_that_is_no_number_or_nothing_is_left_out() -> None:
-    curves = soundness.growth_curves({"random": [1.0, math.inf], "aligned": [0.0, 2.0]}, [32, 64], FILE)
-    assert drawn(curves).startswith("<svg")
-    assert drawn(soundness.growth_curves({"random": [0.0, 0.0]}, [32, 64], FILE)).startswith("<svg")
-
-
-def test_a_leak_is_drawn_apart_from_what_is_allowed() -> None:
-    whose = [value["whose"] for value in soundness.leak_map([[1.0, 0.5], [0.1, 0.2]], FILE)["data"]["values"]]
-    assert whose == ["allowed", "later token: a leak", "allowed", "allowed"]
-    assert len(soundness.leak_map([[1.0, 0.0], [0.1, 0.2]], FILE)["data"]["values"]) == 3

@@ -73,7 +73,7 @@ def test_a_figure_is_drawn_of_one_or_several(tmp_path: Path) -> None:
         (["baseline", "--only", "leek"], "no check is named 'leek'"),
         (["baseline", "--figure", "out.gif"], "gif"),
         (["baseline", "--plugin", "nowhere.py"], "there is none at 'nowhere.py'"),
-        (["--model", "gpt2", "--train"], "--train puts a mechanism into a tiny model of its own"),
+        (["--model", "gpt2", "--train"], "--train installs a mechanism in a tiny model"),
         (["--model", "gpt2", "--only", "cost"], "'cost' is a check of a mechanism, not of a model"),
         (["--model", "no/such/folder/here"], "cannot load a model from 'no/such/folder/here'"),
     ],

@@ -60,8 +60,8 @@ def test_where_eager_is_left_out_the_table_says_why(
     monkeypatch.setattr(comparison, "EAGER_LIMIT", 1000)
     assert main(["bench", "manhattan | softmax", *SMALL]) == 0
     out = capsys.readouterr().out
-    assert "eager is left out at length 16: it would take about " in out
-    assert "1.00 kB are allowed" in out
+    assert "eager is omitted at length 16: it would take about " in out
+    assert "the limit is 1.00 kB" in out
 
 
 def test_the_figure_is_drawn(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -79,7 +79,7 @@ def test_the_figure_is_drawn(tmp_path: Path, capsys: pytest.CaptureFixture[str])
         (["dot | rellu"], "did you mean 'relu'?"),
         (["basline"], "did you mean 'baseline'?"),
         (["baseline", "--lengths", "8,many"], "'many'"),
-        (["baseline", "--lengths", "8,,16"], "whole numbers from 1 on"),
+        (["baseline", "--lengths", "8,,16"], "positive whole numbers and commas"),
         (["baseline", "--lengths", "-8"], "'-8'"),
         (["baseline", "--lengths", "0"], "'0'"),
         (["baseline", "--lengths", "²"], "'²'"),
@@ -87,8 +87,8 @@ def test_the_figure_is_drawn(tmp_path: Path, capsys: pytest.CaptureFixture[str])
         (["baseline", "--heads", "-1"], "--heads"),
         (["baseline", "--head-dim", "wide"], "--head-dim"),
         (["baseline", "--dtype", "fp16"], "bf16"),
-        (["baseline", "--dtype", "float32"], "short name: fp32"),
-        (["baseline", "--lengths", "64", "128"], "lengths go with commas: --lengths 64,128"),
+        (["baseline", "--dtype", "float32"], "short name of 'float32': fp32"),
+        (["baseline", "--lengths", "64", "128"], "separate lengths by commas: --lengths 64,128"),
         (["baseline", "--kernel", "blokwise"], "did you mean 'blockwise'?"),
         (["baseline", "--kernel", "linear"], "needs identity weights"),
         (["baseline", "--figure", "chart.gif"], ".svg"),

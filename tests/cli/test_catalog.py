@@ -9,7 +9,7 @@ from attnlab.cli import main
 from attnlab.mechanisms import CATALOG
 from attnlab.reports.catalog import catalog_results
 from attnlab.reports.catalog.agreement import Agreement
-from tests.reports.catalog.test_catalog_results import NAMES, SMALL
+from tests.reports.catalog.conftest import SMALL
 
 
 @pytest.fixture(autouse=True)
@@ -25,7 +25,7 @@ def test_every_mechanism_has_a_row_and_the_page_is_there(tmp_path: Path, capsys:
     assert "1 of 2 audited are sound; not: leaking-mask" in out
     assert str(folder / "mechanisms.html") in out
     page = (folder / "mechanisms.html").read_text(encoding="utf-8")
-    for name in NAMES:
+    for name in SMALL.names:
         (row,) = [line for line in out.splitlines() if line.split()[:1] == [name]]
         assert row.endswith("yes")
         assert CATALOG[name].line in page

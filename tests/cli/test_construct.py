@@ -52,7 +52,7 @@ def test_a_sentence_a_table_and_a_picture(what: str, capsys: pytest.CaptureFixtu
     assert "██" in shown.out or "▒▒" in shown.out
     assert shown.err == f"drawn in {what}.svg\n"
     assert Path(f"{what}.svg").read_text(encoding="utf-8").startswith("<svg")
-    assert ("--keys FILE.json brings your own" in shown.out) is ("keys" in TAKES[what])
+    assert ("--keys FILE.json takes your own" in shown.out) is ("keys" in TAKES[what])
 
 
 @pytest.mark.usefixtures("files")
@@ -93,7 +93,7 @@ def test_values_and_csv_are_read(capsys: pytest.CaptureFixture[str]) -> None:
     assert run("average --keys keys.csv --values values.json --subset 0,1") == 0
     shown = capsys.readouterr().out
     assert "output: 0.5" in shown
-    assert "brings your own" not in shown
+    assert "takes your own" not in shown
     assert run("argmax --keys keys.csv --values values.json --query 6,1,0") == 0
     assert "output: 0, 1" in capsys.readouterr().out
 

@@ -105,7 +105,7 @@ def test_a_tuned_part_is_exported_with_its_model(mode: str, tmp_path: Path) -> N
 def test_a_prompt_has_no_place_in_a_models_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     trained(small(segments=SHORT, tuning=Tuning(mode="prompt", length=4)), tmp_path / "run")
     assert main(["export", str(tmp_path / "run"), "--out", str(tmp_path / "out")]) == 2
-    assert "tuned a prompt, which stands beside a model" in capsys.readouterr().err
+    assert "tuned a prompt, which is not part of the model" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
 
 
@@ -127,7 +127,7 @@ def test_wrong_requests_are_one_message_and_leave_nothing(tmp_path: Path, capsys
         ([str(tmp_path), *out, "--checkpoint", "newest"], "--checkpoint is last or best"),
         ([str(tmp_path), "--out", str(tmp_path / "full")], "is a folder that is not empty"),
         ([str(tmp_path), "--out", str(tmp_path / "full" / "kept")], "is a file"),
-        ([str(tmp_path / "nothing"), *out], "is no folder"),
+        ([str(tmp_path / "nothing"), *out], "is not a folder"),
         ([str(tmp_path / "full"), *out], "holds no model"),
         ([str(tmp_path / "run"), *out], "is not that of a run"),
     ):
@@ -203,5 +203,5 @@ def test_a_file_of_stages_that_is_not_the_studys_is_said_to_be_another(
         assert main(["export", str(tmp_path), "--arm", "bypass", "--run-seed", "1", *out]) == 0
         said.append((capsys.readouterr().err, card(tmp_path / sha256[:4])))
     moment.ledger.close()
-    another = "cubed.py is not as it was when the study was run: it may compute something else"
+    another = "cubed.py has changed since the study was run: it may compute something else"
     assert [another in err for err, _ in said] == [another in text for _, text in said] == [False, True]

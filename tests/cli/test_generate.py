@@ -101,14 +101,14 @@ def test_wrong_requests_are_one_message(
     long = " ".join(["Ada"] * 60)
     for arguments, said in (
         ([str(masked)], "holds a BertForMaskedLM, which does not predict the next token"),
-        ([str(run), "--prompt", long], "a prompt of 61 tokens and --tokens 40 need 100 positions, and this GPT2LMHead"),
+        ([str(run), "--prompt", long], "a prompt of 61 tokens and --tokens 40 need 100 positions; this GPT2LMHead"),
         ([str(run), "--checkpoint", "newest"], "--checkpoint is last or best, not 'newest'"),
         ([str(run), "--temperature", "-1"], "--temperature is a number from 0 up, not -1"),
         ([str(run), "--temperature", "nan"], "--temperature is a number from 0 up, not nan"),
         ([str(run), "--top-k", "0"], "--top-k is 1 or more, not 0"),
         ([str(run), "--tokens", "0"], "--tokens"),
         ([str(run), "--arm", "dot"], "choose a run of a study"),
-        ([str(tmp_path / "nothing")], "is no folder"),
+        ([str(tmp_path / "nothing")], "is not a folder"),
         ([str(tmp_path / "empty")], "holds no model: neither a run"),
     ):
         assert main(["generate", *arguments]) == 2
@@ -134,13 +134,13 @@ def test_a_study_lists_its_runs_or_takes_the_one_that_is_named(
     assert "holds a study; give the folder of one run, or --arm, --run-seed, --phase, --size" in said
     assert f"runs/{moment.run('dot', 1).id}  recall, tiny, dot, seed 1\n" in said
     assert main(["generate", str(tmp_path), "--run-seed", "1"]) == 2
-    assert "several runs are meant" in capsys.readouterr().err
+    assert "several of its runs match" in capsys.readouterr().err
     assert main(["generate", str(tmp_path), "--arm", "none"]) == 2
-    assert "none of its runs is meant" in capsys.readouterr().err
+    assert "none of its runs matches" in capsys.readouterr().err
     assert main(["generate", str(tmp_path), "--arm", "dot", "--run-seed", "1", "--tokens", "2"]) == 0
 
 
 def test_a_probe_has_no_words(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     trained(small("mqar", segments=(Segment(steps=1, batch=4),)), tmp_path)
     assert main(["generate", str(tmp_path)]) == 2
-    assert "is of 'mqar', whose tokens are no words to continue" in capsys.readouterr().err
+    assert "is of 'mqar', whose tokens are not text" in capsys.readouterr().err

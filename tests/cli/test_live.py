@@ -105,8 +105,8 @@ def test_a_picture_that_cannot_be_drawn_does_not_end_the_study(
         view.tick()
         view.say("1/6")
     first, second = stream.getvalue().splitlines()
-    assert first.startswith("its progress cannot be shown any more: ")
-    assert first.endswith("; the study goes on")
+    assert first.startswith("the progress can no longer be shown: ")
+    assert first.endswith("; the study continues")
     assert second == "1/6"
 
 

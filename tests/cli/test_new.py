@@ -51,5 +51,5 @@ def test_what_cannot_be_written_leaves_nothing(
 def test_a_file_that_is_there_is_left_as_it_is(capsys: pytest.CaptureFixture[str]) -> None:
     Path("study.toml").write_text("mine", encoding="utf-8")
     assert main(["new", "cosine"]) == 2
-    assert "is there already" in capsys.readouterr().err
+    assert "exists already" in capsys.readouterr().err
     assert Path("study.toml").read_text(encoding="utf-8") == "mine"

@@ -26,7 +26,7 @@ def test_a_file_holds_rows(name: str, text: str, numbers: list[list[float]], tmp
     [
         ("a.json", b"[[1, 2", "is not JSON"),
         ("a.json", b'{"keys": []}', "must hold lists of numbers"),
-        ("a.csv", b"x,y\n1,2\n", "line 1 of .* must hold numbers alone"),
+        ("a.csv", b"x,y\n1,2\n", "line 1 of .* must hold only numbers"),
         ("a.csv", b"\xff\xfe", "not UTF-8"),
         ("a.npy", b"", "ends in .json or .csv"),
     ],

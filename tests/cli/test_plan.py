@@ -151,7 +151,7 @@ def test_declared_looks_are_planned_at_the_last_ones_limit(tmp_path: Path, capsy
 def test_open_looks_are_said_not_to_be_counted_in(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = write_folder(tmp_path / "study", {"dot": DOT, "better": BETTER}, two_arms(looks="open"))
     assert main(["plan", str(folder)]) == 0
-    assert "looks are open-ended, which this does not count in" in " ".join(capsys.readouterr().out.split())
+    assert "looks are open-ended and need more seeds than this" in " ".join(capsys.readouterr().out.split())
 
 
 @pytest.mark.parametrize(
@@ -165,7 +165,7 @@ def test_open_looks_are_said_not_to_be_counted_in(tmp_path: Path, capsys: pytest
         (["FILE", "--spread", "0"], "--spread takes a number above 0"),
         (["FILE", "--power", "1.2"], "--power takes a number between 0 and 1, such as 0.8; it has 1.2"),
         (["FILE", "--alpha", "0"], "--alpha takes a number between 0 and 0.5"),
-        (["FILE", "--set", "phases.recall.smallest=none"], "says the smallest difference worth having; set it"),
+        (["FILE", "--set", "phases.recall.smallest=none"], "has a smallest difference of interest; set it"),
         ([], "For example: attnlab plan study.toml --pilot pilot"),
     ],
 )

@@ -85,10 +85,10 @@ def test_glue_takes_the_name_of_a_task(tmp_path: Path, capsys: pytest.CaptureFix
     ("words", "message"),
     [
         (["squad"], "--predictions FILE is missing; for example: attnlab score squad"),
-        (["glue"], "which of GLUE's tasks? One of cola, sst2"),
+        (["glue"], "which GLUE task? One of cola, sst2"),
         (["glue", "colaa"], "no task 'colaa', did you mean 'cola'?"),
         (["squad", "more"], "'squad' takes no second word"),
-        (["mlm"], "'mlm' has no predictions that stand in a file"),
+        (["mlm"], "'mlm' has no predictions in files"),
         (["boolk"], "no task 'boolk', did you mean 'boolq'?"),
     ],
 )

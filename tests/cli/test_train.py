@@ -156,7 +156,7 @@ def test_ctrl_c_stops_a_process_and_no_other_takes_its_folder(
 WRONG: list[tuple[str, list[str], str]] = [
     ("no folder", ["train", "clm"], "--out DIR is missing"),
     ("no model", ["train", "clm", "--data", "x", "--out", "OUT"], "which model? --architecture TYPE"),
-    ("no run", ["train", "--out", "OUT"], "holds no run to go on with; to begin one, name a task"),
+    ("no run", ["train", "--out", "OUT"], "holds no run to resume; to start one, name a task"),
     ("task", ["train", "clmm", *CLM[2:], "--out", "OUT"], "there is no task 'clmm', did you mean 'clm'?"),
     ("mechanism", [*CLM, "--mechanism", "dott | softmax", "--out", "OUT"], "unknown stage 'dott', did you mean 'dot'?"),
     ("both", [*CLM, "--start", "x", "--out", "OUT"], "give architecture (a model type, such as gpt2) or checkpoint"),
@@ -177,7 +177,7 @@ WRONG: list[tuple[str, list[str], str]] = [
         [*CLM, *settings("tuning=lora"), "--out", "OUT"],
         "tuning: should be a valid dictionary or instance of Tuning",
     ),
-    ("twice", [*CLM, "--lr", "1", *settings("optimizer.lr=2"), "--out", "OUT"], "--lr and --set optimizer.lr say the"),
+    ("twice", [*CLM, "--lr", "1", *settings("optimizer.lr=2"), "--out", "OUT"], "--lr and --set optimizer.lr set the"),
     ("segment", [*CLM, "--segment", "stps=3", "--out", "OUT"], "no setting 'segments.0.stps', did you mean 'steps'?"),
     (
         "steps",
@@ -220,7 +220,7 @@ def test_a_wrong_request_is_one_message_and_leaves_nothing(
 @pytest.mark.parametrize(
     ("more", "said"),
     [
-        (["--lr", "3"], "a run goes on as it was begun, and optimizer.lr was given"),
+        (["--lr", "3"], "a resumed run keeps its settings, and optimizer.lr was given"),
         (["--seed", "3"], "and seed was given"),
         (["--mechanism", "cosine | softmax"], "and start.mechanism was given"),
         (["--data", "x.txt"], "and data.train was given"),

@@ -34,15 +34,7 @@ class Problem:
         q, k, v = (self.tensors[name] for name in "qkv")
         kind: MaskKind = "none" if self.mask is None else "keys" if self.mask.shape[2] == 1 else "pairs"
         return Request(
-            self.mechanism,
-            q.shape[2],
-            k.shape[2],
-            q.shape[3],
-            v.shape[3],
-            q.shape[1],
-            q.shape[0],
-            self.causal,
-            kind,
+            self.mechanism, q.shape[2], k.shape[2], q.shape[3], v.shape[3], q.shape[1], q.shape[0], self.causal, kind
         )
 
     @property

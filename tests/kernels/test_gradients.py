@@ -27,14 +27,7 @@ def test_gradients_are_those_of_finite_differences(name: str, situation: str) ->
             values = dict(zip(names, tensors, strict=True))
             q, k, v = (values.pop(key) for key in "qkv")
             return attend(
-                q,
-                k,
-                v,
-                given.mechanism,
-                causal=given.causal,
-                mask=given.mask,
-                kernel=kernel,
-                parameters=values,
+                q, k, v, given.mechanism, causal=given.causal, mask=given.mask, kernel=kernel, parameters=values
             )
 
         assert torch.autograd.gradcheck(run, inputs, nondet_tol=1e-12), kernel

@@ -9,12 +9,9 @@ import pytest
 import torch
 
 from attnlab import Attention, attend
-from attnlab.errors import AttnlabWarning, KernelError
+from attnlab.errors import AttnlabWarning
 from attnlab.kernels import KERNELS
-from attnlab.kernels.running import running
-from attnlab.kernels.tiled import tiled
 from attnlab.mechanisms import CATALOG
-from attnlab.mechanisms.scores import Additive
 
 from .problems import Problem, assert_as_exact, problem
 
@@ -81,22 +78,6 @@ def test_huge_scores_stay_finite(name: str) -> None:
             assert all(x.isfinite().all() for x in case.solve(kernel, torch.float32).values()), kernel
 
 
-@pytest.mark.parametrize("size", [1.0, 3.0, 10.0, 100.0])
-def test_additive_features_of_any_size_are_right_and_beyond_the_range_it_says_so(size: float) -> None:
-    given = problem("additive", "both", 33)
-    tensors = {key: tensor * size if key in "qk" else tensor for key, tensor in given.tensors.items()}
-    case = Problem(given.mechanism, tensors, True, given.mask)
-    learned = {x: tensors[f"additive_{x}"] for x in ("query", "key", "out")}
-    a, b, _ = Additive().features(tensors["q"], tensors["k"], learned)
-    largest = float(a.abs().max() + b.abs().max())
-    for dtype in (torch.float32, torch.float64):
-        with warnings.catch_warnings(record=True) as said:
-            warnings.simplefilter("always")
-            assert_as_exact(case, "additive", dtype)
-        is_beyond = largest > (40 if dtype == torch.float32 else 340)
-        assert any("exponential" in str(w.message) for w in said) == is_beyond
-
-
 @pytest.mark.filterwarnings("ignore:.*should not be instantiated:DeprecationWarning")  # torch's own, when it traces
 @pytest.mark.parametrize("name", [name for name in NAMES if name != "token-dropout"])
 def test_a_compiled_caller_computes_the_same(name: str) -> None:
@@ -151,31 +132,6 @@ def test_inputs_need_not_be_contiguous(kernel: str) -> None:
         )
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
-@pytest.mark.parametrize("pairs", ["dot", "angle", "additive", "manhattan", "minkowski", "chebyshev", "euclidean"])
-def test_the_tiled_operator_is_what_it_tells_torch(pairs: str, dtype: torch.dtype) -> None:
-    generator = torch.Generator().manual_seed(0)
-    # Strided, as a model's projections come.
-    q, k, v = (
-        torch.randn(2, 9, 3, 5, generator=generator).transpose(1, 2).to(dtype).requires_grad_() for _ in range(3)
-    )
-    extra = {"additive": torch.ones(3, 5), "dot": torch.zeros(0), "angle": torch.zeros(0)}.get(
-        pairs, torch.full((3, 1), 3.0)
-    )
-    num_kept = 2 * 3 * 9 * 9 if pairs in ("additive", "manhattan", "chebyshev") else 0
-    how = (None, None, pairs, "softmax", True, 0.0, 0, num_kept)
-    tests = ("test_schema", "test_autograd_registration", "test_faketensor")
-    torch.library.opcheck(tiled, (q, k, v, extra.to(dtype).requires_grad_(), *how), test_utils=tests)
-
-
-@pytest.mark.parametrize("causal", [False, True])
-def test_the_running_operator_is_what_it_tells_torch(causal: bool) -> None:
-    generator = torch.Generator().manual_seed(0)
-    q, k, v = (torch.randn(3, 70, 4, generator=generator).requires_grad_() for _ in range(3))
-    state, factor = torch.zeros(3, 4, 4), torch.ones(3, 70, 1)
-    torch.library.opcheck(running, (q, k, v, state, factor, True, causal))
-
-
 @pytest.mark.parametrize("name", NAMES)
 def test_any_strides_and_any_value_width_with_a_mask(name: str) -> None:
     generator = torch.Generator().manual_seed(0)
@@ -192,24 +148,6 @@ def test_any_strides_and_any_value_width_with_a_mask(name: str) -> None:
                 torch.testing.assert_close(found.double(), expected, atol=1e-4, rtol=1e-4, msg=kernel)
 
 
-@pytest.mark.parametrize(
-    "line", ["dot | relu", "angle | softmax", "additive | softmax", "dot | argmax(straight_through=true)"]
-)
-def test_many_more_queries_than_keys_see_nothing_at_first(line: str) -> None:
-    q, k, v = torch.randn(1, 2, 300, 4), torch.randn(1, 2, 5, 4), torch.randn(1, 2, 5, 4)
-    out = attend(q, k, v, line, causal=True)
-    assert (out[:, :, :295] == 0).all()
-    torch.testing.assert_close(out[:, :, 295:], attend(q[:, :, 295:], k, v, line, causal=True))
-
-
-@pytest.mark.parametrize("kernel", ["sdpa", "blockwise"])
-def test_a_common_offset_does_not_blur_distances(kernel: str) -> None:
-    q, k, v = (x + 100 for x in torch.randn(3, 1, 2, 64, 64, generator=torch.Generator().manual_seed(0)))
-    expected = attend(q.double(), k.double(), v.double(), "euclidean | softmax", kernel="reference")
-    found = attend(q, k, v, "euclidean | softmax", kernel=kernel)
-    assert float((found - expected).abs().max()) < 1e-3
-
-
 @pytest.mark.filterwarnings("ignore::attnlab.errors.AttnlabWarning")
 @pytest.mark.parametrize("name", NAMES)
 def test_a_nan_that_is_seen_is_never_hidden(name: str) -> None:
@@ -219,18 +157,6 @@ def test_a_nan_that_is_seen_is_never_hidden(name: str) -> None:
         return  # what the largest of NaN is, torch leaves open
     for kernel in Problem(CATALOG[name].mechanism, {"q": q, "k": k, "v": v}, False, None).kernels:
         assert attend(q, k, v, name, kernel=kernel)[0, 0].isnan().all(), kernel
-
-
-@pytest.mark.parametrize(
-    "line", ["euclidean | softmax", "cosine | softmax", "dot | relu", "additive | softmax", "dot | identity"]
-)
-def test_second_derivatives_are_refused_or_right(line: str) -> None:
-    q = torch.randn(1, 2, 6, 4, dtype=torch.float64, requires_grad=True)
-    k = torch.randn(1, 2, 6, 4, dtype=torch.float64)
-    with pytest.raises((KernelError, RuntimeError), match=r"second derivatives|Trying to backward through"):
-        torch.autograd.grad(torch.autograd.grad(attend(q, k, k, line).sum(), q, create_graph=True)[0].sum(), q)
-    (gradient,) = torch.autograd.grad(attend(q, k, k, line, kernel="reference").square().sum(), q, create_graph=True)
-    assert torch.autograd.grad(gradient.square().sum(), q)[0].abs().sum() > 0
 
 
 @pytest.mark.filterwarnings("ignore:.*should not be instantiated:DeprecationWarning")

@@ -38,19 +38,6 @@ def test_chunks_and_single_tokens_give_the_parallel_form(line: str, length: int)
         assert state.count == i + 1
 
 
-def test_spans_longer_than_one_stretch_agree() -> None:
-    shape = (3, 1, 2, 2500, 4)
-    q, k, v = torch.randn(shape, generator=torch.Generator().manual_seed(0), dtype=torch.float64).unbind(0)
-    for causal in (False, True):
-        inputs = [x.clone().requires_grad_() for x in (q, k, v)]
-        results = []
-        for kernel in ("linear", "blockwise"):
-            out = attend(inputs[0], inputs[1], inputs[2], "cosine | identity(divide=n)", causal=causal, kernel=kernel)
-            results.append([out, *torch.autograd.grad(out.square().sum(), inputs)])
-        for one, other in zip(*results, strict=True):
-            torch.testing.assert_close(one, other)
-
-
 def test_what_has_no_constant_state_says_why() -> None:
     q = torch.zeros(1, 1, 1, 4)
     with pytest.raises(KernelError, match=r"constant state.*identity weights"):

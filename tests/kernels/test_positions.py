@@ -95,10 +95,10 @@ def test_a_default_of_none_is_only_replaced_where_there_is_something_to_say() ->
     ("given", "message"),
     [
         (torch.arange(4), r"positions must be \[length=3\] or \[batch=2, length=3\], not \(4,\)"),
-        (torch.zeros(3), "positions must be a tensor of whole numbers, not torch.float32"),
-        ([0, 1, 2], "positions must be a tensor of whole numbers, not list"),
+        (torch.zeros(3), "positions must be a tensor of integers, not torch.float32"),
+        ([0, 1, 2], "positions must be a tensor of integers, not list"),
         ((torch.arange(3), torch.arange(2)), r"positions of the keys must be \[length=3\]"),
-        ((torch.arange(3),), "a pair of queries' and keys', not 1 tensors"),
+        ((torch.arange(3),), "a pair for queries and keys, not 1 tensors"),
     ],
 )
 def test_positions_that_do_not_fit_are_refused(given: Any, message: str) -> None:
@@ -109,7 +109,7 @@ def test_positions_that_do_not_fit_are_refused(given: Any, message: str) -> None
 
 
 def test_more_queries_than_keys_need_positions_of_their_own() -> None:
-    with pytest.raises(ShapeError, match="do not say where 3 queries stand; pass a pair"):
+    with pytest.raises(ShapeError, match="do not determine those of 3 queries; pass a pair"):
         attend(*tensors(3, 2), "ramp | softmax", positions=torch.arange(2))
 
 

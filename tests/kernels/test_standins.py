@@ -124,7 +124,7 @@ def test_a_stage_that_counts_forbidden_pairs_is_refused_with_what_to_write() -> 
             return scores.exp() / (1 + scores.exp().sum(-1, keepdim=True))
 
     q, k, v = torch.randn(3, 1, 2, 9, 4, generator=torch.Generator().manual_seed(0)).unbind(0)
-    with pytest.raises(MechanismError, match=r"'careless' depend on pairs that may not meet.*masked_softmax"):
+    with pytest.raises(MechanismError, match=r"'careless' depend on masked pairs.*masked_softmax"):
         attend(q, k, v, "dot | careless", causal=True)
     attend(q, k, v, "dot | careless")  # nothing is forbidden here
 

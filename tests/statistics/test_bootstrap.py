@@ -7,7 +7,8 @@ import pytest
 from numpy.typing import NDArray
 
 from attnlab.errors import StatisticsError
-from attnlab.statistics import corpus_estimate, crossed
+from attnlab.statistics import crossed
+from attnlab.statistics.bootstrap import corpus_estimate
 
 Table = NDArray[np.float64]
 
@@ -61,7 +62,7 @@ def test_what_no_metric_can_take_is_refused() -> None:
     good = np.ones((5, 4))
     with pytest.raises(StatisticsError, match=r"needs \[seed, example, …\] of the baseline"):
         corpus_estimate(mean, np.ones(5), good)
-    with pytest.raises(StatisticsError, match="both must be asked the same"):
+    with pytest.raises(StatisticsError, match="both must be evaluated"):
         corpus_estimate(mean, np.ones((5, 3)), good)
     with pytest.raises(StatisticsError, match="the metric of run number 1 of the baseline is nan"):
         corpus_estimate(lambda run: math.nan, good, good)

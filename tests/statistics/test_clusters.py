@@ -55,7 +55,7 @@ def test_the_size_of_a_cluster_is_no_spread() -> None:
 def test_one_cluster_leaves_the_seeds() -> None:
     baseline, variant = RNG.normal(size=(2, 6, 40))
     found = compare(baseline, variant, clusters=["all"] * 40)
-    assert (found.method, found.known.num_clusters) == ("paired t", 1)
+    assert (found.method, found.data.num_clusters) == ("paired t", 1)
 
 
 def test_few_clusters_are_said() -> None:
@@ -68,5 +68,5 @@ def test_few_clusters_are_said() -> None:
 def test_what_names_no_clusters_is_refused() -> None:
     with pytest.raises(StatisticsError, match="one number per seed"):
         compare([1.0, 2.0], [1.0, 2.0], clusters=["a", "b"])
-    with pytest.raises(StatisticsError, match="59 came for 60 examples"):
+    with pytest.raises(StatisticsError, match="got 59 names for 60 examples"):
         compare(np.zeros((5, 60)), np.ones((5, 60)), clusters=NAMES[:59])

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from attnlab.statistics import hedges_g, measure_effects
-from attnlab.statistics.effects import correlation, probability_above
+from attnlab.statistics.effects import correlation, hedges_g, measure_effects, probability_above
 
 
 def test_hedges_g_by_hand() -> None:

@@ -7,8 +7,8 @@ import pytest
 import statsmodels.api as sm
 from scipy import stats
 
-from attnlab.statistics import crossed, crossed_apart, paired_t, welch, welch_from
-from attnlab.statistics.estimate import Estimate, mean_squares, satterthwaite
+from attnlab.statistics import crossed, crossed_apart, paired_t, welch
+from attnlab.statistics.estimate import Estimate, mean_squares, satterthwaite, welch_from
 from attnlab.statistics.scores import Numbers
 
 RNG = np.random.default_rng(7)
@@ -66,7 +66,7 @@ def test_crossed_without_a_share_of_the_examples_is_the_paired_t() -> None:
     # Residuals alone, arranged so that every example has the same mean and every seed too.
     table = np.array([[1.0, -1.0], [-1.0, 1.0], [1.0, -1.0], [-1.0, 1.0]])
     found = crossed(table + np.array([[0.1], [0.0], [-0.1], [0.0]]))
-    assert found.note.startswith("the examples' share of the variance came out below 0")
+    assert found.note.startswith("the variance over examples was estimated below 0")
     assert found.df == 3
     assert found.se == pytest.approx(math.sqrt(np.var([0.1, 0.0, -0.1, 0.0], ddof=1) / 4))
 

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from attnlab.statistics import permutation, sign_flip
+from attnlab.statistics import paired_t, permutation, sign_flip
+from attnlab.statistics.exact import sign_flip_interval
 from attnlab.statistics.scores import Numbers
 
 
@@ -85,3 +86,18 @@ def test_the_level_is_kept() -> None:
     rng = np.random.default_rng(5)
     ps = [sign_flip(rng.standard_normal(8)).p for _ in range(2000)]
     assert np.mean(np.array(ps) <= 0.05) <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / 2000)
+
+
+def test_the_exact_interval_holds_what_the_exact_test_does_not_reject() -> None:
+    differences = np.random.default_rng(0).normal(1.0, 1.0, 9)
+    for alpha in (0.05, 0.2):
+        low, high = sign_flip_interval(differences, alpha)
+        for end, outward in ((low, -1), (high, 1)):
+            assert sign_flip(differences - end - outward * 1e-6).p <= alpha
+            assert sign_flip(differences - end + outward * 1e-6).p > alpha
+    assert sign_flip_interval(differences[:5]) == (-math.inf, math.inf)
+
+
+def test_drawn_intervals_are_near_t() -> None:
+    differences = np.random.default_rng(0).normal(0.5, 1.0, 40)
+    assert sign_flip_interval(differences) == pytest.approx(paired_t(differences).interval(), abs=0.05)

@@ -61,5 +61,5 @@ def test_words_lead_to_their_heading(words: str, anchor: str) -> None:
 
 
 def test_other_words_are_refused() -> None:
-    with pytest.raises(StatisticsError, match="are not the words of a verdict"):
+    with pytest.raises(StatisticsError, match="is not a verdict"):
         verdict_anchor("promising")

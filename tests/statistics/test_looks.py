@@ -7,8 +7,8 @@ import pytest
 from scipy import stats
 
 from attnlab.errors import StatisticsError
-from attnlab.statistics import LOOKS, look_limits
-from attnlab.statistics.looks import crossing_probability, limit_at, sequential_p
+from attnlab.statistics import look_limits
+from attnlab.statistics.looks import LOOKS, crossing_probability, limit_at, sequential_p
 
 
 @pytest.mark.parametrize(("num_looks", "constant"), [(2, 1.977), (3, 2.004), (4, 2.024), (5, 2.040)])
@@ -55,11 +55,11 @@ def test_a_p_at_its_limit_is_worth_all_of_alpha(n: int, alpha: float) -> None:
 
 @pytest.mark.parametrize("n", [4, 7, 21])
 def test_a_look_that_was_not_declared_is_refused(n: int) -> None:
-    with pytest.raises(StatisticsError, match=f"{n} seeds are none of the declared looks"):
+    with pytest.raises(StatisticsError, match=f"{n} seeds are not one of the declared looks"):
         limit_at(n, LOOKS)
 
 
 @pytest.mark.parametrize("looks", [(), (5, 5), (10, 5), (1, 5), "5,10", (5.5, 10)])
 def test_looks_must_grow(looks: tuple[int, ...]) -> None:
-    with pytest.raises(StatisticsError, match="looks are numbers of seeds that grow"):
+    with pytest.raises(StatisticsError, match="looks must be increasing numbers of seeds"):
         look_limits(looks)

@@ -8,8 +8,8 @@ from scipy import stats
 from statsmodels.stats.power import TTestIndPower, TTestPower
 
 from attnlab.errors import StatisticsError
-from attnlab.statistics import Noise, compare, detectable_effect, make_plan, seeds_needed
-from attnlab.statistics.planning import more_seeds, power_of
+from attnlab.statistics import Noise, compare, detectable_effect, seeds_needed
+from attnlab.statistics.planning import exaggeration_at, make_plan, more_seeds, power_at, power_of
 
 PAIRED, UNPAIRED = Noise(1.0, 4), Noise(2.0, 8, growth=2.0)
 
@@ -107,3 +107,23 @@ def test_what_no_seeds_can_settle_has_no_number() -> None:
     assert math.isnan(compare([1.0, 2.0] * 3, [2.0, 1.0] * 3, obstacle="it leaks").plan.more)
     assert compare([1.0, 1.0], [2.0, 2.0], paired=False).plan.more == 3.0
     assert str(degenerate)
+
+
+@pytest.mark.parametrize(("n", "effect"), [(5, 0.25), (5, 1.7), (10, 1.0), (40, 0.3)])
+def test_power_from_a_standard_error_is_statsmodels(n: int, effect: float) -> None:
+    assert power_at(1 / math.sqrt(n), n - 1, effect) == pytest.approx(TTestPower().power(effect, n, 0.05), abs=3e-6)
+
+
+@pytest.mark.parametrize(("n", "effect"), [(5, 0.25), (5, 1.0), (10, 1.0), (10, 2.0)])
+def test_exaggeration_is_as_simulated(n: int, effect: float) -> None:
+    draws = np.random.default_rng(n).normal(effect, 1, (400_000, n))
+    found = np.abs(draws.mean(axis=1))[
+        np.abs(stats.ttest_1samp(draws, 0, axis=1).statistic) > stats.t.isf(0.025, n - 1)
+    ]
+    assert exaggeration_at(1 / math.sqrt(n), n - 1, effect) == pytest.approx(float(found.mean()) / effect, rel=0.03)
+
+
+def test_what_has_no_spread_is_found_as_it_is() -> None:
+    assert (power_at(0.0, 4, 1.0), exaggeration_at(0.0, 4, 1.0)) == (1.0, 1.0)
+    assert math.isnan(power_at(math.nan, math.nan, 1.0))
+    assert math.isnan(exaggeration_at(math.nan, math.nan, 1.0))

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from attnlab.errors import AttnlabError, StatisticsError
+from attnlab.errors import StatisticsError
 from attnlab.statistics import compare
 from attnlab.statistics.scores import read_arm, read_arms
 
@@ -58,16 +58,16 @@ WRONG: list[tuple[Any, Any, str]] = [
     (
         GOOD,
         [*GOOD[:4], float("nan")],
-        "score of seed '5' is nan. A run that failed or diverged has no score: give None",
+        "score of seed '5' is nan. Give None for a run that failed or diverged",
     ),
     (GOOD, [*GOOD[:4], float("inf")], "score of seed '5' is inf"),
-    (GOOD, GOOD[:4], "5 came for the baseline and 4 for the variant, and seed '5' is in one of them alone"),
-    ({1: 1.0, 2: 2.0}, {1: 1.0, 3: 2.0}, "seed '2' is in one of them alone"),
+    (GOOD, GOOD[:4], "the baseline has 5 and the variant 4, and seed '5' is only in one of them"),
+    ({1: 1.0, 2: 2.0}, {1: 1.0, 3: 2.0}, "seed '2' is only in one of them"),
     ([], [], r"shape \[0\]"),
-    (GOOD, ["70", "71", "69", "70", "71"], "must be numbers, and text came"),
-    (GOOD, "70 71", "must be numbers, and text came"),
-    (GOOD, [1 + 2j] * 5, "must be numbers, and complex numbers came"),
-    (GOOD, [object()] * 5, "must be numbers, and something else came"),
+    (GOOD, ["70", "71", "69", "70", "71"], "must be numbers, not text"),
+    (GOOD, "70 71", "must be numbers, not text"),
+    (GOOD, [1 + 2j] * 5, "must be numbers, not complex numbers"),
+    (GOOD, [object()] * 5, "must be numbers, not other objects"),
     (GOOD, [[1.0, 2.0], [1.0]] * 3, "every seed needs the same number of examples"),
     (GOOD, np.ones((5, 2, 2)), r"shape \[5, 2, 2\]"),
     (GOOD, 70.0, r"shape \[\]"),
@@ -75,9 +75,9 @@ WRONG: list[tuple[Any, Any, str]] = [
     (GOOD, [None] * 5, "every run of the variant failed"),
     ([1.0, None], [None, 1.0], "no seed has a score in both arms"),
     (np.ones((5, 3)), GOOD, "both must be"),
-    (np.ones((5, 3)), np.ones((5, 4)), "asked the same examples"),
+    (np.ones((5, 3)), np.ones((5, 4)), "evaluated on the same examples"),
     (np.ones(10_570), np.zeros(10_570), "10570 seeds, more than 1000. If these are scores of examples"),
-    (GOOD, [1e200] * 5, "cannot be squared"),
+    (GOOD, [1e200] * 5, "beyond 1e"),
     ({1: 1.0, "1": 2.0}, {1: 1.0, "1": 2.0}, "two seeds of the baseline have the same name"),
 ]
 
@@ -88,23 +88,5 @@ def test_what_is_no_score_is_one_clear_error(baseline: Any, variant: Any, messag
         compare(baseline, variant)
 
 
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"smallest": 0.0}, "smallest=0.0: the smallest difference worth having must be a number above 0"),
-        ({"smallest": -1.0}, "smallest=-1.0"),
-        ({"smallest": float("nan")}, "smallest=nan"),
-        ({"smallest": "1"}, "smallest='1'"),
-        ({"alpha": 0.0}, "alpha=0.0 must be a number between 0 and 0.5"),
-        ({"alpha": 5}, "alpha=5"),
-        ({"looks": "always"}, "looks='always'"),
-        ({"looks": (4, 8)}, "5 seeds are none of the declared looks"),
-    ],
-)
-def test_wrong_settings_are_one_clear_error(settings: dict[str, Any], message: str) -> None:
-    with pytest.raises(AttnlabError, match=message):
-        compare(GOOD, GOOD, **settings)
-
-
 def test_unpaired_arms_may_have_other_sizes() -> None:
-    assert compare(GOOD, [*GOOD, 72.0], paired=False).known.variant.n == 6
+    assert compare(GOOD, [*GOOD, 72.0], paired=False).data.variant.n == 6

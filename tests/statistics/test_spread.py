@@ -6,8 +6,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from attnlab.statistics import measure_spread, sd_interval
-from attnlab.statistics.spread import paired_ratio_interval, ratio_interval, sd_upper_bound
+from attnlab.statistics.spread import (
+    measure_spread,
+    paired_ratio_interval,
+    ratio_interval,
+    sd_interval,
+    sd_upper_bound,
+)
 
 
 def test_sd_interval_by_a_table() -> None:

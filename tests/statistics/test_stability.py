@@ -41,7 +41,7 @@ def test_words_follow_the_direction(paired: bool) -> None:
 def test_seven_seeds_are_too_few_to_tell() -> None:
     found = judge_stability(arm(NARROW[:7]), arm(100 * WIDE[:7]), True)
     assert found.words == "STABILITY UNKNOWN"
-    assert found.reason == "a test of spread needs 8 seeds an arm, and there are 7"
+    assert found.reason == "a test of spread needs 8 seeds per arm; there are 7"
     assert math.isnan(found.spread_p)
 
 
@@ -67,7 +67,6 @@ def test_failures_have_the_last_word() -> None:
 def test_one_failure_shows_nothing() -> None:
     found = judge_stability(arm(NARROW), arm(NARROW[:9], num_failed=1), False)
     assert found.words == "STABILITY UNKNOWN"
-    assert found.failed == (0, 1)
 
 
 @pytest.mark.parametrize("values", [[1.0] * 8, [1.0, 2.0] * 4])
@@ -78,4 +77,4 @@ def test_arms_that_hardly_vary_are_not_told_apart(values: list[float], paired: b
 
 def test_arms_that_do_not_vary_cannot_be_tested() -> None:
     found = judge_stability(arm(np.ones(9)), arm(np.ones(9)), False)
-    assert found.reason == "the seeds take too few values to test their spread"
+    assert found.reason == "the seeds have too few distinct values to test their spread"

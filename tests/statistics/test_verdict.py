@@ -4,11 +4,13 @@ import math
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attnlab.statistics import Evidence, Question, decide
+from attnlab.statistics import Question, compare
+from attnlab.statistics.verdict import Evidence, decide
 
 WORDS = {
     "BETTER",
@@ -69,12 +71,12 @@ def test_what_comes_first() -> None:
 def test_where_no_number_of_seeds_will_do_it_says_so() -> None:
     verdict = decide(evidence(-2.0, 2.0, more_seeds=lambda: math.inf), Question())
     assert verdict.words == "INCONCLUSIVE (about ∞ more seeds)"
-    assert "the examples too few" in verdict.reason
+    assert "there are too few examples" in verdict.reason
 
 
 def test_after_the_last_look_more_seeds_are_another_study() -> None:
     verdict = decide(evidence(-2.0, 2.0, num_seeds=20), Question(looks=(5, 10, 15, 20)))
-    assert "the declared looks are over" in verdict.reason
+    assert "the last declared look" in verdict.reason
 
 
 @given(
@@ -88,3 +90,30 @@ def test_no_other_words(low: float, width: float, smallest: float, num_seeds: in
     found = decide(evidence(low, low + width, num_seeds=num_seeds), Question(smallest, higher))
     assert found.words in {word.format(f"{smallest:g}") for word in WORDS} | {"INCONCLUSIVE (about 7 more seeds)"}
     assert found.reason
+
+
+RNG = np.random.default_rng(1)
+LEARNED = RNG.normal(0.80, 0.01, 8)
+
+
+@pytest.mark.parametrize(
+    ("shift", "words"),
+    [
+        (0.05, "STILL TRAINING, BETTER BY AT LEAST 0.01 SO FAR"),
+        (-0.05, "STILL TRAINING, WORSE BY AT LEAST 0.01 SO FAR"),
+        (0.004, "STILL TRAINING, BETTER SO FAR, BELOW YOUR THRESHOLD"),
+        (0.0, "STILL TRAINING, NO MEANINGFUL DIFFERENCE SO FAR"),
+    ],
+)
+def test_still_training(shift: float, words: str) -> None:
+    noise = RNG.normal(0, 0.001, 8)
+    found = compare(LEARNED, LEARNED + shift + noise - noise.mean(), smallest=0.01, late_gain=0.006)
+    assert found.verdict == words
+    assert found.decision.outcome == "STILL TRAINING"
+    same = compare(LEARNED, LEARNED + shift + noise - noise.mean(), smallest=0.01, late_gain=0.005)
+    assert not same.verdict.startswith("STILL TRAINING")
+
+
+def test_still_training_and_inconclusive() -> None:
+    found = compare(LEARNED, LEARNED + RNG.normal(0, 0.1, 8), smallest=0.01, late_gain=1.0)
+    assert found.verdict == "STILL TRAINING, INCONCLUSIVE SO FAR"

@@ -136,6 +136,39 @@ def test_half_of_an_arms_runs_failed_in_a_family_of_five(run: Run, monkeypatch: 
     assert f"NOT COMPARABLE ({why})" in terminal
 
 
+AGAIN = """\
+import dataclasses
+import torch
+from attnlab import Weights, stage
+
+@stage("softmax_again")
+@dataclasses.dataclass(frozen=True)
+class SoftmaxAgain(Weights):
+    \"\"\"Softmax, rounded in another order.\"\"\"
+
+    def __call__(self, scores, n, p):
+        return torch.softmax(scores.double(), -1).to(scores.dtype)
+"""
+
+
+@pytest.mark.usefixtures("own_stages")
+def test_a_baseline_against_itself_in_two_phases_and_two_sizes(run: Run, tmp_path: Path) -> None:
+    plugin = tmp_path / "again.py"
+    plugin.write_text(AGAIN, encoding="utf-8")
+    start = STUDY.index("[sizes.tiny]"), STUDY.index("[data.copy]"), STUDY.index("[[phases]]")
+    sizes, phase = STUDY[start[0] : start[1]], STUDY[start[2] :]
+    text = STUDY.replace('cosine = "cosine(scale=8) | softmax"', 'again = "dot | softmax_again"')
+    text = text.replace(sizes, sizes + sizes.replace("tiny", "wide").replace("n_embd = 32", "n_embd = 48"))
+    text += phase.replace('name = "copy"', 'name = "longer"')
+    steps = ("--set", "phases.copy.segments.0.steps=25", "--set", "phases.longer.segments.0.steps=40")
+    said = run(*steps, "--plugin", str(plugin), text=text)
+    lines = said.places["terminal"].splitlines()
+    verdicts = [line for line in lines if re.match(r"(copy|longer) +(tiny|wide) +again", line)]
+    assert len(verdicts) == 4
+    assert not re.search("BETTER|WORSE|NOT COMPARABLE", "".join(verdicts)), verdicts
+    assert said.everywhere("98.75 %")  # 95 % for the family of four
+
+
 def test_minigpt_sharing_can_conclude(run: Run) -> None:
     said = run("--budget", "smoke", "--set", "seeds=[1, 2, 3, 4, 5]", recipe="minigpt-sharing")
     assert "not paired" not in said.places["terminal"]

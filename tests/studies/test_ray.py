@@ -25,6 +25,8 @@ import pytest
 
 from attnlab.cli.plugin import load_plugin
 from attnlab.errors import StudyError
+from attnlab.studies.plan.audit_keys import find_audited_task
+from attnlab.studies.plan.installed_arms import InstalledArm
 from attnlab.studies.study import Study
 
 from .samples import quiet
@@ -163,8 +165,12 @@ def written(text: str, plugin: str, file: Path, own: Path) -> Study:
 
 def audits_of(study: Study) -> list[str]:
     """Return what the ledger knows the audits of a study's arms by."""
-    found = [[arm.mechanism, *(one.key for one in study.installed(arm))] for arm in study.design.arms.values()]
-    return list(dict.fromkeys(itertools.chain(*found)))
+    design, task = study.design, find_audited_task(study.design)
+    keys = [
+        [arm.mechanism, *(InstalledArm(arm, name, size, task).key for name, size in design.sizes.items())]
+        for arm in design.arms.values()
+    ]
+    return list(dict.fromkeys(itertools.chain(*keys)))
 
 
 def nodes_in(out: Path) -> set[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from pathlib import Path
 from typing import Any
@@ -27,10 +26,13 @@ TEXT = {
     "name": "text", "task": "clm", "task_settings": {"max_len": 16}, "data": "text", "precision": "fp32",
     "segments": [{"steps": 2, "batch": 4}], "smallest": 1.0,
 }  # fmt: skip
+
+
 FINE = {
     "name": "fine", "task": "sst2", "task_settings": {"max_len": 16}, "data": "labels", "after": "text",
     "precision": "fp32", "segments": [{"steps": 1, "batch": 4}], "smallest": 1.0,
 }  # fmt: skip
+
 
 pytestmark = pytest.mark.usefixtures("here")
 
@@ -128,7 +130,7 @@ def test_what_comes_after_a_run_that_diverged_is_given_up_and_counted(labels: Pa
     assert found.num_ended == 4
     assert any(": diverged" in line for line in said)
     assert found.failed == {
-        f"fine, tiny, {arm}, seed {seed}": "the run it starts from did not come to an end"
+        f"fine, tiny, {arm}, seed {seed}": "the run it starts from has not finished"
         for arm in ("dot", "bypass") for seed in (1, 2)
     }  # fmt: skip
     assert verdicts(found)["text", "bypass"].startswith("NOT COMPARABLE (no")
@@ -205,7 +207,7 @@ def test_an_arm_that_sees_the_future_is_not_trained_unless_asked_for(tmp_path: P
     said = list[str]()
     leaking = "dot | softmax | mask(after)"
     found = study(arms__slow=leaking, seeds=[1]).run(tmp_path / "out", say=said.append)
-    assert "not trained, since they see the future: slow (has_leaking = true trains them)" in said
+    assert "not trained, since they have access to future tokens: slow (has_leaking = true trains them)" in said
     assert found.num_runs == 2
     assert verdicts(found)["recall", "slow"] == "NOT COMPARABLE (its audit finds a leak)"
     trained = study(arms__slow=leaking, seeds=[1], has_leaking=True).run(tmp_path / "out", say=quiet)
@@ -220,7 +222,7 @@ def test_an_arm_that_sees_the_future_is_not_trained_unless_asked_for(tmp_path: P
 
 
 def test_a_baseline_that_sees_the_future_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(StudyError, match="the baseline 'dot' sees the future"):
+    with pytest.raises(StudyError, match="the baseline 'dot' has access to future tokens"):
         study(arms__dot="dot | softmax | mask(after)", seeds=[1]).run(tmp_path / "out", say=quiet)
 
 
@@ -258,7 +260,7 @@ def test_the_command_shows_a_plan_and_runs_it(
     assert main([*command, "--out", str(tmp_path / "other"), "--set", "arms.slow.set.config.n_embd=15"]) == 1
     shown = capsys.readouterr().out
     assert "failed: recall, tiny, slow, seed 1: no model can be built from this config" in shown
-    assert "the same command tries once more what failed" in shown
+    assert "the same command retries the runs that failed" in shown
     for wrong in (["--workers", "0"], ["--threads", "0"]):
         assert main([*command, "--out", str(tmp_path / "new"), *wrong]) == 2
     assert not (tmp_path / "new").exists()
@@ -298,23 +300,6 @@ def test_a_phase_that_was_edited_is_audited_anew_and_what_it_gave_before_is_said
     assert (asked.count("dot | edited"), asked.count("dot | softmax")) == (2, 1)
     assert any("1 result is not of the study as it is now" in line and "1 of 'own'" in line for line in said)
     assert [one.check for one in conclusion.findings if one.check == "results left out"] == ["results left out"]
-
-
-def test_every_start_notes_the_files_of_phases_as_they_are_then(tmp_path: Path) -> None:
-    file, ledger = tmp_path / "own.py", Ledger(tmp_path / "ledger.sqlite")
-    once = Study(study().design, plugins=(str(file),))
-    with pytest.raises(StudyError, match=r"cannot read .*own\.py.*: No such file or directory; give a Python file"):
-        once.enter(tmp_path, ledger, 1)
-    assert ledger.events("started") == []
-    for text in ("# one\n", "# é two\n"):
-        file.write_text(text, encoding="utf-8")
-        once.enter(tmp_path, ledger, 1)
-    noted = [json.loads(said)["plugins"] for said in ledger.events("started")]
-    ledger.close()
-    assert [[(one["file"], one["text"]) for one in some] for some in noted] == [
-        [("own.py", "# one\n")], [("own.py", "# é two\n")]
-    ]  # fmt: skip
-    assert noted[1][0]["sha256"] == hashlib.sha256(file.read_bytes()).hexdigest()
 
 
 def test_one_run_of_the_command_computes_its_answers_once(

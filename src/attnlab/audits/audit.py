@@ -27,15 +27,13 @@ from . import (  # noqa: F401  (each registers its check)
     random_tokens,
     value_path,
     weights,
-)
+)  # fmt: skip
 from .check import Check, SubjectKind, known_checks
 from .finding import Audit, Findings, UnknownCheckError, match_name, normalize_name
 from .subject import Subject
 
 if TYPE_CHECKING:
     from .in_model import ModelSubject
-
-Progress = Callable[[str], None]
 
 
 def audit(
@@ -45,7 +43,7 @@ def audit(
     checks: Sequence[str] | None = None,
     train: bool = False,
     seed: int = 0,
-    progress: Progress | None = None,
+    progress: Callable[[str], None] | None = None,
 ) -> Audit:
     """Run every check on a mechanism, or on a Hugging Face model, and return the findings.
 
@@ -60,7 +58,7 @@ def audit(
     start = perf_counter()
     findings = []
     audited, kind = _make_subject(subject, causal, seed)
-    # Sequences are short: with two threads, waiting for each other takes longer than computing.
+    # Sequences are short: with several threads, synchronization takes longer than computing.
     threads = one_thread() if kind == "mechanism" else nullcontext()
     with threads, _default_autograd(), warnings.catch_warnings():
         # Checks use extreme inputs on purpose, for which a kernel may warn that it is slow.
@@ -94,8 +92,8 @@ def _make_subject(
         # transformers takes seconds to import, and a mechanism alone does not need it.
         from .in_model import ModelSubject
 
-        return ModelSubject.of(subject, causal, seed), "model"
-    return Subject.of(Mechanism.parse(subject), causal, seed), "mechanism"
+        return ModelSubject.create(subject, causal, seed), "model"
+    return Subject.create(Mechanism.parse(subject), causal, seed), "mechanism"
 
 
 def choose_checks(kind: SubjectKind, names: Sequence[str] | None, train: bool) -> list[Check]:

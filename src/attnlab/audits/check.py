@@ -53,10 +53,8 @@ class Check:
 def _report_error(name: str, error: Exception) -> Finding:
     message = (str(error).strip().splitlines() or ["no message"])[0]
     last = traceback.extract_tb(error.__traceback__)[-1]
-    return Finding(
-        name, False, math.nan, None, f"The check raised {type(error).__name__}: {message}.",
-        f"{Path(last.filename).name}, line {last.lineno}",
-    )  # fmt: skip
+    sentence = f"The check raised {type(error).__name__}: {message}."
+    return Finding(name, False, math.nan, None, sentence, f"{Path(last.filename).name}, line {last.lineno}")
 
 
 CHECKS: dict[SubjectKind, dict[str, Check]] = {"mechanism": {}, "model": {}}
@@ -97,7 +95,7 @@ def check(
 
 
 def _locate(function: CheckFunction) -> tuple[str, str]:
-    """Return a function's module and name: by them a function that is defined again replaces itself."""
+    """Return a function's module and name, so that a function that is defined again replaces itself."""
     return getattr(function, "__module__", "?"), getattr(function, "__qualname__", "?")
 
 

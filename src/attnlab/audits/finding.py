@@ -1,10 +1,8 @@
-"""What an audit answers: parts that were measured, the finding they make together, and the record of all findings."""
-
-from __future__ import annotations
+"""The answers of an audit: measured parts, the finding they make together, and all findings about one subject."""
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 from attnlab.charts import Spec
@@ -19,7 +17,7 @@ FindingKind = Literal[
 
 @dataclass(frozen=True)
 class FindingPart:
-    """One measured number of a finding, and the kernel it belongs to. Without a bound it is only reported."""
+    """One measured number of a finding, and the kernel it was measured with. Without a bound it is only reported."""
 
     name: str
     figure: float
@@ -29,17 +27,17 @@ class FindingPart:
 
     @property
     def passed(self) -> bool:
-        """Whether the figure keeps its bound; what is not a number never does."""
+        """Whether the figure is within its bound; NaN never is."""
         return self.bound is None or self.figure <= self.bound
 
     @property
     def situation(self) -> str:
-        """What was measured, whichever kernel it was."""
+        """The name without the kernel, which is the same for every kernel."""
         return self.name.replace(f", {self.kernel}", "", 1)
 
     @property
     def excess(self) -> float:
-        """How far the figure is beyond its bound, by which the worst part is found."""
+        """How far the figure is above its bound; the worst part is the one with the largest excess."""
         if self.bound is None:
             return -math.inf
         return math.inf if math.isnan(self.figure) else self.figure - self.bound
@@ -49,7 +47,7 @@ class FindingPart:
 class Finding:
     """The answer to one check: passed or not, by which figure against which bound, and why in one sentence.
 
-    where: where to look, as a stage, a kernel or a pair of positions. judged: False where the check only reports.
+    where: where to look, as a stage, a kernel or a pair of positions. judged: False if the check only reports.
     data: numbers for a picture or a program.
     """
 
@@ -70,44 +68,38 @@ class Finding:
         return ("passed" if self.judged else "reported") if self.passed else "FAILED"
 
     def record(self) -> dict[str, Any]:
-        """Return all of it as plain values, for JSON."""
-        return {
-            "name": self.name,
-            "kind": self.kind,
-            "verdict": self.verdict,
-            "passed": self.passed,
-            "judged": self.judged,
-            "figure": plain(self.figure),
-            "bound": plain(self.bound),
-            "sentence": self.sentence,
-            "where": self.where,
-            "parts": [
-                {
-                    "name": part.name,
-                    "passed": part.passed,
-                    "figure": plain(part.figure),
-                    "bound": plain(part.bound),
-                    "note": part.note,
-                    "kernel": part.kernel,
-                }
-                for part in self.parts
-            ],
-            "data": {name: plain(value) for name, value in self.data.items()},
-        }
+        """Return the finding as plain values, for JSON."""
+        parts = [{**asdict(part), "passed": part.passed} for part in self.parts]
+        record = {"name": self.name, "kind": self.kind, "verdict": self.verdict, **asdict(self), "parts": parts}
+        return {name: _make_plain(value) for name, value in record.items()}
 
 
-def plain(value: Any) -> Any:
-    """Return a value as JSON can hold it: what is not finite becomes text."""
+def _make_plain(value: Any) -> Any:
+    """Return a value as JSON can hold it: infinities and NaN become text."""
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
     if isinstance(value, Mapping):
-        return {str(name): plain(item) for name, item in value.items()}
-    return [plain(item) for item in value] if isinstance(value, list | tuple) else value
+        return {str(name): _make_plain(item) for name, item in value.items()}
+    return [_make_plain(item) for item in value] if isinstance(value, list | tuple) else value
 
 
-def worst(parts: Iterable[FindingPart]) -> FindingPart:
-    """Return the part that breaks its bound the most, or comes nearest to it."""
+def find_worst(parts: Iterable[FindingPart]) -> FindingPart:
+    """Return the part that is furthest above its bound, or closest below it."""
     return max(parts, key=lambda part: part.excess)
+
+
+def judge_parts(
+    name: str, parts: Iterable[FindingPart], *, passed: str, failed: Callable[[FindingPart], str],
+    where: Callable[[FindingPart], str], data: Mapping[str, Any] | None = None,
+) -> Finding:  # fmt: skip
+    """Make the finding of a check from its parts, which passes if its worst part does.
+
+    passed: the sentence if all parts pass. failed, where: get the worst part and return the sentence and where to look.
+    """
+    parts = tuple(parts)
+    worst = find_worst(parts)
+    sentence, place = (passed, "") if worst.passed else (failed(worst), where(worst))
+    return Finding(name, worst.passed, worst.figure, worst.bound, sentence, place, parts=parts, data=data or {})
 
 
 def show(figure: float | None) -> str:
@@ -118,7 +110,7 @@ def show(figure: float | None) -> str:
 
 
 class Findings(Mapping[str, Finding]):
-    """Findings by name, in the order they were made; any part of a name that fits one alone will do."""
+    """Findings in the order in which they were made, by name or by any part of a name that fits only one."""
 
     def __init__(self, findings: Iterable[Finding]) -> None:
         self._by_name = {finding.name: finding for finding in findings}
@@ -140,30 +132,28 @@ class Findings(Mapping[str, Finding]):
 
 
 def match_name(name: str, known: Iterable[str]) -> str:
-    """Return the known name that is meant: the name itself, or the only one that holds it."""
+    """Return the known name that is meant: the name itself, or the only one that contains it."""
     names = list(known)
     if name in names:
         return name
-    asked = normalize_name(str(name))
-    found = [other for other in names if asked and asked in normalize_name(other)]
-    if len(found) == 1:
-        return found[0]
-    # One word of a name is what people write, and misspell.
-    words = {word: other for other in names for word in other.split()}
-    nearest = closest(str(name), [*names, *words])
-    hint = nearest or f"; there are {', '.join(names)}"
-    raise UnknownCheckError(
-        f"'{name}' could be any of {', '.join(found)}" if found else f"no check is named '{name}'{hint}"
-    )
+    letters = normalize_name(str(name))
+    matches = [other for other in names if letters and letters in normalize_name(other)]
+    if len(matches) == 1:
+        return matches[0]
+    if matches:
+        raise UnknownCheckError(f"'{name}' could be any of {', '.join(matches)}")
+    # People often write, and misspell, one word of a name.
+    hint = closest(str(name), [*names, *(word for other in names for word in other.split())])
+    raise UnknownCheckError(f"no check is named '{name}'" + (hint or f"; there are {', '.join(names)}"))
 
 
 def normalize_name(name: str) -> str:
-    """Return a name's letters and digits alone, by which names are compared."""
+    """Return only the letters and digits of a name, by which names are compared."""
     return "".join(character for character in name.lower() if character.isalnum())
 
 
 class UnknownCheckError(RequestError, KeyError):
-    """A check that there is not, or not the only one of that name."""
+    """A name that fits no check, or more than one."""
 
     def __str__(self) -> str:
         return str(self.args[0])
@@ -190,21 +180,19 @@ class Audit:
 
     @property
     def ways(self) -> str:
-        """Which causality was asked about, in words."""
+        """Whether the audit was with a causal mask, without, or both, in words."""
         return {None: "causal and not causal", True: "causal", False: "not causal"}[self.causal]
 
     def record(self) -> dict[str, Any]:
-        """Return all of it as plain values, for JSON."""
+        """Return all findings as plain values, for JSON."""
+        findings = {name: finding.record() for name, finding in self.findings.items()}
         return {
-            "subject": self.subject,
-            "causal": self.causal,
-            "passed": self.passed,
-            "seconds": round(self.seconds, 2),
-            "findings": {name: finding.record() for name, finding in self.findings.items()},
-        }
+            "subject": self.subject, "causal": self.causal, "passed": self.passed, "seconds": round(self.seconds, 2),
+            "findings": findings,
+        }  # fmt: skip
 
     def figure(self) -> Spec:
-        """Draw the leak map and the growth curves, as a Vega-Lite spec for `charts.save`."""
+        """Draw the findings, as a Vega-Lite spec for `charts.save`."""
         from .picture import draw
 
         return draw(self)

@@ -1,10 +1,8 @@
-"""Numerics: rows that see nothing, scores of ±10⁵, half precision, and gradients that are the derivative.
+"""Numerics: rows without a visible key, scores of ±10⁵, half precision, and gradients that are the derivative.
 
-A row that may see nothing gives zeros and zero gradients. Scores of 10⁵, and ordinary ones in fp16 and bf16, give
-finite numbers. The gradients equal finite differences, unless a stage says that it passes another's.
+A row without a visible key gives zeros and zero gradients. Scores of 10⁵, and ordinary ones in fp16 and bf16, give
+finite numbers. The gradients equal finite differences, unless a stage declares those of another function.
 """
-
-from __future__ import annotations
 
 import dataclasses
 
@@ -13,8 +11,8 @@ from torch import Tensor
 from torch.autograd import gradcheck
 
 from .check import check
-from .finding import Finding, FindingPart, worst
-from .subject import LONG, Inputs, Mode, Subject, largest, peak, without_onednn
+from .finding import Finding, FindingPart, judge_parts
+from .subject import LONG, Inputs, Mode, Subject, compute_gradients, disable_onednn, largest, peak
 
 NAME = "numerics"
 LARGE = 1e5
@@ -23,120 +21,82 @@ TINY = 5
 
 @check(NAME, kind="numerics")
 def numerics(subject: Subject) -> Finding:
-    """Look for NaN, overflow and wrong derivatives."""
-    parts: list[FindingPart] = []
-    # What an output stage adds is its own; nothing to see must give nothing before it.
-    inner = subject.stripped(output=())
-    parts += [blind(inner, mode) for mode in inner.modes(Mode(False, mask="keys"), Mode(False, mask="pairs"))]
+    """Search for NaN, overflow and wrong derivatives."""
+    # An output stage may add to a row without a visible key; before it, the row must be zero.
+    inner = subject.replace_stages(output=())
+    masked = (Mode(False, mask="keys"), Mode(False, mask="pairs"))
+    parts = [_check_empty_rows(inner, mode) for mode in inner.modes(*masked)]
     for mode in subject.modes():
-        parts += [large(subject, mode), alike(subject, mode)]
-    with without_onednn():
+        inputs = subject.inputs(2, LONG, mode.dtype)
+        note = "Scores of ±10⁵ make numbers that are not finite: one bad batch would end a training run."
+        parts.append(_check_finite(subject, mode, "scores of ±1e5", _scale_scores(inputs, LARGE), note))
+        zeroed = {name: t.index_fill(2, torch.tensor([0, 5]), 0) for name, t in inputs.items()}
+        equal = {**zeroed, "k": zeroed["q"].clone()}
+        note = "A query that equals its key, or a token of zeros, makes numbers that are not finite."
+        parts.append(_check_finite(subject, mode, "queries that are keys, and zeros", equal, note))
+    with disable_onednn():
         for dtype in (torch.float16, torch.bfloat16):
-            parts += [half(subject, mode) for mode in subject.modes(Mode(False, dtype=dtype))]
-            parts.append(overflow(subject, dtype))
-    parts += [derivative(subject, mode) for mode in subject.modes(Mode(False, dtype=torch.float64))]
-    bad = worst(parts)
-    said = bad.note if not bad.passed else (
-        "Rows that see nothing give zeros, scores of ±10⁵ and half precision give finite numbers, and the gradients "
-        + ("are another stage's by design." if is_straight_through(subject) else "are the derivatives.")
+            inputs, precision = subject.inputs(2, LONG, dtype), str(dtype).removeprefix("torch.")
+            note = f"Ordinary inputs make numbers that are not finite in {precision}."
+            for mode in subject.modes(Mode(False, dtype=dtype)):
+                parts.append(_check_finite(subject, mode, "half precision", inputs, note))
+            out = subject.attend(_scale_scores(inputs, LARGE), Mode(subject.causalities[-1], dtype=dtype))
+            share = _count_broken(out) / out.numel()
+            parts.append(FindingPart(f"outputs lost in {precision} at scores of ±1e5", share))
+    # A straight-through gradient is that of another function.
+    is_exact = not getattr(subject.mechanism.weights, "straight_through", False)
+    parts += [_check_derivative(subject, mode, is_exact) for mode in subject.modes(Mode(False, dtype=torch.float64))]
+    return judge_parts(
+        NAME, parts,
+        passed=(
+            "Rows that see nothing give zeros, scores of ±10⁵ and half precision give finite numbers, and the "
+            f"gradients are {'the derivatives' if is_exact else 'those of another function by design'}."
+        ),
+        failed=lambda bad: bad.note,
+        where=lambda bad: subject.locate_fault(parts, bad.name),
     )  # fmt: skip
-    where = "" if bad.passed else subject.blame(parts, bad.name)
-    return Finding(NAME, bad.passed, bad.figure, bad.bound, said, where, parts=tuple(parts))
 
 
-def blind(subject: Subject, mode: Mode) -> FindingPart:
-    """Measure what a row that may see nothing gives, and what reaches the inputs from it."""
-    kind = mode.mask
+def _check_empty_rows(subject: Subject, mode: Mode) -> FindingPart:
+    """Measure the output of rows without a visible key, and the gradients of the inputs from it."""
     leaves = {name: t.requires_grad_() for name, t in subject.inputs(2, LONG).items()}
-    mask = torch.ones(2, 1, 1 if kind == "keys" else LONG, LONG, dtype=torch.bool)
-    rows = slice(None) if kind == "keys" else slice(3, None, 7)
-    mask[1, :, rows if kind == "pairs" else slice(None)] = False
+    mask = torch.ones(2, 1, 1 if mode.mask == "keys" else LONG, LONG, dtype=torch.bool)
+    rows = slice(None) if mode.mask == "keys" else slice(3, None, 7)
+    mask[1, :, rows] = False
     out = subject.attend(leaves, mode, mask)
-    dark = out[1, :, rows]
-    found = [peak(dark), *(peak(g[1]) for g in gradients_of(leaves, dark)), *(nan_size(g) for g in [out])]
+    empty = out[1, :, rows]
+    sizes = [peak(empty), *(peak(g[1]) for g in compute_gradients(empty.sum(), leaves.values()))]
     note = "A row that may see nothing must give zeros and zero gradients, and this one does not."
-    return FindingPart(f"nothing to see, {mode}", largest(found), 0.0, note, mode.kernel)
+    size = torch.inf if _count_broken(out) else largest(sizes)
+    return FindingPart(f"nothing to see, {mode}", size, 0.0, note, mode.kernel)
 
 
-def large(subject: Subject, mode: Mode) -> FindingPart:
-    """Count the numbers that are not finite where scores reach ±10⁵."""
-    leaves = scaled(subject.inputs(2, LONG, mode.dtype), LARGE**0.5)
+def _check_finite(subject: Subject, mode: Mode, name: str, inputs: Inputs, note: str) -> FindingPart:
+    """Count the outputs and gradients that are not finite."""
+    leaves = {key: t.detach().requires_grad_() for key, t in inputs.items()}
     out = subject.attend(leaves, mode)
-    bad = sum(count_broken(t) for t in (out, *gradients_of(leaves, out)))
-    note = "Scores of ±10⁵ make numbers that are not finite: one bad batch would end a training run."
-    return FindingPart(f"scores of ±1e5, {mode}", float(bad), 0.0, note, mode.kernel)
+    num_broken = sum(map(_count_broken, (out, *compute_gradients(out.sum(), leaves.values()))))
+    return FindingPart(f"{name}, {mode}", float(num_broken), 0.0, note, mode.kernel)
 
 
-def alike(subject: Subject, mode: Mode) -> FindingPart:
-    """Count the numbers that are not finite where a query is its key, as share(qk) makes it, and some tokens are 0."""
-    inputs = subject.inputs(2, LONG, mode.dtype)
-    inputs = {name: t.index_fill(2, torch.tensor([0, 5]), 0) for name, t in inputs.items()}
-    leaves = scaled({**inputs, "k": inputs["q"].clone()}, 1.0)
-    out = subject.attend(leaves, mode)
-    bad = sum(count_broken(t) for t in (out, *gradients_of(leaves, out)))
-    note = "A query that equals its key, or a token of zeros, makes numbers that are not finite."
-    return FindingPart(f"queries that are keys, and zeros, {mode}", float(bad), 0.0, note, mode.kernel)
-
-
-def half(subject: Subject, mode: Mode) -> FindingPart:
-    """Count the numbers that are not finite in half precision on ordinary inputs."""
-    leaves = scaled(subject.inputs(2, LONG, mode.dtype), 1.0)
-    out = subject.attend(leaves, mode)
-    bad = sum(count_broken(t) for t in (out, *gradients_of(leaves, out)))
-    note = f"Ordinary inputs make numbers that are not finite in {str(mode.dtype).removeprefix('torch.')}."
-    return FindingPart(f"half precision, {mode}", float(bad), 0.0, note, mode.kernel)
-
-
-def overflow(subject: Subject, dtype: torch.dtype) -> FindingPart:
-    """Report the share of outputs that overflow in half precision where scores reach ±10⁵."""
-    inputs = {name: t * LARGE**0.5 if name in ("q", "k") else t for name, t in subject.inputs(2, LONG, dtype).items()}
-    out = subject.attend(inputs, Mode(subject.causalities[-1], dtype=dtype))
-    return FindingPart(
-        f"outputs lost in {str(dtype).removeprefix('torch.')} at scores of ±1e5", count_broken(out) / out.numel()
-    )
-
-
-def derivative(subject: Subject, mode: Mode) -> FindingPart:
+def _check_derivative(subject: Subject, mode: Mode, is_exact: bool) -> FindingPart:
     """Compare the gradients with finite differences."""
-    inputs = subject.inputs(1, TINY, torch.float64)
-    learned = {name: p.double() for name, p in subject.parameters.items()}
+    inputs, learned = subject.inputs(1, TINY, torch.float64), subject.cast_parameters(torch.float64)
 
     def run(*tensors: Tensor) -> Tensor:
         given = dict(zip([*inputs, *learned], tensors, strict=True))
-        asked = dataclasses.replace(subject, parameters={name: given[name] for name in learned})
-        return asked.attend({name: given[name] for name in inputs}, mode)
+        changed = dataclasses.replace(subject, parameters={name: given[name] for name in learned})
+        return changed.attend({name: given[name] for name in inputs}, mode)
 
     tensors = tuple(t.requires_grad_() for t in (*inputs.values(), *learned.values()))
     agrees = gradcheck(run, tensors, raise_exception=False, fast_mode=True, check_undefined_grad=False)
     note = "The gradient is not the derivative of the output, by finite differences."
-    return FindingPart(
-        f"gradcheck, {mode}", float(not agrees), None if is_straight_through(subject) else 0.0, note, mode.kernel
-    )
+    return FindingPart(f"gradcheck, {mode}", float(not agrees), 0.0 if is_exact else None, note, mode.kernel)
 
 
-def is_straight_through(subject: Subject) -> bool:
-    """Tell whether the weights say that their gradient is another stage's."""
-    return bool(getattr(subject.mechanism.weights, "straight_through", False))
+def _scale_scores(inputs: Inputs, factor: float) -> Inputs:
+    return {name: t * factor**0.5 if name in ("q", "k") else t for name, t in inputs.items()}
 
 
-def scaled(inputs: Inputs, factor: float) -> Inputs:
-    """Return queries and keys as many times as large, all as leaves."""
-    return {name: (t * factor if name in ("q", "k") else t).detach().requires_grad_() for name, t in inputs.items()}
-
-
-def gradients_of(leaves: Inputs, out: Tensor) -> list[Tensor]:
-    """Return the gradients that reach the inputs from the sum of some outputs."""
-    if not out.requires_grad:
-        return []
-    found = torch.autograd.grad(out.sum(), list(leaves.values()), allow_unused=True)
-    return [g for g in found if g is not None]
-
-
-def count_broken(tensor: Tensor) -> int:
-    """Count the numbers that are not finite."""
+def _count_broken(tensor: Tensor) -> int:
     return int((~tensor.isfinite()).sum())
-
-
-def nan_size(tensor: Tensor) -> float:
-    """Return infinity where any number of a tensor is not finite, else 0."""
-    return torch.inf if count_broken(tensor) else 0.0

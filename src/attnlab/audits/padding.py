@@ -1,11 +1,9 @@
 """Padding and batch invariance: outputs must not depend on padding, nor on other sequences in the batch.
 
-What stands in the padding, how much of it there is, on which side, and which sequences share the batch may change no
-output of a real token, and no gradient may reach the padding: beyond rounding, which is measured. What the reference
-loses in fp32 beside fp64, on the same tokens, is what the stages' own arithmetic rounds.
+The content, amount and side of padding and the other sequences must not change an output of a real token, and padding
+must get no gradient, except for rounding. The rounding of the stages is measured: it is the difference of the reference
+between fp32 and fp64 on the same tokens.
 """
-
-from __future__ import annotations
 
 import dataclasses
 import math
@@ -17,8 +15,8 @@ import torch
 from torch import Tensor
 
 from .check import check
-from .finding import Finding, FindingPart, worst
-from .subject import ROUNDINGS, Inputs, Mode, Subject, largest, noise, peak
+from .finding import Finding, FindingPart, judge_parts
+from .subject import MANY_HEADS, ROUNDINGS, Inputs, Mode, Subject, compute_gradients, largest, peak, tolerance
 
 NAME = "padding and batch invariance"
 REAL, PADDED = 133, 19
@@ -27,33 +25,35 @@ REAL, PADDED = 133, 19
 Side = Literal["right", "left"]
 
 LOSSES = 16
-"""How many times what the reference loses in fp32 a result may be off."""
+"""How many times the fp32 error of the reference a result may be off by."""
 
 
 @check(NAME, kind="padding")
 def padding_invariance(subject: Subject) -> Finding:
-    """Change padding and neighbours, and watch the real tokens."""
+    """Change padding and other sequences, and compare the outputs of real tokens."""
     parts: list[FindingPart] = []
     rounding = Rounding(subject)
     for dtype in (torch.float64, torch.float32):
         for mode in subject.modes(Mode(False, dtype=dtype, mask="keys")):
-            parts += padded(subject, mode, rounding)
-        for mode in subject.modes(Mode(False, dtype=dtype)):
-            parts.append(in_company(subject, mode))
-    # With more heads, three sequences are more than a kernel computes in one piece, and one is not.
-    parts += [in_company(subject.split, mode) for mode in subject.modes()]
-    bad = worst(parts)
-    if bad.passed:
-        said = "Neither padding, its content, side and amount, nor other sequences of the batch change a real token."
-    elif not math.isfinite(bad.figure):
-        said = f"A real token's result is not a number, changed by {bad.note}."
-    else:
-        said = (
-            f"A real token's result depends on {bad.note} ({bad.figure:.2g}, allowed {bad.bound:.2g}): the same "
-            "sentence would score differently in another batch."
-        )
-    where = "" if bad.passed else subject.blame(parts, f"{bad.name}: what the stages compute over all tokens")
-    return Finding(NAME, bad.passed, bad.figure, bad.bound, said, where, parts=tuple(parts))
+            parts += _compare_padded(subject, mode, rounding)
+        parts += [_compare_in_batch(subject, mode) for mode in subject.modes(Mode(False, dtype=dtype))]
+    # With more heads, kernels split three sequences, but not one.
+    parts += [_compare_in_batch(subject.resize(num_heads=MANY_HEADS), mode) for mode in subject.modes()]
+    return judge_parts(
+        NAME, parts,
+        passed="Neither padding, its content, side and amount, nor other sequences of the batch change a real token.",
+        failed=_explain,
+        where=lambda bad: subject.locate_fault(parts, f"{bad.name}: what the stages compute over all tokens"),
+    )  # fmt: skip
+
+
+def _explain(bad: FindingPart) -> str:
+    if not math.isfinite(bad.figure):
+        return f"A real token's result is not a number, changed by {bad.note}."
+    return (
+        f"A real token's result depends on {bad.note} ({bad.figure:.2g}, allowed {bad.bound:.2g}): the same "
+        "sentence would score differently in another batch."
+    )
 
 
 @dataclass(frozen=True)
@@ -67,12 +67,12 @@ class PaddingCase:
         return f"{'large ' if self.is_large else ''}padding on the {self.side}"
 
     @property
-    def here(self) -> slice:
-        """Where the real tokens stand."""
+    def real(self) -> slice:
+        """The positions of the real tokens."""
         return slice(0, REAL) if self.side == "right" else slice(PADDED, PADDED + REAL)
 
-    def around(self, subject: Subject, dtype: torch.dtype) -> Inputs:
-        """Return the real tokens with the padding at their side."""
+    def pad(self, subject: Subject, dtype: torch.dtype) -> Inputs:
+        """Return the real tokens with the padding on its side."""
         real = subject.inputs(1, REAL, dtype)
         filler = subject.inputs(1, PADDED, dtype, salt=2 if self.is_large else 1)
         size, is_right = 1e3 if self.is_large else 1.0, self.side == "right"
@@ -82,84 +82,71 @@ class PaddingCase:
         }
 
 
-PADDINGS = [PaddingCase(side, is_large) for side in get_args(Side) for is_large in (False, True)]
-
-
-def padded(subject: Subject, mode: Mode, rounding: Rounding) -> Iterator[FindingPart]:
-    """Compare the bare sequence with the same one padded, on either side and with other content."""
-    alone = subject.attend(subject.inputs(1, REAL, mode.dtype), bare(subject, mode))
-    for padding in PADDINGS:
-        result, reached, scale = run_padded(subject, mode, padding)
-        lost, lost_gradient = rounding.of(mode, padding)
-        bound = noise(alone, ROUNDINGS[mode.dtype]) + lost
-        note = "what stands in the padding" if padding.is_large else "how much padding there is"
-        yield FindingPart(f"{padding}, {mode}", peak(result - alone), bound, note, mode.kernel)
-        bound = ROUNDINGS[mode.dtype] * torch.finfo(mode.dtype).eps * scale + lost_gradient
-        note = "the padding: a gradient reaches it"
-        yield FindingPart(f"gradient to {padding}, {mode}", reached, bound, note, mode.kernel)
-
-
-def run_padded(subject: Subject, mode: Mode, padding: PaddingCase) -> tuple[Tensor, float, float]:
-    """Return the output of the real tokens, the largest gradient in the padding, and the largest in real tokens."""
-    here = padding.here
-    mask = torch.zeros(1, 1, 1, REAL + PADDED, dtype=torch.bool)
-    mask[..., here] = True
-    leaves = {name: t.requires_grad_() for name, t in padding.around(subject, mode.dtype).items()}
-    # Positions count real tokens, so that a sentence is at the same ones wherever its padding stands.
-    out = subject.attend(leaves, mode, mask, torch.arange(REAL + PADDED) - here.start)[:, :, here]
-    reached, scale = gradients_in(leaves, out, here)
-    return out.detach(), reached, scale
+CASES = [PaddingCase(side, is_large) for side in get_args(Side) for is_large in (False, True)]
 
 
 class Rounding:
-    """What rounding may change in padded results: measured once for all kernels and precisions.
+    """The rounding that is allowed in padded results, measured once for all kernels and precisions.
 
-    It is the reference's loss in fp32, not the kernel's own: a fault of a kernel must not excuse itself.
+    It is the fp32 error of the reference, not of the kernel, so that a kernel's fault cannot raise its own bound.
     """
 
     def __init__(self, subject: Subject) -> None:
         self.subject = subject
-        self.known: dict[tuple[bool, PaddingCase], tuple[float, float]] = {}
+        self.measured: dict[tuple[bool, PaddingCase], list[float]] = {}
 
-    def of(self, mode: Mode, padding: PaddingCase) -> tuple[float, float]:
+    def allow(self, mode: Mode, case: PaddingCase) -> list[float]:
         """Return how far an output and a gradient may be off in the mode's precision."""
-        key = (mode.causal, padding)
-        if key not in self.known:
-            rough, exact = (
-                run_padded(self.subject, dataclasses.replace(mode, kernel="reference", dtype=dtype), padding)
+        key = (mode.causal, case)
+        if key not in self.measured:
+            rounded, exact = (
+                _run_padded(self.subject, dataclasses.replace(mode, kernel="reference", dtype=dtype), case)
                 for dtype in (torch.float32, torch.float64)
             )
-            lost = peak(rough[0] - exact[0]), abs(rough[1] - exact[1])
-            # What is no number is no rounding, and excuses nothing.
-            self.known[key] = (lost[0] if math.isfinite(lost[0]) else 0.0, lost[1] if math.isfinite(lost[1]) else 0.0)
-        finer = LOSSES * torch.finfo(mode.dtype).eps / torch.finfo(torch.float32).eps
-        return finer * self.known[key][0], finer * self.known[key][1]
+            errors = peak(rounded[0] - exact[0]), abs(rounded[1] - exact[1])
+            # NaN and infinity are not rounding, and allow nothing.
+            self.measured[key] = [error if math.isfinite(error) else 0.0 for error in errors]
+        factor = LOSSES * torch.finfo(mode.dtype).eps / torch.finfo(torch.float32).eps
+        return [factor * error for error in self.measured[key]]
 
 
-def bare(subject: Subject, mode: Mode) -> Mode:
-    """Return the mode without padding, by the same kernel where it can do without."""
+def _compare_padded(subject: Subject, mode: Mode, rounding: Rounding) -> Iterator[FindingPart]:
+    """Compare a sequence alone with the same one padded, on either side and with different content."""
+    alone = subject.attend(subject.inputs(1, REAL, mode.dtype), _remove_mask(subject, mode))
+    for case in CASES:
+        result, gradient, scale = _run_padded(subject, mode, case)
+        allowed, allowed_gradient = rounding.allow(mode, case)
+        bound = tolerance(alone) + allowed
+        note = "the content of the padding" if case.is_large else "how much padding there is"
+        yield FindingPart(f"{case}, {mode}", peak(result - alone), bound, note, mode.kernel)
+        bound = ROUNDINGS[mode.dtype] * torch.finfo(mode.dtype).eps * scale + allowed_gradient
+        note = "the padding: a gradient reaches it"
+        yield FindingPart(f"gradient to {case}, {mode}", gradient, bound, note, mode.kernel)
+
+
+def _run_padded(subject: Subject, mode: Mode, case: PaddingCase) -> tuple[Tensor, float, float]:
+    """Return the output of the real tokens, the largest gradient of the padding, and the largest of real tokens."""
+    real = case.real
+    is_real = torch.zeros(REAL + PADDED, dtype=torch.bool)
+    is_real[real] = True
+    leaves = {name: t.requires_grad_() for name, t in case.pad(subject, mode.dtype).items()}
+    # Positions count real tokens, so that they do not depend on the side of the padding.
+    out = subject.attend(leaves, mode, is_real[None, None, None], torch.arange(REAL + PADDED) - real.start)[:, :, real]
+    sizes = [g.abs().amax((0, 1, 3)) for g in compute_gradients(out.square().sum(), leaves.values())]
+    return out.detach(), largest(peak(size[~is_real]) for size in sizes), largest(peak(size[real]) for size in sizes)
+
+
+def _remove_mask(subject: Subject, mode: Mode) -> Mode:
+    """Return the mode without padding, with the same kernel if it can compute that."""
     plain = dataclasses.replace(mode, mask="none")
-    able = mode.kernel in subject.kernels(REAL, plain)
-    return plain if able else dataclasses.replace(plain, kernel="auto")
+    return plain if mode.kernel in subject.list_kernels(REAL, plain) else dataclasses.replace(plain, kernel="auto")
 
 
-def gradients_in(leaves: Inputs, out: Tensor, here: slice) -> tuple[float, float]:
-    """Return the largest gradient that reaches inputs outside the real tokens, and the largest that reaches any."""
-    if not out.requires_grad:
-        return 0.0, 0.0
-    found = torch.autograd.grad(out.square().sum(), list(leaves.values()), allow_unused=True)
-    sizes = [g.abs().amax((0, 1, 3)) for g in found if g is not None]
-    is_padding = torch.ones(REAL + PADDED, dtype=torch.bool)
-    is_padding[here] = False
-    return largest(peak(size[is_padding]) for size in sizes), largest(peak(size[here]) for size in sizes)
-
-
-def in_company(subject: Subject, mode: Mode) -> FindingPart:
+def _compare_in_batch(subject: Subject, mode: Mode) -> FindingPart:
     """Compare a sequence alone with the same one between two others, one of them large."""
     real, other = subject.inputs(1, REAL, mode.dtype), subject.inputs(1, REAL, mode.dtype, salt=3)
     alone = subject.attend(real, mode)
     batch = {name: torch.cat([other[name], t, 1e3 * other[name]]) for name, t in real.items()}
-    together = subject.attend(batch, mode)[1:2]
-    bound = noise(alone, ROUNDINGS[mode.dtype])
-    said = f"neighbours of {subject.num_heads} heads, {mode}"
-    return FindingPart(said, peak(together - alone), bound, "its neighbours in the batch", mode.kernel)
+    difference = peak(subject.attend(batch, mode)[1:2] - alone)
+    name = f"neighbours of {subject.num_heads} heads, {mode}"
+    return FindingPart(name, difference, tolerance(alone), "its neighbours in the batch", mode.kernel)

@@ -1,7 +1,5 @@
 """The picture of an audit: a panel for every check that has one."""
 
-from __future__ import annotations
-
 import textwrap
 from collections.abc import Callable
 from typing import Any
@@ -18,15 +16,18 @@ Panel = dict[str, Any]
 
 
 def draw(audit: Audit, theme: Theme = FILE, only: FindingKind | None = None) -> Spec:
-    """Draw what the audit saw; or only the finding of one kind."""
-    found = [finding for finding in audit.findings.values() if only in (None, finding.kind)]
-    by_kind = [(make, finding) for kind, make in PANELS.items() for finding in found if finding.kind == kind]
+    """Draw the findings of an audit, or only the finding of one kind."""
+    findings = [finding for finding in audit.findings.values() if only in (None, finding.kind)]
+    by_kind = [(make, finding) for kind, make in PANELS.items() for finding in findings if finding.kind == kind]
     panels = [panel for make, finding in by_kind if (panel := make(finding, theme))]
-    differences = [finding for finding in found if finding.kind in DIFFERENCES and finding.bound is not None]
-    if differences:
-        rows = [Margin(one.name, one.figure, one.bound) for one in differences if one.bound is not None]
-        title = ("Differences that must be nothing", "a point right of its mark is more than is allowed")
-        panels.append(evidence.margins(title, rows, theme))
+    margins = [
+        Margin(finding.name, finding.figure, finding.bound)
+        for finding in findings
+        if finding.kind in DIFFERENCES and finding.bound is not None
+    ]
+    if margins:
+        title = ("Differences that must be 0", "a point right of its mark is above its bound")
+        panels.append(evidence.margins(title, margins, theme))
     if not panels:
         raise RequestError(
             f"a figure shows findings of {', '.join([*PANELS, *DIFFERENCES])}; this audit has none of them"
@@ -35,20 +36,18 @@ def draw(audit: Audit, theme: Theme = FILE, only: FindingKind | None = None) -> 
     return soundness.draw(audit.subject, textwrap.wrap(verdict, CHARACTERS), panels, theme)
 
 
-def leak_panel(finding: Finding, theme: Theme) -> Panel | None:
-    """Draw the leak map, where there is one."""
+def _draw_leak(finding: Finding, theme: Theme) -> Panel | None:
     return soundness.leak_map(finding.data["map"], theme) if "map" in finding.data else None
 
 
-def growth_panel(finding: Finding, theme: Theme) -> Panel | None:
-    """Draw the size of the output against the length, if it was measured."""
+def _draw_growth(finding: Finding, theme: Theme) -> Panel | None:
     if "lengths" not in finding.data:
         return None
     sizes = {kind: finding.data[kind] for kind in ("random", "aligned", "one value")}
     return soundness.growth_curves(sizes, finding.data["lengths"], theme)
 
 
-def gradient_panel(finding: Finding, theme: Theme) -> Panel | None:
+def _draw_gradients(finding: Finding, theme: Theme) -> Panel | None:
     """Draw the gradients of a mechanism's inputs and parameters; a model has too many."""
     rows = [
         Bar(part.name.removeprefix("gradient to "), part.figure, part.note != "")
@@ -60,14 +59,12 @@ def gradient_panel(finding: Finding, theme: Theme) -> Panel | None:
     return evidence.bars(("Who gets a gradient", "the largest that arrives; what gets 0 cannot learn"), rows, theme)
 
 
-def weights_panel(finding: Finding, theme: Theme) -> Panel | None:
-    """Draw the shares that describe the weights."""
+def _draw_weights(finding: Finding, theme: Theme) -> Panel | None:
     rows = [Bar(name, figure) for name, figure in finding.data.items() if "sum" not in name]
     return evidence.bars(("What the weights are like", "shares, on random tokens"), rows, theme) if rows else None
 
 
-def value_panel(finding: Finding, theme: Theme) -> Panel:
-    """Draw the variance before and after each stage of the value path, by width."""
+def _draw_value_path(finding: Finding, theme: Theme) -> Panel:
     rows = [
         Bar(f"width {width}, {when}", moments[when], when == "after")
         for widths in finding.data.values()
@@ -77,27 +74,20 @@ def value_panel(finding: Finding, theme: Theme) -> Panel:
     return evidence.bars(("Variance on the value path", "at initialisation; orange is after the stage"), rows, theme)
 
 
-def random_tokens_panel(finding: Finding, theme: Theme) -> Panel | None:
-    """Draw the loss on random tokens beside the least there can be, if it was measured."""
-    if "loss" not in finding.data:
+def _draw_random_tokens(finding: Finding, theme: Theme) -> Panel | None:
+    data = finding.data
+    if "loss" not in data:
         return None
-    rows = [
-        Bar("whole sequence there", finding.data["loss"], not finding.passed),
-        Bar("prefix alone", finding.data["prefix_loss"]),
-    ]
-    title = ("Loss on random tokens, nats", "no honest model gets below the dashed line")
-    return evidence.bars(title, rows, theme, (finding.data["floor"], "ln V"))
+    rows = [Bar("whole sequence", data["loss"], not finding.passed), Bar("prefix alone", data["prefix_loss"])]
+    title = ("Loss on random tokens, nats", "without a leak, no model gets below the dashed line")
+    return evidence.bars(title, rows, theme, (data["floor"], "ln V"))
 
 
 PANELS: dict[FindingKind, Callable[[Finding, Theme], Panel | None]] = {
-    "leak": leak_panel,
-    "magnitude": growth_panel,
-    "gradients": gradient_panel,
-    "weights": weights_panel,
-    "value_path": value_panel,
-    "random_tokens": random_tokens_panel,
-}
-"""The checks with a panel of their own."""
+    "leak": _draw_leak, "magnitude": _draw_growth, "gradients": _draw_gradients, "weights": _draw_weights,
+    "value_path": _draw_value_path, "random_tokens": _draw_random_tokens,
+}  # fmt: skip
+"""The checks that have a panel."""
 
 DIFFERENCES: tuple[FindingKind, ...] = ("prefix", "padding", "numerics", "equivalences")
-"""The checks that share a panel: each measures a difference against what is allowed."""
+"""The checks that share a panel: each measures a difference and compares it with a bound."""

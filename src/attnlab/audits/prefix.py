@@ -1,10 +1,8 @@
-"""Prefix consistency: is what a token gets from the whole sequence what it gets from the tokens up to it alone?
+"""Prefix consistency: does a token get the same output from the whole sequence as from the tokens up to it?
 
-That is the promise by which a model trained on whole sequences may write one token at a time. It is asked of the
-prefix, of a cache with one query or several at a time, and of the recurrent form where there is one.
+Only then may a model trained on whole sequences generate one token at a time. Tested are the prefix alone, a cache with
+one query or several at a time, and the recurrent form if there is one.
 """
-
-from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
@@ -16,8 +14,8 @@ from attnlab.errors import KernelError
 from attnlab.kernels import linear
 
 from .check import check
-from .finding import Finding, FindingPart, worst
-from .subject import LONG, ROUNDINGS, SHORT, Inputs, Mode, Subject, largest, noise, peak
+from .finding import Finding, FindingPart, judge_parts
+from .subject import LONG, SHORT, Inputs, Mode, Subject, largest, peak, tolerance
 
 NAME = "prefix consistency"
 
@@ -33,53 +31,51 @@ def prefix_consistency(subject: Subject) -> Finding | None:
     parts: list[FindingPart] = []
     ways = (Mode(True, dtype=torch.float64), Mode(True))
     for mode in dataclasses.replace(subject, causalities=(True,)).modes(*ways):
-        parts += [compared(form, decode, subject, mode) for form, decode in FORMS.items()]
-    if is_recurrent(subject):
-        parts.append(compared("recurrent", recurrent, subject, Mode(True, "linear", torch.float64)))
-    bad = worst(parts)
-    forms = "alone, from a cache, by chunks" + (" and by the recurrent form" if is_recurrent(subject) else "")
-    if bad.passed:
-        said = f"A token gets the same from the whole sequence as from the tokens before it {forms}."
-    else:
-        said = (
+        parts += [_compare(form, decode, subject, mode) for form, decode in FORMS.items()]
+    is_recurrent = _is_recurrent(subject)
+    if is_recurrent:
+        parts.append(_compare("recurrent", _decode_recurrently, subject, Mode(True, "linear", torch.float64)))
+    forms = "alone, from a cache, by chunks" + (" and by the recurrent form" if is_recurrent else "")
+    return judge_parts(
+        NAME, parts,
+        passed=f"A token gets the same from the whole sequence as from the tokens before it {forms}.",
+        failed=lambda bad: (
             f"Computed {HOW[bad.note]} an output differs by {bad.figure:.2g} from the "
             "one computed with the whole sequence there: what the model learns in training it will not do in use."
-        )
-    where = "" if bad.passed else subject.blame(parts, f"{bad.name}: positions, counts and offsets of the stages")
-    return Finding(NAME, bad.passed, bad.figure, bad.bound, said, where, parts=tuple(parts))
+        ),
+        where=lambda bad: subject.locate_fault(parts, f"{bad.name}: positions, counts and offsets of the stages"),
+    )  # fmt: skip
 
 
 Decode = Callable[[Subject, Mode, Inputs, int], Tensor]
 
 
-def compared(form: str, decode: Decode, subject: Subject, mode: Mode) -> FindingPart:
+def _compare(form: str, decode: Decode, subject: Subject, mode: Mode) -> FindingPart:
     """Measure the largest difference between the whole and one way of decoding, over prefixes of two sequences."""
-    apart, bound = 0.0, 0.0
+    difference, bound = 0.0, 0.0
     for length, ends in ((SHORT, range(1, SHORT + 1)), (LONG, ENDS)):
         inputs = subject.inputs(1, length, mode.dtype)
         whole = subject.attend(inputs, mode)
-        bound = max(bound, noise(whole, ROUNDINGS[mode.dtype]))
+        bound = max(bound, tolerance(whole))
         for end in ends:
             out = decode(subject, mode, inputs, end)
-            apart = largest([apart, peak(out - whole[:, :, end - out.shape[2] : end])])
-    return FindingPart(f"{form}, {mode}", apart, bound, form, mode.kernel)
+            difference = largest([difference, peak(out - whole[:, :, end - out.shape[2] : end])])
+    return FindingPart(f"{form}, {mode}", difference, bound, form, mode.kernel)
 
 
-def alone(subject: Subject, mode: Mode, inputs: Inputs, end: int) -> Tensor:
-    """Attend over the prefix alone."""
+def _attend_to_prefix(subject: Subject, mode: Mode, inputs: Inputs, end: int) -> Tensor:
     return subject.attend({name: t[:, :, :end] for name, t in inputs.items()}, mode)
 
 
-def cached(subject: Subject, mode: Mode, inputs: Inputs, end: int, num_queries: int = 1) -> Tensor:
-    """Attend with the last queries of a prefix against the keys and values of all of it."""
-    bare, held = subject.projected(inputs)
-    queries = held["q"][:, :, max(0, end - num_queries) : end]
-    return bare.attend({"q": queries, "k": held["k"][:, :, :end], "v": held["v"][:, :, :end]}, mode)
+def _decode_cached(subject: Subject, mode: Mode, inputs: Inputs, end: int, num_queries: int = 1) -> Tensor:
+    """Attend with the last queries of a prefix to the keys and values of all of it."""
+    core, cache = subject.apply_value_stages(inputs)
+    queries = cache["q"][:, :, max(0, end - num_queries) : end]
+    return core.attend({"q": queries, "k": cache["k"][:, :, :end], "v": cache["v"][:, :, :end]}, mode)
 
 
-def chunked(subject: Subject, mode: Mode, inputs: Inputs, end: int) -> Tensor:
-    """Attend with several queries at once against a cache."""
-    return cached(subject, mode, inputs, end, CHUNK)
+def _decode_chunked(subject: Subject, mode: Mode, inputs: Inputs, end: int) -> Tensor:
+    return _decode_cached(subject, mode, inputs, end, CHUNK)
 
 
 HOW = {
@@ -88,37 +84,29 @@ HOW = {
     "chunked": "from a cache, several tokens at a time,",
     "recurrent": "by the recurrent form",
 }
-FORMS: dict[str, Decode] = {"alone": alone, "cached": cached, "chunked": chunked}
+FORMS: dict[str, Decode] = {"alone": _attend_to_prefix, "cached": _decode_cached, "chunked": _decode_chunked}
 """The ways to compute from the past alone, by name."""
 
 
-def is_recurrent(subject: Subject) -> bool:
+def _is_recurrent(subject: Subject) -> bool:
     """Tell whether the mechanism can be decoded with a state of constant size."""
-    bare, held = subject.projected(subject.inputs(1, 1, torch.float64))
-    mechanism = dataclasses.replace(bare.mechanism, output=())
     try:
-        linear.step(mechanism, held["q"], held["k"], held["v"], None, parameters_of(bare))
+        _decode_recurrently(subject.replace_stages(output=()), Mode(True), subject.inputs(1, 1, torch.float64), 1)
     except KernelError:
         return False
     return True
 
 
-def recurrent(subject: Subject, mode: Mode, inputs: Inputs, end: int) -> Tensor:
+def _decode_recurrently(subject: Subject, mode: Mode, inputs: Inputs, end: int) -> Tensor:
     """Attend token by token with the running state."""
-    bare, held = subject.projected(inputs)
-    mechanism, learned, state, rows = dataclasses.replace(bare.mechanism, output=()), parameters_of(bare), None, []
+    core, cache = subject.apply_value_stages(inputs)
+    learned = core.cast_parameters(torch.float64)
+    mechanism, state, rows = dataclasses.replace(core.mechanism, output=()), None, []
     for t in range(end):
-        now = slice(t, t + 1)
-        row, state = linear.step(
-            mechanism, held["q"][:, :, now], held["k"][:, :, now], held["v"][:, :, now], state, learned
-        )
+        q, k, v = (cache[name][:, :, t : t + 1] for name in ("q", "k", "v"))
+        row, state = linear.step(mechanism, q, k, v, state, learned)
         rows.append(row)
     out = torch.cat(rows, 2)
-    for stage in bare.mechanism.output:
-        out = stage(out, held["q"][:, :, :end], bare.mechanism.params_of(stage, learned))
+    for stage in core.mechanism.output:
+        out = stage(out, cache["q"][:, :, :end], core.mechanism.params_of(stage, learned))
     return out
-
-
-def parameters_of(subject: Subject) -> dict[str, Tensor]:
-    """Return what the mechanism learns, in the precision of this check."""
-    return {name: p.double() for name, p in subject.parameters.items()}

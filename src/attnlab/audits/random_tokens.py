@@ -1,10 +1,8 @@
 """The i.i.d. test: a tiny model trained on uniform random tokens cannot predict them, unless it sees them.
 
-The best honest loss is ln V, whatever the model. One that falls below it has seen the token it was to predict; scored
-on prefixes alone, where there is nothing to see, the same model is worse than a guess.
+The best loss without a leak is ln V, whatever the model. A lower loss means that the model saw the token it was to
+predict; on prefixes alone, where it cannot, the same model is worse than a guess.
 """
-
-from __future__ import annotations
 
 import math
 from typing import Any
@@ -23,7 +21,7 @@ BATCH, STEPS, RATE = 64, 600, 3e-3
 NUM_TESTED = 512
 FLOOR = math.log(VOCABULARY)
 DEVIATIONS = 4
-"""How many standard errors below ln V a mean over random tokens may lie by chance."""
+"""How many standard errors below ln V a mean over random tokens may be by chance."""
 
 
 @check(NAME, kind="random_tokens", is_slow=True)
@@ -34,26 +32,26 @@ def random_tokens(subject: Subject) -> Finding | None:
     # transformers takes seconds to import, and no other check of a mechanism needs it.
     from attnlab.install import install
 
-    model = tiny_model(subject.seed)
+    model = _build_model(subject.seed)
     install(model, subject.mechanism, seed=subject.seed)
-    train(model, subject.seed)
+    _train(model, subject.seed)
     tokens = torch.randint(VOCABULARY, (NUM_TESTED, LENGTH), generator=torch.Generator().manual_seed(subject.seed + 2))
     model.eval()
     with torch.no_grad():
-        forced, honest = teacher_forced(model, tokens), from_prefixes(model, tokens)
-    loss, on_prefixes = float(forced.mean()), float(honest.mean())
-    chance = DEVIATIONS * float(forced.std()) / forced.numel() ** 0.5
+        losses, prefix_losses = _compute_losses(model, tokens), _compute_prefix_losses(model, tokens)
+    loss, prefix_loss = float(losses.mean()), float(prefix_losses.mean())
+    chance = DEVIATIONS * float(losses.std()) / losses.numel() ** 0.5
     part = FindingPart("nats below ln V", FLOOR - loss, max(chance, 1e-3))
     return Finding(
-        NAME, part.passed, part.figure, part.bound, sentence(part.passed, loss, on_prefixes),
-        "" if part.passed else subject.blame((), f"what '{subject.mechanism}' lets a token see"),
-        parts=(part, FindingPart("loss, whole sequence there", loss), FindingPart("loss, prefix alone", on_prefixes)),
-        data={"loss": loss, "prefix_loss": on_prefixes, "floor": FLOOR, "steps": STEPS},
+        NAME, part.passed, part.figure, part.bound, _explain(part.passed, loss, prefix_loss),
+        "" if part.passed else subject.locate_fault((), f"what '{subject.mechanism}' lets a token see"),
+        parts=(part, FindingPart("loss, whole sequence there", loss), FindingPart("loss, prefix alone", prefix_loss)),
+        data={"loss": loss, "prefix_loss": prefix_loss, "floor": FLOOR, "steps": STEPS},
     )  # fmt: skip
 
 
-def tiny_model(seed: int) -> nn.Module:
-    """Build a GPT-2 of two small layers; the caller's random numbers stay as they are."""
+def _build_model(seed: int) -> nn.Module:
+    """Build a GPT-2 of two small layers."""
     import transformers
 
     config = transformers.GPT2Config(
@@ -66,29 +64,29 @@ def tiny_model(seed: int) -> nn.Module:
     return model
 
 
-def train(model: Any, seed: int) -> None:
-    """Train on random tokens that are drawn anew at every step."""
+def _train(model: Any, seed: int) -> None:
+    """Train on new random tokens at every step."""
     draw = torch.Generator().manual_seed(seed + 1)
     optimizer = torch.optim.AdamW(model.parameters(), lr=RATE, weight_decay=0)
     model.train()
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         for _ in range(STEPS):
-            loss = teacher_forced(model, torch.randint(VOCABULARY, (BATCH, LENGTH), generator=draw)).mean()
+            loss = _compute_losses(model, torch.randint(VOCABULARY, (BATCH, LENGTH), generator=draw)).mean()
             optimizer.zero_grad()
             loss.backward()
             nn.utils.clip_grad_norm_(model.parameters(), 1.0)
             optimizer.step()
 
 
-def teacher_forced(model: Any, tokens: Tensor) -> Tensor:
-    """Return the loss of every token but the first, where the model is shown the whole sequence."""
+def _compute_losses(model: Any, tokens: Tensor) -> Tensor:
+    """Return the loss of every token but the first, with the whole sequence as input."""
     logits: Tensor = model(input_ids=tokens).logits[:, :-1]
     return F.cross_entropy(logits.flatten(0, 1), tokens[:, 1:].flatten(), reduction="none")
 
 
-def from_prefixes(model: Any, tokens: Tensor) -> Tensor:
-    """Return the loss of every token but the first, where the model is shown what comes before it and no more."""
+def _compute_prefix_losses(model: Any, tokens: Tensor) -> Tensor:
+    """Return the loss of every token but the first, with only the tokens before it as input."""
     losses = [
         F.cross_entropy(model(input_ids=tokens[:, :t]).logits[:, -1], tokens[:, t], reduction="none")
         for t in range(1, tokens.shape[1])
@@ -96,14 +94,14 @@ def from_prefixes(model: Any, tokens: Tensor) -> Tensor:
     return torch.stack(losses)
 
 
-def sentence(passed: bool, loss: float, on_prefixes: float) -> str:
-    """Explain the finding to a student."""
-    numbers = f"{loss:.2f} nats with the whole sequence there, {on_prefixes:.2f} on prefixes alone"
+def _explain(passed: bool, loss: float, prefix_loss: float) -> str:
+    numbers = f"{loss:.2f} nats on whole sequences, {prefix_loss:.2f} on prefixes"
+    floor = f"ln {VOCABULARY} = {FLOOR:.2f}"
     if not math.isfinite(loss):
-        return f"Training on random tokens diverged ({numbers}), so nothing can be said."
+        return f"Training on random tokens diverged ({numbers}), so this test has no result."
     if passed:
-        return f"Random tokens stay unpredictable: {numbers}; the least there can be is ln {VOCABULARY} = {FLOOR:.2f}."
+        return f"Random tokens stay unpredictable: {numbers}; the lowest possible loss is {floor}."
     return (
-        f"It predicts what cannot be predicted: {numbers}, where the least there can be is ln {VOCABULARY} = "
-        f"{FLOOR:.2f}. It has seen the tokens it was to predict."
+        f"It predicts what cannot be predicted: {numbers}, while the lowest possible loss without a leak is {floor}. "
+        "It has seen the tokens it was to predict."
     )

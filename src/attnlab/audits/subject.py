@@ -1,11 +1,10 @@
-"""A mechanism under audit: random inputs for it, and its computation through any kernel, in any mode."""
-
-from __future__ import annotations
+"""A mechanism under audit: random inputs for it, and its computation with any kernel and settings."""
 
 import dataclasses
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
+from typing import Self
 
 import torch
 from torch import Tensor
@@ -18,26 +17,25 @@ from attnlab.mechanisms import Mechanism
 from .finding import FindingPart
 
 Inputs = dict[str, Tensor]
-"""What goes into one attention: q, k and v, and where a values stage may read them, x and first. [b h n d] each."""
+"""The inputs of one attention: q, k and v, and if there are values stages also x and first. [b h n d] each."""
 
 NUM_HEADS, HEAD_DIM = 2, 8
 SHORT = 24
-"""A length at which every pair of positions is looked at."""
+"""A length at which every pair of positions is checked."""
 
 ROUNDINGS = {torch.float64: 1e4, torch.float32: 1e3}
 """How many roundings two ways to the same result may differ by: far above noise, far below any dependence."""
 
 LONG = 150
-"""A length of more than one tile, where only the borders are looked at."""
+"""A length of more than one tile, at which only the borders are checked."""
 
 MANY_HEADS, SEVERAL = 16, 2
-"""Heads and sequences that at this length no kernel computes in one piece: neither queries, heads nor sequences."""
+"""Numbers of heads and sequences for which every kernel splits queries, heads and sequences at length LONG."""
 
 
 @dataclass(frozen=True)
 class Mode:
-    """How attention is run: by which kernel, causal or not, in which precision, under which kind of mask besides, and
-    whether as in training."""
+    """The settings of a call: causal or not, kernel, precision, kind of mask, dropout, training or evaluation."""
 
     causal: bool
     kernel: str = "auto"
@@ -57,7 +55,7 @@ class Mode:
 
 @dataclass(frozen=True)
 class Subject:
-    """A mechanism with the ways it is to be asked about: causal, not causal, or both."""
+    """A mechanism under audit; `causalities` says whether with a causal mask, without, or both."""
 
     mechanism: Mechanism
     causalities: tuple[bool, ...] = (False, True)
@@ -68,28 +66,23 @@ class Subject:
     num_heads: int = NUM_HEADS
 
     @classmethod
-    def of(cls, mechanism: Mechanism, causal: bool | None, seed: int = 0) -> Subject:
-        """Put a mechanism under audit with the initial values of what it learns."""
-        return cls(mechanism, (False, True) if causal is None else (causal,), seed).sized(HEAD_DIM, HEAD_DIM)
+    def create(cls, mechanism: Mechanism, causal: bool | None, seed: int = 0) -> Self:
+        """Make the subject of an audit, with learned parameters at their initial values."""
+        return cls(mechanism, (False, True) if causal is None else (causal,), seed).resize()
 
-    def sized(self, head_dim: int, value_dim: int, num_heads: int = NUM_HEADS) -> Subject:
-        """Return the subject at other widths, with parameters at their initial values."""
+    def resize(self, head_dim: int = HEAD_DIM, value_dim: int = HEAD_DIM, num_heads: int = NUM_HEADS) -> Self:
+        """Return the subject with other sizes, with parameters at their initial values."""
         learned = initial_values(self.mechanism, num_heads, head_dim, value_dim, self.seed)
         return dataclasses.replace(
             self, parameters=learned, head_dim=head_dim, value_dim=value_dim, num_heads=num_heads
         )
 
-    @property
-    def split(self) -> Subject:
-        """The subject with as many heads as make every kernel split a long problem."""
-        return self.sized(self.head_dim, self.value_dim, MANY_HEADS)
-
-    def stripped(self, **stages: object) -> Subject:
-        """Return the subject with some slots of its mechanism changed, and the parameters that are left."""
-        bare = dataclasses.replace(self.mechanism, **stages)  # type: ignore[arg-type]
-        kept = bare.parameters(self.num_heads, self.head_dim, self.value_dim)
-        learned = {name: p for name, p in self.parameters.items() if name in kept}
-        return dataclasses.replace(self, mechanism=bare, parameters=learned)
+    def replace_stages(self, **stages: object) -> Self:
+        """Return the subject with some slots of its mechanism changed, and the parameters that remain."""
+        changed = dataclasses.replace(self.mechanism, **stages)  # type: ignore[arg-type]
+        names = changed.parameters(self.num_heads, self.head_dim, self.value_dim)
+        learned = {name: p for name, p in self.parameters.items() if name in names}
+        return dataclasses.replace(self, mechanism=changed, parameters=learned)
 
     @property
     def title(self) -> str:
@@ -98,14 +91,14 @@ class Subject:
 
     @property
     def causal(self) -> bool | None:
-        """The causality that was asked for; None where it is both."""
+        """The causality that was requested; None for both."""
         return self.causalities[0] if len(self.causalities) == 1 else None
 
-    def moved(self) -> Subject:
-        """Return the subject as training would leave it: what it learns a little off where it started.
+    def move_parameters(self) -> Self:
+        """Return the subject as after some training, with learned parameters away from their initial values.
 
         A stage that starts at 0 may leak, or get no gradient, only later. A parameter moves by a tenth of its size,
-        since it may have a range of its own.
+        since it may have a limited range.
         """
         draw = torch.Generator().manual_seed(self.seed + 1)
         learned = {
@@ -114,8 +107,12 @@ class Subject:
         }
         return dataclasses.replace(self, parameters=learned)
 
+    def cast_parameters(self, dtype: torch.dtype) -> dict[str, Tensor]:
+        """Return the learned parameters in a precision."""
+        return {name: p.to(dtype) for name, p in self.parameters.items()}
+
     def inputs(self, batch: int, length: int, dtype: torch.dtype = torch.float32, salt: int = 0) -> Inputs:
-        """Draw inputs, at every call the same."""
+        """Draw inputs, the same in every call with the same arguments."""
         draw = torch.Generator().manual_seed(1000 * self.seed + salt)
         names = ("q", "k", "v", "x", "first") if self.mechanism.values else ("q", "k", "v")
         widths = {"q": self.head_dim, "k": self.head_dim}
@@ -127,65 +124,62 @@ class Subject:
         }
 
     def attend(self, inputs: Inputs, mode: Mode, mask: Tensor | None = None, positions: Tensor | None = None) -> Tensor:
-        """Compute the mechanism; dropout, and a stage that draws by itself, take the same draw at every call.
+        """Compute the mechanism; dropout, and a stage that draws random numbers, draw the same in every call.
 
-        mask: in place of the one that the mode's kind of mask draws. positions: of the keys; 0, 1, … if left out.
+        mask: used instead of a random one of the mode's kind. positions: of the keys; 0, 1, … if omitted.
         """
         if mask is None and mode.mask != "none":
-            mask = drawn_mask(mode.mask, inputs["q"].shape[2], inputs["k"].shape[2])
+            mask = draw_mask(mode.mask, inputs["q"].shape[2], inputs["k"].shape[2])
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(self.seed)
             return attend(
-                inputs["q"], inputs["k"], inputs["v"], self.mechanism,
-                causal=mode.causal, mask=mask, kernel=mode.kernel,
-                parameters={name: p.to(mode.dtype) for name, p in self.parameters.items()},
+                inputs["q"], inputs["k"], inputs["v"], self.mechanism, causal=mode.causal, mask=mask,
+                kernel=mode.kernel, parameters=self.cast_parameters(mode.dtype),
                 dropout=mode.dropout, training=mode.training, x=inputs.get("x"), first=inputs.get("first"),
                 positions=positions, generator=torch.Generator().manual_seed(self.seed),
             )  # fmt: skip
 
     def scores(self, q: Tensor, k: Tensor) -> Tensor:
-        """Compute the scores of all pairs, none of them forbidden."""
+        """Compute the scores of all pairs, without a mask."""
         score = self.mechanism.score
-        learned = {name: p.to(q.dtype) for name, p in self.parameters.items()}
-        call, _ = prepare(q, k, k, dataclasses.replace(self.mechanism, values=()), False, None, None, None, None, None)
-        return score(q, k, self.mechanism.params_of(score, learned), **call.needs_of(score, None))
+        call, _ = prepare(q, k, k, dataclasses.replace(self.mechanism, values=()))
+        learned = self.mechanism.params_of(score, self.cast_parameters(q.dtype))
+        return score(q, k, learned, **call.needs_of(score, None))
 
-    def projected(self, inputs: Inputs) -> tuple[Subject, Inputs]:
-        """Let the values stages act, and return what is left to compute, which a cache can hold."""
+    def apply_value_stages(self, inputs: Inputs) -> tuple[Self, Inputs]:
+        """Apply the values stages; return the subject without them and the q, k and v that a cache would hold."""
         q, k, v = inputs["q"], inputs["k"], inputs["v"]
         call, _ = prepare(
-            q, k, v, self.mechanism, False, None, None, self.parameters, inputs.get("x"), inputs.get("first")
+            q, k, v, self.mechanism, parameters=self.parameters, x=inputs.get("x"), first=inputs.get("first")
         )
-        return self.stripped(values=()), {"q": call.q, "k": call.k, "v": call.v}
+        return self.replace_stages(values=()), {"q": call.q, "k": call.k, "v": call.v}
 
-    def kernels(self, length: int, mode: Mode) -> list[str]:
-        """Name every kernel that can compute the mechanism like this."""
+    def list_kernels(self, length: int, mode: Mode) -> list[str]:
+        """List the kernels that can compute the mechanism in a mode."""
         # Tokens that are dropped are a mask of keys.
-        mask: MaskKind = (
-            "keys" if mode.mask == "none" and mode.training and self.mechanism.drop is not None else mode.mask
-        )
+        drops_tokens = mode.mask == "none" and mode.training and self.mechanism.drop is not None
         request = Request(
             self.mechanism, length, length, self.head_dim, self.value_dim, self.num_heads, 1, mode.causal,
-            mask, mode.dropout, mode.dtype,
+            "keys" if drops_tokens else mode.mask, mode.dropout, mode.dtype,
         )  # fmt: skip
         return [kernel.NAME for kernel in ORDER if kernel.refusal(request) is None]
 
     def modes(self, *likes: Mode) -> Iterator[Mode]:
-        """Yield every causality with every kernel that can compute it, otherwise like the modes given."""
+        """Yield every causality with every kernel that can compute it, otherwise like the given modes."""
         for like in likes or (Mode(False),):
             for causal in self.causalities:
                 mode = dataclasses.replace(like, causal=causal)
-                for kernel in self.kernels(LONG, mode):
+                for kernel in self.list_kernels(LONG, mode):
                     yield dataclasses.replace(mode, kernel=kernel)
 
-    def blame(self, parts: Iterable[FindingPart], otherwise: str) -> str:
-        """Say where to look: at the kernels that fail where another does not, else at the mask, else `otherwise`."""
+    def locate_fault(self, parts: Iterable[FindingPart], otherwise: str) -> str:
+        """Say where to look: kernels that fail where another passes, else the mask, else `otherwise`."""
         trials = [part for part in parts if part.kernel]
-        # Only kernels that were tried in the same way say anything about each other.
+        # Kernels are only compared in the same situation.
         sound = {part.situation for part in trials if part.passed}
-        bad = {part.kernel for part in trials if not part.passed and part.situation in sound}
-        if bad:
-            return f"kernel {', '.join(sorted(bad))}: other kernels compute the same mechanism without this fault"
+        kernels = {part.kernel for part in trials if not part.passed and part.situation in sound}
+        if kernels:
+            return f"kernel {', '.join(sorted(kernels))}: other kernels compute the same mechanism without this fault"
         mask = self.mechanism.mask
         return {
             "after": f"'{mask}': the weights are normalised over all tokens, and only then are later ones set to 0",
@@ -193,36 +187,44 @@ class Subject:
         }.get(mask.where, otherwise)
 
 
-@contextmanager
-def without_onednn() -> Iterator[None]:
-    """Compute by torch's own loops: on some virtual machines oneDNN's bf16 products end the process."""
-    before = torch._C._get_mkldnn_enabled()
-    torch._C._set_mkldnn_enabled(False)
-    try:
-        yield
-    finally:
-        torch._C._set_mkldnn_enabled(before)
-
-
-def drawn_mask(kind: str, num_queries: int, num_keys: int) -> Tensor:
-    """Draw which keys may be seen, by all queries alike or by each apart; the first always, so that no row is blind."""
+def draw_mask(kind: str, num_queries: int, num_keys: int) -> Tensor:
+    """Draw a mask of keys, the same for all queries, or of pairs; the first key is visible, so that no row is empty."""
     draw = torch.Generator().manual_seed(9)
     allowed = torch.rand(1, 1, 1 if kind == "keys" else num_queries, num_keys, generator=draw) < 0.8
     allowed[..., 0] = True
     return allowed
 
 
+def compute_gradients(out: Tensor, inputs: Iterable[Tensor], cotangent: Tensor | None = None) -> list[Tensor]:
+    """Return the gradients of some inputs, zeros for those that the output does not depend on."""
+    targets = list(inputs)
+    if not out.requires_grad:
+        return [torch.zeros_like(t) for t in targets]
+    gradients = torch.autograd.grad(out, targets, cotangent, allow_unused=True)
+    return [torch.zeros_like(t) if g is None else g for t, g in zip(targets, gradients, strict=True)]
+
+
+def disable_onednn() -> AbstractContextManager[None]:
+    """Compute with torch's own loops: on some virtual machines oneDNN's bf16 products end the process."""
+    return torch.backends.mkldnn.flags(enabled=False, deterministic=None, allow_tf32=None, fp32_precision=None)
+
+
 def peak(tensor: Tensor) -> float:
-    """Return the largest magnitude in a tensor; not a number if any is."""
+    """Return the largest magnitude in a tensor; NaN if it contains NaN."""
     return float(tensor.detach().abs().max()) if tensor.numel() else 0.0
 
 
 def largest(sizes: Iterable[float]) -> float:
-    """Return the largest of some sizes, 0 where there are none; one that is not a number is larger than any."""
+    """Return the largest of some sizes, 0 if there are none; NaN counts as infinite."""
     return max((torch.inf if size != size else size for size in sizes), default=0.0)
 
 
 def noise(out: Tensor, roundings: float = 32) -> float:
-    """Return what rounding alone may change in a result of this dtype and size."""
+    """Return how much a result of this dtype and size may change by rounding."""
     finite = torch.nan_to_num(out.detach().double(), posinf=0, neginf=0)
     return roundings * torch.finfo(out.dtype).eps * max(peak(finite), 1e-30)
+
+
+def tolerance(out: Tensor) -> float:
+    """Return how much two ways to a result of this dtype and size may differ."""
+    return noise(out, ROUNDINGS[out.dtype])

@@ -1,25 +1,9 @@
-"""The one place that draws: Vega-Lite specs, and the pictures and pages made of them without a network."""
+"""Charts: Vega-Lite specs, and pictures and pages made of them without a network."""
 
 from . import curves, evidence, forest, growth, heatmap, histogram, panels, seeds, soundness, theme
 from .chart import FORMATS, Spec, check, png, runtime, save, stacked, svg
 
 __all__ = [
-    "FORMATS",
-    "Spec",
-    "check",
-    "curves",
-    "evidence",
-    "forest",
-    "growth",
-    "heatmap",
-    "histogram",
-    "panels",
-    "png",
-    "runtime",
-    "save",
-    "seeds",
-    "soundness",
-    "stacked",
-    "svg",
-    "theme",
-]
+    "FORMATS", "Spec", "check", "curves", "evidence", "forest", "growth", "heatmap", "histogram", "panels", "png",
+    "runtime", "save", "seeds", "soundness", "stacked", "svg", "theme",
+]  # fmt: skip

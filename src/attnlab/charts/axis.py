@@ -1,89 +1,100 @@
-"""The axis upward of a chart whose lines have their names beside it: its ends, its round numbers, its names."""
-
-from __future__ import annotations
+"""A numeric axis: its ends, its ticks, and the labels beside it."""
 
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
-from typing import Any
 
-AIR = 0.04
-"""The part of the axis beyond the lowest and the highest value."""
+from .theme import Layer, quantitative
+
+MARGIN = 0.04
+"""The share of the axis beyond the lowest and the highest value."""
 LINE = 16
-"""The height of a name."""
+"""The height of a label."""
 FEWEST_TICKS, MOST_TICKS = 3, 7
 LABEL = (
     "datum.value == 0 || abs(datum.value) >= 1e-4 && abs(datum.value) < 1e6 "
     "? format(datum.value, ',~r') : format(datum.value, '~e')"
 )
-"""How a tick is written: Vega's own would round it to the digits that the whole axis has."""
+"""How a tick is written: Vega's own format would round it to the digits of the whole axis."""
 TOP = 0.97
-"""How far up the highest tick may be."""
+"""The highest share of the axis at which a tick is shown: a label at the very top would make the chart taller."""
+
+
+def can_show(value: float, is_logarithmic: bool) -> bool:
+    """Tell whether a value has a place on an axis."""
+    return math.isfinite(value) and (value > 0 or not is_logarithmic)
 
 
 @dataclass(frozen=True)
 class Axis:
-    """What the ends of the axis are, and how a value becomes a share of it."""
+    """The ends of an axis, and how values map to shares of its length."""
 
     low: float
     high: float
     is_logarithmic: bool = False
 
     @classmethod
-    def around(cls, values: Sequence[float], *, is_logarithmic: bool) -> Axis:
-        """Return an axis that holds all values, with air at both ends."""
+    def around(cls, values: Sequence[float], *, is_logarithmic: bool) -> "Axis":
+        """Return an axis that holds all values, with a margin at both ends."""
         low, high = min(values, default=1.0), max(values, default=2.0)
         if low == high:
-            # One value alone stands in the middle.
+            # A single value is in the middle.
             room = max(1.0, abs(low) / 10)
             low, high = (low / 2, high * 2) if is_logarithmic else (low - room, high + room)
         tight = cls(low, high, is_logarithmic)
-        return cls(tight.value(-AIR), tight.value(1 + AIR), is_logarithmic)
+        return cls(tight.value(-MARGIN), tight.value(1 + MARGIN), is_logarithmic)
 
     def share(self, value: float) -> float:
-        """Return how far up a value is."""
+        """Return the share of the axis below a value."""
         into = math.log if self.is_logarithmic else float
         return (into(value) - into(self.low)) / (into(self.high) - into(self.low))
 
     def value(self, share: float) -> float:
-        """Return the value so far up."""
+        """Return the value at a share of the axis."""
         if self.is_logarithmic:
             return self.low * math.pow(self.high / self.low, share)
         return self.low + (self.high - self.low) * share
 
-    def encoding(self, field: str, title: str) -> dict[str, Any]:
-        """Return it as Vega-Lite has it."""
-        scale: dict[str, Any] = {"domain": [self.low, self.high], "nice": False}
-        if self.is_logarithmic:
-            scale["type"] = "log"
-        # As much room for the labels in every chart, so that those side by side are of one size.
-        axis = {"title": title, "values": self.ticks(), "labelExpr": LABEL, "minExtent": 30}
-        return {"field": field, "type": "quantitative", "scale": scale, "axis": axis}
+    @property
+    def scale(self) -> Layer:
+        """The scale of a Vega-Lite encoding."""
+        return {"domain": [self.low, self.high], "nice": False, **({"type": "log"} if self.is_logarithmic else {})}
+
+    def encode_up(self, field: str, title: str) -> Layer:
+        """Return a vertical encoding."""
+        # A minimum room for the labels, so that charts side by side have the same size.
+        axis = {"title": title, "values": self.ticks(), "labelExpr": LABEL, "minExtent": 36}
+        return quantitative(field, scale=self.scale, axis=axis)
+
+    def encode_across(self, field: str, title: str) -> Layer:
+        """Return a horizontal encoding, with as many ticks as have room."""
+        ticks = self.ticks()
+        axis = {"title": title, "values": ticks[:: math.ceil(len(ticks) / 6)], "labelExpr": LABEL, "grid": False}
+        return quantitative(field, scale=self.scale, axis=axis)
 
     def ticks(self) -> list[float]:
-        """Return round numbers: level ones, or near powers of ten on a logarithmic axis where these are enough."""
+        """Return round numbers at equal steps, or on a logarithmic axis powers of ten and their 2 and 5 fold."""
         if self.is_logarithmic:
             powers = range(math.floor(math.log10(self.low)), math.ceil(math.log10(self.high)) + 1)
             for steps in ((1,), (1, 2, 5)):
-                found = self.shown([step * 10.0**power for power in powers for step in steps])
-                if len(found) >= FEWEST_TICKS:
-                    return found[:: math.ceil(len(found) / MOST_TICKS)]
+                ticks = self._within([step * 10.0**power for power in powers for step in steps])
+                if len(ticks) >= FEWEST_TICKS:
+                    return ticks[:: math.ceil(len(ticks) / MOST_TICKS)]
         least = (self.high - self.low) / MOST_TICKS
         power = 10.0 ** math.floor(math.log10(least))
         apart = next(step * power for step in (1, 2, 5, 10) if step * power >= least)
         numbers = range(math.ceil(self.low / apart), math.floor(self.high / apart) + 1)
-        return self.shown([apart * number for number in numbers])
+        return self._within([apart * number for number in numbers])
 
-    def shown(self, ticks: Sequence[float]) -> list[float]:
-        """Return the ticks within the axis, but for one at its very top, whose label would make the chart taller."""
+    def _within(self, ticks: Sequence[float]) -> list[float]:
         return [tick for tick in ticks if self.low <= tick and self.share(tick) <= TOP]
 
 
 def spread(places: Mapping[str, float], height: float) -> dict[str, float]:
-    """Move names apart until none covers another, each as little as can be: pixels from the top, in their order."""
+    """Move labels apart until none covers another, each as little as possible: pixels from the top, in their order."""
     names = sorted(places, key=lambda name: places[name])
-    # Names that would meet form a block around the middle of where they belong (isotonic regression).
+    # Labels that would overlap form a block around the mean of their places (isotonic regression).
     blocks: list[list[float]] = []
     for number, name in enumerate(names):
         blocks.append([places[name] - LINE * number])

@@ -1,7 +1,5 @@
 """A Vega-Lite spec as a file: a picture (.svg, .png), a page that opens offline (.html), or plain (.json)."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
@@ -17,11 +15,11 @@ Spec = Mapping[str, Any]
 SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
 VERSION = "6.4"
 PIXELS_PER_UNIT = 2.0
-"""How much finer a PNG is than the spec's sizes, so that it stays sharp in print and on dense screens."""
+"""The resolution of a PNG relative to the spec's sizes, so that it is sharp in print and on dense screens."""
 
 
 def save(spec: Spec, path: str | Path) -> Path:
-    """Write a chart in the format that the file's ending names; return where it went."""
+    """Write a chart in the format of the file's ending; return its path."""
     target = check(path)
     content = FORMATS[target.suffix.lower()](dict(spec))
     try:
@@ -32,17 +30,16 @@ def save(spec: Spec, path: str | Path) -> Path:
 
 
 def check(path: str | Path) -> Path:
-    """Refuse a path that `save` could not write to, before anyone computes what is to be drawn."""
+    """Refuse a path that `save` could not write to, before the chart is computed."""
     target = Path(path)
     if target.suffix.lower() not in FORMATS:
         ending = f"'{target.suffix}'" if target.suffix else "no ending"
         raise RequestError(f"a chart's file ends in one of {', '.join(FORMATS)}; {target} has {ending}")
-    folder = target.parent
-    if not folder.is_dir():
-        raise RequestError(f"cannot write the chart to {target}: there is no folder {folder}")
+    if not target.parent.is_dir():
+        raise RequestError(f"cannot write the chart to {target}: there is no folder {target.parent}")
     try:
         is_new = not target.exists()
-        # Only opening it tells: a folder may be full, read-only or gone whatever its permissions say.
+        # Only opening the file shows that it can be written: a folder may be full or read-only despite its permissions.
         with target.open("ab"):
             pass
         if is_new:
@@ -52,18 +49,18 @@ def check(path: str | Path) -> Path:
     return target
 
 
-# vl-convert is imported in the functions that need it: it takes 30 MB and its time, and --help must not pay.
+# vl-convert is imported in the functions that need it: it takes 30 MB and time that --help must not take.
 
 
 def svg(spec: Spec) -> str:
-    """Return a chart as an SVG element, to be put into a page."""
+    """Return a chart as an SVG element, for a page."""
     import vl_convert
 
     return vl_convert.vegalite_to_svg(dict(spec), vl_version=VERSION)
 
 
 def png(picture: str) -> bytes:
-    """Return an SVG element as pixels; a chart that is wanted as both is then drawn once."""
+    """Return an SVG element as a PNG; a chart that is needed as both is drawn once."""
     import vl_convert
 
     return vl_convert.svg_to_png(picture, scale=PIXELS_PER_UNIT)
@@ -71,18 +68,10 @@ def png(picture: str) -> bytes:
 
 @cache
 def runtime() -> str:
-    """Return the script that gives a page `vegaEmbed`, which makes specs live without a network."""
+    """Return the script that defines `vegaEmbed` in a page, which draws specs without a network."""
     import vl_convert
 
     return vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", vl_version=VERSION)
-
-
-def _as_svg(spec: dict[str, Any]) -> bytes:
-    return svg(spec).encode()
-
-
-def _as_png(spec: dict[str, Any]) -> bytes:
-    return png(svg(spec))
 
 
 def _as_html(spec: dict[str, Any]) -> bytes:
@@ -91,18 +80,17 @@ def _as_html(spec: dict[str, Any]) -> bytes:
     return vl_convert.vegalite_to_html(spec, vl_version=VERSION, bundle=True).encode()
 
 
-def _as_json(spec: dict[str, Any]) -> bytes:
-    return (json.dumps(spec, indent=2, ensure_ascii=False) + "\n").encode()
-
-
-FORMATS: Mapping[str, Callable[[dict[str, Any]], bytes]] = MappingProxyType(
-    {".svg": _as_svg, ".png": _as_png, ".html": _as_html, ".json": _as_json}
-)
-"""What writes each kind of file, by its ending."""
+FORMATS: Mapping[str, Callable[[dict[str, Any]], bytes]] = MappingProxyType({
+    ".svg": lambda spec: svg(spec).encode(),
+    ".png": lambda spec: png(svg(spec)),
+    ".html": _as_html,
+    ".json": lambda spec: (json.dumps(spec, indent=2, ensure_ascii=False) + "\n").encode(),
+})  # fmt: skip
+"""The function that makes the content of a file, by the file's ending."""
 
 
 def stacked(specs: Sequence[Spec], columns: int = 1) -> Spec:
-    """Put charts below one another, or so many in a row; one alone stays as it is."""
+    """Put charts into rows of `columns`; a single chart is returned unchanged."""
     if len(specs) == 1:
         return specs[0]
     inner = [{key: value for key, value in spec.items() if key not in ("$schema", "config")} for spec in specs]

@@ -1,33 +1,26 @@
-"""Learning curves: a value against the step, a colour an arm. The seeds of an arm are thin, their mean is bold.
+"""Learning curves: a value against the step, one colour per arm. The seeds of an arm are thin, their mean is bold.
 
-The band is one standard deviation of the seeds around it. Both are taken as the axis measures: of logarithms where it
-is logarithmic. They end where a seed ends, since the mean of those that are left would be flattered.
+The band is one standard deviation of the seeds around the mean. Both are computed in the scale of the axis: of
+logarithms if it is logarithmic. They end where the first seed ends: a mean over the remaining seeds would be biased.
 """
-
-from __future__ import annotations
 
 import math
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from statistics import fmean, stdev
-from typing import Any
 
-from .axis import LINE, Axis, spread
-from .chart import SCHEMA, Spec
-from .theme import FILE, Theme, config
+from .axis import LINE, Axis, can_show, spread
+from .chart import Spec
+from .theme import DASHES, FILE, Layer, Theme, frame, layer, nominal, quantitative
 
 WIDTH, HEIGHT = 340, 300
-BEHIND = 16
+GAP = 16
 """Pixels between the plot and the names."""
 MOST_CHARACTERS = 41
-"""Of a name."""
+"""The most characters of a name."""
 MOST_DOTS = 12
-"""Values of a line up to which each is drawn as a dot."""
-FLOOR_DASHES = [5, 4]
-DASHES = ([1, 0], [6, 3], [2, 2], [8, 3, 2, 3])
-
-Layer = dict[str, Any]
+"""The most values of a line that are drawn as dots."""
 
 
 @dataclass(frozen=True)
@@ -42,9 +35,9 @@ class Point:
 
 @dataclass(frozen=True)
 class Curves:
-    """What is drawn, and what its axes are called. `marks` are single values beside the curves, hollow diamonds.
+    """The values to draw, and the titles of the axes. `marks` are single values beside the curves, hollow diamonds.
 
-    floor: what a trivial strategy reaches, a dashed line; None draws none.
+    floor: the value of a trivial strategy, a dashed line, or None.
     """
 
     points: Sequence[Point]
@@ -56,12 +49,8 @@ class Curves:
 
     @property
     def arms(self) -> list[str]:
-        """The arms, in the order they came."""
+        """The arms, in the order of the points."""
         return list(dict.fromkeys(point.arm for point in (*self.points, *self.marks)))
-
-    def can_show(self, point: Point) -> bool:
-        """Tell whether a value has a place on the axis."""
-        return math.isfinite(point.value) and (point.value > 0 or not self.is_logarithmic)
 
 
 @dataclass(frozen=True)
@@ -76,138 +65,122 @@ class Average:
 
 
 def draw(curves: Curves, title: str, subtitle: str | Sequence[str] = "", theme: Theme = FILE) -> Spec:
-    """Draw a line for each arm, with its name behind the end of it. Values that are no numbers are left out."""
-    points, marks = ([one for one in some if curves.can_show(one)] for some in (curves.points, curves.marks))
-    means = [one for arm in curves.arms for one in averages(curves, arm)]
-    bounds = [value for one in means for value in (one.low, one.high)]
+    """Draw a line for each arm, with its name beside its end. Values without a place on the axis are omitted."""
+    points, marks = (
+        [point for point in some if can_show(point.value, curves.is_logarithmic)]
+        for some in (curves.points, curves.marks)
+    )
+    means = [mean for arm in curves.arms for mean in averages(curves, arm)]
+    bounds = [value for mean in means for value in (mean.low, mean.high)]
     floors = [] if curves.floor is None else [curves.floor]
     values = [*(point.value for point in (*points, *marks)), *bounds, *floors]
     axis = Axis.around(values, is_logarithmic=curves.is_logarithmic)
     most = max((point.step for point in (*points, *marks)), default=1)
-    x = {
-        "field": "step", "type": "quantitative", "scale": {"domain": [0, most], "nice": False},
-        "axis": {"title": curves.across, "format": ",d", "tickCount": 5, "tickMinStep": 1, "grid": False},
-    }  # fmt: skip
-    tall, looks = max(HEIGHT, LINE * len(curves.arms)), _told_apart(curves, theme)
-    return {
-        "$schema": SCHEMA,
-        "title": {"text": title, "subtitle": subtitle if isinstance(subtitle, str) else list(subtitle)},
-        "width": WIDTH,
-        "height": tall,
-        "encoding": {"x": x, "y": axis.encoding("value", curves.up), "color": looks["color"]},
-        "layer": [
-            *(_floor_line(floor, theme) for floor in floors),
-            *_lines(points, means, curves, {"strokeDash": looks["strokeDash"]}),
-            *_marks(marks, ends(points, means)),
-            *_names(ends(points, means), axis, tall, theme),
-        ],
-        "config": config(theme),
+    steps = {"title": curves.across, "format": ",d", "tickCount": 5, "tickMinStep": 1, "grid": False}
+    height = max(HEIGHT, LINE * len(curves.arms))
+    colour, dashes = _distinguish(curves.arms, theme)
+    encoding = {
+        "x": quantitative("step", scale={"domain": [0, most], "nice": False}, axis=steps),
+        "y": axis.encode_up("value", curves.up),
+        "color": colour,
     }
+    layers = [
+        *(draw_floor(floor, {"x": {"value": 0}, "x2": {"value": WIDTH}}, theme) for floor in floors),
+        *_lines(points, means, curves, {"strokeDash": dashes}),
+        *_marks(marks, ends(points, means)),
+        *_names(ends(points, means), axis, height, theme),
+    ]
+    return frame(title, subtitle, theme, width=WIDTH, height=height, encoding=encoding, layer=layers)
 
 
-def _floor_line(floor: float, theme: Theme) -> Layer:
-    """Draw what a trivial strategy reaches, from left to right."""
-    return {
-        "data": {"values": [{"value": floor}]},
-        "mark": {"type": "rule", "strokeDash": FLOOR_DASHES, "opacity": 0.7},
-        "encoding": {"x": {"value": 0}, "x2": {"value": WIDTH}, "color": {"value": theme.ink}},
-    }
+def draw_floor(floor: float, across: Layer, theme: Theme) -> Layer:
+    """Draw the value of a trivial strategy as a dashed line over the whole plot."""
+    encoding = {**across, "color": {"value": theme.ink}}
+    return layer([{"value": floor}], "rule", encoding, strokeDash=[5, 4], opacity=0.7)
 
 
 def averages(curves: Curves, arm: str) -> list[Average]:
-    """Return the means of an arm, after the steps that each of its seeds has a value for."""
+    """Return the means of an arm, after the steps for which all of its seeds have a value."""
     into: Callable[[float], float] = math.log if curves.is_logarithmic else float
     back: Callable[[float], float] = _exp if curves.is_logarithmic else float
     by_seed: dict[int, dict[int, float]] = {}
     for point in curves.points:
         if point.arm == arm:
             values = by_seed.setdefault(point.seed, {})
-            if curves.can_show(point):
+            if can_show(point.value, curves.is_logarithmic):
                 values[point.step] = into(point.value)
     shared = set.intersection(*(set(values) for values in by_seed.values())) if by_seed else set()
-    found = []
+    means = []
     for step in sorted(shared):
         seeds = [values[step] for values in by_seed.values()]
         mean, width = fmean(seeds), stdev(seeds) if len(seeds) > 1 else 0.0
-        found.append(Average(arm, step, back(mean), back(mean - width), back(mean + width)))
-    return found
+        means.append(Average(arm, step, back(mean), back(mean - width), back(mean + width)))
+    return means
 
 
 def _exp(exponent: float) -> float:
-    """Return e to a power, or the largest power that a number holds."""
+    """Return e to a power, limited to the largest float."""
     return math.exp(min(exponent, math.log(sys.float_info.max)))
 
 
 def ends(points: Sequence[Point], means: Sequence[Average]) -> list[Point | Average]:
-    """Return where each arm's name belongs: the end of its mean, or of a seed where there is no mean."""
+    """Return the end of each arm's mean, or of a seed if it has no mean: the place of its name."""
     last: dict[str, Point | Average] = {}
     for some in (points, means):
-        for arm in dict.fromkeys(one.arm for one in some):
-            last[arm] = max((one for one in some if one.arm == arm), key=lambda one: one.step)
+        for arm in dict.fromkeys(point.arm for point in some):
+            last[arm] = max((point for point in some if point.arm == arm), key=lambda point: point.step)
     return list(last.values())
 
 
 def short(name: str) -> str:
-    """Cut a long name in its middle: mechanisms that are alike differ at their ends."""
+    """Cut a long name in its middle: similar mechanisms differ at their ends."""
     kept = (MOST_CHARACTERS - 1) // 2
     return name if len(name) <= MOST_CHARACTERS else f"{name[:kept]}…{name[-kept:]}"
 
 
 def _lines(points: Sequence[Point], means: Sequence[Average], curves: Curves, dashes: Layer) -> list[Layer]:
     several = {arm for arm in curves.arms if len({point.seed for point in points if point.arm == arm}) > 1}
-    bold = {"values": [vars(one) for one in means]}
-    band = {"y": {"field": "low", "type": "quantitative"}, "y2": {"field": "high"}}
-    # fillOpacity and strokeOpacity, not opacity: that makes a layer of each of hundreds of lines, slow as pixels.
-    layers: list[Layer] = [
-        {"data": {"values": [row for row in bold["values"] if row["arm"] in several]},
-         "mark": {"type": "area", "fillOpacity": 0.15, "strokeWidth": 0}, "encoding": band},
-        {"data": {"values": [vars(point) for point in points if point.arm in several]},
-         "mark": {"type": "line", "strokeWidth": 1, "strokeOpacity": 0.4},
-         "encoding": {"detail": {"field": "seed", "type": "nominal"}, **dashes}},
-        {"data": bold, "mark": {"type": "line", "strokeWidth": 2.25}, "encoding": dashes},
-    ]  # fmt: skip
-    if max((sum(one.arm == arm for one in means) for arm in curves.arms), default=0) <= MOST_DOTS:
-        dot = {"type": "point", "filled": True, "size": 35, "opacity": 1, "tooltip": {"content": "data"}}
-        layers.append({"data": bold, "mark": dot})
+    bold = [vars(mean) for mean in means]
+    thin = [vars(point) for point in points if point.arm in several]
+    band = {"y": quantitative("low"), "y2": {"field": "high"}}
+    # fillOpacity and strokeOpacity, not opacity: that makes a group of each of hundreds of lines, slow to rasterise.
+    layers = [
+        layer([row for row in bold if row["arm"] in several], "area", band, fillOpacity=0.15, strokeWidth=0),
+        layer(thin, "line", {"detail": nominal("seed"), **dashes}, strokeWidth=1, strokeOpacity=0.4),
+        layer(bold, "line", dashes, strokeWidth=2.25),
+    ]
+    if max((sum(mean.arm == arm for mean in means) for arm in curves.arms), default=0) <= MOST_DOTS:
+        layers.append(layer(bold, "point", filled=True, size=35, opacity=1, tooltip={"content": "data"}))
     return layers
 
 
 def _marks(marks: Sequence[Point], ends: Sequence[Point | Average]) -> list[Layer]:
-    """Draw marks, and tie each to the end of its arm's curve."""
-    diamond = {"type": "point", "shape": "diamond", "filled": False, "size": 110, "strokeWidth": 2, "opacity": 1}
+    """Draw marks, and connect each to the end of its arm's curve."""
     values = {end.arm: end.value for end in ends}
     tied = [{**vars(mark), "end": values[mark.arm]} for mark in marks if mark.arm in values]
+    diamond: Layer = {"shape": "diamond", "filled": False, "size": 110, "strokeWidth": 2, "opacity": 1}
     return [
-        {"data": {"values": tied}, "mark": {"type": "rule", "strokeWidth": 1.5},
-         "encoding": {"y2": {"field": "end"}, "strokeDash": {"value": [2, 3]}}},
-        {"data": {"values": [vars(mark) for mark in marks]}, "mark": diamond},
-    ]  # fmt: skip
+        layer(tied, "rule", {"y2": {"field": "end"}, "strokeDash": {"value": [2, 3]}}, strokeWidth=1.5),
+        layer([vars(mark) for mark in marks], "point", **diamond),
+    ]
 
 
-def _names(ends: Sequence[Point | Average], axis: Axis, tall: float, theme: Theme) -> list[Layer]:
-    """Write each arm's name behind its end, and lead the eye there."""
-    places = spread({end.arm: tall * (1 - axis.share(end.value)) for end in ends}, tall)
-    rows = {"values": [
-        {**vars(end), "name": short(end.arm), "at": axis.value(1 - places[end.arm] / tall)} for end in ends
-    ]}  # fmt: skip
-    behind = {"value": WIDTH + BEHIND}
-    text = {"type": "text", "align": "left", "dx": 4, "fontSize": 12}
+def _names(ends: Sequence[Point | Average], axis: Axis, height: float, theme: Theme) -> list[Layer]:
+    """Write each arm's name beside its end, and draw a line to it."""
+    places = spread({end.arm: height * (1 - axis.share(end.value)) for end in ends}, height)
+    rows = [{**vars(end), "name": short(end.arm), "at": axis.value(1 - places[end.arm] / height)} for end in ends]
+    beside = {"value": WIDTH + GAP}
+    text = {"x": beside, "y": quantitative("at"), "color": {"value": theme.ink}, "text": nominal("name")}
     return [
-        {"data": rows, "mark": {"type": "rule", "strokeWidth": 1, "opacity": 0.7},
-         "encoding": {"x2": behind, "y2": {"field": "at"}}},
-        {"data": rows, "mark": text,
-         "encoding": {"x": behind, "y": {"field": "at", "type": "quantitative"}, "color": {"value": theme.ink},
-                      "text": {"field": "name", "type": "nominal"}}},
-    ]  # fmt: skip
+        layer(rows, "rule", {"x2": beside, "y2": {"field": "at"}}, strokeWidth=1, opacity=0.7),
+        layer(rows, "text", text, align="left", dx=4, fontSize=12),
+    ]
 
 
-def _told_apart(curves: Curves, theme: Theme) -> Layer:
-    """Give each arm its colour, and other dashes where colours return."""
-    arms, colours = curves.arms, theme.colours
-    field = {"field": "arm", "type": "nominal", "legend": None}
-    numbers = range(len(arms))
-    looks = {
-        "color": [colours[number % len(colours)] for number in numbers],
-        "strokeDash": [DASHES[number // len(colours) % len(DASHES)] for number in numbers],
-    }
-    return {channel: {**field, "scale": {"domain": arms, "range": marks}} for channel, marks in looks.items()}
+def _distinguish(arms: list[str], theme: Theme) -> tuple[Layer, Layer]:
+    """Return the colours of arms, and their dashes, which change when the colours repeat."""
+    numbers, size = range(len(arms)), len(theme.colours)
+    colours = [theme.colours[number % size] for number in numbers]
+    dashes = [DASHES[number // size % len(DASHES)] for number in numbers]
+    colour, dash = (nominal("arm", legend=None, scale={"domain": arms, "range": marks}) for marks in (colours, dashes))
+    return colour, dash

@@ -1,24 +1,19 @@
-"""A forest plot: each arm's difference to the baseline with its interval, the pairs behind it, and what is too small.
+"""A forest plot: each arm's difference to the baseline with its interval and the pairs behind it.
 
-The band around 0 is the smallest difference worth having to either side. A faint dot is the difference of one pair.
+The band around 0 is the smallest relevant difference to either side. A faint dot is the difference of one pair.
 """
-
-from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from .axis import LABEL, Axis
-from .chart import SCHEMA, Spec
-from .theme import FILE, Theme, config
+from .axis import Axis
+from .chart import Spec
+from .theme import FILE, Layer, Theme, frame, layer, nominal
 
 WIDTH, ROW = 340, 46
 LEFT, RIGHT = 0.35, 0.65
-"""Shares of the axis up to which, and from which on, words begin or end at their point."""
-
-Layer = dict[str, Any]
+"""Shares of the axis: left of the first, words begin at their point; right of the second, they end at it."""
 
 
 @dataclass(frozen=True)
@@ -33,87 +28,68 @@ class Effect:
 
     @property
     def has_interval(self) -> bool:
-        """Whether both ends are numbers; one pair alone has none."""
+        """Whether both ends are finite; a single pair has no interval."""
         return all(math.isfinite(end) for end in self.interval)
 
     @property
     def reach(self) -> list[float]:
-        """All that must fit on the axis."""
+        """All values that must fit on the axis."""
         numbers = [self.difference, *self.pairs, *(self.interval if self.has_interval else ())]
         return [number for number in numbers if math.isfinite(number)]
 
 
-def draw(
-    effects: Sequence[Effect], smallest: float, titles: tuple[str, str, str], theme: Theme = FILE
-) -> Spec:  # fmt: skip
-    """Draw a row for each arm; `titles` are the chart's, its subtitle, and the name of the axis."""
+def draw(effects: Sequence[Effect], smallest: float, titles: tuple[str, str, str], theme: Theme = FILE) -> Spec:
+    """Draw a row for each arm; `titles` are the chart's title, its subtitle, and the title of the axis."""
     title, subtitle, across = titles
     effects = [effect for effect in effects if math.isfinite(effect.difference)]
     reach = [number for effect in effects for number in effect.reach]
     axis = Axis.around([-1.1 * smallest, 1.1 * smallest, *reach], is_logarithmic=False)
-    y = {
-        "field": "arm", "type": "nominal", "sort": [effect.arm for effect in effects],
-        "axis": {"title": None, "ticks": False, "domain": False, "labelLimit": 180, "offset": 4},
-    }  # fmt: skip
-    return {
-        "$schema": SCHEMA,
-        "title": {"text": title, "subtitle": subtitle},
-        "width": WIDTH,
-        "height": ROW * max(1, len(effects)),
-        "layer": [
-            *_ground(smallest, across_of(axis, "low", across), theme),
-            *_rows(effects, axis, {"x": across_of(axis, "difference", across), "y": y}, theme),
-        ],
-        "config": config(theme),
+    labels = {"title": None, "ticks": False, "domain": False, "labelLimit": 180, "offset": 4}
+    places = {
+        "x": axis.encode_across("difference", across),
+        "y": nominal("arm", sort=[effect.arm for effect in effects], axis=labels),
     }
-
-
-def across_of(axis: Axis, field: str, title: str) -> Layer:
-    """Return the axis from left to right, with as many numbers as have room."""
-    ticks = axis.ticks()
-    numbers = {"title": title, "values": ticks[:: math.ceil(len(ticks) / 6)], "labelExpr": LABEL, "grid": False}
-    scale = {"domain": [axis.low, axis.high], "nice": False, **({"type": "log"} if axis.is_logarithmic else {})}
-    return {"field": field, "type": "quantitative", "scale": scale, "axis": numbers}
+    layers = [*_ground(smallest, axis.encode_across("low", across), theme), *_rows(effects, axis, places, theme)]
+    return frame(title, subtitle, theme, width=WIDTH, height=ROW * max(1, len(effects)), layer=layers)
 
 
 def _ground(smallest: float, x: Layer, theme: Theme) -> list[Layer]:
     """Draw the band of differences that are too small, and the line of no difference."""
+    band = {"x": x, "x2": {"field": "high"}}
     return [
-        {"data": {"values": [{"low": -smallest, "high": smallest}]},
-         "mark": {"type": "rect", "fill": theme.grid, "opacity": 0.6},
-         "encoding": {"x": x, "x2": {"field": "high"}}},
-        {"data": {"values": [{"low": 0}]},
-         "mark": {"type": "rule", "stroke": theme.ink, "strokeDash": [4, 3]}, "encoding": {"x": x}},
-    ]  # fmt: skip
+        layer([{"low": -smallest, "high": smallest}], "rect", band, fill=theme.grid, opacity=0.6),
+        layer([{"low": 0}], "rule", {"x": x}, stroke=theme.ink, strokeDash=[4, 3]),
+    ]
 
 
 def _rows(effects: Sequence[Effect], axis: Axis, places: Layer, theme: Theme) -> list[Layer]:
     """Draw pairs, intervals, means and words."""
-    pairs = [{"arm": effect.arm, "difference": one} for effect in effects for one in effect.pairs if math.isfinite(one)]
+    pairs = [
+        {"arm": effect.arm, "difference": pair} for effect in effects for pair in effect.pairs if math.isfinite(pair)
+    ]
     spans = [
         {"arm": effect.arm, "low": effect.interval[0], "high": effect.interval[1]}
-        for effect in effects if effect.has_interval
-    ]  # fmt: skip
-    means = [
-        {"arm": effect.arm, "difference": effect.difference, "words": effect.words,
-         "side": side(axis.share(effect.difference))}
         for effect in effects
-    ]  # fmt: skip
-    text = {"type": "text", "dy": -13, "fontSize": 11, "fill": theme.ink}
+        if effect.has_interval
+    ]
+    means = [{"arm": effect.arm, "difference": effect.difference, "words": effect.words} for effect in effects]
+    sides = [side(axis.share(effect.difference)) for effect in effects]
+    span = {**places, "x": {**places["x"], "field": "low"}, "x2": {"field": "high"}}
+    words, point = {**places, "text": {"field": "words"}}, {"filled": True, "opacity": 1}
     return [
-        {"data": {"values": pairs}, "mark":
-         {"type": "point", "filled": True, "size": 30, "opacity": 1, "fillOpacity": 0.45, "color": theme.orange,
-          "yOffset": 10}, "encoding": places},
-        {"data": {"values": spans}, "mark": {"type": "rule", "strokeWidth": 3, "color": theme.blue},
-         "encoding": {**places, "x": {**places["x"], "field": "low"}, "x2": {"field": "high"}}},
-        {"data": {"values": means}, "mark": {"type": "point", "filled": True, "shape": "square", "size": 90,
-         "opacity": 1, "color": theme.blue}, "encoding": places},
-        *({"data": {"values": [row for row in means if row["side"] == which]},
-           "mark": {**text, "align": which}, "encoding": {**places, "text": {"field": "words"}}}
-          for which in ("left", "center", "right")),
+        layer(pairs, "point", places, **point, size=30, fillOpacity=0.45, color=theme.orange, yOffset=10),
+        layer(spans, "rule", span, strokeWidth=3, color=theme.blue),
+        layer(means, "point", places, **point, shape="square", size=90, color=theme.blue),
+        *(
+            layer(
+                [row for row, align in zip(means, sides, strict=True) if align == which],
+                "text", words, align=which, dy=-13, fontSize=11, fill=theme.ink,
+            )
+            for which in ("left", "center", "right")
+        ),
     ]  # fmt: skip
 
 
 def side(share: float) -> str:
-    """Say how words at a share of the axis are aligned, so that they stay on it."""
+    """Return the alignment that keeps words at a share of the axis within it."""
     return "left" if share < LEFT else "right" if share > RIGHT else "center"

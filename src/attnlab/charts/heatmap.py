@@ -1,28 +1,25 @@
-"""Weights as pictures, queries down and keys across: positive ones orange, negative ones blue, stronger where they
-are larger. What a query may see lies on a pale ground, so that weight on anything else stands out."""
-
-from __future__ import annotations
+"""Weights as heatmaps, queries down and keys across: positive weights orange, negative ones blue, stronger if they are
+larger. Visible pairs have a pale ground, so that weight on any other pair is conspicuous."""
 
 import json
 import math
 import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from .chart import SCHEMA, Spec
-from .theme import FILE, Theme, config
+from .theme import FILE, Layer, Theme, config, layer, nominal, quantitative
 
 SIZE = 216
 """The side of a picture; a line of its title holds this many pixels of words."""
 PIXELS_PER_CHARACTER = 6.0
 MOST_LABELS = 24
-"""How many tokens can be named along a side."""
+"""The most tokens that can be named along a side."""
 
 
 @dataclass(frozen=True)
 class Picture:
-    """The weights of one mechanism, rows of queries, and what is to be seen in them."""
+    """The weights of one mechanism, one row per query, and a sentence about them."""
 
     title: str
     sentence: str
@@ -30,16 +27,12 @@ class Picture:
 
 
 def draw(
-    pictures: Sequence[Picture],
-    tokens: Sequence[str] = (),
-    title: str = "",
-    columns: int = 3,
-    causal: bool = True,
+    pictures: Sequence[Picture], tokens: Sequence[str] = (), title: str = "", columns: int = 3, causal: bool = True,
     theme: Theme = FILE,
-) -> Spec:
-    """Draw pictures of the same tokens side by side, each on a scale up to its own largest weight.
+) -> Spec:  # fmt: skip
+    """Draw pictures of the same tokens side by side, each scaled to its own largest weight.
 
-    tokens: what the rows and columns are called; their positions if left out.
+    tokens: the names of rows and columns; default: their positions.
     """
     tokens = tokens or [str(i) for i in range(max((len(picture.weights) for picture in pictures), default=0))]
     shared = config(theme)
@@ -56,84 +49,50 @@ def draw(
     }
 
 
-def _panel(picture: Picture, tokens: Sequence[str], causal: bool, theme: Theme) -> dict[str, Any]:
+def _panel(picture: Picture, tokens: Sequence[str], causal: bool, theme: Theme) -> Layer:
     num_tokens = len(tokens)
     visible = [_cell(i, 0, i + 1 if causal else num_tokens) for i in range(num_tokens)]
-    values = [
-        _cell(i, j) | {"size": round(abs(weight), 4), "sign": _sign(weight)}
+    cells = [
+        _cell(i, j) | {"size": round(abs(weight), 4), "sign": "negative" if weight < 0 else "positive"}
         for i, row in enumerate(picture.weights)
         for j, weight in enumerate(row)
-        # Half of the pairs and more have no weight: leaving them out makes the picture as much smaller.
+        # At least half of the pairs have no weight: omitting them halves the file.
         if abs(weight) > 1e-4
     ]
-    words = int(SIZE / PIXELS_PER_CHARACTER)
+    width = int(SIZE / PIXELS_PER_CHARACTER)
+    signs = {"domain": ["positive", "negative"], "range": [theme.orange, theme.blue]}
+    # The square root, since the first rows, whose few keys share all the weight, would leave the others pale.
+    sizes = {"type": "sqrt", "domain": [0, max((cell["size"] for cell in cells), default=1)], "range": [0, 1]}
+    fill = {
+        "fill": nominal("sign", scale=signs, legend=None),
+        "fillOpacity": quantitative("size", scale=sizes, legend=None),
+    }
     return {
-        "title": {
-            "text": textwrap.wrap(picture.title, words),
-            "subtitle": textwrap.wrap(picture.sentence, words),
-        },
+        "title": {"text": textwrap.wrap(picture.title, width), "subtitle": textwrap.wrap(picture.sentence, width)},
         "width": SIZE,
         "height": SIZE,
         "encoding": {
-            "x": _axis("key", tokens, "top"),
-            "x2": {"field": "right"},
-            "y": _axis("query", tokens, "left"),
-            "y2": {"field": "below"},
+            "x": _axis("key", tokens, "top"), "x2": {"field": "right"},
+            "y": _axis("query", tokens, "left"), "y2": {"field": "below"},
         },
-        "layer": [
-            {"data": {"values": visible}, "mark": {"type": "rect", "fill": theme.ground, "aria": False}},
-            {
-                "data": {"values": values},
-                "mark": {"type": "rect", "aria": False},
-                "encoding": {
-                    "fill": _colour(theme),
-                    "fillOpacity": _strength([value["size"] for value in values]),
-                },
-            },
-        ],
-    }
+        "layer": [layer(visible, "rect", fill=theme.ground, aria=False), layer(cells, "rect", fill, aria=False)],
+    }  # fmt: skip
 
 
-def _cell(query: int, key: int, num_keys: int = 1) -> dict[str, Any]:
+def _cell(query: int, key: int, num_keys: int = 1) -> Layer:
     return {"query": query, "below": query + 1, "key": key, "right": key + num_keys}
 
 
-def _sign(weight: float) -> str:
-    return "negative" if weight < 0 else "positive"
-
-
-def _colour(theme: Theme) -> dict[str, Any]:
-    scale = {"domain": ["positive", "negative"], "range": [theme.orange, theme.blue]}
-    return {"field": "sign", "type": "nominal", "scale": scale, "legend": None}
-
-
-def _strength(sizes: list[float]) -> dict[str, Any]:
-    # The square root, else the first rows, whose few keys share all the weight, would leave the others pale.
-    scale = {"type": "sqrt", "domain": [0, max(sizes, default=1)], "range": [0, 1]}
-    return {"field": "size", "type": "quantitative", "scale": scale, "legend": None}
-
-
-def _axis(field: str, tokens: Sequence[str], side: str) -> dict[str, Any]:
-    """Name the tokens at the middle of their rows or columns, as many as there is room for."""
+def _axis(field: str, tokens: Sequence[str], side: str) -> Layer:
+    """Name as many tokens as there is room for, at the middle of their rows or columns."""
     num_tokens = len(tokens)
     step = max(1, math.ceil(num_tokens / MOST_LABELS))
-    axis = {
-        "orient": side,
+    labels = {
         "values": [i + 0.5 for i in range(0, num_tokens, step)],
         "labelExpr": f"{json.dumps(list(tokens))}[floor(datum.value)]",
-        "labelFontSize": 8,
-        "labelPadding": 3,
-        "labelOverlap": False,
-        "titleFontSize": 11,
-        "titlePadding": 4,
-        "ticks": False,
-        "domain": False,
-        "grid": False,
-        "title": field,
-    }
-    return {
-        "field": field,
-        "type": "quantitative",
-        "scale": {"domain": [0, num_tokens], "nice": False, "reverse": field == "query"},
-        "axis": axis,
-    }
+        "labelFontSize": 8, "labelPadding": 3, "labelOverlap": False,
+    }  # fmt: skip
+    title = {"title": field, "titleFontSize": 11, "titlePadding": 4}
+    scale = {"domain": [0, num_tokens], "nice": False, "reverse": field == "query"}
+    axis = {"orient": side, **labels, **title, "ticks": False, "domain": False, "grid": False}
+    return quantitative(field, scale=scale, axis=axis)

@@ -1,38 +1,31 @@
-"""What an audit saw: the leak map, who depends on whom, and the growth of the output with the length."""
-
-from __future__ import annotations
+"""Panels of an audit: the leak map, and the growth of the output with the length."""
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
 
-from .chart import SCHEMA, Spec
+from .axis import Axis
+from .chart import Spec
 from .evidence import SIZE, heading
-from .theme import FILE, GREEN, PURPLE, Theme, config
+from .growth import draw_guides, encode_length
+from .theme import FILE, GREEN, PURPLE, Layer, Theme, frame, layer, nominal, quantitative
 
 FAINTEST = 1e-6
-"""What is drawn palest, as a share of the strongest dependence; what is exactly 0 is not drawn at all."""
+"""The palest dependence, as a share of the strongest one; a dependence of exactly 0 is not drawn."""
 
 GUIDES = {"√n": 0.5, "n": 1.0}
 
 
-def draw(title: str, subtitle: Sequence[str], panels: Sequence[dict[str, Any]], theme: Theme = FILE) -> Spec:
-    """Draw panels of an audit under one title, two in a row."""
-    return {
-        "$schema": SCHEMA,
-        "title": {"text": title, "subtitle": list(subtitle)},
-        "concat": list(panels),
-        "columns": 2,
-        "resolve": {"scale": {"color": "independent"}},
-        "config": config(theme),
-    }
+def draw(title: str, subtitle: Sequence[str], panels: Sequence[Layer], theme: Theme = FILE) -> Spec:
+    """Draw panels of an audit under one title, two per row."""
+    resolve = {"scale": {"color": "independent"}}
+    return frame(title, subtitle, theme, concat=list(panels), columns=2, resolve=resolve)
 
 
-def leak_map(leaks: Sequence[Sequence[float]], theme: Theme) -> dict[str, Any]:
-    """Draw how strongly output i depends on token j, row by row; what is later than its output in orange."""
+def leak_map(leaks: Sequence[Sequence[float]], theme: Theme) -> Layer:
+    """Draw how strongly output i (row) depends on token j (column); dependence on later tokens is orange."""
     num_tokens = len(leaks)
     strongest = max((abs(size) for row in leaks for size in row), default=0) or 1.0
-    values: list[dict[str, Any]] = [
+    values: list[Layer] = [
         {
             "output": i, "below": i + 1, "token": j, "right": j + 1, "dependence": size,
             "whose": "later token: a leak" if j > i else "allowed",
@@ -52,106 +45,51 @@ def leak_map(leaks: Sequence[Sequence[float]], theme: Theme) -> dict[str, Any]:
         "data": {"values": values},
         "mark": {"type": "rect", "stroke": theme.background, "strokeWidth": 0.5, "aria": False},
         "encoding": {
-            "x": _tokens("token", num_tokens),
-            "x2": {"field": "right"},
-            "y": _tokens("output", num_tokens),
-            "y2": {"field": "below"},
-            "fill": {"field": "whose", "type": "nominal", "scale": scale, "legend": None},
-            "fillOpacity": {"field": "strength", "type": "quantitative", "scale": None},
-            "tooltip": [
-                {"field": "output", "type": "quantitative"},
-                {"field": "token", "type": "quantitative"},
-                {"field": "dependence", "type": "quantitative", "format": ".2e"},
-            ],
+            "x": _tokens("token", "token that is changed", num_tokens), "x2": {"field": "right"},
+            "y": _tokens("output", "output that is observed", num_tokens), "y2": {"field": "below"},
+            "fill": nominal("whose", scale=scale, legend=None),
+            "fillOpacity": quantitative("strength", scale=None),
+            "tooltip": [quantitative("output"), quantitative("token"), quantitative("dependence", format=".2e")],
         },
-    }
+    }  # fmt: skip
 
 
-def _tokens(field: str, num_tokens: int) -> dict[str, Any]:
-    axis = {
-        "values": [i + 0.5 for i in range(0, num_tokens, max(1, math.ceil(num_tokens / 8)))],
-        "labelExpr": "floor(datum.value)",
-        "grid": False,
-        "domain": False,
-        "ticks": False,
-        "title": "token that is changed" if field == "token" else "output that is watched",
-    }
+def _tokens(field: str, title: str, num_tokens: int) -> Layer:
+    places = [i + 0.5 for i in range(0, num_tokens, max(1, math.ceil(num_tokens / 8)))]
+    labels = {"values": places, "labelExpr": "floor(datum.value)", "title": title}
     scale = {"domain": [0, num_tokens], "nice": False, "reverse": field == "output"}
-    return {"field": field, "type": "quantitative", "scale": scale, "axis": axis}
+    return quantitative(field, scale=scale, axis={**labels, "grid": False, "domain": False, "ticks": False})
 
 
-def growth_curves(growth: Mapping[str, Sequence[float]], lengths: Sequence[int], theme: Theme) -> dict[str, Any]:
+def growth_curves(growth: Mapping[str, Sequence[float]], lengths: Sequence[int], theme: Theme) -> Layer:
     """Draw the size of the output by kind of token against the length."""
-    values: list[dict[str, Any]] = [
+    values: list[Layer] = [
         {"kind": kind, "length": length, "size": size}
         for kind, sizes in growth.items()
         for length, size in zip(lengths, sizes, strict=True)
         if size > 0 and math.isfinite(size)
     ]
-    domain = _range([value["size"] for value in values])
+    axis = _axis_around([value["size"] for value in values])
     kinds = list(dict.fromkeys(value["kind"] for value in values))
-    scale = {"domain": kinds, "range": [theme.blue, GREEN, PURPLE][: len(kinds)]}
-    color = {"field": "kind", "type": "nominal", "title": None, "scale": scale}
-    x = {
-        "field": "length",
-        "type": "quantitative",
-        "scale": {"type": "log", "base": 2, "domain": [min(lengths) / 1.15, max(lengths) * 1.15], "nice": False},
-        "axis": {"values": list(lengths), "format": "d", "title": "length, tokens"},
-    }
-    y = {
-        "field": "size",
-        "type": "quantitative",
-        "scale": {"type": "log", "domain": domain, "nice": False},
-        "axis": {"title": "size of the output", "format": "~g", "values": _ticks(domain), "minExtent": 36},
-    }
+    colour = nominal("kind", title=None, scale={"domain": kinds, "range": [theme.blue, GREEN, PURPLE][: len(kinds)]})
+    tooltip = [nominal("kind"), quantitative("length"), quantitative("size", format=".3~r")]
     return {
-        "title": heading("Growth with the length", "level is sound; the thin lines grow as √n and n"),
+        "title": heading("Growth with the length", "constant is sound; the thin lines grow as √n and n"),
         "width": SIZE,
         "height": SIZE,
-        "encoding": {"x": x, "y": y},
+        "encoding": {"x": encode_length(lengths), "y": axis.encode_up("size", "size of the output")},
         "layer": [
-            *_guides(lengths, domain, theme),
-            {"data": {"values": values}, "mark": {"type": "line", "strokeWidth": 2}, "encoding": {"color": color}},
-            {
-                "data": {"values": values},
-                "mark": {"type": "point", "filled": True, "size": 45, "opacity": 1},
-                "encoding": {"color": color, "tooltip": [
-                    {"field": "kind", "type": "nominal"},
-                    {"field": "length", "type": "quantitative"},
-                    {"field": "size", "type": "quantitative", "format": ".3~r"},
-                ]},
-            },
+            *draw_guides(GUIDES, lengths, "size", axis, theme),
+            layer(values, "line", {"color": colour}, strokeWidth=2),
+            layer(values, "point", {"color": colour, "tooltip": tooltip}, filled=True, size=45, opacity=1),
         ],
-    }  # fmt: skip
+    }
 
 
-def _range(sizes: Sequence[float]) -> list[float]:
-    """Return a range of at least two powers of ten around the sizes, so that what is level looks level."""
+def _axis_around(sizes: Sequence[float]) -> Axis:
+    """Return an axis of at least two powers of ten around the sizes, so that constant sizes look constant."""
     if not sizes:
-        return [0.1, 10.0]
+        return Axis(0.1, 10.0, is_logarithmic=True)
     low, high = math.log10(min(sizes)), math.log10(max(sizes))
     missing = max(0.0, 2.2 - (high - low)) / 2 + 0.1
-    return [10 ** (low - missing), 10 ** (high + missing)]
-
-
-def _ticks(domain: list[float]) -> list[float]:
-    """Return the powers of ten, and their doubles and fives where there are few, within a range."""
-    low, high = domain
-    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
-    steps = (1, 2, 5) if high / low < 1e3 else (1,)
-    return [step * 10.0**power for power in powers for step in steps if low <= step * 10.0**power <= high]
-
-
-def _guides(lengths: Sequence[int], domain: list[float], theme: Theme) -> list[dict[str, Any]]:
-    """Draw how √n and n grow from the lower left corner, each up to the longest length or the upper edge."""
-    (shortest, longest), (low, high) = (min(lengths), max(lengths)), domain
-    low *= 1.1
-    layers: list[dict[str, Any]] = []
-    for name, power in GUIDES.items():
-        end = min(longest, shortest * (high / low) ** (1 / power))
-        ends = [{"length": length, "size": low * (length / shortest) ** power} for length in (shortest, end)]
-        line = {"type": "line", "stroke": theme.ink, "strokeWidth": 1, "opacity": 0.4}
-        text = {"type": "text", "text": name, "align": "right", "baseline": "top", "dy": 8, "fill": theme.ink}
-        layers.append({"data": {"values": ends}, "mark": line})
-        layers.append({"data": {"values": ends[1:]}, "mark": {**text, "opacity": 0.7}})
-    return layers
+    return Axis(10 ** (low - missing), 10 ** (high + missing), is_logarithmic=True)

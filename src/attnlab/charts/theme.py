@@ -1,21 +1,27 @@
-"""The colours and sizes every chart shares. A theme says what is ink and what is paper: a file is printed on white,
-a chart inside a page takes the page's own colours, light or dark."""
+"""The colours, sizes and frame that all charts share. A file is printed on white; a chart inside a page takes the
+page's colours, light or dark."""
 
-from __future__ import annotations
-
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-# Okabe and Ito's colours, told apart with any kind of colour vision; yellow is left out, too pale on white.
+from .chart import SCHEMA
+
+Layer = dict[str, Any]
+"""A part of a Vega-Lite spec."""
+
+# Okabe and Ito's colours, distinguishable with any kind of colour vision; without yellow, which is too pale on white.
 GREEN, PURPLE, SKY, AMBER = "#009E73", "#CC79A7", "#56B4E9", "#E69F00"
 FONT = "Helvetica, Arial, 'Liberation Sans', sans-serif"
 SPACING = 36
 """Pixels between charts side by side."""
+DASHES = ([1, 0], [6, 3], [2, 2], [8, 3, 2, 3])
+"""Dash patterns of lines that share a colour."""
 
 
 @dataclass(frozen=True)
 class Theme:
-    """What a chart is drawn on, what it is written with, its grid, the ground of its areas, and two colours."""
+    """The colours of a chart: its background, its text, its grid, the ground of its areas, and two accents."""
 
     background: str
     ink: str
@@ -33,12 +39,15 @@ class Theme:
 
 FILE = Theme("white", "#333333", "#E4E4E4", "#F2F2F2", "#0072B2", "#D55E00", padding=12)
 PAGE = Theme("transparent", "var(--ink)", "var(--grid)", "var(--ground)", "var(--blue)", "var(--orange)", padding=0)
-"""For a chart inlined in a page whose CSS sets these variables."""
+"""For a chart in a page whose CSS sets these variables."""
 
 
-def config(theme: Theme) -> dict[str, Any]:
+def config(theme: Theme) -> Layer:
     """Return the part of a Vega-Lite spec that every chart shares."""
     ink = theme.ink
+    axis_colours = {"gridColor": theme.grid, "domainColor": ink, "tickColor": ink, "labelColor": ink, "titleColor": ink}
+    axis_text = {"labelFontSize": 12, "labelFlush": False, "titleFontSize": 13, "titleFontWeight": "normal"}
+    legend_text = {"labelFontSize": 12, "labelColor": ink, "labelLimit": 0, "symbolSize": 90, "symbolStrokeWidth": 2}
     return {
         "background": theme.background,
         "padding": theme.padding,
@@ -46,28 +55,29 @@ def config(theme: Theme) -> dict[str, Any]:
         "view": {"stroke": None},
         "concat": {"spacing": SPACING},
         "title": {"anchor": "start", "fontSize": 16, "color": ink, "subtitleColor": ink, "offset": 16},
-        "axis": {
-            "gridColor": theme.grid,
-            "domainColor": ink,
-            "tickColor": ink,
-            "labelColor": ink,
-            "titleColor": ink,
-            "labelFontSize": 12,
-            "labelFlush": False,
-            "titleFontSize": 13,
-            "titleFontWeight": "normal",
-            "titlePadding": 10,
-        },
+        "axis": {**axis_colours, **axis_text, "titlePadding": 10},
         "legend": {
-            "orient": "bottom",
-            "direction": "vertical",
-            "columns": 2,
-            "labelFontSize": 12,
-            "labelColor": ink,
-            "labelLimit": 0,
-            "symbolSize": 90,
-            "symbolStrokeWidth": 2,
-            "columnPadding": 28,
-            "offset": 16,
+            "orient": "bottom", "direction": "vertical", "columns": 2, "columnPadding": 28, "offset": 16, **legend_text,
         },
-    }
+    }  # fmt: skip
+
+
+def frame(title: str, subtitle: str | Sequence[str], theme: Theme, **parts: Any) -> Layer:
+    """Return a whole chart: its parts, a title and the shared configuration."""
+    heading = {"text": title, "subtitle": subtitle if isinstance(subtitle, str) else list(subtitle)}
+    return {"$schema": SCHEMA, "title": heading, **parts, "config": config(theme)}
+
+
+def quantitative(field: str, **options: Any) -> Layer:
+    """Return the encoding of a field of numbers."""
+    return {"field": field, "type": "quantitative", **options}
+
+
+def nominal(field: str, **options: Any) -> Layer:
+    """Return the encoding of a field of names."""
+    return {"field": field, "type": "nominal", **options}
+
+
+def layer(rows: Sequence[Any], kind: str, encoding: Layer | None = None, **mark: Any) -> Layer:
+    """Return a layer that draws rows of data with marks of one kind."""
+    return {"data": {"values": rows}, "mark": {"type": kind, **mark}, "encoding": encoding or {}}

@@ -1,7 +1,7 @@
-"""The verbs of the `attnlab` command; nothing else in attnlab imports this room.
+"""The verbs of the `attnlab` command; no other room imports this one.
 
-A verb's module loads neither torch nor any other room when imported, so that `attnlab --help` answers at once;
-what a verb needs besides stands in modules that it imports when it runs.
+Importing a verb's module loads neither torch nor another room, so that `attnlab --help` answers at once: a verb imports
+what it needs when it runs.
 """
 
 from attnlab.cli.verbs import main

@@ -1,6 +1,4 @@
-"""`name=value` on the command line: settings by their path, with values as a study file has them."""
-
-from __future__ import annotations
+"""`name=value` on the command line: settings by their path, with values as in a study file."""
 
 import tomllib
 from collections.abc import Iterable
@@ -13,24 +11,24 @@ NONE = ("none", "null")
 
 def split_assignments(texts: Iterable[str], option: str) -> dict[str, str]:
     """Split `name=value` texts; anything else, or a name given twice, is an error."""
-    found: dict[str, str] = {}
+    values: dict[str, str] = {}
     for text in texts:
-        name, sign, value = text.partition("=")
-        if not sign or not name.strip():
+        name, sign, value = (part.strip() for part in text.partition("="))
+        if not sign or not name:
             raise RequestError(f"{option} takes name=value, as in {option} lr=1e-4; '{text}' is not that")
-        if name.strip() in found:
-            raise RequestError(f"{option} {name.strip()}= was given twice; give one of them")
-        found[name.strip()] = value.strip()
-    return found
+        if name in values:
+            raise RequestError(f"{option} {name}= was given twice; give one of them")
+        values[name] = value
+    return values
 
 
 def read_settings(texts: Iterable[str] | None) -> dict[str, Any]:
-    """Read what --set gave: values by their path."""
+    """Return the values of --set, by path."""
     return {name: read_value(text) for name, text in split_assignments(texts or [], "--set").items()}
 
 
 def read_value(text: str) -> Any:
-    """Read a value as TOML; `none` is None, and what is not TOML is a text."""
+    """Read a value as TOML; `none` is None, and text that is not TOML is a string."""
     if text.lower() in NONE:
         return None
     try:

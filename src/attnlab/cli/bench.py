@@ -1,6 +1,4 @@
-"""`attnlab bench`: what a mechanism costs beside torch's SDPA and eager PyTorch, and how that grows."""
-
-from __future__ import annotations
+"""`attnlab bench`: time and memory of mechanisms beside torch's SDPA and eager PyTorch, by length."""
 
 import sys
 from collections.abc import Mapping, Sequence
@@ -10,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from attnlab.cli import plugin
+from attnlab.cli.options import AsJson, Causal, FigureFile, Mechanisms, Plugins
+from attnlab.cli.plugin import load_plugins
 from attnlab.cli.tables import print_json, print_table
 from attnlab.errors import RequestError
 
@@ -29,22 +28,19 @@ NOTHING = "–"
 
 
 def bench(
-    lines: Annotated[list[str], typer.Argument(metavar="MECHANISM…", help="Lines, or names of the catalog.")],
-    causal: Annotated[bool, typer.Option(help="Whether a query sees no key after it.")] = True,
-    lengths: Annotated[str, typer.Option(help="The lengths, with commas between.")] = "256,512,1024,2048",
-    batch: Annotated[int, typer.Option(min=1, help="How many sequences at once.")] = 1,
-    heads: Annotated[int, typer.Option(min=1, help="How many heads.")] = 4,
-    head_dim: Annotated[int, typer.Option(min=1, help="How wide a head is.")] = 64,
-    dtype: Annotated[str, typer.Option(metavar="|".join(DTYPES), help="What the numbers are.")] = "fp32",
-    kernel: Annotated[str, typer.Option(help="A kernel's name; auto takes the fastest that can.")] = "auto",
-    as_json: Annotated[bool, typer.Option("--json", help="Print the numbers for programs to read.")] = False,
-    figure: Annotated[str | None, typer.Option(metavar="FILE", help="Draw it: FILE.svg, .png, .html or .json.")] = None,
-    plugins: Annotated[
-        list[str] | None, typer.Option("--plugin", metavar="FILE.py", help="Python that registers stages of your own.")
-    ] = None,
+    lines: Mechanisms,
+    causal: Causal = True,
+    lengths: Annotated[str, typer.Option(help="The lengths, separated by commas.")] = "256,512,1024,2048",
+    batch: Annotated[int, typer.Option(min=1, help="The number of sequences.")] = 1,
+    heads: Annotated[int, typer.Option(min=1, help="The number of heads.")] = 4,
+    head_dim: Annotated[int, typer.Option(min=1, help="The width of a head.")] = 64,
+    dtype: Annotated[str, typer.Option(metavar="|".join(DTYPES), help="The dtype.")] = "fp32",
+    kernel: Annotated[str, typer.Option(help="The name of a kernel; auto takes the fastest.")] = "auto",
+    as_json: AsJson = False,
+    figure: FigureFile = None,
+    plugins: Plugins = None,
 ) -> int:
     """Measure mechanisms, forward and backward, beside torch's SDPA and eager PyTorch."""
-    # Imported here because the command line must answer --help without torch.
     import torch
 
     from attnlab import charts
@@ -53,161 +49,131 @@ def bench(
     from attnlab.mechanisms import Mechanism
     from attnlab.reports.catalog import describe_setting
 
-    numbers = _read_dtype(dtype)
-    setting = Setting(batch, heads, head_dim, causal, getattr(torch, DTYPES[numbers]))
-    wanted = _read_lengths(lengths)
+    name = _read_dtype(dtype)
+    setting = Setting(batch, heads, head_dim, causal, getattr(torch, DTYPES[name]))
+    sizes = _read_lengths(lengths)
     _refuse_bare_lengths(lines, lengths)
-    for path in plugins or []:
-        plugin.load_plugin(path)
+    load_plugins(plugins)
     mechanisms = {line: Mechanism.parse(line) for line in lines}
-    # All that can be wrong with the request comes out before the first measurement.
+    # All mistakes of the request are found before the first measurement.
     for mechanism in mechanisms.values():
-        explained(mechanism, wanted[0], setting, kernel)
+        explained(mechanism, sizes[0], setting, kernel)
     if figure is not None:
         charts.check(figure)
-    if numbers == "bf16" and (fault := bf16_fault()):
+    if name == "bf16" and (fault := bf16_fault()):
         raise RequestError(fault)
     machine = describe(num_threads=1)
     if not as_json:
-        print(f"{machine}\n{describe_setting(setting, numbers)}")
-    found: dict[str, list[KernelComparison]] = {}
+        print(f"{machine}\n{describe_setting(setting, name)}")
+    measured: dict[str, list[KernelComparison]] = {}
     for line, mechanism in mechanisms.items():
-        found[line] = []
-        for length in wanted:
-            _show_progress(line, length)
-            found[line].append(compare(mechanism, length, setting, kernel))
+        measured[line] = []
+        for length in sizes:
+            if sys.stderr.isatty():
+                print(f"measuring '{line}' at length {length}", file=sys.stderr)
+            measured[line].append(compare(mechanism, length, setting, kernel))
         if not as_json:
-            _print_comparisons(line, found[line])
+            _print_comparisons(line, measured[line])
     if as_json:
-        print_json(_make_record(machine, setting, numbers, found))
+        print_json(_make_record(machine, setting, name, measured))
     if figure is not None:
-        title = f"Forward and backward, {describe_setting(setting, numbers)}"
+        title = f"Forward and backward, {describe_setting(setting, name)}"
         subtitle = [str(machine), "thin grey lines: growth with the length, n, and with its square, n²"]
-        charts.save(charts.growth.draw(_make_points(found), title, subtitle), figure)
+        charts.save(charts.growth.draw(_make_points(measured), title, subtitle), figure)
         print(f"drawn in {figure}", file=sys.stderr)
     return 0
 
 
 def _read_dtype(text: str) -> Dtype:
-    """Read the name of a dtype; torch's own names are answered with ours."""
     for name, torch_name in DTYPES.items():
         if text == name:
             return name
         if text == torch_name:
-            raise RequestError(f"--dtype calls '{text}' by its short name: {name}")
+            raise RequestError(f"--dtype takes the short name of '{text}': {name}")
     raise RequestError(f"--dtype is one of {', '.join(DTYPES)}, not '{text}'")
 
 
 def _refuse_bare_lengths(lines: Sequence[str], lengths: str) -> None:
-    """Refuse numbers in place of mechanisms: lengths that were parted by spaces."""
+    # A shell splits "--lengths 256 512" into a length and a mechanism.
     bare = [line for line in lines if line.isascii() and line.isdigit()]
     if bare:
         wanted = ",".join([lengths, *bare])
-        raise RequestError(f"'{bare[0]}' is no mechanism; lengths go with commas: --lengths {wanted}")
+        raise RequestError(f"'{bare[0]}' is not a mechanism; separate lengths by commas: --lengths {wanted}")
 
 
 def _read_lengths(text: str) -> list[int]:
-    """Read whole numbers from 1 on, with commas between; return them in order."""
     words = [word.strip() for word in text.split(",")]
     wrong = next((word for word in words if not (word.isascii() and word.isdigit()) or int(word) == 0), None)
     if wrong is not None:
-        raise RequestError(
-            f"--lengths takes whole numbers from 1 on with commas between, such as 256,512; it has '{wrong}'"
-        )
+        raise RequestError(f"--lengths takes positive whole numbers and commas, such as 256,512; it has '{wrong}'")
     return sorted({int(word) for word in words})
 
 
-def _show_progress(line: str, length: int) -> None:
-    """Say on a terminal what is being measured."""
-    if sys.stderr.isatty():
-        print(f"measuring '{line}' at length {length}", file=sys.stderr)
-
-
-def _print_comparisons(line: str, comparisons: Sequence[KernelComparison]) -> None:
-    """Print one mechanism's table: why these kernels, and why eager is missing where it is."""
+def _print_comparisons(line: str, comparisons: Sequence["KernelComparison"]) -> None:
     print(f"\n{line}")
-    reasons = {found.choice.kernel: found.choice.reason for found in comparisons}
+    reasons = {row.choice.kernel: row.choice.reason for row in comparisons}
     for kernel, reason in reasons.items():
-        lengths = [str(found.length) for found in comparisons if found.choice.kernel == kernel]
+        lengths = [str(row.length) for row in comparisons if row.choice.kernel == kernel]
         where = f" at {', '.join(lengths)}" if len(reasons) > 1 else ""
         print(f"kernel {kernel}{where}: {reason}")
     powers = _compute_growths(comparisons)
-    print_table(COLUMNS, [_make_row(found, power) for found, power in zip(comparisons, powers, strict=True)])
-    for found in comparisons:
-        if found.left_out:
-            print(f"eager is left out at length {found.length}: {found.left_out}")
+    print_table(COLUMNS, [_make_row(row, power) for row, power in zip(comparisons, powers, strict=True)])
+    for row in comparisons:
+        if row.left_out:
+            print(f"eager is omitted at length {row.length}: {row.left_out}")
     if any(power is not None for power in powers):
-        print("growth: the power of the length that time grew with since the row above")
+        print("growth: time grew with this power of the length since the row above")
 
 
-def _make_row(found: KernelComparison, power: float | None) -> tuple[str, ...]:
-    """Write one length's cells, under the names of COLUMNS."""
+def _make_row(row: "KernelComparison", power: float | None) -> tuple[str, ...]:
     from attnlab.kernels.measure import show_bytes, show_seconds, three_digits
 
-    own, sdpa, eager = found.own, found.sdpa, found.eager
+    own, sdpa, eager = row.own, row.sdpa, row.eager
     return (
-        str(found.length),
-        show_seconds(own.seconds),
-        NOTHING if power is None else f"n^{power:.2f}",
-        show_seconds(sdpa.seconds),
-        three_digits(own.seconds / sdpa.seconds),
+        str(row.length), show_seconds(own.seconds), NOTHING if power is None else f"n^{power:.2f}",
+        show_seconds(sdpa.seconds), three_digits(own.seconds / sdpa.seconds),
         show_seconds(eager.seconds) if eager else NOTHING,
         three_digits(eager.seconds / own.seconds) if eager else NOTHING,
-        show_bytes(own.memory),
-        show_bytes(sdpa.memory),
-        show_bytes(eager.memory) if eager else NOTHING,
-    )
+        show_bytes(own.memory), show_bytes(sdpa.memory), show_bytes(eager.memory) if eager else NOTHING,
+    )  # fmt: skip
 
 
-def _compute_growths(comparisons: Sequence[KernelComparison]) -> list[float | None]:
-    """Return the power of growth from each length to the next; the first has none."""
+def _compute_growths(comparisons: Sequence["KernelComparison"]) -> list[float | None]:
     from attnlab.kernels.measure import growth
 
-    costs = [(found.length, found.own.seconds) for found in comparisons]
+    costs = [(row.length, row.own.seconds) for row in comparisons]
     return [None, *(growth(before, after) for before, after in pairwise(costs))]
 
 
-def _make_points(found: dict[str, list[KernelComparison]]) -> list[GrowthPoint]:
-    """Return what the figure shows: SDPA once, then each mechanism, then each as eager."""
+def _make_points(measured: dict[str, list["KernelComparison"]]) -> list["GrowthPoint"]:
     from attnlab.charts.growth import GrowthPoint
 
     chosen, eager = "attnlab, or torch's SDPA", "eager PyTorch"
-    first = next(iter(found.values()))
+    first = next(iter(measured.values()))
 
-    def point(name: str, kind: str, length: int, taken: Measurement) -> GrowthPoint:
-        return GrowthPoint(name, kind, length, taken.seconds, taken.memory)
+    def point(name: str, kind: str, length: int, cost: "Measurement") -> GrowthPoint:
+        return GrowthPoint(name, kind, length, cost.seconds, cost.memory)
 
-    points = [point("SDPA", chosen, one.length, one.sdpa) for one in first]
-    for line, comparisons in found.items():
-        name = f"{line} · {', '.join(dict.fromkeys(one.choice.kernel for one in comparisons))}"
-        points += [point(name, chosen, one.length, one.own) for one in comparisons]
-        points += [point(name, eager, one.length, one.eager) for one in comparisons if one.eager]
+    points = [point("SDPA", chosen, row.length, row.sdpa) for row in first]
+    for line, comparisons in measured.items():
+        name = f"{line} · {', '.join(dict.fromkeys(row.choice.kernel for row in comparisons))}"
+        points += [point(name, chosen, row.length, row.own) for row in comparisons]
+        points += [point(name, eager, row.length, row.eager) for row in comparisons if row.eager]
     return points
 
 
 def _make_record(
-    machine: Machine, setting: Setting, dtype: Dtype, found: dict[str, list[KernelComparison]]
+    machine: "Machine", setting: "Setting", dtype: Dtype, measured: dict[str, list["KernelComparison"]]
 ) -> dict[str, Any]:
-    """Return everything measured as plain data: seconds and bytes."""
     results = [
         {
-            "mechanism": str(one.choice.request.mechanism),
-            "asked": line,
-            "length": one.length,
-            "kernel": one.choice.kernel,
-            "reason": one.choice.reason,
-            "refused": dict(one.choice.refused),
-            "own": asdict(one.own),
-            "sdpa": asdict(one.sdpa),
-            "eager": asdict(one.eager) if one.eager else None,
-            "eager_left_out": one.left_out,
-            "growth": power,
+            "mechanism": str(row.choice.request.mechanism), "asked": line, "length": row.length,
+            "kernel": row.choice.kernel, "reason": row.choice.reason, "refused": dict(row.choice.refused),
+            "own": asdict(row.own), "sdpa": asdict(row.sdpa), "eager": asdict(row.eager) if row.eager else None,
+            "eager_left_out": row.left_out, "growth": power,
         }
-        for line, comparisons in found.items()
-        for one, power in zip(comparisons, _compute_growths(comparisons), strict=True)
-    ]
-    return {
-        "machine": asdict(machine),
-        "setting": {**asdict(setting), "dtype": dtype, "pass": "forward and backward"},
-        "results": results,
-    }
+        for line, comparisons in measured.items()
+        for row, power in zip(comparisons, _compute_growths(comparisons), strict=True)
+    ]  # fmt: skip
+    settings = {**asdict(setting), "dtype": dtype, "pass": "forward and backward"}
+    return {"machine": asdict(machine), "setting": settings, "results": results}

@@ -25,7 +25,7 @@ def print_catalog_results(out: str) -> int:
     target = _prepare_folder(out)
     shown = catalog_results.run_catalog(catalog_results.PLAN, _show_progress)
     print(f"{shown.machine}\nTime and memory: {shown.where_costs}\nLargest error: {shown.where_checked}")
-    print_table(COLUMNS, [_make_row(exhibit) for exhibit in shown.exhibits])
+    print_table(COLUMNS, [_make_row(result) for result in shown.mechanisms])
     remainder = f"; {shown.remainder}" if shown.remainder else ""
     print(f"{shown.score} agree with the fp64 reference, outputs and gradients{remainder}")
     print(shown.audited)
@@ -57,17 +57,17 @@ def _show_progress(done: int, total: int, what: str) -> None:
         print(f"\r\x1b[K{line}", end="", file=sys.stderr, flush=True)
 
 
-def _make_row(exhibit: MechanismResult) -> tuple[str, ...]:
+def _make_row(result: MechanismResult) -> tuple[str, ...]:
     """Write one mechanism's row under COLUMNS."""
     from attnlab.kernels.measure import show_bytes, show_seconds, three_digits
 
     return (
-        exhibit.entry.name,
-        exhibit.choice.kernel,
-        show_seconds(exhibit.own.seconds),
-        three_digits(exhibit.time_ratio),
-        show_bytes(exhibit.own.memory),
-        three_digits(exhibit.memory_ratio),
-        f"{exhibit.agreement.error:.1e}",
-        exhibit.verdict,
+        result.entry.name,
+        result.choice.kernel,
+        show_seconds(result.own.seconds),
+        three_digits(result.time_ratio),
+        show_bytes(result.own.memory),
+        three_digits(result.memory_ratio),
+        f"{result.agreement.error:.1e}",
+        result.verdict,
     )

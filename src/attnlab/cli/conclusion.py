@@ -1,6 +1,4 @@
-"""How verbs print what a study says: a verdict for every arm, and what stands beside it."""
-
-from __future__ import annotations
+"""The conclusion of a study as verbs print it: a verdict for every arm, notes, findings and failed runs."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -15,21 +13,20 @@ if TYPE_CHECKING:
 COLUMNS = ("phase", "size", "arm", "figure", "difference", "level", "verdict", "stability")
 
 
-def print_conclusion(conclusion: Conclusion, out: str) -> None:
-    """Print what came out of a study, and how to go on where it has not ended."""
+def print_conclusion(conclusion: "Conclusion", out: str) -> None:
+    """Print the conclusion of a study, and how to resume it if it has not ended."""
     print_answers(conclusion.answers)
     print_findings(conclusion.findings)
     print_failed(conclusion.failed)
     print(f"{conclusion.num_ended} of {conclusion.num_runs} runs have ended; the ledger is {out}/ledger.sqlite")
     if not conclusion.is_whole:
-        print("the same command goes on; verdicts come when no run is left to wait for")
+        print("the same command resumes the study; verdicts are given when all runs have ended")
     elif conclusion.failed:
-        print("the same command tries once more what failed")
+        print("the same command retries the runs that failed")
 
 
-def print_answers(answers: Sequence[Answer]) -> None:
+def print_answers(answers: Sequence["Answer"]) -> None:
     """Print a verdict for every arm, and its notes."""
-    # Imported here because the command line must answer --help without loading other rooms.
     from attnlab.reports.differences import format_difference
     from attnlab.studies.answers.analysis import common_notes
 
@@ -37,13 +34,12 @@ def print_answers(answers: Sequence[Answer]) -> None:
     for words in dict.fromkeys(answer.registration for answer in answers if answer.registration):
         print(words)
     for answer in answers:
-        span, level, stability = "", "", ""
-        if answer.comparison is not None:
-            span = format_difference(
-                answer.comparison.difference, answer.comparison.interval, answer.comparison.question.scale
-            )
-            level, stability = f"{100 * (1 - answer.comparison.level):.4g} %", answer.comparison.stability
-        rows.append((answer.phase, answer.size, answer.arm, answer.figure, span, level, answer.verdict, stability))
+        difference, level, stability = "", "", ""
+        if (known := answer.comparison) is not None:
+            difference = format_difference(known.difference, known.interval, known.question.scale)
+            level, stability = f"{100 * (1 - known.level):.4g} %", known.stability
+        place = (answer.phase, answer.size, answer.arm, answer.figure)
+        rows.append((*place, difference, level, answer.verdict, stability))
     if rows:
         print_table(COLUMNS, rows)
     common = common_notes(answers)
@@ -55,8 +51,8 @@ def print_answers(answers: Sequence[Answer]) -> None:
         print(f"every comparison: {note}")
 
 
-def print_findings(findings: Sequence[IntegrityFinding]) -> None:
-    """Print what a study finds when it examines itself, a line each."""
+def print_findings(findings: Sequence["IntegrityFinding"]) -> None:
+    """Print the findings of the integrity checks, one per line."""
     for finding in findings:
         print(f"{'FAULT' if finding.is_fault else 'note'}: {finding.check}: {finding.sentence}")
 

@@ -1,6 +1,4 @@
-"""`attnlab construct`: queries and keys that make attention select, average and extract, or a proof that none can."""
-
-from __future__ import annotations
+"""`attnlab construct`: queries and keys with which attention selects, averages or extracts, or a proof of none."""
 
 import sys
 from collections.abc import Mapping
@@ -10,6 +8,7 @@ import typer
 
 from attnlab.cli.constructions import make_record, print_construction
 from attnlab.cli.numbers import read_file, read_indices, read_vector
+from attnlab.cli.options import AsJson, FigureFile
 from attnlab.cli.tables import print_json
 from attnlab.errors import RequestError, closest
 
@@ -18,25 +17,16 @@ if TYPE_CHECKING:
 
 ABOUT_KEYS = ("keys", "values", "scale")
 NEEDS: Mapping[str, tuple[str, ...]] = {
-    "select": ("index",),
-    "select-all": (),
-    "average": (),
-    "strength": ("n", "head-dim", "weight"),
-    "extract": ("basis",),
-    "argmax": ("query",),
-    "place-key": ("query",),
-}
-"""The options that each construction cannot do without."""
+    "select": ("index",), "select-all": (), "average": (), "strength": ("n", "head-dim", "weight"),
+    "extract": ("basis",), "argmax": ("query",), "place-key": ("query",),
+}  # fmt: skip
+"""The required options of each construction."""
 TAKES: Mapping[str, tuple[str, ...]] = {
-    "select": (*ABOUT_KEYS, "tolerance"),
-    "select-all": (*ABOUT_KEYS, "tolerance"),
-    "average": (*ABOUT_KEYS, "tolerance", "subset"),
-    "strength": (),
-    "extract": ("other",),
-    "argmax": ABOUT_KEYS,
+    "select": (*ABOUT_KEYS, "tolerance"), "select-all": (*ABOUT_KEYS, "tolerance"),
+    "average": (*ABOUT_KEYS, "tolerance", "subset"), "strength": (), "extract": ("other",), "argmax": ABOUT_KEYS,
     "place-key": (*ABOUT_KEYS, "tolerance", "subset", "goal", "norm"),
-}
-"""The options that each construction may be given besides."""
+}  # fmt: skip
+"""The optional ones."""
 SAMPLES: Mapping[str, str] = {
     "index": "0", "n": "10", "head-dim": "64", "weight": "0.45", "basis": "basis.json", "query": "1,0.5,-2",
 }  # fmt: skip
@@ -44,22 +34,22 @@ SAMPLES: Mapping[str, str] = {
 
 def construct(
     what: Annotated[str, typer.Argument(metavar="WHAT", help=f"One of {', '.join(NEEDS)}.")],
-    keys: Annotated[str | None, typer.Option(metavar="FILE", help="Keys, a row each: .json or .csv.")] = None,
-    values: Annotated[str | None, typer.Option(metavar="FILE", help="Values, a row for each key.")] = None,
-    index: Annotated[int | None, typer.Option(help="Which key to select, counted from 0.")] = None,
-    subset: Annotated[str | None, typer.Option(metavar="0,1", help="Which keys to average; all if left out.")] = None,
+    keys: Annotated[str | None, typer.Option(metavar="FILE", help="Keys, one per row: .json or .csv.")] = None,
+    values: Annotated[str | None, typer.Option(metavar="FILE", help="Values, one row per key.")] = None,
+    index: Annotated[int | None, typer.Option(help="The index of the key to select, from 0.")] = None,
+    subset: Annotated[str | None, typer.Option(metavar="0,1", help="The keys to average; default: all.")] = None,
     query: Annotated[str | None, typer.Option(metavar="1,0,…|FILE", help="The query of argmax and place-key.")] = None,
-    goal: Annotated[str | None, typer.Option(metavar="average|select", help="What place-key is to make.")] = None,
-    norm: Annotated[float | None, typer.Option(help="The norm of a key placed to be selected; 1 if left out.")] = None,
-    scale: Annotated[float | None, typer.Option(help="What q·k is multiplied with; 1/√d if left out.")] = None,
-    tolerance: Annotated[float | None, typer.Option(help="The error that is small enough; 0.01 if left out.")] = None,
-    n: Annotated[int | None, typer.Option("--n", help="How many orthonormal keys, for strength.")] = None,
-    head_dim: Annotated[int | None, typer.Option(help="How wide a head is, for strength.")] = None,
+    goal: Annotated[str | None, typer.Option(metavar="average|select", help="The goal of place-key.")] = None,
+    norm: Annotated[float | None, typer.Option(help="The norm of a key placed to be selected; default: 1.")] = None,
+    scale: Annotated[float | None, typer.Option(help="The factor of q·k; default: 1/√d.")] = None,
+    tolerance: Annotated[float | None, typer.Option(help="The largest error; default: 0.01.")] = None,
+    n: Annotated[int | None, typer.Option("--n", help="The number of orthonormal keys, for strength.")] = None,
+    head_dim: Annotated[int | None, typer.Option(help="The width of a head, for strength.")] = None,
     weight: Annotated[float | None, typer.Option(help="The weight of each of two keys, for strength.")] = None,
     basis: Annotated[str | None, typer.Option(metavar="FILE", help="Columns that span v_a's subspace.")] = None,
     other: Annotated[str | None, typer.Option(metavar="FILE", help="Columns that span v_b's subspace.")] = None,
-    figure: Annotated[str | None, typer.Option(metavar="FILE", help="Draw it: FILE.svg, .png, .html or .json.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print it for programs to read.")] = False,
+    figure: FigureFile = None,
+    as_json: AsJson = False,
 ) -> int:
     """Find queries and keys that select, average or extract, or prove that there are none."""
     options = {
@@ -69,7 +59,6 @@ def construct(
     }  # fmt: skip
     given = {name: value for name, value in options.items() if value is not None}
     _check_options(what, given)
-    # Imported here because the command line must answer --help without torch.
     from attnlab import charts
 
     if figure is not None:
@@ -79,7 +68,7 @@ def construct(
         print_json({"construction": what, **make_record(result)})
     else:
         if "keys" in TAKES[what] and keys is None:
-            print("keys: the four of the documentation's examples; --keys FILE.json brings your own")
+            print("keys: the four of the documentation's examples; --keys FILE.json takes your own")
         print_construction(result)
     if figure is not None:
         charts.save(result.figure(), figure)
@@ -88,7 +77,6 @@ def construct(
 
 
 def _check_options(what: str, given: Mapping[str, Any]) -> None:
-    """Refuse a construction that is not there, and options that are missing or belong to another one."""
     if what not in NEEDS:
         raise RequestError(
             f"there is no construction '{what}'{closest(what, NEEDS) or '; there is ' + ', '.join(NEEDS)}"
@@ -104,8 +92,7 @@ def _check_options(what: str, given: Mapping[str, Any]) -> None:
             raise RequestError(f"--{name} does not belong to {what}, which takes {takes}")
 
 
-def _build_construction(what: str, given: Mapping[str, Any]) -> Result:
-    """Read the files and build the construction."""
+def _build_construction(what: str, given: Mapping[str, Any]) -> "Result":
     from attnlab import construct as room
 
     if what == "strength":

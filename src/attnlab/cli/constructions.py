@@ -1,6 +1,4 @@
-"""What `attnlab construct` prints of a construction: a table of its keys with shades for weights, or a record."""
-
-from __future__ import annotations
+"""A construction as `attnlab construct` prints it: a table of its keys with shaded weights, or a record."""
 
 import math
 import sys
@@ -19,7 +17,7 @@ if TYPE_CHECKING:
     Result = ArgmaxResult | Extraction | Focus | Placement | Selections | Strength
 
 MOST_ROWS, MOST_NUMBERED = 20, 8
-"""How many keys have a row of their own, and how many columns have room for numbers."""
+"""The largest number of keys with their own row, and of columns with numbers."""
 
 FIELDS = {
     "Focus": (
@@ -38,22 +36,18 @@ FIELDS = {
     ),
     "Placement": ("feasible", "goal", "subset", "query", "key", "weights", "output", "error", "least_norm", "strength"),
 }  # fmt: skip
-"""What a record holds of each kind of result."""
+"""The fields of the record of each kind of result."""
 
 
-def make_record(result: Result) -> dict[str, Any]:
-    """Return a construction as plain data; what is infinite or not a number becomes null."""
+def make_record(result: "Result") -> dict[str, Any]:
+    """Return a construction as plain data; infinite values and NaN become null."""
     name = type(result).__name__
     value = {"strength": _convert_to_plain(float(result))} if isinstance(result, float) else {}
-    return {
-        "sentence": str(result),
-        **value,
-        **{field: _convert_to_plain(getattr(result, field)) for field in FIELDS[name]},
-    }
+    fields = {field: _convert_to_plain(getattr(result, field)) for field in FIELDS[name]}
+    return {"sentence": str(result), **value, **fields}
 
 
 def _convert_to_plain(value: Any) -> Any:
-    """Return numbers, lists and None for a tensor or a number."""
     if hasattr(value, "tolist"):
         value = value.tolist()
     if isinstance(value, list | tuple):
@@ -61,27 +55,23 @@ def _convert_to_plain(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def print_construction(result: Result) -> None:
+def print_construction(result: "Result") -> None:
     """Print a construction's sentence, its query or matrix, and a table with a row for each key."""
     sentence = str(result)
     print(textwrap.fill(sentence, terminal_width()) if sys.stdout.isatty() else sentence)
     printers = {
-        "Focus": _print_focus,
-        "Selections": _print_selections,
-        "Strength": _print_strength,
-        "Extraction": _print_extraction,
-        "ArgmaxResult": _print_argmax,
-        "Placement": _print_placement,
-    }
+        "Focus": _print_focus, "Selections": _print_selections, "Strength": _print_strength,
+        "Extraction": _print_extraction, "ArgmaxResult": _print_argmax, "Placement": _print_placement,
+    }  # fmt: skip
     printers[type(result).__name__](result)
 
 
 def _print_focus(result: Any) -> None:
-    """Print the weights beside those of the naive query, or the two combinations that are one point."""
+    """Print the weights beside those of the naive query, or the two equal combinations that prove there is none."""
     scores = ["–"] * result.problem.num_keys
     if result.query is None:
-        own = "of the key" if len(result.subset) == 1 else "of the subset"
-        columns = {own: result.affine, "of the others": result.combination}
+        subset = "of the key" if len(result.subset) == 1 else "of the subset"
+        columns = {subset: result.affine, "of the others": result.combination}
     else:
         _print_vector("query", result.query)
         scores = _format_numbers(result.problem.scores(result.query))
@@ -93,7 +83,6 @@ def _print_focus(result: Any) -> None:
 
 
 def _print_selections(result: Any) -> None:
-    """Print the weights of all queries, a row each."""
     print()
     names = [f"k{i}" for i in range(len(result.each))]
     write = format_weight if len(names) <= MOST_NUMBERED else shade
@@ -104,14 +93,12 @@ def _print_selections(result: Any) -> None:
 
 
 def _print_strength(result: Any) -> None:
-    """Print the weights at S = 1 and at S."""
     print()
     alone = result.problem.weights(result.problem.keys[0] + result.problem.keys[1])
     _print_keys(None, {}, {"q = k0 + k1": alone, f"q = {float(result):.4g}·(k0 + k1)": result.weights})
 
 
 def _print_extraction(result: Any) -> None:
-    """Print the coordinates of v_a, the mixture and what comes out, and the matrix."""
     vectors = {"v_a": result.value_a, "(v_a + v_b)/2": result.mixture, "M(v_a + v_b)/2": result.output}
     largest = max(float(vector.abs().max()) for vector in vectors.values())
     rows = [
@@ -127,7 +114,6 @@ def _print_extraction(result: Any) -> None:
 
 
 def _print_argmax(result: Any) -> None:
-    """Print both kinds of weights."""
     _print_output(result)
     print()
     scores = {"score": _format_numbers(result.problem.scores(result.query))}
@@ -135,7 +121,6 @@ def _print_argmax(result: Any) -> None:
 
 
 def _print_placement(result: Any) -> None:
-    """Print the new key, and the weights before and after."""
     _print_vector("new key", result.key)
     _print_output(result)
     print()
@@ -144,8 +129,8 @@ def _print_placement(result: Any) -> None:
     _print_keys(result.problem.keys, scores, {"before": before, "with the new key": result.weights})
 
 
-def _print_keys(keys: Tensor | None, notes: Mapping[str, Sequence[str]], weights: Mapping[str, Any]) -> None:
-    """Print a row for each key: its coordinates where they are few, its notes, and its shaded weights."""
+def _print_keys(keys: "Tensor | None", notes: Mapping[str, Sequence[str]], weights: Mapping[str, Any]) -> None:
+    # Coordinates are shown if they are few.
     columns = {name: [float(part) for part in column] for name, column in weights.items()}
     count = len(next(iter(columns.values())))
     is_narrow = keys is not None and keys.shape[1] <= 4
@@ -153,32 +138,28 @@ def _print_keys(keys: Tensor | None, notes: Mapping[str, Sequence[str]], weights
     header = ["key", *(["at"] if places else []), *notes, *columns]
     rows = [
         [
-            f"k{i}",
-            *places[i : i + 1],
-            *(note[i] for note in notes.values()),
+            f"k{i}", *places[i : i + 1], *(note[i] for note in notes.values()),
             *(format_weight(column[i]) for column in columns.values()),
         ]
         for i in range(min(count, MOST_ROWS))
-    ]
+    ]  # fmt: skip
     print_table(header, rows)
     if count > MOST_ROWS:
         rest = ", ".join(f"{name} {sum(column[MOST_ROWS:]):.3f}" for name, column in columns.items())
         print(f"and {count - MOST_ROWS} more keys, together: {rest}")
 
 
-def _print_vector(name: str, vector: Tensor) -> None:
-    """Print a vector on a line, as far as it goes."""
+def _print_vector(name: str, vector: "Tensor") -> None:
     shown = _format_numbers(vector[:MOST_NUMBERED])
     more = f", … ({len(vector)} numbers)" if len(vector) > MOST_NUMBERED else ""
     print(f"{name}: {', '.join(shown)}{more}")
 
 
 def _print_output(result: Any) -> None:
-    """Print the output where values were given; else it is the weights, which the table shows."""
+    # Without values the output is the weights, which the table shows.
     if result.problem.values is not None:
         _print_vector("output", result.output)
 
 
 def _format_numbers(vector: Iterable[float], digits: int = 4) -> list[str]:
-    """Write numbers with a few digits each."""
     return [f"{float(part):.{digits}g}" for part in vector]

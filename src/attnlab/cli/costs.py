@@ -1,6 +1,4 @@
-"""How `attnlab run --dry-run` prints what would be run, and what it costs."""
-
-from __future__ import annotations
+"""The runs of a study and their cost, as `attnlab run --dry-run` prints them."""
 
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
@@ -18,8 +16,8 @@ COSTS = (
 )  # fmt: skip
 
 
-def print_estimate(estimate: CostEstimate, runs: Sequence[PlannedRun]) -> None:
-    """Print the runs of a study, what those of each phase, size and arm cost, and what all of them do."""
+def print_estimate(estimate: "CostEstimate", runs: Sequence["PlannedRun"]) -> None:
+    """Print the runs of a study, their cost by phase, size and arm, and the total."""
     rows = [
         (run.id, run.phase, run.size, run.arm, str(run.seed), run.run.task, "ended" if run.id in estimate.ended else "")
         for run in runs
@@ -34,8 +32,7 @@ def print_estimate(estimate: CostEstimate, runs: Sequence[PlannedRun]) -> None:
         print_below(note)
 
 
-def _make_row(cost: RunCost) -> tuple[str, ...]:
-    """Write one cost under COSTS."""
+def _make_row(cost: "RunCost") -> tuple[str, ...]:
     from attnlab.kernels.cost import readable
     from attnlab.kernels.measure import show_bytes, show_seconds
     from attnlab.training.loop.progress import format_duration
@@ -45,8 +42,8 @@ def _make_row(cost: RunCost) -> tuple[str, ...]:
         return (cost.phase, cost.size, cost.arm, left, *["–"] * (len(COSTS) - 4))
     work, times = cost.workload, ["–"] * 3
     if cost.timing is not None and cost.seconds is not None:
-        look = show_seconds(cost.timing.evaluation) if work.num_evaluations else "none"
-        times = [show_seconds(cost.timing.average_updates(work)), look, format_duration(cost.seconds)]
+        evaluation = show_seconds(cost.timing.evaluation) if work.num_evaluations else "none"
+        times = [show_seconds(cost.timing.average_updates(work)), evaluation, format_duration(cost.seconds)]
     return (
         cost.phase, cost.size, cost.arm, left, f"{work.num_parameters:,}", f"{work.num_trained:,}",
         f"{work.num_steps:,}", f"{work.num_tokens:,.0f}", readable(work.operations / work.num_steps).strip(),
@@ -54,8 +51,7 @@ def _make_row(cost: RunCost) -> tuple[str, ...]:
     )  # fmt: skip
 
 
-def _list_totals(estimate: CostEstimate) -> Iterator[str]:
-    """Say what all runs that are left cost together."""
+def _list_totals(estimate: "CostEstimate") -> Iterator[str]:
     from attnlab.kernels.cost import readable
     from attnlab.kernels.measure import show_bytes
     from attnlab.training.loop.progress import format_duration
@@ -63,12 +59,12 @@ def _list_totals(estimate: CostEstimate) -> Iterator[str]:
     ended = f", of which {len(estimate.ended)} have ended" if estimate.ended else ""
     yield f"{estimate.num_runs} runs{ended}"
     if not estimate.num_left:
-        yield "nothing is left to run"
+        yield "no runs are left"
         return
-    at_once = "1 worker" if estimate.workers == 1 else f"{estimate.workers} workers"
+    workers = "1 worker" if estimate.workers == 1 else f"{estimate.workers} workers"
     yield (
         f"{readable(estimate.operations).strip()} operations of updates; {show_bytes(estimate.memory)} of memory with "
-        f"{at_once}; {show_bytes(estimate.kept_bytes)} of checkpoints on the disk"
+        f"{workers}; {show_bytes(estimate.kept_bytes)} of checkpoints on the disk"
     )
     if estimate.seconds is not None:
-        yield f"about {format_duration(estimate.seconds)} on this machine with {at_once} ({estimate.method})"
+        yield f"about {format_duration(estimate.seconds)} on this machine with {workers} ({estimate.method})"

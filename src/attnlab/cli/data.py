@@ -1,6 +1,4 @@
-"""`attnlab data`: what a corpus is made of, and what in it would ruin a comparison."""
-
-from __future__ import annotations
+"""`attnlab data`: statistics of a corpus, and problems that would invalidate a comparison."""
 
 import sys
 from collections.abc import Iterator
@@ -9,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from attnlab.cli.options import AsJson, FigureFile
 from attnlab.cli.tables import print_below, print_json, print_table
 
 if TYPE_CHECKING:
@@ -24,34 +23,21 @@ def data(
     name: Annotated[
         str, typer.Argument(metavar="SOURCE", help="A file, a folder, hf:NAME, hf:NAME/CONFIG, or embedded:NAME.")
     ],
-    split: Annotated[str | None, typer.Option(help="Which files of a folder, or which split of a set.")] = None,
+    split: Annotated[str | None, typer.Option(help="The split: of a dataset, or of the files of a folder.")] = None,
     column: Annotated[str | None, typer.Option(help="The column with the text.")] = None,
-    unit: Annotated[
-        Unit, typer.Option(help="What a document of a text file is; a paragraph ends at a blank line.")
-    ] = "line",
+    unit: Annotated[Unit, typer.Option(help="A document of a text file; a paragraph ends at a blank line.")] = "line",
     against: Annotated[
-        str | None,
-        typer.Option(
-            metavar="OTHER", help="A text that should not be in it, such as the test set; split:NAME for its own."
-        ),
+        str | None, typer.Option(metavar="OTHER", help="Count overlap with it, such as a test set; or split:NAME.")
     ] = None,
     tokenizer: Annotated[
-        str | None,
-        typer.Option(
-            metavar="T", help="A name, a folder, a vocab.txt; or wordpiece, bpe, word: trained on the source."
-        ),
+        str | None, typer.Option(metavar="T", help="Name, folder or vocab.txt; or wordpiece, bpe, word: trained on it.")
     ] = None,
-    clean: Annotated[
-        str, typer.Option(metavar="STEPS", help="Clean it first, for example: unicode,whitespace,duplicates.")
-    ] = "",
-    strict: Annotated[bool, typer.Option("--strict", help="Status 1 where anything is flagged.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print everything for programs to read.")] = False,
-    figure: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Draw the lengths: FILE.svg, .png, .html, .json.")
-    ] = None,
+    clean: Annotated[str, typer.Option(metavar="STEPS", help="Clean first: unicode,whitespace,duplicates …")] = "",
+    strict: Annotated[bool, typer.Option("--strict", help="Status 1 if anything is flagged.")] = False,
+    as_json: AsJson = False,
+    figure: FigureFile = None,
 ) -> int:
     """Examine a corpus: documents, lengths, duplicates, encoding, unknown tokens, punctuation, overlap."""
-    # Imported here because the command line must answer --help without numpy.
     from attnlab import charts
     from attnlab.data import Cleaning, audit_data, open_source
 
@@ -59,8 +45,7 @@ def data(
         charts.check(figure)
     source = open_source(name, split=split, column=column, unit=unit)
     other = None if against is None else _find_other(against, source, unit)
-    cleaning = Cleaning.parse(clean)
-    audit = audit_data(source, _find_tokenizer(tokenizer, source), other, cleaning, _show_progress)
+    audit = audit_data(source, _find_tokenizer(tokenizer, source), other, Cleaning.parse(clean), _show_progress)
     if sys.stderr.isatty():
         print("\r\x1b[K", end="", file=sys.stderr, flush=True)
     if as_json:
@@ -72,8 +57,7 @@ def data(
     return 1 if strict and audit.flags else 0
 
 
-def _find_other(name: str, source: Source, unit: Unit) -> Source:
-    """Open what the source is compared with: another one, or, by split:NAME, another split of the same."""
+def _find_other(name: str, source: "Source", unit: Unit) -> "Source":
     from attnlab.data import open_source
 
     if not name.startswith(SPLIT):
@@ -82,27 +66,22 @@ def _find_other(name: str, source: Source, unit: Unit) -> Source:
     return replace(open_source(source.name, split=split, column=source.column, unit=unit), name=f"its {split} split")
 
 
-def _find_tokenizer(name: str | None, source: Source) -> PreTrainedTokenizerFast | None:
-    """Load a tokenizer, or train one on the source where a kind is named."""
+def _find_tokenizer(name: str | None, source: "Source") -> "PreTrainedTokenizerFast | None":
     from attnlab.data import load_tokenizer, train_tokenizer
     from attnlab.data.tokenizers.training import KINDS
 
-    if name is None:
-        return None
     for kind in KINDS:
         if name == kind:
             return train_tokenizer(source, kind)
-    return load_tokenizer(name)
+    return None if name is None else load_tokenizer(name)
 
 
 def _show_progress(num_documents: int) -> None:
-    """Say on a terminal how far the reading is, in one line that the next one replaces."""
     if sys.stderr.isatty():
         print(f"\r\x1b[K{num_documents:,} documents", end="", file=sys.stderr, flush=True)
 
 
-def _print_audit(audit: DataAudit) -> None:
-    """Print the figures, then what was removed, then what should be looked at."""
+def _print_audit(audit: "DataAudit") -> None:
     print(f"{audit.name}: {audit.kind}, sha256 {audit.hash[:16]}…")
     print_table(("", "figure", ""), list(_list_figures(audit)))
     for step in audit.removed:
@@ -114,21 +93,17 @@ def _print_audit(audit: DataAudit) -> None:
         print("\nNothing is flagged.")
 
 
-def _list_figures(audit: DataAudit) -> Iterator[tuple[str, str, str]]:
-    """Yield each figure: its name, the number, and what it is of."""
+def _list_figures(audit: "DataAudit") -> Iterator[tuple[str, str, str]]:
     yield "documents", f"{audit.num_documents:,}", f"{audit.num_empty:,} of them empty"
     yield "words", f"{audit.num_words:,}", f"{audit.num_characters:,} characters"
     if audit.num_tokens is not None:
-        yield "tokens", f"{audit.num_tokens:,}", f"of a vocabulary of {audit.vocabulary_size:,}, special ones aside"
+        yield "tokens", f"{audit.num_tokens:,}", f"of a vocabulary of {audit.vocabulary_size:,}, without special tokens"
         share = audit.unknown_share
-        yield (
-            "unknown tokens",
-            "–" if share is None else f"{share:.2%}",
-            "none can be" if share is None else "of tokens",
-        )
+        shown = ("–", "the tokenizer has none") if share is None else (f"{share:.2%}", "of tokens")
+        yield "unknown tokens", *shown
     spread = ", ".join(f"{name} {value:,}" for name, value in audit.quantiles.items())
-    yield f"{audit.unit} a document", f"{audit.mean_length:,.1f}", spread
-    yield "duplicates", f"{audit.num_duplicates:,}", "documents that came before, letter for letter"
+    yield f"{audit.unit} per document", f"{audit.mean_length:,.1f}", spread
+    yield "duplicates", f"{audit.num_duplicates:,}", "exact copies of earlier documents"
     broken = audit.encoding
     yield "broken encoding", f"{broken.replaced + broken.mojibake:,}", "documents with U+FFFD or misread UTF-8"
     bare = audit.punctuation
@@ -138,8 +113,7 @@ def _list_figures(audit: DataAudit) -> Iterator[tuple[str, str, str]]:
         yield "overlap, 13 words", f"{audit.overlap.run_share:.2%}", f"of {audit.overlap.num_runs:,} runs"
 
 
-def _draw_lengths(audit: DataAudit) -> dict[str, object]:
-    """Draw how long the documents are."""
+def _draw_lengths(audit: "DataAudit") -> dict[str, object]:
     from attnlab.charts import histogram
 
     counts, edges = audit.histogram()

@@ -1,6 +1,4 @@
-"""`attnlab demo`: the first study, from nothing to verdicts and a report, on data that comes with attnlab."""
-
-from __future__ import annotations
+"""`attnlab demo`: a first study with verdicts and a report, on data that comes with attnlab."""
 
 from typing import Annotated
 
@@ -8,24 +6,21 @@ import typer
 
 from attnlab.cli.run import run
 
-RECIPE = "quickstart"
 SHORT, LONG = "smoke", "laptop"
-"""Budgets: the second has ten times the updates of the first."""
-WORKERS = 2
+"""Budgets of the recipe quickstart: the second has ten times the updates of the first."""
 
 
 def demo(
     out: Annotated[str, typer.Option(metavar="DIR", help="The folder of the study and its report.")] = "",
-    is_long: Annotated[bool, typer.Option("--long", help="Ten times the updates: do the words hold?")] = False,
+    is_long: Annotated[bool, typer.Option("--long", help="Ten times the updates.")] = False,
 ) -> int:
     """Run a small study: three mechanisms, two tasks, five paired seeds, in a few minutes, and write a report."""
-    print("Three mechanisms learn to recall and to read, each over five seeds that start alike; one of them cheats.")
+    print("Three mechanisms are trained on recall and on text, over five paired seeds; one of them sees the future.")
     folder = out or ("out/demo-long" if is_long else "out/demo")
-    status = run(RECIPE, out=folder, budget=LONG if is_long else SHORT, workers=WORKERS)
+    status = run("quickstart", out=folder, budget=LONG if is_long else SHORT, workers=2)
     if status == 0:
         print(
-            'Your own idea is one line: attnlab new "cosine | relu(divide=n)" writes a study for it. attnlab '
-            "mechanisms lists those with a name, attnlab recipes the studies; docs/tutorial.md goes from an idea to a "
-            "verdict."
+            'Write a study for your own mechanism: attnlab new "cosine | relu(divide=n)". attnlab mechanisms lists '
+            "the named mechanisms, attnlab recipes the studies; docs/tutorial.md explains each step."
         )
     return status

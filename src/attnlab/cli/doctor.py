@@ -1,36 +1,32 @@
-"""`attnlab doctor`: what this machine has, and what the lack of something costs."""
+"""`attnlab doctor`: what this machine has, and what follows from something that is missing."""
 
 import os
 import platform
 import shutil
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Annotated, Any
-
-import typer
+from typing import Any
 
 import attnlab
+from attnlab.cli.options import AsJson
 from attnlab.cli.tables import print_entries, print_json
 
-# Instructions by which a processor multiplies bf16 itself, under torch's names for x86 and ARM.
 BF16_INSTRUCTIONS = ("avx512_bf16", "amx_bf16", "bf16")
-
+"""Instructions that multiply bf16, by torch's names for x86 and ARM."""
 COMPILED = ("additive", "distance")
-"""The kernels that are nothing without the compiled loops."""
+"""The kernels that need the compiled loops."""
 
 
 @dataclass(frozen=True)
 class Observation:
-    """One thing looked at, what was found, and what follows from it."""
+    """A property of this machine, its value, and what follows from it."""
 
     subject: str
     found: str
     consequence: str = ""
 
 
-def examine(
-    as_json: Annotated[bool, typer.Option("--json", help="Print what was found for programs to read.")] = False,
-) -> int:
+def examine(as_json: AsJson = False) -> int:
     """Show what this machine has: versions, compiler, bf16, threads, disk, kernels."""
     observations = observe()
     if as_json:
@@ -42,8 +38,7 @@ def examine(
 
 
 def observe() -> list[Observation]:
-    """Look at everything the doctor reports, in the order it is shown."""
-    # Imported here because the command line must answer --help without torch.
+    """Return everything the doctor reports, in the order it is shown."""
     import torch
 
     from attnlab import machine
@@ -61,7 +56,7 @@ def observe() -> list[Observation]:
 
 
 def observe_compiler() -> Observation:
-    """Say whether kernels can be compiled."""
+    """Report whether kernels can be compiled."""
     compiler = attnlab.kernels.compiler()
     if compiler.available:
         return Observation("C++ compiler", str(compiler.path), "kernels are compiled once, then cached on disk")
@@ -72,7 +67,7 @@ def observe_compiler() -> Observation:
 
 
 def observe_bf16(capabilities: Mapping[str, Any], fault: str, pays: bool, reason: str) -> Observation:
-    """Say whether training computes matrix products in bf16 or fp32 on this processor, and why."""
+    """Report whether training computes matrix products in bf16 or fp32 on this processor, and why."""
     present = [name for name in BF16_INSTRUCTIONS if capabilities.get(name)]
     chosen = f"training uses {'bf16' if pays else 'fp32'}, because {reason}"
     return Observation("bf16", ", ".join(present) or "no instructions", f"{fault}; {chosen}" if fault else chosen)
@@ -84,7 +79,7 @@ def observe_caches(sizes: Mapping[str, str]) -> str:
 
 
 def observe_threads(num_threads: int) -> Observation:
-    """Compare the threads torch uses with the processors there are."""
+    """Compare the number of threads that torch uses with the number of processors."""
     num_processors = os.cpu_count() or 1
     found = f"{num_threads} of {num_processors} processors"
     if num_threads < num_processors:
@@ -94,13 +89,12 @@ def observe_threads(num_threads: int) -> Observation:
 
 def observe_disk() -> Observation:
     """Measure the free space where the command runs."""
-    free = shutil.disk_usage(os.getcwd()).free
-    return Observation("disk free here", f"{free / 1e9:.1f} GB")
+    return Observation("disk free here", f"{shutil.disk_usage(os.getcwd()).free / 1e9:.1f} GB")
 
 
 def observe_kernels() -> Observation:
     """Name the kernels that `attend` can choose from, and those that cannot run here."""
-    hint = "attnlab explain says which one a mechanism gets"
-    lost = () if attnlab.kernels.compiler().available else COMPILED
-    usable = ", ".join(name for name in attnlab.kernels.KERNELS if name not in lost)
-    return Observation("kernels", usable, f"{' and '.join(lost)} cannot run here; {hint}" if lost else hint)
+    hint = "attnlab explain shows the kernel of a mechanism"
+    unusable = () if attnlab.kernels.compiler().available else COMPILED
+    usable = ", ".join(name for name in attnlab.kernels.KERNELS if name not in unusable)
+    return Observation("kernels", usable, f"{' and '.join(unusable)} cannot run here; {hint}" if unusable else hint)

@@ -1,6 +1,4 @@
-"""`attnlab judge`: what is wrong with a table of results, and what it shows."""
-
-from __future__ import annotations
+"""`attnlab judge`: check a table of results for faults, and print what it shows."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,14 +8,14 @@ import typer
 
 from attnlab.cli.conclusion import print_answers
 from attnlab.cli.judgement import print_count, print_finding, print_judgement
+from attnlab.cli.options import AsJson
 from attnlab.cli.tables import print_below, print_json
 from attnlab.errors import RequestError
 
 
 def judge(
     table: Annotated[
-        str,
-        typer.Argument(metavar="TABLE.csv|DIR", help="Results by arm and seed, long or wide; or a study's folder."),
+        str, typer.Argument(metavar="TABLE.csv|DIR", help="Results by arm and seed, long or wide; or a study's folder.")
     ],
     mapping: Annotated[
         str | None,
@@ -31,39 +29,28 @@ def judge(
     baseline: Annotated[str | None, typer.Option(metavar="ARM", help="The arm that others are compared with.")] = None,
     examples: Annotated[
         int | None,
-        typer.Option(
-            metavar="N",
-            help="Size of the evaluation set: accuracies are multiples of 1/N. Default: a column such as n_test.",
-        ),
+        typer.Option(metavar="N", help="Size of the evaluation set, for accuracies. Default: a column such as n_test."),
     ] = None,
     summary: Annotated[
         str | None, typer.Option(metavar="FILE", help="Reported means and SDs to check against the table.")
     ] = None,
     smallest: Annotated[
         str | None,
-        typer.Option(
-            metavar="X|METRIC=X,…",
-            help="Smallest difference of interest; in percent for perplexities. Default: one point, or 1 %.",
-        ),
+        typer.Option(metavar="X|METRIC=X,…", help="Smallest difference of interest; default: one point, or 1 %."),
     ] = None,
     floor: Annotated[
-        str | None,
-        typer.Option(metavar="X|METRIC=X,…", help="Score of a trivial strategy, such as the majority class."),
+        str | None, typer.Option(metavar="X|METRIC=X,…", help="Score of a trivial strategy, as the majority class.")
     ] = None,
     units: Annotated[
         str | None,
-        typer.Option(
-            metavar="UNIT|METRIC=UNIT,…",
-            help="Resolves mixed units: percent, fraction, or convert (fractions × 100).",
-        ),
+        typer.Option(metavar="UNIT|METRIC=UNIT,…", help="For mixed units: percent, fraction, convert (× 100)."),
     ] = None,
     primary: Annotated[
-        str | None,
-        typer.Option(metavar="METRIC,…", help="Metrics that get verdicts; others are exploratory. Default: all."),
+        str | None, typer.Option(metavar="METRIC,…", help="Metrics that get a verdict; default: all.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print everything for programs to read.")] = False,
+    as_json: AsJson = False,
 ) -> int:
-    """Examine anybody's result table for faults, and say what it shows; or a study of your own."""
+    """Check a table of results for faults and print what it shows; or the folder of a study."""
     if examples is not None and examples < 1:
         raise RequestError(f"--examples must be 1 or more, not {examples}")
     if Path(table).expanduser().is_dir():
@@ -72,19 +59,14 @@ def judge(
             "--smallest": smallest, "--floor": floor, "--units": units, "--primary": primary,
         }  # fmt: skip
         return _judge_study(table, given, as_json)
-    # Imported here because the command line must answer --help without numpy.
     from attnlab.studies.integrity import judge as examine
     from attnlab.studies.integrity import read_table
     from attnlab.studies.integrity.options import JudgeOptions, read_names, read_numbers, read_texts
 
     options = JudgeOptions(
-        examples,
-        summary,
-        read_numbers("--smallest", smallest),
-        read_numbers("--floor", floor),
-        read_texts("--units", units),
-        read_names(primary),
-    )
+        examples, summary, read_numbers("--smallest", smallest), read_numbers("--floor", floor),
+        read_texts("--units", units), read_names(primary),
+    )  # fmt: skip
     judgement = examine(read_table(table, mapping, baseline), options)
     if as_json:
         print_json(judgement.record())
@@ -94,13 +76,11 @@ def judge(
 
 
 def _judge_study(folder: str, given: Mapping[str, object], as_json: bool) -> int:
-    """Examine the study in a folder; its ledger has what options say about a table."""
     unwanted = next((option for option, value in given.items() if value is not None), None)
     if unwanted is not None:
         raise RequestError(
             f"{unwanted} is only for tables; the folder {folder} has it in its ledger, so omit the option"
         )
-    # Imported here because a table is examined without torch.
     from attnlab.studies.answers.study_folder import open_record
 
     with open_record(folder) as record:

@@ -1,6 +1,4 @@
-"""How `attnlab judge` prints what it found in a table, what the table shows, and how to read it."""
-
-from __future__ import annotations
+"""The judgement of a table as `attnlab judge` prints it: findings, comparisons, and how to read them."""
 
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
@@ -17,24 +15,24 @@ COLUMNS = (
     "p", "adjusted p", "verdict",
 )  # fmt: skip
 UNKNOWN = "–"
-SHOWN_ELSEWHERE = ("exact test beside it", "have no score")
-"""Words of notes about an exact test, which is not shown here, and about failed runs, which are."""
+SHOWN_ELSEWHERE = ("the exact test cannot", "have no score")
+"""Words of notes that are omitted: about an exact test that is not shown, and failed runs that the table shows."""
 
 
-def print_finding(finding: IntegrityFinding) -> None:
+def print_finding(finding: "IntegrityFinding") -> None:
     """Print one finding."""
     print(f"\n{'FAULT' if finding.is_fault else 'note '}  {finding.check}")
     print_below(f"{finding.sentence}.")
 
 
-def print_count(findings: Sequence[IntegrityFinding]) -> None:
+def print_count(findings: Sequence["IntegrityFinding"]) -> None:
     """Print how many faults were found."""
     num = sum(finding.is_fault for finding in findings)
     print(f"\n{num} {'fault' if num == 1 else 'faults'} found." if num else "\nNo fault found.")
 
 
-def print_judgement(judgement: Judgement) -> None:
-    """Print how the table was read, what was found, and what it shows."""
+def print_judgement(judgement: "Judgement") -> None:
+    """Print how the table was read, the findings, and what it shows."""
     table = judgement.table
     metrics, arms = ", ".join(table.metrics) or "none", ", ".join(table.arms) or "none"
     num_empty = len(table.cells) - len(table.values)
@@ -58,13 +56,12 @@ def print_judgement(judgement: Judgement) -> None:
     print_count(judgement.findings)
 
 
-def _print_analysis(analysis: TableAnalysis, judgement: Judgement) -> None:
-    """Print the comparisons, and how to read them."""
+def _print_analysis(analysis: "TableAnalysis", judgement: "Judgement") -> None:
     if not analysis.rows:
         return
     print(f"\nAnalysis of {analysis.title}")
     rows = [_write_row(row) for row in analysis.rows]
-    # Columns that say nothing, such as the group of a table without groups, are left out.
+    # Columns without information, such as the group of a table without groups, are omitted.
     shown = [n for n, name in enumerate(COLUMNS) if name not in ("group", "step") or len({row[n] for row in rows}) > 1]
     print_table([COLUMNS[n] for n in shown], [[row[n] for n in shown] for row in rows])
     for line in _explain_rows(analysis.rows):
@@ -74,8 +71,7 @@ def _print_analysis(analysis: TableAnalysis, judgement: Judgement) -> None:
             print_below(line)
 
 
-def _explain_rows(rows: Sequence[ComparisonRow]) -> Iterator[str]:
-    """Yield the reasons of verdicts that need one, and the notes of all comparisons."""
+def _explain_rows(rows: Sequence["ComparisonRow"]) -> Iterator[str]:
     from attnlab.statistics.verdict import AT_CEILING, DEGENERATE, FINISHED, NEITHER_LEARNED, STILL_TRAINING
 
     notes: dict[str, list[str]] = {}
@@ -93,8 +89,7 @@ def _explain_rows(rows: Sequence[ComparisonRow]) -> Iterator[str]:
         yield f"{', '.join(names)}: {note}."
 
 
-def _explain_table(rows: Sequence[ComparisonRow], primary: Sequence[str]) -> Iterator[str]:
-    """Yield how the columns are to be read."""
+def _explain_table(rows: Sequence["ComparisonRow"], primary: Sequence[str]) -> Iterator[str]:
     questions = [(row, row.comparison.question) for row in rows if row.comparison is not None]
     if not questions:
         return
@@ -118,7 +113,6 @@ def _explain_table(rows: Sequence[ComparisonRow], primary: Sequence[str]) -> Ite
 
 
 def _explain_family(num_primary: int, num_others: int, primary: Sequence[str]) -> Iterator[str]:
-    """Yield why an interval has its level, and which metrics are primary."""
     if num_primary:
         yield "A verdict follows from its deciding interval. "
     if num_primary > 1:
@@ -127,10 +121,7 @@ def _explain_family(num_primary: int, num_others: int, primary: Sequence[str]) -
             "allows for all of them (Holm). "
         )
     if num_others:
-        yield (
-            "Comparisons of other metrics are exploratory: they get no verdict, and their p is adjusted by "
-            "Benjamini–Hochberg."
-        )
+        yield "Comparisons of other metrics are exploratory: no verdict, and p adjusted by Benjamini–Hochberg."
     elif len(primary) > 1:
         yield (
             "Every metric is primary unless --primary names some, since a table does not show which one was declared "
@@ -138,40 +129,32 @@ def _explain_family(num_primary: int, num_others: int, primary: Sequence[str]) -
         )
 
 
-def _write_row(row: ComparisonRow) -> tuple[str, ...]:
-    """Write one comparison under COLUMNS."""
-    from attnlab.statistics.account import percent, show, signed
+def _write_row(row: "ComparisonRow") -> tuple[str, ...]:
+    from attnlab.statistics.formatting import percent, show, signed
 
     step = UNKNOWN if row.step is None else f"{row.step:g}"
     head = row.arm, row.group or UNKNOWN, row.metric, step
     if row.comparison is None:
         return (*head, *[UNKNOWN] * 8, row.verdict)
-    comparison, known = row.comparison, row.comparison.known
+    comparison, data = row.comparison, row.comparison.data
     low, high = comparison.interval
     unit, level = comparison.question.unit, percent(round(1 - comparison.level, 4))
     return (
-        *head,
-        _write_seeds(comparison),
-        _write_mean(known.baseline.mean, known.baseline.sd),
-        _write_mean(known.variant.mean, known.variant.sd),
-        show(comparison.spread.ratio),
+        *head, _write_seeds(comparison), _write_mean(data.baseline.mean, data.baseline.sd),
+        _write_mean(data.variant.mean, data.variant.sd), show(comparison.spread.ratio),
         f"{signed(comparison.difference)}{unit}",
         f"[{signed(low)}, {signed(high)}]{unit} at {level}" if low == low else UNKNOWN,
-        show(comparison.p),
-        show(row.adjusted_p),
-        row.verdict,
-    )
+        show(comparison.p), show(row.adjusted_p), row.verdict,
+    )  # fmt: skip
 
 
-def _write_seeds(comparison: Comparison) -> str:
-    """Write the seeds of both arms, of how many runs if some failed; one number if both are alike."""
-    arms = comparison.known.arms or ()
+def _write_seeds(comparison: "Comparison") -> str:
+    arms = comparison.data.scores or ()
     counts = [
         f"{arm.num_seeds} of {arm.num_runs}" if arm.num_runs > arm.num_seeds else str(arm.num_seeds) for arm in arms
     ]
-    return ", ".join(dict.fromkeys(counts)) if len(set(counts)) == 1 else ", ".join(counts)
+    return counts[0] if len(set(counts)) == 1 else ", ".join(counts)
 
 
 def _write_mean(mean: float, sd: float) -> str:
-    """Write a mean with its SD; that of one seed is unknown."""
     return f"{mean:.4g}" if sd != sd else f"{mean:.4g} ± {sd:.3g}"

@@ -1,7 +1,4 @@
-"""`attnlab mechanisms`: the catalog, one named mechanism a row, with its line and its paper; or the stages that
-lines are made of."""
-
-from __future__ import annotations
+"""`attnlab mechanisms`: the catalog with lines and papers, or the stages of which lines are made."""
 
 import dataclasses
 import inspect
@@ -11,15 +8,14 @@ import typer
 
 import attnlab
 from attnlab.cli import catalog
+from attnlab.cli.options import AsJson
 from attnlab.cli.tables import print_entries, print_json
 
 
 def print_catalog(
     stages: Annotated[bool, typer.Option("--stages", help="List the stages of a line instead.")] = False,
-    page: Annotated[
-        str, typer.Option(metavar="DIR", help="Compute, check and time them all, and write a page there.")
-    ] = "",
-    as_json: Annotated[bool, typer.Option("--json", help="Print the same for programs to read.")] = False,
+    page: Annotated[str, typer.Option(metavar="DIR", help="Compute, check and time all, and write a page.")] = "",
+    as_json: AsJson = False,
 ) -> int:
     """Print the named mechanisms, each with its line and its paper; or every stage with its arguments."""
     if page:
@@ -41,8 +37,9 @@ def print_catalog(
 
 
 def _print_stages(as_json: bool) -> None:
-    """Print every registered stage: the slot it fills, its arguments with their defaults, and what it is."""
-    stages = [_make_stage_record(stage) for slot in attnlab.mechanisms.SLOTS for stage in _list_stages(slot)]
+    registered = attnlab.mechanisms.REGISTRY.values()
+    slots = attnlab.mechanisms.SLOTS
+    stages = [_make_stage_record(stage) for slot in slots for stage in registered if stage.slot == slot]
     if as_json:
         print_json(stages)
         return
@@ -50,14 +47,7 @@ def _print_stages(as_json: bool) -> None:
     print_entries(("stage", "slot", "arguments", "what it is"), rows)
 
 
-def _list_stages(slot: str) -> list[type[attnlab.mechanisms.Stage]]:
-    """Return the stages that a slot may hold."""
-    return [stage for stage in attnlab.mechanisms.REGISTRY.values() if stage.slot == slot]
-
-
-def _make_stage_record(stage: type[attnlab.mechanisms.Stage]) -> dict[str, Any]:
-    """Return what there is to know about a stage as plain data."""
-    # Imported here because the command line must answer --help without torch.
+def _make_stage_record(stage: "type[attnlab.mechanisms.Stage]") -> dict[str, Any]:
     from attnlab.mechanisms.arguments import argument_types, describe, write
 
     types = argument_types(stage)
@@ -74,6 +64,5 @@ def _make_stage_record(stage: type[attnlab.mechanisms.Stage]) -> dict[str, Any]:
 
 
 def _show_arguments(arguments: list[dict[str, Any]]) -> str:
-    """Write arguments as a line would give them, at their defaults."""
-    written = [one["name"] if one["default"] is None else f"{one['name']}={one['default']}" for one in arguments]
-    return ", ".join(written) or "none"
+    parts = [item["name"] if item["default"] is None else f"{item['name']}={item['default']}" for item in arguments]
+    return ", ".join(parts) or "none"

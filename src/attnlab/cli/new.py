@@ -1,6 +1,4 @@
-"""`attnlab new`: a study file for a mechanism, ready to run and to be changed."""
-
-from __future__ import annotations
+"""`attnlab new`: a study file for a mechanism, ready to run and to edit."""
 
 import re
 from pathlib import Path
@@ -8,8 +6,9 @@ from typing import Annotated
 
 import typer
 
-from attnlab.cli import plugin as plugins
 from attnlab.cli.files import write_new
+from attnlab.cli.options import Plugins
+from attnlab.cli.plugin import load_plugins
 from attnlab.errors import RequestError
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,50}")
@@ -18,15 +17,13 @@ TEMPLATE = Path(__file__).with_name("new.toml")
 
 def new(
     mechanism: Annotated[str, typer.Argument(metavar="MECHANISM", help="A line, or a name of the catalog.")],
-    out: Annotated[str, typer.Option(metavar="FILE", help="Where the study file goes.")] = "study.toml",
-    name: Annotated[str, typer.Option(help="What the arm is called.")] = "idea",
-    baseline: Annotated[str, typer.Option(metavar="LINE", help="What it is compared with.")] = "dot | softmax",
-    plugin: Annotated[list[str] | None, typer.Option(metavar="FILE.py", help="Stages of your own; repeat it.")] = None,
+    out: Annotated[str, typer.Option(metavar="FILE", help="The study file to write.")] = "study.toml",
+    name: Annotated[str, typer.Option(help="The name of the arm.")] = "idea",
+    baseline: Annotated[str, typer.Option(metavar="LINE", help="The mechanism it is compared with.")] = "dot | softmax",
+    plugin: Plugins = None,
 ) -> int:
     """Write a study file that compares a mechanism with a baseline, on data that comes with attnlab."""
-    for own in plugin or []:
-        plugins.load_plugin(own)
-    # Imported here because the command line must answer --help without torch.
+    load_plugins(plugin)
     import jinja2
 
     from attnlab.mechanisms import Mechanism
@@ -34,10 +31,10 @@ def new(
 
     lines = {"mechanism": str(Mechanism.parse(mechanism)), "baseline": str(Mechanism.parse(baseline))}
     if lines["mechanism"] == lines["baseline"]:
-        raise RequestError(f"'{mechanism}' is the baseline itself; give another one, or --baseline LINE")
+        raise RequestError(f"'{mechanism}' is the baseline itself; give another mechanism, or --baseline LINE")
     if not NAME.fullmatch(name) or name == "baseline":
-        raise RequestError(f"--name is letters, digits and - _, and not 'baseline'; it has '{name}'")
-    flags = "".join(f" --plugin {own}" for own in plugin or [])
+        raise RequestError(f"--name takes letters, digits, - and _, and not 'baseline'; it has '{name}'")
+    flags = "".join(f" --plugin {path}" for path in plugin or [])
     environment = jinja2.Environment(undefined=jinja2.StrictUndefined, keep_trailing_newline=True, autoescape=False)
     text = environment.from_string(TEMPLATE.read_text(encoding="utf-8")).render(
         **lines, name=name, file=out, flags=flags
@@ -49,7 +46,7 @@ def new(
     except BaseException:
         target.unlink()
         raise
-    print(f"{target} compares '{lines['mechanism']}' with '{lines['baseline']}' over 5 paired seeds. Try, then run it:")
+    print(f"{target} compares '{lines['mechanism']}' with '{lines['baseline']}' over 5 paired seeds. Try and run it:")
     print(f"  attnlab run {target} --budget smoke --out try{flags}")
     print(f"  attnlab run {target} --out study --workers 2{flags}")
     return 0

@@ -1,6 +1,4 @@
-"""Numbers given on the command line: a matrix in a .json or .csv file, or a few numbers with commas between."""
-
-from __future__ import annotations
+"""Numbers on the command line: a matrix in a .json or .csv file, or a few numbers separated by commas."""
 
 import csv
 import json
@@ -13,7 +11,7 @@ ENDINGS = (".json", ".csv")
 
 
 def read_file(option: str, path: str) -> Any:
-    """Read what a file holds: lists of numbers in JSON, or rows with commas between."""
+    """Read a file: lists of numbers in JSON, or rows of numbers in CSV."""
     source = Path(path)
     if source.suffix.lower() not in ENDINGS:
         raise RequestError(f"{option} reads a file that ends in {' or '.join(ENDINGS)}, not '{path}'")
@@ -27,19 +25,17 @@ def read_file(option: str, path: str) -> Any:
 
 
 def _read_json(option: str, path: str, text: str) -> Any:
-    """Read lists of numbers."""
     try:
-        found = json.loads(text)
+        numbers = json.loads(text)
     except json.JSONDecodeError as error:
         where = f"line {error.lineno}, column {error.colno}"
         raise RequestError(f"{option}: '{path}' is not JSON ({error.msg}, {where})") from error
-    if not isinstance(found, list):
+    if not isinstance(numbers, list):
         raise RequestError(f"{option}: '{path}' must hold lists of numbers, such as [[1, 0], [0, 1]]")
-    return found
+    return numbers
 
 
 def _read_csv(option: str, path: str, text: str) -> list[list[float]]:
-    """Read rows of numbers; empty lines do not count."""
     rows = []
     for number, words in enumerate(csv.reader(text.splitlines()), start=1):
         if not any(word.strip() for word in words):
@@ -47,33 +43,30 @@ def _read_csv(option: str, path: str, text: str) -> list[list[float]]:
         try:
             rows.append([float(word) for word in words])
         except ValueError as error:
-            raise RequestError(f"{option}: line {number} of '{path}' must hold numbers alone ({error})") from error
+            raise RequestError(f"{option}: line {number} of '{path}' must hold only numbers ({error})") from error
     return rows
 
 
-def _read_list(option: str, text: str) -> list[float]:
-    """Read numbers with commas between."""
-    try:
-        return [float(word) for word in text.split(",")]
-    except ValueError as error:
-        raise RequestError(f"{option} takes numbers with commas between, such as 1,0.5,-2; it has '{text}'") from error
-
-
 def read_vector(option: str, text: str) -> Any:
-    """Read numbers with commas between, or a file of them."""
+    """Read numbers separated by commas, or a file of them."""
     if not text.lower().endswith(ENDINGS):
-        return _read_list(option, text)
-    found = read_file(option, text)
-    # A file of one row, or of one number a row, is a vector too.
-    if found and isinstance(found[0], list):
-        return found[0] if len(found) == 1 else [row[0] for row in found if len(row) == 1] or found
-    return found
+        try:
+            return [float(word) for word in text.split(",")]
+        except ValueError as error:
+            raise RequestError(
+                f"{option} takes numbers separated by commas, such as 1,0.5,-2; it has '{text}'"
+            ) from error
+    rows = read_file(option, text)
+    # A file of one row, or of one number per row, is a vector too.
+    if rows and isinstance(rows[0], list):
+        return rows[0] if len(rows) == 1 else [row[0] for row in rows if len(row) == 1] or rows
+    return rows
 
 
 def read_indices(option: str, text: str) -> list[int]:
-    """Read whole numbers with commas between."""
+    """Read whole numbers separated by commas."""
     words = [word.strip() for word in text.split(",")]
     wrong = next((word for word in words if not (word.isascii() and word.isdigit())), None)
     if wrong is not None:
-        raise RequestError(f"{option} takes the numbers of keys with commas between, such as 0,1; it has '{wrong}'")
+        raise RequestError(f"{option} takes the indices of keys separated by commas, such as 0,1; it has '{wrong}'")
     return [int(word) for word in words]

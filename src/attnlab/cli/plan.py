@@ -1,6 +1,4 @@
-"""`attnlab plan`: how many seeds a study needs to see what it is for, and what those it has can see."""
-
-from __future__ import annotations
+"""`attnlab plan`: the number of seeds that a study needs, and the differences that its seeds detect."""
 
 import math
 import shlex
@@ -11,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from attnlab.cli.assignments import read_settings
+from attnlab.cli.options import AsJson, Settings
 from attnlab.cli.tables import print_below, print_json, print_table
 from attnlab.errors import RequestError
 
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
 
 POWERS = (0.8, 0.9)
 NUMBERS = (3, 5, 10, 20)
-"""Seeds of the table that is shown where nothing is known of the spread."""
+"""The numbers of seeds in the table that is shown if the spread is unknown."""
 NUM_PILOT = 3
 
 
@@ -33,16 +32,14 @@ def plan(
         float | None, typer.Option(metavar="SD", help="Without a pilot: the SD of the paired difference of one seed.")
     ] = None,
     power: Annotated[
-        list[float] | None, typer.Option(help="How often the effect is to be seen; 0.8 and 0.9 unless said; repeat it.")
+        list[float] | None, typer.Option(help="Probability to detect the effect; default: 0.8 and 0.9; repeatable.")
     ] = None,
     alpha: Annotated[float, typer.Option(help="False-positive rate of the whole study.")] = 0.05,
     budget: Annotated[str | None, typer.Option(help="A section of the study file.")] = None,
-    assign: Annotated[
-        list[str] | None, typer.Option("--set", metavar="A.B=C", help="A setting of the study file; repeat it.")
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print everything for programs to read.")] = False,
+    assign: Settings = None,
+    as_json: AsJson = False,
 ) -> int:
-    """Say how many seeds detect the smallest difference worth having, from a pilot's spread."""
+    """Print how many seeds detect the smallest difference of interest, from the spread of a pilot."""
     _check_numbers(power or POWERS, alpha, spread)
     is_folder = Path(path).expanduser().is_dir()
     given = {"--pilot": pilot, "--spread": spread, "--budget": budget, "--set": assign}
@@ -50,20 +47,18 @@ def plan(
         raise RequestError(f"{path} is the folder of a study, which is its own pilot; {wrong[0]} is for a study file")
     if pilot is not None and spread is not None:
         raise RequestError("--pilot and --spread say the same thing; give one of them")
-    # Imported here because the command line must answer --help without scipy.
     from attnlab.studies.answers.power_analysis import Aim, estimate_seed_time, plan_seeds
     from attnlab.studies.answers.study_folder import open_record
     from attnlab.studies.file.reading import read_design
 
     aim = Aim(tuple(power or POWERS), alpha)
-    settings = read_settings(assign)
-    design = None if is_folder else read_design(path, budget, settings)
+    design = None if is_folder else read_design(path, budget, read_settings(assign))
     seed_time = None
     if is_folder or pilot is not None:
         with open_record(path if is_folder else str(pilot)) as record:
             design = design or record.design
             _check_compares(design, path)
-            found = plan_seeds(design, record, aim)
+            prospects = plan_seeds(design, record, aim)
             seed_time = estimate_seed_time(record)
     else:
         assert design is not None
@@ -71,116 +66,111 @@ def plan(
         if spread is None:
             _print_without_spread(design, path, aim, as_json)
             return 0
-        found = plan_seeds(design, spread, aim)
+        prospects = plan_seeds(design, spread, aim)
     if as_json:
         times = None if seed_time is None else {"runs": seed_time[0], "seconds": seed_time[1]}
-        notes = list(_list_notes(found, design, aim))
-        print_json({"prospects": [one.record() for one in found], "a_seed": times, "notes": notes})
+        notes = list(_list_notes(prospects, design, aim))
+        print_json({"prospects": [prospect.record() for prospect in prospects], "a_seed": times, "notes": notes})
     else:
-        _print_prospects(found, design, aim, seed_time)
+        _print_prospects(prospects, design, aim, seed_time)
     return 0
 
 
 def _check_numbers(powers: Sequence[float], alpha: float, spread: float | None) -> None:
-    """Refuse numbers that are no power, no level or no spread."""
-    for one in powers:
-        if not 0 < one < 1:
-            raise RequestError(f"--power takes a number between 0 and 1, such as 0.8; it has {one:g}")
+    for power in powers:
+        if not 0 < power < 1:
+            raise RequestError(f"--power takes a number between 0 and 1, such as 0.8; it has {power:g}")
     if not 0 < alpha < 0.5:
         raise RequestError(f"--alpha takes a number between 0 and 0.5, such as 0.05; it has {alpha:g}")
     if spread is not None and not 0 < spread < math.inf:
         raise RequestError(f"--spread takes a number above 0, in units of the deciding figure; it has {spread:g}")
 
 
-def _check_compares(design: Design, path: str) -> None:
-    """Refuse a study that compares nothing."""
+def _check_compares(design: "Design", path: str) -> None:
     if all(phase.smallest is None for phase in design.phases):
         raise RequestError(
-            f"no phase of {path} says the smallest difference worth having; set it, such as phases.NAME.smallest = 0.01"
+            f"no phase of {path} has a smallest difference of interest; set it, as in phases.NAME.smallest = 0.01"
         )
     if len(design.arms) < 2:
         raise RequestError(f"{path} has one arm, and nothing to compare it with; add another")
 
 
 def _print_prospects(
-    found: Sequence[Prospect], design: Design, aim: Aim, seed_time: tuple[int, float] | None
-) -> None:  # fmt: skip
-    """Print what each comparison needs, and what more seeds take."""
-    from attnlab.statistics.account import show, show_count
+    prospects: Sequence["Prospect"], design: "Design", aim: "Aim", seed_time: tuple[int, float] | None
+) -> None:
+    from attnlab.statistics.formatting import show, show_count
 
     needed = [f"seeds for {power:.0%}" for power in aim.powers]
-    seen = [f"{len(design.seeds)} detect ({power:.0%})" for power in aim.powers]
-    columns = ("phase", "size", "arm", "figure", "smallest", "pilot", "SD", "SD taken", *needed, *seen)
+    detected = [f"{len(design.seeds)} detect ({power:.0%})" for power in aim.powers]
+    columns = ("phase", "size", "arm", "figure", "smallest", "pilot", "SD", "SD taken", *needed, *detected)
     rows = []
-    for one in found:
-        pilot = str(one.num_pilot) if one.num_pilot else "–"
-        own = (one.phase, one.size, one.arm, one.figure or "–", f"{one.smallest:g}", pilot, show(one.sd))
-        counts = [show_count(one.seeds.get(power, math.nan)) for power in aim.powers]
-        effects = [show(one.detectable.get(power, math.nan)) for power in aim.powers]
-        rows.append((*own, show(one.sd_bound), *counts, *effects))
+    for prospect in prospects:
+        rows.append((
+            prospect.phase, prospect.size, prospect.arm, prospect.figure or "–", f"{prospect.smallest:g}",
+            str(prospect.num_pilot or "–"), show(prospect.sd), show(prospect.sd_bound),
+            *(show_count(prospect.seeds.get(power, math.nan)) for power in aim.powers),
+            *(show(prospect.detectable.get(power, math.nan)) for power in aim.powers),
+        ))  # fmt: skip
     print_table(columns, rows)
-    for one in found:
-        if one.obstacle:
-            print(f"{one.phase}, {one.size}, {one.arm}: {one.obstacle}")
-    for line in _list_needed_seeds(found, design, aim, seed_time):
+    for prospect in prospects:
+        if prospect.obstacle:
+            print(f"{prospect.phase}, {prospect.size}, {prospect.arm}: {prospect.obstacle}")
+    for line in _list_needed_seeds(prospects, design, aim, seed_time):
         print(line)
-    for note in _list_notes(found, design, aim):
+    for note in _list_notes(prospects, design, aim):
         print_below(note)
 
 
 def _list_needed_seeds(
-    found: Sequence[Prospect], design: Design, aim: Aim, seed_time: tuple[int, float] | None
-) -> Iterator[str]:  # fmt: skip
-    """Say how many more seeds settle every comparison, and how long they take."""
+    prospects: Sequence["Prospect"], design: "Design", aim: "Aim", seed_time: tuple[int, float] | None
+) -> Iterator[str]:
     from attnlab.statistics.verdict import FEWEST_SEEDS
     from attnlab.training.loop.progress import format_duration
 
     for power in aim.powers:
-        needs = [one.seeds[power] for one in found if power in one.seeds]
+        needs = [prospect.seeds[power] for prospect in prospects if power in prospect.seeds]
         if not needs:
             continue
         if math.isinf(max(needs)):
-            yield f"{power:.0%}: for some comparisons no number of seeds will do; the examples are too few for it"
+            yield f"{power:.0%}: for some comparisons no number of seeds is enough, because the examples are too few"
             continue
         needed = max(FEWEST_SEEDS, int(max(needs)))
         more = needed - len(design.seeds)
         if more <= 0:
-            yield f"{power:.0%}: the study's {len(design.seeds)} seeds do for every comparison above"
+            yield f"{power:.0%}: the study's {len(design.seeds)} seeds are enough for every comparison above"
             continue
-        took = ""
+        work = ""
         if seed_time is not None:
             num, seconds = seed_time
-            took = (
-                f": {more * num} runs, about {format_duration(more * seconds)} one after the other at the pilot's pace"
+            work = (
+                f": {more * num} runs, about {format_duration(more * seconds)} one after the other at the pilot's speed"
             )
-        yield f"{power:.0%}: {needed} seeds, {more} more than the study has{took}"
+        yield f"{power:.0%}: {needed} seeds, {more} more than the study has{work}"
 
 
-def _list_notes(found: Sequence[Prospect], design: Design, aim: Aim) -> Iterator[str]:
-    """Say what the numbers rest on."""
+def _list_notes(prospects: Sequence["Prospect"], design: "Design", aim: "Aim") -> Iterator[str]:
     from attnlab.statistics.verdict import FEWEST_SEEDS
     from attnlab.studies.answers.analysis import count_comparisons
     from attnlab.studies.answers.power_analysis import find_level
 
-    if any(one.num_pilot for one in found):
-        yield "SD is that of one seed's paired difference; its 80 % upper bound is taken, since pilots often show less"
-    elif found and not found[0].obstacle:
-        yield "the SD of the paired difference is taken as it was given"
+    if any(prospect.num_pilot for prospect in prospects):
+        yield "SD is that of one seed's paired difference; plans use its 80 % upper bound, since pilots often show less"
+    elif prospects and not prospects[0].obstacle:
+        yield "the SD of the paired difference is used as given"
     if (num := count_comparisons(design)) > 1:
         yield f"alpha {aim.alpha:g} is shared by the study's {num} comparisons, as in Holm's first step"
     if isinstance(design.looks, list):
         limit = find_level(design, aim.alpha)
         yield f"planned at the limit of the last declared look, {limit:.3g} at {design.looks[-1]} seeds"
-        if any(need > design.looks[-1] for one in found for need in one.seeds.values()):
-            yield f"more than {design.looks[-1]} seeds are past the declared looks, and another study"
+        if any(need > design.looks[-1] for prospect in prospects for need in prospect.seeds.values()):
+            yield f"more than {design.looks[-1]} seeds are past the declared looks, and need another study"
     elif design.looks == "open":
-        yield "looks are open-ended, which this does not count in: they take more seeds than this"
-    if any(need < FEWEST_SEEDS for one in found for need in one.seeds.values()):
-        yield f"a verdict takes at least {FEWEST_SEEDS} seeds in any case"
+        yield "looks are open-ended and need more seeds than this, which does not account for them"
+    if any(need < FEWEST_SEEDS for prospect in prospects for need in prospect.seeds.values()):
+        yield f"a verdict needs at least {FEWEST_SEEDS} seeds in any case"
 
 
-def _print_without_spread(design: Design, path: str, aim: Aim, as_json: bool) -> None:
-    """Say that nothing is known of the spread, how to find out, and what seeds detect in units of it."""
+def _print_without_spread(design: "Design", path: str, aim: "Aim", as_json: bool) -> None:
     from attnlab.statistics.estimate import Noise
     from attnlab.statistics.planning import detectable_effect
     from attnlab.studies.answers.power_analysis import find_level
@@ -194,14 +184,14 @@ def _print_without_spread(design: Design, path: str, aim: Aim, as_json: bool) ->
         shlex.join(["attnlab", "plan", path, "--pilot", "pilot"]),
     ]
     if as_json:
-        shown = {str(n): {f"{power:g}": one for power, one in own.items()} for n, own in effects.items()}
+        shown = {str(n): {f"{power:g}": effect for power, effect in row.items()} for n, row in effects.items()}
         print_json({"prospects": [], "detectable_in_sd": shown, "level": level, "pilot": commands})
         return
-    print("There is nothing to estimate the spread over seeds from. A pilot of 3 seeds tells:")
+    print("There is nothing to estimate the spread over seeds from. Run a pilot of 3 seeds:")
     for command in commands:
         print(f"  {command}")
     print("Or give it: --spread SD. In units of the SD of the paired difference, seeds detect:")
-    rows = [(str(n), *(f"{own[power]:.2f}" for power in aim.powers)) for n, own in effects.items()]
+    rows = [(str(n), *(f"{row[power]:.2f}" for power in aim.powers)) for n, row in effects.items()]
     print_table(("seeds", *(f"at {power:.0%} power" for power in aim.powers)), rows)
     for note in _list_notes([], design, aim):
         print_below(note)

@@ -1,12 +1,17 @@
 """A user's own stages on the command line: `--plugin FILE.py` runs the file, whose decorators register them."""
 
-from __future__ import annotations
-
 import runpy
 import traceback
+from collections.abc import Iterable
 from pathlib import Path
 
 from attnlab.errors import AttnlabError, RequestError
+
+
+def load_plugins(paths: Iterable[str] | None) -> None:
+    """Run every file given with --plugin."""
+    for path in paths or ():
+        load_plugin(path)
 
 
 def load_plugin(path: str) -> None:
@@ -20,7 +25,7 @@ def load_plugin(path: str) -> None:
     except SystemExit as error:
         raise RequestError(f"{path} ends the program (exit {error.code!r}) instead of registering stages") from error
     except Exception as error:
-        # Whatever the user's own code raises: the line it happened at is what they need to see.
+        # The user's code may raise anything; the line that raised it is what they need to see.
         frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == path]
         where = f", line {frames[-1].lineno}" if frames else ""
         raise RequestError(f"{path}{where}: {type(error).__name__}: {error}") from error

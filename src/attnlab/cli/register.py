@@ -1,33 +1,28 @@
-"""`attnlab register`: what a study declares, written down before its results are looked at."""
-
-from __future__ import annotations
+"""`attnlab register`: declare a study before its results are known."""
 
 from typing import Annotated
 
 import typer
 
 from attnlab.cli.assignments import read_settings
+from attnlab.cli.options import AsJson, Settings, StudyFile
 from attnlab.cli.tables import print_json
 
 
 def register(
-    file: Annotated[str, typer.Argument(metavar="RECIPE|FILE", help="A recipe's name, or a study file, in TOML.")],
-    out: Annotated[str, typer.Option(metavar="DIR", help="The folder of the study; out/NAME unless said.")] = "",
+    file: StudyFile,
+    out: Annotated[str, typer.Option(metavar="DIR", help="The folder of the study; default: out/NAME.")] = "",
     budget: Annotated[str | None, typer.Option(help="smoke, laptop, paper: a section of the file.")] = None,
-    assign: Annotated[
-        list[str] | None, typer.Option("--set", metavar="A.B=C", help="A setting by its path; repeat it.")
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the declaration for programs to read.")] = False,
+    assign: Settings = None,
+    as_json: AsJson = False,
 ) -> int:
-    """Declare arms, seeds, looks and thresholds of a study before it is run; its verdicts then say AS REGISTERED."""
-    # Imported here because the command line must answer --help without torch.
+    """Declare arms, seeds, looks and thresholds of a study before it runs; its verdicts then say AS REGISTERED."""
     from dataclasses import asdict
 
     from attnlab.studies.file.recipes import find_study
     from attnlab.studies.study import Study
 
-    settings = read_settings(assign)
-    study = Study.load(find_study(file), budget, assign=settings)
+    study = Study.load(find_study(file), budget, assign=read_settings(assign))
     folder = out or study.default_folder
     declaration = study.register(folder)
     if as_json:
@@ -36,7 +31,7 @@ def register(
     thresholds = ", ".join(f"{phase} {smallest:g}" for phase, smallest in declaration.smallest.items())
     print(
         f"registered in {folder} as {declaration.digest}: arms {', '.join(declaration.arms)}, baseline "
-        f"{declaration.baseline}; {len(declaration.seeds)} seeds; smallest differences worth having: {thresholds}"
+        f"{declaration.baseline}; {len(declaration.seeds)} seeds; smallest differences of interest: {thresholds}"
     )
-    print(f"the study is run with --out {folder}; publish the digest to show that it came first")
+    print(f"run the study with --out {folder}; publish the digest to show that it was declared first")
     return 0

@@ -1,11 +1,10 @@
-"""`attnlab score`: the official figures of predictions in a file."""
-
-from __future__ import annotations
+"""`attnlab score`: the official metrics of predictions in a file."""
 
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from attnlab.cli.options import AsJson
 from attnlab.cli.tables import print_json, print_table
 from attnlab.errors import RequestError
 
@@ -14,19 +13,16 @@ if TYPE_CHECKING:
 
 
 def score(
-    what: Annotated[str, typer.Argument(metavar="TASK", help="squad, boolq, or glue and one of its tasks.")],
-    task: Annotated[str | None, typer.Argument(metavar="GLUE_TASK", help="Which of GLUE's: cola, mrpc, stsb …")] = None,
+    what: Annotated[str, typer.Argument(metavar="TASK", help="squad, squad_v2, boolq, or glue and one of its tasks.")],
+    task: Annotated[str | None, typer.Argument(metavar="GLUE_TASK", help="The GLUE task: cola, mrpc, stsb …")] = None,
     data: Annotated[str, typer.Option(metavar="FILE", help="Questions and gold answers, or rows with labels.")] = "",
-    predictions: Annotated[
-        str,
-        typer.Option(metavar="FILE", help="Predictions: {id: …} in .json, or rows with an id."),
-    ] = "",
+    predictions: Annotated[str, typer.Option(metavar="FILE", help="{id: …} in .json, or rows with an id.")] = "",
     na_probs: Annotated[
         str | None, typer.Option(metavar="FILE", help="SQuAD v2.0: each question's score of having no answer.")
     ] = None,
     na_threshold: Annotated[float, typer.Option(help="SQuAD v2.0: the score above which there is no answer.")] = 1.0,
     strict: Annotated[bool, typer.Option("--strict", help="Refuse missing ids that SQuAD v1.1 counts wrong.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the figures for programs to read.")] = False,
+    as_json: AsJson = False,
 ) -> int:
     """Score predictions as the official script of their task does."""
     for option, value in (("--data", data), ("--predictions", predictions)):
@@ -34,7 +30,6 @@ def score(
             raise RequestError(
                 f"{option} FILE is missing; for example: attnlab score squad --data dev.json --predictions pred.json"
             )
-    # Imported here because the command line must answer --help without torch.
     from attnlab.tasks import Classification, load
     from attnlab.tasks.scoring import Rules, score_labels, score_squad
 
@@ -42,10 +37,10 @@ def score(
     if name in ("squad", "squad_v2"):
         scores = score_squad(data, predictions, Rules(name == "squad_v2", na_probs, na_threshold, strict))
     else:
-        asked = load(name)
-        if not isinstance(asked, Classification):
-            raise RequestError(f"'{name}' has no predictions that stand in a file; squad, boolq and GLUE's tasks have")
-        scores = score_labels(asked, data, predictions)
+        loaded = load(name)
+        if not isinstance(loaded, Classification):
+            raise RequestError(f"'{name}' has no predictions in files; squad, squad_v2, boolq and GLUE's tasks have")
+        scores = score_labels(loaded, data, predictions)
     if as_json:
         print_json(scores.record())
     else:
@@ -54,28 +49,22 @@ def score(
 
 
 def _read_task_name(what: str, task: str | None) -> str:
-    """Return the name of the task, which `glue` alone needs a second word for."""
     from attnlab.tasks.classification import GLUE
 
     if what.lower() != "glue":
         if task is not None:
-            raise RequestError(f"'{what}' takes no second word, and '{task}' came; only 'glue' does")
+            raise RequestError(f"'{what}' takes no second word, and got '{task}'; only 'glue' does")
         return what.lower()
     if task is None:
-        raise RequestError(f"which of GLUE's tasks? One of {', '.join(one.name for one in GLUE)}")
+        raise RequestError(f"which GLUE task? One of {', '.join(entry.name for entry in GLUE)}")
     return task
 
 
-def _print_scores(scores: Scores) -> None:
-    """Print one figure a row, and below what must be said with them."""
-    rows = [(name, _format_score(name, value)) for name, value in scores.figures.items()]
+def _print_scores(scores: "Scores") -> None:
+    # Counts are whole numbers; six decimals distinguish two systems.
+    rows = [(name, f"{value:.{0 if name.endswith('total') else 6}f}") for name, value in scores.figures.items()]
     print_table((scores.task, ""), rows)
     if scores.collapse is not None:
         print(f"\n{scores.collapse.sentence}")
     if scores.missing:
         print(f"\n{len(scores.missing)} of {len(scores.ids)} have no prediction and count as wrong")
-
-
-def _format_score(name: str, value: float) -> str:
-    """Write a count as a whole number, and a figure with the digits that tell two systems apart."""
-    return f"{value:.0f}" if name.endswith("total") else f"{value:.6f}"

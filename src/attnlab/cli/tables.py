@@ -1,6 +1,6 @@
-"""How verbs print rows: as a table where it fits, stacked where a terminal is narrower, or as JSON.
+"""Rows as verbs print them: as a table if it fits, else stacked, or as JSON.
 
-A line is broken between words alone and never by the terminal's edge, so that what is printed can be copied.
+Lines are broken only between words and never by the edge of the terminal, so that the output can be copied.
 """
 
 import json
@@ -15,19 +15,19 @@ INDENT = "  "
 
 
 def print_table(columns: Sequence[str], rows: Rows) -> None:
-    """Print rows under their column names; in a narrow terminal each as a block that names its cells."""
+    """Print rows under their column names; in a narrow terminal each row as a block that names its cells."""
     if _is_narrow_enough(columns, rows):
         _print_aligned(columns, rows)
         return
     for row in rows:
         print(f"{columns[0]} {row[0]}")
-        # What belongs together is held together: textwrap breaks no such spaces.
+        # textwrap does not break at these spaces, so that a name stays beside its cell.
         cells = [f"{name} {cell}".replace(" ", "\N{NO-BREAK SPACE}") for name, cell in zip(columns, row, strict=True)]
         print_below(", ".join(cells[1:]))
 
 
 def print_entries(columns: Sequence[str], rows: Rows) -> None:
-    """Print rows with long cells: a table, or the first two cells on a line and the others below."""
+    """Print rows with long cells: a table, or the first two cells on a line and the others below it."""
     if _is_narrow_enough(columns, rows):
         _print_aligned(columns, rows)
         return
@@ -41,17 +41,16 @@ def print_entries(columns: Sequence[str], rows: Rows) -> None:
 
 
 def print_json(value: Sequence[Any] | Mapping[str, Any]) -> None:
-    """Print a value for programs to read, on standard output alone."""
+    """Print a value as JSON."""
     print(json.dumps(value, indent=2, ensure_ascii=False))
 
 
 def _is_narrow_enough(columns: Sequence[str], rows: Rows) -> bool:
-    """Tell whether a table has room: always where there is no terminal."""
     return not sys.stdout.isatty() or sum(_widths(columns, rows)) + 2 * (len(columns) - 1) <= terminal_width()
 
 
 def terminal_width() -> int:
-    """Return how many characters the terminal's line holds."""
+    """Return the number of characters in a line of the terminal."""
     return shutil.get_terminal_size().columns
 
 
@@ -66,17 +65,11 @@ def _print_aligned(columns: Sequence[str], rows: Rows) -> None:
 
 
 def print_below(text: str) -> None:
-    """Print a text below what it belongs to, indented, and broken where the terminal ends."""
+    """Print an indented text, wrapped to the width of the terminal."""
     for line in _wrapped(text, INDENT):
         print(line.replace("\N{NO-BREAK SPACE}", " "))
 
 
 def _wrapped(text: str, indent: str) -> list[str]:
-    return textwrap.wrap(
-        text,
-        terminal_width(),
-        initial_indent=indent,
-        subsequent_indent=INDENT,
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
+    indents = {"initial_indent": indent, "subsequent_indent": INDENT}
+    return textwrap.wrap(text, terminal_width(), **indents, break_long_words=False, break_on_hyphens=False)  # type: ignore[arg-type]

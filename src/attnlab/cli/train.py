@@ -1,6 +1,4 @@
-"""`attnlab train`: one run, or on with one that was stopped."""
-
-from __future__ import annotations
+"""`attnlab train`: one run, or the rest of one that was stopped."""
 
 import os
 import signal
@@ -10,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from attnlab.cli.assignments import read_settings, read_value, split_assignments
+from attnlab.cli.options import AsJson
 from attnlab.cli.tables import print_json, print_table
 from attnlab.errors import RequestError
 
@@ -18,49 +17,39 @@ if TYPE_CHECKING:
 
 INTERRUPTED = 128 + signal.SIGINT
 AT_THE_END = 10**9
-"""Steps between samples: more than any run has."""
+"""A number of steps between samples that no run reaches."""
 
 
 def train(
     task: Annotated[str, typer.Argument(metavar="[TASK]", help="mlm, clm, squad, boolq, sst2 …, mqar, copy …")] = "",
-    out: Annotated[str, typer.Option(metavar="DIR", help="The folder of the run; given alone, the run goes on.")] = "",
-    data: Annotated[str, typer.Option(metavar="SOURCE", help="What to train on: a file, embedded:…, hf:…")] = "",
-    dev: Annotated[str | None, typer.Option(metavar="SOURCE", help="What to evaluate on.")] = None,
+    out: Annotated[str, typer.Option(metavar="DIR", help="The folder of the run; alone it resumes the run.")] = "",
+    data: Annotated[str, typer.Option(metavar="SOURCE", help="Training data: a file, embedded:…, hf:…")] = "",
+    dev: Annotated[str | None, typer.Option(metavar="SOURCE", help="Evaluation data.")] = None,
     architecture: Annotated[str | None, typer.Option(metavar="TYPE", help="A new model: bert, gpt2, llama …")] = None,
     start: Annotated[str | None, typer.Option(metavar="PATH", help="A checkpoint, or the folder of a run.")] = None,
-    mechanism: Annotated[
-        str | None, typer.Option(metavar="LINE", help="What attention is; 'dot | softmax' if left out.")
-    ] = None,
+    mechanism: Annotated[str | None, typer.Option(metavar="LINE", help="Default: 'dot | softmax'.")] = None,
     tokenizer: Annotated[str | None, typer.Option(help="A path, or word, wordpiece:4000, bpe:8000 to train.")] = None,
     steps: Annotated[int | None, typer.Option(help="Updates.")] = None,
-    epochs: Annotated[float | None, typer.Option(help="Times over the data, where no steps are given.")] = None,
-    batch: Annotated[int | None, typer.Option(help="Rows of an update.")] = None,
+    epochs: Annotated[float | None, typer.Option(help="Passes over the data, instead of steps.")] = None,
+    batch: Annotated[int | None, typer.Option(help="Rows per update.")] = None,
     lr: Annotated[float | None, typer.Option(help="The highest learning rate.")] = None,
-    seed: Annotated[
-        int | None, typer.Option(help="Of initial weights, order, masking and dropout; 0 if left out.")
-    ] = None,
-    tune: Annotated[str | None, typer.Option(help="full, head, prompt, prefix or lora; full if left out.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Of weights, order, masking and dropout; default: 0.")] = None,
+    tune: Annotated[str | None, typer.Option(help="full, head, prompt, prefix or lora; default: full.")] = None,
     segment: Annotated[
-        list[str] | None,
-        typer.Option(metavar="A=B,…", help="A segment, as name=long,steps=15000,length=512; repeat it."),
+        list[str] | None, typer.Option(metavar="A=B,…", help="Such as name=long,steps=15000,length=512; repeatable.")
     ] = None,
     assign: Annotated[
         list[str] | None,
-        typer.Option(
-            "--set",
-            metavar="A.B=C",
-            help="Any other setting by its path, as optimizer.lr=1e-4, config.n_layer=2; repeat it.",
-        ),
+        typer.Option("--set", metavar="A.B=C", help="Any setting by path: optimizer.lr, config.n_layer …; repeatable."),
     ] = None,
-    prompt: Annotated[list[str] | None, typer.Option(help="Sample its continuation on the way; repeat it.")] = None,
-    sentence: Annotated[list[str] | None, typer.Option(help="Say its loss on the way; repeat it.")] = None,
-    threads: Annotated[int | None, typer.Option(help="Threads to compute with.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the result for programs to read.")] = False,
+    prompt: Annotated[list[str] | None, typer.Option(help="Sample continuations at the end; repeatable.")] = None,
+    sentence: Annotated[list[str] | None, typer.Option(help="Print its loss at the end; repeatable.")] = None,
+    threads: Annotated[int | None, typer.Option(help="The number of threads.")] = None,
+    as_json: AsJson = False,
 ) -> int:
-    """Train one model on one task; the same command goes on where it stopped."""
+    """Train one model on one task; the same command resumes a run that was stopped."""
     if not out:
         raise RequestError("--out DIR is missing: the folder that the run keeps its checkpoints and metrics in")
-    # Imported here because the command line must answer --help without torch.
     from attnlab.training import Display, build, read_result
     from attnlab.training import train as train_job
 
@@ -69,27 +58,26 @@ def train(
     options = {
         "lr": ("optimizer.lr", lr), "tune": ("tuning.mode", tune), "seed": ("seed", seed),
         "threads": ("threads", threads), "data": ("data.train", data or None), "dev": ("data.dev", dev),
-        "tokenizer": ("data.tokenizer", tokenizer),
-        "architecture": ("start.architecture", architecture), "start": ("start.checkpoint", start),
+        "tokenizer": ("data.tokenizer", tokenizer), "architecture": ("start.architecture", architecture),
+        "start": ("start.checkpoint", start),
         "mechanism": ("start.mechanism", mechanism), "prompt": ("prompts", prompt), "sentence": ("sentences", sentence),
     }  # fmt: skip
     for option, (path, value) in options.items():
         if value is not None and path in settings:
-            raise RequestError(f"--{option} and --set {path} say the same thing; give one of them")
+            raise RequestError(f"--{option} and --set {path} set the same value; give one of them")
         if value is not None:
             settings[path] = value
     if prompt or sentence:
         settings = {"prompts": [], "sample_every": AT_THE_END, **settings}
-    extent = {
-        name: value for name, value in (("steps", steps), ("epochs", epochs), ("batch", batch)) if value is not None
-    }
+    lengths = {"steps": steps, "epochs": epochs, "batch": batch}
+    extent = {name: value for name, value in lengths.items() if value is not None}
     if task:
         run = describe_run(task, settings, extent, segment or [])
     else:
         chosen = [*(f"--{name}" for name in extent), *(["--segment"] if segment else [])]
         run = read_run(folder, settings, chosen)
     ended = read_result(folder)
-    is_first = os.environ.get("RANK", "0") == "0"  # under torchrun one process speaks for all
+    is_first = os.environ.get("RANK", "0") == "0"  # under torchrun one process prints for all
     display = Display(is_quiet=not is_first)
     result = train_job(build(run, display.say), folder, display) if ended is None or task else ended
     if as_json and is_first:
@@ -99,8 +87,8 @@ def train(
     return {"diverged": 1, "interrupted": INTERRUPTED}.get(result.status, 0)
 
 
-def describe_run(task: str, settings: dict[str, Any], extent: dict[str, Any], segments: list[str]) -> RunSpec:
-    """Make a run of what the command line says. extent: steps, epochs and batch of every segment."""
+def describe_run(task: str, settings: dict[str, Any], extent: dict[str, Any], segments: list[str]) -> "RunSpec":
+    """Return the run that the options describe. extent: steps, epochs and batch of every segment."""
     if settings.get("start.architecture") is None and settings.get("start.checkpoint") is None:
         raise RequestError("which model? --architecture TYPE for a new one (bert, gpt2 …), or --start PATH")
     texts = [split_assignments(text.split(","), "--segment") for text in segments] or [{}]
@@ -109,22 +97,22 @@ def describe_run(task: str, settings: dict[str, Any], extent: dict[str, Any], se
         "segments": [{**extent, **{name: read_value(value) for name, value in text.items()}} for text in texts],
     }  # fmt: skip
     put_settings(content, settings)
-    for one in content["segments"]:
-        if "steps" not in one and "epochs" not in one:
-            one["epochs"] = 1
+    for part in content["segments"]:
+        if "steps" not in part and "epochs" not in part:
+            part["epochs"] = 1
     return check_run(content)
 
 
 def put_settings(content: dict[str, Any], settings: dict[str, Any]) -> None:
-    """Put settings at their paths; `config.` is the model's config, as in a study."""
+    """Set values at their paths; `config.` is the model's config, as in a study."""
     from attnlab.studies.file.overrides import set_value
 
     for path, value in settings.items():
         set_value(content, f"start.{path}" if path.startswith("config.") else path, value, "--set")
 
 
-def check_run(content: dict[str, Any]) -> RunSpec:
-    """Make a run of plain data; what is wrong with it is one message."""
+def check_run(content: dict[str, Any]) -> "RunSpec":
+    """Return a run from plain data; all mistakes are one message."""
     from pydantic import ValidationError
 
     from attnlab.training import RunSpec
@@ -136,35 +124,36 @@ def check_run(content: dict[str, Any]) -> RunSpec:
         raise RequestError(describe_error(error, RunSpec)) from error
 
 
-def read_run(folder: Path, settings: dict[str, Any], chosen: list[str]) -> RunSpec:
-    """Read the run that a folder holds; what decides its result cannot change."""
+def read_run(folder: Path, settings: dict[str, Any], chosen: list[str]) -> "RunSpec":
+    """Read the run of a folder; settings that decide its result cannot change."""
     from attnlab.training import RunSpec
     from attnlab.training.record.files import read_json
     from attnlab.training.spec import NOT_DECIDING
 
     if not (folder / "config.json").exists():
-        raise RequestError(f"{folder} holds no run to go on with; to begin one, name a task: attnlab train clm --out …")
+        raise RequestError(f"{folder} holds no run to resume; to start one, name a task: attnlab train clm --out …")
     fixed = [path for path in settings if path not in NOT_DECIDING and not path.endswith(".micro_batch")]
     if changed := [*fixed, *chosen]:
         raise RequestError(
-            f"a run goes on as it was begun, and {changed[0]} was given; begin another in a folder of its own"
+            f"a resumed run keeps its settings, and {changed[0]} was given; start another run in another folder"
         )
     content = RunSpec.of(read_json(folder / "config.json")).model_dump(mode="json")
     put_settings(content, settings)
     return check_run(content)
 
 
-def print_result(result: Result, folder: Path) -> None:
-    """Print what became of a run."""
+def print_result(result: "Result", folder: Path) -> None:
+    """Print the result of a run."""
     rows: list[tuple[str, ...]] = []
-    for name, found in (("last", result.last), ("best", result.best)):
-        if found is not None:
-            figures = "  ".join(f"{figure} {value:.6g}" for figure, value in found.figures.items())
-            rows.append((name, f"{found.step:,}", figures))
+    evaluations = {"last": result.last, "best": result.best}
+    for name, evaluation in evaluations.items():
+        if evaluation is not None:
+            figures = "  ".join(f"{figure} {value:.6g}" for figure, value in evaluation.figures.items())
+            rows.append((name, f"{evaluation.step:,}", figures))
     print(f"{folder}: {result.sentence}")
     if rows:
         print_table(("", "step", "figures"), rows)
-    for note in dict.fromkeys(found.note for found in (result.last, result.best) if found is not None and found.note):
+    for note in dict.fromkeys(entry.note for entry in evaluations.values() if entry is not None and entry.note):
         print(note)
     numbers = ", ".join(f"{name} {number:,}" for name, number in result.parameters.items())
     print(f"parameters: {numbers}; {result.tokens:,} tokens in {result.seconds:,.1f} s of updates")

@@ -1,7 +1,6 @@
-"""The one table of verbs that is the whole command line, and `main`, which runs one of them.
+"""The table of all verbs, and `main`, which runs one.
 
-Status 0 is done, 1 is that the answer is no, 2 is that the request was wrong, 130 is stopped by Ctrl-C, 141 is that
-nobody reads the answer any more.
+Exit status: 0 done, 1 the answer is no, 2 a wrong request, 130 stopped by Ctrl-C, 141 the reader closed the pipe.
 """
 
 import codecs
@@ -83,7 +82,7 @@ EXAMPLES: Mapping[str, str] = {
     "watch": "attnlab watch study --open",
     "score": "attnlab score squad --data dev-v1.1.json --predictions predictions.json",
 }
-"""What to show of a verb that was called without what it needs."""
+"""Printed if a required argument of a verb is missing."""
 
 REFUSED = 2
 INTERRUPTED = 130
@@ -98,7 +97,7 @@ def main(argv: Sequence[str] | None = None, verbs: Mapping[str, Verb] = VERBS) -
         warnings.showwarning = _show_warning
         try:
             status = _build(verbs)(args=arguments, prog_name="attnlab", standalone_mode=False)
-            # Here rather than at the interpreter's end, where a pipe that was closed would show as a traceback.
+            # At the end of the interpreter a closed pipe would print a traceback.
             sys.stdout.flush()
         except AttnlabError as error:
             return _refuse(str(error))
@@ -107,11 +106,11 @@ def main(argv: Sequence[str] | None = None, verbs: Mapping[str, Verb] = VERBS) -
         except (KeyboardInterrupt, typer.Abort):
             status = INTERRUPTED
         except (BrokenPipeError, SystemExit):
-            # The reader, such as `head`, has all it wanted. Typer makes a SystemExit of the one it meets itself.
+            # The reader, such as `head`, has closed the pipe. Typer turns its own BrokenPipeError into a SystemExit.
             _discard_output()
             return PIPE_CLOSED
         except OSError as error:
-            # What fails to open names its file; what has none is the writing of the answer.
+            # An error without a file name comes from writing to standard output.
             if error.filename is not None:
                 raise
             _discard_output()
@@ -122,7 +121,7 @@ def main(argv: Sequence[str] | None = None, verbs: Mapping[str, Verb] = VERBS) -
 
 
 def _build(verbs: Mapping[str, Verb]) -> typer.Typer:
-    # A traceback is only ever shown for a fault of attnlab's own, and then whole, so that it can be reported.
+    # A traceback is shown only for a bug in attnlab, and then in full, so that it can be reported.
     app = typer.Typer(pretty_exceptions_enable=False, context_settings={"help_option_names": ["-h", "--help"]})
     app.callback()(_describe)
     for name, verb in verbs.items():
@@ -130,9 +129,9 @@ def _build(verbs: Mapping[str, Verb]) -> typer.Typer:
     return app
 
 
-def _print_version(is_asked: bool) -> None:
-    if is_asked:
-        # Reading package metadata costs more than the rest of this module, and one option needs it.
+def _print_version(is_given: bool) -> None:
+    if is_given:
+        # Imported here because reading package metadata is slow.
         from importlib.metadata import version
 
         print(f"attnlab {version('attnlab')}")
@@ -153,18 +152,14 @@ def _help_hint(error: typer.TyperException) -> str:
         EXAMPLES.get(context.info_name or "") if context and "Missing argument" in error.format_message() else None
     )
     shown = f"For example: {example}\n" if example else ""
-    return f"{shown}`{context.command_path if context else 'attnlab'} --help` shows what there is."
+    return f"{shown}`{context.command_path if context else 'attnlab'} --help` lists the options."
 
 
 def _show_warning(
-    message: Warning | str,
-    category: type[Warning],
-    filename: str,
-    lineno: int,
-    file: TextIO | None = None,
+    message: Warning | str, category: type[Warning], filename: str, lineno: int, file: TextIO | None = None,
     line: str | None = None,
-) -> None:
-    """Print a warning of ours as one line, and any other as Python does."""
+) -> None:  # fmt: skip
+    """Print a warning of attnlab as one line, and any other as Python does."""
     if issubclass(category, AttnlabWarning):
         print(f"attnlab: warning: {str(message).removeprefix('attnlab: ')}", file=sys.stderr)
     else:
@@ -172,7 +167,7 @@ def _show_warning(
 
 
 def _discard_output() -> None:
-    """Send what is still to be written nowhere, else the interpreter tries once more at its end, and complains."""
+    """Discard buffered output, which the interpreter would otherwise try to write again at its end."""
     if sys.__stdout__ is not None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.__stdout__.fileno())
 
@@ -192,17 +187,17 @@ PLAIN = str.maketrans({
     "≤": "<=", "≥": ">=", "…": "...", "’": "'", "█": "#", "▓": "#", "▒": "+", "░": ".", "∞": "inf", "α": "alpha",
     "±": "+-",
 })  # fmt: skip
-"""What is written where a terminal has no place for a sign: a minus that became ? would be another number."""
+"""Replacements for characters that a terminal cannot print: a minus that became ? would change the number."""
 
 
 def _plain(error: UnicodeError) -> tuple[str, int]:
     assert isinstance(error, UnicodeEncodeError)
-    lost = error.object[error.start : error.end]
-    return lost.translate(PLAIN).encode("ascii", "replace").decode(), error.end
+    unprintable = error.object[error.start : error.end]
+    return unprintable.translate(PLAIN).encode("ascii", "replace").decode(), error.end
 
 
 def _replace_unprintable_characters() -> None:
-    """Let − or α come out as - or alpha where a terminal cannot show them, instead of ending in a traceback."""
+    """Print − or α as - or alpha if a terminal cannot show them, instead of a traceback."""
     codecs.register_error("attnlab", _plain)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):

@@ -1,6 +1,4 @@
-"""What is kept between runs, trained tokenizers and token files, in the user's cache; written aside, then renamed."""
-
-from __future__ import annotations
+"""The cache of trained tokenizers and token files: keys by content, and folders that appear only once complete."""
 
 import hashlib
 import json
@@ -15,32 +13,28 @@ from attnlab.errors import DataError
 
 
 def hash_of(settings: Any) -> str:
-    """Return the SHA-256 of plain data, whatever the order of its keys."""
+    """Return the SHA-256 of plain data; the order of keys does not matter."""
     return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()
 
 
 @contextmanager
-def writing_aside(target: Path) -> Iterator[Path]:
-    """Give a folder to fill, and put it at `target` when it is whole; nothing is left there when it is not."""
+def write_folder(target: Path) -> Iterator[Path]:
+    """Yield a temporary folder to fill and rename it to `target` at the end; after an error it is removed."""
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        aside = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
+        temporary = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
     except OSError as error:
         raise DataError(f"cannot write {target}: {error.strerror}") from error
     try:
-        yield aside
-        aside.chmod(0o755)
-        _put(aside, target)
+        yield temporary
+        temporary.chmod(0o755)
+        try:
+            temporary.rename(target)
+        except OSError:
+            # Another process may have written the same content first; any other failure is an error.
+            if not (target / "index.json").exists():
+                raise
     except OSError as error:
         raise DataError(f"cannot write {target}: {error.strerror or error}") from error
     finally:
-        shutil.rmtree(aside, ignore_errors=True)
-
-
-def _put(aside: Path, target: Path) -> None:
-    try:
-        aside.rename(target)
-    except OSError:
-        # Another process was first with the same content; anything else is worth an error.
-        if not (target / "index.json").exists():
-            raise
+        shutil.rmtree(temporary, ignore_errors=True)

@@ -44,3 +44,8 @@ def records_attentions() -> bool:
     # torch.compile cannot trace the context variable; transformers keeps a plain one beside it for that.
     recorded = collector.global_var if torch.compiler.is_compiling() else collector.get()
     return recorded is not None and any("attentions" in name for name in recorded)
+
+
+def supports_static_cache(model: nn.Module) -> bool:
+    """Tell whether a model can be compiled whole, which transformers requires for a static cache in `generate`."""
+    return bool(getattr(model, "_can_compile_fullgraph", False))

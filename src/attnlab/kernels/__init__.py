@@ -1,4 +1,4 @@
-"""How fast: the readable reference, and faster ways to compute the same mechanism."""
+"""Kernels: the readable reference, and faster ways to compute the same mechanism."""
 
 from .attend import attend, initial_values, weights
 from .choose import KERNELS, Explanation, explain

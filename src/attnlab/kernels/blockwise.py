@@ -1,10 +1,8 @@
-"""Dot-like scores by matrix products, any weights, tile by tile: O(n) memory, forbidden blocks skipped.
+"""Dot-like scores by matrix products, any weights, tile by tile: O(n) memory; masked blocks are skipped.
 
-dot, cosine and angle are products of the (unit) vectors. The squared distance is one of vectors with two more
+dot, cosine and angle are products of the (unit) vectors. The squared distance is a product of vectors with two more
 coordinates: −‖q−k‖² = [2q, 1, −‖q‖²]·[k, −‖k‖², 1].
 """
-
-from __future__ import annotations
 
 import math
 
@@ -40,10 +38,10 @@ def factors(score: Score, q: Tensor, k: Tensor, p: Params) -> tuple[Tensor, Tens
 
 
 def origin(q: Tensor, k: Tensor) -> Tensor:
-    """Return where to measure distances from, [b h 1 d]: the first key if all vectors seem to lie far out around it.
+    """Return the origin for distances, [b h 1 d]: the first key if all vectors seem to share a large offset, else 0.
 
-    Distances stay the same, but a common offset no longer cancels in rounding. The first key, not the mean of all:
-    nothing a query may not see may reach it, not even its rounding.
+    Distances do not change, but a common offset no longer cancels in rounding. The first key, not the mean: a result
+    must not depend on keys that its query does not see, not even in rounding.
     """
     first = k[:, :, :1].detach()
     apart = (q[:, :, :1].detach() - first).square().sum(-1, keepdim=True)
@@ -56,7 +54,7 @@ def is_dot_like(score: Score) -> bool:
 
 
 def refusal(request: Request) -> str | None:
-    """Refuse scores that are no product, and weights with no tile-wise gradient."""
+    """Refuse scores that are not a product, and weights without a tile-wise gradient."""
     if not is_dot_like(request.mechanism.score):
         return f"needs scores that are a matrix product, not '{request.mechanism.score}'"
     return tiled.refusal(request)

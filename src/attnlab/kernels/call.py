@@ -1,7 +1,5 @@
-"""What a kernel is given: a Call with the tensors, and a Request that says the same without them, so that a
-kernel can be chosen, and explained, before there is any tensor."""
-
-from __future__ import annotations
+"""What a kernel computes: a Call holds the tensors; a Request describes a call without tensors, so that a kernel can
+be chosen and explained before they exist."""
 
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -19,7 +17,7 @@ MaskKind = Literal["none", "keys", "pairs"]
 
 @dataclass(frozen=True)
 class Request:
-    """The facts a kernel is chosen by. `mask` says whether padding forbids keys, or a mask forbids single pairs."""
+    """What a kernel is chosen by. mask: "keys" is a padding mask, "pairs" a mask that differs between queries."""
 
     mechanism: Mechanism
     num_queries: int
@@ -37,9 +35,9 @@ class Request:
 
 @dataclass(frozen=True)
 class Call:
-    """One attention to compute: q [b h q d], k [b h k d], v [b h k e], and all that decides the result.
+    """One attention to compute: q [b h q d], k [b h k d], v [b h k e], and everything that determines the result.
 
-    `positions` are there where a stage of the mechanism asks for them.
+    positions: None if no stage of the mechanism needs them.
     """
 
     mechanism: Mechanism
@@ -57,7 +55,7 @@ class Call:
         return self.mechanism.params_of(stage, self.parameters)
 
     def needs_of(self, stage: Stage, visible: Tensor | None) -> dict[str, Any]:
-        """Return what a stage asks for beside its tensors, by name; `visible` is None where all pairs are."""
+        """Return the keyword arguments a stage asks for; `visible` is None if all pairs are visible."""
         known = {"positions": self.positions, "visible": visible}
         given = {name: known[name] for name in stage.needs if known[name] is not None}
         for name, is_required in stage.needs.items():
@@ -72,23 +70,22 @@ class Call:
     @property
     def request(self) -> Request:
         """The call without its tensors."""
-        mask = self.visibility.mask
+        (batch, num_heads, num_queries, head_dim), (num_keys, value_dim) = self.q.shape, self.v.shape[2:]
+        visibility = self.visibility
+        mask: MaskKind = "none" if visibility.mask is None else "keys" if visibility.is_by_key else "pairs"
         return Request(
-            mechanism=self.mechanism,
-            num_queries=self.q.shape[2],
-            num_keys=self.k.shape[2],
-            head_dim=self.q.shape[3],
-            value_dim=self.v.shape[3],
-            num_heads=self.q.shape[1],
-            batch=self.q.shape[0],
-            causal=self.visibility.causal,
-            mask="none" if mask is None else "keys" if self.visibility.is_by_key else "pairs",
-            dropout=self.dropout,
-            dtype=self.q.dtype,
-            device=self.q.device.type,
-        )
+            self.mechanism, num_queries, num_keys, head_dim, value_dim, num_heads, batch, visibility.causal, mask,
+            self.dropout, self.q.dtype, self.q.device.type,
+        )  # fmt: skip
 
 
 def at_least_float(dtype: torch.dtype) -> torch.dtype:
-    """Return the dtype lengths and reductions are held in: fp32, or fp64 where the inputs are."""
+    """Return the dtype of lengths and reductions: fp32, or fp64 if the inputs are."""
     return torch.promote_types(dtype, torch.float32)
+
+
+def check_sizes(**sizes: object) -> None:
+    """Refuse sizes that are not positive integers."""
+    for name, size in sizes.items():
+        if not isinstance(size, int) or size < 1:
+            raise RequestError(f"{name} must be a positive integer, not {size!r}")

@@ -1,6 +1,4 @@
-"""Which kernel computes a request, why, what the others were refused for, and what it costs."""
-
-from __future__ import annotations
+"""Which kernel computes a request, why, why faster ones cannot, and what it costs."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,13 +11,13 @@ from attnlab.errors import KernelError, RequestError, closest
 from attnlab.mechanisms import Mechanism
 
 from . import additive, blockwise, distance, linear, reference, rowwise, sdpa
-from .call import Call, MaskKind, Request
+from .call import Call, MaskKind, Request, check_sizes
 from .cost import Cost, estimate
 from .cpu import native
 
 
 class Kernel(Protocol):
-    """A way to compute a mechanism: its name, its form in words, what it refuses, and the computation."""
+    """A way to compute a mechanism: its name, a description, the reason it cannot compute a request, and `attend`."""
 
     @property
     def NAME(self) -> str: ...  # noqa: D102, N802
@@ -30,7 +28,7 @@ class Kernel(Protocol):
 
 
 ORDER: tuple[Kernel, ...] = (linear, sdpa, additive, distance, blockwise, rowwise, reference)
-"""The kernels, fastest first where several can compute the same."""
+"""The kernels; of several that can compute the same request, the fastest comes first."""
 
 LOOPS = ("additive", *distance.FORMS)
 """The forms of scores that the compiled loops compute."""
@@ -41,7 +39,7 @@ KERNELS: Mapping[str, Kernel] = {kernel.NAME: kernel for kernel in ORDER}
 
 @dataclass(frozen=True)
 class Explanation:
-    """Which kernel was chosen, why, which faster ones refused, and what the choice costs."""
+    """The chosen kernel and why, why faster ones cannot compute the request, and the cost of the choice."""
 
     request: Request
     kernel: str
@@ -51,22 +49,17 @@ class Explanation:
     notes: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        lines = [
-            f"{self.request.mechanism}",
-            f"  kernel   {self.kernel}: {self.reason}",
-            f"  cost     {self.cost}",
-        ]
+        lines = [f"{self.request.mechanism}", f"  kernel   {self.kernel}: {self.reason}", f"  cost     {self.cost}"]
         lines += [f"  refused  {name}: {why}" for name, why in self.refused.items()]
-        lines += [f"  note     {note}" for note in self.notes]
-        return "\n".join(lines)
+        return "\n".join([*lines, *(f"  note     {note}" for note in self.notes)])
 
 
 def choose(request: Request, kernel: str = "auto") -> tuple[Kernel, dict[str, str]]:
-    """Return the kernel asked for, or with 'auto' the first that accepts; and what the ones before it refused for."""
+    """Return the named kernel, or with 'auto' the first that can compute the request; and why those before cannot."""
     if kernel != "auto":
         if kernel not in KERNELS:
             known = ["auto", *KERNELS]
-            hint = closest(kernel, known) or f"; there are {', '.join(known)}"
+            hint = closest(kernel, known) or f"; the kernels are {', '.join(known)}"
             raise KernelError(f"no kernel is named '{kernel}'{hint}")
         reason = KERNELS[kernel].refusal(request)
         if reason:
@@ -77,18 +70,16 @@ def choose(request: Request, kernel: str = "auto") -> tuple[Kernel, dict[str, st
             )
         return KERNELS[kernel], {}
     refused: dict[str, str] = {}
-    form = request.mechanism.score.form
     for candidate in ORDER:
         reason = candidate.refusal(request)
         if reason is None:
-            # Only a score of theirs asks for the compiled loops: building them takes seconds.
-            owner = additive if form == "additive" else distance
-            is_slower = form in LOOPS and candidate is not owner
-            if is_slower and (missing := native.missing()) is not None and refused.get(owner.NAME) == missing:
+            # Only scores of the compiled loops ask whether these are available: building them takes seconds.
+            missing = native.explain_missing() if request.mechanism.score.form in LOOPS else None
+            if missing is not None and missing in refused.values():
                 native.warn_missing()
             return candidate, refused
         refused[candidate.NAME] = reason
-    raise AssertionError("the reference refuses nothing")
+    raise AssertionError("the reference accepts every request")
 
 
 def explain(
@@ -106,11 +97,8 @@ def explain(
     device: str = "cpu",
     kernel: str = "auto",
 ) -> Explanation:
-    """Say which kernel computes a mechanism over `length` keys, why, and what it costs."""
-    sizes = {"length": length, "batch": batch, "num_heads": num_heads, "head_dim": head_dim}
-    for name, size in sizes.items():
-        if not isinstance(size, int) or size < 1:
-            raise RequestError(f"{name} must be a whole number from 1 on, not {size!r}")
+    """Explain which kernel computes a mechanism over `length` keys, why, and what it costs."""
+    check_sizes(length=length, batch=batch, num_heads=num_heads, head_dim=head_dim)
     if mask not in get_args(MaskKind):
         raise RequestError(f"mask must be one of {', '.join(get_args(MaskKind))}, not {mask!r}")
     if not isinstance(dtype, torch.dtype):
@@ -121,5 +109,5 @@ def explain(
     )  # fmt: skip
     chosen, refused = choose(request, kernel)
     notes = tuple(note for _, stage in request.mechanism.labelled() for note in stage.notes)
-    why = chosen.FORM if kernel == "auto" else f"asked for; {chosen.FORM}"
+    why = chosen.FORM if kernel == "auto" else f"as requested; {chosen.FORM}"
     return Explanation(request, chosen.NAME, why, refused, estimate(request, chosen.NAME), notes)

@@ -1,9 +1,7 @@
-"""A mechanism beside its two peers, forward and backward on the same inputs: torch's SDPA, which is what one
-pays today, and eager, the reference as it stands, which is what one would write without attnlab."""
+"""A mechanism compared with two peers, forward and backward on the same inputs: torch's SDPA, the standard attention,
+and eager, the plain code of the reference that one would write without attnlab."""
 
-from __future__ import annotations
-
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 import torch
 from torch import Tensor
@@ -16,10 +14,10 @@ from .choose import Explanation, explain
 from .measure import BUDGET, Measurement, TrainingStep, measure, peak_memory, show_bytes, training_step
 
 EAGER_LIMIT = 2e9
-"""The most memory, in bytes, that eager is allowed."""
+"""The most memory, in bytes, that eager may take."""
 
 PROBE_LENGTH = 64
-"""A length at which eager always fits, from which its memory at others is foretold."""
+"""A length at which eager always fits; its memory at other lengths is extrapolated from it."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +31,7 @@ class Setting:
     dtype: torch.dtype = torch.float32
 
     def inputs(self, length: int) -> tuple[Tensor, Tensor, Tensor]:
-        """Return queries, keys and values, random and at every call the same."""
+        """Return random queries, keys and values, the same at every call."""
         shape = (3, self.batch, self.num_heads, length, self.head_dim)
         q, k, v = torch.randn(shape, generator=torch.Generator().manual_seed(0)).to(self.dtype)
         return q, k, v
@@ -41,9 +39,9 @@ class Setting:
 
 @dataclass(frozen=True)
 class KernelComparison:
-    """What a mechanism costs at one length, by which kernel and why, and what its peers cost.
+    """The cost of a mechanism at one length, its kernel, and the cost of its peers.
 
-    `left_out` says why there is no measurement of eager, where there is none.
+    left_out: why eager was not measured, or an empty string.
     """
 
     choice: Explanation
@@ -68,43 +66,34 @@ def compare(
 
 
 def explained(mechanism: Mechanism, length: int, setting: Setting, kernel: str = "auto") -> Explanation:
-    """Say which kernel will be measured; refuse one that cannot compute the mechanism."""
-    return explain(
-        mechanism,
-        length,
-        causal=setting.causal,
-        batch=setting.batch,
-        num_heads=setting.num_heads,
-        head_dim=setting.head_dim,
-        dtype=setting.dtype,
-        kernel=kernel,
-    )
+    """Explain which kernel will be measured; refuse one that cannot compute the mechanism."""
+    return explain(mechanism, length, kernel=kernel, **asdict(setting))
 
 
 def why_not_eager(mechanism: Mechanism, length: int, setting: Setting) -> str:
-    """Say why eager is not measured at this length; an empty string where it is."""
+    """Return why eager is not measured at this length, or an empty string."""
     probe = peak_memory(own_step(mechanism, PROBE_LENGTH, setting, "reference"))
-    foretold = probe * (length / PROBE_LENGTH) ** 2
-    if foretold <= EAGER_LIMIT:
+    predicted = probe * (length / PROBE_LENGTH) ** 2
+    if predicted <= EAGER_LIMIT:
         return ""
-    return f"it would take about {show_bytes(foretold)}, and {show_bytes(EAGER_LIMIT)} are allowed"
+    return f"it would take about {show_bytes(predicted)}; the limit is {show_bytes(EAGER_LIMIT)}"
 
 
 def own_step(mechanism: Mechanism, length: int, setting: Setting, kernel: str = "auto") -> TrainingStep:
-    """Return the mechanism's training step; its learned parameters get gradients too."""
+    """Return the mechanism's training step, which computes gradients of its learned parameters too."""
     learned = initial_values(mechanism, setting.num_heads, setting.head_dim, setting.head_dim)
 
-    def own(q: Tensor, k: Tensor, v: Tensor, *values: Tensor) -> Tensor:
+    def run(q: Tensor, k: Tensor, v: Tensor, *values: Tensor) -> Tensor:
         given = dict(zip(learned, values, strict=True))
         return attend(q, k, v, mechanism, causal=setting.causal, kernel=kernel, parameters=given)
 
-    return training_step(own, *setting.inputs(length), *learned.values())
+    return training_step(run, *setting.inputs(length), *learned.values())
 
 
 def sdpa_step(length: int, setting: Setting) -> TrainingStep:
-    """Return the training step of torch's own scaled-dot-product attention."""
+    """Return the training step of torch's scaled-dot-product attention."""
 
-    def sdpa(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+    def run(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
         return F.scaled_dot_product_attention(q, k, v, is_causal=setting.causal)
 
-    return training_step(sdpa, *setting.inputs(length))
+    return training_step(run, *setting.inputs(length))

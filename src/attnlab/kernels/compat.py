@@ -1,6 +1,4 @@
-"""Private names of torch that kernels use, each with its reason; tests/kernels/test_compat.py says when one breaks."""
-
-from __future__ import annotations
+"""Private names of torch that kernels use, each with its reason; tests/kernels/test_compat.py fails if one breaks."""
 
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -21,26 +19,24 @@ def flash_attention(
     q: Tensor, k: Tensor, v: Tensor, causal: bool, mask: Tensor | None, scale: float
 ) -> tuple[Tensor, Tensor]:
     """Return the output and logsumexp of the CPU's fused pass: the public function refuses `causal` with a mask."""
-    found: tuple[Tensor, Tensor] = aten._scaled_dot_product_flash_attention_for_cpu(
-        q, k, v, 0.0, causal, attn_mask=mask, scale=scale
-    )
-    return found
+    forward = aten._scaled_dot_product_flash_attention_for_cpu
+    out, logsumexp = forward(q, k, v, 0.0, causal, attn_mask=mask, scale=scale)
+    return out, logsumexp
 
 
 def flash_attention_backward(
     grad: Tensor, saved: tuple[Tensor, ...], causal: bool, mask: Tensor | None, scale: float
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Return the gradients of q, k and v; `saved` are q, k, v, the output and its logsumexp."""
-    found: tuple[Tensor, Tensor, Tensor] = aten._scaled_dot_product_flash_attention_for_cpu_backward(
-        grad, *saved, 0.0, causal, attn_mask=mask, scale=scale
-    )
-    return found
+    backward = aten._scaled_dot_product_flash_attention_for_cpu_backward
+    dq, dk, dv = backward(grad, *saved, 0.0, causal, attn_mask=mask, scale=scale)
+    return dq, dk, dv
 
 
 def mark_constant(function: F) -> F:
-    """Let torch.compile take a function's result as a constant, as torch.compiler.assume_constant_result does.
+    """Let torch.compile treat a function's result as a constant, as torch.compiler.assume_constant_result does.
 
-    The public function takes a second to import what it needs.
+    Importing what the public function needs takes a second.
     """
     function._dynamo_marked_constant = True  # type: ignore[attr-defined]
     return function

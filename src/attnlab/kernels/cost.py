@@ -1,6 +1,4 @@
-"""What a kernel costs by counting: operations of a forward pass, and the bytes it holds beyond inputs and output."""
-
-from __future__ import annotations
+"""The cost of a kernel by counting: operations of a forward pass, and bytes of memory beyond inputs and output."""
 
 from dataclasses import dataclass
 
@@ -21,10 +19,8 @@ class Cost:
 
     def __str__(self) -> str:
         growth = "n" if self.exponent == 1 else f"n^{self.exponent}"
-        return (
-            f"{readable(self.operations)} operations forward, {readable(self.work_bytes)}B of work space, "
-            f"time grows as {growth}"
-        )
+        work = f"{readable(self.work_bytes)}B of work space"
+        return f"{readable(self.operations)} operations forward, {work}, time grows as {growth}"
 
 
 def readable(number: float) -> str:
@@ -37,7 +33,7 @@ def readable(number: float) -> str:
 
 
 def estimate(request: Request, kernel: str) -> Cost:
-    """Count what a kernel does and holds."""
+    """Count the operations and the work space of a kernel."""
     groups = request.batch * request.num_heads
     pairs = groups * request.num_queries * request.num_keys
     width = request.head_dim + request.value_dim
@@ -50,11 +46,11 @@ def estimate(request: Request, kernel: str) -> Cost:
     tiling = Tiling(request.batch, request.num_heads, request.num_queries, request.num_keys, request.causal)
     # The reference forms a vector for each pair of an additive or distance score.
     channels = request.head_dim if request.mechanism.score.form not in (None, "dot", "cosine", "angle") else 1
-    is_kept = keeps_weights(request.mechanism, pairs)
+    num_kept = pairs if keeps_weights(request.mechanism, pairs) else 0
     work = {
         "reference": 2 * pairs * channels,
         "rowwise": 2 * min(ELEMENTS, pairs * channels),
         "sdpa": groups * request.num_queries,
-    }.get(kernel, tiling.largest + pairs * is_kept)
-    computed = pairs if kernel == "reference" else sum(t.num_groups * t.num_rows * t.horizon for t in tiling)
+    }.get(kernel, tiling.largest + num_kept)
+    computed = pairs if kernel == "reference" else sum(tile.num_pairs for tile in tiling)
     return Cost(computed * 2.0 * width, work * item, 2)

@@ -1,27 +1,24 @@
 """Manhattan, Minkowski, Chebyshev and unsquared Euclidean distances pair by pair in registers, tile by tile: no
-tensor of size n²·d. bf16 is raised to fp32 inside."""
-
-from __future__ import annotations
+tensor of size n²·d. bf16 is computed in fp32."""
 
 from torch import Tensor
 
 from . import tiled
-from .additive import native_refusal
 from .call import Call, Request
+from .cpu import native
 
 NAME = "distance"
 FORM = "compiled loops over pairs, tile by tile"
 
-
 FORMS = ("manhattan", "minkowski", "chebyshev", "euclidean")
-"""The distances that are no matrix product."""
+"""The distances that are not a matrix product."""
 
 
 def refusal(request: Request) -> str | None:
-    """Refuse other scores, other devices than the CPU, and a machine without a compiler."""
+    """Refuse other scores, devices other than the CPU, and a machine without a compiler."""
     if request.mechanism.score.form not in FORMS:
-        return f"computes distances that are no matrix product, not '{request.mechanism.score}'"
-    return tiled.refusal(request) or native_refusal(request)
+        return f"computes only distances that are not a matrix product, not '{request.mechanism.score}'"
+    return tiled.refusal(request) or native.refusal(request.device)
 
 
 def attend(call: Call) -> Tensor:

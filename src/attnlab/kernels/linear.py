@@ -1,10 +1,8 @@
-"""Scores as weights are linear in the keys: Σ_j (q_i·k_j) v_j = q_i · Σ_j k_j v_jᵀ, so the pairs need never be formed.
+"""With identity weights attention is linear in the keys: Σ_j (q_i·k_j) v_j = q_i · Σ_j k_j v_jᵀ, so no pair is formed.
 
-Bidirectional by associativity; causal by chunks, each with the state Σ k vᵀ of those before it; and one token at a
-time with that state alone. All three are the same function.
+Bidirectional by associativity; causal by chunks, each with the state Σ k vᵀ of the chunks before it; and one token at
+a time with that state alone. All three compute the same function.
 """
-
-from __future__ import annotations
 
 from dataclasses import dataclass
 
@@ -25,14 +23,14 @@ FORM = "a running sum of key-value products, O(n)"
 
 
 def refusal(request: Request) -> str | None:
-    """Refuse what is not linear in keys and values, or not the same for every query."""
+    """Refuse what is not linear in keys and values, and masks that differ between queries."""
     mechanism = request.mechanism
     if not mechanism.weights.is_identity:
         return f"needs identity weights, not '{mechanism.weights.name}'"
     if mechanism.score.form not in ("dot", "cosine"):
         return f"needs dot or cosine scores, not '{mechanism.score.name}'"
     if request.mask == "pairs":
-        return "sums over keys once for all queries; this mask gives each query its own keys"
+        return "sums over keys once for all queries; this mask differs between queries"
     return "never forms the weights that dropout acts on" if request.dropout else None
 
 
@@ -41,7 +39,7 @@ def attend(call: Call) -> Tensor:
     score, stage, visibility = call.mechanism.score, call.mechanism.weights, call.visibility
     scale = score.scale_factor(call.q.shape[-1], call.params_of(score))
     v, divisor = divide_values(call)
-    # What is fixed goes into the sums, what is learned is multiplied to the result.
+    # Fixed factors go into the sums, learned ones multiply the result.
     factor = torch.ones(1, 1, 1, 1, dtype=at_least_float(v.dtype), device=v.device)
     factor = factor if isinstance(scale, Tensor) else factor * scale
     if divisor is not None and stage.divide != "learned":
@@ -58,14 +56,14 @@ def attend(call: Call) -> Tensor:
 def _sum_over_keys(q: Tensor, k: Tensor, v: Tensor, factor: Tensor, is_unit: bool, offset: int | None) -> Tensor:
     """Sum over the keys a query sees: all of them, or with an offset those up to its position."""
     if offset is not None and offset < 0:
-        unseeing = v.new_zeros(*q.shape[:2], -offset, v.shape[3])
+        blind = v.new_zeros(*q.shape[:2], -offset, v.shape[3])
         factor = factor[:, :, -offset:] if factor.shape[2] > 1 else factor
-        return torch.cat([unseeing, _sum_over_keys(q[:, :, -offset:], k, v, factor, is_unit, 0)], 2)
-    # Sums grow over the whole length, so they are held in fp32 at least.
+        return torch.cat([blind, _sum_over_keys(q[:, :, -offset:], k, v, factor, is_unit, 0)], 2)
+    # Sums grow over the whole length, so they are at least in fp32.
     wide = at_least_float(q.dtype)
     q, k, v = (x.to(wide) for x in (q, k, v))
     if offset == 0 and q.shape[2] <= CHUNK:
-        # One chunk with nothing before it: its pairs alone, without the state that later chunks would start from.
+        # A single chunk needs only its pairs, not the state that a next chunk would start from.
         q, k = (unit(q), unit(k)) if is_unit else (q, k)
         return (q * factor.to(wide) @ k.mT).tril() @ v
     if offset:
@@ -82,7 +80,7 @@ def _sum_over_keys(q: Tensor, k: Tensor, v: Tensor, factor: Tensor, is_unit: boo
 
 @dataclass(frozen=True)
 class LinearState:
-    """What decoding carries from token to token: Σ k vᵀ [b h d e] and the number of tokens seen."""
+    """The state of decoding: Σ k vᵀ [b h d e] and the number of tokens in it."""
 
     sums: Tensor
     count: int
@@ -91,18 +89,17 @@ class LinearState:
 def step(
     mechanism: Mechanism, q: Tensor, k: Tensor, v: Tensor, state: LinearState | None, p: Params
 ) -> tuple[Tensor, LinearState]:
-    """Attend with one more token, [b h 1 d] each, in time and memory that do not depend on how many went before."""
+    """Attend with one more token, [b h 1 d] each, in time and memory that do not depend on the number before it."""
     reason = refusal(Request(mechanism, 1, 1, causal=True))
     if mechanism.values or mechanism.output:
-        reason = "it changes values or outputs, which is the caller's to do around a step"
+        reason = "it has values or output stages, which the caller must apply around a step"
     if reason:
         raise KernelError(f"'{mechanism}' cannot be decoded with a constant state: {reason}")
     count = 1 if state is None else state.count + 1
     score, weights = mechanism.score, mechanism.weights
     q, k = factors(score, q, k, mechanism.params_of(score, p))
-    divisor = weights.divisor(
-        as_divisor(torch.tensor([[[[count]]]], device=q.device), q.dtype), mechanism.params_of(weights, p)
-    )
+    n = as_divisor(torch.tensor([[[[count]]]], device=q.device), q.dtype)
+    divisor = weights.divisor(n, mechanism.params_of(weights, p))
     if weights.divide_at == "key":
         v, divisor = divide(v, divisor), None
     wide = at_least_float(q.dtype)

@@ -1,10 +1,8 @@
-"""What a computation costs: its best time beside its peers', and the most memory it takes at once.
+"""The cost of a computation: its best time among its peers, and its peak memory.
 
-Peers are timed in turn, round after round in one process and on one thread, so that a busy machine slows all
-of them alike. Memory is what torch's own allocator gave out; what C++ code takes past it is not seen.
+Peers are timed in turn, round after round in one process and on one thread, so that a busy machine slows all of them
+alike. Memory is what torch's allocator hands out; memory that C++ code allocates itself is not counted.
 """
-
-from __future__ import annotations
 
 import gc
 import math
@@ -19,28 +17,28 @@ from torch import Tensor
 from torch.autograd.profiler import profile
 
 Step = Callable[[], object]
-"""One run of what is measured."""
+"""One run of the computation that is measured."""
 
 TrainingStep = Callable[[], tuple[Tensor | None, ...]]
-"""A run forward and backward, which returns the gradients."""
+"""A run forward and backward that returns the gradients."""
 
 CPU = torch.device("cpu")
 LEAST_ROUNDS = 5
 MOST_ROUNDS = 200
 BUDGET = 2.0
-"""Seconds that timing one group of peers may take, unless its fewest rounds take longer."""
+"""Seconds for timing one group of peers, unless `LEAST_ROUNDS` take longer."""
 
 
 @dataclass(frozen=True)
 class Measurement:
-    """The best time of a step, and its peak extra memory in bytes: outputs, gradients and all in between."""
+    """The best time of a step, and its peak extra memory in bytes: outputs, gradients and intermediate results."""
 
     seconds: float
     memory: int
 
 
 def measure(steps: Mapping[str, Step], budget: float = BUDGET, device: torch.device = CPU) -> dict[str, Measurement]:
-    """Run every step once so that it compiles what it needs, then take its peak memory and its best time."""
+    """Run every step once so that it compiles what it needs, then measure its peak memory and its best time."""
     with one_thread():
         for step in steps.values():
             step()
@@ -50,7 +48,7 @@ def measure(steps: Mapping[str, Step], budget: float = BUDGET, device: torch.dev
 
 
 def time_each(steps: Mapping[str, Step], budget: float = BUDGET, device: torch.device = CPU) -> dict[str, float]:
-    """Return each step's best time in seconds, over rounds in which every step takes its turn."""
+    """Return each step's best time in seconds, over rounds in which every step runs once."""
     with one_thread(), without_collector():
         best = {name: seconds_of(step, device) for name, step in steps.items()}
         rounds = int(budget / max(sum(best.values()), 1e-9))
@@ -70,19 +68,19 @@ def seconds_of(step: Step, device: torch.device = CPU) -> float:
 
 
 def peak_memory(step: Step, device: torch.device = CPU) -> int:
-    """Return the most bytes that a step, once it has compiled what it needs, holds at once of its own."""
+    """Return the most bytes that a step allocates at once, if it has compiled what it needs."""
     gc.collect()
     with one_thread():
         return _peak_on_cuda(step, device) if device.type == "cuda" else _peak_on_cpu(step)
 
 
 def training_step(function: Callable[..., Tensor], *inputs: Tensor) -> TrainingStep:
-    """Return a step that runs a function forward, and back from a fixed random gradient to all its inputs."""
+    """Return a step that runs a function forward, and backward from a fixed random gradient to all its inputs."""
     leaves = [x.detach().requires_grad_() for x in inputs]
     gradient = torch.randn_like(function(*leaves))
 
     def step() -> tuple[Tensor | None, ...]:
-        # A mechanism may have inputs that its output does not depend on smoothly, as argmax has.
+        # An output may have no gradient with respect to some inputs, as with argmax.
         return torch.autograd.grad(function(*leaves), leaves, gradient, allow_unused=True)
 
     return step
@@ -102,20 +100,19 @@ def show_seconds(seconds: float) -> str:
 
 def show_bytes(num_bytes: float) -> str:
     """Write an amount of memory with three digits, in GB, MB or kB."""
-    units = (("GB", 1e9), ("MB", 1e6))
-    unit, size = next(((u, x) for u, x in units if num_bytes >= x), ("kB", 1e3))
+    unit, size = next(((u, x) for u, x in (("GB", 1e9), ("MB", 1e6)) if num_bytes >= x), ("kB", 1e3))
     return f"{three_digits(num_bytes / size)} {unit}"
 
 
 def three_digits(number: float) -> str:
-    """Write a number with three digits, or all of those before the point."""
+    """Write a number with three digits, or with all digits before the point."""
     decimals = 2 if abs(number) < 9.995 else 1 if abs(number) < 99.95 else 0
     return f"{number:.{decimals}f}"
 
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Let torch use one thread, and as many as before afterwards."""
+    """Let torch use one thread, and restore the number of threads afterwards."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
@@ -126,7 +123,7 @@ def one_thread() -> Iterator[None]:
 
 @contextmanager
 def without_collector() -> Iterator[None]:
-    """Keep Python's garbage collector from running in the midst of a step."""
+    """Keep Python's garbage collector from running during a step."""
     was_enabled = gc.isenabled()
     gc.collect()
     gc.disable()
@@ -143,7 +140,7 @@ def _finish(device: torch.device) -> None:
 
 
 def _peak_on_cpu(step: Step) -> int:
-    # Else the profiler writes two lines to stderr at each use; it reads this once, when it first starts.
+    # Without this the profiler writes two lines to stderr at each use; it reads the variable when it first starts.
     os.environ.setdefault("KINETO_LOG_LEVEL", "6")
     with profile(profile_memory=True) as profiler:
         step()

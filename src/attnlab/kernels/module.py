@@ -1,22 +1,21 @@
 """Attention as a module: `attend` with the mechanism's learned parameters."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor, nn
 
-from attnlab.errors import RequestError, ShapeError
+from attnlab.errors import ShapeError
 from attnlab.mechanisms import Mechanism
 
 from .attend import Line, attend, initial_values
-from .dropout import is_rate
+from .call import check_sizes
+from .dropout import check_rate
 from .positions import Given
 
 
 class Attention(nn.Module):
-    """A mechanism over projected q, k and v, with its learned parameters; token dropout acts while training.
+    """A mechanism over projected q, k and v, with its learned parameters; token dropout is active while training.
 
-    After a call, `penalty` holds what the mechanism adds to the loss, or None.
+    After a call, `penalty` holds the term that the mechanism adds to the loss, or None.
     """
 
     def __init__(
@@ -24,22 +23,15 @@ class Attention(nn.Module):
         *, dropout: float = 0.0, kernel: str = "auto", seed: int = 0,
     ) -> None:  # fmt: skip
         super().__init__()
-        for name, size in (
-            ("num_heads", num_heads),
-            ("head_dim", head_dim),
-            ("value_dim", 1 if value_dim is None else value_dim),
-        ):
-            if not isinstance(size, int) or size < 1:
-                raise RequestError(f"{name} must be a whole number from 1 on, not {size!r}")
+        value_dim = head_dim if value_dim is None else value_dim
+        check_sizes(num_heads=num_heads, head_dim=head_dim, value_dim=value_dim)
+        check_rate(dropout)
         self.mechanism = Mechanism.parse(mechanism)
-        self.num_heads, self.head_dim = num_heads, head_dim
-        self.value_dim = head_dim if value_dim is None else value_dim
-        if not is_rate(dropout):
-            raise RequestError(f"dropout must be 0, or a rate from 1/65536 up to 1 − 1/65536, not {dropout!r}")
+        self.num_heads, self.head_dim, self.value_dim = num_heads, head_dim, value_dim
         self.dropout, self.kernel = dropout, kernel
         self.penalty: Tensor | None = None
         self.learned: list[str] = []
-        for name, value in initial_values(self.mechanism, num_heads, head_dim, self.value_dim, seed).items():
+        for name, value in initial_values(self.mechanism, num_heads, head_dim, value_dim, seed).items():
             self.learned.append(name)
             self.register_parameter(name, nn.Parameter(value.to(torch.get_default_dtype(), copy=True)))
 
@@ -49,9 +41,8 @@ class Attention(nn.Module):
     ) -> Tensor:  # fmt: skip
         """Attend; arguments as in `attnlab.attend`."""
         if q.dim() == 4 and (q.shape[1], q.shape[3]) != (self.num_heads, self.head_dim):
-            raise ShapeError(
-                f"this layer has {self.num_heads} heads of {self.head_dim}; q has {q.shape[1]} of {q.shape[3]}"
-            )
+            sizes = f"{self.num_heads} heads of {self.head_dim}; q has {q.shape[1]} of {q.shape[3]}"
+            raise ShapeError(f"this layer has {sizes}")
         out = attend(
             q, k, v, self.mechanism, causal=causal, mask=mask, kernel=self.kernel, scale=scale,
             parameters={name: getattr(self, name) for name in self.learned},
@@ -63,7 +54,7 @@ class Attention(nn.Module):
         return out
 
     def __getstate__(self) -> dict[str, object]:
-        """Leave out the last call's penalty: it belongs to a graph, which can be neither copied nor pickled."""
+        """Omit the last call's penalty: it belongs to a graph, which can be neither copied nor pickled."""
         return {**self.__dict__, "penalty": None}
 
     def extra_repr(self) -> str:

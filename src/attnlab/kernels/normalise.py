@@ -1,6 +1,4 @@
-"""Unit vectors, with a factor a row folded in: the same function as the reference's, in fewer passes over memory."""
-
-from __future__ import annotations
+"""Unit vectors times a factor per row: the reference's function in fewer passes over memory."""
 
 from typing import Any
 
@@ -34,9 +32,9 @@ class Unit(torch.autograd.Function):
 
 
 def refuse_second_derivatives() -> None:
-    """Raise where a backward pass is itself to be differentiated: its result would silently count as a constant."""
+    """Raise if a backward pass is itself differentiated: its result would silently count as a constant."""
     if torch.is_grad_enabled() and not torch.compiler.is_compiling():
-        raise KernelError("second derivatives need kernel='reference'; the other kernels compute the first alone")
+        raise KernelError("second derivatives need kernel='reference'; the other kernels compute only first ones")
 
 
 def unit(x: Tensor, factor: Tensor | float = 1.0) -> Tensor:

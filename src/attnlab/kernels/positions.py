@@ -1,6 +1,4 @@
-"""Where the queries and keys of a call stand: what the caller says, or 0, 1, … with the last query at the last key."""
-
-from __future__ import annotations
+"""Positions of the queries and keys of a call: the caller's, or 0, 1, … with the last query at the last key."""
 
 import torch
 from torch import Tensor
@@ -9,17 +7,15 @@ from attnlab.errors import ShapeError
 from attnlab.mechanisms import Positions
 
 Given = Tensor | tuple[Tensor, Tensor] | Positions | None
-"""What a caller may say: positions of the keys, or a pair, of the queries and of the keys."""
+"""What a caller may pass: positions of the keys, or a pair, for queries and keys."""
 
 
 def as_positions(given: Given, q: Tensor, k: Tensor) -> Positions:
     """Return the positions of q [b h q d] and k [b h k d], checked."""
     batch, num_queries, num_keys = q.shape[0], q.shape[2], k.shape[2]
     if given is None:
-        return Positions(
-            torch.arange(num_keys - num_queries, num_keys, device=q.device)[None, None],
-            torch.arange(num_keys, device=q.device)[None, None],
-        )
+        keys = torch.arange(num_keys, device=q.device)[None, None]
+        return Positions(torch.arange(num_keys - num_queries, num_keys, device=q.device)[None, None], keys)
     if isinstance(given, Positions):
         given = (given.queries, given.keys)
     if isinstance(given, tuple) and len(given) == 2:
@@ -29,21 +25,21 @@ def as_positions(given: Given, q: Tensor, k: Tensor) -> Positions:
             _check_positions("positions of the keys", keys, batch, num_keys, q.device),
         )
     if isinstance(given, tuple):
-        raise ShapeError(f"positions must be a tensor, or a pair of queries' and keys', not {len(given)} tensors")
+        raise ShapeError(f"positions must be a tensor, or a pair for queries and keys, not {len(given)} tensors")
     keys = _check_positions("positions", given, batch, num_keys, q.device)
     if num_queries > num_keys:
         raise ShapeError(
-            f"positions of {num_keys} keys do not say where {num_queries} queries stand; pass a pair, of the queries "
-            "and of the keys"
+            f"positions of {num_keys} keys do not determine those of {num_queries} queries; pass a pair, for queries "
+            "and keys"
         )
     return Positions(keys[..., num_keys - num_queries :], keys)
 
 
 def _check_positions(name: str, positions: Tensor, batch: int, length: int, device: torch.device) -> Tensor:
-    """Give positions [n], [b n] or [b 1 n] their three axes; refuse others, and what is no whole number."""
+    """Return integer positions [n], [b n] or [b 1 n] with three axes; refuse others."""
     if not isinstance(positions, Tensor) or positions.is_floating_point() or positions.dtype == torch.bool:
         kind = positions.dtype if isinstance(positions, Tensor) else type(positions).__name__
-        raise ShapeError(f"{name} must be a tensor of whole numbers, not {kind}")
+        raise ShapeError(f"{name} must be a tensor of integers, not {kind}")
     shape = tuple(positions.shape)
     full = positions[:, None] if positions.dim() == 2 else positions.reshape((1,) * (3 - positions.dim()) + shape)
     if full.dim() != 3 or full.shape[0] not in (1, batch) or full.shape[1] != 1 or full.shape[2] != length:

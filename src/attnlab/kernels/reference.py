@@ -1,14 +1,12 @@
-"""The definition: every mechanism, one equation after another, in any dtype on any device. All else is checked
-against this.
+"""The definition: every mechanism, one equation after another, in any dtype on any device. All other kernels are
+checked against it.
 
-    s = score(q, k)      w = weights(s) / divide(n), 0 where a pair may not meet      out = w·v
+    s = score(q, k)      w = weights(s) / divide(n), 0 for masked pairs      out = w·v
 
-Forbidden pairs leave at three places: a weights stage leaves them out of what it normalises by, and its result there is
-set to 0 (mask(before), and padding always); they are weighed like any other and set to 0 afterwards (mask(after)); or
-they are weighed with a score of 0 (mask(zero)).
+Masked pairs are handled in one of three ways: the weights stage excludes them from its normalisation, and their weight
+is 0 (mask(before), and padding always); they are weighted like any other and set to 0 afterwards (mask(after)); or
+they are weighted with a score of 0 (mask(zero)).
 """
-
-from __future__ import annotations
 
 from torch import Tensor
 
@@ -20,11 +18,11 @@ from .dropout import keep, scale
 from .standins import fill_standins, needs_renormalising, renormalise
 
 NAME = "reference"
-FORM = "all pairs at once, as the equations stand"
+FORM = "all pairs at once, as the equations are written"
 
 
 def refusal(request: Request) -> str | None:
-    """Compute anything."""
+    """Accept every request."""
     return None
 
 
@@ -43,7 +41,7 @@ def weights(call: Call) -> Tensor:
     if mechanism.mask.where != "before" and visibility.causal:
         visible, zeroed = visibility.mask, visibility.causal_pairs
     empty = visibility.empty
-    # A row that sees nothing is computed as if it saw all, so that no stage has to normalise nothing.
+    # A row that sees nothing is computed as if it saw everything, so that no stage has to normalise an empty row.
     shown = visible | empty if visible is not None and empty is not None else visible
     score = mechanism.score
     scores = score(call.q, call.k, call.params_of(score), **call.needs_of(score, shown))
@@ -64,7 +62,7 @@ def weights(call: Call) -> Tensor:
 
 
 def weigh(call: Call, scores: Tensor, visible: Tensor | None) -> Tensor:
-    """Turn scores into undivided weights, 0 where a pair is not visible."""
+    """Turn scores into undivided weights, 0 for pairs that are not visible."""
     stage, n = call.mechanism.weights, _lengths(call, scores)
     p, given = call.params_of(stage), call.needs_of(stage, visible)
     is_renormalised = False
@@ -82,7 +80,6 @@ def _lengths(call: Call, scores: Tensor) -> Tensor:
     return call.visibility.count.clamp(min=1).to(at_least_float(scores.dtype))
 
 
-def _check_shape(stage: Stage, found: Tensor, needed: tuple[int, ...]) -> None:
-    """Name the stage whose result does not have a number for every pair."""
-    if tuple(found.shape) != needed:
-        raise ShapeError(f"'{stage}' must return [batch, heads, queries, keys] = {needed}, not {tuple(found.shape)}")
+def _check_shape(stage: Stage, result: Tensor, needed: tuple[int, ...]) -> None:
+    if tuple(result.shape) != needed:
+        raise ShapeError(f"'{stage}' must return [batch, heads, queries, keys] = {needed}, not {tuple(result.shape)}")

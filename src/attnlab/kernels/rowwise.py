@@ -1,7 +1,5 @@
-"""Any mechanism, a block of queries at a time, each computed again in the backward pass: the reference's equations
-with O(n) memory. What a stage of the user's own is computed with."""
-
-from __future__ import annotations
+"""Any mechanism, one block of queries at a time, recomputed in the backward pass: the reference's equations with O(n)
+memory. It computes user-defined stages."""
 
 import dataclasses
 
@@ -16,7 +14,7 @@ NAME = "rowwise"
 FORM = "the reference on one block of queries at a time, recomputed in the backward pass"
 
 ELEMENTS = 2**22
-"""Pairs (times channels, where a score compares vectors) that a block holds at most."""
+"""Pairs (times channels, for scores that compare vectors) per block at most."""
 
 
 def refusal(request: Request) -> str | None:
@@ -27,7 +25,7 @@ def refusal(request: Request) -> str | None:
 def _attend_block(call: Call, q: Tensor, start: int, stop: int) -> Tensor:
     """Attend with the queries start…stop alone."""
     is_cut = call.mechanism.mask.where == "before"
-    # One key at least, though no query may see it: not every stage can take a row of none.
+    # At least one key, even if no query sees it: not every stage can handle an empty row.
     horizon = max(1, call.visibility.horizon(stop)) if is_cut else call.visibility.num_keys
     rows = dataclasses.replace(
         call, q=q, k=call.k[:, :, :horizon], v=call.v[:, :, :horizon],
@@ -46,15 +44,8 @@ def attend(call: Call) -> Tensor:
     """Return weights·values."""
     b, h, num_queries, d = call.q.shape
     step = max(1, min(num_queries, count_rows(b, h, call.k.shape[2], d)))
-    blocks = [
-        checkpoint(
-            _attend_block,
-            call,
-            call.q[:, :, start : start + step],
-            start,
-            min(start + step, num_queries),
-            use_reentrant=False,
-        )
-        for start in range(0, num_queries, step)
-    ]
+    blocks = []
+    for start in range(0, num_queries, step):
+        stop = min(start + step, num_queries)
+        blocks.append(checkpoint(_attend_block, call, call.q[:, :, start:stop], start, stop, use_reentrant=False))
     return torch.cat(blocks, 2) if blocks else call.v.new_zeros(b, h, 0, call.v.shape[3])

@@ -1,13 +1,11 @@
-"""Linear attention as a running sum, a span of tokens at a time: what a span needs stays in the cache, and only the
-results are written out. Opaque to torch, so that a caller may be compiled.
+"""Linear attention as a running sum, one span of tokens at a time: what a span needs stays in the cache, and only the
+results are written out. Opaque to torch, so that a caller can be compiled.
 
     out_i = f_i · q̂_i · (S₀ + Σ_j k̂_jᵀ v_j)        over all j, or causally over j ≤ i
 
-Causally a span is cut into chunks: within a chunk the pairs are formed, the chunks before come in as one state.
-q̂ and k̂ are q and k, or with `unit` the vectors of length 1 in their direction; f [g|1 n 1] is a constant.
+A causal span is cut into chunks: pairs are formed within a chunk, and the chunks before it enter as one state.
+q̂ and k̂ are q and k, or with `unit` the unit vectors in their direction; f [g|1 n 1] is a constant.
 """
-
-from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any
@@ -17,27 +15,27 @@ from torch import Tensor
 from torch.nn import functional
 
 CHUNK = 64
-"""Tokens a chunk."""
+"""Tokens per chunk."""
 
 TOKENS = 2048
-"""Tokens worked on at once, of one group or of several short ones."""
+"""Tokens processed at once, of one group or of several short ones."""
 
 
 def blocks(num_groups: int, num_tokens: int) -> Iterator[slice]:
-    """Yield the groups that are worked on together: their tokens, or a span of them, lie side by side in memory."""
+    """Yield the groups that are processed together."""
     step = max(1, TOKENS // max(1, num_tokens))
     for start in range(0, num_groups, step):
         yield slice(start, min(start + step, num_groups))
 
 
 def spans(num_tokens: int) -> Iterator[slice]:
-    """Yield the stretches of tokens that are worked on at once."""
+    """Yield the spans of tokens that are processed at once."""
     for start in range(0, num_tokens, TOKENS):
         yield slice(start, min(start + TOKENS, num_tokens))
 
 
 class Tokens:
-    """q or k [g n d], span by span as it enters the sums: of length 1 where asked for, times a factor a row."""
+    """q or k [g n d], span by span as it enters the sums: as unit vectors if `unit`, times a factor per row."""
 
     def __init__(self, x: Tensor, unit: bool, factor: Tensor | None) -> None:
         self.x = x
@@ -50,7 +48,7 @@ class Tokens:
         return self.x[:, span] if self.scale is None else self.x[:, span] * self.scale[:, span]
 
     def write_gradient(self, to: Tensor, span: slice, grad: Tensor) -> None:
-        """Write the gradient of x, given that of what entered the sums."""
+        """Write the gradient of x, given the gradient of the vectors that entered the sums."""
         if self.inverse is not None:
             # d(x/‖x‖) = (g − x̂ (x̂·g)) / ‖x‖
             direction = self.x[:, span] * self.inverse[:, span]
@@ -63,25 +61,24 @@ class Tokens:
 
 
 def _unit_factor(x: Tensor) -> Tensor:
-    """Return 1/‖x‖, and 1 where x is 0, [g n 1]."""
+    """Return 1/‖x‖, or 1 if x is 0, [g n 1]."""
     norm: Tensor = torch.linalg.vector_norm(x, dim=-1, keepdim=True)
     return norm.masked_fill_(norm == 0, 1).reciprocal_()
 
 
 def _chunks(x: Tensor) -> Tensor:
-    """Return a span [g n d] as chunks [g m CHUNK d], filled up with zeros."""
+    """Return a span [g n d] as chunks [g m CHUNK d], padded with zeros."""
     missing = -x.shape[1] % CHUNK
     x = functional.pad(x, (0, 0, 0, missing)) if missing else x
     return x.reshape(x.shape[0], -1, CHUNK, x.shape[2])
 
 
 def _join_chunks(x: Tensor, span: slice) -> Tensor:
-    """Return chunks as the span they came from."""
     return x.flatten(1, 2)[:, : span.stop - span.start]
 
 
 def _states(products: Tensor, state: Tensor, is_before: bool) -> Tensor:
-    """Return the state each chunk starts from, the sum over the chunks before (or after) it, and move `state` on."""
+    """Return the state of each chunk, the sum over the chunks before (or after) it, and add all chunks to `state`."""
     num_chunks = products.shape[1]
     others = torch.ones(num_chunks, num_chunks, dtype=products.dtype, device=products.device)
     others = others.tril_(-1) if is_before else others.triu_(1)
@@ -94,17 +91,16 @@ def _states(products: Tensor, state: Tensor, is_before: bool) -> Tensor:
 def running(
     q: Tensor, k: Tensor, v: Tensor, state: Tensor, factor: Tensor, unit: bool, causal: bool
 ) -> tuple[Tensor, Tensor]:
-    """Sum over all keys, or over those up to each query; return that and the last state. [g n d], [g n e], [g d e]."""
+    """Sum over all keys, or over those up to each query; return this and the last state. [g n d], [g n e], [g d e]."""
     out, total = v.new_empty(*q.shape[:2], v.shape[2]), state.clone()
-    for some in blocks(q.shape[0], max(q.shape[1], k.shape[1])):
-        queries, keys = Tokens(q[some], unit, factor[some]), Tokens(k[some], unit, None)
+    for block in blocks(q.shape[0], max(q.shape[1], k.shape[1])):
+        queries, keys = Tokens(q[block], unit, factor[block]), Tokens(k[block], unit, None)
         forward = _causal_forward if causal else _whole_forward
-        forward(queries, keys, v[some], total[some], out[some])
+        forward(queries, keys, v[block], total[block], out[block])
     return out, total
 
 
 def _whole_forward(queries: Tokens, keys: Tokens, v: Tensor, total: Tensor, out: Tensor) -> None:
-    """Every query sees every key."""
     for span in spans(v.shape[1]):
         total.baddbmm_(keys[span].mT, v[:, span])
     for span in spans(out.shape[1]):
@@ -112,7 +108,7 @@ def _whole_forward(queries: Tokens, keys: Tokens, v: Tensor, total: Tensor, out:
 
 
 def _causal_forward(queries: Tokens, keys: Tokens, v: Tensor, total: Tensor, out: Tensor) -> None:
-    """A query sees the chunks before its own as a state, and the pairs of its own."""
+    """A query sees the chunks before its own as one state, and the pairs of its own chunk."""
     for span in spans(out.shape[1]):
         qc, kc, vc = (_chunks(x) for x in (queries[span], keys[span], v[:, span]))
         past = _states(kc.mT @ vc, total, is_before=True)
@@ -122,25 +118,18 @@ def _causal_forward(queries: Tokens, keys: Tokens, v: Tensor, total: Tensor, out
 
 @torch.library.custom_op("attnlab::running_backward", mutates_args=())
 def running_backward(
-    grad: Tensor,
-    total: Tensor,
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    state: Tensor,
-    factor: Tensor,
-    unit: bool,
-    causal: bool,
-) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    grad: Tensor, total: Tensor, q: Tensor, k: Tensor, v: Tensor, state: Tensor, factor: Tensor,
+    unit: bool, causal: bool,
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:  # fmt: skip
     """Return the gradients of q, k, v and the state."""
     dq, dk, dv = (torch.empty_like(x) for x in (q, k, v))
     later = torch.zeros_like(state)
     backward = _causal_backward if causal else _whole_backward
-    for some in blocks(q.shape[0], max(q.shape[1], k.shape[1])):
-        queries, keys = Tokens(q[some], unit, factor[some]), Tokens(k[some], unit, None)
-        to = (dq[some], dk[some], dv[some])
-        first = state[some].clone() if causal else total[some]
-        backward(grad[some], queries, keys, v[some], (first, later[some]), to)
+    for block in blocks(q.shape[0], max(q.shape[1], k.shape[1])):
+        queries, keys = Tokens(q[block], unit, factor[block]), Tokens(k[block], unit, None)
+        to = (dq[block], dk[block], dv[block])
+        first = state[block].clone() if causal else total[block]
+        backward(grad[block], queries, keys, v[block], (first, later[block]), to)
     return dq, dk, dv, later
 
 
@@ -149,7 +138,6 @@ Gradients = tuple[Tensor, Tensor, Tensor]
 
 
 def _whole_backward(grad: Tensor, queries: Tokens, keys: Tokens, v: Tensor, ends: States, to: Gradients) -> None:
-    """One state forward, one back."""
     (total, later), (dq, dk, dv) = ends, to
     for span in spans(grad.shape[1]):
         queries.write_gradient(dq, span, grad[:, span] @ total.mT)
@@ -160,7 +148,7 @@ def _whole_backward(grad: Tensor, queries: Tokens, keys: Tokens, v: Tensor, ends
 
 
 def _causal_backward(grad: Tensor, queries: Tokens, keys: Tokens, v: Tensor, ends: States, to: Gradients) -> None:
-    """Queries from the front with the state of what came before, keys from the back with that of what comes after."""
+    """Go forward over queries with the state of earlier keys, then backward over keys with that of later queries."""
     (total, later), (dq, dk, dv) = ends, to
     for span in spans(grad.shape[1]):
         kc, vc, gc = (_chunks(x) for x in (keys[span], v[:, span], grad[:, span]))
@@ -177,27 +165,25 @@ def _causal_backward(grad: Tensor, queries: Tokens, keys: Tokens, v: Tensor, end
 
 
 @running.register_fake
-def _(q: Tensor, k: Tensor, v: Tensor, state: Tensor, *how: Any) -> tuple[Tensor, Tensor]:
+def _(q: Tensor, k: Tensor, v: Tensor, state: Tensor, *options: Any) -> tuple[Tensor, Tensor]:
     return v.new_empty(*q.shape[:2], v.shape[2]), state.new_empty(state.shape)
 
 
 @running_backward.register_fake
-def _(grad: Tensor, total: Tensor, q: Tensor, k: Tensor, v: Tensor, state: Tensor, *how: Any) -> tuple[Tensor, ...]:
+def _(grad: Tensor, total: Tensor, q: Tensor, k: Tensor, v: Tensor, state: Tensor, *options: Any) -> tuple[Tensor, ...]:
     return q.new_empty(q.shape), k.new_empty(k.shape), v.new_empty(v.shape), state.new_empty(state.shape)
 
 
 def _save_inputs(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
-    """Keep the inputs and the last state; the others are computed again."""
     ctx.set_materialize_grads(False)
     ctx.save_for_backward(output[1], *inputs[:5])
-    ctx.how = inputs[5:]
+    ctx.options = inputs[5:]
 
 
 def _call_backward(ctx: Any, grad: Tensor | None, _: Tensor | None) -> tuple[Tensor | None, ...]:
-    """Hand the gradient to the backward operator."""
     if grad is None:
         return (None,) * 7
-    gradients = torch.ops.attnlab.running_backward(grad.contiguous(), *ctx.saved_tensors, *ctx.how)
+    gradients = torch.ops.attnlab.running_backward(grad.contiguous(), *ctx.saved_tensors, *ctx.options)
     return (*gradients, None, None, None)
 
 

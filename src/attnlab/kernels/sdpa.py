@@ -1,10 +1,8 @@
 """Softmax over dot-like scores through torch's scaled_dot_product_attention.
 
-Cosine and learned scales are multiplied into the query, fixed ones go in as they are. The squared distance takes one
-more coordinate, [2q, 1]·[k, −‖k‖²]: softmax does not see −‖q‖². On a CPU, causality and padding go into the same pass.
+Cosine and learned scales are multiplied into the query, fixed ones are passed on. The squared distance takes one more
+coordinate, [2q, 1]·[k, −‖k‖²]: softmax ignores −‖q‖². On a CPU, the causal rule and padding share one pass.
 """
-
-from __future__ import annotations
 
 import math
 from typing import Any
@@ -24,18 +22,18 @@ NAME = "sdpa"
 FORM = "torch's fused scaled_dot_product_attention"
 
 SMALLEST = 1e-30
-"""The smallest scale that is left to torch: below it, one could be 0 in the precision of the pass."""
+"""The smallest scale that is passed to torch: a smaller one could round to 0 in its precision."""
 
 
 def refusal(request: Request) -> str | None:
     """Refuse what is not softmax over a dot product, and dropout, which leaves the fused pass on a CPU."""
     mechanism = request.mechanism
     if not mechanism.weights.is_softmax:
-        return f"normalises by softmax alone, not '{mechanism.weights.name}'"
+        return f"normalises only by softmax, not '{mechanism.weights.name}'"
     if not is_dot_like(mechanism.score) or mechanism.score.form == "angle":
         return f"needs scores that are a dot product, not '{mechanism.score}'"
     if request.causal and mechanism.mask.where != "before":
-        return f"leaves forbidden pairs out before softmax, not '{mechanism.mask}'"
+        return f"excludes masked pairs before softmax, not '{mechanism.mask}'"
     if request.dropout:
         return "draws its own dropout, outside torch's fused pass and unlike the other kernels"
     return refuse_key_division(request)
@@ -47,7 +45,7 @@ def attend(call: Call) -> Tensor:
     visibility, score = call.visibility, call.mechanism.score
     is_euclidean = score.form == "squared_euclidean"
     q, k, scale = call.q, call.k, 1.0
-    # torch scales after it masks: −∞ times a scale of 0 or below would be NaN or +∞, so those go into the query too.
+    # torch scales after it masks: −∞ times a scale of 0 or below is NaN or +∞, so those scales go into the query too.
     factor = score.scale_factor(q.shape[-1], call.params_of(score)) if score.form == "dot" else 0.0
     if not isinstance(factor, Tensor) and factor > SMALLEST:
         scale = factor
@@ -67,7 +65,7 @@ def attend(call: Call) -> Tensor:
 
 
 def _add_coordinate(q: Tensor, k: Tensor) -> tuple[Tensor, Tensor]:
-    """Return vectors whose dot product is −‖q−k‖²/√d up to a constant a query."""
+    """Return vectors whose dot product is −‖q−k‖²/√d up to a constant per query."""
     scale = 2 / math.sqrt(q.shape[-1])
     start = origin(q, k)
     q, k = q - start, k - start
@@ -76,56 +74,46 @@ def _add_coordinate(q: Tensor, k: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _as_scores(mask: Tensor, dtype: torch.dtype) -> Tensor:
-    """Return a boolean mask as what is added to the scores: 0 or −∞."""
+    """Return a boolean mask as a term of the scores: 0 or −∞."""
     return torch.zeros(mask.shape, dtype=dtype).masked_fill_(~mask, -torch.inf)
 
 
 def _pad_width(x: Tensor, width: int, start: Tensor | None = None) -> Tensor:
-    """Return x (measured from a start) with zeros up to a width, its rows contiguous; not differentiable."""
+    """Return x, or x − start, padded with zeros to a width, with contiguous rows; not differentiable."""
     d = x.shape[-1]
     if d == width:
         return x if x.stride(-1) == 1 else x.contiguous()
     wide = x.new_empty(*x.shape[:-1], width)
-    if start is None:
-        wide[..., :d] = x
-    else:
-        wide[..., :d].copy_(x).sub_(start)
+    wide[..., :d] = x
+    if start is not None:
+        wide[..., :d].sub_(start)
     wide[..., d:] = 0
     return wide
 
 
 def _attend_fused(q: Tensor, k: Tensor, v: Tensor, visibility: Visibility, scale: float) -> Tensor:
-    """Attend through torch's function, on any device, with whatever mask it takes."""
+    """Attend through torch's function, on any device, with any mask."""
     if visibility.mask is None and (visibility.offset == 0 or not visibility.causal):
         return functional.scaled_dot_product_attention(q, k, v, is_causal=visibility.causal, scale=scale)
     pairs, empty = visibility.pairs, visibility.empty
-    if pairs is None:
-        return functional.scaled_dot_product_attention(q, k, v, scale=scale)
-    if empty is None:
+    if pairs is None or empty is None:
         return functional.scaled_dot_product_attention(q, k, v, attn_mask=pairs, scale=scale)
-    # A row that sees nothing would be 0/0: let it see everything, and throw the result away.
+    # A row that sees nothing would be 0/0: let it see everything, and discard the result.
     out = functional.scaled_dot_product_attention(q, k, v, attn_mask=pairs | empty, scale=scale)
     return out.masked_fill(empty, 0)
 
 
 class Flash(torch.autograd.Function):
-    """The CPU's fused pass itself, which takes the causal rule and a padding mask at once.
+    """The CPU's fused pass, which takes the causal rule and a padding mask at once.
 
-    With `euclidean`, [q, 1]·[k, −‖k‖²/2] · 2/√d is −‖q−k‖²/√d up to a constant a query.
+    With `euclidean`, [q, 1]·[k, −‖k‖²/2] · 2/√d is −‖q−k‖²/√d up to a constant per query.
     """
 
     @staticmethod
     def forward(
-        ctx: Any,
-        q: Tensor,
-        k: Tensor,
-        v: Tensor,
-        mask: Tensor | None,
-        empty: Tensor | None,
-        causal: bool,
-        scale: float,
-        euclidean: bool,
-    ) -> Tensor:
+        ctx: Any, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, empty: Tensor | None,
+        causal: bool, scale: float, euclidean: bool,
+    ) -> Tensor:  # fmt: skip
         # An even width: odd rows slow the products down.
         width = max(q.shape[-1] + 2 * euclidean, v.shape[-1])
         ctx.scale = 2 / math.sqrt(q.shape[-1]) if euclidean else scale
@@ -148,11 +136,11 @@ class Flash(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         refuse_second_derivatives()
-        left, right, values, out, logsumexp, mask, empty = ctx.saved_tensors
+        *saved, mask, empty = ctx.saved_tensors
+        right, out = saved[1], saved[3]
         grad = _pad_width(grad, out.shape[-1])
         grad = grad if empty is None else grad.masked_fill(empty, 0)
-        saved = (left, right, values, out, logsumexp)
-        dq, dk, dv = flash_attention_backward(grad, saved, ctx.causal, mask, ctx.scale)
+        dq, dk, dv = flash_attention_backward(grad, tuple(saved), ctx.causal, mask, ctx.scale)
         d, value_dim = ctx.widths
         if ctx.euclidean:
             dk[..., :d].addcmul_(right[..., :d], dk[..., d : d + 1], value=-1)

@@ -1,13 +1,9 @@
-"""What a weights stage sees at a forbidden pair: a stand-in, the score of a visible pair of the same row.
+"""What a weights stage sees at a masked pair: a stand-in, the score of a visible pair of the same row.
 
-Its weight is set to 0 afterwards, so only two things matter. The arithmetic must be safe there, forward and backward:
-whatever is finite at a visible score (a product with 0, a square, an exponential, a logarithm) is finite at the
-stand-in; −∞, or a very low number, is not. And no normalisation may count it: a stage that asks for `visible` leaves
-it out itself, and one that does not ask is tried out. If its rows sum to 1, dividing by the sum over visible pairs
-takes the stand-ins out again; a stage that counts them in another way is refused.
+Its weight is set to 0 afterwards, so two things matter. Arithmetic that is finite at visible scores (a product with 0,
+a square, a logarithm) must be finite there too, forward and backward; at −∞ it would not be. And no normalisation may
+count it: a stage that asks for `visible` excludes it itself; the others are tested once (`needs_renormalising`).
 """
-
-from __future__ import annotations
 
 from collections.abc import Callable
 
@@ -18,30 +14,27 @@ from attnlab.errors import MechanismError
 from attnlab.mechanisms import Weights
 
 RENORMALISED: dict[Weights, bool] = {}
-"""The stages that were tried out, and whether their weights are divided by their sum over visible pairs."""
+"""The stages that were tested, and whether their weights are divided by their sum over visible pairs."""
 
 ROUNDINGS = 64
 """How many roundings two results of the same equation may differ by."""
 
-
 NOTHING = 0.5
-"""The scores of a row that sees nothing: no function of the field has its pole or the end of its range there."""
+"""The scores of a row that sees nothing: a value at which common functions are defined and have no pole."""
 
 
 def fill_standins(scores: Tensor, visible: Tensor, empty: Tensor | None) -> Tensor:
-    """Replace the scores of forbidden pairs by that of the first visible pair of the row, without its gradient."""
+    """Replace the scores of masked pairs by that of the first visible pair of the row, without its gradient."""
     first = visible.to(torch.uint8).argmax(-1, keepdim=True).expand(*scores.shape[:-1], 1)
     standin = scores.detach().gather(-1, first)
     return torch.where(visible, scores, standin if empty is None else standin.masked_fill(empty, NOTHING))
 
 
-def needs_renormalising(
-    stage: Weights, run: Callable[[Tensor], Tensor], scores: Tensor, visible: Tensor
-) -> bool:  # fmt: skip
-    """Find out, once a process, what forbidden pairs do to a stage that does not ask for them.
+def needs_renormalising(stage: Weights, run: Callable[[Tensor], Tensor], scores: Tensor, visible: Tensor) -> bool:
+    """Test, once per process, how masked pairs affect a stage that does not ask for `visible`.
 
-    False: nothing, each weight depends on its own score alone. True: the weights of a row sum to 1 over all pairs, so
-    that dividing by their sum over visible pairs leaves the others out exactly, as in a softmax of anything. A stage
+    False: not at all, each weight depends only on its own score. True: the weights of a row sum to 1 over all pairs,
+    so dividing by their sum over visible pairs excludes the others exactly, as for a softmax of any function. A stage
     that depends on them in another way is refused.
     """
     if stage in RENORMALISED or torch.compiler.is_compiling():
@@ -55,7 +48,7 @@ def needs_renormalising(
             torch.manual_seed(0)
             w = run(torch.where(visible, scores, scores + shift))
             if tuple(w.shape) != tuple(scores.shape):
-                return False  # refused right after, by its shape
+                return False  # the caller refuses this shape
             results.append(w.double().nan_to_num())
     rounding = ROUNDINGS * torch.finfo(scores.dtype).eps
     first, second = (w.masked_fill(~is_visible, 0) for w in results)
@@ -66,15 +59,15 @@ def needs_renormalising(
         RENORMALISED[stage] = True
     else:
         raise MechanismError(
-            f"the weights of '{stage}' depend on pairs that may not meet: it normalises over a whole row. Ask for the "
-            "visible pairs, `def __call__(self, scores, n, p, *, visible)`, and leave the others out right before you "
+            f"the weights of '{stage}' depend on masked pairs: it normalises over a whole row. Ask for the visible "
+            "pairs, `def __call__(self, scores, n, p, *, visible)`, and exclude the others right before you "
             "normalise, as `masked_softmax(scores, visible)` does"
         )
     return RENORMALISED[stage]
 
 
 def renormalise(w: Tensor) -> Tensor:
-    """Divide the weights of each row by their sum; a row of zeros stays one."""
+    """Divide the weights of each row by their sum; a row of zeros stays zero."""
     total = w.sum(-1, keepdim=True)
     return w / torch.where(total == 0, torch.ones_like(total), total)
 

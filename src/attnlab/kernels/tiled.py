@@ -1,10 +1,8 @@
-"""One tile at a time, forward and backward with recomputation: scores, weights and their gradients live in two or
-three buffers of a tile's size, and nothing of size queries × keys is ever kept.
+"""One tile at a time, forward and backward with recomputation: scores, weights and their gradients occupy two or three
+buffers of a tile's size, and no tensor of size queries × keys is kept.
 
-Both passes are opaque operators to torch, so that a caller may be compiled.
+Both passes are opaque operators to torch, so that a caller can be compiled.
 """
-
-from __future__ import annotations
 
 import functools
 from typing import Any
@@ -24,53 +22,59 @@ from .tiles import Tile, Tiling
 from .visibility import Visibility
 
 LOWEST = -1e30
-"""A forbidden score for the compiled weights, which know no infinities: its weight is 0 beside any score there is."""
+"""The score of a masked pair in the compiled loops, which do not handle infinities: its weight is 0."""
+
+KEPT = 2**21
+"""The most weights (8 MB) that are kept for the backward pass instead of recomputed, for scores in `KEEPING`."""
+
+KEEPING = ("additive", "manhattan", "chebyshev")
+"""The scores whose weights are kept: expensive ones whose backward pass does not need the scores."""
 
 
 class Problem:
-    """The tensors of one call, cut into tiles, with the work space all tiles share."""
+    """The tensors of one call, cut into tiles, with the work space that all tiles share."""
 
     def __init__(
         self, q: Tensor, k: Tensor, v: Tensor, extra: Tensor, mask: Tensor | None, bias: Tensor | None,
         pairs: str, weights: str, causal: bool, dropout: float, seed: int,
     ) -> None:  # fmt: skip
-        stage = _read_weights(weights)
+        # The class is part of the cache's key, since a user may define a stage again under the same name.
+        stage = _parse_weights(weights, REGISTRY[weights.partition("(")[0]])
         rule = stage.tile_rule
         assert rule is not None
         self.rule, self.bias, self.dropout, self.seed = rule, bias, dropout, seed
         self.rule_backward = compat.softmax_backward_ if stage.is_softmax else rule.backward
-        accumulator = at_least_float(q.dtype)
-        self.dtype = q.dtype if pairs in ("dot", "angle") else accumulator
+        self.accumulator = accumulator = at_least_float(q.dtype)
+        is_product = pairs in ("dot", "angle")
+        self.dtype = q.dtype if is_product else accumulator
         q, k, self.v, extra = (x.to(self.dtype).contiguous() for x in (q, k, v, extra))
         self.visibility = Visibility(q.shape[2], k.shape[2], causal, mask, q.device)
         self.empty = self.visibility.blind
         self.tiling = Tiling(q.shape[0], q.shape[1], q.shape[2], k.shape[2], causal)
         self.first = self.visibility.offset if causal else None
         self.pairs: DotPairs | CompiledPairs
-        if pairs in ("dot", "angle"):
+        if is_product:
             self.pairs = (DotPairs if pairs == "dot" else AnglePairs)(q, k, accumulator)
         else:
             self.pairs = CompiledPairs(pairs, q, k, extra, self.first)
-        self.accumulator = accumulator
         may_compile = rule.loop is not None and bias is None and self.dtype == accumulator and q.device.type == "cpu"
-        self.loop = rule.loop if may_compile and native.missing() is None else None
-        self.is_compiled = self.loop is not None or isinstance(self.pairs, CompiledPairs)
+        self.loop = rule.loop if may_compile and native.explain_missing() is None else None
 
     def buffer(self) -> Tensor:
-        """Return a new work space that the largest tile fits in."""
+        """Return a new work space for the largest tile."""
         return self.v.new_empty(self.tiling.largest)
 
     def weigh(self, tile: Tile, s: Tensor, scores: Tensor | None = None) -> None:
-        """Write a tile's weights into s, and its scores into `scores` where they are wanted too."""
+        """Write a tile's weights into s, and its scores into `scores` unless that is None."""
         self.pairs.scores(tile, s, self.rule.fill)
         if scores is not None:
             scores.copy_(s)
-        view = s.view(tile.num_groups // tile.num_heads, tile.num_heads, *s.shape[1:])
+        view = s.view(tile.by_head)
         if self.loop is not None:
-            _forbid(view, tile, self.visibility, LOWEST, skips_causal=True)
+            _fill_masked(view, tile, self.visibility, LOWEST, skips_causal=True)
             native.normalise(self.loop, s, last_seen(tile, self.first))
         else:
-            _forbid(view, tile, self.visibility, self.rule.fill, skips_causal=self.pairs.fills)
+            _fill_masked(view, tile, self.visibility, self.rule.fill, skips_causal=self.pairs.fills)
             if self.bias is not None:
                 view.add_(_select_groups(self.bias, tile)[:, :, tile.start : tile.stop])
             self.rule.forward(s)
@@ -78,12 +82,12 @@ class Problem:
             view.masked_fill_(_select_groups(self.empty, tile)[:, :, tile.start : tile.stop], 0)
 
     def drop(self, tile: Tile) -> Tensor:
-        """Return what dropout multiplies the tile's weights with."""
+        """Return the factors of dropout for the tile's weights."""
         return keep_tile(tile, self.seed, self.dropout).to(self.v) * scale(self.dropout)
 
     def forward(self, kept: Tensor) -> Tensor:
-        """Return weights·values; keep the weights where there is room given for them."""
-        out = self.v.new_empty(self.output_shape())
+        """Return weights·values; write the weights into `kept` if it has room."""
+        out = self.v.new_empty(*self.v.shape[:2], self.visibility.num_queries, self.v.shape[3])
         space, at = self.buffer() if kept.numel() == 0 else kept, 0
         for tile in self.tiling:
             w = _take_tile(space, tile, at)
@@ -91,12 +95,9 @@ class Problem:
             at += w.numel() if kept.numel() else 0
             w = w * self.drop(tile) if self.dropout else w
             groups(out, tile)[:, tile.start : tile.stop] = w @ groups(self.v, tile)[:, : tile.horizon]
-        # The compiled loops know no NaN and no infinity, and could hide one: then nothing they give is to be believed.
-        return out.fill_(torch.nan) if self.is_compiled and not self.pairs.is_finite() else out
-
-    def output_shape(self) -> tuple[int, int, int, int]:
-        """Return the shape of the output."""
-        return (*self.v.shape[:2], self.visibility.num_queries, self.v.shape[3])
+        # The compiled loops do not handle NaN and infinity and could hide them, so the whole output becomes NaN.
+        is_compiled = self.loop is not None or isinstance(self.pairs, CompiledPairs)
+        return out.fill_(torch.nan) if is_compiled and not self.pairs.is_finite() else out
 
     def backward(self, grad: Tensor, kept: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """Return the gradients of q, k, v and the extra parameter."""
@@ -118,18 +119,15 @@ class Problem:
             add_product(groups(dv, tile)[:, : tile.horizon], (w if drop is None else w * drop).mT, g)
             self.rule_backward(dw if drop is None else dw.mul_(drop), w, scores)
             if self.rule.fill == 0 or self.rule.needs_scores:
-                _forbid(
-                    dw.view(tile.num_groups // tile.num_heads, tile.num_heads, *dw.shape[1:]), tile, self.visibility, 0
-                )
+                _fill_masked(dw.view(tile.by_head), tile, self.visibility, 0)
             self.pairs.accumulate(tile, dw, scores if self.pairs.needs_scores else None)
         dq, dk, dextra = self.pairs.gradients()
         return dq, dk, dv, dextra
 
 
 def _take_tile(space: Tensor, tile: Tile, at: int = 0) -> Tensor:
-    """Return the part of a work space, from `at` on, that holds a tile, [g r k]."""
-    shape = (tile.num_groups, tile.num_rows, tile.horizon)
-    return space[at : at + shape[0] * shape[1] * shape[2]].view(shape)
+    """Return the part of a work space, starting at `at`, that holds a tile, [g r k]."""
+    return space[at : at + tile.num_pairs].view(tile.shape)
 
 
 def _select_groups(x: Tensor, tile: Tile) -> Tensor:
@@ -138,11 +136,11 @@ def _select_groups(x: Tensor, tile: Tile) -> Tensor:
     return x if x.shape[1] == 1 else x[:, tile.heads]
 
 
-def _forbid(s: Tensor, tile: Tile, visibility: Visibility, fill: float, skips_causal: bool = False) -> None:
-    """Fill the pairs of a tile [b h r k] that may not meet; causality touches its last keys alone."""
+def _fill_masked(s: Tensor, tile: Tile, visibility: Visibility, fill: float, skips_causal: bool = False) -> None:
+    """Fill the masked pairs of a tile [b h r k]; the causal rule affects only its last keys."""
     if visibility.causal and not skips_causal:
         first = tile.start + visibility.offset + 1
-        corner = later_keys(tile.num_rows, tile.horizon - first, s.device)
+        corner = _later_keys(s.shape[2], tile.horizon - first, s.device)
         s[..., max(0, first) :].masked_fill_(corner[:, max(0, -first) :], fill)
     if visibility.mask is not None:
         mask = _select_groups(visibility.mask, tile)
@@ -151,8 +149,8 @@ def _forbid(s: Tensor, tile: Tile, visibility: Visibility, fill: float, skips_ca
 
 
 @functools.lru_cache(maxsize=16)
-def later_keys(num_rows: int, num_keys: int, device: torch.device) -> Tensor:
-    """Return which keys, counted from the one after the first query on, come after each query, [r k]."""
+def _later_keys(num_rows: int, num_keys: int, device: torch.device) -> Tensor:
+    """Return which keys, starting at the one after the first query, come after each query, [r k]."""
     return torch.ones(num_rows, max(0, num_keys), dtype=torch.bool, device=device).triu_()
 
 
@@ -161,7 +159,10 @@ def tiled(
     q: Tensor, k: Tensor, v: Tensor, extra: Tensor, mask: Tensor | None, bias: Tensor | None,
     pairs: str, weights: str, causal: bool, dropout: float, seed: int, num_kept: int,
 ) -> tuple[Tensor, Tensor]:  # fmt: skip
-    """Attend with these pair scores and this weights stage, as a line writes it; return the output and kept weights."""
+    """Attend with these pair scores and this weights stage, as written in a line; return the output and kept weights.
+
+    A custom operator takes text, not stages.
+    """
     problem = Problem(q, k, v, extra, mask, bias, pairs, weights, causal, dropout, seed)
     kept = v.new_empty(num_kept, dtype=at_least_float(v.dtype))
     return problem.forward(kept).to(v.dtype), kept
@@ -174,9 +175,8 @@ def tiled_backward(
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:  # fmt: skip
     """Return the gradients of q, k, v and extra."""
     problem = Problem(q, k, v, extra, mask, bias, pairs, weights, causal, dropout, seed)
-    dq, dk, dv, dextra = problem.backward(grad, kept)
-    found = (dq.to(q.dtype), dk.to(k.dtype), dv.to(v.dtype), dextra.to(extra.dtype))
-    return tuple(gradient.contiguous() for gradient in found)  # type: ignore[return-value]
+    gradients = zip(problem.backward(grad, kept), (q, k, v, extra), strict=True)
+    return tuple(gradient.to(x.dtype).contiguous() for gradient, x in gradients)  # type: ignore[return-value]
 
 
 @tiled.register_fake
@@ -190,29 +190,19 @@ def _(grad: Tensor, kept: Tensor, q: Tensor, k: Tensor, v: Tensor, extra: Tensor
 
 
 def _save_inputs(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
-    """Keep the inputs, and the weights where they were kept; all else is computed again."""
     ctx.set_materialize_grads(False)
     ctx.save_for_backward(output[1], *inputs[:6])
-    ctx.how = inputs[6:-1]
+    ctx.options = inputs[6:-1]
 
 
 def _call_backward(ctx: Any, grad: Tensor | None, _: Tensor | None) -> tuple[Tensor | None, ...]:
-    """Hand the gradient to the backward operator."""
     if grad is None:
         return (None,) * 12
-    gradients = torch.ops.attnlab.tiled_backward(grad.contiguous(), *ctx.saved_tensors, *ctx.how)
-    return (*gradients, None, None, None, None, None, None, None, None)
+    gradients = torch.ops.attnlab.tiled_backward(grad.contiguous(), *ctx.saved_tensors, *ctx.options)
+    return (*gradients, *[None] * 8)
 
 
 tiled.register_autograd(_call_backward, setup_context=_save_inputs)
-
-KEPT = 2**21
-"""Weights of a problem that are kept for the backward pass rather than computed again (8 MB), where a score costs
-many times what a weight takes to store."""
-
-
-KEEPING = ("additive", "manhattan", "chebyshev")
-"""The scores whose weights are kept: costly ones, whose backward pass does not need the scores themselves."""
 
 
 def keeps_weights(mechanism: Mechanism, num_pairs: int) -> bool:
@@ -222,19 +212,13 @@ def keeps_weights(mechanism: Mechanism, num_pairs: int) -> bool:
     return mechanism.score.form in KEEPING and not needs_scores and num_pairs <= KEPT
 
 
-def _read_weights(line: str) -> Weights:
-    """Return the weights stage that a line writes: custom operators take text, not stages."""
-    return _parse_weights(line, REGISTRY[line.partition("(")[0]])
-
-
 @functools.lru_cache(maxsize=256)
 def _parse_weights(line: str, cls: type) -> Weights:
-    # The class is part of the key, since a stage may be defined anew under its name.
     return Mechanism.parse(f"dot | {line}").weights
 
 
 def attend(call: Call, q: Tensor, k: Tensor, extra: Tensor | None, pairs: str) -> Tensor:
-    """Attend over features whose pair scores are known by name, with the call's weights, divisor and dropout."""
+    """Attend over features with the pair scores of this name, with the call's weights, divisor and dropout."""
     mechanism, visibility = call.mechanism, call.visibility
     v, divisor = divide_values(call)
     n = as_divisor(visibility.count, q.dtype)
@@ -244,22 +228,18 @@ def attend(call: Call, q: Tensor, k: Tensor, extra: Tensor | None, pairs: str) -
     extra = q.new_zeros(0) if extra is None else extra
     num_pairs = q.shape[0] * q.shape[1] * q.shape[2] * k.shape[2]
     num_kept = num_pairs if torch.is_grad_enabled() and keeps_weights(mechanism, num_pairs) else 0
-    how = (pairs, mechanism.weights_line, visibility.causal, call.dropout, call.seed, num_kept)
-    out, _ = tiled(q, k, v, extra, visibility.mask, bias, *how)
+    options = (pairs, mechanism.weights_line, visibility.causal, call.dropout, call.seed, num_kept)
+    out, _ = tiled(q, k, v, extra, visibility.mask, bias, *options)
     return divide(out, divisor)
 
 
 def refusal(request: Request) -> str | None:
-    """Say why the weights of a mechanism cannot be computed tile by tile."""
+    """Return why the weights of a mechanism cannot be computed tile by tile, or None."""
     stage, mask = request.mechanism.weights, request.mechanism.mask
     if stage.tile_rule is None or REGISTRY.get(stage.name) is not type(stage):
         return f"has no tile-wise gradient for '{stage}'"
-    if request.causal and not _has_plain_mask(request):
-        return f"leaves forbidden pairs out before the weights; '{mask}' over '{stage.name}' does not"
+    # Tiles give a masked pair no weight; these masks do the same.
+    has_no_weight = mask.where == "before" or (mask.where == "after" and stage.pointwise) or stage.keeps_zero
+    if request.causal and not has_no_weight:
+        return f"excludes masked pairs before the weights; '{mask}' over '{stage.name}' does not"
     return refuse_key_division(request)
-
-
-def _has_plain_mask(request: Request) -> bool:
-    """Tell whether a forbidden pair simply has no weight, wherever the mask stage takes it out."""
-    where, stage = request.mechanism.mask.where, request.mechanism.weights
-    return where == "before" or (where == "after" and stage.pointwise) or stage.keeps_zero

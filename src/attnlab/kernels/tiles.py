@@ -1,16 +1,15 @@
-"""How the pairs of a problem are cut into tiles: some batch rows and heads, a block of queries, and all the keys
-these queries can see. A tile's scores fit the cache; keys no query of it may see are never computed."""
+"""How the pairs of a problem are cut into tiles: some batch rows and heads, a block of queries, and all keys that
+these queries can see. A tile's scores fit the cache; keys that none of its queries see are never computed."""
 
-from __future__ import annotations
-
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 ROWS = 128
-"""Queries a tile: enough for a matrix product to run at full speed."""
+"""Queries per tile: enough for a matrix product to run at full speed."""
 
 ELEMENTS = 128 * 2048
-"""Scores a tile holds at most (1 MB in fp32), unless one block of rows is larger by itself."""
+"""Scores per tile at most (1 MB in fp32), unless a single block of rows is larger."""
 
 
 @dataclass(frozen=True)
@@ -25,24 +24,26 @@ class Tile:
     horizon: int
 
     @property
-    def num_groups(self) -> int:
-        """How many (batch, head) couples the tile holds."""
-        return int(self.batch.stop - self.batch.start) * self.num_heads
+    def by_head(self) -> tuple[int, int, int, int]:
+        """The number of batch rows, heads, queries and keys."""
+        batch, heads = self.batch, self.heads
+        return batch.stop - batch.start, heads.stop - heads.start, self.stop - self.start, self.horizon
 
     @property
-    def num_heads(self) -> int:
-        """How many heads of each batch row the tile holds."""
-        return int(self.heads.stop - self.heads.start)
+    def shape(self) -> tuple[int, int, int]:
+        """The number of groups (batch rows × heads), queries and keys."""
+        num_rows, num_heads, num_queries, num_keys = self.by_head
+        return num_rows * num_heads, num_queries, num_keys
 
     @property
-    def num_rows(self) -> int:
-        """How many queries of each the tile holds."""
-        return self.stop - self.start
+    def num_pairs(self) -> int:
+        """The number of scores."""
+        return math.prod(self.by_head)
 
 
 @dataclass(frozen=True)
 class Tiling:
-    """The cut of a problem, a function of its sizes alone: whole batch rows together, or some heads of one."""
+    """The tiles of a problem, a function of its sizes alone: whole batch rows together, or some heads of one."""
 
     batch: int
     num_heads: int
@@ -52,21 +53,18 @@ class Tiling:
 
     @property
     def rows(self) -> int:
-        """The queries of a tile."""
+        """The number of queries of a tile."""
         return max(1, min(self.num_queries, ROWS))
 
     @property
     def largest(self) -> int:
-        """The scores of the largest tile, or a few more: what a work space must hold."""
-        first = next(self.groups(), None)
-        if first is None:
-            return 0
-        batch, heads = first
-        num_groups = int(batch.stop - batch.start) * int(heads.stop - heads.start)
-        return num_groups * self.rows * self.horizon(self.num_queries)
+        """An upper bound on the scores of a tile: the size of a work space."""
+        for batch, heads in self.groups():
+            return Tile(0, batch, heads, 0, self.rows, self.horizon(self.num_queries)).num_pairs
+        return 0
 
     def groups(self) -> Iterator[tuple[slice, slice]]:
-        """Yield the batch rows and heads that go together."""
+        """Yield the batch rows and heads that share a tile."""
         fit = max(1, ELEMENTS // max(1, self.rows * self.num_keys))
         if fit >= self.num_heads:
             step = fit // self.num_heads

@@ -1,9 +1,7 @@
 """Which keys a query may see: the causal rule, the caller's mask, and the counts that `divide` and −log n need.
 
-Query i of Q stands at position i + K − Q among K keys, so that one query against a longer cache sees all of it.
+Query i of Q is at position i + K − Q among K keys, so that one query against a longer cache sees all of it.
 """
-
-from __future__ import annotations
 
 from dataclasses import dataclass
 
@@ -14,54 +12,50 @@ from attnlab.errors import ShapeError
 
 
 def as_mask(mask: Tensor | None, shape: tuple[int, int, int, int]) -> Tensor | None:
-    """Check a boolean mask (True = may attend) against [b h q k] and give it four axes."""
+    """Check a boolean mask (True = may attend) against [b h q k] and return it with four axes."""
     if mask is None:
         return None
     b, h, q, k = shape
     if mask.dtype != torch.bool:
         raise ShapeError(f"mask must be boolean, True = may attend; it is {mask.dtype}")
     full = mask.reshape((1,) * (4 - mask.dim()) + tuple(mask.shape)) if mask.dim() <= 4 else mask
-    fits = full.dim() == 4 and all(have in (1, need) for have, need in zip(full.shape, shape, strict=True))
-    if not fits:
-        hint = "; a padding mask [batch, keys] goes in as mask[:, None, None, :]" if mask.dim() == 2 else ""
-        raise ShapeError(
-            f"mask of shape {tuple(mask.shape)} does not broadcast to [batch={b}, heads={h}, queries={q}, "
-            f"keys={k}]{hint}"
-        )
+    if full.dim() != 4 or any(size not in (1, need) for size, need in zip(full.shape, shape, strict=True)):
+        hint = "; pass a padding mask [batch, keys] as mask[:, None, None, :]" if mask.dim() == 2 else ""
+        sizes = f"[batch={b}, heads={h}, queries={q}, keys={k}]"
+        raise ShapeError(f"mask of shape {tuple(mask.shape)} does not broadcast to {sizes}{hint}")
     return full if full.shape[-1] == k else full.expand(-1, -1, -1, k)
 
 
 @dataclass(frozen=True)
 class Visibility:
-    """What each of `num_queries` queries may see of `num_keys` keys. `mask` is [b|1 h|1 q|1 k] or None."""
+    """What each of `num_queries` queries may see of `num_keys` keys. `mask` is [b|1 h|1 q|1 k] or None.
+
+    first: the position of the first query, if the last query is not at the last key.
+    """
 
     num_queries: int
     num_keys: int
     causal: bool
     mask: Tensor | None
     device: torch.device
+    first: int | None = None
 
     @property
     def offset(self) -> int:
         """The position of the first query."""
-        return self.num_keys - self.num_queries
+        return self.num_keys - self.num_queries if self.first is None else self.first
 
     @property
     def is_by_key(self) -> bool:
-        """Whether the mask, if any, forbids the same keys to every query (padding)."""
+        """Whether the mask, if any, hides the same keys from every query (padding)."""
         return self.mask is None or self.mask.shape[2] == 1
 
-    @property
-    def may_be_empty(self) -> bool:
-        """Whether some query may see no key at all."""
-        return self.mask is not None or self.num_keys == 0 or (self.causal and self.offset < 0)
-
-    def rows(self, start: int, stop: int, horizon: int) -> Visibility:
-        """Return what queries start…stop may see of the first `horizon` keys, which must hold all they can see."""
+    def rows(self, start: int, stop: int, horizon: int) -> "Visibility":
+        """Return what queries start…stop may see of the first `horizon` keys, which must include all they can see."""
         mask = self.mask
         if mask is not None:
             mask = mask[..., :horizon] if mask.shape[2] == 1 else mask[:, :, start:stop, :horizon]
-        return RowVisibility(stop - start, horizon, self.causal, mask, self.device, self.offset + start)
+        return Visibility(stop - start, horizon, self.causal, mask, self.device, self.offset + start)
 
     def horizon(self, stop: int) -> int:
         """Return how many leading keys the queries before `stop` can see at most."""
@@ -69,7 +63,7 @@ class Visibility:
 
     @property
     def causal_pairs(self) -> Tensor | None:
-        """The pairs causality allows, [q k], or None where it allows all."""
+        """The pairs that the causal rule allows, [q k], or None if it allows all."""
         if not self.causal or self.offset >= self.num_keys - 1:
             return None
         queries = torch.arange(self.num_queries, device=self.device)[:, None] + self.offset
@@ -77,7 +71,7 @@ class Visibility:
 
     @property
     def pairs(self) -> Tensor | None:
-        """The pairs that causality and the mask allow, broadcastable to [b h q k], or None for all."""
+        """The pairs that the causal rule and the mask allow, broadcastable to [b h q k], or None for all."""
         causal = self.causal_pairs
         if self.mask is None or causal is None:
             return causal if self.mask is None else self.mask
@@ -85,16 +79,15 @@ class Visibility:
 
     @property
     def count(self) -> Tensor:
-        """The number of keys each query sees, [b|1 h|1 q 1], without building the pairs where padding is by key."""
-        if self.mask is not None and not self.is_by_key:
+        """The number of keys each query sees, [b|1 h|1 q 1], without forming the pairs if the mask is by key."""
+        if not self.is_by_key:
             pairs = self.pairs
             assert pairs is not None
             return pairs.sum(-1, keepdim=True)
         if not self.causal:
-            whole = self.num_keys if self.mask is None else self.mask.sum(-1, keepdim=True)
-            return torch.as_tensor(whole, device=self.device).expand(
-                *(self.mask.shape[:2] if self.mask is not None else (1, 1)), self.num_queries, 1
-            )
+            all_keys = torch.full((1, 1, 1, 1), self.num_keys, device=self.device)
+            count = all_keys if self.mask is None else self.mask.sum(-1, keepdim=True)
+            return count.expand(-1, -1, self.num_queries, 1)
         seen = torch.arange(self.num_queries, device=self.device) + self.offset + 1
         seen = seen.clamp(0, self.num_keys)
         if self.mask is None:
@@ -106,7 +99,7 @@ class Visibility:
     def key_count(self) -> Tensor:
         """For divide_at=key: the number of visible keys up to and including each key, [b|1 h|1 q|1 k].
 
-        Without causality there is no order, and every key counts what its query sees.
+        Without the causal rule keys have no order, and every key counts what its query sees.
         """
         if not self.causal:
             return self.count
@@ -116,24 +109,14 @@ class Visibility:
 
     @property
     def empty(self) -> Tensor | None:
-        """The queries that see nothing, [b|1 h|1 q 1], or None where there can be none."""
-        return self.count == 0 if self.may_be_empty else None
+        """The queries that see nothing, [b|1 h|1 q 1], or None if there cannot be any."""
+        may_be_empty = self.mask is not None or self.num_keys == 0 or (self.causal and self.offset < 0)
+        return self.count == 0 if may_be_empty else None
 
     @property
     def blind(self) -> Tensor | None:
-        """`empty`, or None where the mask leaves every query a key after all, which spares a pass over the weights."""
+        """`empty`, or None if the mask leaves every query a key, which saves a pass over the weights."""
         empty = self.empty
-        # What a mask holds is neither asked while tracing, nor of a device that would have to be waited for.
+        # The values of a mask are unknown while tracing, and reading them from a GPU would wait for it.
         is_known = not torch.compiler.is_compiling() and self.device.type == "cpu"
         return None if empty is None or (is_known and not bool(empty.any())) else empty
-
-
-@dataclass(frozen=True)
-class RowVisibility(Visibility):
-    """The visibility of some rows, whose first query stands at `start`."""
-
-    start: int = 0
-
-    @property
-    def offset(self) -> int:
-        return self.start

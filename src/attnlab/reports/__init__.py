@@ -1,7 +1,5 @@
 """Records to pages, tables and pictures: the report of a study, the catalog's page, model cards, the watch page."""
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from attnlab.lazy import load_on_first_use

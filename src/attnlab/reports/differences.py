@@ -1,7 +1,5 @@
 """How a difference to the baseline is written, in the terminal and in a model card."""
 
-from __future__ import annotations
-
 import math
 
 

@@ -1,64 +1,25 @@
-"""Two arms compared: `compare` takes scores, `compare_corpus` what a metric of a corpus is made of, `compare_summaries`
-what was published; all conclude alike.
+"""Comparisons of two arms: `compare` takes scores, `compare_corpus` the parts of a corpus metric, `compare_summaries`
+published means. A family decides several comparisons together.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from attnlab.errors import StatisticsError
 
-from .account import plain, show_p, signed
+from .arm_data import ArmData
 from .bootstrap import Metric, corpus_estimate, corpus_scores
 from .clusters import merge_clusters
 from .comparison import Comparison, conclude
 from .estimate import Estimate, estimate, welch_from
 from .failures import Failures, count_failures
-from .families import Adjusted, Key, Role, adjust
-from .known import Known
+from .families import Key, Role, adjust
 from .question import ALPHA, Looks, Question, Scale
 from .scores import ArmScores, Summary, read_arms
 from .skewness import measure_skew
-from .verdict import DEGENERATE, NEITHER_LEARNED, NOT_COMPARABLE, TOO_FEW
-
-SHOW_NOTHING = (NOT_COMPARABLE, TOO_FEW, NEITHER_LEARNED, DEGENERATE)
-"""Outcomes that no p leads to: in a family they count with a p of 1."""
-
-
-@dataclass(frozen=True)
-class Family:
-    """Comparisons by name that are one family, and what being many does to each p."""
-
-    role: Role
-    comparisons: Mapping[str, Comparison]
-    adjusted: Mapping[str, Adjusted]
-
-    def record(self) -> dict[str, Any]:
-        """Return all of it as plain values, for JSON."""
-        return {
-            "role": self.role,
-            "comparisons": {name: comparison.record() for name, comparison in self.comparisons.items()},
-            "adjusted": {name: plain(vars(adjusted)) for name, adjusted in self.adjusted.items()},
-        }
-
-    def __str__(self) -> str:
-        lines = [f"{self.role}, {len(self.comparisons)} comparisons, {self.method}"]
-        for name, comparison in self.comparisons.items():
-            low, high = comparison.interval
-            lines.append(
-                f"  {name}: {comparison.verdict}; {signed(comparison.difference)} [{signed(low)}, {signed(high)}], "
-                f"{show_p(comparison.p)}, adjusted {show_p(self.adjusted[name].adjusted)}; {comparison.stability}"
-            )
-        return "\n".join(lines)
-
-    @property
-    def method(self) -> str:
-        """How the family was adjusted for."""
-        return next(iter(self.adjusted.values())).method if self.adjusted else ""
 
 
 def compare(
@@ -77,19 +38,17 @@ def compare(
     ceiling: float | None = None,
     late_gain: float | None = None,
 ) -> Comparison:
-    """Compare two arms over seeds and say what the evidence carries.
+    """Compare two arms over seeds.
 
-    Scores are one number per seed, or rows [seed, example]; in order, or by the seed's name in a dict. None is a run
+    Scores are one number per seed, or rows [seed, example]; in order, or in a dict by the seed's name. None is a run
     that failed. paired: the same place or name is the same seed in both arms. smallest: the smallest difference worth
     having, in units of the metric. alpha: false-positive rate. looks: (5, 10, 15, 20) if looks were declared, "open" to
     look after every seed. obstacle: why the arms cannot be compared, such as a leak. clusters: a name per example;
-    examples of one name are not independent. scale: "log" if scores are natural logs, such as log perplexity;
-    `smallest` and all differences are then in percent. floor, ceiling: what a trivial strategy and a perfect model
-    score. late_gain: how much the arms still improved in the last fifth of training, in units of `smallest`.
+    examples with the same name are not independent. scale: "log" if scores are natural logs, such as log perplexity;
+    `smallest` and all differences are then in percent. floor, ceiling: the scores of a trivial strategy and of a
+    perfect model. late_gain: how much the arms improved in the last fifth of training, in units of `smallest`.
     """
-    question = Question(
-        smallest, higher_is_better, alpha, looks, obstacle, scale, floor=floor, ceiling=ceiling, late_gain=late_gain
-    )
+    question = Question(smallest, higher_is_better, alpha, looks, obstacle, scale, floor, ceiling, late_gain)
     arms = read_arms(baseline_scores, variant_scores, paired)
     if clusters is not None:
         arms = merge_clusters(arms[0], clusters), merge_clusters(arms[1], clusters)
@@ -99,72 +58,67 @@ def compare(
 def compare_corpus(
     metric: Metric, baseline: Any, variant: Any, paired: bool = True, question: Question | None = None
 ) -> Comparison:
-    """Compare two arms by a metric that is no mean over examples, such as BLEU; both are [seed, example, …]."""
-    question = question or Question()
+    """Compare two arms by a metric that is not a mean over examples, such as BLEU; both are [seed, example, …]."""
     tables = np.asarray(baseline), np.asarray(variant)
     scores = [corpus_scores(name, metric, table) for name, table in zip(("baseline", "variant"), tables, strict=True)]
     arms = read_arms(scores[0], scores[1], paired)
-    return _conclude(corpus_estimate(metric, tables[0], tables[1], paired), arms, paired, question)
+    return _conclude(corpus_estimate(metric, *tables, paired), arms, paired, question or Question())
 
 
 def compare_summaries(baseline: Summary, variant: Summary, question: Question | None = None) -> Comparison:
-    """Compare two arms of which only mean, SD and n are known, by Welch's t."""
+    """Compare two arms by Welch's t if only mean, SD and n are known."""
     question = question or Question()
     if question.scale == "log":
-        raise StatisticsError("mean and SD of figures say nothing of their logs; give the score of each seed")
+        raise StatisticsError(
+            "the log scale needs the score of each seed: mean and SD of figures do not give those of their logs"
+        )
     baseline.check("baseline")
     variant.check("variant")
-    known = Known(baseline, variant, False, Failures(), (baseline, variant))
-    return conclude(welch_from(baseline.moments(), variant.moments()), question, known)
+    data = ArmData(baseline, variant, False, Failures(), (baseline, variant))
+    return conclude(welch_from(baseline.moments(), variant.moments()), question, data)
 
 
 def compare_many(
-    baseline_scores: Any,
-    variants: Mapping[str, Any],
-    paired: bool = True,
-    question: Question | None = None,
+    baseline_scores: Any, variants: Mapping[str, Any], paired: bool = True, question: Question | None = None,
     role: Role = "primary",
-) -> Family:
-    """Compare each variant with the baseline; the metric is the study's primary one, or exploratory."""
-    asked = question or Question()
+) -> dict[str, Comparison]:  # fmt: skip
+    """Compare each variant with the baseline as one family; role: whether the metric is primary or exploratory."""
+    question = question or Question()
     if not isinstance(variants, Mapping) or not variants:
-        raise StatisticsError("compare_many takes the variants' scores by name: {'cosine': […], 'additive': […]}")
-    settings = {name: value for name, value in vars(asked).items() if name != "smallest"}
-    alone = {
-        name: compare(baseline_scores, scores, paired, asked.smallest, **settings) for name, scores in variants.items()
-    }
-    settled = conclude_family(alone, asked.alpha, role)
-    return Family(role, settled, {name: found.family for name, found in settled.items() if found.family is not None})
+        raise StatisticsError("compare_many needs the variants' scores by name: {'cosine': […], 'additive': […]}")
+    alone = {name: compare(baseline_scores, scores, paired, **vars(question)) for name, scores in variants.items()}
+    return conclude_family(alone, question.alpha, role)
 
 
 def conclude_family(
     comparisons: Mapping[Key, Comparison], alpha: float = ALPHA, role: Role = "primary"
 ) -> dict[Key, Comparison]:
-    """Decide every comparison again as one of a family, whatever figures, sizes and phases they are of.
+    """Decide comparisons again as one family; they may be of different figures, sizes and phases.
 
-    What shows nothing, such as NOT COMPARABLE, counts with a p of 1. Declared looks and open-ended ones may be among
-    them: the family adjusts the smallest alpha at which each would end its comparison.
+    A verdict that does not depend on p, such as NOT COMPARABLE, counts with p = 1. Of a comparison with declared looks,
+    the family adjusts the smallest alpha at which its look would end it.
     """
-    adjusted = adjust({key: family_p(comparison) for key, comparison in comparisons.items()}, role, alpha)
-    return {key: found.redecide(adjusted[key].level, adjusted[key]) for key, found in comparisons.items()}
+    adjusted = adjust({key: _family_p(comparison) for key, comparison in comparisons.items()}, role, alpha)
+    return {
+        key: conclude(one.estimate, replace(one.question, alpha=adjusted[key].level), one.data, adjusted[key])
+        for key, one in comparisons.items()
+    }
 
 
-def family_p(comparison: Comparison) -> float:
-    """Return the p that a family adjusts: the smallest alpha at which the verdict would be a difference."""
-    if comparison.decision.outcome in SHOW_NOTHING:
+def _family_p(comparison: Comparison) -> float:
+    data = comparison.data
+    if not comparison.decision.depends_on_p:
         return 1.0
-    known = comparison.known
-    return comparison.question.family_p(comparison.p, known.num_seeds, known.num_runs)
+    return comparison.question.family_p(comparison.p, data.num_seeds, data.num_runs)
 
 
-def _conclude(found: Estimate, arms: tuple[ArmScores, ArmScores], paired: bool, question: Question) -> Comparison:
-    skew = measure_skew(found, arms, paired)
-    baseline, variant = (arm.without_examples() for arm in arms)
-    moments = shown = Summary.of(baseline), Summary.of(variant)
-    if question.scale == "log":
-        shown = _summarize_figures(baseline, question), _summarize_figures(variant, question)
+def _conclude(estimate: Estimate, arms: tuple[ArmScores, ArmScores], paired: bool, question: Question) -> Comparison:
+    skew = measure_skew(estimate, arms, paired)
+    scores = baseline, variant = arms[0].without_examples(), arms[1].without_examples()
+    moments = Summary.of(baseline), Summary.of(variant)
+    figures = moments if question.scale == "linear" else tuple(_summarize_figures(arm, question) for arm in scores)
     failures = count_failures(baseline, variant, paired, question.higher_is_better)
-    return conclude(found, question, Known(*shown, paired, failures, moments, (baseline, variant), skew))
+    return conclude(estimate, question, ArmData(figures[0], figures[1], paired, failures, moments, scores, skew))
 
 
 def _summarize_figures(arm: ArmScores, question: Question) -> Summary:

@@ -1,13 +1,10 @@
 """Examples that are not independent, such as the questions of one article: each cluster becomes one example.
 
-The mean over examples is a ratio, Σ sums/Σ sizes, since clusters differ in size. A cluster's value is linearised for
-its variance (Cochran 1977, chapter 6): R + k·(sum − R·size)·C/N with R the seed's mean, C clusters and N examples. The
-mean over clusters is R, so the figure stays what it was. A large cluster pulls R to itself, which hides some of its
-spread: k makes up for that, and the degrees of freedom are fewer than C − 1, both as if every cluster had an effect of
-the same variance (Bell and McCaffrey 2002). For clusters of one size k is 1 and the degrees of freedom are C − 1.
+The mean over examples is a ratio, Σ sums/Σ sizes, linearised for its variance (Cochran 1977, chapter 6): a cluster's
+value is R + k·(sum − R·size)·C/N with R the seed's mean, C clusters and N examples, so the mean over clusters is R. A
+large cluster pulls R towards itself, which hides part of its spread: k and the degrees of freedom, fewer than C − 1,
+correct for that (Bell and McCaffrey 2002). For clusters of equal size k is 1 and the degrees of freedom are C − 1.
 """
-
-from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -24,12 +21,12 @@ def merge_clusters(arm: ArmScores, clusters: Sequence[Any]) -> ArmScores:
     """Replace the examples of each cluster by one; scores stay [seed, example], with clusters as the examples."""
     if arm.num_examples is None:
         raise StatisticsError(
-            f"clusters say which examples belong together, and the {arm.name} has one number per seed: give its "
-            "scores as [seed, example]"
+            f"clusters group the examples, but the {arm.name} has one number per seed: give its scores as "
+            "[seed, example]"
         )
     if isinstance(clusters, str) or len(clusters) != arm.num_examples:
         raise StatisticsError(
-            f"clusters needs one name per example: {len(clusters)} came for {arm.num_examples} examples"
+            f"clusters needs one name per example: got {len(clusters)} names for {arm.num_examples} examples"
         )
     names, places = np.unique(np.array([str(name) for name in clusters]), return_inverse=True)
     if len(names) == 1:
@@ -45,7 +42,7 @@ def merge_clusters(arm: ArmScores, clusters: Sequence[Any]) -> ArmScores:
 def correct_for_sizes(sizes: Numbers) -> tuple[float, float]:
     """Return k and the degrees of freedom of the clusters' share of the variance."""
     num, shares = len(sizes), sizes / sizes.sum()
-    # size·(effect − the mean effect over examples), as a matrix on the effects; in shares, which keeps it in range.
+    # size·(effect − mean effect over examples) as a matrix on the effects; shares keep it in range.
     residual = shares[:, None] * (np.eye(num) - shares[None, :])
     moments = residual.T @ residual
     expected = num / (num - 1) * float(np.trace(moments))

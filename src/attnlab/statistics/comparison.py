@@ -7,173 +7,148 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any
 
-from .account import describe, record
+from .arm_data import ArmData, explain_ceiling, explain_degenerate, explain_floor
 from .effects import Effects
 from .estimate import Estimate
 from .exact import Exact, permutation, sign_flip
 from .families import Adjusted
-from .known import Known, explain_ceiling, explain_degenerate, explain_floor
+from .formatting import describe, record
+from .inference import Inference, infer
 from .notes import write_notes
 from .planning import Plan, at_upper_bound, exaggeration_at, make_plan, more_seeds, power_at
 from .question import ALPHA, Question
 from .skewness import FEWEST_FOR_EXACT, few_seeds_factor, find_t_level
 from .spread import Spread, measure_spread
-from .verdict import (
-    DEGENERATE,
-    FEWEST_SEEDS,
-    NEITHER_LEARNED,
-    NOT_COMPARABLE,
-    STILL_TRAINING,
-    Evidence,
-    Verdict,
-    decide,
-)  # fmt: skip
-from .weighing import Weight, weigh
+from .verdict import FEWEST_SEEDS, Evidence, Verdict, decide
 
 
 @dataclass(frozen=True)
 class Comparison:
     """A variant compared with a baseline. Differences are variant − baseline, in units of the figure or in percent.
 
-    estimate, weight: on the scale of the analysis, logs where the question says so. decision: the verdict with its
-    reason. family: what being one of several comparisons does to p; None for a comparison by itself.
+    estimate, inference: on the analysis scale, which may be logs. decision: the verdict with its reason. family: the
+    adjustment for being one of several comparisons; None for a single comparison.
     """
 
     question: Question
-    known: Known
+    data: ArmData
     estimate: Estimate
-    weight: Weight
+    inference: Inference
     decision: Verdict
     family: Adjusted | None = None
 
     @property
     def difference(self) -> float:
-        """The variant's mean less the baseline's; on the log scale the percent change."""
+        """The variant's mean minus the baseline's; on the log scale the percent change."""
         return self.question.to_difference(self.estimate.difference)
 
     @property
     def interval(self) -> tuple[float, float]:
         """The interval that decides, at `level`."""
-        return self._show(self.weight.interval)
+        low, high = self.inference.interval
+        return self.question.to_difference(low), self.question.to_difference(high)
 
     def interval_at(self, level: float) -> tuple[float, float]:
         """Return the interval at another level, such as 0.05 for 95 %; it does not decide."""
-        return self._show(weigh(self.estimate, self.question, self.known, level).interval)
-
-    def _show(self, interval: tuple[float, float]) -> tuple[float, float]:
-        low, high = interval
+        low, high = infer(self.estimate, self.question, self.data, level).interval
         return self.question.to_difference(low), self.question.to_difference(high)
 
     @property
     def level(self) -> float:
         """The level of the deciding interval, after looks and the family."""
-        return self.weight.level
+        return self.inference.level
 
     @property
     def p(self) -> float:
-        """The p that decides: the verdict is a difference just if it is at most `level`."""
-        return self.weight.p
+        """The p-value that decides: the verdict is a difference if and only if it is at most `level`."""
+        return self.inference.p
 
     @property
     def method(self) -> str:
-        """How interval and p were computed."""
-        return self.weight.method
+        """The method that computed the interval and the p-value."""
+        return self.inference.method
 
     @property
     def verdict(self) -> str:
-        """What the evidence carries, in fixed words."""
+        """The fixed words of the verdict."""
         return self.decision.words
 
     @property
     def stability(self) -> str:
         """LESS STABLE, MORE STABLE or STABILITY UNKNOWN."""
-        return self.known.steadiness.words
+        return self.data.stability.words
 
     @property
     def effects(self) -> Effects:
-        """Hedges' g, how often a seed of the variant is above one of the baseline, and ρ."""
-        return self.known.effects
+        """Hedges' g, the probability that a variant seed is above a baseline seed, and ρ."""
+        return self.data.effects
 
     @property
     def rho(self) -> float:
         """The correlation of the arms over paired seeds; NaN without pairs."""
-        return self.known.effects.rho
+        return self.data.effects.rho
 
     @cached_property
     def exact(self) -> Exact | None:
-        """A p that assumes no distribution, and the smallest that n allows; None if only summaries are known."""
-        if self.known.arms is None:
+        """A p-value without distributional assumptions; None if only summaries are known."""
+        if self.data.scores is None:
             return None
-        baseline, variant = (arm.per_seed for arm in self.known.arms)
-        return sign_flip(variant - baseline) if self.known.paired else permutation(baseline, variant)
+        baseline, variant = (arm.per_seed for arm in self.data.scores)
+        return sign_flip(variant - baseline) if self.data.paired else permutation(baseline, variant)
 
     @cached_property
     def spread(self) -> Spread:
-        """The SD of each arm and their ratio, with intervals, on the scale of the analysis."""
-        baseline, variant = ((side.moments()[1], side.n) for side in self.known.moments)
-        return measure_spread(baseline, variant, self.rho if self.known.paired else None)
+        """The SD of each arm and their ratio, with intervals, on the analysis scale."""
+        baseline, variant = ((summary.moments()[1], summary.n) for summary in self.data.moments)
+        return measure_spread(baseline, variant, self.rho if self.data.paired else None)
 
     @cached_property
     def plan(self) -> Plan:
-        """How many seeds the smallest effect needs, what the present number can detect, and what would settle it."""
-        show = self.question.to_difference
-        noise, level = self.estimate.noise, self.question.final_level()
-        plan = make_plan(noise, self.known.num_seeds, self.question.threshold, level)
-        return replace(
-            plan,
-            smallest=float(self.question.smallest),
-            sd=show(plan.sd),
-            sd_bound=show(plan.sd_bound),
-            detectable={power: show(effect) for power, effect in plan.detectable.items()},
-            more=0.0 if self.decision.is_decided else self._more_seeds(),
-        )
-
-    def _more_seeds(self) -> float:
-        # More seeds do not make arms comparable, give copied runs a spread, or train a run to its end.
-        if self.decision.outcome in (NOT_COMPARABLE, DEGENERATE, NEITHER_LEARNED, STILL_TRAINING):
-            return math.nan
-        return settle(self.estimate, self.question, self.known)
+        """Seeds that the smallest effect needs, effects that the present seeds detect, and seeds that settle it."""
+        show, question = self.question.to_difference, self.question
+        plan = make_plan(self.estimate.noise, self.data.num_seeds, question.threshold, question.final_level())
+        more = 0.0 if self.decision.is_decided else math.nan
+        if not self.decision.is_decided and self.decision.can_use_more_seeds:
+            more = _count_missing_seeds(self.estimate, question, self.data)
+        detectable = {power: show(effect) for power, effect in plan.detectable.items()}
+        sd, bound = show(plan.sd), show(plan.sd_bound)
+        return Plan(float(question.smallest), plan.present, sd, bound, plan.seeds, detectable, more)
 
     @cached_property
     def power_at_smallest(self) -> float:
-        """How often so many seeds with this spread find a true difference of `smallest`; NaN if spread is unknown."""
+        """The power of these seeds for a true difference of `smallest`; NaN if the spread is unknown."""
         return power_at(self.estimate.se, self.estimate.df, self.question.threshold, self._level_of_t)
 
     @cached_property
     def exaggeration(self) -> float:
-        """How many times too large the differences are that are found, if the true one is `smallest`."""
+        """The mean factor by which differences that are found are too large, if the true one is `smallest`."""
         return exaggeration_at(self.estimate.se, self.estimate.df, self.question.threshold, self._level_of_t)
 
     @property
     def _level_of_t(self) -> float:
-        return find_t_level(self.level, self.estimate.df, self.known.num_seeds, self.known.paired)
+        return find_t_level(self.level, self.estimate.df, self.data.num_seeds, self.data.paired)
 
     @property
     def skewness(self) -> float:
-        """The skewness of the differences, as far as seeds and examples show it; NaN if it is unknown."""
-        return self.weight.skew.skewness
+        """The skewness of the differences over seeds and examples; NaN if it is unknown."""
+        return self.inference.skew.skewness
 
     @property
     def per_seed(self) -> tuple[tuple[str, float | None, float | None], ...]:
         """Seed, baseline and variant, as figures; None if a run failed, or an unpaired arm has no such seed."""
-        if self.known.arms is None:
+        if self.data.scores is None:
             return ()
-        sides = [
-            {seed: self.question.to_figure(score) for seed, score in
-             (*zip(arm.seeds, arm.per_seed.tolist(), strict=True), *arm.alone)}
-            for arm in self.known.arms
-        ]  # fmt: skip
-        seeds = dict.fromkeys(seed for arm in self.known.arms for seed in (*arm.seeds, *arm.failed))
-        return tuple((seed, sides[0].get(seed), sides[1].get(seed)) for seed in seeds)
+        baseline, variant = (
+            {seed: self.question.to_figure(score) for seed, score in arm.score_by_seed.items()}
+            for arm in self.data.scores
+        )
+        seeds = dict.fromkeys(seed for arm in self.data.scores for seed in (*arm.seeds, *arm.failed))
+        return tuple((seed, baseline.get(seed), variant.get(seed)) for seed in seeds)
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Remarks that belong beside the numbers."""
+        """Remarks to print beside the numbers."""
         return write_notes(self)
-
-    def redecide(self, alpha: float, family: Adjusted | None = None) -> Comparison:
-        """Decide again at another level, such as the one that a family leaves."""
-        return conclude(self.estimate, replace(self.question, alpha=alpha), self.known, family)
 
     def record(self) -> dict[str, Any]:
         """Return all of it as plain values, for JSON."""
@@ -183,36 +158,30 @@ class Comparison:
         return describe(self)
 
 
-def conclude(found: Estimate, question: Question, known: Known, family: Adjusted | None = None) -> Comparison:
-    """Put an estimate through the verdict."""
-    # Failures are judged at the unadjusted level: more arms or looks must not switch the warning off.
-    if not question.obstacle and known.failures.fisher_p < ALPHA:
-        question = replace(question, obstacle=known.failures.text)
-    level = question.level(known.num_seeds, known.num_runs)
-    weight = weigh(found, question, known, level)
+def conclude(estimate: Estimate, question: Question, data: ArmData, family: Adjusted | None = None) -> Comparison:
+    """Decide a comparison from its estimate."""
+    # Failures are tested at the unadjusted level: more arms or looks must not switch the warning off.
+    if not question.obstacle and data.failures.fisher_p < ALPHA:
+        question = replace(question, obstacle=data.failures.text)
+    level = question.level(data.num_seeds, data.num_runs)
+    inference = infer(estimate, question, data, level)
+    count_seeds = partial(_count_missing_seeds, estimate, question, data)
     evidence = Evidence(
-        known.num_seeds,
-        found.difference,
-        weight.interval,
-        partial(settle, found, question, known),
-        level,
-        degenerate=explain_degenerate(found, known),
-        neither_learned=explain_floor(*known.moments, question),
-        at_ceiling=explain_ceiling(*known.moments, question),
-        failures=known.failures,
-    )
+        data.num_seeds, estimate.difference, inference.interval, count_seeds, level, explain_degenerate(estimate, data),
+        explain_floor(*data.moments, question), explain_ceiling(*data.moments, question), data.failures,
+    )  # fmt: skip
     decision = decide(evidence, question)
-    if known.failures.is_uneven and known.failures.worst_p < weight.p:
-        weight = replace(weight, p=known.failures.worst_p)
-    return Comparison(question, known, found, weight, decision, family)
+    if data.failures.is_uneven and data.failures.worst_p < inference.p:
+        inference = replace(inference, p=data.failures.worst_p)
+    return Comparison(question, data, estimate, inference, decision, family)
 
 
-def settle(found: Estimate, question: Question, known: Known) -> float:
-    """Return how many more seeds per arm would settle the question if the difference stays where it is."""
-    # With 5 or 6 pairs the interval is wider than t's, which the plan is made for; with 7 it is not.
-    is_widened = known.num_seeds >= FEWEST_SEEDS and few_seeds_factor(known.num_seeds, known.paired) > 1
-    fewest = float((FEWEST_FOR_EXACT if is_widened else FEWEST_SEEDS) - known.num_seeds)
-    if math.isnan(at_upper_bound(found.noise).per_seed):
+def _count_missing_seeds(estimate: Estimate, question: Question, data: ArmData) -> float:
+    """Return how many more seeds per arm would settle the question if the difference stays as it is."""
+    # With 5 or 6 pairs the interval is wider than the t interval that the plan assumes; with 7 it is not.
+    is_widened = data.num_seeds >= FEWEST_SEEDS and few_seeds_factor(data.num_seeds, data.paired) > 1
+    fewest = float((FEWEST_FOR_EXACT if is_widened else FEWEST_SEEDS) - data.num_seeds)
+    if math.isnan(at_upper_bound(estimate.noise).per_seed):
         return fewest if fewest > 0 else math.nan
-    more = more_seeds(found.noise, known.num_seeds, found.difference, question.threshold, question.final_level())
-    return max(more, fewest)
+    level = question.final_level()
+    return max(more_seeds(estimate.noise, data.num_seeds, estimate.difference, question.threshold, level), fewest)

@@ -1,6 +1,4 @@
-"""How large a difference is: Hedges' g, and how often a seed of the variant beats one of the baseline."""
-
-from __future__ import annotations
+"""Effect sizes: Hedges' g, and how often a seed of the variant beats one of the baseline."""
 
 import math
 from dataclasses import dataclass
@@ -13,11 +11,11 @@ from .scores import Numbers, sd_of
 
 @dataclass(frozen=True)
 class Effects:
-    """Sizes of a difference without its unit. What cannot be told is NaN; `num_ahead` is None without pairs.
+    """Effect sizes without a unit; unknown ones are NaN.
 
-    hedges_g: the difference in standard deviations, corrected for small n. probability: how often a seed of the
-    variant is above one of the baseline, over all pairs of seeds, ties as half. num_ahead: pairs of one seed in which
-    the variant is above. rho: the correlation of the arms over paired seeds.
+    hedges_g: the difference in standard deviations, corrected for small n. probability: how often a seed of the variant
+    is above one of the baseline, over all pairs of seeds, ties as half. num_ahead: paired seeds in which the variant is
+    above, None without pairs. rho: the correlation of the arms over paired seeds.
     """
 
     hedges_g: float
@@ -27,7 +25,7 @@ class Effects:
 
 
 def measure_effects(baseline: Numbers, variant: Numbers, paired: bool) -> Effects:
-    """Measure every size of a difference from one score a seed."""
+    """Measure all effect sizes from one score per seed."""
     moments = [(float(arm.mean()), sd_of(arm) ** 2, len(arm)) for arm in (baseline, variant)]
     num_ahead, rho = (int((variant > baseline).sum()), correlation(baseline, variant)) if paired else (None, math.nan)
     return Effects(hedges_g(*moments), probability_above(baseline, variant), num_ahead, rho)
@@ -36,8 +34,8 @@ def measure_effects(baseline: Numbers, variant: Numbers, paired: bool) -> Effect
 def hedges_g(baseline: tuple[float, float, int], variant: tuple[float, float, int]) -> float:
     """Return (mean − mean)/pooled SD · J, from mean, variance and number of each arm (Hedges 1981).
 
-    J = Γ(df/2) / (√(df/2)·Γ((df − 1)/2)) with df = n + n − 2. Paired arms take the same pooled SD, so that g means
-    the same either way.
+    J = Γ(df/2) / (√(df/2)·Γ((df − 1)/2)) with df = n + n − 2. Paired arms use the same pooled SD, so that g has the
+    same meaning.
     """
     (mean_b, var_b, n_b), (mean_v, var_v, n_v) = baseline, variant
     df = n_b + n_v - 2
@@ -57,7 +55,7 @@ def probability_above(baseline: Numbers, variant: Numbers) -> float:
 
 
 def correlation(baseline: Numbers, variant: Numbers) -> float:
-    """Return Pearson's ρ of the arms over seeds; NaN where an arm does not vary, or there are fewer than three."""
+    """Return Pearson's ρ of the arms over seeds; NaN if an arm does not vary or has fewer than three seeds."""
     first, second = baseline - baseline.mean(), variant - variant.mean()
     length = math.sqrt(float(first @ first)) * math.sqrt(float(second @ second))
     if len(baseline) < 3 or length == 0:

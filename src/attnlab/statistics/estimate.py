@@ -1,26 +1,26 @@
 """Estimates of variant − baseline with a standard error and degrees of freedom: paired t, Welch, crossed two-way.
 
-Crossed: D[seed, example] has the variance (MS_seed + MS_example − MS_residual)/(n_s·n_e), so that the interval speaks
-of other seeds and other examples (Satterthwaite 1946 gives the degrees of freedom).
+Crossed: the mean of D[seed, example] has the variance (MS_seed + MS_example − MS_residual)/(n_s·n_e), so the interval
+generalizes to other seeds and other examples (degrees of freedom by Satterthwaite 1946).
 """
-
-from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
+from scipy.special import stdtr, stdtrit
 
 from .scores import ArmScores, Numbers, sd_of
+
+NEGATIVE_VARIANCE = "the variance over examples was estimated below 0 and is taken as 0"
 
 
 @dataclass(frozen=True)
 class Noise:
-    """What more seeds change: the variance of the difference at n seeds an arm is per_seed/n + fixed.
+    """How the variance of the difference depends on the number of seeds per arm: per_seed/n + fixed.
 
-    df: the degrees of freedom it was estimated with. growth: how many each further seed adds.
+    df: the degrees of freedom of the estimate. growth: degrees of freedom that each further seed adds.
     """
 
     per_seed: float
@@ -31,7 +31,7 @@ class Noise:
 
 @dataclass(frozen=True)
 class Estimate:
-    """A difference, its standard error, and the degrees of freedom of its t interval. Unknown is NaN."""
+    """A difference, its standard error, and the degrees of freedom of its t interval; unknown is NaN."""
 
     difference: float
     se: float
@@ -43,23 +43,21 @@ class Estimate:
     @property
     def t(self) -> float:
         """The difference in standard errors."""
-        if self.se > 0:
-            return self.difference / self.se
-        return math.nan
+        return self.difference / self.se if self.se > 0 else math.nan
 
     @property
     def p(self) -> float:
-        """How often no difference would look at least this large."""
-        return float(2 * stats.t.sf(abs(self.t), self.df))
+        """The two-sided p-value of no difference."""
+        return float(2 * stdtr(self.df, -abs(self.t)))
 
     def interval(self, alpha: float = 0.05) -> tuple[float, float]:
         """Return the 1 − alpha interval of the difference."""
-        half = float(stats.t.isf(alpha / 2, self.df)) * self.se
+        half = -float(stdtrit(self.df, alpha / 2)) * self.se
         return self.difference - half, self.difference + half
 
 
 def estimate(baseline: ArmScores, variant: ArmScores, paired: bool) -> Estimate:
-    """Choose the estimate that fits the scores: per example where there are examples, else one number a seed."""
+    """Estimate the difference: crossed if there are scores of examples, otherwise from one number per seed."""
     if baseline.values.ndim == 1:
         return paired_t(variant.values - baseline.values) if paired else welch(baseline.values, variant.values)
     if min(baseline.num_seeds, variant.num_seeds) < 2:
@@ -70,7 +68,7 @@ def estimate(baseline: ArmScores, variant: ArmScores, paired: bool) -> Estimate:
 
 
 def paired_t(differences: Numbers) -> Estimate:
-    """Estimate a mean difference from one difference a seed: s/√n with n − 1 degrees of freedom."""
+    """Estimate a mean difference from one difference per seed: s/√n with n − 1 degrees of freedom."""
     n = len(differences)
     variance = float(np.var(differences, ddof=1)) if n > 1 else math.nan
     df = n - 1.0 if n > 1 else math.nan
@@ -78,9 +76,8 @@ def paired_t(differences: Numbers) -> Estimate:
 
 
 def welch(baseline: Numbers, variant: Numbers) -> Estimate:
-    """Estimate the difference of two means whose spreads may differ (Welch 1947)."""
-    moments = [(float(arm.mean()), sd_of(arm), len(arm)) for arm in (baseline, variant)]
-    return welch_from(*moments)
+    """Estimate the difference of two means with unequal variances (Welch 1947)."""
+    return welch_from(*((float(arm.mean()), sd_of(arm), len(arm)) for arm in (baseline, variant)))
 
 
 def welch_from(baseline: tuple[float, float, int], variant: tuple[float, float, int]) -> Estimate:
@@ -88,34 +85,32 @@ def welch_from(baseline: tuple[float, float, int], variant: tuple[float, float, 
     (mean_b, sd_b, n_b), (mean_v, sd_v, n_v) = baseline, variant
     parts = [sd_b**2 / n_b, sd_v**2 / n_v]
     df = satterthwaite(parts, [n_b - 1, n_v - 1])
-    # At equal n this share of the degrees of freedom comes with each further seed of both arms.
+    # Degrees of freedom that each further seed of both arms adds if the arms have the same n.
     growth = satterthwaite([sd_b**2, sd_v**2], [1, 1])
     noise = Noise(sd_b**2 + sd_v**2, df, growth)
     return Estimate(mean_v - mean_b, math.sqrt(sum(parts)), df, "Welch t", noise)
 
 
 def crossed(differences: Numbers, df_examples: float | None = None) -> Estimate:
-    """Estimate the mean of D[seed, example] for seeds and examples that were both drawn from many.
+    """Estimate the mean of D[seed, example] for randomly drawn seeds and examples.
 
-    df_examples: degrees of freedom of the examples if there are fewer than one less than examples, as for clusters.
+    df_examples: degrees of freedom of the examples, by default their number less one; clusters have fewer.
     """
     n_s, n_e = differences.shape
     ms_seed, ms_example, ms_residual = mean_squares(differences)
     total = ms_seed + ms_example - ms_residual
     per_seed = ms_seed / n_e
-    fixed = max(0.0, ms_example - ms_residual) / (n_s * n_e)
-    noise = Noise(per_seed, n_s - 1.0, fixed=fixed)
-    mean = float(differences.mean())
+    noise = Noise(per_seed, n_s - 1.0, fixed=max(0.0, ms_example - ms_residual) / (n_s * n_e))
+    mean, method = float(differences.mean()), "crossed two-way"
     if total <= 0:
-        note = "the examples' share of the variance came out below 0 and is taken as 0"
-        return Estimate(mean, math.sqrt(per_seed / n_s), n_s - 1.0, "crossed two-way", noise, note)
+        return Estimate(mean, math.sqrt(per_seed / n_s), n_s - 1.0, method, noise, NEGATIVE_VARIANCE)
     df_e = n_e - 1 if df_examples is None else df_examples
     df = satterthwaite([ms_seed, ms_example, -ms_residual], [n_s - 1, df_e, (n_s - 1) * df_e])
-    return Estimate(mean, math.sqrt(total / (n_s * n_e)), df, "crossed two-way", noise)
+    return Estimate(mean, math.sqrt(total / (n_s * n_e)), df, method, noise)
 
 
 def crossed_apart(baseline: Numbers, variant: Numbers, df_examples: float | None = None) -> Estimate:
-    """Estimate as `crossed` does, where the examples are the same in both arms but the seeds are not paired."""
+    """Estimate as `crossed` does if the arms have the same examples but their seeds are not paired."""
     n_e = baseline.shape[1]
     by_example = variant.mean(axis=0) - baseline.mean(axis=0)
     df_e = n_e - 1.0 if df_examples is None else df_examples
@@ -125,15 +120,12 @@ def crossed_apart(baseline: Numbers, variant: Numbers, df_examples: float | None
         ms_seed, _, ms_residual = mean_squares(arm)
         parts += [ms_seed / (n * n_e), -ms_residual / (n * n_e)]
         dfs += [n - 1.0, (n - 1.0) * df_e]
-    seeds = [parts[1], parts[3]]
-    alone = welch(baseline.mean(axis=1), variant.mean(axis=1))
-    fixed = max(0.0, sum(parts) - sum(seeds))
-    noise = Noise(alone.noise.per_seed, alone.df, alone.noise.growth, fixed)
+    by_seed, method = welch(baseline.mean(axis=1), variant.mean(axis=1)), "crossed two-way, seeds apart"
+    fixed = max(0.0, sum(parts) - (parts[1] + parts[3]))
+    noise = Noise(by_seed.noise.per_seed, by_seed.df, by_seed.noise.growth, fixed)
     if sum(parts) <= 0:
-        note = "the examples' share of the variance came out below 0 and is taken as 0"
-        return Estimate(alone.difference, alone.se, alone.df, "crossed two-way, seeds apart", noise, note)
-    se = math.sqrt(sum(parts))
-    return Estimate(alone.difference, se, satterthwaite(parts, dfs), "crossed two-way, seeds apart", noise)
+        return Estimate(by_seed.difference, by_seed.se, by_seed.df, method, noise, NEGATIVE_VARIANCE)
+    return Estimate(by_seed.difference, math.sqrt(sum(parts)), satterthwaite(parts, dfs), method, noise)
 
 
 def mean_squares(table: Numbers) -> tuple[float, float, float]:
@@ -149,7 +141,7 @@ def mean_squares(table: Numbers) -> tuple[float, float, float]:
 
 def satterthwaite(parts: Sequence[float], dfs: Sequence[float]) -> float:
     """Return the degrees of freedom of a sum of mean squares: (Σ part)² / Σ part²/df."""
-    # In units of the largest, since squares of variances leave the range of a double.
+    # Relative to the largest, since squares of variances can overflow a double.
     unit = max(abs(part) for part in parts)
     if not unit > 0:
         return math.nan

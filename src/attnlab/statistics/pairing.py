@@ -1,9 +1,4 @@
-"""Whether runs of two arms are pairs in fact: the same initial weights, batches and evaluation set for each seed.
-
-A run stores hashes of what it shares with the other arm's; an analysis is paired only where all of them agree.
-"""
-
-from __future__ import annotations
+"""Checks that runs of two arms are pairs: the same initial weights, batches and evaluation set for each seed."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,14 +6,13 @@ from dataclasses import dataclass
 from attnlab.errors import StatisticsError
 
 Hashes = Mapping[str, str]
-"""What is hashed, such as `init`, `batches`, `evaluation`, and its hash."""
+"""Hashes of what a run shares with the other arm's, by name, such as `init`, `batches`, `evaluation`."""
 
 
 @dataclass(frozen=True)
 class Pairing:
-    """Where two arms are no pairs: (seed, what) for each hash that differs or is missing; none is good."""
+    """The hashes that differ or are missing, as (seed, name)."""
 
-    seeds: tuple[str, ...]
     differences: tuple[tuple[str, str], ...]
 
     @property
@@ -28,7 +22,7 @@ class Pairing:
 
     @property
     def reason(self) -> str:
-        """Say why the arms are no pairs, in words that fit NOT COMPARABLE (…); nothing where they are."""
+        """Why the arms are not paired, in words that fit NOT COMPARABLE (…); empty if they are."""
         if self.is_paired:
             return ""
         seed, what = self.differences[0]
@@ -36,27 +30,24 @@ class Pairing:
         return f"not paired: {what} differs at seed {seed}{f', and {others} more' * bool(others)}"
 
     def require(self) -> None:
-        """Refuse a paired analysis of arms that are no pairs."""
+        """Raise an error if the arms are not paired."""
         if not self.is_paired:
             raise StatisticsError(
-                f"these runs are {self.reason}. Run both arms with one version and the same data, or compare with "
+                f"these runs are {self.reason}. Run both arms with the same version and the same data, or compare with "
                 "paired=False"
             )
 
 
 def check_pairing(baseline: Mapping[str, Hashes], variant: Mapping[str, Hashes]) -> Pairing:
     """Compare the hashes of two arms' runs, by seed."""
-    seeds = tuple(dict.fromkeys([*map(str, baseline), *map(str, variant)]))
-    ours = {str(seed): hashes for seed, hashes in baseline.items()}
-    theirs = {str(seed): hashes for seed, hashes in variant.items()}
-    found: list[tuple[str, str]] = []
-    for seed in seeds:
-        if seed not in ours or seed not in theirs:
-            found.append((seed, "which arm has the seed"))
+    first, second = ({str(seed): hashes for seed, hashes in arm.items()} for arm in (baseline, variant))
+    differences: list[tuple[str, str]] = []
+    for seed in dict.fromkeys([*first, *second]):
+        if seed not in first or seed not in second:
+            differences.append((seed, "which arm has the seed"))
             continue
-        names = dict.fromkeys([*ours[seed], *theirs[seed]])
-        # Two runs that stored nothing have shown nothing.
+        names = dict.fromkeys([*first[seed], *second[seed]])
         if not names:
-            found.append((seed, "every hash is missing, which"))
-        found += [(seed, name) for name in names if ours[seed].get(name, "") != theirs[seed].get(name, " ")]
-    return Pairing(seeds, tuple(found))
+            differences.append((seed, "every hash is missing, which"))
+        differences += [(seed, name) for name in names if first[seed].get(name, "") != second[seed].get(name, " ")]
+    return Pairing(tuple(differences))

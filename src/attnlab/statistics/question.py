@@ -1,10 +1,8 @@
-"""What is asked of a comparison, settled before it is made: threshold, direction, false-positive rate, looks, scale.
+"""The question of a comparison, fixed before it is made: threshold, direction, false-positive rate, looks, scale.
 
 On the log scale scores are natural logs, and differences and thresholds are percent changes, 100·(exp(d) − 1). The
 threshold is symmetric in logs: a fall from 1.01 to 1 counts as much as a rise from 1 to 1.01.
 """
-
-from __future__ import annotations
 
 import math
 from collections.abc import Sequence
@@ -18,18 +16,18 @@ from .looks import limit_at, look_limits, sequential_p
 ALPHA = 0.05
 
 Looks = Sequence[int] | Literal["open"] | None
-"""Numbers of seeds declared beforehand, 'open' for a look after every seed, None for one look in all."""
+"""Numbers of seeds declared beforehand, 'open' for a look after every seed, None for a single look."""
 Scale = Literal["linear", "log"]
 
 
 @dataclass(frozen=True)
 class Question:
-    """What a comparison is asked.
+    """The settings of a comparison.
 
-    smallest: the smallest difference worth having, in units of the figure, in percent on the log scale.
-    alpha: false-positive rate. looks: when the seeds are looked at. obstacle: why the arms cannot be compared; empty if
-    they can. floor: what a trivial strategy scores. ceiling: the best possible score. late_gain: how much the arms
-    still improved in the last fifth of training, in units of `smallest`; None is unknown.
+    smallest: the smallest difference worth having, in units of the figure, in percent on the log scale. alpha:
+    false-positive rate. obstacle: why the arms cannot be compared, if they cannot. floor: the score of a trivial
+    strategy. ceiling: the best possible score. late_gain: how much the arms improved in the last fifth of training, in
+    units of `smallest`; None if unknown.
     """
 
     smallest: float = 1.0
@@ -55,25 +53,20 @@ class Question:
         if self.scale not in ("linear", "log"):
             raise StatisticsError(f"scale={self.scale!r} must be 'linear' or 'log'")
         for name in ("floor", "ceiling", "late_gain"):
-            self._check_number(name)
-
-    def _check_number(self, name: str) -> None:
-        value = getattr(self, name)
-        if value is None:
-            return
-        if not (isinstance(value, int | float) and math.isfinite(value)):
-            raise StatisticsError(f"{name}={value!r} must be a finite number, or None if it is unknown")
-        if self.scale == "log" and name != "late_gain" and value <= 0:
-            raise StatisticsError(f"{name}={value!r} has no logarithm; on the log scale it must be above 0")
+            value = getattr(self, name)
+            if value is not None and not (isinstance(value, int | float) and math.isfinite(value)):
+                raise StatisticsError(f"{name}={value!r} must be a finite number, or None if it is unknown")
+            if self.scale == "log" and name != "late_gain" and value is not None and value <= 0:
+                raise StatisticsError(f"{name}={value!r} has no logarithm; on the log scale it must be above 0")
 
     @property
     def threshold(self) -> float:
-        """The smallest difference worth having, on the scale of the analysis."""
+        """The smallest difference worth having, on the analysis scale."""
         return math.log1p(self.smallest / 100) if self.scale == "log" else float(self.smallest)
 
     @property
     def unit(self) -> str:
-        """What stands behind a difference."""
+        """The unit printed after a difference."""
         return " %" if self.scale == "log" else ""
 
     @property
@@ -87,45 +80,45 @@ class Question:
         return self.late_gain is not None and self.late_gain > self.smallest / 2
 
     def to_difference(self, value: float) -> float:
-        """Turn a difference on the scale of the analysis into what is shown: itself, or a percent change."""
+        """Convert a difference on the analysis scale to the one that is shown: itself, or a percent change."""
         if self.scale == "linear" or not math.isfinite(value):
             return -100.0 if self.scale == "log" and value == -math.inf else value
         return 100 * math.expm1(value) if value < math.log(1e100) else math.inf
 
     def to_figure(self, value: float) -> float:
-        """Turn a score on the scale of the analysis into the figure: itself, or the exponential of a log."""
+        """Convert a score on the analysis scale to the figure: itself, or the exponential of a log."""
         if self.scale == "linear":
             return value
         return math.exp(value) if value < math.log(1e300) else math.inf
 
     def to_analysis(self, figure: float) -> float:
-        """Turn a figure into a score on the scale of the analysis."""
+        """Convert a figure to a score on the analysis scale."""
         return math.log(figure) if self.scale == "log" else figure
 
     def level(self, num_seeds: int, num_runs: int | None = None) -> float:
         """Return the level at this number of seeds: alpha, or the limit of the look.
 
-        num_runs: runs per arm, failed ones included. If runs failed at a declared look, fewer seeds are left than were
-        declared, and the limit of the look before holds.
+        num_runs: runs per arm including failed ones. If runs failed at a declared look, the limit of the previous look
+        applies.
         """
         if self.looks is None or isinstance(self.looks, str):
             return self.alpha
-        return limit_at(self._look(num_seeds, num_runs), self.looks, self.alpha)
+        return limit_at(_find_look(self.looks, num_seeds, num_runs), self.looks, self.alpha)
 
     def final_level(self) -> float:
-        """Return the level of the last look, which plans are made for."""
+        """Return the level of the last look, for which plans are made."""
         if self.looks is None or isinstance(self.looks, str):
             return self.alpha
         return list(look_limits(self.looks, self.alpha).values())[-1]
 
     def family_p(self, p: float, num_seeds: int, num_runs: int | None = None) -> float:
-        """Return the smallest alpha at which this p would end the comparison: p itself without declared looks."""
+        """Return the smallest alpha at which this p-value would end the comparison: p itself without declared looks."""
         if self.looks is None or isinstance(self.looks, str):
             return p
-        return sequential_p(p, self._look(num_seeds, num_runs), self.looks)
+        return sequential_p(p, _find_look(self.looks, num_seeds, num_runs), self.looks)
 
-    def _look(self, num_seeds: int, num_runs: int | None) -> int:
-        assert self.looks is not None
-        if num_seeds in self.looks or num_runs not in self.looks or isinstance(self.looks, str):
-            return num_seeds
-        return max((look for look in self.looks if look <= num_seeds), default=self.looks[0])
+
+def _find_look(looks: Sequence[int], num_seeds: int, num_runs: int | None) -> int:
+    if num_seeds in looks or num_runs not in looks:
+        return num_seeds
+    return max((look for look in looks if look <= num_seeds), default=looks[0])

@@ -1,11 +1,10 @@
-"""Scores as they come in: one number a seed, or one for each seed and example; checked once, and paired by seed."""
-
-from __future__ import annotations
+"""Input scores: one number per seed, or one per seed and example; checked once, and paired by seed."""
 
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, Any
+from functools import cached_property
+from typing import Annotated, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,21 +15,19 @@ from attnlab.errors import StatisticsError
 Numbers = NDArray[np.float64]
 Storable = Annotated[Numbers, PlainValidator(np.asarray), PlainSerializer(np.ndarray.tolist)]
 """Numbers that pydantic writes as a list."""
-
 MOST_SEEDS = 1000
-"""More than anyone trains: what comes with more is a score an example, which says nothing about other seeds."""
+"""Nobody trains more: a larger input is one score per example, by mistake."""
 LARGEST = 1e100
-"""Squares of larger numbers, summed, leave the range of a double."""
+"""Sums of squares of larger numbers overflow a double."""
 
 
 @dataclass(frozen=True)
 class ArmScores:
     """The scores of one arm, [seed] or [seed, example], and the names of its seeds.
 
-    failed: the seeds whose run has no score. alone: the score of each seed that failed in the other arm of a pair.
-    num_examples: examples per seed, None if there is one number per seed. num_clusters: clusters that the examples were
-    merged into, None if they are independent. df_examples: degrees of freedom of the columns, one fewer than there are
-    if it is None.
+    failed: seeds whose run has no score. alone: scores of seeds that failed in the other arm of a pair. num_examples:
+    None if there is one number per seed. num_clusters: None if the examples are independent. df_examples: degrees of
+    freedom of the columns, None for their number less one.
     """
 
     name: str
@@ -44,28 +41,32 @@ class ArmScores:
 
     @property
     def num_seeds(self) -> int:
-        """How many seeds have a score."""
+        """Seeds with a score."""
         return len(self.seeds)
 
     @property
     def num_runs(self) -> int:
-        """How many runs there were, with a score or without."""
+        """Runs with or without a score."""
         return len(self.seeds) + len(self.failed) + len(self.alone)
 
     @property
     def per_seed(self) -> Numbers:
-        """One number a seed: its score, or the mean over its examples."""
+        """One number per seed: its score, or the mean over its examples."""
         return self.values if self.values.ndim == 1 else self.values.mean(axis=1)
 
-    def without_examples(self) -> ArmScores:
+    @cached_property
+    def score_by_seed(self) -> dict[str, float]:
+        """The score of each seed by name, including those without a pair."""
+        return dict([*zip(self.seeds, self.per_seed.tolist(), strict=True), *self.alone])
+
+    def without_examples(self) -> Self:
         """Return the arm with one number per seed."""
         return replace(self, values=self.per_seed)
 
-    def of_seeds(self, seeds: Sequence[str]) -> ArmScores:
-        """Return the scores of these seeds, in this order; those of others stand alone."""
-        scores = dict(zip(self.seeds, self.per_seed.tolist(), strict=True))
+    def select_seeds(self, seeds: Sequence[str]) -> Self:
+        """Return the scores of these seeds, in this order; the others become `alone`."""
         places = [self.seeds.index(seed) for seed in seeds]
-        alone = tuple((seed, score) for seed, score in scores.items() if seed not in set(seeds))
+        alone = tuple((seed, score) for seed, score in self.score_by_seed.items() if seed not in set(seeds))
         return replace(self, seeds=tuple(seeds), values=self.values[places], alone=alone)
 
 
@@ -78,26 +79,26 @@ class Summary:
     n: int
 
     @classmethod
-    def of(cls, arm: ArmScores) -> Summary:
-        """Sum an arm up."""
+    def of(cls, arm: ArmScores) -> Self:
+        """Summarize an arm."""
         return cls(float(arm.per_seed.mean()), sd_of(arm.per_seed), arm.num_seeds)
 
     def check(self, name: str) -> None:
-        """Raise one clear error where these are no mean, SD and number of seeds."""
+        """Raise an error if these are not a mean, an SD and a number of seeds."""
         if not (isinstance(self.n, int) and self.n >= 1):
-            raise StatisticsError(f"the {name}'s number of seeds must be a whole number from 1 on, and {self.n!r} came")
+            raise StatisticsError(f"the {name}'s number of seeds must be an integer of at least 1, not {self.n!r}")
         if not (math.isfinite(self.mean) and abs(self.mean) <= LARGEST):
-            raise StatisticsError(f"the {name}'s mean must be a number, and {self.mean!r} came")
+            raise StatisticsError(f"the {name}'s mean must be a finite number, not {self.mean!r}")
         if self.n > 1 and not (math.isfinite(self.sd) and 0 <= self.sd <= LARGEST):
-            raise StatisticsError(f"the {name}'s SD must be a number from 0 on, and {self.sd!r} came")
+            raise StatisticsError(f"the {name}'s SD must be a finite number of at least 0, not {self.sd!r}")
 
     def moments(self) -> tuple[float, float, int]:
-        """Return mean, SD and number; the SD of one seed is unknown."""
+        """Return mean, SD and number; the SD of one seed is NaN."""
         return self.mean, self.sd if self.n > 1 else math.nan, self.n
 
     def __str__(self) -> str:
-        shown = "" if math.isnan(self.sd) else f" ± {self.sd:.4g}"
-        return f"{self.mean:.5g}{shown} (n = {self.n})"
+        sd = "" if math.isnan(self.sd) else f" ± {self.sd:.4g}"
+        return f"{self.mean:.5g}{sd} (n = {self.n})"
 
 
 def sd_of(values: Numbers) -> float:
@@ -106,10 +107,7 @@ def sd_of(values: Numbers) -> float:
 
 
 def read_arms(baseline: Any, variant: Any, paired: bool) -> tuple[ArmScores, ArmScores]:
-    """Read both arms; raise one clear error where they are no scores, or do not fit together.
-
-    Paired, a seed that failed in one arm leaves the other's comparison too, and stays counted as failed.
-    """
+    """Read both arms; if they are paired, keep the seeds that have a score in both."""
     first, second = read_arm("baseline", baseline), read_arm("variant", variant)
     if first.values.ndim != second.values.ndim:
         raise StatisticsError(
@@ -118,32 +116,30 @@ def read_arms(baseline: Any, variant: Any, paired: bool) -> tuple[ArmScores, Arm
         )
     if first.num_examples != second.num_examples:
         raise StatisticsError(
-            f"the baseline has {first.num_examples} examples a seed and the variant {second.num_examples}; both arms "
-            "must be asked the same examples, in the same order"
+            f"the baseline has {first.num_examples} examples per seed and the variant {second.num_examples}; both arms "
+            "must be evaluated on the same examples, in the same order"
         )
     if not paired:
         return first, second
     _check_same_seeds(first, second)
     both = [seed for seed in first.seeds if seed in second.seeds]
     if not both:
-        raise StatisticsError("no seed has a score in both arms, so that nothing can be paired")
-    return first.of_seeds(both), second.of_seeds(both)
+        raise StatisticsError("no seed has a score in both arms, so there are no pairs to compare")
+    return first.select_seeds(both), second.select_seeds(both)
 
 
 def _check_same_seeds(first: ArmScores, second: ArmScores) -> None:
     ours, theirs = {*first.seeds, *first.failed}, {*second.seeds, *second.failed}
-    if ours == theirs:
-        return
-    alone = min(ours ^ theirs)
-    raise StatisticsError(
-        f"a paired comparison needs the same seeds in both arms; {len(ours)} came for the baseline and {len(theirs)} "
-        f"for the variant, and seed '{alone}' is in one of them alone. Give None as the score of a run that failed, "
-        "or compare with paired=False"
-    )
+    if ours != theirs:
+        raise StatisticsError(
+            f"a paired comparison needs the same seeds in both arms: the baseline has {len(ours)} and the variant "
+            f"{len(theirs)}, and seed '{min(ours ^ theirs)}' is only in one of them. Give None as the score of a run "
+            "that failed, or compare with paired=False"
+        )
 
 
 def read_arm(name: str, scores: Any) -> ArmScores:
-    """Read one arm's scores: finite numbers, [seed] or [seed, example], by the seed's name or in order.
+    """Read one arm's scores: finite numbers, [seed] or [seed, example], in order or by the seed's name.
 
     None in place of a seed's score or row is a run that failed or diverged.
     """
@@ -151,15 +147,14 @@ def read_arm(name: str, scores: Any) -> ArmScores:
         rows = {str(seed): row for seed, row in scores.items()}
         if len(rows) < len(scores):
             raise StatisticsError(f"two seeds of the {name} have the same name: {', '.join(map(str, scores))}")
-    elif isinstance(scores, list | tuple):
-        rows = {str(number): row for number, row in enumerate(scores, start=1)}
     else:
-        table = _as_numbers(name, scores)
-        _check_shape(name, table)
-        rows = {str(number): row for number, row in enumerate(table, start=1)}
+        if not isinstance(scores, list | tuple):
+            scores = _as_numbers(name, scores)
+            _check_shape(name, scores)
+        rows = {str(number): row for number, row in enumerate(scores, start=1)}
     finished = {seed: row for seed, row in rows.items() if row is not None}
     if rows and not finished:
-        raise StatisticsError(f"every run of the {name} failed: there is no score to compare")
+        raise StatisticsError(f"every run of the {name} failed, so there is no score to compare")
     values = _as_numbers(name, list(finished.values()))
     _check_shape(name, values)
     _check_finite(name, values, list(finished))
@@ -172,32 +167,30 @@ def read_arm(name: str, scores: Any) -> ArmScores:
 
 def _as_numbers(name: str, scores: Any) -> Numbers:
     try:
-        found = np.asarray(scores)
+        array = np.asarray(scores)
     except (ValueError, TypeError, OverflowError) as error:
         raise StatisticsError(
-            f"the {name}'s scores are no table of numbers: every seed needs the same number of examples ({error})"
+            f"the {name}'s scores are not a table of numbers: every seed needs the same number of examples ({error})"
         ) from error
-    # Text that looks like numbers is refused too: a score that is text was misread somewhere before.
-    if found.dtype.kind not in "iufb":
-        kinds = {"U": "text", "S": "text", "c": "complex numbers", "O": "something else"}
-        shown = repr(scores)
-        shown = shown if len(shown) <= 60 else f"{shown[:60]}…"
-        raise StatisticsError(
-            f"the {name}'s scores must be numbers, and {kinds.get(found.dtype.kind, str(found.dtype))} came: {shown}"
-        )
-    return found.astype(np.float64)
+    # Text that looks like numbers is refused too: a score that is text was misread earlier.
+    if array.dtype.kind not in "iufb":
+        kinds = {"U": "text", "S": "text", "c": "complex numbers", "O": "other objects"}
+        text = repr(scores) if len(repr(scores)) <= 60 else f"{repr(scores)[:60]}…"
+        kind = kinds.get(array.dtype.kind, str(array.dtype))
+        raise StatisticsError(f"the {name}'s scores must be numbers, not {kind}: {text}")
+    return array.astype(np.float64)
 
 
 def _check_shape(name: str, values: Numbers) -> None:
     if values.ndim not in (1, 2) or values.size == 0:
         raise StatisticsError(
-            f"the {name}'s scores must be one number a seed, or rows [seed, example]; they have the shape "
+            f"the {name}'s scores must be one number per seed, or rows [seed, example]; they have the shape "
             f"{list(values.shape)}"
         )
     if len(values) > MOST_SEEDS:
         raise StatisticsError(
             f"the {name} has {len(values)} seeds, more than {MOST_SEEDS}. If these are scores of examples, give them "
-            "as [seed, example]: a test over examples alone says nothing about another seed"
+            "as [seed, example]: a test over examples alone does not generalize to other seeds"
         )
 
 
@@ -206,12 +199,9 @@ def _check_finite(name: str, values: Numbers, seeds: Sequence[str]) -> None:
     if wrong.any():
         place = tuple(np.argwhere(wrong)[0])
         raise StatisticsError(
-            f"the {name}'s score of seed '{seeds[place[0]]}' is {values[place]}. A run that failed or diverged has no "
-            "score: give None in its place, and it is counted as failed"
+            f"the {name}'s score of seed '{seeds[place[0]]}' is {values[place]}. Give None for a run that failed or "
+            "diverged, and it is counted as failed"
         )
     largest = float(np.abs(values).max())
     if largest > LARGEST:
-        raise StatisticsError(
-            f"the {name} has a score of {largest:.3g}; scores beyond {LARGEST:g} cannot be squared. Give them in "
-            "another unit"
-        )
+        raise StatisticsError(f"the {name} has a score of {largest:.3g}, beyond {LARGEST:g}; give it in another unit")

@@ -1,17 +1,15 @@
-"""Skewed differences: a t interval is too short on the side of the long tail, so that end is moved out.
+"""Skewed differences: a t interval is too short on the side of the long tail, so it is widened there.
 
-A sample of few seeds often misses the long tail, and its mean is then too far from the tail with too small an SD. The
-end of the interval on the tail's side is taken 1 + 6·(|κ| − 0.1) times as far where |κ| is above 0.1, κ the skewness of
-the mean (g/√n for n paired differences of skewness g). Johnson's (1978) correction grows with κ too, by a factor of
-about 1, which is too small with the skewness that so few seeds show. Fewer than 7 paired seeds often show nothing of
-the tail, and no exact test can object, so both ends are taken 1.35 times as far. docs/decisions/0032 has the
-simulations.
+Few seeds often miss the long tail, and their mean is then too far from it, with too small an SD. On the tail's side the
+interval is 1 + 6·(|κ| − 0.1) times as wide if |κ| is above 0.1, where κ is the skewness of the mean (g/√n for n paired
+differences of skewness g); Johnson's (1978) correction has a factor of about 1, too small for so few seeds. Fewer than
+7 pairs often contain nothing of the tail, and the exact test cannot reject with them, so both sides are 1.35 times as
+wide. docs/decisions/0032 has the simulations.
 """
-
-from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from typing import Self
 
 import numpy as np
 from scipy.special import stdtr, stdtrit
@@ -20,52 +18,52 @@ from .estimate import Estimate
 from .scores import ArmScores, Numbers
 
 GUARD, TOLERATED = 6.0, 0.1
-"""How much farther an end is taken per unit of κ, and the κ up to which it is not."""
+"""How much wider a side gets per unit of κ, and the κ up to which it does not."""
 FEWEST_FOR_EXACT = 7
-"""Pairs from which the exact test may overrule t: with fewer it is below 0.05 for one arrangement alone."""
+"""Pairs from which the exact test may overrule t: with fewer, only one arrangement has p < 0.05."""
 FEW_SEEDS_FACTOR = 1.35
-"""How much farther both ends are taken with fewer pairs than that."""
+"""How much wider the interval is with fewer pairs than that."""
 FEWEST_AT_ANY_TIME = 11
-"""Pairs below which the same holds for open-ended looks, which no exact test overrules."""
+"""The same limit for open-ended looks, which have no exact test."""
 
 
 @dataclass(frozen=True)
 class Skew:
-    """How skewed the differences are, and how much farther each end of a t interval is taken for it."""
+    """The skewness of the differences, and the factor by which it widens each side of a t interval."""
 
-    skewness: float = float("nan")
+    skewness: float = math.nan
     low: float = 1.0
     high: float = 1.0
 
-    def widen(self, factor: float) -> Skew:
-        """Return it with both ends taken farther by a factor; unchanged if the skewness is unknown."""
+    def widen(self, factor: float) -> Self:
+        """Return it with both sides wider by a factor; unchanged if the skewness is unknown."""
         return self if math.isnan(self.skewness) else replace(self, low=factor * self.low, high=factor * self.high)
 
 
-def measure_skew(found: Estimate, arms: tuple[ArmScores, ArmScores], paired: bool) -> Skew:
-    """Measure skewness from the scores of each seed and, if they are independent, of each example."""
+def measure_skew(estimate: Estimate, arms: tuple[ArmScores, ArmScores], paired: bool) -> Skew:
+    """Measure skewness over seeds and, if they are independent, over examples."""
     baseline, variant = (arm.per_seed for arm in arms)
     n = min(len(baseline), len(variant))
-    if n < 3 or not found.se > 0:
+    if n < 3 or not estimate.se > 0:
         return Skew()
     parts = [variant - baseline] if paired else [variant, -baseline]
-    # Large clusters look like a long tail, and have been allowed for by their degrees of freedom.
+    # Large clusters look like a long tail; their degrees of freedom account for them already.
     if arms[0].num_examples is not None and arms[0].num_clusters is None:
         parts.append(arms[1].values.mean(axis=0) - arms[0].values.mean(axis=0))
     # With the variance of n rather than n − 1, so that κ·√n of paired differences is their skewness g.
-    spread = found.se * ((n - 1) / n) ** 0.5
+    spread = estimate.se * ((n - 1) / n) ** 0.5
     of_mean = sum(_third_moment(part / spread) / len(part) ** 2 for part in parts)
     low, high = (1 + GUARD * max(0.0, side * of_mean - TOLERATED) for side in (-1, 1))
     return Skew(of_mean * n**0.5, low, high)
 
 
 def few_seeds_factor(num_seeds: float, paired: bool, fewest: int = FEWEST_FOR_EXACT) -> float:
-    """Return how much farther the ends of an interval are taken because so few pairs cannot show a long tail."""
+    """Return how much wider an interval is because so few pairs cannot show a long tail."""
     return FEW_SEEDS_FACTOR if paired and num_seeds < fewest else 1.0
 
 
 def find_t_level(level: float, df: float, num_seeds: float, paired: bool) -> float:
-    """Return the level at which a plain t test finds what the guarded one finds in symmetric differences."""
+    """Return the level at which a plain t test agrees with the widened one on symmetric differences."""
     factor = few_seeds_factor(num_seeds, paired)
     return level if factor == 1 or not df > 0 else 2 * float(stdtr(df, factor * float(stdtrit(df, level / 2))))
 

@@ -1,9 +1,7 @@
-"""Many runs: plan, execute, ledger, analysis; and `integrity`, which examines anybody's result table.
+"""Many runs: plan, execution, ledger, answers; and `integrity`, which examines result tables from any source.
 
-Names load on first use: a table is examined without torch.
+Names load on first use, so that a table is examined without torch.
 """
-
-from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
@@ -16,12 +14,9 @@ if TYPE_CHECKING:
     from .study import Conclusion, Study
 
 HOMES = {
-    "Answer": "answers.analysis",
-    "Conclusion": "study",
-    "Design": "file.design",
-    "Ledger": "ledger.database",
+    "Answer": "answers.analysis", "Conclusion": "study", "Design": "file.design", "Ledger": "ledger.database",
     "Study": "study",
-}
+}  # fmt: skip
 """The file of each public name."""
 
 __all__ = ["Answer", "Conclusion", "Design", "Ledger", "Study"]

@@ -1,6 +1,4 @@
-"""Simulated studies: scores that are drawn instead of trained go through plan, ledger, registration and verdicts."""
-
-from __future__ import annotations
+"""Simulated studies: random scores instead of trained ones pass through plan, ledger, registration and verdicts."""
 
 import shutil
 import tempfile
@@ -13,20 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from attnlab.statistics import draws
+from attnlab.statistics import draws, simulation
+from attnlab.statistics.cases import EFFECTS, EVERY_SEED
 from attnlab.statistics.draws import Seeds
-from attnlab.statistics.simulation import (
-    NO_THRESHOLD,
-    Ask,
-    Asks,
-    Case,
-    Look,
-    is_better,
-    look_as_declared,
-    look_at_cells,
-    look_every_seed,
-    look_once,
-)  # fmt: skip
+from attnlab.statistics.simulation import NO_THRESHOLD, Ask, Asks, Case, Look
 
 from .answers.analysis import conclude
 from .ledger.database import Delivery, Ledger
@@ -41,18 +29,19 @@ PART = "through a ledger"
 
 def list_cases() -> Iterator[Case]:
     """Yield a case for each part of a study that decides: families, looks, registration, failures, clusters."""
-    cells = look_at_cells(4, Seeds(5))
-    yield Case(PART, "2 phases × 2 sizes of a baseline against itself: any", "5", cells, "19 %", cost=5, path=start)
-    yield Case(PART, "declared looks", "5, 10, 15, 20", look_as_declared, "5.0 %", cost=10, path=start)
-    what = "registered with 5, then after every seed"
-    yield Case(PART, what, "5 to 20", look_every_seed(), "18.5 %", cost=20, path=start)
-    finds = look_at_cells(5, Seeds(10), draws.draw_diverging(0.3), is_better)
+    finds, what = simulation.look_at_cells(4, Seeds(5)), "2 phases × 2 sizes of a baseline against itself: any"
+    yield Case(PART, what, "5", finds, "19 %", effect=2 * EFFECTS[5], cost=5, path=start)
+    finds, effect = simulation.look_as_declared, EFFECTS[20]
+    yield Case(PART, "declared looks", "5, 10, 15, 20", finds, "5.0 %", effect=effect, cost=10, path=start)
+    finds, what = simulation.look_repeatedly(EVERY_SEED), "registered with 5, then after every seed"
+    yield Case(PART, what, "5 to 20", finds, "18.5 %", effect=effect, cost=20, path=start)
+    finds = simulation.look_at_cells(5, Seeds(10), draws.draw_diverging(0.3), simulation.is_better)
     what = "the worst 30% diverge in each of 5 phases: any plain BETTER"
-    yield Case(PART, what, "10", finds, "10–12.5 %", cost=20, path=start)
+    yield Case(PART, what, "10", finds, "10–12.5 %", effect=2 * EFFECTS[10], cost=20, path=start)
     counts = np.full(20, 25)
     names = [str(name) for name in np.repeat(np.arange(20), counts)]
-    finds = look_once(draws.draw_clusters(counts), Seeds(5), clusters=names)
-    yield Case(PART, "20 articles of 25 questions", "5", finds, "12–52 %", 0.08, cost=5, path=start)
+    finds = simulation.look_once(draws.draw_clusters(counts), Seeds(5), clusters=names)
+    yield Case(PART, "20 articles of 25 questions", "5", finds, "12–52 %", 0.08, 0.8, cost=5, path=start)
 
 
 def start() -> Look:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from attnlab.data import open_source
-from attnlab.data.sources.files import ending_of, read_whole_lines
+from attnlab.data.sources.files import ending_of, read_lines
 from attnlab.errors import TaskError
 
 from .reading import PlacedExample, Row, find_column, read_rows
@@ -110,7 +110,7 @@ def _read_json_pairs(file: Path) -> Iterator[tuple[str | None, PlacedPrediction]
 
 def _parse_json(file: Path) -> Any:
     """Parse a JSON file with objects as lists of pairs, so that a repeated id is detected."""
-    text = "".join(line for _, line in read_whole_lines(file))
+    text = "".join(line for _, line in read_lines(file, keep_ends=True))
     try:
         return json.loads(text, object_pairs_hook=list)
     except json.JSONDecodeError as error:

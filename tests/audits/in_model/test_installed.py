@@ -1,16 +1,15 @@
-"""Every mechanism of the catalog, installed: the model it is in is as sound as the mechanism, no more and no less."""
+"""Every mechanism of the catalog, installed: the model is as sound as the mechanism, no more and no less."""
+
+from typing import Any
 
 import pytest
-import torch
+from transformers import AutoModelForCausalLM
 
 import attnlab
-from attnlab.errors import InstallError
+from tests.install.models import STARTED, build, with_loss
 
-from .test_models import MODELS
-
-FAMILIES = ("BERT", "RoBERTa", "GPT-2", "Llama")
-GROUPED = {"value-bypass", "value-bypass-learned", "shared-qk", "shared-qkv"}
-"""What the grouped key heads of a Llama cannot take."""
+ON_PROJECTIONS = {"value-bypass", "value-bypass-learned", "shared-qk", "shared-qkv"}
+"""Mechanisms that a Llama with grouped key heads cannot take (tests/install/test_catalog.py)."""
 
 LEAKING = {"leaking-mask", "zero-mask"}
 
@@ -18,29 +17,16 @@ LEAKING = {"leaking-mask", "zero-mask"}
 def expected(name: str, family: str) -> set[str]:
     if name == "hard":
         return {"gradient flow"}
-    return {"causal leak", "prefix consistency"} if name in LEAKING and family in ("GPT-2", "Llama") else set()
+    return {"causal leak", "prefix consistency"} if name in LEAKING and family in ("gpt2", "llama") else set()
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", STARTED)
 @pytest.mark.parametrize("name", attnlab.CATALOG)
 def test_an_installed_mechanism_gets_the_verdicts_it_deserves(name: str, family: str) -> None:
-    torch.manual_seed(0)
-    model = MODELS[family]()
-    if family == "Llama" and name in GROUPED:
-        with pytest.raises(InstallError, match="key heads are grouped"):
-            attnlab.install(model, name)
-        return
-    attnlab.install(model, name)
-    audit = attnlab.audit(model)
+    is_grouped = family == "llama" and name not in ON_PROJECTIONS
+    model: Any = build("llama grouped", AutoModelForCausalLM) if is_grouped else with_loss(family)
+    audit = attnlab.audit(attnlab.install(model, name))
     assert {finding.name for finding in audit.failed} == expected(name, family), str(audit)
     assert attnlab.CATALOG[name].line in audit.subject
     for finding in audit.failed:
         assert "installed in the model" in finding.where or finding.name == "gradient flow"
-
-
-def test_a_fused_projection_is_looked_at_in_thirds() -> None:
-    model = MODELS["GPT-2"]()
-    attnlab.install(model, "dot | argmax")
-    finding = attnlab.audit(model, checks=["gradient"]).findings["gradient flow"]
-    assert "c_attn.weight (first third)" in finding.where
-    assert "c_attn.weight (last third)" not in finding.where

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from attnlab.data import Source, audit_data, open_source, train_tokenizer
+from attnlab.data import audit_data, open_source, train_tokenizer
 from attnlab.data.audit.overlap import find_overlap
+
+from ..writing import write_documents
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerFast
@@ -21,14 +23,8 @@ def prose() -> list[str]:
     return [line for text in open_source("embedded:pydoc").documents() for line in text.split("\n\n") if line.strip()]
 
 
-def write(folder: Path, documents: list[str], name: str = "a.jsonl") -> Source:
-    path = folder / name
-    path.write_text("".join(json.dumps({"text": document}) + "\n" for document in documents), encoding="utf-8")
-    return open_source(path)
-
-
 def test_counts_are_right(tmp_path: Path, word_pieces: PreTrainedTokenizerFast) -> None:
-    audit = audit_data(write(tmp_path, ["Ada was born.", "  ", "Ada was born.", "日"]), word_pieces)
+    audit = audit_data(write_documents(tmp_path, ["Ada was born.", "  ", "Ada was born.", "日"]), word_pieces)
     assert (audit.num_documents, audit.num_empty, audit.num_words, audit.num_duplicates) == (4, 1, 7, 1)
     expected = [len(word_pieces(text, add_special_tokens=False).input_ids) for text in ("Ada was born.", "日")]
     assert audit.lengths.tolist() == [expected[0], expected[0], expected[1]]
@@ -40,13 +36,13 @@ def test_counts_are_right(tmp_path: Path, word_pieces: PreTrainedTokenizerFast) 
 
 
 def test_sound_prose_raises_no_flag(tmp_path: Path, prose: list[str]) -> None:
-    assert audit_data(write(tmp_path, list(dict.fromkeys(prose)))).flags == []
+    assert audit_data(write_documents(tmp_path, list(dict.fromkeys(prose)))).flags == []
 
 
 @pytest.mark.parametrize("marks", [".,;:!?", ".", ","])
 def test_stripped_punctuation_is_flagged(tmp_path: Path, prose: list[str], marks: str) -> None:
     stripped = [text.translate(str.maketrans("", "", marks)) for text in dict.fromkeys(prose)]
-    audit = audit_data(write(tmp_path, stripped))
+    audit = audit_data(write_documents(tmp_path, stripped))
     assert audit.punctuation.is_stripped
     assert any("Punctuation seems stripped" in flag for flag in audit.flags)
 
@@ -54,35 +50,38 @@ def test_stripped_punctuation_is_flagged(tmp_path: Path, prose: list[str], marks
 def test_broken_encoding_is_flagged_with_its_place(tmp_path: Path, prose: list[str]) -> None:
     text = "the café’s “naïve” menu — déjà vu"
     misread = text.encode().decode("cp1252", "replace")
-    audit = audit_data(write(tmp_path, [*prose[:10], misread, "caf\ufffd", text]))
+    audit = audit_data(write_documents(tmp_path, [*prose[:10], misread, "caf\ufffd", text]))
     assert (audit.encoding.mojibake + audit.encoding.replaced) == 2
     assert "document 11: " in audit.flags[0]
 
 
 def test_duplicates_and_unknown_tokens_are_flagged(tmp_path: Path, word_pieces: PreTrainedTokenizerFast) -> None:
-    audit = audit_data(write(tmp_path, ["日本 語", "日本 語", "a"]), word_pieces)
+    audit = audit_data(write_documents(tmp_path, ["日本 語", "日本 語", "a"]), word_pieces)
     assert any("1 of 3 documents" in flag for flag in audit.flags)
     assert any("unknown to the tokenizer" in flag for flag in audit.flags)
-    cleaned = audit_data(write(tmp_path, ["日本 語", "日本 語", "a"]), cleaning="duplicates")
+    cleaned = audit_data(write_documents(tmp_path, ["日本 語", "日本 語", "a"]), cleaning="duplicates")
     assert (cleaned.num_documents, cleaned.num_duplicates) == (2, 0)
     assert cleaned.removed == [{"step": "duplicates", "documents": 1, "characters": 4}]
 
 
 def test_bytes_have_no_unknown_tokens(tmp_path: Path) -> None:
-    audit = audit_data(write(tmp_path, ["日本"]), train_tokenizer(["a b"], "bpe", 270))
+    audit = audit_data(write_documents(tmp_path, ["日本"]), train_tokenizer(["a b"], "bpe", 270))
     assert audit.unknown_share is None
     assert audit.num_tokens == 6
 
 
 def test_overlap_is_measured_by_lines_and_by_runs(tmp_path: Path, prose: list[str]) -> None:
     long = [text for text in dict.fromkeys(prose) if len(text.split()) > 40]
-    train, test = write(tmp_path, long[:50]), write(tmp_path, [long[3].upper(), *long[60:69]], "b.jsonl")
+    train, test = (
+        write_documents(tmp_path, long[:50]),
+        write_documents(tmp_path, [long[3].upper(), *long[60:69]], "b.jsonl"),
+    )
     audit = audit_data(train, against=test)
     assert audit.overlap is not None
     assert audit.overlap.line_share < 0.05
     assert 0.02 < audit.overlap.run_share < 0.3
-    assert any("was seen in training" in flag for flag in audit.flags)
-    apart = audit_data(train, against=write(tmp_path, long[60:70], "c.jsonl")).overlap
+    assert any("seen in training" in flag for flag in audit.flags)
+    apart = audit_data(train, against=write_documents(tmp_path, long[60:70], "c.jsonl")).overlap
     assert apart is not None
     assert apart.run_share < audit.overlap.run_share
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attnlab.data import Masking, TokenFile, Vocabulary, example_keys, mask_tokens, open_source, train_tokenizer
-from attnlab.data.batches.masking import IGNORED, word_starts
+from attnlab.data.batches.masking import IGNORED, find_word_starts
 from attnlab.errors import DataError
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ def test_whole_words_are_hidden_whole(packed: TokenFile) -> None:
     assert vocabulary.continues is not None
     assert vocabulary.continues[ids].any()
     _, labels = mask_tokens(ids, vocabulary, example_keys(0, 0, np.arange(60)), Masking(whole_words=True))
-    starts = word_starts(ids, vocabulary)
+    starts = find_word_starts(ids, vocabulary)
     hidden = labels != IGNORED
     assert (hidden == np.take_along_axis(hidden, starts, axis=1)).all()
 
@@ -102,7 +102,7 @@ def test_bytes_tell_words_by_their_space() -> None:
     tokenizer = train_tokenizer(["low lower lowest newer wider"] * 5, "bpe", 270)
     vocabulary = Vocabulary.of(tokenizer)
     ids = np.array([tokenizer("lower wider").input_ids])
-    starts = word_starts(ids, vocabulary)[0].tolist()
+    starts = find_word_starts(ids, vocabulary)[0].tolist()
     tokens = tokenizer.convert_ids_to_tokens(ids[0])
     words = [tokens[place] for place in dict.fromkeys(starts)]
     assert words[0] == "<s>"
@@ -111,7 +111,7 @@ def test_bytes_tell_words_by_their_space() -> None:
 
 
 def test_what_cannot_be_masked_is_refused(vocabulary: Vocabulary) -> None:
-    with pytest.raises(DataError, match="above 0 and is at most 1; it got 0"):
+    with pytest.raises(DataError, match="above 0 and at most 1; got 0"):
         Masking(0.0)
     with pytest.raises(DataError, match="at most 1 together"):
         Masking(masked=0.8, random=0.3)

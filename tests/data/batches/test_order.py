@@ -68,7 +68,7 @@ def test_neighbours_are_parted() -> None:
 
 
 def test_a_place_outside_the_epoch_is_refused() -> None:
-    with pytest.raises(DataError, match="run from 0 to 9; there came 10 to 10"):
+    with pytest.raises(DataError, match="run from 0 to 9; got 10 to 10"):
         Order(10).at(0, 10)
     with pytest.raises(DataError, match="at least one example"):
         Order(0)

@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 
 from attnlab.data.probes import Parity, Permutations
-from attnlab.data.probes.tracking import products
+from attnlab.data.probes.tracking import multiply_permutations
 
 
 def test_parity_is_that_of_the_ones_so_far() -> None:
@@ -27,7 +27,7 @@ def test_permutations_are_multiplied_one_after_another() -> None:
 
 
 def test_the_products_form_a_group_that_is_not_commutative() -> None:
-    table = products()
+    table = multiply_permutations()
     assert table.shape == (120, 120)
     assert (np.sort(table, axis=0) == np.arange(120)[:, None]).all()
     assert (np.sort(table, axis=1) == np.arange(120)).all()

@@ -11,7 +11,7 @@ from attnlab.errors import DataError
 
 
 def clean(steps: str, *documents: str) -> list[str]:
-    return list(Cleaning.parse(steps).run(documents).documents)
+    return list(Cleaning.parse(steps).run(documents)[0])
 
 
 @pytest.mark.parametrize(
@@ -36,9 +36,9 @@ def test_duplicates_and_documents_without_a_line_go() -> None:
 
 
 def test_what_was_removed_is_counted() -> None:
-    cleaned = Cleaning.parse("whitespace, duplicates").run(["a  b", "a b", "c"])
-    assert list(cleaned.documents) == ["a b", "c"]
-    assert cleaned.record() == [
+    cleaned, removed = Cleaning.parse("whitespace, duplicates").run(["a  b", "a b", "c"])
+    assert list(cleaned) == ["a b", "c"]
+    assert removed == [
         {"step": "whitespace", "documents": 0, "characters": 1},
         {"step": "duplicates", "documents": 1, "characters": 3},
     ]
@@ -47,11 +47,11 @@ def test_what_was_removed_is_counted() -> None:
 @given(st.lists(st.text(), max_size=5), st.lists(st.sampled_from(sorted(STEPS)), max_size=5))
 def test_cleaning_is_deterministic_and_counts_add_up(documents: list[str], steps: list[str]) -> None:
     cleaning = Cleaning.parse(",".join(steps))
-    first, second = cleaning.run(documents), cleaning.run(documents)
-    kept = list(first.documents)
-    assert kept == list(second.documents)
-    assert len(kept) == len(documents) - sum(removed.documents for _, removed in first.removed)
-    assert sum(map(len, kept)) == sum(map(len, documents)) - sum(removed.characters for _, removed in first.removed)
+    (cleaned, removed), (again, _) = cleaning.run(documents), cleaning.run(documents)
+    kept = list(cleaned)
+    assert kept == list(again)
+    assert len(kept) == len(documents) - sum(step["documents"] for step in removed)
+    assert sum(map(len, kept)) == sum(map(len, documents)) - sum(step["characters"] for step in removed)
 
 
 def test_a_line_of_steps_reads_as_it_is_written() -> None:
@@ -63,7 +63,7 @@ def test_a_line_of_steps_reads_as_it_is_written() -> None:
 @pytest.mark.parametrize(
     ("steps", "message"),
     [
-        ("unicod", "no cleaning step is 'unicod', did you mean 'unicode'"),
+        ("unicod", "no cleaning step is named 'unicod', did you mean 'unicode'"),
         ("short_lines(word=3)", "has no argument 'word', did you mean 'words'"),
         ("short_lines(words=many)", "needs a whole number, not 'many'"),
         ("unicode(x=1)", "has no argument 'x'; it takes none"),

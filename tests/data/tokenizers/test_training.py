@@ -43,7 +43,7 @@ def test_it_is_found_again_and_not_trained_twice(tmp_path: Path, monkeypatch: py
     train_tokenizer(["a b d"] * 5, "word")
     assert len(list(tmp_path.rglob("tokenizer.json"))) == 2
     kept[0].write_text("{", encoding="utf-8")
-    with pytest.raises(DataError, match=r"is not a whole tokenizer\.json"):
+    with pytest.raises(DataError, match=r"is not a valid tokenizer\.json"):
         train_tokenizer(["a b c"] * 5, "word")
 
 
@@ -77,9 +77,9 @@ def test_pieces_cover_the_text_and_round_trip() -> None:
     ("kind", "size", "count", "message"),
     [
         ("words", None, None, "did you mean 'word'"),
-        ("wordpiece", 3, None, "needs vocab_size of at least 7; it got 3"),
-        ("bpe", 100, None, "needs vocab_size of at least 261"),
-        ("word", None, 0, "at least 1; it got 0"),
+        ("wordpiece", 3, None, "needs a vocab_size of at least 7; got 3"),
+        ("bpe", 100, None, "needs a vocab_size of at least 261"),
+        ("word", None, 0, "at least 1; got 0"),
     ],
 )
 def test_what_cannot_be_trained_is_refused(kind: Kind, size: int | None, count: int | None, message: str) -> None:

@@ -54,7 +54,7 @@ def test_the_card_says_what_the_run_was(tmp_path: Path) -> None:
     for said in (
         "step 2 of 2; the run is finished", "gpt2 (GPT2LMHeadModel)", "- **Seed:** 3", "- **Precision:** fp32",
         "train: 2 steps of 4 rows", "embedded:squad?articles=6&people=1", "Hash of the batches of segment 1:** `",
-        "| perplexity |", "The run is not one of a study", f"- **torch:** {torch.__version__}", "one run of one seed",
+        "| perplexity |", "The run is not part of a study", f"- **torch:** {torch.__version__}", "one run of one seed",
     ):  # fmt: skip
         assert said in text
 

@@ -6,10 +6,8 @@ from html.parser import HTMLParser
 
 import pytest
 
-from attnlab.reports.catalog import catalog_page, catalog_results
+from attnlab.reports.catalog import catalog_page
 from attnlab.reports.catalog.catalog_results import CatalogResults
-
-from .test_catalog_results import SMALL
 
 VOID = {"meta"}
 
@@ -30,11 +28,6 @@ class Elements(HTMLParser):
 
     def handle_endtag(self, tag: str) -> None:
         assert self.open.pop() == tag
-
-
-@pytest.fixture(scope="module")
-def shown() -> CatalogResults:
-    return catalog_results.run_catalog(SMALL, lambda *_: None)
 
 
 def test_nothing_is_loaded_and_nothing_is_run(shown: CatalogResults) -> None:
@@ -61,12 +54,12 @@ def test_pictures_of_one_page_do_not_share_names(shown: CatalogResults) -> None:
 
 def test_what_is_shown_is_escaped(shown: CatalogResults) -> None:
     hostile = "<script>alert(1)</script>&\"'"
-    entry = dataclasses.replace(shown.exhibits[0].entry, name=hostile, line=hostile, sentence=hostile, paper=hostile)
-    exhibit = dataclasses.replace(shown.exhibits[0], entry=entry)
+    entry = dataclasses.replace(shown.mechanisms[0].entry, name=hostile, line=hostile, sentence=hostile, paper=hostile)
+    result = dataclasses.replace(shown.mechanisms[0], entry=entry)
     picture = dataclasses.replace(shown.pictures[0], title=hostile, sentence=hostile)
     point = dataclasses.replace(shown.points[0], name=hostile)
     text = catalog_page.render_catalog_page(
-        dataclasses.replace(shown, exhibits=[exhibit], pictures=[picture], points=[point]),
+        dataclasses.replace(shown, mechanisms=[result], pictures=[picture], points=[point]),
         f"attnlab mechanisms --page {hostile}",
     )
     assert "script" not in {tag for tag, _ in Elements(text).found}

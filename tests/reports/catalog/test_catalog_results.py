@@ -1,25 +1,10 @@
 """The catalog's results: every mechanism is computed, checked, timed, and reported in order."""
 
-import dataclasses
-
-from attnlab.kernels.comparison import Setting
 from attnlab.mechanisms import CATALOG
 from attnlab.reports.catalog import catalog_results
-from attnlab.reports.catalog.catalog_results import PLAN, SEEN, CatalogPlan
+from attnlab.reports.catalog.catalog_results import PLAN, SEEN, CatalogResults
 
-NAMES = ("baseline", "additive", "hard", "cosine-linear")
-SMALL = CatalogPlan(
-    names=NAMES,
-    checked=Setting(num_heads=2, head_dim=8),
-    checked_length=9,
-    timed=Setting(num_heads=2, head_dim=8),
-    timed_length=16,
-    growing=("baseline", "cosine-linear"),
-    lengths=(8, 16),
-    audited=("baseline", "leaking-mask"),
-    checks=("causal leak", "gradient flow"),
-    budget=0,
-)
+from .conftest import Steps
 
 
 def test_the_whole_catalog_is_shown() -> None:
@@ -27,13 +12,16 @@ def test_the_whole_catalog_is_shown() -> None:
     assert {*PLAN.growing, *PLAN.audited, *SEEN} <= set(CATALOG)
 
 
-def test_progress_counts_to_the_end() -> None:
-    told: list[tuple[int, int, str]] = []
-    plan = dataclasses.replace(SMALL, names=NAMES[:1], lengths=(8,))
-    catalog_results.run_catalog(plan, lambda *now: told.append(now))
-    assert [done for done, _, _ in told] == [0, 1, 2, 3, 4, 5]
-    assert {total for _, total, _ in told} == {5}
-    assert told[-2][2] == "audit of leaking-mask"
+def test_progress_counts_to_the_end(computed: tuple[CatalogResults, Steps]) -> None:
+    _, steps = computed
+    assert [done for done, _, _ in steps] == list(range(10))
+    assert {total for _, total, _ in steps} == {9}
+    assert steps[-2][2] == "audit of leaking-mask"
+
+
+def test_the_summary_counts_agreement_and_audits(shown: CatalogResults) -> None:
+    assert (shown.score, shown.remainder, shown.holds) == ("4 of 4", "", True)
+    assert shown.audited == "1 of 2 audited are sound; not: leaking-mask"
 
 
 def test_the_pictures_are_the_same_at_every_run() -> None:

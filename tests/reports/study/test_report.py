@@ -154,7 +154,7 @@ def test_samples_stand_side_by_side_and_losses_are_means(folder: Path) -> None:
 
 def test_limits_speak_of_the_design(folder: Path) -> None:
     said = " ".join(contents(folder).limits)
-    for words in ("5 seeds an arm", "One size of model, tiny", "one dataset, recall", "worse 1 of 5", "correlation"):
+    for words in ("5 seeds per arm", "One model size, tiny", "one dataset, recall", "worse 1 of 5", "correlation"):
         assert words in said
 
 
@@ -202,7 +202,7 @@ def test_one_seed_has_no_interval(tmp_path: Path) -> None:
     made.give("dot", BASE[:1]).give("better", HIGH[:1])
     found = contents(made.done())
     assert found.headline.verdicts[0].numbers == "accuracy +0.1 over 1 paired seed"
-    assert "1 seed an arm: the spread is as good as unknown, and there is no verdict." in found.limits
+    assert "1 seed per arm: the spread is almost unknown, so there is no verdict." in found.limits
     assert render_page(found)
 
 
@@ -212,7 +212,7 @@ def test_a_map_that_the_ledger_has_not_is_drawn_anew_and_said_so(tmp_path: Path)
     made.audit("leaking", {**LEAK, "data": {}})
     (leak,) = contents(made.done()).leaks
     assert leak.figure is not None
-    assert "drawn anew" in leak.figure.caption
+    assert "computed again" in leak.figure.caption
 
 
 def test_pictures_of_an_earlier_report_go_and_files_of_others_stay(tmp_path: Path) -> None:
@@ -312,7 +312,7 @@ def test_what_was_run_otherwise_than_the_file_says_is_named(tmp_path: Path) -> N
     assert contents(tmp_path).origin.study_note == ""
     again = "attnlab run study.toml --out here --budget smoke --set 'seeds=[1, 2]' --set a.steps=60"
     made.ledger.say("started", json.dumps({**START, "command": again}))
-    note = "this file with --budget smoke, --set 'seeds=[1, 2]', --set a.steps=60, put in the place of values"
+    note = "this file with --budget smoke, --set 'seeds=[1, 2]', --set a.steps=60, which replace values"
     assert note in contents(tmp_path).origin.study_note
     assert "<p>What was run is this file with --budget smoke" in render_page(contents(tmp_path))
     (tmp_path / "study.toml").unlink()

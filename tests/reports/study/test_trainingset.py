@@ -14,7 +14,7 @@ from attnlab.studies.answers.study_folder import open_record
 
 from .made import BASE, HIGH, Made, history
 
-HEADING = "On what it was trained on"
+HEADING = "On training examples"
 
 
 def line(kind: str, step: int, **figures: Any) -> dict[str, Any]:

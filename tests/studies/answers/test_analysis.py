@@ -71,7 +71,7 @@ def test_an_arm_is_compared_with_the_baseline_seed_by_seed(case: Case) -> None:
     assert (answer.figure, answer.phase, answer.size) == ("accuracy", "recall", "tiny")
     assert answer.comparison is not None
     assert answer.comparison.difference == pytest.approx(0.102)
-    assert answer.comparison.known.paired
+    assert answer.comparison.data.paired
     assert answer.record()["comparison"]["verdict"] == "BETTER BY AT LEAST 0.02"
 
 
@@ -180,8 +180,8 @@ def test_scores_of_examples_are_used_where_the_figure_is_their_mean(
             case.ledger.deliver(Delivery(run.id, attempt, "finished", {"last": last}, [], PAIRING, ids, scores))
     comparison = case.answers()["better"].comparison
     assert comparison is not None
-    assert comparison.known.arms is not None
-    assert comparison.known.arms[0].num_examples == (None if has_other_ids or has_other_mean else 20)
+    assert comparison.data.scores is not None
+    assert comparison.data.scores[0].num_examples == (None if has_other_ids or has_other_mean else 20)
     assert comparison.difference == pytest.approx(0.102)
 
 

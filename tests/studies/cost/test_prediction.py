@@ -185,14 +185,14 @@ def test_a_span_has_two_digits(span: float, words: str) -> None:
 
 
 def test_the_list_has_seconds_for_programs(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["recipes", "--json"]) == 0
+    assert main(["recipes", "--times", "--json"]) == 0
     listed = {one["name"]: one for one in json.loads(capsys.readouterr().out)}
     for one in listed.values():
         for budget, found in one["seconds"].items():
             assert (found is None) == bool(one["unknown"][budget])
     assert listed["quickstart"]["seconds"]["paper"] > listed["quickstart"]["seconds"]["laptop"]
     assert listed["minigpt-scores"]["seconds"]["paper"] is None
-    assert main(["recipes"]) == 0
+    assert main(["recipes", "--times"]) == 0
     said = capsys.readouterr().out
     assert "Times are predicted, not measured" in said
     assert "— depends on data or models that are not here" in said

@@ -4,42 +4,22 @@ from __future__ import annotations
 
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from attnlab.cli import main
 from attnlab.errors import AttnlabError, StudyError
-from attnlab.studies.file.design import Design
 from attnlab.studies.file.reading import LARGEST, read_design
 from attnlab.studies.plan.planning import plan
-from attnlab.studies.study import Study
 
-from ..samples import STUDY, content
+from ..samples import STUDY
 from .fuzz import make
+from .refusals import line_with, refusal
 
 NUM_FILES = 2000
+
+
 NUM_COMMANDS, NUM_PLANS = 25, 60
-
-
-def line_with(text: str, part: str) -> int:
-    """Return the number of the line that holds a text."""
-    return next(number for number, line in enumerate(text.split("\n"), start=1) if part in line)
-
-
-def refusal(file: Path, text: str, budget: str | None = None, assign: dict[str, Any] | None = None) -> str:
-    """Return what is said of a file that is no study."""
-    file.write_text(text, encoding="utf-8")
-    with pytest.raises(StudyError) as caught:
-        read_design(file, budget, assign)
-    return str(caught.value)
-
-
-@pytest.fixture
-def file(tmp_path: Path) -> Path:
-    place = tmp_path / "study.toml"
-    place.write_text(STUDY, encoding="utf-8")
-    return place
 
 
 def test_a_study_is_read(file: Path) -> None:
@@ -47,67 +27,6 @@ def test_a_study_is_read(file: Path) -> None:
     assert study.seeds == [1, 2]
     assert study.arms["slow"].set == {"optimizer.lr": 1e-3}
     assert study.phases[0].segments[0].steps == 4
-
-
-def test_every_mistake_is_said_at_once_with_its_line_and_the_closest_match(file: Path) -> None:
-    text = STUDY.replace("lr = 3e-3", 'lr = "fast"\nmomentun = 0.9').replace("seeds = [1, 2]", "seeds = [1, 1.5]")
-    text = text.replace('baseline = "dot"', 'baseline = "dott"').replace("softmax | bypass", "softmx | bypass")
-    text = text.replace("architecture", 'checkpoint = "x"\narchitecture').replace("batch = 8", "batch = 0")
-    said = refusal(file, text)
-    for part, message in (
-        ('lr = "fast"', "'phases.0.optimizer.lr': should be a valid number, not 'fast'"),
-        ("momentun", "nothing is called 'phases.0.optimizer.momentun', did you mean 'momentum'? There is name, lr,"),
-        ("1.5", "'seeds.1': should be a valid integer, not 1.5"),
-        ("dott", "no arm is called 'dott', did you mean 'dot'? The arms are dot, bypass, slow"),
-        ("softmx", "'arms.bypass.mechanism': unknown stage 'softmx', did you mean 'softmax'?"),
-        ("[sizes.tiny]", "'sizes.tiny': give architecture (a model type, such as gpt2) or checkpoint, one of the two"),
-        ("batch = 0", "'phases.0.segments.0.batch': should be greater than or equal to 1, not 0"),
-    ):
-        assert f"{file}, line {line_with(text, part)}: {message}" in said
-    assert said.count("study.toml, line") == 7
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "message"),
-    [
-        ("[arms]", "[arms]\nmechanism = { mechanism = 'dot | softmax', st = 1 }", "did you mean 'set'? There is mec"),
-        ("[arms]", "[arms]\n'a b' = 'dot | softmax'", "'arms.a b': give a name of letters, digits and . _ + -"),
-        ('"optimizer.lr" = 1e-3', '"optimiser.lr" = 1', "cannot set 'optimiser.lr', did you mean 'optimizer'?"),
-        ('"optimizer.lr" = 1e-3', '"optimizer.lr" = "x"', "cannot have 'optimizer.lr' so: should be a valid number"),
-        ('"optimizer.lr" = 1e-3', '"phases.recal.clip" = 2.0', "no phase is called 'recal', did you mean 'recall'?"),
-        ('"optimizer.lr" = 1e-3', '"phases.recall" = 2', "an arm cannot set 'phases.recall'"),
-        ('"optimizer.lr" = 1e-3', 'after = "other"', "an arm cannot set 'after'"),
-        ('"optimizer.lr" = 1e-3', "config = 3", "give a setting inside 'config', such as 'config.n_layer'"),
-        ('"optimizer.lr" = 1e-3', '"phases.recall.config.n_layer" = 3', "all phases have the same model"),
-        ("seeds = [1, 2]", "seeds = [1, 2, 1]", "seed 1 stands twice"),
-        ("seeds = [1, 2]", "seeds = []", "'seeds': list should have at least 1 item"),
-        ("seeds = [1, 2]", "seeds = [1]\nlooks = [5, 4]", "looks are numbers of seeds that grow"),
-        ("n_layer = 1", "n_layer = nan", "'sizes.tiny.config.n_layer': give a text, a finite number"),
-        ("n_layer = 1", "n_layer = 1979-05-27", "'sizes.tiny.config.n_layer': give a text, a finite number"),
-        ("[[phases]]", "[[stages]]", "'stages' is called 'phases' now: a study has [[phases]], and a phase [[phases.s"),
-        ("[[phases.segments]]", "[[phases.phases]]", "'phases.0.phases' is called 'segments' now"),
-        ("steps = 4", "steps = 4\nepochs = 1", "give steps or epochs, one of the two"),
-        ("steps = 4", f"steps = 0x{'f' * 5000}", "'phases.0.segments.0.steps': should be less than or equal to"),
-        ('data = "recall"', 'data = "recall"\nafter = "clm"', "no phase before this one is called 'clm'"),
-        ("smallest = 0.02", "smallest = 0.02\nis_shared = true", "a phase that is shared has one seed"),
-        ("[arms]", "[[arms]]", "'arms': should be a valid dictionary"),
-        ("[budgets.smoke]", "[budgets]\nlarge = 3\n[budgets.smoke]", "the budget 'large' must be a table, not a num"),
-        ("name = ", "name = 'x'\nname = ", "not TOML: Cannot overwrite a value"),
-    ],
-)
-def test_a_mistake_is_said_in_the_files_words(old: str, new: str, message: str, file: Path) -> None:
-    said = refusal(file, STUDY.replace(old, new, 1))
-    assert message in said
-    assert said.startswith(str(file))
-    assert len(said.splitlines()) < 5
-
-
-def test_a_phase_cannot_start_from_what_tuned_a_part_alone(file: Path) -> None:
-    text = STUDY.replace("[phases.optimizer]", '[phases.tuning]\nmode = "lora"\n[phases.optimizer]')
-    text += (
-        '[[phases]]\nname = "next"\ntask = "mqar"\ndata = "recall"\nafter = "recall"\n[[phases.segments]]\nsteps = 1\n'
-    )
-    assert "'recall' tunes a 'lora' alone" in refusal(file, text.replace("[budgets", "[[phases]]\n[budgets", 0))
 
 
 def test_budgets_are_sections_of_the_file(file: Path) -> None:
@@ -132,43 +51,6 @@ def test_a_mistake_in_a_budget_is_found_before_it_is_needed_and_at_its_own_line(
     assert refusal(file, text) == (
         f"{file}, line {line}, budget 'paper': 'seeds.0': should be a valid integer, not 'x'"
     )
-
-
-def test_settings_are_reached_by_their_paths(file: Path) -> None:
-    assign = {"seeds": [7], "phases.recall.optimizer.lr": 0.1, "phases.0.clip": None, "sizes.0.5B.architecture": "bert"}
-    found = read_design(file, None, {"phases.recall.optimizer.lr": 0.1, "phases.0.clip": None, "seeds": [7]})
-    assert (found.seeds, found.phases[0].optimizer.lr, found.phases[0].clip) == ([7], 0.1, None)
-    file.write_text(STUDY.replace("sizes.tiny", 'sizes."0.5B"'), encoding="utf-8")
-    found = read_design(file, None, {**assign, "sizes.0.5B.config.n_layer": 3})
-    assert found.sizes["0.5B"].architecture == "bert"
-    assert found.sizes["0.5B"].config["n_layer"] == 3
-
-
-@pytest.mark.parametrize(
-    ("where", "message"),
-    [
-        ("phases.recal.clip", "--set: 'phases.recal.clip' leads nowhere: there is no 'phases.recal'"),
-        ("phases.²", "leads nowhere"),
-        ("phases.9.clip", "leads nowhere"),
-        ("name.x", "leads nowhere"),
-        (".".join("a" * 99), "deeper than any setting"),
-        ("phases.recall.cilp", "--set phases.recall.cilp: nothing is called 'phases.0.cilp', did you mean 'clip'?"),
-    ],
-)
-def test_a_path_that_leads_nowhere_is_refused(where: str, message: str, file: Path) -> None:
-    assert message in refusal(file, STUDY, None, {where: 1})
-
-
-def test_a_value_that_was_set_is_said_to_be_so(file: Path) -> None:
-    assert refusal(file, STUDY, None, {"seeds": ["x"]}).startswith("--set seeds: 'seeds.0': should be a valid integer")
-
-
-def test_a_study_of_plain_data_is_read_alike() -> None:
-    assert Study.of(content()).design.seeds == [1, 2]
-    with pytest.raises(StudyError, match="the study: 'name' is missing"):
-        Study.of({})
-    with pytest.raises(ValueError, match="no arm is called 'nobody'"):
-        Design.model_validate({**content(), "baseline": "nobody"})
 
 
 @pytest.mark.parametrize("name", ["missing.toml", ".", "\0", "x" * 300], ids=["missing", "folder", "NUL", "long"])

@@ -103,6 +103,6 @@ def test_a_recipe_is_listed_and_copied(
     assert main(["recipes", "copy", "probes"]) == 0
     assert Path("probes.toml").read_bytes() == list_recipes()["probes"].read_bytes()
     assert main(["recipes", "copy", "probes"]) == 2
-    assert "is there already" in capsys.readouterr().err
+    assert "exists already" in capsys.readouterr().err
     assert main(["recipes", "copy", "prob"]) == 2
     assert main(["recipes", "paste"]) == 2

@@ -150,14 +150,14 @@ def test_groups_and_metrics_are_compared_at_their_own_last_step(tmp_path: Path) 
     (analysis,) = judged(write_long(tmp_path / "t.csv", records)).analyses
     steps = {(row.group, row.metric): row.step for row in analysis.rows}
     assert steps == {("s", "em"): 1000, ("l", "em"): 1000, ("s", "f1"): 1500, ("l", "f1"): 2000}
-    assert {comparison_of(row).known.num_seeds for row in analysis.rows} == {6}
+    assert {comparison_of(row).data.num_seeds for row in analysis.rows} == {6}
     assert analysis.title == "the last step of each comparison"
 
 
 def test_a_best_step_for_each_run_is_no_curve(tmp_path: Path) -> None:
     rows = [f"{arm},{seed},{3 + seed},{60 + seed / 7 + (arm == 'b'):.3f}" for arm in ("a", "b") for seed in range(6)]
     row = only(judged(write(tmp_path, "arm,seed,epoch,f1", rows)))
-    assert comparison_of(row).known.num_seeds == 6
+    assert comparison_of(row).data.num_seeds == 6
     assert row.step is None
 
 
@@ -230,7 +230,7 @@ def test_perplexities_are_compared_by_their_logarithm(tmp_path: Path, metric: st
     row = only(judged(write(tmp_path, f"arm,seed,{metric}", rows)))
     assert row.verdict == "BETTER BY AT LEAST 1 %"
     assert comparison_of(row).difference == pytest.approx(-3.0, abs=0.3)
-    assert comparison_of(row).known.baseline.mean == pytest.approx(size, rel=0.01)
+    assert comparison_of(row).data.baseline.mean == pytest.approx(size, rel=0.01)
     assert only(judged(write(tmp_path, f"arm,seed,{metric}", rows), smallest=5)).verdict.endswith(
         "BELOW YOUR THRESHOLD"
     )
@@ -242,8 +242,8 @@ def test_impossible_values_are_left_out_and_what_they_change_is_said(tmp_path: P
     found = judged(write_long(tmp_path / "t.csv", records))
     assert [finding.check for finding in found.faults] == ["impossible values"]
     assert found.faults[0].sentence.endswith("It is left out of the analysis")
-    assert comparison_of(only(found)).known.variant.n == 5
-    assert comparison_of(only(found)).known.variant.mean < 82
+    assert comparison_of(only(found)).data.variant.n == 5
+    assert comparison_of(only(found)).data.variant.mean < 82
     assert [cell.text for cell in found.left_out] == ["104.2"]
     (change,) = found.changes
     assert change.startswith("new s f1: without them ")
@@ -258,7 +258,7 @@ def test_an_impossible_value_is_no_failed_run(
     records = make_records(Recipe(metrics=("f1",), steps=steps, num_seeds=6))
     records[-1]["value"] = 133.3
     found = judged(write_table(tmp_path / "t.csv", records))
-    assert comparison_of(only(found)).known.failures.failed == (0, 0)
+    assert comparison_of(only(found)).data.failures.failed == (0, 0)
     assert "runs without a score" not in [finding.check for finding in found.findings]
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +11,7 @@ from attnlab.errors import StudyError
 from attnlab.studies.plan.planning import PlannedRun
 from attnlab.studies.study import Study
 
-from ..samples import STUDY, content, study
+from ..samples import content, study
 
 SECOND = {
     "name": "fine", "task": "mqar", "task_settings": {"vocab": 32, "length": 24}, "data": "recall", "after": "recall",
@@ -21,105 +19,10 @@ SECOND = {
 }  # fmt: skip
 
 
-def ids(**changes: Any) -> list[str]:
-    """Return the ids of the study's runs."""
-    return [run.id for run in study(**changes).plan()]
-
-
 def two_phases(**changes: Any) -> list[PlannedRun]:
     """Plan the study with a second phase after the first."""
     plain = content(**changes)
     return Study.of({**plain, "phases": [*plain["phases"], SECOND]}).plan()
-
-
-def test_ids_are_the_same_in_another_process(tmp_path: Path) -> None:
-    (tmp_path / "study.toml").write_text(STUDY, encoding="utf-8")
-    program = "import attnlab, sys; print(*[run.id for run in attnlab.Study.load(sys.argv[1]).plan()])"
-    command = [sys.executable, "-c", program, str(tmp_path / "study.toml")]
-    assert subprocess.run(command, capture_output=True, text=True, check=True).stdout.split() == ids()
-    assert len(set(ids())) == 6
-
-
-def test_names_and_places_determine_nothing(tmp_path: Path) -> None:
-    plain = content()
-    plain["arms"] = dict(zip(("a", "b", "c"), plain["arms"].values(), strict=True))
-    plain["sizes"] = {"other": plain["sizes"]["tiny"]}
-    plain["phases"][0]["name"], plain["baseline"], plain["name"] = "renamed", "a", "another"
-    plain["phases"][0]["segments"][0]["name"] = "whole"
-    plain["arms"]["a"] = "softmax|dot"
-    plain["phases"][0] |= {"checkpoint_every": 7, "smallest": 0.3, "trace_every": 2}
-    assert [run.id for run in Study.of(plain).plan()] == ids()
-    assert [run.id for run in Study(study().design, threads=2).plan()] == ids()
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"phases__recall__segments__0__steps": 5}, {"phases__recall__segments__0__batch": 9}, {"seeds": [3, 4]},
-        {"phases__recall__optimizer__weight_decay": 0.1}, {"phases__recall__schedule": {"kind": "cosine"}},
-        {"phases__recall__clip": 2.0}, {"phases__recall__precision": "bf16"},
-        {"phases__recall__evaluate_every": 2}, {"phases__recall__tuning": {"mode": "lora"}},
-        {"sizes__tiny__config__n_layer": 2}, {"data__recall__num_train": 9}, {"data__recall__num_dev": 9},
-        {"phases__recall__task_settings__vocab": 33},
-        {"data__recall__train": "embedded:mqar?vocab=32&length=24&pairs=4&examples=81"},
-        {"data__recall__dev": "embedded:mqar?vocab=32&length=24&pairs=4&examples=21"},
-    ],
-    ids=lambda change: next(iter(change)),
-)  # fmt: skip
-def test_what_determines_the_result_is_in_the_id(change: dict[str, Any]) -> None:
-    assert not set(ids(**change)) & set(ids())
-
-
-def test_data_is_known_by_its_content_and_not_by_its_place(tmp_path: Path) -> None:
-    rows = [f"the {word} is on the table" for word in ("cup", "pen", "book", "map")]
-    for name in ("one", "two"):
-        (tmp_path / name).mkdir()
-        for split in ("train", "dev"):
-            (tmp_path / name / f"{split}.txt").write_text("\n".join(rows) + "\n", encoding="utf-8")
-
-    def planned(place: str) -> set[str]:
-        plain = content(phases__recall__task="clm", sizes__tiny__tokenizer="word:50")
-        plain["phases"][0] |= {"task_settings": {"max_len": 8}, "data": "text"}
-        return {run.id for run in Study(Study.of(plain).design, sources={"text": place}).plan()}
-
-    first = planned(str(tmp_path / "one"))
-    assert planned(str(tmp_path / "two")) == first
-    # The dev split decides too, where it is not named but found beside the training text.
-    (tmp_path / "two" / "dev.txt").write_text("\n".join(rows[:3]) + "\n", encoding="utf-8")
-    assert not planned(str(tmp_path / "two")) & first
-
-
-def test_what_a_model_starts_from_is_known_by_its_content(tmp_path: Path) -> None:
-    def planned(name: str, text: str) -> set[str]:
-        folder = tmp_path / name
-        folder.mkdir(exist_ok=True)
-        (folder / "config.json").write_text(text, encoding="utf-8")
-        plain = content()
-        plain["sizes"] = {"tiny": {"checkpoint": str(folder)}}
-        return {run.id for run in Study.of(plain).plan()}
-
-    first = planned("one", "{}")
-    assert planned("two", "{}") == first
-    assert not planned("two", '{"a": 1}') & first
-
-
-def test_stages_of_the_users_own_are_known_by_their_file(tmp_path: Path, own_stages: None) -> None:
-    from attnlab.cli.plugin import load_plugin
-
-    from ..test_kills import OWN
-
-    file = tmp_path / "own.py"
-    file.write_text(OWN, encoding="utf-8")
-    load_plugin(str(file))
-    plain = content(arms__bypass="dot | cubed(divide=n)")
-    with pytest.raises(StudyError, match=r"'cubed.*' is a stage of your own.*--plugin FILE\.py"):
-        Study.of(plain).plan()
-    design = Study.of(plain).design
-    before = [run.id for run in Study(design, plugins=[str(file)]).plan()]
-    file.write_text(OWN.replace("** 3", "** 4"), encoding="utf-8")
-    after = [run.id for run in Study(design, plugins=[str(file)]).plan()]
-    assert before[:2] == after[:2]
-    assert before[2] != after[2]
 
 
 def test_an_arms_own_settings_are_its_runs(tmp_path: Path) -> None:
@@ -135,19 +38,6 @@ def test_an_arms_own_settings_are_its_runs(tmp_path: Path) -> None:
     assert by_arm["dot"].start.config["n_layer"] == 1
 
 
-def test_an_arm_may_have_another_line_in_another_size() -> None:
-    plain = content(arms__wide={"mechanism": "cosine | relu", "by_size": {"large": "cosine | gelu"}})
-    large = {**plain["sizes"]["tiny"], "config": {**plain["sizes"]["tiny"]["config"], "n_layer": 2}}
-    runs = Study.of({**plain, "sizes": {**plain["sizes"], "large": large}}).plan()
-    lines = {run.size: run.run.start.mechanism for run in runs if run.arm == "wide"}
-    assert lines == {"tiny": "cosine | relu", "large": "cosine | gelu"}
-    with pytest.raises(StudyError, match=r"no size is called 'larg', did you mean 'large'"):
-        Study.of({
-            **plain, "sizes": {"large": large},
-            "arms": {**plain["arms"], "wide": {"mechanism": "cosine", "by_size": {"larg": "angle"}}},
-        })  # fmt: skip
-
-
 def test_an_arm_may_have_data_of_its_own() -> None:
     other = {"train": "embedded:mqar?vocab=32&length=24&pairs=4&examples=33"}
     own = {"mechanism": "cosine | relu", "set": {"data": "other"}}
@@ -155,15 +45,6 @@ def test_an_arm_may_have_data_of_its_own() -> None:
     assert {run.arm: run.run.data.train for run in runs}["own"] == other["train"]
     with pytest.raises(StudyError, match=r"phase 'recall' takes the data 'othr', did you mean 'other'"):
         study(data__other=other, arms__own={**own, "set": {"data": "othr"}}).plan()
-
-
-def test_some_of_the_arms_and_sizes_are_taken() -> None:
-    runs = study(only_arms=["dot", "slow"], only_sizes=["tiny"]).plan()
-    assert list(dict.fromkeys(run.arm for run in runs)) == ["dot", "slow"]
-    with pytest.raises(StudyError, match=r"none of the arms is called 'slo', did you mean 'slow'"):
-        study(only_arms=["dot", "slo"])
-    with pytest.raises(StudyError, match=r"no arm is called 'dot'"):
-        study(only_arms=["slow"])
 
 
 def test_arms_that_are_one_are_refused() -> None:

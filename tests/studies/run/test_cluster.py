@@ -1,26 +1,26 @@
-"""The two ends of a run on a cluster, without one: what is sent, what is refused on a node, and what a loss costs."""
+"""The workers of a cluster, without one: what is sent, and connections that fail."""
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
+import importlib
 import sys
-import tempfile
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
 
 import pytest
 
 from attnlab.errors import StudyError
-from attnlab.studies.ledger.database import Ledger
-from attnlab.studies.run import node
-from attnlab.studies.run.cluster import find_files, find_reason, resolve_data
-from attnlab.studies.run.execution import MOST_LOSSES, Execution
-from attnlab.studies.run.workers import RunEvent, RunOrder
-from attnlab.training.loop.stopping import StopRequest
-
-from ..samples import study
+from attnlab.studies.run import cluster, node
+from attnlab.studies.run.cluster import (
+    check_answer,
+    check_room,
+    connect_workers,
+    find_address,
+    find_files,
+    find_reason,
+    load_ray,
+    resolve_data,
+)
 
 
 def test_data_is_sent_by_whole_paths_with_what_it_holds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -42,46 +42,6 @@ def test_files_a_model_starts_from_are_sent_and_names_of_the_hub_are_not(tmp_pat
     assert find_files(None) is None
 
 
-def test_a_folder_that_was_sent_says_where_things_are_there(tmp_path: Path) -> None:
-    config = study().plan()[0].run.config
-    file = tmp_path / node.RUN / "config.json"
-    file.parent.mkdir()
-    file.write_text(json.dumps(config), encoding="utf-8")
-    errand = {"id": "1", "config": config, "shipped": [("start", "checkpoint", ":best")]}
-    order = node.prepare_order(errand, tmp_path)
-    assert order.config["start"]["checkpoint"] == f"{tmp_path}/checkpoint:best"
-    assert order.folder == str(tmp_path / node.RUN)
-    assert json.loads(file.read_text(encoding="utf-8")) == order.config
-
-
-def test_another_version_is_named() -> None:
-    assert node.compare_versions(node.get_versions(), node.get_versions()) == ""
-    assert node.compare_versions({"torch": "2.13.0"}, {"torch": "2.12.0"}) == "torch 2.12.0 where the study has 2.13.0"
-
-
-def test_a_process_that_is_not_the_runs_any_more_is_left_alone() -> None:
-    child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE, process_group=0)
-    node.stop_process(child.pid, os.getpgid(0))
-    assert child.poll() is None
-    node.stop_process(child.pid, child.pid)
-    assert child.wait() == -15
-    node.stop_process(child.pid, child.pid)
-    assert child.stdin is not None
-    child.stdin.close()
-
-
-def test_folders_of_killed_runs_are_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    monkeypatch.setattr(node, "ABANDONED", -1.0)
-    left = tmp_path / f"{node.PREFIX}left"
-    left.mkdir()
-    (left / "lock").touch()
-    with node.make_scratch() as held:
-        node.remove_abandoned()
-        assert held.exists()
-    assert list(tmp_path.iterdir()) == []
-
-
 class TaskError(Exception):
     """Stands in for what Ray raises of a task that failed."""
 
@@ -97,35 +57,54 @@ def test_why_a_task_failed_is_said_in_one_line() -> None:
         find_reason(TaskError(ModuleNotFoundError("No module named 'attnlab'")))
 
 
-class Losing:
-    """Stands in for a cluster that loses every run."""
-
-    def __init__(self, plugins: Any = ()) -> None:
-        self.events: list[RunEvent] = []
-
-    def send(self, order: RunOrder) -> None:
-        self.events += [RunEvent(order.id, "started", "far"), RunEvent(order.id, "lost", "NodeDiedError")]
-
-    def receive(self) -> list[RunEvent]:
-        events, self.events = self.events, []
-        return events
-
-    def close(self, *, at_once: bool) -> None:
-        assert not at_once
+def test_a_place_that_is_none_is_answered() -> None:
+    with (
+        pytest.raises(StudyError, match="on local or ray, not on 'rya', did you mean 'ray'"),
+        connect_workers("rya", 1),
+    ):
+        pass
 
 
-def test_a_lost_node_is_no_failure_until_it_happens_too_often(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("attnlab.studies.run.execution.RayWorkers", Losing)
-    said: list[str] = []
-    ledger = Ledger(tmp_path / "ledger.sqlite")
-    run = study(seeds=[1]).plan()[0]
-    work = Execution(tmp_path, ledger, [run], said.append, StopRequest(), None, on="ray")
-    work.go()
-    assert said[0] == f"{run.title}: on node far"
-    assert said[1] == f"{run.title}: its node was lost (NodeDiedError); it starts again"
-    assert sum("starts again" in line for line in said) == MOST_LOSSES - 1
-    assert [reason for _, reason in ledger.failures()] == [
-        f"its node was lost {number} times (NodeDiedError)" for number in (MOST_LOSSES, MOST_LOSSES + 1)
-    ]  # fmt: skip
-    assert list(work.given_up) == [run.id]
-    ledger.close()
+def test_missing_ray_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(StudyError, match=r"pip install 'attnlab\[ray\]'"), connect_workers("ray", 1):
+        pass
+
+
+def test_old_ray_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(importlib, "import_module", lambda name: SimpleNamespace(__version__="2.9.3"))
+    with pytest.raises(StudyError, match=r"Ray is 2\.9\.3, and 2\.54 is needed"):
+        load_ray()
+
+
+@pytest.mark.parametrize("address", ["local", "nonsense", "ray://head:10001", "head:", ":6379"])
+def test_an_address_that_is_none_is_refused(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RAY_ADDRESS", address)
+    with pytest.raises(StudyError, match="HOST:PORT of a cluster's head is needed"):
+        find_address()
+
+
+@pytest.mark.parametrize(
+    ("program", "words"),
+    [
+        pytest.param("import time; time.sleep(60)", "at RAY_ADDRESS=head:1 within 0 seconds", id="silent"),
+        pytest.param("raise ConnectionError('no such cluster')", "(no such cluster)", id="refused"),
+        pytest.param("raise SystemExit(7)", "(status 7)", id="wordless"),
+    ],
+)
+def test_a_connection_that_comes_to_nothing_is_one_sentence(
+    program: str, words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cluster, "CONNECT", program)
+    if "sleep" in program:
+        monkeypatch.setattr(cluster, "PATIENCE", 0.1)
+    with pytest.raises(StudyError) as raised:
+        check_answer("head:1")
+    assert words in str(raised.value)
+
+
+def test_runs_that_fit_on_no_node_are_refused() -> None:
+    nodes = [{"Alive": True, "Resources": {"CPU": 4.0}}, {"Alive": False, "Resources": {"CPU": 16.0}}]
+    check_room(SimpleNamespace(nodes=lambda: nodes), 4)
+    with pytest.raises(StudyError, match="the largest of the cluster has 4; take fewer threads"):
+        check_room(SimpleNamespace(nodes=lambda: nodes), 8)

@@ -1,24 +1,20 @@
-"""What goes wrong around runs: a server that dies, a folder still held, Ctrl-C twice, a worker that was stopped."""
+"""The execution of runs: failures, losses, Ctrl-C once and twice, and runs that are given up."""
 
 from __future__ import annotations
 
 import signal
-import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from attnlab.errors import StudyError
 from attnlab.studies.ledger.database import Ledger
 from attnlab.studies.run import execution
-from attnlab.studies.run.execution import Execution
-from attnlab.studies.run.server import FAILED, describe_end, wait_for_folder
-from attnlab.studies.run.workers import LocalWorkers, RunEvent, RunOrder
+from attnlab.studies.run.execution import MOST_LOSSES, Execution
+from attnlab.studies.run.server import FAILED, describe_end
+from attnlab.studies.run.workers import RunEvent, RunOrder
 from attnlab.training.loop.stopping import StopRequest
-from attnlab.training.record.lock import lock_folder
 
 from ..samples import quiet, study
 
@@ -62,47 +58,13 @@ def work(tmp_path: Path) -> Iterator[Execution]:
     ledger.close()
 
 
-def test_a_server_that_dies_is_one_sentence() -> None:
-    workers = LocalWorkers()
-    workers.process.kill()
-    workers.process.wait()
-    with pytest.raises(StudyError, match="has died; the same command goes on"):
-        workers.receive()
-    with pytest.raises(StudyError, match="has died"):
-        workers.stop()
-    workers.close(at_once=True)
-
-
-def test_a_folder_that_is_still_held_is_waited_for(tmp_path: Path) -> None:
-    held, done = threading.Event(), []
-
-    def hold() -> None:
-        with lock_folder(tmp_path):
-            held.set()
-            time.sleep(0.3)
-            done.append(True)
-
-    holder = threading.Thread(target=hold)
-    holder.start()
-    held.wait()
-    wait_for_folder(tmp_path)
-    assert done
-    holder.join()
-
-
-def test_a_folder_that_stays_held_is_not_waited_for_for_ever(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("attnlab.studies.run.server.PATIENCE", 0.1)
-    with lock_folder(tmp_path):
-        wait_for_folder(tmp_path)
-
-
 def test_a_worker_that_keeps_failing_is_given_up(fake: type[FakeWorkers], work: Execution) -> None:
     fake.statuses = [FAILED, -9, FAILED, FAILED, FAILED, FAILED]
     work.go()
     assert len(work.given_up) == 3
     reasons = [reason for _, reason in work.ledger.failures()]
     assert reasons[:2] == [
-        "its process ended with status 3", "its process was ended by signal 9; was there memory enough?",
+        "its process ended with status 3", "its process was ended by signal 9; it may have run out of memory",
     ]  # fmt: skip
     assert fake.ends == [False]
 
@@ -158,3 +120,37 @@ def test_nothing_is_started_after_a_request_to_stop(fake: type[FakeWorkers], wor
     work.stop.signal = signal.SIGINT
     work.go()
     assert fake.orders == []
+
+
+class Losing:
+    """Stands in for a cluster that loses every run."""
+
+    def __init__(self, plugins: Any = ()) -> None:
+        self.events: list[RunEvent] = []
+
+    def send(self, order: RunOrder) -> None:
+        self.events += [RunEvent(order.id, "started", "far"), RunEvent(order.id, "lost", "NodeDiedError")]
+
+    def receive(self) -> list[RunEvent]:
+        events, self.events = self.events, []
+        return events
+
+    def close(self, *, at_once: bool) -> None:
+        assert not at_once
+
+
+def test_a_lost_node_is_no_failure_until_it_happens_too_often(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("attnlab.studies.run.execution.RayWorkers", Losing)
+    said: list[str] = []
+    ledger = Ledger(tmp_path / "ledger.sqlite")
+    run = study(seeds=[1]).plan()[0]
+    work = Execution(tmp_path, ledger, [run], said.append, StopRequest(), None, on="ray")
+    work.go()
+    assert said[0] == f"{run.title}: on node far"
+    assert said[1] == f"{run.title}: its node was lost (NodeDiedError); it starts again"
+    assert sum("starts again" in line for line in said) == MOST_LOSSES - 1
+    assert [reason for _, reason in ledger.failures()] == [
+        f"its node was lost {number} times (NodeDiedError)" for number in (MOST_LOSSES, MOST_LOSSES + 1)
+    ]  # fmt: skip
+    assert list(work.given_up) == [run.id]
+    ledger.close()

@@ -1,12 +1,18 @@
 """Unigram and bigram are distributions by Witten & Bell's formula, and know nothing of what they did not count."""
 
 import math
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
 
+from attnlab.tasks import load
 from attnlab.tasks.batch import BatchPadding, Feature, as_tokens
 from attnlab.tasks.floors import compute_ngram_losses, count_tokens
+from attnlab.tasks.language.line import make_lines
+
+from ..tokenizers import SENTENCES, byte_level, wordpiece
 
 
 def features(*rows: list[int]) -> list[Feature]:
@@ -62,3 +68,42 @@ def test_losses_are_summed_by_part() -> None:
         [counts.unigram_losses(np.array([2, 1])).sum(), counts.unigram_losses(np.array([1]))[0]]
     )
     assert bigram[1] == pytest.approx(counts.bigram_losses(np.array([0]), np.array([1]))[0])
+
+
+def dev_of(task: Any, examples: list[Any], tokenizer: Any = None) -> SimpleNamespace:
+    """Return examples as a run is evaluated on."""
+    return SimpleNamespace(examples=examples, features=task.features(examples, tokenizer))
+
+
+@pytest.mark.parametrize("primary", ["perplexity", "loss", "bits_per_byte", "line_perplexity"])
+def test_text_has_the_bigram_in_the_unit_that_decides(primary: str) -> None:
+    task, tokenizer = load("clm", primary=primary), byte_level()
+    dev = dev_of(task, list(make_lines(SENTENCES)), tokenizer)
+    floor = task.floor(dev, dev.features)
+    assert "bigram of" in floor.strategy
+    perplexity = load("clm").floor(dev, dev.features).value
+    if primary == "loss":
+        assert floor.value == pytest.approx(math.log(perplexity))
+    if primary == "bits_per_byte":
+        num_bytes = sum(block.num_bytes for block in dev.features)
+        num_tokens = sum(len(block) - 1 for block in dev.features)
+        assert floor.value == pytest.approx(math.log2(perplexity) * num_tokens / num_bytes)
+    assert 1 < perplexity < len(tokenizer)
+
+
+def test_hidden_tokens_have_the_unigram_or_the_bigram() -> None:
+    task, tokenizer = load("mlm"), wordpiece()
+    dev = dev_of(task, list(make_lines(SENTENCES)), tokenizer)
+    floor = task.floor(dev, dev.features)
+    assert 0 < floor.value < math.log(len(tokenizer))
+
+
+def test_without_anything_trained_on_text_has_no_floor() -> None:
+    task = load("clm")
+    assert task.floor(dev_of(task, list(make_lines(SENTENCES)), byte_level()), ()) is None
+
+
+def test_a_figure_of_which_more_is_better_has_no_floor_from_losses() -> None:
+    task = load("clm", primary="accuracy")
+    dev = dev_of(task, list(make_lines(SENTENCES)), byte_level())
+    assert task.floor(dev, dev.features) is None

@@ -65,7 +65,7 @@ def test_fresh_rows_are_those_of_a_generator_alone(tmp_path: Path) -> None:
     assert feature.targets["labels"].tolist() == labels[0].tolist()
     path = tmp_path / "rows.jsonl"
     path.write_text('{"input_ids": [1, 2], "labels": [-100, 1]}\n', encoding="utf-8")
-    with pytest.raises(TaskError, match=r"fresh rows are generated, and .* use 'embedded:mqar', or leave is_fresh out"):
+    with pytest.raises(TaskError, match=r"fresh rows must be generated, and .* use 'embedded:mqar', or omit is_fresh"):
         task.get_generator(open_source(path))
 
 

@@ -1,6 +1,7 @@
 """Questions about small texts, and SQuAD files of them."""
 
 import json
+import random
 from pathlib import Path
 from typing import Any
 
@@ -39,3 +40,17 @@ def write_squad(path: Path, questions: list[SquadQuestion], **changes: Any) -> P
     ]
     path.write_text(json.dumps({"version": "1.1", "data": [{"title": "t", "paragraphs": paragraphs}]}), "utf-8")
     return path
+
+
+def many(count: int = 40) -> list[SquadQuestion]:
+    """Ask for words of long contexts, each at a place of its own."""
+    draw = random.Random(0)
+    context = f"{CONTEXT} " * 4
+    words = context.split()
+    questions = []
+    for number in range(count):
+        first = draw.randrange(len(words) - 3)
+        answer = " ".join(words[first : first + 3])
+        start = len(" ".join(words[:first])) + (first > 0)
+        questions.append(SquadQuestion(f"q{number}", "Who won?", context, (answer,), (start,), f"row {number}"))
+    return questions

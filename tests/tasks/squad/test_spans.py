@@ -98,7 +98,7 @@ def test_the_lowest_null_score_of_all_windows_counts() -> None:
 
 def test_nan_and_wrong_lengths_are_refused() -> None:
     window, starts, ends = pointing(one_window(), 4, 18)
-    with pytest.raises(TaskError, match="'q1' have NaN"):
+    with pytest.raises(TaskError, match="'q1' contain NaN"):
         SEARCH.search_question([(window, np.full_like(starts, np.nan), ends)], None)
     with pytest.raises(TaskError, match="one of each for every token"):
         SEARCH.search_question([(window, starts[:-1], ends)], None)

@@ -1,50 +1,17 @@
 """SQuAD from questions to figures: a random model runs, the oracle is right, training brings answers nearer."""
 
-import random
-
 import pytest
 import torch
 
 from attnlab.errors import TaskError
-from attnlab.tasks import SquadQuestion, load
+from attnlab.tasks import load
 
 from ..models import batches, build
 from ..tokenizers import KINDS, wordpiece
-from .questions import CONTEXT, question
+from .questions import many, question
 
 kinds = pytest.mark.parametrize("kind", KINDS)
 SMALL = {"max_len": 64, "stride": 24}
-
-
-def many(count: int = 40) -> list[SquadQuestion]:
-    """Ask for words of long contexts, each at a place of its own."""
-    draw = random.Random(0)
-    context = f"{CONTEXT} " * 4
-    words = context.split()
-    questions = []
-    for number in range(count):
-        first = draw.randrange(len(words) - 3)
-        answer = " ".join(words[first : first + 3])
-        start = len(" ".join(words[:first])) + (first > 0)
-        questions.append(SquadQuestion(f"q{number}", "Who won?", context, (answer,), (start,), f"row {number}"))
-    return questions
-
-
-@kinds
-def test_the_oracle_is_right_through_windows_spans_and_offsets(kind: str) -> None:
-    task, questions = load("squad", **SMALL), many()
-    scores = task.score(task.oracle(questions, KINDS[kind]()), questions)
-    assert scores.figures["exact_match"] == 100.0
-    assert scores.value == 100.0
-
-
-@kinds
-def test_the_oracle_of_v2_knows_where_there_is_no_answer(kind: str) -> None:
-    task = load("squad_v2", **SMALL)
-    questions = [*many(10), question(None, f"{CONTEXT} " * 4, key="none")]
-    figures = task.score(task.oracle(questions, KINDS[kind]()), questions).figures
-    assert figures["NoAns_exact"] == 100.0
-    assert figures["HasAns_exact"] == 100.0
 
 
 @pytest.mark.parametrize(("kind", "model"), [("wordpiece", "bert"), ("byte level", "gpt2")])

@@ -168,5 +168,5 @@ def test_what_needs_a_set_is_refused(changes: dict[str, Any], said: str) -> None
 def test_a_file_of_rows_has_no_fresh_ones(tmp_path: Path) -> None:
     path = tmp_path / "rows.jsonl"
     path.write_text('{"input_ids": [1, 2], "labels": [-100, 1]}\n', encoding="utf-8")
-    with pytest.raises(TaskError, match="fresh rows are generated"):
+    with pytest.raises(TaskError, match="fresh rows must be generated"):
         build(fresh(data=Data(train=str(path), dev=str(path))))

@@ -1,4 +1,4 @@
-"""The same questions put to a whole Hugging Face model: a mechanism may be sound, and what it was put into not."""
+"""The same checks for a whole Hugging Face model: a sound mechanism may be installed in a model that is not."""
 
 from . import gradients, leak, numerics, padding, prefix  # noqa: F401  (each registers its check)
 from .subject import ModelSubject

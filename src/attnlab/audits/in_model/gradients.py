@@ -1,6 +1,4 @@
-"""Gradient flow in a model: does every parameter that is to be trained get a gradient?"""
-
-from __future__ import annotations
+"""Gradient flow in a model: does every trainable parameter get a gradient?"""
 
 from typing import Any
 
@@ -9,7 +7,7 @@ from torch import Tensor
 
 from ..check import check
 from ..finding import Finding, FindingPart
-from ..subject import peak
+from ..subject import compute_gradients, peak
 from .subject import ModelSubject
 
 NAME = "gradient flow"
@@ -19,20 +17,14 @@ FAINT = 1e-7
 
 @check(NAME, kind="gradients", on="model")
 def gradient_flow(subject: ModelSubject) -> Finding:
-    """Look for parameters that get no gradient, or one that is no number."""
+    """Search for trainable parameters without a gradient, or with one that is not finite."""
     subject = subject.precise
     trained = {name: p for name, p in subject.model.named_parameters() if p.requires_grad}
     if not trained:
-        return Finding(NAME, False, 0.0, None, "No parameter of the model is to be trained.", "requires_grad")
-    tokens = subject.tokens(2)
+        return Finding(NAME, False, 0.0, None, "No parameter of the model is trainable.", "requires_grad")
     with subject.mode(False):
-        loss = total(subject.run(tokens))
-        found = torch.autograd.grad(loss, list(trained.values()), allow_unused=True)
-    sizes = {
-        piece: size
-        for name, g in zip(trained, found, strict=True)
-        for piece, size in (pieces(name, g) if g is not None else [(name, 0.0)])
-    }
+        gradients = compute_gradients(_sum_outputs(subject.run(subject.tokens(2))), trained.values())
+    sizes = dict(piece for name, g in zip(trained, gradients, strict=True) for piece in _measure_pieces(name, g))
     dead = [name for name, size in sizes.items() if size == 0]
     broken = [name for name, size in sizes.items() if not size < torch.inf]
     median = sorted(sizes.values())[len(sizes) // 2]
@@ -40,13 +32,13 @@ def gradient_flow(subject: ModelSubject) -> Finding:
     parts = tuple(FindingPart(f"gradient to {name}", size) for name, size in sizes.items())
     passed = not dead and not broken
     return Finding(
-        NAME, passed, float(len(dead) + len(broken)), 0.0, sentence(sizes, dead, broken, faint),
+        NAME, passed, float(len(dead) + len(broken)), 0.0, _explain(len(sizes), dead, broken, faint),
         "" if passed else ", ".join((dead or broken)[:8]), parts=parts, data={"none": dead, "faint": faint},
     )  # fmt: skip
 
 
-def total(output: Any) -> Tensor:
-    """Return a number that every part of a model's output enters, each with weights of its own."""
+def _sum_outputs(output: Any) -> Tensor:
+    """Return a randomly weighted sum of everything in a model's output that has a gradient."""
     draw = torch.Generator().manual_seed(5)
     terms = [
         (value * torch.randn(value.shape, generator=draw).to(value)).sum()
@@ -56,8 +48,8 @@ def total(output: Any) -> Tensor:
     return torch.stack([term.float() for term in terms]).sum()
 
 
-def pieces(name: str, gradient: Tensor) -> list[tuple[str, float]]:
-    """Return the largest gradient of a parameter, in thirds where queries, keys and values may be fused in it."""
+def _measure_pieces(name: str, gradient: Tensor) -> list[tuple[str, float]]:
+    """Return the largest gradient of a parameter, in thirds if queries, keys and values may be fused in it."""
     shape = gradient.shape
     if len(shape) != 2 or max(shape) != 3 * min(shape):
         return [(name, peak(gradient))]
@@ -65,19 +57,17 @@ def pieces(name: str, gradient: Tensor) -> list[tuple[str, float]]:
     return [(f"{name} ({which} third)", peak(t)) for which, t in zip(("first", "second", "last"), thirds, strict=True)]
 
 
-def sentence(sizes: dict[str, float], dead: list[str], broken: list[str], faint: list[str]) -> str:
-    """Explain the finding to a student."""
+def _explain(num_parameters: int, dead: list[str], broken: list[str], faint: list[str]) -> str:
     if dead:
-        return f"Training cannot change {listed(dead)}: nothing the model answers depends on it smoothly."
+        return f"Training cannot change {_list_names(dead)}: no output of the model depends on it smoothly."
     if broken:
-        return f"The gradient to {listed(broken)} is not a finite number."
-    said = f"All {len(sizes)} parameters that are to be trained get a gradient"
+        return f"The gradient to {_list_names(broken)} is not a finite number."
+    sentence = f"All {num_parameters} trainable parameters get a gradient"
     if faint:
-        return f"{said}; to {listed(faint)} it is rounding alone (softmax ignores what all keys have in common)."
-    return f"{said}."
+        return f"{sentence}; to {_list_names(faint)} it is rounding (softmax ignores what all keys have in common)."
+    return f"{sentence}."
 
 
-def listed(names: list[str]) -> str:
-    """Name a few parameters, and count the others."""
+def _list_names(names: list[str]) -> str:
     shown = ", ".join(names[:3])
     return shown if len(names) <= 3 else f"{shown} and {len(names) - 3} more"

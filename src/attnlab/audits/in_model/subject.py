@@ -1,6 +1,4 @@
-"""A Hugging Face model under audit: random tokens for it, and what it makes of each of them."""
-
-from __future__ import annotations
+"""A Hugging Face model under audit: random tokens for it, and its outputs for each of them."""
 
 import contextlib
 import copy
@@ -9,51 +7,52 @@ import functools
 import inspect
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import torch
 from torch import Tensor, nn
 
 from attnlab.errors import RequestError
 from attnlab.install import mechanism_of
+from attnlab.install.compat import get_attention_name
 
-from ..subject import noise, peak, without_onednn
+from ..subject import disable_onednn, noise, peak
 
 LENGTH, LONGEST = 24, 160
-"""Tokens of a sequence that every pair is looked at of, and of a longer one, unless the model takes fewer."""
+"""Tokens of a sequence whose pairs are all checked, and of a longer one, unless the model takes fewer."""
 
 ROUNDINGS, DEEP = 40, 24
-"""Roundings of one layer, and how many layers there are where a configuration does not say."""
+"""Roundings of one layer, and the number of layers if a configuration does not say."""
 
 HALVES = (torch.float16, torch.bfloat16)
 
 
 @dataclass(frozen=True)
 class ModelSubject:
-    """A model, whether no token of it may see a later one, and the seed of what it is shown."""
+    """A model under audit, whether it must be causal, and the seed of its random inputs."""
 
     model: nn.Module
     causal: bool
     seed: int = 0
 
     @classmethod
-    def of(cls, model: nn.Module, causal: bool | None, seed: int = 0) -> ModelSubject:
-        """Put a model under audit; causal as its own attention says, if it is left out."""
+    def create(cls, model: nn.Module, causal: bool | None, seed: int = 0) -> Self:
+        """Make the subject of an audit; if `causal` is omitted, the model determines it."""
         config = getattr(model, "config", None)
         if config is None or not hasattr(config, "get_text_config"):
             raise RequestError(
                 f"an audit takes a line such as 'dot | softmax' or a Hugging Face model, not {type(model).__name__}"
             )
         if not isinstance(getattr(config.get_text_config(), "vocab_size", None), int):
-            raise RequestError(f"{type(model).__name__} has no vocabulary; an audit shows a model random tokens")
-        model = with_answers(model)
+            raise RequestError(f"{type(model).__name__} has no vocabulary; an audit needs a model that takes tokens")
+        model = _find_part_with_token_outputs(model)
         if causal is None:
-            causal = says_causal(model)
-        return cls(model, is_causal(cls(model, True, seed)) if causal is None else causal, seed)
+            causal = _read_causality(model)
+        return cls(model, _test_causality(cls(model, True, seed)) if causal is None else causal, seed)
 
     @property
     def title(self) -> str:
-        """The model's class, its size, and the mechanism installed in it, if any is."""
+        """The model's class, its size, and the mechanism installed in it, if any."""
         num_parameters = sum(p.numel() for p in self.model.parameters())
         mechanism = mechanism_of(self.model)
         installed = "" if mechanism is None else f", with '{mechanism}'"
@@ -61,21 +60,21 @@ class ModelSubject:
 
     @property
     def length(self) -> int:
-        """How many tokens a sequence has of which every pair is looked at."""
+        """The number of tokens of a sequence whose pairs are all checked."""
         return min(LENGTH, self.longest)
 
     @property
     def longest(self) -> int:
-        """How many tokens the longest sequence has that is asked about."""
+        """The number of tokens of the longest sequence."""
         most = getattr(self.config, "max_position_embeddings", None)
         if not isinstance(most, int) or most < 1:
             return LONGEST
-        # Some count their positions from padding's index on, so that the last ones do not exist.
+        # Some models count positions from the padding token's index, so that the last positions do not exist.
         return min(LONGEST, most - 4 if most > 8 else most)
 
     @functools.cached_property
-    def precise(self) -> ModelSubject:
-        """The subject in fp32 where the model is in half precision, whose rounding would hide what is looked for."""
+    def precise(self) -> Self:
+        """The subject in fp32 if the model is in half precision, whose rounding would hide small faults."""
         if self.dtype not in HALVES:
             return self
         return dataclasses.replace(self, model=copy.deepcopy(self.model).float())
@@ -87,34 +86,33 @@ class ModelSubject:
 
     @property
     def config(self) -> Any:
-        """The configuration of the part that reads text."""
+        """The configuration of the part that takes text."""
         return self.model.config.get_text_config()  # type: ignore[operator, union-attr]
 
     @property
-    def takes(self) -> set[str]:
-        """The arguments the model's forward takes by name."""
+    def arguments(self) -> set[str]:
+        """The names of the arguments of the model's forward."""
         return set(inspect.signature(self.model.forward).parameters)
 
     @property
     def is_encoder_decoder(self) -> bool:
-        """Whether the sequence is asked about in the decoder, beside a fixed one in the encoder."""
+        """Whether the tokens go to the decoder, with a fixed sequence for the encoder."""
         return bool(getattr(self.config, "is_encoder_decoder", False))
 
     @property
     def device(self) -> torch.device:
-        """Where the model is."""
+        """The device of the model."""
         return next(self.model.parameters()).device
 
     def tokens(self, batch: int, length: int | None = None, salt: int = 0) -> Tensor:
-        """Draw tokens [b n], none of them one that the configuration gives a meaning of its own."""
+        """Draw tokens [b n], without the special tokens of the configuration."""
         special = {v for k, v in self.config.to_dict().items() if k.endswith("token_id") and isinstance(v, int)}
         plain = torch.tensor([t for t in range(self.config.vocab_size) if t not in special])
         draw = torch.Generator().manual_seed(1000 * self.seed + salt)
-        picked = torch.randint(len(plain), (batch, length or self.length), generator=draw)
-        return plain[picked].to(self.device)
+        return plain[torch.randint(len(plain), (batch, length or self.length), generator=draw)].to(self.device)
 
     def run(self, tokens: Tensor, mask: Tensor | None = None, **more: Any) -> Any:
-        """Run the model on tokens with a draw of dropout that is the same at every call; return its output."""
+        """Run the model on tokens, with the same dropout in every call, and return its output."""
         name = "decoder_" if self.is_encoder_decoder else ""
         given: dict[str, Any] = {**more, f"{name}input_ids": tokens}
         if "inputs_embeds" in more:
@@ -124,34 +122,32 @@ class ModelSubject:
             given[f"{name}attention_mask"] = mask
         if self.is_encoder_decoder and "input_ids" not in more:
             given["input_ids"] = self.tokens(1, salt=99).expand(tokens.shape[0], -1)
-        if "use_cache" in self.takes:
+        if "use_cache" in self.arguments:
             given.setdefault("use_cache", False)
-        careful = without_onednn() if self.dtype in HALVES else contextlib.nullcontext()
-        with torch.random.fork_rng(devices=[self.device] if self.device.type == "cuda" else []), careful:
+        backend = disable_onednn() if self.dtype in HALVES else contextlib.nullcontext()
+        with torch.random.fork_rng(devices=[self.device] if self.device.type == "cuda" else []), backend:
             torch.manual_seed(self.seed)
             return self.model(**given)
 
-    def answers(self, tokens: Tensor, mask: Tensor | None = None, **more: Any) -> Tensor:
-        """Return what the model makes of each token, [b n ·]."""
-        return per_token(self.run(tokens, mask, **more), tokens.shape[1])
+    def outputs(self, tokens: Tensor, mask: Tensor | None = None, **more: Any) -> Tensor:
+        """Return the model's output for each token, [b n ·]."""
+        return get_token_outputs(self.run(tokens, mask, **more), tokens.shape[1])
 
-    def noise(self, answers: Tensor) -> float:
-        """Return by how much two ways to the same answers may differ: each layer rounds once more."""
+    def noise(self, outputs: Tensor) -> float:
+        """Return how much two ways to the same outputs may differ; each layer adds to the rounding."""
         depth = getattr(self.config, "num_hidden_layers", None)
-        return noise(answers, ROUNDINGS * (1 + (depth if isinstance(depth, int) else DEEP)))
+        return noise(outputs, ROUNDINGS * (1 + (depth if isinstance(depth, int) else DEEP)))
 
-    def where(self, otherwise: str) -> str:
-        """Say where to look: the installed mechanism, a mask function that is missing, or what the finding says."""
+    def locate_fault(self, otherwise: str) -> str:
+        """Say where to look: the installed mechanism, a mask function that is missing, or `otherwise`."""
         mechanism = mechanism_of(self.model)
         if mechanism is not None:
             suspect = mechanism.mask if mechanism.mask.where != "before" else mechanism
-            return (
-                f"'{suspect}', which is installed in the model; attnlab.audit('{mechanism}') asks the mechanism alone"
-            )
-        # The registry is transformers' own, whose import a mechanism's audit does without.
+            return f"'{suspect}', which is installed in the model; attnlab.audit('{mechanism}') audits it alone"
+        # Imported here, since the audit of a mechanism does not need transformers.
         from transformers.masking_utils import ALL_MASK_ATTENTION_FUNCTIONS
 
-        name = getattr(self.config, "_attn_implementation", None)
+        name = get_attention_name(self.config)
         if name is not None and name not in ALL_MASK_ATTENTION_FUNCTIONS:
             return (
                 f"attention '{name}', which has no mask function: transformers then passes no mask at all. Register "
@@ -161,59 +157,57 @@ class ModelSubject:
 
     @contextlib.contextmanager
     def mode(self, training: bool) -> Iterator[None]:
-        """Put the model into training or evaluation, and back afterwards."""
+        """Put the model into training or evaluation mode, and back afterwards."""
         before = {module: module.training for module in self.model.modules()}
         self.model.train(training)
         try:
             yield
         finally:
-            for module, was in before.items():
-                module.training = was
+            for module, was_training in before.items():
+                module.training = was_training
 
 
-def with_answers(model: nn.Module) -> nn.Module:
-    """Return the model, or the body of one whose head has one answer for a whole sequence."""
+def _find_part_with_token_outputs(model: nn.Module) -> nn.Module:
+    """Return the model, or its body if its head has one output for a whole sequence."""
     probe = ModelSubject(model, causal=True)
     body = getattr(model, "base_model", model)
     with torch.no_grad(), probe.mode(False):
         output = probe.run(probe.tokens(1))
-    has_them = any(True for _ in rows_of(output, probe.length))
-    return model if has_them or body is model else body
+    return body if next(_list_token_outputs(output, probe.length), None) is None else model
 
 
-def says_causal(model: nn.Module) -> bool | None:
-    """Tell whether a model calls itself causal, by its attention or as what can generate; None where nothing does."""
+def _read_causality(model: nn.Module) -> bool | None:
+    """Tell whether a model declares itself causal, by its attention or because it can generate; None if unknown."""
     config: Any = model.config
     if getattr(config, "is_encoder_decoder", False):
         return True
-    said = [module.is_causal for module in model.modules() if isinstance(getattr(module, "is_causal", None), bool)]
-    if said:
-        return any(said)
+    flags = [module.is_causal for module in model.modules() if isinstance(getattr(module, "is_causal", None), bool)]
+    if flags:
+        return any(flags)
     can_generate: Any = getattr(model, "can_generate", None)
     if getattr(config, "is_decoder", False) or (can_generate is not None and can_generate()):
         return True
     return None
 
 
-def is_causal(subject: ModelSubject) -> bool:
-    """Find out whether a model is causal: no answer of it moves when a later token does."""
+def _test_causality(subject: ModelSubject) -> bool:
+    """Test whether a model is causal: no output changes if a later token does."""
     tokens = subject.tokens(2)
     last = subject.tokens(2, 1, salt=1)
     with torch.no_grad(), subject.mode(False):
-        before, after = subject.answers(tokens), subject.answers(torch.cat([tokens[:, :-1], last], 1))
+        before, after = subject.outputs(tokens), subject.outputs(torch.cat([tokens[:, :-1], last], 1))
     return peak((after - before)[:, :-1]) <= noise(before)
 
 
-def per_token(output: Any, length: int) -> Tensor:
+def get_token_outputs(output: Any, length: int) -> Tensor:
     """Return the first part of an output that has a row for every token."""
-    for found in rows_of(output, length):
-        return found
-    raise RequestError(f"{type(output).__name__} has nothing for every token, so there is nothing to compare")
+    for part in _list_token_outputs(output, length):
+        return part
+    raise RequestError(f"{type(output).__name__} has no output per token, so there is nothing to compare")
 
 
-def rows_of(output: Any, length: int) -> Iterator[Tensor]:
-    """Yield the parts of an output that have a row for every token."""
+def _list_token_outputs(output: Any, length: int) -> Iterator[Tensor]:
     for name in ("logits", "last_hidden_state", "start_logits", "prediction_logits"):
-        found = getattr(output, name, None)
-        if isinstance(found, Tensor) and found.dim() >= 2 and found.shape[1] == length:
-            yield found if found.dim() == 3 else found[..., None]
+        part = getattr(output, name, None)
+        if isinstance(part, Tensor) and part.dim() >= 2 and part.shape[1] == length:
+            yield part if part.dim() == 3 else part[..., None]

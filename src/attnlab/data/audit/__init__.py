@@ -1,1 +1,1 @@
-"""What a corpus is made of, and what in it would ruin a comparison."""
+"""Audits of a corpus: its size, its quality, and problems that would invalidate a comparison."""

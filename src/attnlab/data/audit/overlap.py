@@ -1,32 +1,29 @@
-"""Overlap: how much of one text stands word for word in another, by whole lines and by runs of 13 words.
+"""Overlap: how much of one text also occurs in another, by whole lines and by sequences of 13 words.
 
-The smaller text's lines and runs are held as sorted hashes of 8 bytes; the larger one streams past them.
+The lines and sequences of the smaller text are kept as sorted hashes of 8 bytes; the larger text is streamed.
 """
-
-from __future__ import annotations
 
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..draws import Keys, mix
 from ..sources.cleaning import digest_of
 
 RUN = 13
-"""Words of a run, as GPT-3's authors took (Brown et al. 2020): so many are hardly ever equal by chance."""
+"""Words of a sequence, as in GPT-3 (Brown et al. 2020): sequences of this length are rarely equal by chance."""
 LEAST_LINE = 5
-"""Words of a line that is compared: headings recur without saying anything."""
+"""Words of a line that is compared: shorter ones, such as headings, recur without being copies."""
 WORD = re.compile(r"\w+")
 HEADING = re.compile(r"\s*(=+) .* =+\s*$")
-"""A heading of a wiki, however many words it has."""
+"""A heading of a wiki, of any number of words."""
 
 
 @dataclass(frozen=True)
 class Overlap:
-    """What part of a text (held out, say) stands in another (trained on)."""
+    """How much of one text (held out, for example) also occurs in another (the training text)."""
 
     num_lines: int
     num_equal_lines: int
@@ -35,26 +32,25 @@ class Overlap:
 
     @property
     def line_share(self) -> float:
-        """The share of lines that stand in the other text letter for letter."""
+        """The share of lines that are identical in the other text."""
         return self.num_equal_lines / self.num_lines if self.num_lines else 0.0
 
     @property
     def run_share(self) -> float:
-        """The share of runs of 13 words that stand in the other text, whatever their case and punctuation."""
+        """The share of sequences of 13 words that occur in the other text, ignoring case and punctuation."""
         return self.num_equal_runs / self.num_runs if self.num_runs else 0.0
 
 
-class Wanted:
-    """Hashes of which some may turn up elsewhere."""
+class HashMatches:
+    """A set of hashes, and which of them occurred elsewhere."""
 
     def __init__(self, hashes: Iterable[Keys]) -> None:
-        gathered = list(hashes)
-        every = np.concatenate(gathered) if gathered else np.zeros(0, dtype=np.uint64)
+        every = np.concatenate([np.zeros(0, dtype=np.uint64), *hashes])
         self.hashes, self.counts = np.unique(every, return_counts=True)
         self.is_found = np.zeros(self.hashes.size, dtype=np.bool_)
 
-    def look(self, hashes: Keys) -> None:
-        """Mark those that are among these."""
+    def mark(self, hashes: Keys) -> None:
+        """Mark the hashes of the set that are among these."""
         if not self.hashes.size:
             return
         places = np.minimum(np.searchsorted(self.hashes, hashes), self.hashes.size - 1)
@@ -62,44 +58,35 @@ class Wanted:
 
     @property
     def num_found(self) -> int:
-        """How many were found, those that came more than once counted as often."""
+        """How many occurred elsewhere; a hash that was given several times counts as often."""
         return int(self.counts[self.is_found].sum())
 
 
 def find_overlap(held_out: Iterable[str], trained_on: Iterable[str]) -> Overlap:
-    """Tell how much of one text stands in another."""
-    lines, runs = [], []
-    for document in held_out:
-        lines.append(hash_lines(document))
-        runs.append(hash_runs(document))
-    wanted_lines, wanted_runs = Wanted(lines), Wanted(runs)
+    """Count how much of one text occurs in another."""
+    hashes = [(_hash_lines(document), _hash_runs(document)) for document in held_out]
+    lines, runs = (HashMatches(pair[part] for pair in hashes) for part in (0, 1))
     for document in trained_on:
-        wanted_lines.look(hash_lines(document))
-        wanted_runs.look(hash_runs(document))
-    return Overlap(
-        int(wanted_lines.counts.sum()), wanted_lines.num_found, int(wanted_runs.counts.sum()), wanted_runs.num_found
-    )
+        lines.mark(_hash_lines(document))
+        runs.mark(_hash_runs(document))
+    return Overlap(int(lines.counts.sum()), lines.num_found, int(runs.counts.sum()), runs.num_found)
 
 
-def hash_lines(document: str) -> Keys:
-    """Hash each line of enough words."""
-    lines = (line.strip() for line in document.split("\n"))
-    return np.array([digest_of(line) for line in lines if says_something(line)], dtype=np.uint64)
-
-
-def says_something(text: str) -> bool:
-    """Tell whether a text is worth comparing: no heading, and of words enough. Marks alone are no words."""
+def is_comparable(text: str) -> bool:
+    """Return whether a text is worth comparing: not a heading, and of enough words, not counting marks."""
     return HEADING.match(text) is None and len(WORD.findall(text)) >= LEAST_LINE
 
 
-def hash_runs(document: str) -> Keys:
-    """Hash each run of 13 words, lowercased, without what stands between them."""
-    # Python's own hash is the fastest there is, and hashes are compared within this process alone.
+def _hash_lines(document: str) -> Keys:
+    lines = (line.strip() for line in document.split("\n"))
+    return np.array([digest_of(line) for line in lines if is_comparable(line)], dtype=np.uint64)
+
+
+def _hash_runs(document: str) -> Keys:
+    # Python's built-in hash is the fastest, and these hashes are only compared within this process.
     words = np.array([hash(word) for word in WORD.findall(document.lower())], dtype=np.int64).astype(np.uint64)
-    count = words.size - RUN + 1
-    if count < 1:
-        return np.zeros(0, dtype=np.uint64)
-    total: NDArray[np.uint64] = np.zeros(count, dtype=np.uint64)
+    count = max(words.size - RUN + 1, 0)
+    total: Keys = np.zeros(count, dtype=np.uint64)
     for place in range(RUN):
         total = mix(total ^ words[place : place + count])
     return total

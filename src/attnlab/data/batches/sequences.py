@@ -1,12 +1,9 @@
-"""Rows of one length out of a token file, by number: cut from the stream of all tokens, or a document each.
+"""Rows of one length from a token file, by number: slices of the stream of all tokens, or one document each.
 
-Any length is cut from the same file, so a stage of 128 tokens and one of 512 need no second encoding.
+Any length can be cut from the same file, so segments of 128 and of 512 tokens share one encoding.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Literal
 
 import numpy as np
@@ -19,8 +16,7 @@ from ..tokens.tokenfile import TokenFile
 RowLayout = Literal["packed", "padded"]
 LAYOUTS: tuple[RowLayout, ...] = ("packed", "padded")
 MULTIPLE = 8
-"""A width that was cut to the longest row is rounded up to this, as matrix products like it."""
-BLOCK = 1 << 16
+"""Widths cut to the longest row are rounded up to a multiple of this, which makes matrix products faster."""
 
 Rows = NDArray[np.int64]
 
@@ -29,8 +25,9 @@ Rows = NDArray[np.int64]
 class Sequences:
     """Rows of `length` tokens.
 
-    packed: the stream of documents and separators, cut; each row begins with the tokenizer's prefix, where it has
-    one, and only the last is padded. padded: one document a row between prefix and separator, cut off at `length`.
+    packed: slices of the stream of documents and separators; each row begins with the tokenizer's prefix, if it has
+    one, and only the last row is padded. padded: one document per row between prefix and separator, truncated to
+    `length`.
     """
 
     file: TokenFile
@@ -39,14 +36,14 @@ class Sequences:
 
     def __post_init__(self) -> None:
         if self.layout not in LAYOUTS:
-            known = closest(str(self.layout), LAYOUTS) or f", one of {', '.join(LAYOUTS)} is needed"
-            raise DataError(f"rows cannot be laid out as '{self.layout}'{known}")
+            hint = closest(str(self.layout), LAYOUTS) or f"; use one of {', '.join(LAYOUTS)}"
+            raise DataError(f"no row layout is named '{self.layout}'{hint}")
         if self.room < 1:
-            raise DataError(f"rows of {self.length} tokens leave no room for text; give a longer length")
+            raise DataError(f"rows of {self.length} tokens leave no room for text; use a larger length")
 
     @property
     def room(self) -> int:
-        """How many tokens of the file a row holds: its length without what frames it."""
+        """How many tokens of the file a row holds: its length without prefix and separator."""
         has_prefix = self.file.vocabulary.prefix is not None
         return self.length - has_prefix - (self.layout == "padded")
 
@@ -54,14 +51,6 @@ class Sequences:
         if self.layout == "padded":
             return self.file.num_documents
         return -(-self.file.tokens.size // self.room)
-
-    @cached_property
-    def num_truncated(self) -> int:
-        """How many documents are longer than a row and lose their end; none where documents are packed."""
-        if self.layout == "packed":
-            return 0
-        blocks = (np.arange(start, min(start + BLOCK, len(self))) for start in range(0, len(self), BLOCK))
-        return sum(int((self.file.spans(block)[1] > self.room).sum()) for block in blocks)
 
     def widths(self, numbers: ArrayLike) -> Rows:
         """Return how many tokens of these rows are not padding."""
@@ -84,7 +73,7 @@ class Sequences:
             starts, is_text = self.file.spans(chosen)[0], mask & (columns < ends[:, None] - 1)
         else:
             starts, is_text = chosen * self.room, mask
-        # What lies beyond a row is read too, since a gather has one shape, and is not kept.
+        # Tokens beyond the end of a row are gathered as well, since a gather has one shape, and then replaced.
         places = np.minimum(starts[:, None] + np.maximum(columns - has_prefix, 0), self.file.tokens.size - 1)
         ids = np.where(is_text, self.file.tokens[places], vocabulary.fill).astype(np.int64)
         if vocabulary.separator is not None:
@@ -94,12 +83,11 @@ class Sequences:
         return ids, mask.astype(np.int64)
 
     def longest(self, numbers: ArrayLike) -> int:
-        """Return the width that holds these rows: the longest of them, rounded up, and never above the length."""
-        longest = int(self.widths(numbers).max())
-        return min(-(-longest // MULTIPLE) * MULTIPLE, self.length)
+        """Return the width of the longest of these rows, rounded up, at most the length."""
+        return min(-(-int(self.widths(numbers).max()) // MULTIPLE) * MULTIPLE, self.length)
 
     def _check(self, numbers: ArrayLike) -> Rows:
         chosen = np.atleast_1d(np.asarray(numbers, dtype=np.int64))
         if chosen.size and not 0 <= chosen.min() <= chosen.max() < len(self):
-            raise DataError(f"rows run from 0 to {len(self) - 1}; there came {chosen.min()} to {chosen.max()}")
+            raise DataError(f"rows run from 0 to {len(self) - 1}; got {chosen.min()} to {chosen.max()}")
         return chosen

@@ -1,1 +1,1 @@
-"""Data sets that need no network and no file: prose, questions, and the generated probes."""
+"""Data sets without a network or a file: prose, generated questions, and probes."""

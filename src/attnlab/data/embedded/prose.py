@@ -1,23 +1,22 @@
-"""CPython's own documentation as a corpus: the topics of `pydoc_data`, about 65,000 words that every Python has.
+"""CPython's documentation as a corpus: the topics of `pydoc_data`, about 65,000 words included in every Python.
 
-The text is that of the running Python, so it differs a little from version to version, and so does its hash.
+The text, and so its hash, differs slightly between versions of Python.
 """
-
-from __future__ import annotations
 
 import hashlib
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import ClassVar
 
 from attnlab.errors import DataError
 
 from ..sources.rows import Row
 
 DEV_SHARE = 10
-"""One topic or paragraph in so many is held out, by the hash of its name or text."""
+"""One topic or paragraph in this many is held out, by the hash of its name or text."""
 FEWEST_WORDS = 8
-"""Of a paragraph; a shorter one is a heading or a line of code."""
+"""Minimum of a paragraph; shorter ones are headings or lines of code."""
 
 MARKS = re.compile(r"[^\w\s]+")
 BETWEEN_PARAGRAPHS = re.compile(r"\n\s*\n")
@@ -25,38 +24,31 @@ BETWEEN_PARAGRAPHS = re.compile(r"\n\s*\n")
 
 @dataclass(frozen=True)
 class Prose:
-    """The topics, each one document. punctuation=0 leaves the marks between words out.
+    """The topics, one document each. punctuation=0 removes punctuation.
 
-    paragraphs=1 makes every paragraph a document, each text once: 79 topics are too few to say anything of others.
+    paragraphs=1 makes every distinct paragraph a document, since 79 topics are too few to generalize from.
     """
+
+    kind: ClassVar[str] = "prose"
+    splits: ClassVar[tuple[str, ...]] = ("train", "dev")
 
     punctuation: int = 1
     paragraphs: int = 0
 
-    @property
-    def kind(self) -> str:
-        """Documents of English prose."""
-        return "prose"
-
-    @property
-    def splits(self) -> tuple[str, ...]:
-        """What is trained on, and what is held out."""
-        return ("train", "dev")
-
     def rows(self, split: str | None) -> Iterator[Row]:
-        """Yield each topic, or each of its paragraphs, with its name, in the order of the names."""
+        """Yield each topic, or each of its paragraphs, with the topic's name, in the order of the names."""
         try:
-            # Half a megabyte that only this set needs.
+            # Imported here, since only this set needs half a megabyte of text.
             from pydoc_data.topics import topics
         except ImportError as error:
-            raise DataError("this Python came without pydoc_data; give a text file instead") from error
-        for name, text in paragraphs_of(topics) if self.paragraphs else sorted(topics.items()):
-            if split is None or split == split_of(text if self.paragraphs else name):
+            raise DataError("this Python has no pydoc_data; use a text file instead") from error
+        for name, text in _list_paragraphs(topics) if self.paragraphs else sorted(topics.items()):
+            if split is None or split == _choose_split(text if self.paragraphs else name):
                 yield {"topic": name, "text": text.strip() if self.punctuation else MARKS.sub(" ", text.strip())}
 
 
-def paragraphs_of(topics: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """Yield the paragraphs of all topics, on one line each and each text once, with the topic's name."""
+def _list_paragraphs(topics: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Yield the topic's name and the text of each distinct paragraph, on one line."""
     seen: set[str] = set()
     for name in sorted(topics):
         for paragraph in BETWEEN_PARAGRAPHS.split(topics[name].strip()):
@@ -67,7 +59,6 @@ def paragraphs_of(topics: Mapping[str, str]) -> Iterator[tuple[str, str]]:
                 yield name, text
 
 
-def split_of(text: str) -> str:
-    """Tell which split a topic's name or a paragraph is in: the same in every version of Python that has it."""
+def _choose_split(text: str) -> str:
     number = int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "big")
     return "dev" if number % DEV_SHARE == 0 else "train"

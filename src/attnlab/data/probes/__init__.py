@@ -1,6 +1,4 @@
-"""Probes: each asks one sharp question of a mechanism with generated tokens."""
-
-from __future__ import annotations
+"""Probes: generated sequences, each for one ability of a mechanism."""
 
 from collections.abc import Mapping
 
@@ -21,7 +19,7 @@ PROBES: Mapping[str, type[Probe]] = {
         Memorization, Compression, Parity, Permutations,
     )
 }  # fmt: skip
-"""Every probe by its name."""
+"""All probes by name."""
 
 __all__ = [
     "IGNORED", "PROBES", "Averaging", "Compression", "Copy", "FuzzyRecall", "InContextRecall", "Independent",

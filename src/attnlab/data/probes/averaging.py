@@ -1,21 +1,19 @@
-"""Selective averaging: the mean of the numbers that are marked."""
-
-from __future__ import annotations
+"""Selective averaging: the mean of the marked numbers."""
 
 from dataclasses import dataclass
 
 import numpy as np
 
-from ..draws import Keys, below, keys_of, permutations
-from .probe import Probe, Tokens
+from ..draws import Keys, draw_integers, draw_permutations, keys_of
+from .probe import Needs, Probe, Tokens
 
 
 @dataclass(frozen=True)
 class Averaging(Probe):
-    """Selective averaging: some numbers are marked; the last token asks for the mean of those alone.
+    """Selective averaging: some numbers are marked, and the label of the last token is the mean of those alone.
 
-    Token 0 asks; 1 … levels are plain numbers, the next `levels` tokens the same numbers marked. The label is the
-    plain number nearest to the mean, half-way ones upwards.
+    Token 0 is the question, 1 … levels are plain numbers, and the next `levels` tokens are the same numbers marked.
+    The label is the plain number nearest to the mean; halves are rounded up.
     """
 
     NAME = "averaging"
@@ -26,15 +24,13 @@ class Averaging(Probe):
         """How many numbers there are."""
         return (self.vocab - 1) // 2
 
-    def needs(self) -> list[tuple[bool, str, str]]:
-        """Ask for a place for each marked number."""
+    def _list_needs(self) -> Needs:
         return [(1 <= self.marked < self.length, f"marked between 1 and {self.length - 1}", "marked")]
 
-    def make(self, keys: Keys, *, is_training: bool) -> tuple[Tokens, Tokens]:
-        """Write numbers, mark some, and ask."""
+    def _make(self, keys: Keys, *, is_training: bool) -> tuple[Tokens, Tokens]:
         ids, labels = self._blank(keys)
-        numbers = below(keys_of(keys, 0), self.length - 1, self.levels)
-        places = permutations(keys_of(keys, 1), self.length - 1)[:, : self.marked]
+        numbers = draw_integers(keys_of(keys, 0), self.length - 1, self.levels)
+        places = draw_permutations(keys_of(keys, 1), self.length - 1)[:, : self.marked]
         chosen = np.take_along_axis(numbers, places, axis=1)
         ids[:, :-1] = 1 + numbers
         np.put_along_axis(ids, places, 1 + self.levels + chosen, axis=1)

@@ -1,37 +1,33 @@
-"""Copying: all tokens in order, or, among blanks, those that are none."""
-
-from __future__ import annotations
+"""Copying: repeat all tokens in order, or only those among blanks."""
 
 from dataclasses import dataclass
 
 import numpy as np
 
-from ..draws import Keys, below, keys_of
-from .probe import Probe, Tokens
+from ..draws import Keys, draw_integers, keys_of
+from .probe import Needs, Probe, Tokens
 
 
 @dataclass(frozen=True)
 class Copy(Probe):
     """Random tokens, a mark (1), then the tokens again in order (Jelassi et al. 2024, arXiv:2402.01032).
 
-    With blanks, the second half of the input is blank (0), and position alone says which token is due. Without, it
-    shows the copy so far, as a language model writes it: the answer at t is the input at t + 1, so that only a
-    causal model is asked fairly.
+    With blanks, the second half of the input is blank (0), and only the position determines which token comes next.
+    Without, it shows the copy so far, as a language model writes it: the label at t is the input at t + 1, so only a
+    causal model is tested fairly.
     """
 
     NAME = "copy"
     IS_POSITIONAL = True
     blanks: int = 1
 
-    def needs(self) -> list[tuple[bool, str, str]]:
-        """Ask for one of the two kinds."""
+    def _list_needs(self) -> Needs:
         return [(self.blanks in (0, 1), "blanks of 0 or 1", "blanks")]
 
-    def make(self, keys: Keys, *, is_training: bool) -> tuple[Tokens, Tokens]:
-        """Write what is to be copied, the mark, and blanks or the copy."""
+    def _make(self, keys: Keys, *, is_training: bool) -> tuple[Tokens, Tokens]:
         ids, labels = self._blank(keys)
         count = (self.length - 1) // 2
-        copied = 2 + below(keys, count, self.vocab - 2)
+        copied = 2 + draw_integers(keys, count, self.vocab - 2)
         ids[:, :count], ids[:, count] = copied, 1
         if self.blanks:
             labels[:, count + 1 : 2 * count + 1] = copied
@@ -43,10 +39,10 @@ class Copy(Probe):
 
 @dataclass(frozen=True)
 class SelectiveCopying(Probe):
-    """Tokens among blanks, a mark, then blanks at which the tokens are to be said again in order.
+    """Tokens among blanks, a mark, then blanks whose labels are the tokens in order.
 
-    Of MAD (Poli et al. 2024, arXiv:2403.17844). The last token is the mark, the one before it the blank. Each blank
-    stands before a token that is drawn at random, so that how many stand between two tokens varies.
+    From MAD (Poli et al. 2024, arXiv:2403.17844). The highest token id is the mark, the one below it the blank. Each
+    blank is placed before a randomly chosen token, so the gaps between tokens vary.
     """
 
     NAME = "selective_copying"
@@ -54,20 +50,18 @@ class SelectiveCopying(Probe):
     length: int = 256
     copied: int = 16
 
-    def needs(self) -> list[tuple[bool, str, str]]:
-        """Ask for room for the tokens twice and the mark."""
+    def _list_needs(self) -> Needs:
         least = 2 * self.copied + 1
         return [
             (self.copied >= 1, "at least 1 token to be copied", "copied"),
             (self.length >= least, f"a length of at least 2·copied + 1 = {least}", "length"),
         ]
 
-    def make(self, keys: Keys, *, is_training: bool) -> tuple[Tokens, Tokens]:
-        """Scatter tokens among blanks, then ask for them."""
+    def _make(self, keys: Keys, *, is_training: bool) -> tuple[Tokens, Tokens]:
         ids, labels = self._blank(keys, self.vocab - 2)
-        tokens = below(keys_of(keys, 0), self.copied, self.vocab - 2)
+        tokens = draw_integers(keys_of(keys, 0), self.copied, self.vocab - 2)
         num_blanks = self.length - 2 * self.copied - 1
-        followed_by = below(keys_of(keys, 1), num_blanks, self.copied)
+        followed_by = draw_integers(keys_of(keys, 1), num_blanks, self.copied)
         order = np.arange(self.copied)
         places = order + (followed_by[:, :, None] <= order).sum(axis=1)
         np.put_along_axis(ids, places, tokens, axis=1)

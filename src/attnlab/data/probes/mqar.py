@@ -1,39 +1,36 @@
-"""MQAR: recall of many key-value pairs, as the generator of zoology makes it (Arora et al. 2023, arXiv:2312.04927)."""
-
-from __future__ import annotations
+"""MQAR: recall of many key-value pairs, generated as in zoology (Arora et al. 2023, arXiv:2312.04927)."""
 
 from dataclasses import dataclass
 
 import numpy as np
 
-from ..draws import Keys, below, distinct, keys_of, weighted
-from .probe import Probe, Tokens
+from ..draws import Keys, draw_distinct, draw_integers, draw_weighted, keys_of
+from .probe import Needs, Probe, Tokens
 
 
 @dataclass(frozen=True)
 class Recall(Probe):
-    """Pairs of a key and a value, then each key once more, at which its value is asked for.
+    """Pairs of a key and a value, then each key once more, labelled with its value.
 
-    Keys are drawn without replacement from 1 … vocab/2 − 1, values without replacement from vocab/2 … vocab − 1.
-    Behind the pairs every second place may hold a query; the i-th of these is drawn for a key with a chance in
-    proportion to i^(power − 1), one key after another, so that most repetitions come soon, as in text. Every place
-    that is still empty holds a random token of the whole vocabulary.
+    Keys are drawn without replacement from 1 … vocab/2 − 1, values without replacement from vocab/2 … vocab − 1. After
+    the pairs every second position may hold a query; keys are placed one after another, at the i-th of these with a
+    probability proportional to i^(power − 1), so most repetitions come soon, as in text. All other positions hold
+    random tokens of the whole vocabulary.
     """
 
     NAME = "mqar"
     pairs: int = 4
     power: float = 0.01
-    """The exponent of the power law of gaps; 1 draws all places alike."""
+    """The exponent of the power law of gaps; 1 makes all positions equally likely."""
     filler: int = 1
-    """1 fills empty places with random tokens, 0 with token 0."""
+    """1 fills empty positions with random tokens, 0 with token 0."""
 
     @property
     def num_keys(self) -> int:
-        """How many tokens can be keys: token 0 is none."""
+        """How many tokens can be keys; token 0 cannot."""
         return self.vocab // 2 - 1
 
-    def needs(self) -> list[tuple[bool, str, str]]:
-        """Ask for a key and two pairs of places for each pair."""
+    def _list_needs(self) -> Needs:
         most = self.num_keys
         return [
             (1 <= self.pairs <= most, f"pairs between 1 and {most}, as there are {most} keys", "pairs"),
@@ -42,17 +39,16 @@ class Recall(Probe):
             (self.filler in (0, 1), "a filler of 0 or 1", "filler"),
         ]
 
-    def make(self, keys: Keys, *, is_training: bool) -> tuple[Tokens, Tokens]:
-        """Write the pairs, then each key once more."""
+    def _make(self, keys: Keys, *, is_training: bool) -> tuple[Tokens, Tokens]:
         ids, labels = self._blank(keys)
-        told = 2 * self.pairs
+        end = 2 * self.pairs
         if self.filler:
-            ids[:] = below(keys_of(keys, 3), self.length, self.vocab)
-        asked = 1 + distinct(keys_of(keys, 0), self.pairs, self.num_keys)
-        values = self.vocab // 2 + distinct(keys_of(keys, 1), self.pairs, self.vocab - self.vocab // 2)
-        ids[:, 0:told:2], ids[:, 1:told:2] = asked, values
-        gaps = np.arange(1, (self.length - told) // 2 + 1, dtype=np.float64)
-        places = told + 2 * weighted(keys_of(keys, 2), self.pairs, gaps ** (self.power - 1))
-        np.put_along_axis(ids, places, asked, axis=1)
+            ids[:] = draw_integers(keys_of(keys, 3), self.length, self.vocab)
+        pair_keys = 1 + draw_distinct(keys_of(keys, 0), self.pairs, self.num_keys)
+        values = self.vocab // 2 + draw_distinct(keys_of(keys, 1), self.pairs, self.vocab - self.vocab // 2)
+        ids[:, 0:end:2], ids[:, 1:end:2] = pair_keys, values
+        gaps = np.arange(1, (self.length - end) // 2 + 1, dtype=np.float64)
+        places = end + 2 * draw_weighted(keys_of(keys, 2), self.pairs, gaps ** (self.power - 1))
+        np.put_along_axis(ids, places, pair_keys, axis=1)
         np.put_along_axis(labels, places, values, axis=1)
         return ids, labels

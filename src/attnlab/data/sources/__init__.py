@@ -1,1 +1,1 @@
-"""Text and rows by name: files, folders, datasets of the hub, and cleaning."""
+"""Sources of text and rows by name: files, folders and datasets of the hub; and cleaning."""

@@ -1,9 +1,7 @@
-"""Cleaning: named steps over documents, each a pure function that is told what it removed.
+"""Cleaning: a sequence of named steps over documents, each a pure function, with counts of what it removed.
 
-A line of steps reads `unicode, whitespace, short_lines(words=3)`; they act from left to right.
+A line of steps reads `unicode, whitespace, short_lines(words=3)`; they run from left to right.
 """
-
-from __future__ import annotations
 
 import hashlib
 import html
@@ -11,85 +9,59 @@ import inspect
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Self
 
 from attnlab.errors import DataError, closest
 
 CONTROL = dict.fromkeys(
     [code for code in range(32) if chr(code) not in "\n\t"] + list(range(0x7F, 0xA0)) + [0xAD, 0xFEFF, 0x200B]
 )
-"""Characters that print nothing and mean nothing here: controls, soft hyphens, byte order marks."""
+"""Invisible characters without meaning: controls, soft hyphens, byte order marks."""
 TAG = re.compile(r"</?(?!(?:unk|eos|bos|pad|mask|start|stop)>)[a-z][^<>\n]{0,200}>|<!--.*?-->", re.S | re.I)
-"""HTML, but not the special tokens that corpora of tokens are written with."""
+"""HTML tags and comments, but not special tokens, which some corpora contain."""
 WIKI = re.compile(r"\{\{[^{}]*\}\}|\[\[(?:[^\[\]|]*\|)?([^\[\]|]*)\]\]|'{2,}|&nbsp;")
 
 
-@dataclass
-class Removed:
-    """What one step took away."""
-
-    documents: int = 0
-    characters: int = 0
-
-    def note(self, before: str, after: str | None) -> None:
-        """Count a document that became another, or nothing."""
-        self.documents += after is None
-        self.characters += len(before) - len(after or "")
+Step = Callable[..., str | None]
+"""Returns the cleaned document, or None to drop it."""
 
 
-Step = Callable[..., Iterator[str]]
+def unicode(document: str) -> str:
+    """Compose characters (NFC), remove controls, and normalize line ends."""
+    text = document.replace("\r\n", "\n").replace("\r", "\n")
+    return unicodedata.normalize("NFC", text).translate(CONTROL)
 
 
-def unicode(documents: Iterable[str], removed: Removed) -> Iterator[str]:
-    """Compose characters (NFC), take out controls, and give line ends one form."""
-    for document in documents:
-        text = document.replace("\r\n", "\n").replace("\r", "\n")
-        text = unicodedata.normalize("NFC", text).translate(CONTROL)
-        removed.note(document, text)
-        yield text
+def whitespace(document: str) -> str:
+    """Replace every run of white space within a line by one space, and remove blank lines and outer white space."""
+    lines = (" ".join(line.split()) for line in document.split("\n"))
+    return "\n".join(line for line in lines if line)
 
 
-def whitespace(documents: Iterable[str], removed: Removed) -> Iterator[str]:
-    """Make every run of white space within a line one space, and drop blank lines and white space at the ends."""
-    for document in documents:
-        lines = (" ".join(line.split()) for line in document.split("\n"))
-        text = "\n".join(line for line in lines if line)
-        removed.note(document, text)
-        yield text
+def markup(document: str) -> str:
+    """Remove HTML tags, comments and remains of wiki markup, and decode entities."""
+    return html.unescape(WIKI.sub(lambda match: match[1] or "", TAG.sub("", document)))
 
 
-def markup(documents: Iterable[str], removed: Removed) -> Iterator[str]:
-    """Take out HTML tags and comments and what is left of wiki markup, and decode entities."""
-    for document in documents:
-        text = html.unescape(WIKI.sub(lambda found: found[1] or "", TAG.sub("", document)))
-        removed.note(document, text)
-        yield text
+def short_lines(document: str, words: int = 3) -> str | None:
+    """Drop lines of fewer words, and documents without any line left."""
+    lines = [line for line in document.split("\n") if len(line.split()) >= words]
+    return "\n".join(lines) if lines else None
 
 
-def short_lines(documents: Iterable[str], removed: Removed, words: int = 3) -> Iterator[str]:
-    """Drop lines of fewer words, and documents of which no line is left."""
-    for document in documents:
-        kept = [line for line in document.split("\n") if len(line.split()) >= words]
-        text = "\n".join(kept) if kept else None
-        removed.note(document, text)
-        if text is not None:
-            yield text
-
-
-def duplicates(documents: Iterable[str], removed: Removed) -> Iterator[str]:
-    """Drop documents that came before, letter for letter; some 80 bytes are held for each."""
-    seen: set[int] = set()
-    for document in documents:
-        digest = digest_of(document)
-        removed.note(document, None if digest in seen else document)
-        if digest not in seen:
-            seen.add(digest)
-            yield document
+def duplicates(document: str, seen: set[int]) -> str | None:
+    """Drop documents identical to an earlier one; `seen` takes about 80 bytes per document."""
+    digest = digest_of(document)
+    if digest in seen:
+        return None
+    seen.add(digest)
+    return document
 
 
 def digest_of(text: str) -> int:
-    """Return 64 bits of a text's hash: the same in every process."""
+    """Return 64 bits of a text's hash, the same in every process."""
     return int.from_bytes(hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
 
 
@@ -98,13 +70,13 @@ STEPS: Mapping[str, Step] = {step.__name__: step for step in (unicode, whitespac
 
 @dataclass(frozen=True)
 class Cleaning:
-    """Steps with their arguments, in the order they act."""
+    """Steps with their arguments, in order."""
 
     steps: tuple[tuple[str, tuple[tuple[str, int], ...]], ...] = ()
 
     @classmethod
-    def parse(cls, text: str) -> Cleaning:
-        """Read a line of steps with commas between, such as 'unicode, short_lines(words=3)'."""
+    def parse(cls, text: str) -> Self:
+        """Parse a comma-separated line of steps, such as 'unicode, short_lines(words=3)'."""
         parts = [part.strip() for part in re.split(r",(?![^(]*\))", text)]
         return cls(tuple(_parse_step(part) for part in parts if part))
 
@@ -115,41 +87,40 @@ class Cleaning:
             written.append(f"{name}({inner})" if inner else name)
         return ", ".join(written)
 
-    def run(self, documents: Iterable[str]) -> Cleaned:
-        """Start cleaning; nothing is read before the documents are taken."""
-        cleaned = Cleaned(iter(documents))
+    def run(self, documents: Iterable[str]) -> tuple[Iterator[str], list[dict[str, Any]]]:
+        """Return an iterator of cleaned documents, and what each step removed, counted as the iterator advances."""
+        cleaned, records = iter(documents), list[dict[str, Any]]()
         for name, arguments in self.steps:
-            removed = Removed()
-            cleaned.removed.append((name, removed))
-            cleaned.documents = STEPS[name](cleaned.documents, removed, **dict(arguments))
-        return cleaned
+            step = partial(STEPS[name], **dict(arguments))
+            if name == duplicates.__name__:
+                step = partial(step, seen=set())
+            records.append({"step": name, "documents": 0, "characters": 0})
+            cleaned = _apply(step, cleaned, records[-1])
+        return cleaned, records
 
 
-@dataclass
-class Cleaned:
-    """Documents on their way through the steps, and what each step has removed so far."""
-
-    documents: Iterator[str]
-    removed: list[tuple[str, Removed]] = field(default_factory=list)
-
-    def record(self) -> list[dict[str, Any]]:
-        """Return what was removed, as plain data."""
-        return [{"step": name, "documents": r.documents, "characters": r.characters} for name, r in self.removed]
+def _apply(step: Step, documents: Iterator[str], removed: dict[str, Any]) -> Iterator[str]:
+    for document in documents:
+        text = step(document)
+        removed["documents"] += text is None
+        removed["characters"] += len(document) - len(text or "")
+        if text is not None:
+            yield text
 
 
 def _parse_step(text: str) -> tuple[str, tuple[tuple[str, int], ...]]:
     match = re.fullmatch(r"(\w+)\s*(?:\((.*)\))?", text)
     name = match[1] if match else text
     if match is None or name not in STEPS:
-        known = closest(name, STEPS) or f"; there are {', '.join(STEPS)}"
-        raise DataError(f"no cleaning step is '{name}'{known}")
-    allowed = [key for key in inspect.signature(STEPS[name]).parameters if key not in ("documents", "removed")]
+        hint = closest(name, STEPS) or f"; there are {', '.join(STEPS)}"
+        raise DataError(f"no cleaning step is named '{name}'{hint}")
+    allowed = [key for key in inspect.signature(STEPS[name]).parameters if key not in ("document", "seen")]
     arguments = []
     for part in filter(None, (part.strip() for part in (match[2] or "").split(","))):
         key, _, value = (piece.strip() for piece in part.partition("="))
         if key not in allowed:
-            known = closest(key, allowed) or f"; it takes {', '.join(allowed) or 'none'}"
-            raise DataError(f"the cleaning step '{name}' has no argument '{key}'{known}")
+            hint = closest(key, allowed) or f"; it takes {', '.join(allowed) or 'none'}"
+            raise DataError(f"the cleaning step '{name}' has no argument '{key}'{hint}")
         if not value.isdigit():
             raise DataError(f"'{key}' of the cleaning step '{name}' needs a whole number, not '{value}'")
         arguments.append((key, int(value)))

@@ -1,6 +1,4 @@
-"""A file as bytes or as lines of text, plain, .gz or .xz; whatever is wrong with it names the file and the line."""
-
-from __future__ import annotations
+"""Files as bytes or lines of text, plain, .gz or .xz; errors name the file and the line."""
 
 import gzip
 import hashlib
@@ -8,33 +6,34 @@ import lzma
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from io import BufferedIOBase
 from pathlib import Path
-from typing import Any, BinaryIO, NoReturn
+from typing import Any, NoReturn
 
 from attnlab.errors import DataError, closest
 
 OPENERS: Mapping[str, Callable[[Path], Any]] = {".gz": gzip.open, ".xz": lzma.open}
-"""What opens a compressed file, by its ending."""
+"""Functions that open a compressed file, by its ending."""
 
 BROKEN = (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile)
-"""What Python raises where compressed data is cut off or damaged."""
+"""Errors that Python raises if compressed data is truncated or damaged."""
 
 BLOCK = 1 << 20
 BYTE_ORDER_MARK = "\N{ZERO WIDTH NO-BREAK SPACE}"
 
 
 def ending_of(path: Path) -> str:
-    """Return what a file is, whatever compresses it: '.jsonl' of 'a.jsonl.xz'."""
+    """Return the ending of a file without that of its compression: '.jsonl' for 'a.jsonl.xz'."""
     name = path.with_suffix("") if path.suffix.lower() in OPENERS else path
     return name.suffix.lower()
 
 
 @contextmanager
-def open_bytes(path: Path) -> Iterator[BinaryIO]:
-    """Open a file to read what it holds, decompressed."""
+def open_bytes(path: Path) -> Iterator[BufferedIOBase]:
+    """Open a file to read its decompressed content."""
     try:
         opener = OPENERS.get(path.suffix.lower())
-        file: BinaryIO = opener(path) if opener else path.open("rb")
+        file: BufferedIOBase = opener(path) if opener else path.open("rb")
     except OSError as error:
         refuse_to_open(path, error)
     with file:
@@ -42,7 +41,7 @@ def open_bytes(path: Path) -> Iterator[BinaryIO]:
 
 
 def refuse_to_open(path: Path, error: OSError) -> NoReturn:
-    """Say why a file does not open; name the closest one beside it where it is not there."""
+    """Raise an error for a file that does not open; for a missing one it names the closest file beside it."""
     if isinstance(error, FileNotFoundError):
         known = [other.name for other in path.parent.iterdir()] if path.parent.is_dir() else []
         hint = closest(path.name, known) or "; give the path of a file or a folder, 'hf:NAME' or 'embedded:NAME'"
@@ -51,27 +50,18 @@ def refuse_to_open(path: Path, error: OSError) -> NoReturn:
 
 
 def hash_content(path: Path) -> str:
-    """Return the SHA-256 of what a file holds: the same for plain, .gz and .xz, and under any name."""
-    digest = hashlib.sha256()
+    """Return the SHA-256 of a file's content, which does not depend on its compression or name."""
     with open_bytes(path) as file:
         try:
-            while block := file.read(BLOCK):
-                digest.update(block)
+            return hashlib.file_digest(file, "sha256").hexdigest()
         except BROKEN as error:
-            raise broken(path, "", error) from error
+            raise describe_damage(path, "", error) from error
         except OSError as error:
             refuse_to_open(path, error)
-    return digest.hexdigest()
 
 
-def read_lines(path: Path) -> Iterator[tuple[int, str]]:
-    """Yield each line without its end, with its number from 1."""
-    for number, line in read_whole_lines(path):
-        yield number, line.removesuffix("\n").removesuffix("\r")
-
-
-def read_whole_lines(path: Path) -> Iterator[tuple[int, str]]:
-    """Yield each line with its end, with its number from 1. A line ends at a line feed and nowhere else."""
+def read_lines(path: Path, *, keep_ends: bool = False) -> Iterator[tuple[int, str]]:
+    """Yield each line with its number from 1. Lines end at a line feed only."""
     number = 0
     with open_bytes(path) as file:
         lines = iter(file)
@@ -79,18 +69,19 @@ def read_whole_lines(path: Path) -> Iterator[tuple[int, str]]:
             try:
                 raw = next(lines, None)
             except BROKEN as error:
-                raise broken(path, f" after line {number}", error) from error
+                raise describe_damage(path, f" after line {number}", error) from error
             except OSError as error:
                 refuse_to_open(path, error)
             if raw is None:
                 return
             number += 1
             text = decode(path, number, raw)
-            yield number, text.removeprefix(BYTE_ORDER_MARK) if number == 1 else text
+            text = text.removeprefix(BYTE_ORDER_MARK) if number == 1 else text
+            yield number, text if keep_ends else text.removesuffix("\n").removesuffix("\r")
 
 
 def decode(path: Path, number: int, raw: bytes) -> str:
-    """Read a line's bytes as UTF-8."""
+    """Decode a line as UTF-8."""
     try:
         return raw.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -101,7 +92,7 @@ def decode(path: Path, number: int, raw: bytes) -> str:
         ) from error
 
 
-def broken(path: Path, where: str, error: Exception) -> DataError:
-    """Say that compressed data is cut off or damaged."""
+def describe_damage(path: Path, where: str, error: Exception) -> DataError:
+    """Return an error for compressed data that is truncated or damaged."""
     kind = "is cut off in the middle of its compressed data" if isinstance(error, EOFError) else "is damaged"
-    return DataError(f"{path} {kind}{where} ({error}); fetch or compress it again")
+    return DataError(f"{path} {kind}{where} ({error}); download or compress it again")

@@ -1,6 +1,4 @@
-"""A file, or the files of one ending in a folder, as the rows of a source."""
-
-from __future__ import annotations
+"""Rows of a file, or of the files with one ending in a folder."""
 
 import hashlib
 import re
@@ -8,43 +6,41 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Self
 
 from attnlab.errors import DataError, closest
 
 from .files import OPENERS, ending_of, hash_content, refuse_to_open
 from .rows import READERS, FileLayout, Row
 
-SPLITS = {
-    "train": ("train", "training"),
-    "dev": ("dev", "val", "valid", "validation"),
-    "test": ("test", "testing"),
-}
-"""What the files of a split are called; dev, val, valid and validation are one."""
+SPLITS = {"train": ("train", "training"), "dev": ("dev", "val", "valid", "validation"), "test": ("test", "testing")}
+"""The names of a split in file names."""
+READABLE = f"readable files end in {', '.join(READERS)}, optionally with {' or '.join(OPENERS)}"
 
 
 @dataclass(frozen=True)
 class FileReader:
-    """Files of one ending, read one after another."""
+    """Reads files of one ending, one after another."""
 
     paths: tuple[Path, ...]
     layout: FileLayout
 
     @classmethod
-    def find(cls, path: Path, split: str | None, layout: FileLayout) -> FileReader:
-        """Take a file, or a folder's files, those of a split alone where one is named."""
+    def find(cls, path: Path, split: str | None, layout: FileLayout) -> Self:
+        """Find a file, or the files of a folder; if a split is given, only its files."""
         if not path.exists():
             refuse_to_open(path, FileNotFoundError())
         if path.is_dir():
-            return cls(tuple(files_of(path, split)), layout)
+            return cls(tuple(_find_files(path, split)), layout)
         if split is not None:
-            raise DataError(f"split='{split}' chooses among the files of a folder; {path} is one file: leave it out")
+            raise DataError(f"split='{split}' selects files of a folder, and {path} is one file: omit the split")
         if ending_of(path) not in READERS:
-            raise DataError(f"{path}: cannot read '{path.suffix or path.name}'; {_what_is_read()}")
+            raise DataError(f"{path}: cannot read '{path.suffix or path.name}'; {READABLE}")
         return cls((path,), layout)
 
     @cached_property
     def kind(self) -> str:
-        """What the rows are: by the ending, and of JSON by what stands in it."""
+        """The kind of the rows, by the ending; for JSON by the first row."""
         kind, _ = READERS[ending_of(self.paths[0])]
         if kind == "json":
             row = next((row for _, row in self.rows()), {})
@@ -52,7 +48,7 @@ class FileReader:
         return kind
 
     def rows(self) -> Iterator[tuple[str, Row]]:
-        """Yield each row with its file, its number in the file, and its line."""
+        """Yield each row with its place: the file, the number of the row, and the line."""
         for path in self.paths:
             _, read = READERS[ending_of(path)]
             has_lines = ending_of(path) not in (".parquet", ".json")
@@ -65,30 +61,24 @@ class FileReader:
         return hashes[0] if len(hashes) == 1 else hashlib.sha256("".join(hashes).encode()).hexdigest()
 
 
-def files_of(folder: Path, split: str | None) -> list[Path]:
-    """Return the files that a folder stands for, in the order of their names."""
+def _find_files(folder: Path, split: str | None) -> list[Path]:
     readable = sorted(path for path in folder.iterdir() if path.is_file() and ending_of(path) in READERS)
     if not readable:
         folders = sorted(path.name for path in folder.iterdir() if path.is_dir())
-        hint = f"; name one of its folders: {', '.join(folders)}" if folders else ""
-        raise DataError(f"no file in {folder} can be read; {_what_is_read()}{hint}")
-    chosen = readable if split is None else [path for path in readable if is_of_split(path, split)]
+        hint = f"; give one of its folders: {', '.join(folders)}" if folders else ""
+        raise DataError(f"no file in {folder} can be read; {READABLE}{hint}")
+    chosen = readable if split is None else [path for path in readable if _is_in_split(path, split)]
     if not chosen:
         usual = {name for names in SPLITS.values() for name in names}
-        known = "" if split in usual else closest(split or "", usual)
+        hint = "" if split in usual else closest(split or "", usual)
         names = ", ".join(path.name for path in readable[:8])
-        raise DataError(f"no file in {folder} is of the split '{split}'{known or ';'} it has {names}")
+        raise DataError(f"no file in {folder} belongs to the split '{split}'{hint or ';'} it has {names}")
     endings = sorted({ending_of(path) for path in chosen})
     if len(endings) > 1:
-        raise DataError(f"{folder} has files of several endings ({', '.join(endings)}); name one file")
+        raise DataError(f"{folder} has files of several endings ({', '.join(endings)}); give one file")
     return chosen
 
 
-def is_of_split(path: Path, split: str) -> bool:
-    """Tell whether a file's name has a split's name among its words."""
+def _is_in_split(path: Path, split: str) -> bool:
     names = next((names for names in SPLITS.values() if split.lower() in names), (split.lower(),))
     return bool(set(names) & set(re.split(r"[^a-z]+", path.name.lower())))
-
-
-def _what_is_read() -> str:
-    return f"what can be read ends in {', '.join(READERS)}, plain or with {' or '.join(OPENERS)}"

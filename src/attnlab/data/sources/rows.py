@@ -1,34 +1,33 @@
-"""The rows of one file, by its ending: lines of text, JSON lines, tables and Parquet, each with its line number."""
-
-from __future__ import annotations
+"""The rows of a file, by its ending: lines of text, JSON lines, tables and Parquet, each with its line number."""
 
 import csv
+import hashlib
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 from attnlab.errors import DataError
 
-from .files import BROKEN, broken, open_bytes, read_lines, read_whole_lines
+from .files import BROKEN, describe_damage, open_bytes, read_lines
 from .squad import read_json
 
 Row = dict[str, Any]
 Unit = Literal["line", "paragraph", "file"]
 UNITS: tuple[Unit, ...] = ("line", "paragraph", "file")
 Located = Iterator[tuple[int, Row]]
-"""Rows with the line each begins at; where a format has no lines, the number of the row."""
+"""Rows with the line where each begins, or, if a format has no lines, the number of the row."""
 
 QUOTED = re.compile(r'(^|,)"(?:[^"]|"")*"(?=,|$)')
-"""A field of a .csv as RFC 4180 quotes it."""
+"""A field of a .csv quoted as in RFC 4180."""
 LONGEST_FIELD = 1 << 24
 
 
 @dataclass(frozen=True)
 class FileLayout:
-    """What a file does not say itself: where a document ends, and the columns of a table without a header."""
+    """Where a document of a text file ends, and the columns of a table without a header."""
 
     unit: Unit = "line"
     columns: tuple[str, ...] | None = None
@@ -37,8 +36,16 @@ class FileLayout:
 BY_LINE = FileLayout()
 
 
+def hash_rows(rows: Iterable[Row]) -> str:
+    """Return the SHA-256 of rows."""
+    digest = hashlib.sha256()
+    for row in rows:
+        digest.update(json.dumps(row, sort_keys=True, default=str).encode())
+    return digest.hexdigest()
+
+
 def read_text(path: Path, layout: FileLayout) -> Located:
-    """Yield documents as {'text': …}: lines that are not blank, runs of lines up to a blank one, or the whole file."""
+    """Yield documents as {'text': …}: lines that are not blank, paragraphs up to a blank line, or the whole file."""
     start, lines = 1, list[str]()
     for number, line in read_lines(path):
         is_blank = not line.strip()
@@ -65,8 +72,8 @@ def read_json_lines(path: Path, layout: FileLayout) -> Located:
             row = json.loads(line)
         except json.JSONDecodeError as error:
             raise DataError(
-                f"{path}, line {number}: not JSON: {error.msg} at column {error.colno}; each line needs one whole "
-                f"object, and this one ends in {line[-30:]!r}"
+                f"{path}, line {number}: not JSON: {error.msg} at column {error.colno}; each line needs one "
+                f"complete object, and this one ends in {line[-30:]!r}"
             ) from error
         if not isinstance(row, dict):
             raise DataError(f'{path}, line {number}: needs an object such as {{"text": …}}, not {line[:30]!r}')
@@ -74,25 +81,25 @@ def read_json_lines(path: Path, layout: FileLayout) -> Located:
 
 
 def read_tab_separated(path: Path, layout: FileLayout) -> Located:
-    """Yield the rows of a table whose quotes are literal, as GLUE's are."""
+    """Yield the rows of a table in which quotes are literal, as in GLUE."""
     fields = ((number, line.split("\t")) for number, line in read_lines(path) if line)
-    yield from _under_header(path, fields, layout.columns)
+    yield from _name_columns(path, fields, layout.columns)
 
 
 def read_comma_separated(path: Path, layout: FileLayout) -> Located:
-    """Yield the rows of a table with quotes as RFC 4180 has them."""
-    yield from _under_header(path, _quoted_fields(path, 0 if layout.columns is None else 1), layout.columns)
+    """Yield the rows of a table with quotes as in RFC 4180."""
+    yield from _name_columns(path, _read_quoted_fields(path, 0 if layout.columns is None else 1), layout.columns)
 
 
-def _quoted_fields(path: Path, number: int) -> Iterator[tuple[int, list[str]]]:
-    """Yield line and fields of each row, the first of which has this number, 0 for a header."""
-    # Articles are longer than what csv takes by default; a quote that is never closed still ends somewhere.
+def _read_quoted_fields(path: Path, number: int) -> Iterator[tuple[int, list[str]]]:
+    """Yield line and fields of each row; `number` is that of the first row, 0 for a header."""
+    # Articles exceed the default limit of csv; a limit is still needed for quotes that are never closed.
     csv.field_size_limit(max(csv.field_size_limit(), LONGEST_FIELD))
     raw: list[str] = []
     start = 1
 
     def feed() -> Iterator[str]:
-        for _, line in read_whole_lines(path):
+        for _, line in read_lines(path, keep_ends=True):
             raw.append(line)
             yield line
 
@@ -101,12 +108,12 @@ def _quoted_fields(path: Path, number: int) -> Iterator[tuple[int, list[str]]]:
         try:
             fields = next(reader, None)
         except csv.Error as error:
-            raise _stray_quote(path, number, start, str(error)) from error
+            raise _refuse_quote(path, number, start, str(error)) from error
         if fields is None:
             return
         text = "".join(raw).rstrip("\r\n")
         if '"' in text and '"' in QUOTED.sub(r"\1", text):
-            raise _stray_quote(path, number, start, "a quote inside a field that is not quoted")
+            raise _refuse_quote(path, number, start, "a quote inside a field that is not quoted")
         if fields:
             yield start, fields
             number += 1
@@ -114,42 +121,38 @@ def _quoted_fields(path: Path, number: int) -> Iterator[tuple[int, list[str]]]:
         raw.clear()
 
 
-def _stray_quote(path: Path, number: int, start: int, said: str) -> DataError:
+def _refuse_quote(path: Path, number: int, start: int, problem: str) -> DataError:
     return DataError(
-        f"{path}, row {number}, which begins at line {start}: a stray quote ({said}); put the field in quotes and "
-        "double those inside it, or save the table as .tsv, where quotes are literal"
+        f"{path}, row {number}, which begins at line {start}: a stray quote ({problem}); put the field in quotes and "
+        "double those inside it, or save the table as .tsv, in which quotes are literal"
     )
 
 
-def _under_header(path: Path, rows: Iterator[tuple[int, list[str]]], columns: Sequence[str] | None) -> Located:
-    """Make a dict of each row; the first row names the columns unless they are given."""
+def _name_columns(path: Path, rows: Iterator[tuple[int, list[str]]], columns: Sequence[str] | None) -> Located:
+    """Yield each row as a dict; the first row names the columns unless they are given."""
     count = 0
     for number, fields in rows:
         if columns is None:
-            columns = _header(path, fields)
+            repeated = sorted({name for name in fields if fields.count(name) > 1})
+            if repeated:
+                raise DataError(
+                    f"{path}, line 1: the header names {', '.join(map(repr, repeated))} more than once; if the file "
+                    "has no header, give columns=[…]"
+                )
+            columns = fields
             continue
         count += 1
         if len(fields) != len(columns):
             raise DataError(
-                f"{path}, row {count}, line {number}: {len(fields)} fields where {len(columns)} are needed "
+                f"{path}, row {count}, line {number}: {len(fields)} fields, but {len(columns)} are needed "
                 f"({', '.join(columns)}); the row begins {' · '.join(fields)[:60]!r}"
             )
         yield number, dict(zip(columns, fields, strict=True))
 
 
-def _header(path: Path, names: list[str]) -> list[str]:
-    doubled = sorted({name for name in names if names.count(name) > 1})
-    if doubled:
-        raise DataError(
-            f"{path}, line 1: the header names {', '.join(map(repr, doubled))} more than once; where the file has no "
-            "header, give columns=[…]"
-        )
-    return names
-
-
 def read_parquet(path: Path, layout: FileLayout) -> Located:
-    """Yield the rows of a Parquet file, some thousand at a time."""
-    # Imported here: Arrow takes its time and memory, and only this format needs it.
+    """Yield the rows of a Parquet file, read in batches."""
+    # Imported here: Arrow takes time and memory, and only this format needs it.
     import pyarrow
     import pyarrow.parquet
 
@@ -162,15 +165,10 @@ def read_parquet(path: Path, layout: FileLayout) -> Located:
                     count += 1
                     yield count, row
         except BROKEN as error:
-            raise broken(path, f" after row {count}", error) from error
+            raise describe_damage(path, f" after row {count}", error) from error
         except (pyarrow.ArrowException, OSError) as error:
             first = str(error).splitlines()[0]
-            raise DataError(f"{path} is not whole Parquet: {first}, after row {count}; write it again") from error
-
-
-def read_objects(path: Path, layout: FileLayout) -> Located:
-    """Yield the questions of a SQuAD file, or the objects of a JSON list."""
-    yield from read_json(path)
+            raise DataError(f"{path} is not valid Parquet: {first}, after row {count}; write it again") from error
 
 
 READERS: Mapping[str, tuple[str, Callable[[Path, FileLayout], Located]]] = {
@@ -182,6 +180,6 @@ READERS: Mapping[str, tuple[str, Callable[[Path, FileLayout], Located]]] = {
     ".csv": ("csv", read_comma_separated),
     ".tsv": ("tsv", read_tab_separated),
     ".parquet": ("parquet", read_parquet),
-    ".json": ("json", read_objects),
+    ".json": ("json", lambda path, layout: read_json(path)),
 }
-"""The kind of a file and what reads it, by its ending."""
+"""The kind of a file and the function that reads it, by its ending."""

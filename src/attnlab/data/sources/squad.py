@@ -1,6 +1,4 @@
-"""SQuAD's JSON: articles of paragraphs of questions, read as one row a question, or a plain JSON list of objects."""
-
-from __future__ import annotations
+"""JSON files: SQuAD's articles, paragraphs and questions, read as one row per question; or a list of objects."""
 
 import json
 import re
@@ -10,22 +8,22 @@ from typing import Any
 
 from attnlab.errors import DataError
 
-from .files import BLOCK, BROKEN, broken, decode, open_bytes, refuse_to_open
+from .files import BLOCK, BROKEN, decode, describe_damage, open_bytes, refuse_to_open
 
 
 def read_json(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield rows with their numbers from 1. The file is held in memory whole, as JSON cannot be read line by line."""
+    """Yield rows with their numbers from 1. The whole file is held in memory, as JSON cannot be read line by line."""
     content = _parse(path)
     if isinstance(content, dict) and isinstance(content.get("data"), list):
-        yield from enumerate(_questions(path, content["data"]), start=1)
+        yield from enumerate(_list_questions(path, content["data"]), start=1)
     elif isinstance(content, list):
         for number, row in enumerate(content, start=1):
             if not isinstance(row, dict):
                 raise DataError(f"{path}, row {number}: needs an object, not {json.dumps(row)[:40]}")
             yield number, row
     else:
-        came = f"an object of {', '.join(map(repr, content))[:60]}" if isinstance(content, dict) else str(content)[:30]
-        raise DataError(f'{path}: needs SQuAD\'s {{"data": [articles]}} or a list of objects, not {came}')
+        type_ = f"an object of {', '.join(map(repr, content))[:60]}" if isinstance(content, dict) else str(content)[:30]
+        raise DataError(f'{path}: needs SQuAD\'s {{"data": [articles]}} or a list of objects, not {type_}')
 
 
 def _parse(path: Path) -> Any:
@@ -35,7 +33,9 @@ def _parse(path: Path) -> Any:
             while block := file.read(BLOCK):
                 raw += block
         except BROKEN as error:
-            raise broken(path, f" in or after row {_count_rows(raw.decode('utf-8', 'replace'))}", error) from error
+            raise describe_damage(
+                path, f" in or after row {_count_rows(raw.decode('utf-8', 'replace'))}", error
+            ) from error
         except OSError as error:
             refuse_to_open(path, error)
     if not raw.strip():
@@ -49,22 +49,22 @@ def _parse(path: Path) -> Any:
     try:
         return json.loads(text)
     except json.JSONDecodeError as error:
-        # A SQuAD file is a single line, so the line alone does not say where to look.
+        # A SQuAD file is a single line, so the line number alone does not locate the error.
         row = _count_rows(text[: error.pos])
         is_cut = error.pos >= len(text.rstrip()) - 1 or error.msg.startswith("Unterminated")
-        said = "the file ends too early" if is_cut else error.msg
+        problem = "the file ends too early" if is_cut else error.msg
         raise DataError(
-            f"{path}, line {error.lineno}, column {error.colno}, in or after row {row}: not JSON, {said} "
-            f"after {text[max(0, error.pos - 40) : error.pos]!r}; fetch or write the file again"
+            f"{path}, line {error.lineno}, column {error.colno}, in or after row {row}: not JSON, {problem} "
+            f"after {text[max(0, error.pos - 40) : error.pos]!r}; download or write the file again"
         ) from error
 
 
 def _count_rows(text: str) -> int:
-    """Count the questions that begin in a text that need not be whole."""
+    """Count the questions that begin in a possibly truncated text."""
     return len(re.findall(r'"question"\s*:', text))
 
 
-def _questions(path: Path, articles: list[Any]) -> Iterator[dict[str, Any]]:
+def _list_questions(path: Path, articles: list[Any]) -> Iterator[dict[str, Any]]:
     count = paragraph_number = 0
     for article_number, article in enumerate(articles, start=1):
         try:
@@ -80,11 +80,11 @@ def _questions(path: Path, articles: list[Any]) -> Iterator[dict[str, Any]]:
                 raise DataError(f"{path}, article {title!r}: a paragraph needs 'context' and 'qas'") from error
             for question in questions:
                 count += 1
-                yield _question(path, count, question, shared)
+                yield _read_question(path, count, question, shared)
             paragraph_number += 1
 
 
-def _question(path: Path, number: int, question: Any, shared: dict[str, Any]) -> dict[str, Any]:
+def _read_question(path: Path, number: int, question: Any, shared: dict[str, Any]) -> dict[str, Any]:
     try:
         answers = question.get("answers", [])
         return {

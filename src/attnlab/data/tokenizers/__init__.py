@@ -1,1 +1,1 @@
-"""Tokenizers: loaded, built from a vocabulary, or trained; and what batches need to know of them."""
+"""Tokenizers: loaded, built from a vocabulary, or trained; and the properties that batches need."""

@@ -1,50 +1,47 @@
-"""How tokenizers are built of a vocabulary: BERT's word pieces, bytes in pairs, and whole words."""
+"""Tokenizers built from a vocabulary: BERT's word pieces, byte-level BPE, and whole words."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
+
 from attnlab.errors import DataError
 
 if TYPE_CHECKING:
-    from tokenizers import Tokenizer
     from transformers import PreTrainedTokenizerFast
 
 BERT = {"pad": "[PAD]", "unk": "[UNK]", "cls": "[CLS]", "sep": "[SEP]", "mask": "[MASK]"}
 ROBERTA = {"bos": "<s>", "pad": "<pad>", "eos": "</s>", "unk": "<unk>", "mask": "<mask>", "cls": "<s>", "sep": "</s>"}
 GPT2 = {"bos": "<|endoftext|>", "eos": "<|endoftext|>", "unk": "<|endoftext|>"}
 WORDS = {"bos": "<START>", "eos": "<STOP>", "unk": "<UNK>", "pad": "<PAD>"}
-"""Special tokens by what they are for, in the order of their ids."""
+"""Special tokens by role, in the order of their ids."""
 
-# tokenizers and transformers are imported in the functions: --help and sources need neither.
+# transformers is imported in functions, since quick commands do not need it.
 
 
-def read_backend(content: str, path: Path) -> Tokenizer:
-    """Read a tokenizer.json that came from a file."""
-    from tokenizers import Tokenizer
-
+def parse_backend(content: str, path: Path) -> Tokenizer:
+    """Parse the content of a tokenizer.json; `path` is for the error message."""
     try:
         return Tokenizer.from_str(content)
-    except Exception as error:  # tokenizers raises nothing more particular
-        raise DataError(f"{path} is not a whole tokenizer.json ({error}); save or train it again") from error
+    except Exception as error:  # tokenizers raises nothing more specific
+        raise DataError(f"{path} is not a valid tokenizer.json ({error}); save or train it again") from error
 
 
 def wrap(backend: Tokenizer, roles: dict[str, str]) -> PreTrainedTokenizerFast:
-    """Make transformers' tokenizer of one of `tokenizers`, with the tokens of these roles."""
+    """Wrap a tokenizer of `tokenizers` as one of transformers, with special tokens by role."""
     from transformers import PreTrainedTokenizerFast
 
     tokens: dict[str, Any] = {f"{role}_token": token for role, token in roles.items()}
     if roles == BERT:
-        # Unless told, transformers leaves out which of two texts a token is of, and BERT then takes all for the first.
+        # By default transformers omits token_type_ids, and BERT then takes all tokens for the first text.
         tokens["model_input_names"] = ["input_ids", "token_type_ids", "attention_mask"]
     return PreTrainedTokenizerFast(tokenizer_object=backend, **tokens)  # type: ignore[no-untyped-call]
 
 
-def word_pieces(vocabulary: dict[str, int], is_lowercase: bool) -> PreTrainedTokenizerFast:
-    """Build BERT's tokenizer over a vocabulary."""
-    from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
-
+def build_wordpiece(vocabulary: dict[str, int], is_lowercase: bool) -> PreTrainedTokenizerFast:
+    """Build BERT's tokenizer from a vocabulary."""
     backend = Tokenizer(models.WordPiece(vocabulary, unk_token=BERT["unk"], max_input_chars_per_word=100))
     backend.normalizer = normalizers.BertNormalizer(lowercase=is_lowercase)
     backend.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
@@ -56,32 +53,27 @@ def word_pieces(vocabulary: dict[str, int], is_lowercase: bool) -> PreTrainedTok
     return wrap(backend, BERT)
 
 
-def byte_pairs(vocabulary: dict[str, int], merges: list[tuple[str, str]]) -> PreTrainedTokenizerFast:
-    """Build a byte-level tokenizer over a vocabulary and its merges: RoBERTa's by its tokens, else GPT-2's."""
-    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors
-
+def build_bpe(vocabulary: dict[str, int], merges: list[tuple[str, str]]) -> PreTrainedTokenizerFast:
+    """Build a byte-level tokenizer from a vocabulary and its merges, RoBERTa's if it has its tokens, else GPT-2's."""
     backend = Tokenizer(models.BPE(vocabulary, merges))
     backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     backend.decoder = decoders.ByteLevel()
     if all(token in vocabulary for token in ROBERTA.values()):
         first, last = ((ROBERTA[role], vocabulary[ROBERTA[role]]) for role in ("cls", "sep"))
-        # By place, as its stub has other names: sep, cls, trim_offsets, add_prefix_space.
+        # Positional, as the stub names these arguments differently: sep, cls, trim_offsets, add_prefix_space.
         backend.post_processor = processors.RobertaProcessing(last, first, True, False)
         return wrap(backend, ROBERTA)
     backend.post_processor = processors.ByteLevel(trim_offsets=False)
-    missing = [token for token in GPT2.values() if token not in vocabulary]
-    if missing:
+    if GPT2["eos"] not in vocabulary:
         raise DataError(
-            f"a byte-level vocabulary needs {GPT2['eos']}, as GPT-2's, or {', '.join(ROBERTA.values())}, as RoBERTa's; "
-            "this one has neither"
+            f"a byte-level vocabulary needs {GPT2['eos']}, as in GPT-2, or {', '.join(ROBERTA.values())}, as in "
+            "RoBERTa; this one has neither"
         )
     return wrap(backend, GPT2)
 
 
-def whole_words(vocabulary: dict[str, int], is_lowercase: bool = False) -> PreTrainedTokenizerFast:
-    """Build a tokenizer of words as white space parts them, with START before a text and STOP after it."""
-    from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
-
+def build_words(vocabulary: dict[str, int], is_lowercase: bool = False) -> PreTrainedTokenizerFast:
+    """Build a tokenizer of words separated by white space, with START before a text and STOP after it."""
     backend = Tokenizer(models.WordLevel(vocabulary, unk_token=WORDS["unk"]))
     if is_lowercase:
         backend.normalizer = normalizers.Lowercase()
@@ -93,10 +85,7 @@ def whole_words(vocabulary: dict[str, int], is_lowercase: bool = False) -> PreTr
     return wrap(backend, WORDS)
 
 
-def roles_in(content: dict[str, Any]) -> dict[str, str]:
-    """Tell which of the usual special tokens a tokenizer.json has."""
+def find_roles(content: dict[str, Any]) -> dict[str, str]:
+    """Return the special tokens by role that a tokenizer.json has, if they are those of a known tokenizer."""
     tokens = {token["content"] for token in content.get("added_tokens", [])}
-    for roles in (BERT, ROBERTA, WORDS, GPT2):
-        if set(roles.values()) <= tokens:
-            return roles
-    return {}
+    return next((roles for roles in (BERT, ROBERTA, WORDS, GPT2) if set(roles.values()) <= tokens), {})

@@ -1,4 +1,4 @@
-"""What batches need to know of a tokenizer: its size, its special tokens, and which pieces continue a word."""
+"""The vocabulary of a tokenizer as batches need it: size, special tokens, and pieces that continue a word."""
 
 from __future__ import annotations
 
@@ -16,30 +16,30 @@ if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerFast
 
 WORD_STARTS = {"ByteLevel": "Ġ", "Metaspace": "▁"}
-"""What the first piece of a word begins with, by the pre-tokenizer."""
+"""The prefix of the first piece of a word, by pre-tokenizer."""
 ROLES = ("pad", "unk", "bos", "eos", "cls", "sep", "mask")
 
 
 @dataclass(frozen=True, eq=False)
 class Vocabulary:
-    """Ids of a tokenizer's tokens by what they are for; None where it has none."""
+    """Ids of a tokenizer's special tokens by role; None if it has none."""
 
     size: int
     pad: int | None
     mask: int | None
     unknown: int | None
     prefix: int | None
-    """What begins a row: [CLS], <s> or START. None where the beginning is told like an end, as by GPT-2."""
+    """The first token of a row: [CLS], <s> or START. None if it is the same as the separator, as in GPT-2."""
     separator: int | None
-    """What ends a document: [SEP], </s>, STOP or <|endoftext|>."""
+    """The token after a document: [SEP], </s>, STOP or <|endoftext|>."""
     special: NDArray[np.bool_]
     """By id, whether a token is special."""
     continues: NDArray[np.bool_] | None
-    """By id, whether a piece continues the word before it; None where the tokenizer does not tell."""
+    """By id, whether a piece continues the word before it; None if the tokenizer does not mark it."""
 
     @classmethod
     def of(cls, tokenizer: PreTrainedTokenizerFast) -> Vocabulary:
-        """Read a tokenizer's vocabulary."""
+        """Return the vocabulary of a tokenizer."""
         tokens = tokenizer.get_vocab()
         content = json.loads(tokenizer.backend_tokenizer.to_str())
         size = max(tokens.values()) + 1
@@ -47,34 +47,34 @@ class Vocabulary:
         prefix = _first(tokenizer.cls_token_id, tokenizer.bos_token_id)
         return cls(
             size=size,
-            pad=_first(tokenizer.pad_token_id),
-            mask=_first(tokenizer.mask_token_id),
-            # Bytes are always known, though byte-level tokenizers name a token for what is not.
-            unknown=None if "ByteLevel" in _kinds(content["pre_tokenizer"]) else _first(tokenizer.unk_token_id),
+            pad=tokenizer.pad_token_id,
+            mask=tokenizer.mask_token_id,
+            # Bytes are always known, although byte-level tokenizers name an unknown token.
+            unknown=None if "ByteLevel" in _list_types(content["pre_tokenizer"]) else tokenizer.unk_token_id,
             prefix=None if prefix == separator else prefix,
             separator=separator,
-            special=_marked(size, tokenizer.all_special_ids),
-            continues=_continuing(content, tokens, size),
+            special=_flag_ids(size, tokenizer.all_special_ids),
+            continues=_find_continuing(content, tokens, size),
         )
 
     @property
     def fill(self) -> int:
-        """What stands where a row has ended: padding, or else the separator, which the attention mask hides."""
-        for token in (self.pad, self.separator):
-            if token is not None:
-                return token
-        raise DataError("the tokenizer has no token to pad with or to end a document with; add a pad or an eos token")
+        """The token after the end of a row: padding, or else the separator, hidden by the attention mask."""
+        token = _first(self.pad, self.separator)
+        if token is None:
+            raise DataError("the tokenizer has no token for padding or the end of a document; add a pad or eos token")
+        return token
 
     @property
     def dtype(self) -> type[np.unsignedinteger[Any]]:
-        """The smallest integers that hold every id."""
+        """The smallest integer type for all ids."""
         return np.uint16 if self.size <= 1 << 16 else np.uint32
 
 
 def hash_tokenizer(tokenizer: PreTrainedTokenizerFast) -> str:
-    """Return a hash of all that decides which ids a text becomes, and of the special tokens."""
+    """Return a hash of everything that determines the ids of a text, and of the special tokens."""
     content = json.loads(tokenizer.backend_tokenizer.to_str())
-    # Calls of a tokenizer leave their truncation and padding behind in it; they are not what it is.
+    # Calls of a tokenizer store their truncation and padding in it, which do not identify it.
     content.pop("truncation", None)
     content.pop("padding", None)
     content["roles"] = {role: getattr(tokenizer, f"{role}_token") for role in ROLES}
@@ -82,56 +82,55 @@ def hash_tokenizer(tokenizer: PreTrainedTokenizerFast) -> str:
 
 
 def check_belongs(tokenizer: PreTrainedTokenizerFast, config: Any) -> None:
-    """Refuse a tokenizer whose size or special tokens are not those of a model's config."""
+    """Raise an error if the size or the special tokens of a tokenizer differ from those of a model's config."""
     config = getattr(config, "config", config)
-    room = getattr(config, "vocab_size", None)
-    if room is None:
+    vocab_size = getattr(config, "vocab_size", None)
+    if vocab_size is None:
         raise DataError(f"a {type(config).__name__} has no vocab_size, so no tokenizer can be checked against it")
     size = len(tokenizer)
-    # Some models round their embeddings up, for speed; anything else is another tokenizer's model.
-    is_rounded_up = room % 8 == 0 and 0 <= room - size < 128
-    if size != room and not is_rounded_up:
+    # Some models round their embeddings up, for speed; any other difference means another tokenizer.
+    is_rounded_up = vocab_size % 8 == 0 and 0 <= vocab_size - size < 128
+    if size != vocab_size and not is_rounded_up:
         raise DataError(
-            f"the tokenizer has {size:,} tokens and the model's config vocab_size={room:,}: they do not belong "
+            f"the tokenizer has {size:,} tokens and the model's config vocab_size={vocab_size:,}: they do not belong "
             "together; load the model's own tokenizer, or build the model with the tokenizer's size"
         )
     for role in ROLES:
-        own, expected = getattr(tokenizer, f"{role}_token_id", None), getattr(config, f"{role}_token_id", None)
-        if own is not None and expected is not None and own != expected:
+        actual, expected = getattr(tokenizer, f"{role}_token_id", None), getattr(config, f"{role}_token_id", None)
+        if actual is not None and expected is not None and actual != expected:
             raise DataError(
-                f"the tokenizer's {role} token '{getattr(tokenizer, f'{role}_token')}' is {own} and the model's config "
-                f"says {role}_token_id={expected}: they do not belong together; load the model's own tokenizer, or "
-                f"set {role}_token_id={own}"
+                f"the tokenizer's {role} token '{getattr(tokenizer, f'{role}_token')}' is {actual} and the model's "
+                f"config has {role}_token_id={expected}: they do not belong together; load the model's own tokenizer, "
+                f"or set {role}_token_id={actual}"
             )
 
 
-def _first(*ids: Any) -> int | None:
-    return next((int(token) for token in ids if token is not None), None)
+def _first(*ids: int | None) -> int | None:
+    return next((token for token in ids if token is not None), None)
 
 
-def _marked(size: int, ids: list[int]) -> NDArray[np.bool_]:
-    marked = np.zeros(size, dtype=np.bool_)
-    marked[ids] = True
-    return marked
+def _flag_ids(size: int, ids: list[int]) -> NDArray[np.bool_]:
+    flags = np.zeros(size, dtype=np.bool_)
+    flags[ids] = True
+    return flags
 
 
-def _continuing(content: dict[str, Any], tokens: dict[str, int], size: int) -> NDArray[np.bool_] | None:
+def _find_continuing(content: dict[str, Any], tokens: dict[str, int], size: int) -> NDArray[np.bool_] | None:
     model = content["model"]
     if model["type"] == "WordLevel":
-        return _marked(size, [])
+        return _flag_ids(size, [])
     if model["type"] == "WordPiece":
         prefix = model["continuing_subword_prefix"]
-        return _marked(size, [number for token, number in tokens.items() if token.startswith(prefix)])
-    for kind in _kinds(content["pre_tokenizer"]):
-        if kind in WORD_STARTS:
-            start = WORD_STARTS[kind]
-            return _marked(size, [number for token, number in tokens.items() if not token.startswith(start)])
+        return _flag_ids(size, [number for token, number in tokens.items() if token.startswith(prefix)])
+    for name in _list_types(content["pre_tokenizer"]):
+        if start := WORD_STARTS.get(name):
+            return _flag_ids(size, [number for token, number in tokens.items() if not token.startswith(start)])
     return None
 
 
-def _kinds(pre_tokenizer: dict[str, Any] | None) -> list[str]:
-    """List the types of a pre-tokenizer and of those it is made of."""
+def _list_types(pre_tokenizer: dict[str, Any] | None) -> list[str]:
+    """Return the types of a pre-tokenizer and of its parts."""
     if pre_tokenizer is None:
         return []
-    inner = [kind for part in pre_tokenizer.get("pretokenizers", []) for kind in _kinds(part)]
+    inner = [name for part in pre_tokenizer.get("pretokenizers", []) for name in _list_types(part)]
     return [str(pre_tokenizer["type"]), *inner]

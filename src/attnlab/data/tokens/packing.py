@@ -1,12 +1,13 @@
-"""Packing: a source's documents encoded in parallel and written into a token file, in memory that does not grow.
+"""Packing: the documents of a source, encoded in parallel and written into a token file, in constant memory.
 
-Batches of text are encoded by `tokenizers`' own threads, two at a time so that none waits for the reading, and are
-written in the order they were read: the file is the same on any number of cores.
+Batches of text are encoded by the threads of `tokenizers`, two at a time so that reading does not delay them, and
+written in the order of reading, so the file is the same on any number of cores.
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
 import shutil
 import warnings
 from collections import deque
@@ -18,30 +19,33 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
+from tokenizers import Tokenizer
 
 from attnlab.errors import AttnlabWarning, DataError
 from attnlab.machine import cache_folder
 
-from ..cache import hash_of, writing_aside
+from ..cache import hash_of, write_folder
 from ..sources.cleaning import Cleaning
 from ..sources.source import Source
 from ..tokenizers.vocabulary import ROLES, Vocabulary, hash_tokenizer
-from .tokenfile import DOCUMENTS, FORMAT, TOKENIZER, TOKENS, Index, TokenFile
+from .tokenfile import DOCUMENTS, FORMAT, INDEX, TOKENIZER, TOKENS, TokenFile
 
 if TYPE_CHECKING:
-    from tokenizers import Tokenizer
     from transformers import PreTrainedTokenizerFast
 
 Progress = Callable[[int, int], None]
-"""Called with the number of documents and of tokens so far."""
+"""Called with the numbers of documents and tokens so far."""
 
 BATCH = 1 << 19
-"""Characters encoded at once: what they become takes some 50 times their own memory."""
+"""Characters encoded at a time: their encodings take about 50 times their memory."""
 AHEAD = 2
 PIECE = 1 << 18
-"""A longer document is cut into pieces of so many characters, which encode to the same tokens."""
+"""Longer documents are cut into pieces of about this many characters, which encode to the same tokens."""
 CUT_SAFELY = {"BertPreTokenizer", "ByteLevel", "WhitespaceSplit", "Whitespace"}
-"""Pre-tokenizers that never look across a single space, so that text may be cut before one."""
+"""Pre-tokenizers that always split at a single space, so text can be cut before one."""
+
+Encoded = tuple[NDArray[Any], NDArray[np.int64]]
+"""The ids of documents, each followed by a separator, and their lengths including it."""
 
 
 def pack(
@@ -51,112 +55,93 @@ def pack(
     cleaning: str | Cleaning | None = None,
     progress: Progress | None = None,
 ) -> TokenFile:
-    """Encode a source into a token file, or find the one that was made of the same before.
+    """Encode a source into a token file, or open the one that was made from the same source and settings.
 
-    `target` is the folder it goes into; left out, it is kept in the user's cache.
+    `target` is its folder; by default it is in the user's cache.
     """
     cleaning = cleaning if isinstance(cleaning, Cleaning) else Cleaning.parse(cleaning or "")
-    made_of = {
-        "source": source.identity,
-        "tokenizer": hash_tokenizer(tokenizer),
-        "cleaning": str(cleaning),
-        "format": FORMAT,
-    }
+    origin = {"source": source.identity, "tokenizer": hash_tokenizer(tokenizer)}
+    made_of = {**origin, "cleaning": str(cleaning), "format": FORMAT}
     key = hash_of(made_of)
     folder = cache_folder() / "tokens" / key[:32] if target is None else Path(target).expanduser()
     is_taken = folder.exists() and (folder.is_file() or any(folder.iterdir()))
-    if is_taken and (found := _found(folder, key, is_cache=target is None)):
-        return found
-    writer = Writer(Vocabulary.of(tokenizer))
-    backend = plain_backend(tokenizer)
-    with writing_aside(folder) as aside:
-        cleaned = cleaning.run(source.documents())
-        with (aside / TOKENS).open("wb") as tokens, (aside / DOCUMENTS).open("wb") as ends:
-            for encoded in encode(cleaned.documents, backend, writer.vocabulary):
-                writer.write(encoded, tokens, ends)
+    if is_taken and (existing := _open_existing(folder, key, is_cache=target is None)):
+        return existing
+    vocabulary, backend = Vocabulary.of(tokenizer), plain_backend(tokenizer)
+    if vocabulary.separator is None:
+        raise DataError("packing needs a token at the end of documents; give the tokenizer a sep or an eos token")
+    with write_folder(folder) as temporary:
+        documents, removed = cleaning.run(source.documents())
+        with (temporary / TOKENS).open("wb") as tokens, (temporary / DOCUMENTS).open("wb") as ends:
+            writer = _Writer(vocabulary, tokens, ends)
+            for encoded in encode(documents, backend, vocabulary):
+                writer.write(*encoded)
                 if progress is not None:
-                    progress(writer.num_documents, writer.num_tokens)
+                    progress(writer.counts["num_documents"], writer.counts["num_tokens"])
+        if not writer.counts["num_documents"]:
+            raise DataError(f"{source.name} has no document with a token; there is nothing to pack")
         text = backend.to_str()
-        (aside / TOKENIZER).write_text(text, encoding="utf-8")
-        roles = {role: getattr(tokenizer, f"{role}_token") for role in ROLES}
-        writer.index(key, text, roles, {**made_of, "name": source.name, "removed": cleaned.record()}).write(aside)
+        (temporary / TOKENIZER).write_text(text, encoding="utf-8")
+        hashes = {name: digest.hexdigest() for name, (_, digest) in writer.outputs.items()}
+        roles = {role: token for role in ROLES if (token := getattr(tokenizer, f"{role}_token")) is not None}
+        index = {
+            "format": FORMAT,
+            "key": key,
+            **writer.counts,
+            "dtype": np.dtype(vocabulary.dtype).name,
+            "hashes": {**hashes, TOKENIZER: hashlib.sha256(text.encode()).hexdigest()},
+            "roles": roles,
+            "made_of": {**made_of, "name": source.name, "removed": removed},
+        }
+        (temporary / INDEX).write_text(json.dumps(index, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
     return TokenFile.open(folder, verify=False)
 
 
-def _found(folder: Path, key: str, is_cache: bool) -> TokenFile | None:
-    """Return the token file of a folder, or None where a damaged one of the cache was removed."""
+def _open_existing(folder: Path, key: str, is_cache: bool) -> TokenFile | None:
+    """Open the token file of a folder; a damaged one is removed if it is in the cache."""
     try:
-        found = TokenFile.open(folder)
+        file = TokenFile.open(folder)
     except DataError as error:
         if not is_cache:
             raise
-        warnings.warn(f"{error} — done, it is only a cache", AttnlabWarning, stacklevel=3)
+        warnings.warn(f"{error}. It is in the cache and is packed again now", AttnlabWarning, stacklevel=3)
         shutil.rmtree(folder)
         return None
-    if found.hash != key:
-        raise DataError(
-            f"{folder} already holds tokens of something else ({found.index.made_of.get('name')}); give another folder"
-        )
-    return found
+    if file.hash != key:
+        raise DataError(f"{folder} already holds tokens of {file.made_of.get('name')}; give another folder")
+    return file
 
 
-class Writer:
-    """Writes encoded documents and counts what it wrote."""
+class _Writer:
+    """Writes encoded documents, and counts and hashes them."""
 
-    def __init__(self, vocabulary: Vocabulary) -> None:
-        if vocabulary.separator is None:
-            raise DataError("packing needs a token to end documents with; give the tokenizer a sep or an eos token")
-        self.vocabulary = vocabulary
-        self.num_tokens = self.num_documents = self.num_empty = self.num_unknown = self.position = 0
-        self.hashes = {TOKENS: hashlib.sha256(), DOCUMENTS: hashlib.sha256()}
+    def __init__(self, vocabulary: Vocabulary, tokens: BinaryIO, ends: BinaryIO) -> None:
+        self.unknown = vocabulary.unknown
+        self.counts = dict.fromkeys(("num_tokens", "num_documents", "num_empty", "num_unknown"), 0)
+        self.outputs = {TOKENS: (tokens, hashlib.sha256()), DOCUMENTS: (ends, hashlib.sha256())}
 
-    def write(self, encoded: tuple[NDArray[Any], NDArray[np.int64]], tokens: BinaryIO, ends: BinaryIO) -> None:
-        """Write a batch: the ids with their separators, and each document's length with its own."""
-        ids, lengths = encoded
-        self.num_empty += int((lengths == 1).sum())
+    def write(self, ids: NDArray[Any], lengths: NDArray[np.int64]) -> None:
+        """Write the ids of a batch, and where its documents end."""
         kept = lengths[lengths > 1]
-        self.num_documents += kept.size
-        self.num_tokens += ids.size - kept.size
-        if self.vocabulary.unknown is not None:
-            self.num_unknown += int((ids == self.vocabulary.unknown).sum())
-        self._append(TOKENS, tokens, ids)
-        self._append(DOCUMENTS, ends, self.position + np.cumsum(kept))
-        self.position += ids.size
-
-    def index(self, key: str, tokenizer: str, roles: dict[str, str | None], made_of: dict[str, Any]) -> Index:
-        """Return what index.json is to say."""
-        if not self.num_documents:
-            raise DataError(f"{made_of['name']} has no document with a token in it, so nothing can be packed")
-        hashes = {name: digest.hexdigest() for name, digest in self.hashes.items()}
-        hashes[TOKENIZER] = hashlib.sha256(tokenizer.encode()).hexdigest()
-        return Index(
-            format=FORMAT,
-            key=key,
-            num_tokens=self.num_tokens,
-            num_documents=self.num_documents,
-            num_empty=self.num_empty,
-            num_unknown=self.num_unknown,
-            dtype=np.dtype(self.vocabulary.dtype).name,
-            hashes=hashes,
-            roles={role: token for role, token in roles.items() if token is not None},
-            made_of=made_of,
-        )
-
-    def _append(self, name: str, file: BinaryIO, array: NDArray[Any]) -> None:
-        content = array.tobytes()
-        self.hashes[name].update(content)
-        file.write(content)
+        position = self.counts["num_tokens"] + self.counts["num_documents"]
+        self.counts["num_tokens"] += ids.size - kept.size
+        self.counts["num_documents"] += kept.size
+        self.counts["num_empty"] += lengths.size - kept.size
+        self.counts["num_unknown"] += 0 if self.unknown is None else int((ids == self.unknown).sum())
+        for name, array in ((TOKENS, ids), (DOCUMENTS, position + np.cumsum(kept))):
+            file, digest = self.outputs[name]
+            content = array.tobytes()
+            digest.update(content)
+            file.write(content)
 
 
-def encode(
-    documents: Iterator[str], backend: Tokenizer, vocabulary: Vocabulary
-) -> Iterator[tuple[NDArray[Any], NDArray[np.int64]]]:
-    """Yield batches of ids, a separator after each document, with the documents' lengths; empty ones have length 1."""
+def encode(documents: Iterator[str], backend: Tokenizer, vocabulary: Vocabulary) -> Iterator[Encoded]:
+    """Yield batches of encoded documents; empty documents have length 1 and no ids."""
     can_cut = type(backend.pre_tokenizer).__name__ in CUT_SAFELY
-    waiting: deque[Future[tuple[NDArray[Any], NDArray[np.int64]]]] = deque()
+    waiting: deque[Future[Encoded]] = deque()
     with ThreadPoolExecutor(AHEAD) as pool:
         try:
-            for batch in batches(documents, can_cut):
+            for batch in _make_batches(documents, can_cut):
                 if len(waiting) == AHEAD:
                     yield waiting.popleft().result()
                 waiting.append(pool.submit(_encode_batch, backend, batch, vocabulary))
@@ -167,9 +152,7 @@ def encode(
                 future.cancel()
 
 
-def _encode_batch(
-    backend: Tokenizer, batch: list[list[str]], vocabulary: Vocabulary
-) -> tuple[NDArray[Any], NDArray[np.int64]]:
+def _encode_batch(backend: Tokenizer, batch: list[list[str]], vocabulary: Vocabulary) -> Encoded:
     encodings = iter(backend.encode_batch_fast(list(chain.from_iterable(batch)), add_special_tokens=False))
     parts: list[list[int]] = []
     lengths = np.ones(len(batch), dtype=np.int64)
@@ -181,8 +164,8 @@ def _encode_batch(
     return np.fromiter(chain.from_iterable(parts), dtype=vocabulary.dtype), lengths
 
 
-def batches(documents: Iterator[str], can_cut: bool) -> Iterator[list[list[str]]]:
-    """Gather documents, each as its pieces, until there are enough characters for a batch."""
+def _make_batches(documents: Iterator[str], can_cut: bool) -> Iterator[list[list[str]]]:
+    """Yield batches of at least BATCH characters; each document is a list of pieces."""
     batch: list[list[str]] = []
     size = 0
     for document in documents:
@@ -210,9 +193,7 @@ def cut(document: str) -> list[str]:
 
 
 def plain_backend(tokenizer: PreTrainedTokenizerFast) -> Tokenizer:
-    """Return a copy without the truncation and padding that calls of a tokenizer leave behind in it."""
-    from tokenizers import Tokenizer
-
+    """Return a copy of the backend without the truncation and padding stored by earlier calls of the tokenizer."""
     backend = Tokenizer.from_str(tokenizer.backend_tokenizer.to_str())
     backend.no_truncation()
     backend.no_padding()

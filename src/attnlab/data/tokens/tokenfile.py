@@ -1,14 +1,14 @@
-"""A token file: a folder with every token of a corpus in one array that is mapped, never read whole.
+"""A token file: a folder with all tokens of a corpus in one memory-mapped array.
 
 tokens.bin holds the documents one after another, each followed by the separator; documents.bin where each ends;
-tokenizer.json what made them; index.json the counts, the hashes and what the file was made of.
+tokenizer.json the tokenizer; index.json counts, hashes and the origin of the file.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from attnlab.errors import DataError
 
-from ..tokenizers.builders import read_backend, wrap
+from ..tokenizers.builders import parse_backend, wrap
 from ..tokenizers.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -28,96 +28,64 @@ FORMAT = 1
 TOKENS, DOCUMENTS, TOKENIZER, INDEX = "tokens.bin", "documents.bin", "tokenizer.json", "index.json"
 
 
-@dataclass(frozen=True)
-class Index:
-    """What index.json says."""
+@dataclass(frozen=True, eq=False)
+class TokenFile:
+    """The tokens of a corpus, in the order of its documents."""
 
-    format: int
-    key: str
-    """A hash of the source, the cleaning and the tokenizer: what the file was made of."""
+    folder: Path
+    hash: str
+    """A hash of the source, the cleaning and the tokenizer."""
     num_tokens: int
     """Tokens of text; separators do not count."""
     num_documents: int
     num_empty: int
-    """Documents without a token, which were left out."""
+    """Documents without tokens, which were omitted."""
     num_unknown: int
     dtype: str
     hashes: dict[str, str]
     roles: dict[str, str]
     made_of: dict[str, Any]
 
-    def write(self, folder: Path) -> None:
-        """Write it into a folder."""
-        (folder / INDEX).write_text(json.dumps(asdict(self), indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-
-    @classmethod
-    def read(cls, folder: Path) -> Index:
-        """Read it from a folder."""
-        try:
-            content = json.loads((folder / INDEX).read_text(encoding="utf-8"))
-        except FileNotFoundError as error:
-            raise DataError(f"{folder} is not a token file: it has no {INDEX}; make one with data.pack") from error
-        except (OSError, ValueError) as error:
-            raise damaged(folder, f"{INDEX} cannot be read ({error})") from error
-        wanted = {field.name for field in fields(cls)}
-        if not isinstance(content, dict) or set(content) != wanted or content["format"] != FORMAT:
-            raise damaged(folder, f"{INDEX} is not of format {FORMAT}")
-        return cls(**content)
-
-
-@dataclass(frozen=True, eq=False)
-class TokenFile:
-    """The tokens of a corpus, in the order of its documents."""
-
-    folder: Path
-    index: Index
-
     @classmethod
     def open(cls, folder: str | Path, verify: bool = True) -> TokenFile:
-        """Open a token file. Its sizes are always checked, and every byte of it unless `verify` is False."""
+        """Open a token file. The sizes of its files are always checked, and their hashes if `verify` is True."""
         path = Path(folder)
-        found = cls(path, Index.read(path))
-        found._check_sizes()
+        try:
+            content = json.loads((path / INDEX).read_text(encoding="utf-8"))
+        except FileNotFoundError as error:
+            raise DataError(f"{path} is not a token file: it has no {INDEX}; make one with data.pack") from error
+        except (OSError, ValueError) as error:
+            raise _refuse_damaged(path, f"{INDEX} cannot be read ({error})") from error
+        names = {"format", "key", *(field.name for field in fields(cls))} - {"folder", "hash"}
+        if not isinstance(content, dict) or set(content) != names or content.pop("format") != FORMAT:
+            raise _refuse_damaged(path, f"{INDEX} is not of format {FORMAT}")
+        file = cls(path, content.pop("key"), **content)
+        file._check_sizes()
         if verify:
-            for name, expected in found.index.hashes.items():
-                if hash_file(path / name) != expected:
-                    raise damaged(path, f"{name} is not what was written")
-        return found
-
-    @property
-    def num_tokens(self) -> int:
-        """How many tokens of text there are; separators do not count."""
-        return self.index.num_tokens
-
-    @property
-    def num_documents(self) -> int:
-        """How many documents there are."""
-        return self.index.num_documents
-
-    @property
-    def hash(self) -> str:
-        """What the tokens are: the same for the same source, cleaning and tokenizer."""
-        return self.index.key
+            for name, expected in file.hashes.items():
+                if _hash_file(path / name) != expected:
+                    raise _refuse_damaged(path, f"{name} is not what was written")
+        return file
 
     @cached_property
     def tokens(self) -> NDArray[Any]:
-        """Every token, with a separator after each document; mapped, not read."""
-        return np.memmap(self.folder / TOKENS, dtype=self.index.dtype, mode="r")
+        """All tokens, with a separator after each document, memory-mapped."""
+        return np.memmap(self.folder / TOKENS, dtype=self.dtype, mode="r")
 
     @cached_property
     def ends(self) -> NDArray[np.int64]:
-        """Where each document ends in `tokens`, past its separator; mapped, not read."""
+        """Where each document ends in `tokens`, after its separator, memory-mapped."""
         return np.memmap(self.folder / DOCUMENTS, dtype=np.int64, mode="r")
 
     @cached_property
     def tokenizer(self) -> PreTrainedTokenizerFast:
         """The tokenizer that made the tokens."""
         path = self.folder / TOKENIZER
-        return wrap(read_backend(path.read_text(encoding="utf-8"), path), self.index.roles)
+        return wrap(parse_backend(path.read_text(encoding="utf-8"), path), self.roles)
 
     @cached_property
     def vocabulary(self) -> Vocabulary:
-        """What batches need to know of the tokenizer."""
+        """The vocabulary of the tokenizer."""
         return Vocabulary.of(self.tokenizer)
 
     def document(self, number: int) -> NDArray[np.int64]:
@@ -133,24 +101,22 @@ class TokenFile:
         return starts, ends - starts - 1
 
     def _check_sizes(self) -> None:
-        width = np.dtype(self.index.dtype).itemsize
-        stored = self.index.num_tokens + self.index.num_documents
-        for name, expected in ((TOKENS, stored * width), (DOCUMENTS, self.index.num_documents * 8)):
+        width = np.dtype(self.dtype).itemsize
+        num_stored = self.num_tokens + self.num_documents
+        for name, expected in ((TOKENS, num_stored * width), (DOCUMENTS, self.num_documents * 8)):
             path = self.folder / name
-            came = path.stat().st_size if path.exists() else 0
-            if came != expected:
-                raise damaged(self.folder, f"{name} has {came:,} bytes where {expected:,} were written")
+            size = path.stat().st_size if path.exists() else 0
+            if size != expected:
+                raise _refuse_damaged(self.folder, f"{name} has {size:,} bytes, but {expected:,} were written")
 
 
-def hash_file(path: Path) -> str:
-    """Return the SHA-256 of a file's bytes."""
+def _hash_file(path: Path) -> str:
     try:
         with path.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
-        raise damaged(path.parent, f"{path.name} cannot be read ({error.strerror})") from error
+        raise _refuse_damaged(path.parent, f"{path.name} cannot be read ({error.strerror})") from error
 
 
-def damaged(folder: Path, what: str) -> DataError:
-    """Say that a token file cannot be trusted."""
-    return DataError(f"the token file {folder} is damaged: {what}; delete the folder and pack again")
+def _refuse_damaged(folder: Path, problem: str) -> DataError:
+    return DataError(f"the token file {folder} is damaged: {problem}; delete the folder and pack again")

@@ -1,7 +1,5 @@
-"""The compiled inner loops of pairs.cpp: built once with the machine's own C++ compiler, kept in the
-user's cache, called through ctypes. Without a compiler attnlab still works, slower, and says so once."""
-
-from __future__ import annotations
+"""The compiled inner loops of pairs.cpp: built once with the machine's C++ compiler, stored in the user's cache,
+called through ctypes. Without a compiler attnlab works more slowly and warns once."""
 
 import ctypes
 import functools
@@ -28,8 +26,7 @@ from ..compat import mark_constant
 # -ffast-math goes to the compiler but not to the linker: there it would switch denormals off in the whole process.
 FLAGS = ("-std=c++17", "-O3", "-ffast-math", "-fPIC")
 TUNED = (("-march=native", "-mprefer-vector-width=512"), ("-march=native",), ("-mcpu=native",), ())
-"""What tunes the loops to this processor; the first set the compiler accepts is taken."""
-
+"""Options that tune the loops to this processor; the first set that the compiler accepts is used."""
 
 SOURCE = Path(__file__).with_name("pairs.cpp")
 
@@ -39,10 +36,12 @@ KINDS = {
 }  # fmt: skip
 """The scores of pairs.cpp."""
 
+BUILDING = threading.Lock()
+
 
 @dataclass(frozen=True)
 class Compiler:
-    """Whether there is a C++ compiler that builds the loops, which one, and if not, why not."""
+    """Whether a C++ compiler builds the loops, which one, and the reason if not."""
 
     available: bool
     path: str | None
@@ -55,29 +54,28 @@ class TileStruct(ctypes.Structure):
     _fields_ = (
         *((name, ctypes.c_int64) for name in ("G", "R", "K", "C", "first", "stride_a", "stride_b")),
         *((name, ctypes.c_void_p) for name in ("a", "b", "w", "s", "ds", "da", "db", "dw")),
-        ("fill", ctypes.c_double),
-        ("scale", ctypes.c_double),
+        *((name, ctypes.c_double) for name in ("fill", "scale")),
     )
 
 
-def run(command: list[str]) -> str | None:
-    """Run a command; return None if it did well, else what it said."""
+def _run(command: list[str]) -> str | None:
+    """Run a command; return None if it succeeded, else its error message."""
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     return None if done.returncode == 0 else (done.stderr.strip() or f"exit status {done.returncode}")
 
 
 def _build(compiler: list[str], target: Path) -> str | None:
-    """Compile the loops into `target`; return None if that worked, else the reason it did not."""
+    """Compile the loops into `target`; return None if it succeeded, else the reason."""
     with tempfile.TemporaryDirectory() as folder:
         unit, library = Path(folder) / "loops.o", Path(folder) / "loops.so"
-        said: str | None = ""
+        message: str | None = ""
         for tuned in TUNED:
-            said = run([*compiler, *FLAGS, *tuned, "-c", str(SOURCE), "-o", str(unit)])
-            if said is None:
+            message = _run([*compiler, *FLAGS, *tuned, "-c", str(SOURCE), "-o", str(unit)])
+            if message is None:
                 break
-        said = said or run([*compiler, "-shared", str(unit), "-o", str(library), "-pthread"])
-        if said is not None:
-            lines = said.splitlines()
+        message = message or _run([*compiler, "-shared", str(unit), "-o", str(library), "-pthread"])
+        if message is not None:
+            lines = message.splitlines()
             first = next((line for line in lines if "error" in line), lines[0])
             return f"{shlex.join(compiler)} could not build the loops: {first}"
         try:
@@ -86,39 +84,33 @@ def _build(compiler: list[str], target: Path) -> str | None:
             return f"{shlex.join(compiler)} built loops that cannot be loaded: {error}"
         try:
             target.parent.mkdir(parents=True, exist_ok=True)
-            handle, aside = tempfile.mkstemp(dir=target.parent)
+            handle, temporary = tempfile.mkstemp(dir=target.parent)
             with os.fdopen(handle, "wb") as file:
                 file.write(library.read_bytes())
                 file.flush()
                 os.fsync(file.fileno())
-            Path(aside).replace(target)
+            Path(temporary).replace(target)
         except OSError as error:
-            return f"the compiled loops cannot be kept in {target.parent}: {error.strerror}; set ATTNLAB_CACHE"
+            return f"the compiled loops cannot be stored in {target.parent}: {error.strerror}; set ATTNLAB_CACHE"
     return None
 
 
-BUILDING = threading.Lock()
-
-
-def loaded() -> tuple[ctypes.CDLL | None, Compiler]:
-    """Build the loops if they are not in the cache, and load them; once, whichever thread comes first."""
+def load_loops() -> tuple[ctypes.CDLL | None, Compiler]:
+    """Build the loops if they are not in the cache, and load them; once per process, even with several threads."""
     with BUILDING:
-        return load()
+        return _load_loops()
 
 
 @functools.cache
-def load() -> tuple[ctypes.CDLL | None, Compiler]:
-    """Build the loops if they are not in the cache, and load them."""
+def _load_loops() -> tuple[ctypes.CDLL | None, Compiler]:
     path = find_compiler()
     if path is None:
         named = os.environ.get("CXX")
-        looked = (
-            f"$CXX is '{named}', which is not there" if named else "looked for g++, clang++, c++; $CXX names another"
-        )
-        return None, Compiler(False, None, f"no C++ compiler found ({looked})")
-    how = [*path, *FLAGS, str(TUNED), instruction_set(), platform.machine()]
-    identity = "\n".join([SOURCE.read_text(encoding="utf-8"), *how])
-    target = cache_folder() / f"{SOURCE.stem}-{hashlib.sha256(identity.encode()).hexdigest()[:16]}.so"
+        tried = f"$CXX is '{named}', which is not found" if named else "tried g++, clang++, c++; set $CXX for another"
+        return None, Compiler(False, None, f"no C++ compiler found ({tried})")
+    identity = [SOURCE.read_text(encoding="utf-8"), *path, *FLAGS, str(TUNED), instruction_set(), platform.machine()]
+    digest = hashlib.sha256("\n".join(identity).encode()).hexdigest()[:16]
+    target = cache_folder() / f"{SOURCE.stem}-{digest}.so"
     if not target.exists():
         reason = _build(path, target)
         if reason is not None:
@@ -126,28 +118,33 @@ def load() -> tuple[ctypes.CDLL | None, Compiler]:
     try:
         return ctypes.CDLL(str(target)), Compiler(True, shlex.join(path), f"compiled loops in {target}")
     except OSError as error:
-        reason = f"{target} cannot be loaded ({error}); delete it, and it is built anew"
+        reason = f"{target} cannot be loaded ({error}); delete it, and it is built again"
         return None, Compiler(False, shlex.join(path), reason)
 
 
 def compiler() -> Compiler:
-    """Tell whether the compiled loops can be had here, building them on the first call."""
-    return loaded()[1]
+    """Return whether the compiled loops are available here, building them on the first call."""
+    return load_loops()[1]
 
 
 @mark_constant  # torch.compile cannot trace the search for a compiler
-def missing() -> str | None:
-    """Return why the compiled loops cannot be had, or None."""
+def explain_missing() -> str | None:
+    """Return why the compiled loops are not available, or None."""
     state = compiler()
     return None if state.available else state.reason
 
 
+def refusal(device: str) -> str | None:
+    """Return why the compiled loops cannot be used on a device, or None."""
+    return explain_missing() if device == "cpu" else f"its loops are compiled for the CPU, not for {device}"
+
+
 @functools.cache
 def warn_missing() -> None:
-    """Say, once, that the compiled loops are missing and what that costs."""
+    """Warn, once, that the compiled loops are missing and that this costs time and memory."""
     warnings.warn(
         f"attnlab: {compiler().reason}; additive and distance scores are computed by torch instead, "
-        "more slowly and with more memory ('attnlab doctor' tells more)",
+        "more slowly and with more memory (see 'attnlab doctor')",
         AttnlabWarning,
         stacklevel=2,
     )
@@ -163,8 +160,8 @@ def normalise(loop: int, s: Tensor, first: int) -> None:
 
 
 def call(name: str, kind: int, tensors: dict[str, Tensor], sizes: Mapping[str, float]) -> None:
-    """Run one tile through `forward` or `backward`. The tensors are of one dtype, fp32 or fp64."""
-    library, state = loaded()
+    """Run one tile through a function of pairs.cpp. The tensors have one dtype, fp32 or fp64."""
+    library, state = load_loops()
     if library is None:
         raise KernelError(f"the compiled loops are not available: {state.reason}")
     pointers = {key: tensor.data_ptr() for key, tensor in tensors.items()}

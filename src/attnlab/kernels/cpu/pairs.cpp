@@ -34,10 +34,19 @@ enum Kind : int64_t {
 
 constexpr bool is_additive(int64_t kind) { return kind == ADDITIVE || kind == ADDITIVE_SAFE || kind == ADDITIVE_WIDE; }
 
-// The numbers that are worked on at once: keys in the forward pass, channels in the backward pass.
+// The width of one vector register. A wider vector is split into scalars by gcc, which is several times slower.
+#if defined(__AVX512F__)
+constexpr int64_t VECTOR_BYTES = 64;
+#elif defined(__AVX2__)
+constexpr int64_t VECTOR_BYTES = 32;
+#else
+constexpr int64_t VECTOR_BYTES = 16;  // SSE2, NEON
+#endif
+
+// One register of numbers: keys in the forward pass, channels in the backward pass.
 template <typename T> struct Lanes {
-  typedef T Vector __attribute__((vector_size(64)));
-  static constexpr int64_t SIZE = 64 / sizeof(T);
+  typedef T Vector __attribute__((vector_size(VECTOR_BYTES)));
+  static constexpr int64_t SIZE = VECTOR_BYTES / sizeof(T);
 };
 template <typename T> using Vector = typename Lanes<T>::Vector;
 

@@ -1,10 +1,8 @@
-"""The scores of a tile and their gradient, written into memory that is there already.
+"""The scores of a tile and their gradient, written into existing memory.
 
-A matrix product serves dot-like scores, the compiled loops of pairs.cpp all others. Axes: g groups (batch rows ×
+A matrix product computes dot-like scores, the compiled loops of pairs.cpp all others. Axes: g groups (batch rows ×
 heads), r rows (queries), k keys, c channels.
 """
-
-from __future__ import annotations
 
 import math
 import warnings
@@ -24,17 +22,17 @@ def groups(x: Tensor, tile: Tile) -> Tensor:
 
 
 def _largest(x: Tensor) -> float:
-    """Return the largest magnitude; NaN where there is one."""
+    """Return the largest magnitude, or NaN if there is one."""
     return float(torch.stack(torch.aminmax(x)).abs().max()) if x.numel() else 0.0
 
 
 def last_seen(tile: Tile, first: int | None) -> int:
-    """Return the last key that a tile's first row may see, if the problem's first row may see `first` (None: all)."""
+    """Return the last key that a tile's first row sees; `first` is that of the problem's first row (None: all)."""
     return tile.horizon - 1 if first is None else first + tile.start
 
 
 def add_product(total: Tensor, left: Tensor, right: Tensor) -> None:
-    """Add left @ right to an accumulator that may be of higher precision."""
+    """Add left @ right to an accumulator that may have higher precision."""
     if total.dtype == left.dtype:
         total.baddbmm_(left, right)
     else:
@@ -44,17 +42,16 @@ def add_product(total: Tensor, left: Tensor, right: Tensor) -> None:
 class DotPairs:
     """s = q·k.
 
-    `needs_scores` asks for a tile's scores again in the backward pass; `fills` says that what causality forbids comes
-    filled already. `scores` writes [g r k]; `accumulate` adds a tile's part to the gradients that `gradients` returns,
-    from ds, which is 0 for forbidden pairs and may be overwritten.
+    needs_scores: the backward pass needs a tile's scores again. fills: `scores` fills future keys itself.
+    `scores` writes [g r k]; `accumulate` adds a tile's part to the gradients that `gradients` returns, from ds, which
+    is 0 for masked pairs and may be overwritten.
     """
 
     needs_scores = False
     fills = False
 
     def __init__(self, q: Tensor, k: Tensor, accumulator: torch.dtype) -> None:
-        self.q, self.k = q, k
-        self.accumulator = accumulator
+        self.q, self.k, self.accumulator = q, k, accumulator
 
     def is_finite(self) -> bool:
         return math.isfinite(_largest(self.q) + _largest(self.k))
@@ -63,12 +60,16 @@ class DotPairs:
         self.dq = torch.empty_like(self.q)
         self.dk = torch.zeros_like(self.k, dtype=self.accumulator)
 
+    def inputs(self, tile: Tile) -> tuple[Tensor, Tensor]:
+        """Return the queries and keys of a tile."""
+        return groups(self.q, tile)[:, tile.start : tile.stop], groups(self.k, tile)[:, : tile.horizon]
+
     def scores(self, tile: Tile, out: Tensor, fill: float) -> None:
-        q, k = groups(self.q, tile)[:, tile.start : tile.stop], groups(self.k, tile)[:, : tile.horizon]
+        q, k = self.inputs(tile)
         torch.bmm(q, k.mT, out=out)
 
     def accumulate(self, tile: Tile, ds: Tensor, scores: Tensor | None) -> None:
-        q, k = groups(self.q, tile)[:, tile.start : tile.stop], groups(self.k, tile)[:, : tile.horizon]
+        q, k = self.inputs(tile)
         groups(self.dq, tile)[:, tile.start : tile.stop] = torch.bmm(ds, k)
         add_product(groups(self.dk, tile)[:, : tile.horizon], ds.mT, q)
 
@@ -109,9 +110,9 @@ class CompiledPairs:
         self.w = self.padded(extra).expand(q.shape[0], *extra.shape[:1], self.channels).contiguous()
 
     def exponentials(self, q: Tensor, k: Tensor) -> tuple[Tensor, Tensor]:
-        """Return e^{2q} and e^{2k}, or q and k themselves where a product of two could overflow.
+        """Return e^{2q} and e^{2k}, or q and k themselves if a product of two could overflow.
 
-        Up to half the limit a product of four cannot either, and two pairs share a division.
+        Up to half the limit a product of four cannot overflow either, and two pairs share a division.
         """
         limit = 40 if q.dtype == torch.float32 else 340
         if self.largest <= limit:
@@ -119,15 +120,15 @@ class CompiledPairs:
             return (2 * q).exp_(), (2 * k).exp_()
         self.kind = "additive_safe"
         warnings.warn(
-            f"attnlab: additive features reach {self.largest:.3g}, beyond the ±{limit} whose exponentials {q.dtype} "
-            "can hold; each pair takes its own exponential instead, which is right but several times slower",
+            f"attnlab: additive features reach {self.largest:.3g}, and {q.dtype} holds exponentials only up to "
+            f"±{limit}; each pair computes its own exponential instead, which is correct but several times slower",
             AttnlabWarning,
             stacklevel=2,
         )
         return q, k
 
     def padded(self, x: Tensor) -> Tensor:
-        """Fill the channels up to whole registers; zeros add nothing to a score."""
+        """Pad the channels to whole registers; zeros do not change a score."""
         missing = self.channels - x.shape[-1]
         return torch.nn.functional.pad(x, (0, missing)) if missing else x.contiguous()
 
@@ -140,22 +141,15 @@ class CompiledPairs:
         self.sums = torch.zeros_like(self.w[..., 0])
 
     def inputs(self, tile: Tile) -> dict[str, Tensor]:
-        """Return the features from the tile's first group and query on."""
+        """Return the features, starting at the tile's first group and query."""
         at = (tile.batch.start, tile.heads.start)
         return {"a": self.a[at][tile.start :], "b": self.b[at], "w": self.w[at]}
 
     def sizes(self, tile: Tile) -> dict[str, float]:
-        """Return the sizes of the tile, and where causality begins."""
-        return {
-            "G": tile.num_groups,
-            "R": tile.num_rows,
-            "K": tile.horizon,
-            "C": self.channels,
-            "first": last_seen(tile, self.first),
-            "stride_a": self.a.stride(1),
-            "stride_b": self.b.stride(1),
-            "scale": self.scale,
-        }
+        """Return the sizes of the tile, its strides and scale, and the last key its first row sees."""
+        sizes = dict(zip("GRKC", (*tile.shape, self.channels), strict=True))
+        strides = {"stride_a": self.a.stride(1), "stride_b": self.b.stride(1)}
+        return {**sizes, **strides, "first": last_seen(tile, self.first), "scale": self.scale}
 
     def scores(self, tile: Tile, out: Tensor, fill: float) -> None:
         sizes = {**self.sizes(tile), "fill": fill}

@@ -1,8 +1,7 @@
 """The study that a run belongs to, and its verdict on the run's arm."""
 
-from __future__ import annotations
-
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
@@ -23,64 +22,63 @@ class StudyContext:
     question: str
     baseline: str
     is_whole: bool
-    """Whether no run of the study is left to wait for; there is no answer before."""
+    """Whether every run of the study has ended or was given up; there is no answer before."""
     answer: Answer | None
     data: Mapping[str, Mapping[str, str]]
     """The hashes of the splits that the run's phase takes, by source."""
 
     @property
     def title(self) -> str:
-        """What a person calls the run's model."""
+        """A name for the run's model."""
         return f"{self.run.arm} of the study {self.study}"
 
     @property
     def sentence(self) -> str:
-        """What the study says of the run's arm."""
+        """The result of the study for the run's arm, in words."""
         run, question = self.run, f" ({escape(self.question, quote=False)})" if self.question else ""
-        where = f"Arm `{run.arm}`, phase `{run.phase}`, size `{run.size}`, seed {run.seed} of the study `{self.study}`"
+        place = f"Arm `{run.arm}`, phase `{run.phase}`, size `{run.size}`, seed {run.seed} of the study `{self.study}`"
         if not self.is_whole:
-            return f"{where}{question}. Not all of its runs have ended, so there is no verdict yet."
+            return f"{place}{question}. Not all of its runs have ended, so there is no verdict yet."
         if run.arm == self.baseline:
-            return f"{where}{question}. This arm is the baseline that others are compared with."
+            return f"{place}{question}. This arm is the baseline that others are compared with."
         if self.answer is None:
-            return f"{where}{question}. This phase is not compared."
-        said = f"{where}{question}; against `{self.baseline}`, by {self.answer.figure}: **{self.answer.verdict}**"
-        if self.answer.comparison is not None:
-            one = self.answer.comparison
-            said += f", difference {format_difference(one.difference, one.interval, one.question.scale)}"
-        return "\n".join([f"{said}.", *([""] if self.answer.notes else []), *(f"- {one}" for one in self.answer.notes)])
+            return f"{place}{question}. This phase is not compared."
+        text = f"{place}{question}; against `{self.baseline}`, by {self.answer.figure}: **{self.answer.verdict}**"
+        if (comparison := self.answer.comparison) is not None:
+            scale = comparison.question.scale
+            text += f", difference {format_difference(comparison.difference, comparison.interval, scale)}"
+        notes = [f"- {note}" for note in self.answer.notes]
+        return "\n".join([f"{text}.", *([""] if notes else []), *notes])
 
 
 def find_study_context(folder: Path) -> StudyContext | None:
-    """Return what study a run's folder is of; None where it is of none."""
-    home, id = folder.resolve().parent.parent, folder.resolve().name
-    if not (home / LEDGER).is_file():
-        return None
-    with open_record(home) as record:
-        run = next((one for one in record.runs if one.id == id), None)
-        if run is None:
+    """Return the context of the run in a folder, None if it is not part of a study."""
+    with _open_study(folder) as (record, run):
+        if record is None or run is None:
             return None
-        own = [one for one in record.answers if (one.arm, one.phase, one.size) == (run.arm, run.phase, run.size)]
-        design, answer = record.design, own[0] if own else None
-        return StudyContext(
-            run, design.name, design.question, design.baseline, record.is_whole, answer, _find_data_hashes(record, run)
-        )  # fmt: skip
-
-
-def _find_data_hashes(record: Record, run: PlannedRun) -> dict[str, Mapping[str, str]]:
-    """Return the hashes of what a run's own stage takes, in its arm."""
-    phase = next(phase for phase in record.design.phases if phase.name == run.phase)
-    name = apply_settings(phase, record.design.arms[run.arm]).data
-    return {name: record.data[name]} if name in record.data else {}
+        design = record.design
+        place = (run.arm, run.phase, run.size)
+        answer = next((other for other in record.answers if (other.arm, other.phase, other.size) == place), None)
+        phase = next(phase for phase in design.phases if phase.name == run.phase)
+        source = apply_settings(phase, design.arms[run.arm]).data
+        hashes = {source: record.data[source]} if source in record.data else {}
+        return StudyContext(run, design.name, design.question, design.baseline, record.is_whole, answer, hashes)
 
 
 def find_plugin_hashes(folder: Path) -> list[str]:
-    """Return the hashes of the files of stages that a run's study trained it with, where that says so."""
+    """Return the hashes of the plugin files that the study of a run was last started with, if it has one."""
+    with _open_study(folder) as (record, run):
+        # A run's id depends on the content of these files: if it is among the newest runs, it was trained with them.
+        if record is None or run is None:
+            return []
+        return [plugin["sha256"] for start in record.starts[-1:] for plugin in start.get("plugins", ())]
+
+
+@contextmanager
+def _open_study(folder: Path) -> Iterator[tuple[Record | None, PlannedRun | None]]:
     home, id = folder.resolve().parent.parent, folder.resolve().name
     if not (home / LEDGER).is_file():
-        return []
+        yield None, None
+        return
     with open_record(home) as record:
-        # A run's id has the content of these files in it: one of the last start's was trained with the last ones.
-        if all(run.id != id for run in record.runs):
-            return []
-        return [one["sha256"] for start in record.starts[-1:] for one in start.get("plugins", ())]
+        yield record, next((run for run in record.runs if run.id == id), None)

@@ -1,7 +1,5 @@
 """The page of the catalog: one HTML file with its pictures inside, which loads nothing and runs no script."""
 
-from __future__ import annotations
-
 import platform
 import re
 from datetime import datetime
@@ -24,68 +22,48 @@ ARXIV = re.compile(r"arXiv:(\d{4}\.\d{4,5})")
 
 def render_catalog_page(shown: CatalogResults, command: str) -> str:
     """Write the page of the catalog."""
-    # The template calls our own pictures safe; all else is escaped, and a name it misspells is an error.
+    # The template marks our own pictures as safe; all else is escaped, and an unknown name is an error.
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True)
     environment.filters |= {
-        "seconds": show_seconds,
-        "bytes": show_bytes,
-        "digits": three_digits,
-        "cited": split_citation,
-    }
-    template = environment.from_string(TEMPLATE.read_text(encoding="utf-8"))
-    kernels = {exhibit.choice.kernel: exhibit.choice.reason for exhibit in shown.exhibits}
-    return template.render(
-        shown=shown,
-        headline=_list_headline_figures(shown),
-        kernels=kernels,
-        growth=_draw_growth(shown),
-        pictures=_draw_pictures(shown),
-        entries=CATALOG,
+        "seconds": show_seconds, "bytes": show_bytes, "digits": three_digits, "cited": split_citation,
+    }  # fmt: skip
+    # Time and memory are two pictures, which a narrow page puts one below the other.
+    growth_titles = {
+        "milliseconds": "Time of a forward and backward pass", "megabytes": "Peak memory beyond the inputs"
+    }  # fmt: skip
+    return environment.from_string(TEMPLATE.read_text(encoding="utf-8")).render(
+        shown=shown, headline=_list_headline_figures(shown), entries=CATALOG, facts=list_facts(shown, command),
+        kernels={result.choice.kernel: result.choice.reason for result in shown.mechanisms},
+        growth=[
+            svg(growth.draw(shown.points, title, fields=[field], theme=theme.PAGE))
+            for field, title in growth_titles.items()
+        ],
+        pictures=[svg(heatmap.draw([weights], TOKENS, theme=theme.PAGE)) for weights in shown.pictures],
         soundness=_draw_soundness(shown),
-        facts=list_facts(shown, command),
-    )
+    )  # fmt: skip
 
 
 def _list_headline_figures(shown: CatalogResults) -> list[tuple[str, str]]:
     """Return the figures at the top of the page, each with its explanation."""
-    exhibits = shown.exhibits
-    worst = max(exhibit.agreement.error for exhibit in exhibits)
-    num_near = sum(exhibit.time_ratio <= 1.5 for exhibit in exhibits)
+    results = shown.mechanisms
+    worst = max(result.agreement.error for result in results)
+    num_near = sum(result.time_ratio <= 1.5 for result in results)
     longest = max(point.length for point in shown.points)
     # The baseline is the first of the mechanisms whose growth is measured.
     baseline, *others = [point for point in shown.points if point.length == longest]
     fastest = min([baseline, *others], key=lambda point: point.seconds)
+    speedup, name = three_digits(baseline.seconds / fastest.seconds), fastest.name.partition(" · ")[0]
     remainder = f"; {shown.remainder}" if shown.remainder else ""
     return [
-        (
-            shown.score,
-            f"agree with the reference in fp64, outputs and gradients{remainder}",
-        ),
-        (f"{worst:.1e}", "is the largest error of any of them, as a part of the largest number"),
-        (f"{num_near} of {len(exhibits)}", "take at most 1.5 times as long as torch's own SDPA"),
-        (
-            f"{three_digits(baseline.seconds / fastest.seconds)}×",
-            f"the baseline's speed, with {fastest.name.partition(' · ')[0]} at length {longest}",
-        ),
+        (shown.score, f"agree with the reference in fp64, outputs and gradients{remainder}"),
+        (f"{worst:.1e}", "is the largest error of any of them, relative to the largest number"),
+        (f"{num_near} of {len(results)}", "take at most 1.5 times as long as torch's own SDPA"),
+        (f"{speedup}×", f"the baseline's speed, with {name} at length {longest}"),
     ]
 
 
-def _draw_growth(shown: CatalogResults) -> list[str]:
-    """Draw time and memory against length, each a picture that a narrow page can put below the other."""
-    titles = {
-        "milliseconds": "Time of a forward and backward pass",
-        "megabytes": "Peak memory beyond the inputs",
-    }
-    return [svg(growth.draw(shown.points, title, fields=[field], theme=theme.PAGE)) for field, title in titles.items()]
-
-
-def _draw_pictures(shown: CatalogResults) -> list[str]:
-    """Draw the weights, a picture for each mechanism."""
-    return [svg(heatmap.draw([picture], TOKENS, theme=theme.PAGE)) for picture in shown.pictures]
-
-
 def _draw_soundness(shown: CatalogResults) -> list[str]:
-    """Draw two leak maps, a sound one and a leaking one, and the growth of a mechanism that fails by it."""
+    """Draw two leak maps, one sound and one with a leak, and the growth of an output that fails by its magnitude."""
     kinds: dict[str, FindingKind] = {"baseline": "leak", "leaking-mask": "leak", "undivided-linear": "magnitude"}
     return [
         svg(picture.draw(shown.audits[name], theme.PAGE, only=kind))
@@ -96,8 +74,8 @@ def _draw_soundness(shown: CatalogResults) -> list[str]:
 
 def split_citation(paper: str) -> tuple[str, str]:
     """Split a citation into its text and its arXiv number, which is empty if it has none."""
-    found = ARXIV.search(paper)
-    return (paper[: found.start()], found[1]) if found else (paper, "")
+    number = ARXIV.search(paper)
+    return (paper[: number.start()], number[1]) if number else (paper, "")
 
 
 def list_facts(shown: CatalogResults, command: str) -> dict[str, str]:

@@ -1,7 +1,4 @@
-"""The results that `attnlab mechanisms --page` shows: the kernel, cost and agreement of each mechanism, growth with
-length, some weights, and audits of some sound mechanisms and of the specimens."""
-
-from __future__ import annotations
+"""The results of `attnlab mechanisms --page`: kernels, costs, agreement with the reference, growth, weights, audits."""
 
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
@@ -26,7 +23,7 @@ from .agreement import Agreement, measure_agreement
 Progress = Callable[[int, int, str], None]
 """Called with the number of steps done, the total, and the name of the next step."""
 
-# Twenty tokens of five kinds: attention that works finds the earlier tokens of a query's own kind.
+# Twenty tokens of five kinds: attention that works finds the earlier tokens of the query's kind.
 TOKENS = "ABCDABCEEABCDDABCEAB"
 
 SEEN: Mapping[str, str] = {
@@ -37,7 +34,7 @@ SEEN: Mapping[str, str] = {
     "cosine-linear": "Weights may be negative: blue values are subtracted.",
     "zero-mask": "A faulty mask: weight outside the grey triangle is on the future.",
 }
-"""The mechanisms whose weights are drawn, and what is to be seen in each picture."""
+"""The mechanisms whose weights are drawn, and what each picture shows."""
 
 
 @dataclass(frozen=True)
@@ -77,8 +74,13 @@ class MechanismResult:
 
     @property
     def elsewhere(self) -> str:
-        """Where its stage acts, if not on the tensors of a single call; an empty string where it acts here."""
-        return _describe_elsewhere(self.choice.request.mechanism)
+        """Where its stage acts if a single call computes the baseline; an empty string if it acts in a call."""
+        mechanism = self.choice.request.mechanism
+        output = tuple(stage for stage in mechanism.output if not isinstance(stage, Penalize))
+        in_a_call = dataclasses.replace(mechanism, share=Share(), output=output)
+        if in_a_call != Mechanism() or mechanism == in_a_call:
+            return ""
+        return "acts in a model" if mechanism.share != Share() else "acts on the loss"
 
     @property
     def verdict(self) -> str:
@@ -89,12 +91,12 @@ class MechanismResult:
 
     @property
     def time_ratio(self) -> float:
-        """Its time in SDPA's."""
+        """Its time relative to SDPA's."""
         return self.own.seconds / self.sdpa.seconds
 
     @property
     def memory_ratio(self) -> float:
-        """Its peak extra memory in SDPA's."""
+        """Its peak extra memory relative to SDPA's."""
         return self.own.memory / self.sdpa.memory
 
 
@@ -104,61 +106,49 @@ class CatalogResults:
 
     plan: CatalogPlan
     machine: Machine
-    exhibits: Sequence[MechanismResult]
+    mechanisms: Sequence[MechanismResult]
     points: Sequence[GrowthPoint]
     pictures: Sequence[Picture]
     audits: Mapping[str, Audit]
     seconds: float
 
     @property
-    def acting(self) -> list[MechanismResult]:
-        """The mechanisms that differ from the baseline in a single call."""
-        return [exhibit for exhibit in self.exhibits if not exhibit.elsewhere]
-
-    @property
-    def num_agreeing(self) -> int:
-        """How many of these agree with the reference."""
-        return sum(exhibit.agreement.holds for exhibit in self.acting)
-
-    @property
     def score(self) -> str:
-        """How many of how many agree."""
-        return f"{self.num_agreeing} of {len(self.acting)}"
+        """How many mechanisms agree, of those that act in a single call."""
+        acting = [result for result in self.mechanisms if not result.elsewhere]
+        return f"{sum(result.agreement.holds for result in acting)} of {len(acting)}"
 
     @property
     def remainder(self) -> str:
-        """How many there is nothing to tell of, and why; an empty string where there are none."""
-        number = len(self.exhibits) - len(self.acting)
-        acts = "acts" if number == 1 else "act"
-        return f"{number} {acts} only in a model or on the loss" if number else ""
+        """How many do not act in a single call, and why; an empty string if all do."""
+        number = sum(bool(result.elsewhere) for result in self.mechanisms)
+        return f"{number} {'acts' if number == 1 else 'act'} only in a model or on the loss" if number else ""
 
     @property
     def audited(self) -> str:
-        """What the audits found, in words."""
-        failed = [name for name, one in self.audits.items() if not one.passed]
+        """The results of the audits, in words."""
+        failed = [name for name, result in self.audits.items() if not result.passed]
         return f"{len(self.audits) - len(failed)} of {len(self.audits)} audited are sound; not: {', '.join(failed)}"
 
     @property
     def holds(self) -> bool:
-        """Whether every mechanism agrees, and the specimens and nothing else are found at fault."""
-        is_right = all(one.passed != CATALOG[name].specimen for name, one in self.audits.items())
-        return is_right and all(exhibit.agreement.holds for exhibit in self.exhibits)
+        """Whether every mechanism agrees, and the audits fail for the specimens and for nothing else."""
+        is_right = all(result.passed != CATALOG[name].specimen for name, result in self.audits.items())
+        return is_right and all(result.agreement.holds for result in self.mechanisms)
 
     @property
     def where_checked(self) -> str:
-        """What the agreement was looked at on."""
-        setting = describe_setting(self.plan.checked, "fp32")
-        return f"forward and backward, {setting}, length {self.plan.checked_length}"
+        """The setting in which the agreement was measured."""
+        return f"forward and backward, {describe_setting(self.plan.checked, 'fp32')}, length {self.plan.checked_length}"
 
     @property
     def where_costs(self) -> str:
-        """What the costs were measured on."""
-        setting = describe_setting(self.plan.timed, "fp32")
-        return f"forward and backward, {setting}, length {self.plan.timed_length}"
+        """The setting in which time and memory were measured."""
+        return f"forward and backward, {describe_setting(self.plan.timed, 'fp32')}, length {self.plan.timed_length}"
 
 
 def describe_setting(setting: Setting, dtype: str) -> str:
-    """Describe what stays the same over all lengths."""
+    """Describe what is the same at all lengths."""
     causal = "causal" if setting.causal else "not causal"
     return f"{causal}, batch {setting.batch}, {setting.num_heads} heads of {setting.head_dim}, {dtype}"
 
@@ -167,15 +157,15 @@ def run_catalog(plan: CatalogPlan, progress: Progress) -> CatalogResults:
     """Run the whole plan."""
     start = perf_counter()
     total = len(plan.names) + len(plan.lengths) + 1 + len(plan.audited)
-    exhibits: list[MechanismResult] = []
+    mechanisms: list[MechanismResult] = []
     for name in plan.names:
-        progress(len(exhibits), total, name)
-        exhibits.append(_measure_mechanism(CATALOG[name], plan))
+        progress(len(mechanisms), total, name)
+        mechanisms.append(_measure_mechanism(CATALOG[name], plan))
     points: list[GrowthPoint] = []
     for number, length in enumerate(plan.lengths):
-        progress(len(exhibits) + number, total, f"growth at length {length}")
+        progress(len(mechanisms) + number, total, f"growth at length {length}")
         points += _measure_growth(length, plan)
-    progress(len(exhibits) + len(plan.lengths), total, "weights")
+    progress(len(mechanisms) + len(plan.lengths), total, "weights")
     pictures = draw_weights()
     audits: dict[str, Audit] = {}
     for number, name in enumerate(plan.audited):
@@ -183,41 +173,26 @@ def run_catalog(plan: CatalogPlan, progress: Progress) -> CatalogResults:
         audits[name] = audit(name, causal=True, checks=plan.checks)
     progress(total, total, "")
     seconds = perf_counter() - start
-    return CatalogResults(plan, describe(num_threads=1), exhibits, points, pictures, audits, seconds)
+    return CatalogResults(plan, describe(num_threads=1), mechanisms, points, pictures, audits, seconds)
 
 
 def _measure_mechanism(entry: Entry, plan: CatalogPlan) -> MechanismResult:
-    """Choose a kernel for one mechanism, check it, and measure it beside SDPA."""
-    mechanism = entry.mechanism
+    mechanism, length = entry.mechanism, plan.timed_length
     agreement = measure_agreement(mechanism, plan.checked_length, plan.checked)
-    steps = {
-        "own": own_step(mechanism, plan.timed_length, plan.timed),
-        "sdpa": sdpa_step(plan.timed_length, plan.timed),
-    }
-    taken = measure(steps, plan.budget)
-    choice = explained(mechanism, plan.timed_length, plan.timed)
-    return MechanismResult(entry, choice, taken["own"], taken["sdpa"], agreement)
-
-
-def _describe_elsewhere(mechanism: Mechanism) -> str:
-    """Say where a mechanism acts that a single call computes as the baseline; an empty string where it acts there."""
-    output = tuple(stage for stage in mechanism.output if not isinstance(stage, Penalize))
-    here = dataclasses.replace(mechanism, share=Share(), output=output)
-    if here != Mechanism() or mechanism == here:
-        return ""
-    return "acts in a model" if mechanism.share != Share() else "acts on the loss"
+    steps = {"own": own_step(mechanism, length, plan.timed), "sdpa": sdpa_step(length, plan.timed)}
+    costs = measure(steps, plan.budget)
+    return MechanismResult(entry, explained(mechanism, length, plan.timed), costs["own"], costs["sdpa"], agreement)
 
 
 def _measure_growth(length: int, plan: CatalogPlan) -> list[GrowthPoint]:
     """Measure the mechanisms whose growth is drawn, in turn, at one length."""
     mechanisms = {name: CATALOG[name].mechanism for name in plan.growing}
     steps = {name: own_step(mechanism, length, plan.timed) for name, mechanism in mechanisms.items()}
-    names = {
-        name: f"{mechanism} · {explained(mechanism, length, plan.timed).kernel}"
-        for name, mechanism in mechanisms.items()
-    }
-    taken = measure(steps, 4 * plan.budget)
-    return [GrowthPoint(names[name], "attnlab", length, one.seconds, one.memory) for name, one in taken.items()]
+    kernels = {name: explained(mechanism, length, plan.timed).kernel for name, mechanism in mechanisms.items()}
+    return [
+        GrowthPoint(f"{mechanisms[name]} · {kernels[name]}", "attnlab", length, cost.seconds, cost.memory)
+        for name, cost in measure(steps, 4 * plan.budget).items()
+    ]
 
 
 def draw_weights() -> list[Picture]:
@@ -230,7 +205,7 @@ def draw_weights() -> list[Picture]:
 
 
 def _draw_queries_and_keys(head_dim: int = 16, noise: float = 0.6) -> tuple[Tensor, Tensor]:
-    """Draw a vector for each kind of token; a query or key is its kind's, with noise of its own, [n d]."""
+    """Draw a vector for each kind of token; a query or key is that of its kind plus noise, [n d]."""
     generator = torch.Generator().manual_seed(0)
     kinds = sorted(set(TOKENS))
     vectors = torch.randn(len(kinds), head_dim, generator=generator)

@@ -1,13 +1,11 @@
 """The results as table cells: one function per column; each cell has its text and the value it is sorted by."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from attnlab.statistics import Comparison
-from attnlab.statistics.account import show, show_p, signed
+from attnlab.statistics.formatting import show, show_p, signed
 
 from .results import ArmRow
 
@@ -32,7 +30,6 @@ def make_number_cell(value: float | None, write: Callable[[float], str] = show) 
 
 
 def _format_count(value: float) -> str:
-    """Write a number without decimals."""
     return f"{value:,.0f}"
 
 
@@ -42,23 +39,17 @@ def format_figure(value: float) -> str:
 
 
 def _format_seconds(value: float) -> str:
-    """Write a duration."""
     return f"{value:.3g} s" if value < 600 else f"{value / 60:,.0f} min"
 
 
 def format_comparison(comparison: Comparison) -> str:
     """Write a difference, and its interval if it has one."""
-    shown = _format_interval(comparison)
+    interval = f" {_format_interval(comparison)}" if _has_interval(comparison) else ""
     unit = " %" if comparison.question.scale == "log" else ""
-    return (
-        _format_signed(comparison.difference, _choose_decimals(comparison))
-        + unit
-        + ("" if shown == "–" else f" {shown}")
-    )
+    return f"{_format_signed(comparison.difference, _choose_decimals(comparison))}{unit}{interval}"
 
 
 def _format_interval(comparison: Comparison | None) -> str:
-    """Write an interval; a single pair has none."""
     if comparison is None or not _has_interval(comparison):
         return "–"
     low, high = (_format_signed(end, _choose_decimals(comparison)) for end in comparison.interval)
@@ -66,12 +57,11 @@ def _format_interval(comparison: Comparison | None) -> str:
 
 
 def _has_interval(comparison: Comparison) -> bool:
-    """Tell whether both ends are numbers."""
     return all(map(math.isfinite, comparison.interval))
 
 
 def _choose_decimals(comparison: Comparison) -> int | None:
-    """Return how many decimals show two digits of half the interval width and never round an end to 0; None for any."""
+    """Return the decimals that show two digits of half the width and do not round an end to 0; None for any."""
     low, high = comparison.interval
     if not _has_interval(comparison) or low == high:
         return None
@@ -82,7 +72,6 @@ def _choose_decimals(comparison: Comparison) -> int | None:
 
 
 def _format_signed(value: float, places: int | None) -> str:
-    """Write a difference with its sign and so many decimals."""
     return signed(value) if places is None else f"{value:+.{places}f}".replace("-", "−")
 
 
@@ -92,7 +81,7 @@ def get_comparison(row: ArmRow) -> Comparison | None:
 
 
 def is_not_comparable(row: ArmRow) -> bool:
-    """Tell whether an arm is not comparable, so that its difference must not be shown."""
+    """Whether an arm is not comparable, so that its difference must not be shown."""
     return row.answer is not None and row.answer.verdict.startswith("NOT COMPARABLE")
 
 
@@ -102,7 +91,6 @@ def get_fair_comparison(row: ArmRow) -> Comparison | None:
 
 
 def _make_difference_cell(row: ArmRow) -> TableCell:
-    """Write the difference to the baseline."""
     comparison = get_fair_comparison(row)
     if comparison is None:
         return make_number_cell(None)
@@ -110,20 +98,17 @@ def _make_difference_cell(row: ArmRow) -> TableCell:
 
 
 def _make_verdict_cell(row: ArmRow) -> TableCell:
-    """Write the verdict; the baseline has none, and no arm has one while runs are missing."""
     if row.is_baseline:
         return TableCell("baseline")
     return TableCell("–" if row.answer is None else row.answer.verdict)
 
 
 def _make_stability_cell(row: ArmRow) -> TableCell:
-    """Write whether an arm varies more or less over seeds than the baseline."""
     comparison = get_fair_comparison(row)
     return TableCell("–" if comparison is None else comparison.stability)
 
 
 def _make_p_cell(row: ArmRow) -> TableCell:
-    """Write the p of the comparison."""
     comparison = get_fair_comparison(row)
     return make_number_cell(None if comparison is None else comparison.p, lambda p: show_p(p).removeprefix("p = "))
 

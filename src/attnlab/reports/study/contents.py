@@ -1,7 +1,5 @@
 """Everything a report shows, collected from a record in the order of the page."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -16,9 +14,9 @@ from .history import History
 from .limits import list_limits
 from .origin import StudyOrigin, describe_origin
 from .results import PhaseResults, collect_results, list_arms
-from .samples import SampleTable, SentenceTable, make_sample_table, make_sentence_table
+from .samples import ArmTable, make_sample_table, make_sentence_table
 from .soundness import ArmAudit, LeakMap, list_audits, list_leak_maps
-from .traces import TraceTable, make_trace_tables
+from .traces import make_trace_tables
 from .trainingset import TrainingTable, make_training_table
 
 
@@ -33,58 +31,52 @@ class Contents:
     training: Sequence[TrainingTable]
     audits: Sequence[ArmAudit]
     leaks: Sequence[LeakMap]
-    traces: Sequence[TraceTable]
-    samples: Sequence[SampleTable]
-    sentences: Sequence[SentenceTable]
+    traces: Sequence[ArmTable]
+    samples: Sequence[ArmTable]
+    sentences: Sequence[ArmTable]
     cards: Sequence[DataCard]
     origin: StudyOrigin
     findings: Sequence[IntegrityFinding]
     limits: Sequence[str]
     lines: dict[str, list[tuple[str, str]]]
-    """The mechanism of each arm, and the sizes that have it where they differ."""
+    """The lines of each arm, each with the sizes that have it if they differ."""
 
     @property
     def effects(self) -> list[Figure]:
         """The charts of differences and of seeds."""
-        return self.select_figures(FOREST, SEEDS)
+        return [figure for figure in self.figures if figure.kind in (FOREST, SEEDS)]
 
     @property
     def curves(self) -> list[Figure]:
         """The learning curves."""
-        return self.select_figures(CURVES)
+        return [figure for figure in self.figures if figure.kind == CURVES]
 
     @property
     def traced(self) -> list[Figure]:
         """The charts of traces."""
-        return self.select_figures(TRACES)
+        return [figure for figure in self.figures if figure.kind == TRACES]
 
     @property
     def all_figures(self) -> list[Figure]:
-        """Every chart, those of leaks included."""
+        """Every chart, including those of leaks."""
         return [*self.figures, *(leak.figure for leak in self.leaks if leak.figure is not None)]
-
-    def select_figures(self, *kinds: str) -> list[Figure]:
-        """Return the charts of some kinds."""
-        return [figure for figure in self.figures if figure.kind in kinds]
 
 
 def collect_contents(record: Record) -> Contents:
     """Collect everything a report shows."""
     places = collect_results(record)
     histories = [History(record, place) for place in places]
-    samples = [make_sample_table(history) for history in histories]
-    sentences = [make_sentence_table(history) for history in histories]
     return Contents(
         name=record.design.name,
         headline=make_headline(record, places),
         figures=list_figures(histories),
         places=places,
-        training=[table for history in histories if (table := make_training_table(history)) is not None],
+        training=list(filter(None, map(make_training_table, histories))),
         audits=list_audits(record),
         leaks=list_leak_maps(record),
         traces=[table for history in histories for table in make_trace_tables(history)],
-        samples=[table for table in samples if table is not None],
-        sentences=[table for table in sentences if table is not None],
+        samples=list(filter(None, map(make_sample_table, histories))),
+        sentences=list(filter(None, map(make_sentence_table, histories))),
         cards=make_data_cards(record),
         origin=describe_origin(record),
         findings=sorted(record.findings, key=lambda finding: not finding.is_fault),
@@ -94,7 +86,7 @@ def collect_contents(record: Record) -> Contents:
 
 
 def _list_mechanisms(record: Record, arm: str) -> list[tuple[str, str]]:
-    """Return the lines of an arm; several where models of different sizes have different ones."""
-    own, lines = record.design.arms[arm], list_lines(record.design, arm)
-    sizes = {line: ", ".join(size for size in record.design.sizes if own.line(size) == line) for line in lines}
-    return [(line, sizes[line] if len(lines) > 1 else "") for line in lines]
+    design, lines = record.design, list_lines(record.design, arm)
+    if len(lines) == 1:
+        return [(lines[0], "")]
+    return [(line, ", ".join(size for size in design.sizes if design.arms[arm].line(size) == line)) for line in lines]

@@ -1,7 +1,5 @@
 """Files of a report: each is written to a temporary name and moved, so that a reader never sees half a file."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from contextlib import suppress
 from pathlib import Path
@@ -24,7 +22,7 @@ def write_atomically(path: Path, content: str | bytes) -> Path:
 
 
 def remove_stale_figures(folder: Path, kinds: Collection[str], kept: Collection[Path]) -> None:
-    """Remove the pictures of an earlier report that this one has none of; files of other names are somebody else's."""
+    """Remove figures of an earlier report that this one does not have; other files stay."""
     for path in folder.glob("*-*"):
         if path.suffix in (".svg", ".png") and path.name.split("-")[0] in kinds and path not in kept:
             path.unlink(missing_ok=True)

@@ -1,7 +1,5 @@
 """The results as a table in LaTeX, for a paper; it needs the package booktabs."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from .cells import COLUMNS
@@ -32,5 +30,4 @@ def write_latex(headline: Headline, places: Sequence[PhaseResults]) -> str:
 
 
 def _escape(text: str) -> str:
-    """Return a text that LaTeX shows as it is, on one line."""
     return "".join(SIGNS.get(sign, sign) for sign in " ".join(text.split()))

@@ -1,6 +1,4 @@
-"""The results as a table in Markdown, to be put into an issue or a README."""
-
-from __future__ import annotations
+"""The results as a table in Markdown, for an issue or a README."""
 
 import re
 from collections.abc import Sequence
@@ -14,7 +12,7 @@ SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~!&])")
 
 
 def write_markdown(headline: Headline, places: Sequence[PhaseResults]) -> str:
-    """Write question, state, table, and why arms stand apart."""
+    """Write the question, the state, the table, and the notes on arms."""
     rows = [[COLUMNS[name](row) for name in CHOSEN] for place in places for row in place.rows]
     marks = [] if not rows else ["---:" if cell.is_number else "---" for cell in rows[0]]
     lines = [
@@ -22,14 +20,12 @@ def write_markdown(headline: Headline, places: Sequence[PhaseResults]) -> str:
         f"| {' | '.join(CHOSEN)} |", f"| {' | '.join(marks)} |",
         *(f"| {' | '.join(_escape(cell.text) for cell in row)} |" for row in rows),
     ]  # fmt: skip
-    notes = [(one, note) for one in (*headline.verdicts, *headline.apart) for note in one.notes]
-    lines += [
-        "",
-        *(f"- {_escape(' '.join(filter(None, (one.arm, one.where))))}: {_escape(note)}" for one, note in notes),
-    ]
+    lines.append("")
+    for sentence in (*headline.verdicts, *headline.apart):
+        place = _escape(" ".join(filter(None, (sentence.arm, sentence.where))))
+        lines += [f"- {place}: {_escape(note)}" for note in sentence.notes]
     return "\n".join(lines).rstrip() + "\n"
 
 
 def _escape(text: str) -> str:
-    """Return a text that Markdown shows as it is, on one line."""
     return SPECIAL.sub(r"\\\1", " ".join(text.split()))

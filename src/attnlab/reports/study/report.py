@@ -1,7 +1,5 @@
 """Write the report of a study's folder from its ledger: the page, the tables and the figures."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from attnlab.charts import png, svg
@@ -21,7 +19,7 @@ TABLES, FIGURES = "tables", "figures"
 
 
 def write_report(folder: str | Path) -> Path:
-    """Write the report of a study beside its ledger, also of one that has not ended; return where the page is."""
+    """Write the report of a study, finished or not, beside its ledger; return the path of the page."""
     with open_record(folder) as record:
         contents = collect_contents(record)
         tables = record.folder / TABLES
@@ -34,12 +32,11 @@ def write_report(folder: str | Path) -> Path:
 
 
 def _write_figures(folder: Path, contents: Contents) -> None:
-    """Write every chart for a paper, and remove those of an earlier report that are no longer made."""
     kept = set()
     for figure in contents.all_figures:
         picture = svg(figure.draw(FILE))
         kept.add(write_atomically(folder / f"{figure.name}.svg", picture))
-        # Hundreds of pale lines take seconds as pixels, and traces are not printed that way.
+        # Hundreds of pale lines take seconds to rasterize, and traces are not printed.
         if figure.kind != TRACES:
             kept.add(write_atomically(folder / f"{figure.name}.png", png(picture)))
     remove_stale_figures(folder, KINDS, kept)

@@ -1,7 +1,5 @@
 """The results of every arm in every phase and size, from the ledger: figures, statuses, costs, and the answer."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -28,7 +26,7 @@ class ArmRow:
     figure: str
     is_baseline: bool
     values: Mapping[int, float | None]
-    """The deciding figure of each seed; None where there is none."""
+    """The deciding figure of each seed; None if it has none."""
     statuses: Mapping[int, str]
     results: Sequence[ResultRow]
     """Of the runs that have ended."""
@@ -41,23 +39,23 @@ class ArmRow:
 
     @property
     def num_lost(self) -> int:
-        """How many runs failed or diverged."""
+        """The number of runs that failed or diverged."""
         return sum(status in (DIVERGED, FAILED) for status in self.statuses.values())
 
     @property
     def seconds(self) -> float:
-        """How long a run trained, on average."""
+        """The mean training time of a run."""
         return summarize({row.run: row.result.get("seconds") for row in self.results}).mean
 
     @property
     def tokens_per_second(self) -> float:
-        """How fast a run trained, on average."""
+        """The mean training speed of a run."""
         return summarize({row.run: _compute_speed(row.result) for row in self.results}).mean
 
     def count_parameters(self, which: str) -> int | None:
-        """Return how many numbers the model has (total), or are trained."""
-        found = [row.result.get("parameters", {}).get(which) for row in self.results]
-        return next((int(number) for number in found if number is not None), None)
+        """Return the number of parameters of the model (total), or of those that are trained."""
+        counts = [row.result.get("parameters", {}).get(which) for row in self.results]
+        return next((int(number) for number in counts if number is not None), None)
 
 
 @dataclass(frozen=True)
@@ -70,18 +68,18 @@ class PhaseResults:
     smallest: float | None
     rows: tuple[ArmRow, ...]
     floor: tuple[float, str] | None = None
-    """What the best trivial strategy reaches on the evaluated examples, and the strategy; None where unknown."""
+    """The score of the best trivial strategy on the evaluation examples, and its name; None if unknown."""
 
     @property
     def title(self) -> str:
-        """What a person calls it."""
+        """The phase and size, as titles write them."""
         return f"{self.phase}, {self.size}"
 
 
 def collect_results(record: Record) -> list[PhaseResults]:
     """Return every phase and size of a study, in the order of its design."""
     answers = {(answer.phase, answer.size, answer.arm): answer for answer in record.answers}
-    found = []
+    places = []
     for phase in record.design.phases:
         for size in record.design.sizes:
             table = record.table(phase.name, size)
@@ -95,8 +93,8 @@ def collect_results(record: Record) -> list[PhaseResults]:
                     [record.results[run.id] for run in runs.values() if run.id in record.results],
                     answers.get((phase.name, size, arm)),
                 ))  # fmt: skip
-            found.append(PhaseResults(phase.name, size, figure, phase.smallest, tuple(rows), table.floor))
-    return found
+            places.append(PhaseResults(phase.name, size, figure, phase.smallest, tuple(rows), table.floor))
+    return places
 
 
 def list_arms(record: Record) -> list[str]:
@@ -105,7 +103,7 @@ def list_arms(record: Record) -> list[str]:
 
 
 def find_status(record: Record, run: PlannedRun) -> str:
-    """Say what became of a run in a word or two."""
+    """Return the status of a run in one or two words."""
     if run.id in record.results:
         return record.results[run.id].status
     return FAILED if run.id in record.given_up else WAITING
@@ -113,17 +111,16 @@ def find_status(record: Record, run: PlannedRun) -> str:
 
 def summarize(values: Mapping[Any, Any]) -> Summary:
     """Return mean, SD and count of numbers, ignoring missing values."""
-    found = {key: number for key, value in values.items() if (number := read_number(value)) is not None}
-    return Summary.of(read_arm("arm", found)) if found else NOTHING
+    numbers = {key: number for key, value in values.items() if (number := read_number(value)) is not None}
+    return Summary.of(read_arm("arm", numbers)) if numbers else NOTHING
 
 
 def read_number(value: Any) -> float | None:
-    """Return a value as a number, None where it is none; NaN and the infinities are spelled out in a ledger."""
+    """Return a value of a ledger as a finite number, None if it is not one; a ledger spells out NaN and infinities."""
     number = math.nan if value is None else float(value)
     return number if abs(number) <= LARGEST else None
 
 
 def _compute_speed(result: Mapping[str, Any]) -> float | None:
-    """Return the tokens a second of one run."""
     seconds = result.get("seconds")
     return result.get("tokens", 0) / seconds if seconds else None

@@ -1,6 +1,4 @@
-"""What audits found of every arm, alone and installed, and the map of a leak where there is one."""
-
-from __future__ import annotations
+"""The audits of every arm, alone and installed, and the map of each leak."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,19 +16,19 @@ from .results import list_arms
 
 @dataclass(frozen=True)
 class ArmAudit:
-    """One audit of an arm: of what, and each check's verdict; what was wrong, in sentences."""
+    """One audit of an arm: its subject, the verdict of each check, and what is wrong, in sentences."""
 
     arm: str
     subject: str
     verdicts: dict[str, str]
     wrong: Sequence[str]
-    said: Sequence[str]
-    """What is reported without being judged."""
+    remarks: Sequence[str]
+    """Reported, not judged."""
 
 
 @dataclass(frozen=True)
 class LeakMap:
-    """The map of a leak as a figure, or why there is none."""
+    """The map of a leak as a figure, or the reason for none."""
 
     figure: Figure | None
     note: str = ""
@@ -38,52 +36,47 @@ class LeakMap:
 
 def list_audits(record: Record) -> list[ArmAudit]:
     """Return every audit of every arm."""
-    found = []
+    audits = []
     for arm in list_arms(record):
         for key in record.audits.get(arm, ()):
             findings = record.audit_of(key)
-            judged = [one for one in findings if one.get("judged", True) or not one["passed"]]
-            wrong = [
-                " ".join(filter(None, (one["sentence"], one.get("where", "")))) for one in judged if not one["passed"]
-            ]
-            said = [one["sentence"] for one in findings if read_kind(one) == "installed_model"]
-            found.append(ArmAudit(arm, key, {one["name"]: one["verdict"] for one in judged}, wrong, said))
-    return found
+            judged = [item for item in findings if item.get("judged", True) or not item["passed"]]
+            failed = [item for item in judged if not item["passed"]]
+            wrong = [" ".join(filter(None, (item["sentence"], item.get("where", "")))) for item in failed]
+            remarks = [item["sentence"] for item in findings if read_kind(item) == "installed_model"]
+            audits.append(ArmAudit(arm, key, {item["name"]: item["verdict"] for item in judged}, wrong, remarks))
+    return audits
 
 
 def list_leak_maps(record: Record) -> list[LeakMap]:
-    """Return a map for every mechanism that leaks by itself, and a word about arms that leak in a model alone."""
-    found = []
+    """Return a map for every mechanism that leaks by itself, and a note on arms that leak only in a model."""
+    maps = []
     for arm in list_arms(record):
         leaks = {
-            remove_mark(key): one for key in record.audits.get(arm, ()) for one in record.audit_of(key)
-            if read_kind(one) == "leak" and not one["passed"]
+            remove_mark(key): item for key in record.audits.get(arm, ()) for item in record.audit_of(key)
+            if read_kind(item) == "leak" and not item["passed"]
         }  # fmt: skip
-        own = [line for line in list_lines(record.design, arm) if line in leaks]
-        found += [
-            _make_leak_map(arm, line, leaks[line], f"-{number}" * (number > 0)) for number, line in enumerate(own)
-        ]
-        if leaks and not own:
-            found.append(
-                LeakMap(None, f"{arm} leaks where it is installed alone, and a map is of a mechanism by itself.")
-            )
-    return found
+        lines = [line for line in list_lines(record.design, arm) if line in leaks]
+        for number, line in enumerate(lines):
+            maps.append(_make_leak_map(arm, line, leaks[line], f"-{number}" if number else ""))
+        if leaks and not lines:
+            maps.append(LeakMap(None, f"{arm} leaks only if installed; a map is of a mechanism by itself."))
+    return maps
 
 
 def _make_leak_map(arm: str, line: str, finding: dict[str, Any], ending: str) -> LeakMap:
-    """Draw the map that the ledger keeps; where it keeps none, the mechanism is audited once more."""
     strengths, note = finding.get("data", {}).get("map"), ""
     if strengths is None:
-        # Imported here because a report of what the ledger keeps needs no torch.
+        # Imported here because only a ledger without the map needs torch.
         from attnlab.audits import audit
 
         try:
             strengths = audit(line, causal=True, checks=["causal leak"]).findings["causal leak"].data["map"]
         except AttnlabError as error:
             return LeakMap(None, f"The map of {arm} cannot be drawn, since its mechanism is not known here: {error}")
-        note = " The ledger keeps no map: it was drawn anew for this report, from the same random tokens."
+        note = " The ledger has no map: it was computed again for this report, from the same random tokens."
     rows = [[float(strength) for strength in row] for row in strengths]
-    caption = "Orange is an output that depends on a later token: its figures are of no use." + note
+    caption = "Orange is an output that depends on a later token, so that its figures are invalid." + note
     return LeakMap(Figure(
         LEAKS, f"{LEAKS}-{arm}{ending}", f"The leak of {arm}", caption,
         lambda theme: soundness.draw(arm, [line], [soundness.leak_map(rows, theme)], theme),

@@ -1,9 +1,7 @@
 """The results as CSV: one line for every run, and one for every arm in every phase and size.
 
-Spreadsheets take a text that begins with = + - or @ for a formula, so such a text gets an apostrophe before it.
+Spreadsheets read a text that begins with = + - or @ as a formula, so such a text gets an apostrophe.
 """
-
-from __future__ import annotations
 
 import csv
 import io
@@ -19,7 +17,7 @@ from .trainingset import read_training_figures
 FORMULA = ("=", "+", "-", "@")
 RUN = ("phase", "size", "arm", "seed", "run", "status", "step")
 TRAINED_ON = "train_"
-"""What the figures of a run on what it was trained on begin with."""
+"""The prefix of figures on the training data."""
 COST = ("seconds", "tokens", "parameters", "trained")
 SUMMARY = (
     "phase", "size", "arm", "is_baseline", "figure", "mean", "sd", "seeds", "failed", "difference", "low", "high",
@@ -29,27 +27,28 @@ SUMMARY = (
 
 
 def write_per_seed(record: Record) -> str:
-    """Write a line for every run: what became of it, all its last figures, also on what it trained on, and its cost."""
+    """Write a line for every run: its status, its last figures on evaluation and training data, and its cost."""
     lasts = {id: row.result.get("last") or {} for id, row in record.results.items()}
     figures = sorted({name for last in lasts.values() for name in last.get("figures", {})})
-    known = {id: read_training_figures(record.ledger, id) for id in record.results}
-    on_known = sorted({name for own in known.values() for name in own})
+    on_training = {id: read_training_figures(record.ledger, id) for id in record.results}
+    training_names = sorted({name for values in on_training.values() for name in values})
     rows = []
     for run in record.runs:
         row = record.results.get(run.id)
         result: Mapping[str, Any] = {} if row is None else row.result
         counts = result.get("parameters", {})
-        found = lasts.get(run.id, {}).get("figures", {})
+        values = lasts.get(run.id, {}).get("figures", {})
         rows.append([
             run.phase, run.size, run.arm, run.seed, run.id, find_status(record, run), result.get("step"),
-            *(found.get(name) for name in figures), *(known.get(run.id, {}).get(name) for name in on_known),
+            *(values.get(name) for name in figures),
+            *(on_training.get(run.id, {}).get(name) for name in training_names),
             result.get("seconds"), result.get("tokens"), counts.get("total"), counts.get("trained"),
         ])  # fmt: skip
-    return write_csv([*RUN, *figures, *(f"{TRAINED_ON}{name}" for name in on_known), *COST], rows)
+    return write_csv([*RUN, *figures, *(f"{TRAINED_ON}{name}" for name in training_names), *COST], rows)
 
 
 def write_summary(places: Sequence[PhaseResults]) -> str:
-    """Write a line for every arm: mean, SD, difference, interval, p and verdict; what is unknown is empty."""
+    """Write a line for every arm: mean, SD, difference, interval, p and verdict; unknown values are empty."""
     rows = []
     for row in (row for place in places for row in place.rows):
         comparison, means = get_comparison(row), row.summary
@@ -70,19 +69,19 @@ def write_summary(places: Sequence[PhaseResults]) -> str:
 
 def write_csv(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
     """Write rows under their names."""
-    written = io.StringIO()
-    writer = csv.writer(written, lineterminator="\n")
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
     writer.writerow([_escape_formula(name) for name in header])
     writer.writerows([[_escape_formula(cell) for cell in row] for row in rows])
-    return written.getvalue()
+    return text.getvalue()
 
 
 def _escape_formula(cell: Any) -> Any:
-    """Return a cell as a table may hold it: a number that is none is empty, a text is never a formula."""
+    # NaN and infinities are empty cells.
     if cell in ("NaN", "Infinity", "-Infinity") or (isinstance(cell, float) and read_number(cell) is None):
         return ""
     if not isinstance(cell, str):
         return cell
-    # The writer quotes a line feed, but not a carriage return, which readers take for the end of a line.
+    # The writer quotes a line feed, but not a carriage return, which readers treat as the end of a line.
     text = cell.replace("\r", " ")
     return f"'{text}" if text.lstrip().startswith(FORMULA) else text

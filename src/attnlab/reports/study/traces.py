@@ -1,45 +1,31 @@
-"""Where traces ended: of every layer the mean over heads and seeds, an arm a column."""
+"""The final values of traces: for every layer the mean over heads and seeds, with a column for every arm."""
 
-from __future__ import annotations
-
-from collections.abc import Sequence
-from dataclasses import dataclass
-
-from attnlab.statistics.account import show
+from attnlab.statistics.formatting import show
 
 from .figures import capitalize, describe_trace
 from .history import WHOLE, History, make_averager
 from .results import summarize
+from .samples import ArmTable
 
 
-@dataclass(frozen=True)
-class TraceTable:
-    """The last traces of one kind: a row for every layer, a cell for every arm."""
-
-    title: str
-    arms: Sequence[str]
-    rows: Sequence[tuple[str, Sequence[str]]]
-
-
-def make_trace_tables(history: History) -> list[TraceTable]:
-    """Return a table for every kind of trace that has layers."""
+def make_trace_tables(history: History) -> list[ArmTable]:
+    """Return a table for every kind of trace that has layers: a row for every layer."""
     lines, place = history.read_lines("trace"), history.place
-    found = []
+    tables = []
     for kind, layers in history.find_traces().items():
         if set(layers) == {WHOLE}:
             continue
-        has_any = {arm for (arm, _), some in lines.items() if any(name in some[-1] for name in layers.values())}
-        arms = [row.arm for row in place.rows if row.arm in has_any]
+        traced = {arm for (arm, _), steps in lines.items() if any(name in steps[-1] for name in layers.values())}
+        arms = [row.arm for row in place.rows if row.arm in traced]
         rows = [
             (layer or "model", [_format_last_mean(history, arm, name) for arm in arms])
             for layer, name in layers.items()
         ]
-        found.append(TraceTable(f"{capitalize(describe_trace(kind))}: {place.title}", arms, rows))
-    return found
+        tables.append(ArmTable(f"{capitalize(describe_trace(kind))}: {place.title}", arms, rows))
+    return tables
 
 
 def _format_last_mean(history: History, arm: str, name: str) -> str:
-    """Write the mean over heads and seeds at the last step."""
-    take = make_averager([name])
-    ends = {seed: take(some[-1]) for (one, seed), some in history.read_lines("trace").items() if one == arm}
-    return show(summarize(ends).mean)
+    average = make_averager([name])
+    lines = history.read_lines("trace")
+    return show(summarize({seed: average(steps[-1]) for (other, seed), steps in lines.items() if other == arm}).mean)

@@ -1,9 +1,7 @@
-"""How good models are on what they were trained on, beside what they were not, over the same seeds.
+"""Figures on training examples beside those on evaluation examples, over the same seeds.
 
-Runs write it down where a phase has `num_scored`: figures like those of an evaluation, of the last step.
+Runs of a phase with `num_scored` log them after the last step, as they log an evaluation.
 """
-
-from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,12 +14,12 @@ from .history import NO_FIGURES, History, is_number
 from .results import summarize
 
 KIND = "training set"
-"""What a ledger calls such a line."""
+"""The kind of such a line in a ledger."""
 
 
 @dataclass(frozen=True)
 class TrainingTable:
-    """Means over seeds: a row for every arm, two cells for every figure, on what was trained on and on what was not."""
+    """Means over seeds: a row for every arm, two cells for every figure, on training and evaluation examples."""
 
     title: str
     figures: Sequence[str]
@@ -46,18 +44,15 @@ def make_training_table(history: History) -> TrainingTable | None:
 
 
 def _make_mean_cell(lines: Mapping[tuple[str, int], Mapping[str, Any]], arm: str, name: str) -> TableCell:
-    """Write the mean of a figure over the seeds of an arm."""
-    return make_number_cell(
-        summarize({seed: line.get(name) for (one, seed), line in lines.items() if one == arm}).mean, format_figure
-    )
+    values = {seed: line.get(name) for (other, seed), line in lines.items() if other == arm}
+    return make_number_cell(summarize(values).mean, format_figure)
 
 
 def read_training_figures(ledger: Ledger, run: str) -> dict[str, Any]:
-    """Return the figures of one run on what it was trained on; none where it was not asked for them."""
+    """Return the figures of one run on training examples, if it has any."""
     lines = ledger.lines(run, KIND)
     return _select_figures(lines[-1]) if lines else {}
 
 
 def _select_figures(line: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the figures of a line, as it has them."""
     return {name: value for name, value in line.items() if name not in NO_FIGURES and is_number(value)}

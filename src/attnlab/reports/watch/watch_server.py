@@ -3,8 +3,7 @@
 A request needs the token in the address and the right Host header, which pages of other sites do not have.
 """
 
-from __future__ import annotations
-
+import functools
 import hmac
 import json
 import math
@@ -18,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from attnlab.errors import AttnlabError, RequestError
-from attnlab.studies.answers.leaderboard import SO_FAR, Leaderboard
+from attnlab.studies.answers.leaderboard import SO_FAR
 from attnlab.studies.answers.progress import Progress, RunProgress, Snapshot
 
 HOST = "127.0.0.1"
@@ -29,60 +28,54 @@ POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; base-uri 'none'; "
     "form-action 'none'; frame-ancestors 'none'"
 )
-"""Of the page: its own script, style and figures, and nothing inline."""
+"""Of the page: its script, style and figures, and nothing inline."""
 REPORT_POLICY = "sandbox allow-scripts; connect-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-"""Of a report, whose scripts are inline and have a policy of their own in it: an origin apart from the page's."""
+"""Of a report, whose scripts are inline: it gets an origin that differs from the page's."""
 HEADERS = {
     "X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer", "Cache-Control": "no-store",
     "Cross-Origin-Resource-Policy": "same-origin", "X-Frame-Options": "DENY",
 }  # fmt: skip
 NUM_CURVES = 60
-"""Learning curves that a page is given: of the runs that are going, and of those that were planned last."""
+"""Learning curves that a page shows: those of the runs in progress, then those of the last planned."""
 SECONDS = 10.0
 """Idle time after which a connection is closed."""
 
 
 class WatchServer(ThreadingHTTPServer):
-    """Serves a study's folder under an address that only its user knows."""
+    """Serves a study's folder under an address with a secret token."""
 
     daemon_threads = True
 
     def __init__(self, folder: str | Path, port: int = 0) -> None:
         self.progress = Progress(folder, has_curves=True)
-        self.progress.look()  # what is no study is refused before an address is given
+        self.progress.look()  # a folder without a study is refused at once
         self.report = self.progress.folder / REPORT
         self.token = secrets.token_urlsafe(24)
         self.lock = threading.Lock()
         try:
             super().__init__((HOST, port), WatchHandler)
         except OSError as error:
-            raise RequestError(
-                f"cannot serve on port {port}: {error.strerror}; leave --port out for one that is free"
-            ) from error
+            advice = "leave --port out for a free one"
+            raise RequestError(f"cannot serve on port {port}: {error.strerror}; {advice}") from error
 
     def server_bind(self) -> None:
-        """Take the port without looking up this machine's name, which may wait for a network."""
+        """Bind the port without looking up the name of this machine, which may wait for a network."""
         socketserver.TCPServer.server_bind(self)
         self.server_name, self.server_port = HOST, self.server_address[1]
 
     @property
     def address(self) -> str:
-        """Where the page is."""
+        """The address of the page."""
         return f"http://{HOST}:{self.server_port}/{self.token}/"
 
-    @property
-    def names(self) -> set[str]:
-        """What this server may be called by."""
-        return {f"{HOST}:{self.server_port}", f"localhost:{self.server_port}"}
-
     def dump_state(self) -> bytes:
-        """Return how the study stands, for the page's script."""
+        """Return the state of the study as JSON, for the page's script."""
         with self.lock:
-            seen = self.progress.look()
-        return json.dumps(_record_snapshot(seen, has_report=self.report.is_file()), allow_nan=False).encode()
+            snapshot = self.progress.look()
+        return json.dumps(_record_snapshot(snapshot, has_report=self.report.is_file()), allow_nan=False).encode()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Show a fault of ours; a browser that has gone is none."""
+        """Show errors, except those of a browser that has closed its connection."""
         if not isinstance(sys.exception(), ConnectionError | TimeoutError):
             super().handle_error(request, client_address)
 
@@ -96,51 +89,44 @@ class WatchHandler(BaseHTTPRequestHandler):
     policy = POLICY
 
     def do_GET(self) -> None:
-        """Give a file of the page, its figures, or the report."""
-        if self.headers.get("Host") not in self.server.names:
-            self.refuse(HTTPStatus.FORBIDDEN, "this server answers to 127.0.0.1 alone")
-            return
+        """Send a file of the page, the state of the study, or the report."""
+        if self.headers.get("Host") not in [f"{host}:{self.server.server_port}" for host in (HOST, "localhost")]:
+            return self._refuse(HTTPStatus.FORBIDDEN, f"this server is reached as {HOST} only")
         token, slash, name = self.path.partition("?")[0].removeprefix("/").partition("/")
         if not hmac.compare_digest(token.encode(), self.server.token.encode()):
-            self.refuse(HTTPStatus.FORBIDDEN, "the address that attnlab watch printed is needed, with its token")
-        elif name == STATE:
-            self.give_state()
-        elif slash and name in FILES:
-            self.give(HTTPStatus.OK, Path(FILES[name]).suffix, Path(__file__).with_name(FILES[name]).read_bytes())
-        elif name == REPORT and self.server.report.is_file():
+            return self._refuse(HTTPStatus.FORBIDDEN, "use the address that attnlab watch printed, with its token")
+        if name == STATE:
+            return self._send_state()
+        if slash and name in FILES:
+            file = Path(__file__).with_name(FILES[name])
+            return self._send(HTTPStatus.OK, file.suffix, file.read_bytes())
+        if name == REPORT and self.server.report.is_file():
             self.policy = REPORT_POLICY
-            self.give(HTTPStatus.OK, ".html", self.server.report.read_bytes())
-        else:
-            self.refuse(HTTPStatus.NOT_FOUND, "there is no such page")
+            return self._send(HTTPStatus.OK, ".html", self.server.report.read_bytes())
+        return self._refuse(HTTPStatus.NOT_FOUND, "there is no such page")
 
     do_HEAD = do_GET  # noqa: N815
 
     def __getattr__(self, name: str) -> Any:
-        # http.server looks for do_POST and the like; whatever is none of the two above only ever gets an answer.
+        # http.server looks for do_POST and the like; all other methods are refused.
         if name.startswith("do_"):
-            return self.refuse_method
+            reason = "this page is read-only: use GET or HEAD"
+            return functools.partial(self._refuse, HTTPStatus.METHOD_NOT_ALLOWED, reason)
         raise AttributeError(name)
 
-    def refuse_method(self) -> None:
-        """Answer what would change something."""
-        self.refuse(HTTPStatus.METHOD_NOT_ALLOWED, "this page is for reading: GET and HEAD alone")
-
-    def give_state(self) -> None:
-        """Give the figures, or say why there are none: the page then keeps the last ones."""
+    def _send_state(self) -> None:
         try:
-            self.give(HTTPStatus.OK, ".json", self.server.dump_state())
-        except (AttnlabError, OSError) as error:
-            self.give(HTTPStatus.SERVICE_UNAVAILABLE, ".json", json.dumps({"trouble": str(error)}).encode())
+            self._send(HTTPStatus.OK, ".json", self.server.dump_state())
+        except (AttnlabError, OSError) as error:  # the page then keeps the last state
+            self._send(HTTPStatus.SERVICE_UNAVAILABLE, ".json", json.dumps({"trouble": str(error)}).encode())
 
-    def refuse(self, status: HTTPStatus, reason: str) -> None:
-        """Answer with an error in plain text."""
+    def _refuse(self, status: HTTPStatus, reason: str) -> None:
         self.close_connection = True
-        self.give(status, ".txt", f"{reason}\n".encode())
+        self._send(status, ".txt", f"{reason}\n".encode())
 
-    def give(self, status: HTTPStatus, ending: str, content: bytes) -> None:
-        """Send an answer; HEAD gets all but its content."""
+    def _send(self, status: HTTPStatus, suffix: str, content: bytes) -> None:
         self.send_response(status)
-        self.send_header("Content-Type", f"{KINDS.get(ending, 'text/plain')}; charset=utf-8")
+        self.send_header("Content-Type", f"{KINDS.get(suffix, 'text/plain')}; charset=utf-8")
         self.send_header("Content-Length", str(len(content)))
         if status == HTTPStatus.METHOD_NOT_ALLOWED:
             self.send_header("Allow", "GET, HEAD")
@@ -149,7 +135,7 @@ class WatchHandler(BaseHTTPRequestHandler):
             self.wfile.write(content)
 
     def end_headers(self) -> None:
-        """Add the security headers to every answer, including those that http.server makes itself."""
+        """Add the security headers to every response, including those that http.server makes itself."""
         for name, value in {**HEADERS, "Content-Security-Policy": self.policy}.items():
             self.send_header(name, value)
         super().end_headers()
@@ -158,44 +144,41 @@ class WatchHandler(BaseHTTPRequestHandler):
         """Do not log requests: the page sends one every other second."""
 
 
-def _record_snapshot(seen: Snapshot, *, has_report: bool) -> dict[str, Any]:
-    """Write a snapshot as plain data."""
-    curved = [one.run.id for one in reversed(seen.runs) if one.curve]
-    drawn = set(list(dict.fromkeys([*(one.run.id for one in seen.going), *curved]))[:NUM_CURVES])
+def _record_snapshot(snapshot: Snapshot, *, has_report: bool) -> dict[str, Any]:
+    with_curve = [progress.run.id for progress in reversed(snapshot.runs) if progress.curve]
+    drawn = set(list(dict.fromkeys([*(progress.run.id for progress in snapshot.going), *with_curve]))[:NUM_CURVES])
     return {
-        "name": seen.name, "question": seen.question, "condition": seen.condition, "has_report": has_report,
-        "num_runs": len(seen.runs), "num_ended": seen.num_ended, "num_given_up": seen.num_given_up,
-        "seconds_left": _round_number(seen.seconds_left), "so_far": SO_FAR,
-        "num_curves_left_out": len(set(curved) - drawn),
-        "runs": [_record_run(one, has_curve=one.run.id in drawn) for one in seen.runs],
-        "standings": [_record_leaderboard(one) for one in seen.leaderboards],
+        "name": snapshot.name, "question": snapshot.question, "condition": snapshot.condition,
+        "has_report": has_report, "num_runs": len(snapshot.runs), "num_ended": snapshot.num_ended,
+        "num_given_up": snapshot.num_given_up, "seconds_left": _round_number(snapshot.seconds_left),
+        "so_far": SO_FAR, "num_curves_left_out": len(set(with_curve) - drawn),
+        "runs": [_record_run(progress, has_curve=progress.run.id in drawn) for progress in snapshot.runs],
+        "standings": [
+            {
+                "phase": board.phase, "size": board.size, "figure": board.figure, "leader": board.leader,
+                "places": [
+                    {"arm": place.arm, "mean": _round_number(place.mean), "num_seeds": place.num_seeds}
+                    for place in board.places
+                ],
+                "apart": list(board.apart),
+            }
+            for board in snapshot.leaderboards
+        ],
     }  # fmt: skip
 
 
-def _record_run(one: RunProgress, *, has_curve: bool) -> dict[str, Any]:
-    """Write a run as plain data."""
-    evaluation = one.evaluation
+def _record_run(progress: RunProgress, *, has_curve: bool) -> dict[str, Any]:
+    run, evaluation = progress.run, progress.evaluation
     return {
-        "id": one.run.id, "title": one.run.title, "phase": one.run.phase, "size": one.run.size, "arm": one.run.arm,
-        "seed": one.run.seed, "state": one.state, "step": one.step, "num_steps": one.num_steps,
-        "loss": _round_number(one.loss), "tokens_per_second": _round_number(one.tokens_per_second),
-        "seconds_left": _round_number(one.seconds_left),
+        "id": run.id, "title": run.title, "phase": run.phase, "size": run.size, "arm": run.arm, "seed": run.seed,
+        "state": progress.state, "step": progress.step, "num_steps": progress.num_steps,
+        "loss": _round_number(progress.loss), "tokens_per_second": _round_number(progress.tokens_per_second),
+        "seconds_left": _round_number(progress.seconds_left),
         "evaluation": evaluation and {**evaluation._asdict(), "value": _round_number(evaluation.value)},
-        "curve": [[step, _round_number(loss)] for step, loss in one.curve if has_curve],
-    }  # fmt: skip
-
-
-def _record_leaderboard(one: Leaderboard) -> dict[str, Any]:
-    """Write a leaderboard as plain data."""
-    places = [
-        {"arm": place.arm, "mean": _round_number(place.mean), "num_seeds": place.num_seeds} for place in one.places
-    ]
-    return {
-        "phase": one.phase, "size": one.size, "figure": one.figure, "leader": one.leader, "places": places,
-        "apart": list(one.apart),
+        "curve": [[step, _round_number(loss)] for step, loss in progress.curve if has_curve],
     }  # fmt: skip
 
 
 def _round_number(value: float | None) -> float | None:
-    """Return a number in the digits that a page shows; None for what JSON has no place for."""
+    """Return a number with the digits that a page shows; None if JSON cannot write it."""
     return None if value is None or not math.isfinite(value) else float(f"{value:.6g}")

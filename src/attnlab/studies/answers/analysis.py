@@ -85,7 +85,7 @@ def _storage() -> TypeAdapter[list[Answer]]:
 
 def _could_conclude(answer: Answer) -> bool:
     one = answer.comparison
-    return one is not None and not one.question.obstacle and one.known.num_seeds >= FEWEST_SEEDS
+    return one is not None and not one.question.obstacle and one.data.num_seeds >= FEWEST_SEEDS
 
 
 def _digest_results(planned: Sequence[PlannedRun], ledger: Ledger) -> str:
@@ -155,7 +155,7 @@ def _decide_family(
     is_look = isinstance(study.looks, list) and len(study.seeds) in study.looks and status.is_declared
     looks = study.looks if is_look else "open"
     return {
-        key: conclude_comparison(one.estimate, replace(one.question, alpha=alpha, looks=looks), one.known)
+        key: conclude_comparison(one.estimate, replace(one.question, alpha=alpha, looks=looks), one.data)
         for key, one in family.items()
     }
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from attnlab.errors import StatisticsError
 from attnlab.statistics import Comparison, adjust, compare
-from attnlab.statistics.account import plain
+from attnlab.statistics.formatting import plain
 
 from .analysis import Answer
 from .study_folder import Record
@@ -80,5 +80,5 @@ def _explore_place(record: Record, place: tuple[str, str], answers: list[Answer]
         adjusted = family[arm, figure]
         yield Exploration(
             *place, arm, figure, one.difference, one.interval_at(adjusted.level), one.p, adjusted.adjusted,
-            adjusted.level, one.known.baseline.n, scale=one.question.scale,
+            adjusted.level, one.data.baseline.n, scale=one.question.scale,
         )  # fmt: skip

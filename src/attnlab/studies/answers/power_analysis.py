@@ -14,7 +14,7 @@ from statistics import fmean
 from typing import Any
 
 from attnlab.statistics import Noise, Question, compare, detectable_effect, look_limits, seeds_needed
-from attnlab.statistics.account import plain
+from attnlab.statistics.formatting import plain
 from attnlab.statistics.planning import at_upper_bound
 from attnlab.statistics.question import Scale
 from attnlab.tasks.scores import LOG_FIGURES

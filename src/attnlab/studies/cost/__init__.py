@@ -1,1 +1,1 @@
-"""What a study costs before it is run: parameters, operations, memory, disk and time."""
+"""The cost of a study before it is run: parameters, operations, memory, disk and time."""

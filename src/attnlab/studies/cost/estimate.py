@@ -2,11 +2,8 @@
 
 `estimate_cost` has three methods. "measured" builds one run of each phase, size and arm and times some of its updates
 (`trial.py`); a run takes start + updates + evaluations + checkpoints. "counted" builds the same runs and times nothing
-(`workload.py`). "predicted" needs neither data nor weights: it divides the operations that follow from the design by
-the speed of this machine (`prediction.py`).
+(`workload.py`). "predicted" needs neither data nor weights: it divides operations by a speed (`prediction.py`).
 """
-
-from __future__ import annotations
 
 import heapq
 from collections import defaultdict
@@ -18,7 +15,6 @@ from typing import Any, Literal
 
 from attnlab.errors import StudyError
 from attnlab.machine import num_cores
-from attnlab.training import RunSpec
 
 from ..answers.study_folder import LEDGER
 from ..ledger.database import Ledger
@@ -30,11 +26,11 @@ from .trial import RunTiming, Trials
 from .workload import Workload
 
 TRIAL_SECONDS = 3.0
-"""For the timing of updates in a trial, and again for its evaluation."""
+"""For the updates of a trial, and again for its evaluation."""
 Method = Literal["measured", "counted", "predicted"]
 Say = Callable[[str], Any]
 Kind = tuple[str, str, str]
-"""The phase, size and arm of a run: runs that differ in their seed alone cost the same."""
+"""The phase, size and arm of a run: runs that differ only in the seed cost the same."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +47,7 @@ class RunCost:
     timing: RunTiming | None = None
     """None if nothing was timed."""
     seconds: float | None = None
-    """Of one run; None if it is not known."""
+    """Of one run; None if unknown."""
 
     @property
     def num_left(self) -> int:
@@ -87,9 +83,9 @@ class CostEstimate:
     seconds: float | None
     """To the end of the study; None if nothing was timed, or if something is unknown."""
     notes: tuple[str, ...] = ()
-    """What the numbers are based on, and what they do not include."""
+    """How the numbers were obtained, and what they do not include."""
     unknown: tuple[str, ...] = ()
-    """What a prediction would have to know."""
+    """Missing inputs of a prediction."""
 
     @property
     def num_runs(self) -> int:
@@ -103,17 +99,17 @@ class CostEstimate:
 
     @property
     def operations(self) -> float:
-        """Of all updates that are left."""
+        """Of all remaining updates."""
         return sum(cost.num_left * cost.workload.operations for cost in self.costs if cost.workload)
 
     @property
     def kept_bytes(self) -> int:
-        """The disk space of the checkpoints of the runs that are left."""
+        """The disk space of the checkpoints of the remaining runs."""
         return sum(cost.num_left * cost.workload.kept_bytes for cost in self.costs if cost.workload)
 
     @property
     def memory(self) -> int:
-        """The memory of as many runs as there are workers, the largest ones."""
+        """The memory of the largest runs, one for each worker."""
         sizes = sorted((cost.memory for cost in self.costs for _ in range(cost.num_left)), reverse=True)
         return sum(sizes[: self.workers])
 
@@ -149,9 +145,9 @@ def estimate_cost(
 
 
 def schedule_runs(runs: Sequence[PlannedRun], seconds: Mapping[str, float], workers: int) -> float:
-    """Return the seconds until the last run ends, none of which starts before its parent has ended.
+    """Return the seconds until the last run ends; a run starts after its parent, unless that is not among the runs.
 
-    A parent that is not among the runs has ended. seconds: of each run, by its id.
+    seconds: of each run, by its id.
     """
     ids = {run.id for run in runs}
     children: dict[str, list[int]] = defaultdict(list)
@@ -194,7 +190,7 @@ def _predict_cost(study: Study, workers: int, crowding: float) -> CostEstimate:
 def _read_progress(
     study: Study, planned: Sequence[PlannedRun], out: str | Path | None
 ) -> tuple[frozenset[str], str | None]:
-    """Return the runs that have ended in a study's folder, and what precision `auto` is there."""
+    """Return the runs that have ended in a study's folder, and the precision that `auto` stands for there."""
     folder = None if not out else Path(out).expanduser()
     if folder is None or not folder.is_dir():
         return frozenset(), None
@@ -211,7 +207,7 @@ def _read_progress(
 def _try_runs(
     study: Study, planned: Sequence[PlannedRun], ended: frozenset[str], precision: str | None, budget: float, say: Say
 ) -> tuple[tuple[RunCost, ...], float]:
-    """Try a run of each kind that has one left; return the costs, and the seconds that starting the workers takes."""
+    """Try a run of each kind that has remaining runs; return the costs, and the seconds until workers have started."""
     kinds: dict[Kind, list[PlannedRun]] = {}
     for run in planned:
         kinds.setdefault((run.phase, run.size, run.arm), []).append(run)
@@ -225,19 +221,14 @@ def _try_runs(
                 continue
             title = ", ".join(kind)
             say(f"trying {title}")
-            spec, first = resolve_precision(runs[0].run, precision), _find_first(runs[0], by_id)
-            trial = trials.put(title, spec, first, budget)
+            first = runs[0]  # of its chain of phases
+            while first.parent is not None:
+                first = by_id[first.parent]
+            spec = resolve_precision(runs[0].run, precision)
+            trial = trials.put(title, spec, None if first is runs[0] else first.run, budget)
             seconds = None if trial.timing is None else trial.timing.add_up(trial.workload)
             costs.append(RunCost(*kind, len(runs), num_ended, trial.workload, trial.timing, seconds))
         return tuple(costs), trials.opening
-
-
-def _find_first(run: PlannedRun, by_id: Mapping[str, PlannedRun]) -> RunSpec | None:
-    """Return the run at the beginning of a chain of phases, None if the run has no parent."""
-    first = run
-    while first.parent is not None:
-        first = by_id[first.parent]
-    return None if first is run else first.run
 
 
 def _list_notes(study: Study, costs: Sequence[RunCost], method: Method, crowding: float) -> Iterator[str]:
@@ -253,12 +244,12 @@ def _list_notes(study: Study, costs: Sequence[RunCost], method: Method, crowding
         if crowding > 1:
             yield f"workers and their threads are {crowding:.3g} times the cores, so each run takes that much longer"
     else:
-        yield "operations and memory are counted; nothing was timed, so there is no time"
+        yield "operations and memory are counted; nothing was timed"
         yield "memory is weights, gradients and the state of the optimizer, without activations"
     left = {cost.phase for cost in costs if cost.num_left}
     phases = [phase for phase in study.design.phases if phase.name in left]
     if later := [phase.name for phase in phases if phase.after is not None]:
-        yield f"tried from new weights, since those of the phase before do not exist yet: {', '.join(later)}"
+        yield f"timed with new weights, since those of the earlier phase do not exist yet: {', '.join(later)}"
     if watched := [phase.name for phase in phases if phase.trace_every is not None or phase.sample_every is not None]:
         yield f"time does not include traces and samples: {', '.join(watched)}"
     yield "time does not include the audit of each arm, once before training"

@@ -1,12 +1,10 @@
-"""The time of a run predicted from the design of its study alone, without its data or a weight.
+"""The time of a run, predicted from the design of its study without data or weights.
 
 A run takes START + (1 + EVALUATIONS) · Σ steps · (layers · overhead + operations / pace). Operations of an update are
 6·(W·t + H·l) of its t = batch · length tokens, as in `workload.py`, without those of attention; overhead and pace are
-measured on a small GPT-2. It assumes full rows, arms that cost what plain attention costs, products in fp32, weights
-that are all trained, and for a tokenizer that is given by name the usual vocabulary of its architecture.
+measured on a small GPT-2. It assumes full rows, arms that cost as much as plain attention, products in fp32, that all
+weights are trained, and for a tokenizer that is given by name the usual vocabulary of its architecture.
 """
-
-from __future__ import annotations
 
 import functools
 import json
@@ -46,14 +44,14 @@ from .workload import Products, count_products
 EVALUATIONS = 0.1
 """The time of evaluations, as a share of that of the updates."""
 OPENING, START = 15.0, 0.3
-"""Seconds of a study beside its runs (it imports everything twice, and reports), and of a run beside its updates."""
+"""Seconds of a study in addition to its runs (imports, the report), and of a run in addition to its updates."""
 CAUSAL, OTHERWISE, INSTALLED = 3.0, 1.0, 0.4
 """Seconds of the audit of a causal mechanism, of any other, and of a small model with one."""
 SMALL, LARGE = (16, 8, 24), (128, 16, 64)
-"""Width, batch and length of the models that are timed: in one overhead dominates, in the other computation."""
+"""Width, batch and length of the timed models: in one overhead dominates, in the other computation."""
 LAYERS, VOCABULARY = 2, 64
 ROUNDS = 8
-"""Updates of each that are timed, the best of which counts."""
+"""Timed updates of each, of which the fastest counts."""
 
 
 @dataclass(frozen=True)
@@ -61,13 +59,13 @@ class TrainingSpeed:
     """How fast this machine trains, on one thread."""
 
     overhead: float
-    """Seconds of a layer in an update, however little it computes."""
+    """Seconds of a layer in an update, independent of its size."""
     pace: float
-    """Operations a second beyond that."""
+    """Operations per second in addition to that."""
 
 
 class UnknownError(Exception):
-    """Something that a design does not say, and that is not on this machine; the message says what."""
+    """An input of the prediction that neither the design nor this machine has; the message names it."""
 
 
 def predict_run(design: Design, phase: Phase, size: str, arm: str) -> float:
@@ -80,14 +78,14 @@ def predict_run(design: Design, phase: Phase, size: str, arm: str) -> float:
     for segment, num_steps in zip(phase.segments, steps, strict=True):
         length = int(segment.length or getattr(task, "max_len", None) or task.length)
         total = segment.batch * length * (products.per_token + share_labelled * products.per_label)
-        # Rows that do not fit at once go through the layers in several passes.
+        # Micro-batches pass through the layers one after another.
         num_passes = math.ceil(segment.batch / (segment.micro_batch or segment.batch))
         seconds += num_steps * (num_passes * num_layers * speed.overhead + total / speed.pace)
     return START + (1 + EVALUATIONS) * seconds
 
 
 def predict_audit_seconds(design: Design) -> float:
-    """Return the seconds of the audits before training: a line is audited once, however many arms have it."""
+    """Return the seconds of the audits before training: a line is audited once, even if several arms have it."""
     pairs = {(arm.line(size), size) for arm in design.arms.values() for size in design.sizes}
     alone = CAUSAL if is_causal_task(find_audited_task(design)) else OTHERWISE
     return alone * len({line for line, _ in pairs}) + INSTALLED * len(pairs)
@@ -121,7 +119,7 @@ def _count_steps(phase: Phase, segment: Segment, source: DataSource | None) -> i
 
 
 def _find_vocabulary(size: Size, task: Any) -> dict[str, int]:
-    """Return the setting of a config that a tokenizer decides; nothing if the model has its own."""
+    """Return the vocabulary of a tokenizer as a setting of the config; empty if the model has one."""
     kind, _, number = (size.tokenizer or "").partition(":")
     if size.checkpoint is not None or kind not in TRAINED or "vocab_size" in task.head_settings:
         return {}
@@ -142,17 +140,14 @@ def _count_model(architecture: str | None, checkpoint: str | None, content: str)
         if architecture is not None:
             config = make_config(architecture, start, task, None)
         else:
-            config = update_config(_load_config(str(checkpoint)), start, task)
+            try:
+                original = AutoConfig.from_pretrained(str(checkpoint), local_files_only=True)
+            except (OSError, ValueError) as error:
+                raise UnknownError(f"how large '{checkpoint}' is, which is not on this machine") from error
+            config = update_config(original, start, task)
         with explain_config_errors(), torch.device("meta"):
             model = get_head_class(task).from_config(config)
     return count_layers(config) or 1, count_products(model, has_language_head=task.head in LANGUAGE_HEADS)
-
-
-def _load_config(checkpoint: str) -> Any:
-    try:
-        return AutoConfig.from_pretrained(checkpoint, local_files_only=True)
-    except (OSError, ValueError) as error:
-        raise UnknownError(f"how large '{checkpoint}' is, which is not on this machine") from error
 
 
 def _time_model(width: int, batch: int, length: int) -> tuple[float, float]:
@@ -168,7 +163,7 @@ def _time_model(width: int, batch: int, length: int) -> tuple[float, float]:
     products = count_products(job.model, has_language_head=True)
     device = torch.device("cpu")
     updater = Updater(job, choose_precision("fp32", device), Ranks(device=device))
-    # By the time of the processor, since a machine that is busy now may be idle while a study runs.
+    # Processor time, since a machine that is busy now may be idle while a study runs.
     times = [seconds for seconds, _ in time_updates(updater, 0, ROUNDS + 1, process_time)]
     # The first update also allocates memory.
     return min(times[1:]), batch * length * (products.per_token + products.per_label)

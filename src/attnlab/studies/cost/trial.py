@@ -1,11 +1,8 @@
 """A trial of a run: the run is built, its workload counted, and a few of its updates and evaluation batches timed.
 
-Trials have workers of their own, as runs have (`run/workers.py`): a server imports everything once and forks a process
-for each trial, so that the memory of a trial can be measured. The one checkpoint that a trial writes is in a folder
-that is removed afterwards.
+Like runs, trials have a server (`run/workers.py`) that imports everything once and forks a process for each, so that
+its memory can be measured. The checkpoint that a trial writes is in a temporary folder.
 """
-
-from __future__ import annotations
 
 import dataclasses
 import resource
@@ -14,11 +11,10 @@ import statistics
 import sys
 import tempfile
 from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import closing
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
-from types import TracebackType
 from typing import Any
 
 import torch
@@ -46,17 +42,17 @@ from .workload import Workload, count_workload
 MOST_UPDATES = 30
 MOST_BATCHES = 4
 ROOM = 2
-"""Times the size of a checkpoint that must be free on a disk to write one."""
+"""Times the size of a checkpoint that must be free on the disk to write one."""
 RESULT = "trial.json"
 SERVER = "attnlab.studies.cost.trial"
 
 
 @dataclass(frozen=True)
 class RunTiming:
-    """What was measured of a run, in seconds and in bytes."""
+    """Measurements of a run, in seconds and in bytes."""
 
     start: float
-    """Once: data, model, hashes, and what the first update takes longer than others."""
+    """Once: data, model, hashes, and the additional time of the first update."""
     updates: tuple[float, ...]
     """One, in each segment."""
     evaluation: float
@@ -91,32 +87,24 @@ class Trial:
     """None if nothing was timed."""
 
 
-class Trials:
-    """Tries runs in a process of their own, which starts with the first one."""
+class Trials(ExitStack):
+    """Tries runs in a separate process, which starts with the first one."""
 
     def __init__(self, plugins: Sequence[str] = ()) -> None:
+        super().__init__()
         self.plugins = plugins
         self.workers: LocalWorkers | None = None
-        self.folder = tempfile.TemporaryDirectory(prefix="attnlab-trials-")
+        self.folder = self.enter_context(tempfile.TemporaryDirectory(prefix="attnlab-trials-"))
         self.opening = 0.0
         """Seconds until the server had imported everything, which the server of the runs has to do as well."""
-
-    def __enter__(self) -> Trials:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self.workers is not None:
-            self.workers.close(at_once=kind is not None)
-        self.folder.cleanup()
 
     def put(self, title: str, run: RunSpec, first: RunSpec | None, seconds: float) -> Trial:
         """Try a run. first: the run at the beginning of its chain of phases. seconds: for timing, 0 for none."""
         began = perf_counter()
         if self.workers is None:
-            self.workers = LocalWorkers(self.plugins, SERVER)
-        folder = Path(tempfile.mkdtemp(dir=self.folder.name))
+            self.workers = workers = LocalWorkers(self.plugins, SERVER)
+            self.push(lambda kind, *_: workers.close(at_once=kind is not None))
+        folder = Path(tempfile.mkdtemp(dir=self.folder))
         trial = {"run": run.model_dump(mode="json"), "first": None if first is None else first.config}
         self.workers.send(RunOrder(title, str(folder), {**trial, "seconds": seconds}))
         while True:
@@ -129,7 +117,7 @@ class Trials:
 
 
 def try_run(folder: Path, trial: Mapping[str, Any]) -> bool:
-    """Try a run in this process, and write its workload, and its timing if it has seconds for that, into a folder."""
+    """Try a run in this process, and write its workload, and its timing if it has a budget for that, into a folder."""
     memory, began, threads = _get_peak_bytes(), perf_counter(), torch.get_num_threads()
     timing = None
     with tempfile.TemporaryDirectory(dir=folder) as place, explain_memory_errors():
@@ -203,7 +191,7 @@ def _time_segment(updater: Updater, number: int, budget: float) -> tuple[float, 
             if not first:
                 first = seconds
                 continue
-            # By tokens, since rows of like length share a batch, and those of a few batches are not the mean.
+            # Per token, since rows of similar length share a batch, and a few batches do not have the mean length.
             paces.append(seconds / max(1, tokens))
             total += seconds
             if first + total > budget:
@@ -242,7 +230,6 @@ def _time_checkpoint(savepoints: Savepoints, updater: Updater) -> float | None:
 
 
 def _get_peak_bytes() -> int:
-    """Return the most memory that this process has held at once."""
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak if sys.platform == "darwin" else 1024 * peak
 

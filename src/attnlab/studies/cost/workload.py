@@ -3,11 +3,9 @@
 Operations of an update are 6·(W·t + H·l) + 3·A: W numbers in the matrices that each of t tokens is multiplied with, H
 in the vocabulary's head, which is computed at the l labelled tokens only, and A operations of attention in a forward
 pass over all layers (`kernels/cost.py`). Of the 6, 2 are the forward pass, 2 the gradient of the input and 2 that of
-the weights, and likewise of the 3: a frozen matrix does not have the last 2, and if only the head is trained, the
-layers below it have the forward pass only. Embedding lookups and padding cost nothing.
+the weights, and likewise of the 3: a frozen matrix has no gradient, and if only the head is trained, the layers below
+it have the forward pass only. Embedding lookups and padding cost nothing.
 """
-
-from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
@@ -32,7 +30,7 @@ from attnlab.training.tuning.state import trained_state
 MOMENTS: Mapping[str, int] = {"adamw": 2, "adam": 2, "sgd": 1}
 """Numbers that an optimizer keeps for each weight."""
 LEARNED_ROWS: tuple[Part, ...] = ("prompt", "prefix")
-"""Parts that are prepended to the tokens and multiply none."""
+"""Parts that are prepended to the tokens and are not multiplied with them."""
 PASSES = 3
 """The cost of an update in forward passes: the pass itself, and the gradients of both factors of each product."""
 
@@ -94,7 +92,7 @@ class Products(NamedTuple):
 
 
 def count_workload(job: Job) -> Workload:
-    """Count the workload of a run; one row passes through the model, to find out what its layers attend to."""
+    """Count the workload of a run; one row passes through the model, to record what its layers attend to."""
     counts = count_parameters(job.model)
     steps, every = job.num_steps, job.settings.evaluate_every
     regular = {steps, *range(every, steps + 1, every)} if every is not None else {steps}

@@ -1,13 +1,8 @@
-"""A study as data: arms, sizes, phases, seeds, as a TOML file or Python states them. Unknown settings are errors.
-
-The settings of models, data and training are those of `attnlab.training.spec`.
-"""
-
-from __future__ import annotations
+"""A study as data: arms, sizes, phases, seeds. The settings of training are those of `attnlab.training.spec`."""
 
 from collections.abc import Mapping
 from itertools import pairwise
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, Field, PlainValidator, ValidationInfo, field_validator, model_validator
 
@@ -33,18 +28,17 @@ def _check_looks(looks: Any) -> Any:
         return looks
     is_whole = isinstance(looks, list) and all(type(look) is int and 2 <= look <= 1000 for look in looks)
     if not is_whole or not looks or any(later <= earlier for earlier, later in pairwise(looks)):
-        raise ValueError('looks are numbers of seeds that grow, such as [5, 10, 15, 20], or "open"')
+        raise ValueError('looks are increasing numbers of seeds, such as [5, 10, 15, 20], or "open"')
     return looks
 
 
 IS_RECORDED = "is_recorded"
-"""Marks a design that is read from a ledger, where stages of the user's own need not be known."""
+"""Marks a design that is read from a ledger: the user's own stages need not be registered."""
 CONFIG = "config."
-"""Begins the path of a setting of the model."""
+"""The prefix of the path of a setting of the model's config."""
 
 
 def _normalize_line(line: str, info: ValidationInfo) -> str:
-    """Return a line as its mechanism writes it."""
     if info.context is not None and info.context.get(IS_RECORDED):
         return line
     # Imported here because a recorded design is read without torch.
@@ -60,11 +54,11 @@ Line = Annotated[Text, AfterValidator(_normalize_line)]
 
 
 class Arm(Section):
-    """A mechanism, and the settings that differ where it is studied, by their paths as in `--set`."""
+    """A mechanism, and the settings that differ from the phase's, by their paths as in `--set`."""
 
     mechanism: Line
     by_size: dict[Text, Line] = Field(default_factory=dict)
-    """Another line where the model has another size, such as an α that goes with its width."""
+    """Another line for a size, such as an α that depends on the width."""
     set: PlainSettings = Field(default_factory=dict)
 
     def line(self, size: str) -> str:
@@ -93,27 +87,27 @@ class Phase(TaskSettings):
     data: Text
     """The name of a source."""
     after: Name | None = None
-    """The phase whose weights this one starts from; None starts as the size says."""
+    """The phase whose weights this one starts from; None starts from the weights of the size."""
     smallest: Positive | None = None
-    """The smallest difference worth having, in units of the task's deciding figure; None compares nothing here."""
+    """The smallest difference that matters, in units of the task's deciding figure; None compares nothing."""
     is_shared: bool = False
-    """Whether the first seed's training serves all seeds of an arm; seeds then vary only what comes after it."""
+    """Whether the training of the first seed is used for all seeds of an arm; seeds then vary later phases only."""
 
 
 class Design(Section):
-    """Arms, compared with a baseline over seeds that are paired."""
+    """Arms, compared with a baseline over paired seeds."""
 
     name: Name
     question: Text = ""
     baseline: Name
     seeds: list[Annotated[int, Field(ge=0, lt=2**31)]] = Field(min_length=1, max_length=1000)
     looks: Annotated[list[int] | Literal["open"] | None, PlainValidator(_check_looks)] = None
-    """Numbers of seeds at which the study is looked at; "open" for after every seed, None for once at the end."""
+    """Numbers of seeds at which the study is analyzed; "open" after every seed, None once at the end."""
     has_leaking: bool = False
-    """Whether an arm whose audit finds a leak is trained too; it is never compared."""
+    """Whether arms whose audit finds a leak are trained; they are never compared."""
     only_arms: list[Name] | None = None
     only_sizes: list[Name] | None = None
-    """Those of the file that are taken, None for all: how a budget leaves some out."""
+    """The arms and sizes of the file that are used, None for all: budgets choose some."""
     arms: dict[Name, Arm] = Field(min_length=1, max_length=200)
     sizes: dict[Name, Size] = Field(min_length=1, max_length=50)
     data: dict[Name, DataSource] = Field(default_factory=dict)
@@ -128,13 +122,11 @@ class Design(Section):
     @classmethod
     def _expand_lines(cls, arms: Any) -> Any:
         """Accept a line alone as an arm."""
-        if not isinstance(arms, dict):
-            return arms
-        return {name: {"mechanism": arm} if isinstance(arm, str) else arm for name, arm in arms.items()}
+        entries = arms.items() if isinstance(arms, dict) else ()
+        return {name: {"mechanism": arm} if isinstance(arm, str) else arm for name, arm in entries} or arms
 
     @model_validator(mode="after")
-    def _check_consistency(self) -> Design:
-        wrong = find_misfits(self.model_dump())
-        if wrong:
-            raise ValueError("; ".join(f"{'.'.join(map(str, place))}: {why}" for place, why in wrong))
+    def _check_consistency(self) -> Self:
+        if misfits := find_misfits(self.model_dump()):
+            raise ValueError("; ".join(f"{'.'.join(map(str, place))}: {why}" for place, why in misfits))
         return self

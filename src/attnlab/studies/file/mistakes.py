@@ -1,11 +1,9 @@
-"""The mistakes of a study, all in one message: the line of each, what is wrong, and the closest match of a name."""
-
-from __future__ import annotations
+"""The mistakes of a study in one message: the line of each, what is wrong, and the closest match of a name."""
 
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any
 
 from pydantic import ValidationError
 
@@ -19,38 +17,38 @@ from .overrides import find_wrong_settings
 MOST_SHOWN = 20
 NAMES = "a name of letters, digits and . _ + - that begins with a letter or a digit"
 RENAMED = {"stages": "phases", "phases": "segments"}
-"""Words of older study files."""
+"""Words of older study files, and their successors."""
 LONGEST = 80
 """Characters of a name or a value that are shown."""
-Value = TypeVar("Value")
 Lines = Mapping[tuple[str, ...], int]
 PART = r"""(?:[\w-]+|"[^"]*"|'[^']*')"""
 HEADER = re.compile(r"(\[\[?)([^\[\]]+)\]\]?\s*(?:#.*)?")
 KEY = re.compile(rf"({PART}(?:\s*\.\s*{PART})*)\s*=")
 LONGEST_LINE = 500
-"""Characters of a line that are read: names of a study are short."""
+"""Characters of a line that are searched for a name."""
 
 
 @dataclass(frozen=True)
 class Origin:
-    """Where the values of a study come from: lines of a file, except those that a budget or `--set` gave."""
+    """Where the values of a study come from: lines of a file, a budget or `--set`."""
 
     name: str
     lines: Lines = field(default_factory=dict)
     given: Mapping[tuple[str, ...], str] = field(default_factory=dict)
 
     def describe(self, place: Sequence[str | int]) -> str:
-        """Say where a value comes from."""
-        if (given := find_nearest(self.given, place)) is not None:
+        """Return the origin of a value: that of its path, or of the nearest table around it."""
+        paths = [tuple(map(str, place[:end])) for end in range(len(place), 0, -1)]
+        if (given := next((self.given[path] for path in paths if path in self.given), None)) is not None:
             return given
-        line = find_nearest(self.lines, place)
+        line = next((self.lines[path] for path in paths if path in self.lines), None)
         return f"{self.name}, line {line}" if line else self.name
 
 
 def validate_design(content: Mapping[str, Any], origin: Origin) -> Design:
-    """Make a study of plain data, or raise one error with all of its mistakes."""
+    """Make a design of plain data, or raise one error with all of its mistakes."""
     try:
-        study = Design.model_validate(content)
+        design = Design.model_validate(content)
     except ValidationError as error:
         # Inconsistencies are reported together with invalid values.
         errors = [each for each in error.errors(include_url=False, include_context=False) if each["loc"]]
@@ -59,9 +57,9 @@ def validate_design(content: Mapping[str, Any], origin: Origin) -> Design:
         misfits = [*unknown, *(misfit for misfit in find_misfits(choose_entries(content)) if misfit[0] not in places)]
         described = [(each["loc"], _describe(each)) for each in errors[:MOST_SHOWN]] + misfits[:MOST_SHOWN]
         raise StudyError(_format(described, len(errors) + len(misfits), origin)) from error
-    if wrong := list(find_wrong_settings(study)):
-        raise StudyError(_format(wrong, len(wrong), origin))
-    return study
+    if misfits := list(find_wrong_settings(design)):
+        raise StudyError(_format(misfits, len(misfits), origin))
+    return design
 
 
 def index_lines(text: str) -> Lines:
@@ -82,9 +80,8 @@ def index_lines(text: str) -> Lines:
     return lines
 
 
-def _format(wrong: Sequence[Misfit], number: int, origin: Origin) -> str:
-    """Write one mistake per line, with the origin of its value."""
-    lines = dict.fromkeys(f"{origin.describe(place)}: {message}" for place, message in wrong)
+def _format(misfits: Sequence[Misfit], number: int, origin: Origin) -> str:
+    lines = dict.fromkeys(f"{origin.describe(place)}: {message}" for place, message in misfits)
     more = [f"and {number - MOST_SHOWN} more"] if number > MOST_SHOWN else []
     return "\n".join([*list(lines)[:MOST_SHOWN], *more])
 
@@ -95,21 +92,20 @@ def _describe(error: Any) -> str:
     if error["type"] == "extra_forbidden":
         if place[-1] in RENAMED and (place[-1] == "stages" or len(place) > 1):
             words = "a study has [[phases]], and a phase [[phases.segments]]"
-            return f"'{dotted}' is called '{RENAMED[place[-1]]}' now: {words}"
+            return f"'{dotted}' is now called '{RENAMED[place[-1]]}': {words}"
         known = list_names(Design, place[:-1])
         hint = closest(str(place[-1])[:LONGEST], known) or "."
-        return f"nothing is called '{dotted}'{hint} There is {', '.join(known)}"
+        return f"there is no '{dotted}'{hint} The settings are {', '.join(known)}"
     if error["type"] == "missing":
         return f"'{dotted}' is missing"
     if error["type"] == "string_pattern_mismatch":
         needed = NAMES if place[-1] in ("[key]", "name", "baseline", "after") else "a text without control characters"
         return f"'{dotted}': give {needed}"
     message = str(error["msg"]).removeprefix("Value error, ").removeprefix("Input ")
-    # Its repr could be huge, or too deep to make.
-    is_plain = isinstance(error["input"], str | bool | float) or (
-        isinstance(error["input"], int) and abs(error["input"]) < 10**40
-    )
-    shown = f", not {_shorten(repr(error['input']))}" if is_plain and error["type"] != "value_error" else ""
+    value = error["input"]
+    # The repr of other values could be huge, or too deep to make.
+    is_plain = isinstance(value, str | bool | float) or (isinstance(value, int) and abs(value) < 10**40)
+    shown = f", not {_shorten(repr(value))}" if is_plain and error["type"] != "value_error" else ""
     return f"'{dotted}': {message[:1].lower()}{message[1:]}{shown}"
 
 
@@ -129,11 +125,3 @@ def _resolve(keys: tuple[str, ...], counts: Mapping[tuple[str, ...], int]) -> tu
 
 def _split_keys(dotted: str) -> tuple[str, ...]:
     return tuple(part.strip("\"'") for part in re.findall(PART, dotted))
-
-
-def find_nearest(values: Mapping[tuple[str, ...], Value], place: Sequence[str | int]) -> Value | None:
-    """Return the value of a path, or of the nearest table around it."""
-    for end in range(len(place), 0, -1):
-        if (path := tuple(map(str, place[:end]))) in values:
-            return values[path]
-    return None

@@ -1,7 +1,5 @@
 """Settings by their paths: of a study, as in `--set phases.recall.segments.0.steps=3`, and those of an arm."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -45,16 +43,18 @@ def find_wrong_settings(study: Design) -> Iterator[Misfit]:
 def set_value(content: Any, where: str, value: Any, origin: str, above: Path = ()) -> list[Path]:
     """Set the value at a path, and return the paths that were set; a table is merged into a table.
 
-    An entry of a list is given by its number or its `name`; a table that is missing is made. origin: who sets it, for
-    errors. above: the path of the content itself.
+    An entry of a list is given by its number or its `name`; a missing table is made. origin: the source of the value,
+    for errors. above: the path of the content itself.
     """
     steps, place, walked = where.split("."), content, list(above)
     if len(steps) > DEEPEST:
-        raise StudyError(f"{origin}: '{where[:60]}…' leads nowhere: it is deeper than any setting")
+        raise StudyError(f"{origin}: '{where[:60]}…' does not exist: no setting is that deep")
     while True:
-        key, rest = (".".join(steps), []) if _has_path_keys(walked, place) else _match_steps(place, steps)
+        # The keys of an arm's settings are paths themselves.
+        has_path_keys = len(walked) == 3 and (walked[0], walked[2]) == ("arms", "set") and isinstance(place, dict)
+        key, rest = (".".join(steps), []) if has_path_keys else _match_steps(place, steps)
         if key is None:
-            raise StudyError(f"{origin}: '{where}' leads nowhere: there is no '{'.'.join([*walked, steps[0]])}'")
+            raise StudyError(f"{origin}: '{where}' does not exist: there is no '{'.'.join([*walked, steps[0]])}'")
         walked.append(str(key))
         if not rest:
             break
@@ -68,14 +68,9 @@ def set_value(content: Any, where: str, value: Any, origin: str, above: Path = (
     return [tuple(walked)]
 
 
-def _has_path_keys(walked: list[str], place: Any) -> bool:
-    """Tell whether a table holds the settings of an arm, whose keys are paths themselves."""
-    return len(walked) == 3 and (walked[0], walked[2]) == ("arms", "set") and isinstance(place, dict)
-
-
 def _match_steps(place: Any, steps: list[str]) -> tuple[Any, list[str]]:
     """Return the key that the next steps name in a table or a list, None if there is none, and the steps left."""
-    ends = range(len(steps), 0, -1)  # a name may have dots of its own, as 0.5B has
+    ends = range(len(steps), 0, -1)  # a name may contain dots, such as 0.5B
     if isinstance(place, dict):
         known = next((end for end in ends if ".".join(steps[:end]) in place), 1)
         return ".".join(steps[:known]), steps[known:]
@@ -98,6 +93,5 @@ def _change_setting(phase: Phase, where: str, value: Any) -> Phase:
     except ValidationError as error:
         first = error.errors(include_url=False, include_context=False, include_input=False)[0]
         message = str(first["msg"]).removeprefix("Value error, ").removeprefix("Input ")
-        raise StudyError(
-            f"phase '{phase.name}' cannot have '{where}' so: {message[:1].lower()}{message[1:]}"
-        ) from error
+        text = f"{message[:1].lower()}{message[1:]}"
+        raise StudyError(f"phase '{phase.name}' cannot have this value of '{where}': {text}") from error

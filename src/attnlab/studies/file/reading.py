@@ -1,6 +1,4 @@
-"""A study file: TOML with budgets and overrides; all of its mistakes are reported in one error."""
-
-from __future__ import annotations
+"""The study file: TOML with budgets and overrides; all of its mistakes are reported in one error."""
 
 import re
 import tomllib
@@ -11,13 +9,13 @@ from typing import Any
 from attnlab.errors import StudyError, closest
 
 from .design import Design
-from .mistakes import Lines, Origin, find_nearest, index_lines, validate_design
+from .mistakes import Lines, Origin, index_lines, validate_design
 from .overrides import set_value
 
 LARGEST = 2**17
-"""Bytes of a study file; a larger one is something else."""
+"""Bytes of a study file."""
 MOST_DOTS = 1000
-"""Of a line: the time of the parser is quadratic in the parts of a key."""
+"""Dots of a line: the time of the parser is quadratic in the parts of a key."""
 BUDGETS = "budgets"
 MOST_BUDGETS = 20
 
@@ -44,13 +42,12 @@ def read_design(path: str | Path, budget: str | None = None, assignments: Mappin
 
 
 def _read_variant(text: str, file: Path, lines: Lines, budget: str | None, assignments: Mapping[str, Any]) -> Design:
-    content = _parse(text, file)  # anew, since what a budget sets is set in place
+    content = _parse(text, file)  # again for each budget, whose values are set in place
     budgets = _read_budgets(content, file)
     content.pop(BUDGETS, None)
     given: dict[tuple[str, ...], str] = {}
     for where, value in budgets[budget].items() if budget is not None else ():
-        line = find_nearest(lines, (BUDGETS, str(budget), where))
-        origin = f"{file}, line {line}, budget '{budget}'"
+        origin = f"{Origin(str(file), lines).describe((BUDGETS, str(budget), where))}, budget '{budget}'"
         given.update(dict.fromkeys(set_value(content, where, value, origin), origin))
     for where, value in assignments.items():
         given.update(dict.fromkeys(set_value(content, where, value, "--set"), f"--set {where}"))
@@ -94,7 +91,7 @@ def _parse(text: str, file: Path) -> dict[str, Any]:
         line = re.match(r"line (\d+)", place)
         where = f"{file}, line {line[1]}" if line else str(file)
         raise StudyError(f"{where}: not TOML: {message if line else error}") from error
-    except ValueError as error:  # such as a number of too many digits, or a date that is none
+    except ValueError as error:  # such as a number with too many digits, or an invalid date
         raise StudyError(f"{file}: not TOML that can be read: {error}") from error
 
 

@@ -1,6 +1,4 @@
-"""The studies that come with attnlab, by name: files of TOML in the folder `recipes` of the package."""
-
-from __future__ import annotations
+"""The studies that come with attnlab, by name: TOML files in the folder `recipes` of the package."""
 
 from pathlib import Path
 
@@ -23,13 +21,10 @@ def find_study(text: str) -> Path:
         return Path(text)
     if text in known:
         return known[text]
-    hint = closest(text, known) or "."
-    raise StudyError(
-        f"'{text}' is neither a study file nor a recipe{hint} Give a .toml file, or one of: {', '.join(known)}"
-    )
+    advice = f"Give a .toml file, or one of: {', '.join(known)}"
+    raise StudyError(f"'{text}' is neither a study file nor a recipe{closest(text, known) or '.'} {advice}")
 
 
 def read_purpose(file: Path) -> str:
     """Return the purpose of a recipe: the comment that its file begins with."""
-    first = file.read_text(encoding="utf-8").splitlines()[0]
-    return first.removeprefix("#").strip()
+    return file.read_text(encoding="utf-8").splitlines()[0].removeprefix("#").strip()

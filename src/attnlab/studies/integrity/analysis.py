@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from attnlab.statistics import Comparison, compare, conclude_family
-from attnlab.statistics.account import plain
 from attnlab.statistics.families import Role
+from attnlab.statistics.formatting import plain
 from attnlab.statistics.verdict import FEWEST_SEEDS, NOT_COMPARABLE, TOO_FEW
 
 from .checks.units import Units
@@ -188,7 +188,7 @@ def check_seeds(rows: Sequence[ComparisonRow]) -> Iterator[IntegrityFinding]:
     weak = [(row, comparison) for row, comparison in compared if comparison.decision.outcome == TOO_FEW]
     if not weak:
         return
-    counts = sorted({comparison.known.num_seeds for _, comparison in weak})
+    counts = sorted({comparison.data.num_seeds for _, comparison in weak})
     needs = [f"{row.name} ({_show_more(comparison)})" for row, comparison in weak]
     yield IntegrityFinding(
         IntegrityKind.TOO_FEW_SEEDS,
@@ -201,6 +201,6 @@ def check_seeds(rows: Sequence[ComparisonRow]) -> Iterator[IntegrityFinding]:
 
 def _show_more(comparison: Comparison) -> str:
     more = comparison.plan.more
-    if comparison.known.num_seeds < 2 or math.isnan(more):
+    if comparison.data.num_seeds < 2 or math.isnan(more):
         return "one seed shows no spread to plan from"
     return "no number of seeds would settle it" if math.isinf(more) else f"about {more:.0f} more would settle it"

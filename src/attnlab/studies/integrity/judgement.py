@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from attnlab.statistics.account import signed
+from attnlab.statistics.formatting import signed
 
 from .analysis import PRESUMED, AnalysisTerms, ComparisonRow, TableAnalysis, analyse, check_seeds
 from .checks.budgets import check_budgets

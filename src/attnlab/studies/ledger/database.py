@@ -1,10 +1,8 @@
 """The ledger of a study, one sqlite file: runs, attempts, results, metrics, scores of examples, answers, events.
 
-Rows are only ever added: a trigger refuses to change or remove one. Rows are on the disk when a call returns; a run's
-result, metrics and scores are added in one transaction.
+A trigger refuses to change or remove rows. Rows are on the disk when a call returns; a run's result, metrics and scores
+are added in one transaction.
 """
-
-from __future__ import annotations
 
 import json
 import sqlite3
@@ -24,7 +22,7 @@ from .disk import refuse_network
 
 VERSION = 4
 ENDED = ("finished", "stopped early")
-"""Statuses of a run that has a figure."""
+"""Statuses of runs that have a score."""
 TABLES: Mapping[str, str] = {
     "facts": "name TEXT PRIMARY KEY, value TEXT NOT NULL",
     "runs": "id TEXT PRIMARY KEY, arm TEXT NOT NULL, size TEXT NOT NULL, phase TEXT NOT NULL, seed INTEGER NOT NULL, "
@@ -95,34 +93,31 @@ class Ledger:
         if not is_new and not path.exists():
             raise StudyError(f"{path.parent} holds no study: it has no {path.name}")
         self.path = path
-        self.base = self._connect()
+        try:
+            self.base = sqlite3.connect(path, isolation_level=None, timeout=60)
+        except sqlite3.Error as error:
+            raise StudyError(f"{path} cannot be used as a ledger: {error}") from error
         try:
             self._set_up(is_new)
         except BaseException:
             self.base.close()
             raise
 
-    def _connect(self) -> sqlite3.Connection:
-        try:
-            return sqlite3.connect(self.path, isolation_level=None, timeout=60)
-        except sqlite3.Error as error:
-            raise StudyError(f"{self.path} cannot be used as a ledger: {error}") from error
-
     def _set_up(self, is_new: bool) -> None:
-        # Without the last of these, INSERT OR REPLACE would remove a row past the trigger.
+        # Without recursive triggers, INSERT OR REPLACE would remove a row without calling the trigger.
         for setting in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", "recursive_triggers=ON"):
             mode = self.do(f"PRAGMA {setting}").fetchone()
             if setting == "journal_mode=WAL" and mode[0] != "wal":
                 raise StudyError(f"{self.path}: the file system has no shared memory for a ledger; use a local disk")
         tables = {row[0] for row in self.do("SELECT name FROM sqlite_master WHERE type = 'table'")}
         if tables and "facts" not in tables:
-            raise StudyError(f"{self.path} is a database of something else; give the study another folder")
+            raise StudyError(f"{self.path} is not a ledger but another database; give the study another folder")
         if is_new and not tables:
             self._make_tables()
         if self.fact("version") != str(VERSION):
             raise StudyError(
-                f"{self.path} is of format {self.fact('version')}, and this attnlab writes {VERSION}; go on with the "
-                "attnlab that began it, or give the study another folder"
+                f"{self.path} has format {self.fact('version')}, and this attnlab needs {VERSION}; use the attnlab "
+                "that began the study, or give another folder"
             )
 
     def _make_tables(self) -> None:
@@ -141,7 +136,7 @@ class Ledger:
         try:
             return self.base.execute(command, values)
         except sqlite3.Error as error:
-            advice = "move it away to begin anew" if "not a database" in str(error) else "what is in it is whole"
+            advice = "move it away to start again" if "not a database" in str(error) else "its content is intact"
             raise StudyError(f"{self.path} cannot be used as a ledger: {error}; {advice}") from error
 
     @contextmanager
@@ -166,7 +161,7 @@ class Ledger:
         return value
 
     def _find(self, query: str, *values: Any) -> Any:
-        """Return the first column of the first row, None if there is no row."""
+        """Return the first column of the first row, None without one."""
         row = self.do(query, values).fetchone()
         return None if row is None else row[0]
 
@@ -174,10 +169,8 @@ class Ledger:
         """Add a fact; another value under the same name is an error."""
         self.do("INSERT OR IGNORE INTO facts VALUES (?, ?)", (name, value))
         if self.fact(name) != value:
-            raise StudyError(
-                f"{self.path.parent} holds another study: its {name} is '{self.fact(name)}', not '{value}'; give this "
-                "one a folder of its own"
-            )
+            known = f"its {name} is '{self.fact(name)}', not '{value}'"
+            raise StudyError(f"{self.path.parent} holds another study: {known}; give this one another folder")
 
     def add_runs(self, runs: Sequence[RunRow]) -> None:
         """Add the runs that are new."""
@@ -193,11 +186,11 @@ class Ledger:
         return int(added.lastrowid or 0)
 
     def fail(self, attempt: int, reason: str) -> None:
-        """Note that an attempt failed."""
+        """Record that an attempt failed."""
         self.do("INSERT OR IGNORE INTO failures VALUES (?, ?, ?)", (attempt, reason, time.time()))
 
     def give_up(self, run: str, reason: str) -> None:
-        """Note that a run is not attempted again until the study is started again."""
+        """Record that a run is not attempted again until the study is started again."""
         row = (run, self._newest_start(), reason, time.time())
         self.do("INSERT OR IGNORE INTO given_up VALUES (?, ?, ?, ?)", row)
 
@@ -218,9 +211,7 @@ class Ledger:
                 blob = np.asarray(values, dtype="<f8").tobytes()
                 self.do("INSERT INTO scores VALUES (?, ?, ?)", (delivery.run, name, blob))
 
-    def add_audit(
-        self, mechanism: str, is_causal: bool, passed: bool, findings: Sequence[Mapping[str, Any]]
-    ) -> None:  # fmt: skip
+    def add_audit(self, mechanism: str, is_causal: bool, passed: bool, findings: Sequence[Mapping[str, Any]]) -> None:
         """Add the findings of an audit."""
         row = (mechanism, int(is_causal), int(passed), json.dumps(list(findings)), time.time())
         self.do("INSERT OR IGNORE INTO audits VALUES (?, ?, ?, ?, ?)", row)
@@ -251,7 +242,7 @@ class Ledger:
         return None if findings is None else json.loads(findings)
 
     def failures(self) -> list[tuple[str, str]]:
-        """List the runs whose attempts failed, with the reason, in the order it happened."""
+        """List the runs whose attempts failed, with the reason, oldest first."""
         query = "SELECT run, reason FROM failures JOIN attempts ON attempt = number ORDER BY number"
         return [(row[0], row[1]) for row in self.do(query)]
 
@@ -273,15 +264,14 @@ class Ledger:
         return answers
 
     def events(self, kind: str) -> list[str]:
-        """List the events of one kind, in the order they were noted."""
+        """List the events of one kind, oldest first."""
         return [row[0] for row in self.do("SELECT said FROM events WHERE kind = ? ORDER BY number", (kind,))]
 
     def going(self) -> list[str]:
         """List the runs that were started since the last start of the study and have neither ended nor failed."""
         query = (
-            "SELECT run, max(number) AS newest FROM attempts "
-            "WHERE at >= (SELECT coalesce(max(at), 0) FROM events WHERE kind = 'started') "
-            "AND run NOT IN (SELECT run FROM results) "
+            "SELECT run, max(number) AS newest FROM attempts WHERE run NOT IN (SELECT run FROM results) "
+            "AND at >= (SELECT coalesce(max(at), 0) FROM events WHERE kind = 'started') "
             "GROUP BY run HAVING newest NOT IN (SELECT attempt FROM failures) ORDER BY newest"
         )
         return [row[0] for row in self.do(query)]

@@ -1,1 +1,1 @@
-"""From a study to its runs: ids, what they need from elsewhere, and audits of arms as they are installed."""
+"""From a study to its runs: their ids, their inputs, and the audits of installed arms."""

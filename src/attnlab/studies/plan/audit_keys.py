@@ -1,6 +1,4 @@
-"""The keys of the audits of an arm in the ledger: its lines, and the task whose head the audited models have."""
-
-from __future__ import annotations
+"""The keys of an arm's audits in the ledger: its lines, and the task whose head the audited models have."""
 
 from typing import Any
 

@@ -1,6 +1,4 @@
-"""The identity of a run: a hash of all that determines its result, of files their content and never their path."""
-
-from __future__ import annotations
+"""The identity of a run: a hash of all that determines its result; of files the content counts, not the path."""
 
 import hashlib
 import json
@@ -20,7 +18,7 @@ from attnlab.training.spec import NOT_DECIDING, DataSource
 from ..file.design import Design, Size
 
 RESULTS_VERSION = 2
-"""Raised when the same settings give other results: runs of another version are other runs."""
+"""Increased when the same settings give other results, so that older runs are not reused."""
 IGNORED = ("lock", "log.txt")
 """Files of a run's folder that do not affect its weights."""
 UNREADABLE = (DataError, StudyError, OSError, ValueError)
@@ -43,7 +41,7 @@ def compute_id(run: RunSpec, parent: str | None, contents: Mapping[str, str]) ->
 
 
 def hash_source(source: DataSource) -> Hashes:
-    """Return the hash of each split of a source: other content under the same name makes another run."""
+    """Return the hash of the content of each split of a source."""
     dev = source.dev
     if dev is None and choose_split(source.train, "dev") is not None:
         dev = source.train  # what a run is evaluated on by default
@@ -54,30 +52,29 @@ def hash_source(source: DataSource) -> Hashes:
 def hash_size(size: Size) -> Hashes:
     """Return the hashes of the files a model starts from; names of the hub have none."""
     hashes = {}
-    for what, name in (("checkpoint", size.checkpoint), ("tokenizer", size.tokenizer)):
-        folder = None if name is None else Path(name.removesuffix(":best").removesuffix(":last")).expanduser()
-        if folder is not None and folder.exists():
-            mark = ":best" if str(name).endswith(":best") else ""
-            hashes[what] = _hash_files(folder) + mark
+    for what, name in (("checkpoint", size.checkpoint or ""), ("tokenizer", size.tokenizer or "")):
+        folder = Path(name.removesuffix(":best").removesuffix(":last")).expanduser()
+        if name and folder.exists():
+            hashes[what] = _hash_files(folder) + ":best" * name.endswith(":best")
     return hashes
 
 
 def hash_stages(mechanism: str, plugins: Sequence[str]) -> Hashes:
-    """Return the hashes of the files with stages of the user's own, if a mechanism has such a stage."""
+    """Return the hashes of the plugin files, if a mechanism has a stage that is not part of attnlab."""
     stages = Mechanism.parse(mechanism).written()
-    own = [stage for stage in stages if not type(stage).__module__.startswith("attnlab.")]
-    if own and not plugins:
+    user_stages = [stage for stage in stages if not type(stage).__module__.startswith("attnlab.")]
+    if user_stages and not plugins:
         raise StudyError(
-            f"'{own[0]}' is a stage of your own, which the processes that train do not know; put it into a file, and "
-            "give that as --plugin FILE.py (plugins= in Python)"
+            f"'{user_stages[0]}' is a stage of your own, which the processes that train do not know; put it into a "
+            "file, and give that as --plugin FILE.py (plugins= in Python)"
         )
-    return {f"plugin {number}": _hash_files(Path(file)) for number, file in enumerate(plugins) if own}
+    return {f"plugin {number}": _hash_files(Path(file)) for number, file in enumerate(plugins) if user_stages}
 
 
 def hash_inputs(
     study: Design, sources: Mapping[str, DataSource], phases: Mapping[str, str]
 ) -> tuple[dict[str, Hashes], dict[str, Hashes]]:
-    """Return the hashes of all sources and sizes, or raise one error with all that is missing.
+    """Return the hashes of all sources and sizes, or raise one error that lists all missing inputs.
 
     phases: a phase that reads each source.
     """
@@ -89,7 +86,7 @@ def hash_inputs(
             data[name] = hash_source(sources[name])
         except UNREADABLE as error:
             what = f"the data '{name}' of phase '{phase}' ({sources[name].train})"
-            missing.append(f"{what}: {_cut(error)}; say where it is on this machine: --data {name}=PATH")
+            missing.append(f"{what}: {_cut(error)}; give its path on this machine: --data {name}=PATH")
     for name, size in study.sizes.items():
         try:
             sizes[name] = _open_size(size)
@@ -97,7 +94,7 @@ def hash_inputs(
             advice = f"give a folder: --set sizes.{name}.checkpoint=PATH or --set sizes.{name}.tokenizer=PATH"
             missing.append(f"the model of size '{name}': {_cut(error)}; {advice}")
     if missing:
-        raise StudyError("\n".join(["not everything that the study takes is here:", *missing]))
+        raise StudyError("\n".join(["inputs of the study are missing on this machine:", *missing]))
     return data, sizes
 
 
@@ -106,7 +103,7 @@ def _cut(error: Exception) -> str:
 
 
 def _open_size(size: Size) -> Hashes:
-    """Return the hashes of a size; what cannot be opened is an error now, not in every run."""
+    """Return the hashes of a size; a model that cannot be opened is an error now, not in every run."""
     hashes = hash_size(size)
     with silence_transformers():
         if size.tokenizer is not None and size.tokenizer.partition(":")[0] not in TRAINED:

@@ -1,6 +1,4 @@
-"""The audit of an arm installed in the model of a size: a sound mechanism may leak through the model's mask."""
-
-from __future__ import annotations
+"""The audit of an arm installed in a model: a sound mechanism may leak through the model's mask."""
 
 import hashlib
 import json
@@ -22,21 +20,21 @@ from .identity import hash_size, hash_stages
 
 CAUSAL = ("causal leak", "prefix consistency")
 OTHERWISE = ("padding and batch invariance",)
-"""The checks of a causal model, and those of any other, which has no future to leak."""
+"""The checks of a causal model, and those of any other."""
 MANY = 20_000_000
-"""The number of weights from which on a model is audited with FEW layers: all layers are the same code."""
+"""A model with more weights is audited with FEW layers: all layers are the same code."""
 FEW = 2
 SEED = 0
 
 
 def mark_key(key: str, line: str, plugins: Sequence[str]) -> str:
-    """Return the key of an audit in the ledger, with a hash of the files if a line has stages of the user's own."""
+    """Return the key of an audit in the ledger, with a hash of the plugins if a line has stages from them."""
     hashes = hash_stages(line, plugins)
     return f"{key}{MARK}{_hash_short(hashes)})" if hashes else key
 
 
 class _Alphabet:
-    """Stands in for a tokenizer if a model is built for random tokens."""
+    """Replaces a tokenizer if a model is built for random tokens."""
 
     pad_token_id, bos_token_id, eos_token_id = 0, 1, 2
 
@@ -71,18 +69,16 @@ class InstalledArm:
         return f"{self.line} in {self.size_name} ({_hash_short(content)})"
 
     def audit(self, is_causal: bool) -> tuple[bool, list[Mapping[str, Any]]]:
-        """Build the model and audit it; return whether it passed, and the findings, first what was audited."""
+        """Build the model and audit it; return whether it passed, and the findings, the model's description first."""
         with silence_transformers():
             model, num_layers = self.build()
         result = audit(model, causal=is_causal, checks=CAUSAL if is_causal else OTHERWISE)
         num_audited = count_layers(model.config)
-        cut = (
-            f"; {num_audited} of its {num_layers} layers, which are the same code" if num_audited != num_layers else ""
-        )
+        depth = f"{num_audited} of its {num_layers} layers, which are the same code"
+        cut = f"; {depth}" if num_audited != num_layers else ""
         subject = {
-            "name": "installed model", "kind": "installed_model",
-            "verdict": "reported", "passed": True, "judged": False,
-            "sentence": f"Audited was {result.subject}{cut}.",
+            "name": "installed model", "kind": "installed_model", "verdict": "reported", "passed": True,
+            "judged": False, "sentence": f"Audited was {result.subject}{cut}.",
             "data": {"layers": num_audited, "layers_of_the_size": num_layers},
         }  # fmt: skip
         return result.passed, [subject, *(finding.record() for finding in result.findings.values())]
@@ -109,13 +105,13 @@ class InstalledArm:
 
 
 def count_layers(config: Any) -> int | None:
-    """Return the number of layers of a config, None if it does not say."""
+    """Return the number of layers of a config, None if it has no such field."""
     number = getattr(config, "num_hidden_layers", None)
     return number if isinstance(number, int) else None
 
 
 def _is_large(config: Any) -> bool:
-    """Tell whether the layers of a config have many weights, as transformers of its width usually do."""
+    """Tell whether a model has many weights, estimated from its width and depth."""
     width = getattr(config, "hidden_size", None)
     return isinstance(width, int) and 12 * width**2 * (count_layers(config) or 0) > MANY
 

@@ -1,7 +1,5 @@
 """The runs of a study: one for each phase, size, arm and seed."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,10 +8,8 @@ from attnlab.errors import AttnlabError, StudyError, closest
 from attnlab.training import Data, RunSpec
 from attnlab.training.spec import DataSource, TaskSettings
 
-from ..file.design import Arm, Design, Phase, Size
+from ..file.design import Design
 from ..file.overrides import apply_settings
-
-Key = tuple[str, str, str, int]
 
 
 @dataclass(frozen=True)
@@ -46,39 +42,53 @@ def plan(
     study: Design, sources: Mapping[str, str] | None = None, threads: int = 1, plugins: Sequence[str] = (),
     leaking: Collection[str] = (),
 ) -> list[PlannedRun]:  # fmt: skip
-    """Make the runs of a study. sources: paths of the data that it names. plugins: files of the user's own stages.
+    """Make the runs of a study. sources: paths of its data. plugins: files with the user's own stages.
 
-    leaking: arms that see the future, whose language models are also evaluated without it.
+    leaking: arms with access to future tokens, whose language models are also evaluated without it.
     """
-    # Imported here because runs that were planned are read without torch.
+    # Imported here because planned runs are read without torch.
     from .identity import compute_id, hash_inputs, hash_stages
 
     located = locate_sources(study, sources or {})
     phases = _list_data(study)
     for name, phase_name in phases.items():
         if name not in located:
-            known = ", ".join(located) or "none"
-            hint = closest(name, located) or "."
+            hint, known = closest(name, located) or ".", ", ".join(located) or "none"
             raise StudyError(f"phase '{phase_name}' takes the data '{name}'{hint} The study has {known}")
     data_hashes, size_hashes = hash_inputs(study, located, phases)
-    planned: dict[Key, PlannedRun] = {}
+    planned: dict[tuple[str, str, str, int], PlannedRun] = {}
+    shared = {phase.name for phase in study.phases if phase.is_shared}
     for phase in study.phases:
         for size_name, size in study.sizes.items():
             for arm_name, arm in study.arms.items():
                 changed, line = apply_settings(phase, arm), arm.line(size_name)
-                spec = _make_run(changed, arm, size, located[changed.data], line)
+                spec = RunSpec(
+                    start=size.start(arm.config, line),
+                    data=Data(**dict(located[changed.data]), tokenizer=size.tokenizer),
+                    **{name: getattr(changed, name) for name in TaskSettings.model_fields},
+                )  # fmt: skip
                 hashes = {**data_hashes[changed.data], **size_hashes[size_name], **hash_stages(line, plugins)}
                 if arm_name in leaking and spec.task.lower() == "clm":
                     spec = spec.replace(task_settings={**spec.task_settings, "is_honest": True})
                 _check_run(spec, f"phase '{phase.name}', size '{size_name}', arm '{arm_name}'")
                 for seed in study.seeds[:1] if phase.is_shared else study.seeds:
-                    key = (phase.name, size_name, arm_name, seed)
-                    parent = _find_parent(study, phase, planned, key)
+                    parent = None
+                    if phase.after is not None:
+                        first_seed = study.seeds[0] if phase.after in shared else seed
+                        parent = planned[phase.after, size_name, arm_name, first_seed].id
                     run = spec.replace(seed=seed, threads=threads)
-                    id = compute_id(run, parent, hashes)
-                    planned[key] = PlannedRun(id, arm_name, size_name, phase.name, seed, run, parent)
-    _check_distinct(list(planned.values()))
-    return list(planned.values())
+                    planned[phase.name, size_name, arm_name, seed] = PlannedRun(
+                        compute_id(run, parent, hashes), arm_name, size_name, phase.name, seed, run, parent
+                    )
+    runs: dict[str, PlannedRun] = {}
+    for planned_run in planned.values():
+        # Two equal runs would compare an arm with itself.
+        if (other := runs.setdefault(planned_run.id, planned_run)) is not planned_run:
+            raise StudyError(
+                f"'{other.title}' and '{planned_run.title}' are the same run: the same mechanism, model, data and "
+                "settings; change or remove one of them"
+            )
+    return list(runs.values())
 
 
 def hash_data(study: Design, sources: Mapping[str, str] | None = None) -> dict[str, dict[str, str]]:
@@ -116,22 +126,6 @@ def _list_data(study: Design) -> dict[str, str]:
     return phases
 
 
-def _find_parent(study: Design, phase: Phase, planned: Mapping[Key, PlannedRun], key: Key) -> str | None:
-    if phase.after is None:
-        return None
-    before = next(other for other in study.phases if other.name == phase.after)
-    _, size, arm, seed = key
-    return planned[phase.after, size, arm, study.seeds[0] if before.is_shared else seed].id
-
-
-def _make_run(phase: Phase, arm: Arm, size: Size, source: DataSource, line: str) -> RunSpec:
-    return RunSpec(
-        start=size.start(arm.config, line),
-        data=Data(**dict(source), tokenizer=size.tokenizer),
-        **{name: getattr(phase, name) for name in TaskSettings.model_fields},
-    )  # fmt: skip
-
-
 def _check_run(run: RunSpec, where: str) -> None:
     """Refuse a task, an architecture or settings with which no run could begin."""
     from attnlab.tasks import load as load_task
@@ -147,15 +141,3 @@ def _check_run(run: RunSpec, where: str) -> None:
                 model_config(run.start.architecture, run.start, task, None)
     except AttnlabError as error:
         raise StudyError(f"{where}: {error}") from error
-
-
-def _check_distinct(runs: list[PlannedRun]) -> None:
-    """Refuse two equal runs: an arm would be compared with itself."""
-    seen: dict[str, PlannedRun] = {}
-    for run in runs:
-        other = seen.setdefault(run.id, run)
-        if other is not run:
-            raise StudyError(
-                f"'{other.title}' and '{run.title}' are the same run: the same mechanism, model, data and settings; "
-                "change or remove one of them"
-            )

@@ -1,6 +1,4 @@
-"""Provenance of a study: versions, machine, commit, files of stages, and the command that repeats it."""
-
-from __future__ import annotations
+"""Provenance of a study: versions, machine, commit, plugin files, and the command that repeats it."""
 
 import hashlib
 import json
@@ -23,38 +21,32 @@ def collect_provenance() -> dict[str, Any]:
     """Return the versions and the machine of this process."""
     return {
         **{name: version(name) for name in VERSIONS},
-        "python": platform.python_version(),
-        "host": platform.node(),
-        "system": f"{platform.system()} {platform.machine()}",
-        "processor": processor_name(),
-        "cores": os.cpu_count(),
-        "commit": _find_commit(),
-    }
+        "python": platform.python_version(), "host": platform.node(),
+        "system": f"{platform.system()} {platform.machine()}", "processor": processor_name(),
+        "cores": os.cpu_count(), "commit": _find_commit(),
+    }  # fmt: skip
 
 
 def _find_commit() -> str | None:
     """Return the commit of the checkout that attnlab runs from, marked if it has changes; None outside of one."""
-    describe = ["git", "describe", "--always", "--abbrev=40", "--exclude=*", "--dirty= with changes"]
+    command = ["git", "describe", "--always", "--abbrev=40", "--exclude=*", "--dirty= with changes"]
     try:
-        output = subprocess.run(
-            describe, cwd=Path(__file__).parent, capture_output=True, text=True, timeout=10, check=True
-        )  # fmt: skip
+        return subprocess.check_output(
+            command, cwd=Path(__file__).parent, stderr=subprocess.DEVNULL, text=True, timeout=10
+        ).strip()
     except (OSError, subprocess.SubprocessError):  # no git, or no checkout: an installed package has its version
         return None
-    return output.stdout.strip()
 
 
 def read_plugins(plugins: Sequence[str]) -> list[dict[str, str]]:
-    """Return name, hash and text of the files with stages of the user's own."""
+    """Return the name, hash and text of each plugin file."""
     files = []
     for plugin in plugins:
         try:
             content = Path(plugin).read_bytes()
         except OSError as error:
-            raise StudyError(
-                f"cannot read {plugin}, which was given for its stages: {error.strerror}; give a Python file that is "
-                "there"
-            ) from error
+            advice = "give --plugin an existing Python file"
+            raise StudyError(f"cannot read the plugin {plugin}: {error.strerror}; {advice}") from error
         text = content.decode("utf-8", errors="replace")
         files.append({"file": Path(plugin).name, "sha256": hashlib.sha256(content).hexdigest(), "text": text})
     return files

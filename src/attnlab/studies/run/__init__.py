@@ -1,1 +1,1 @@
-"""Runs at work: processes on this machine or on a cluster, and what they leave."""
+"""The execution of runs: processes on this machine or on a cluster, and their outputs."""

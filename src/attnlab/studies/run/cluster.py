@@ -1,9 +1,4 @@
-"""The workers of a Ray cluster: a task for each run, whose folder travels to a node and back as bytes.
-
-The cluster is found by RAY_ADDRESS and never started here.
-"""
-
-from __future__ import annotations
+"""The workers of a Ray cluster, found by RAY_ADDRESS: a task for each run, whose folder is sent as bytes."""
 
 import importlib
 import logging
@@ -27,9 +22,9 @@ from .parcel import pack, unpack, update_paths
 from .workers import POLL, RunEvent, RunOrder
 
 SHIPPED = (("start", "checkpoint"), ("data", "tokenizer"))
-"""What of a config may name files of a model, which are sent along."""
+"""The settings that may name files of a model, which are sent with the run."""
 MARKS = (":best", ":last")
-OWN_NODE = "that of this machine, which ends this process: bring it back with `ray start`, and give the same command"
+OWN_NODE = "that of this machine, which ends this process: restart it with `ray start`, and repeat the command"
 PLACES = ("local", "ray")
 """Where runs can be trained."""
 OLDEST = (2, 54)
@@ -40,20 +35,18 @@ REACH = 3.0
 QUIET = {
     "RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0", "RAY_DEDUP_LOGS_SKIP_REGEX": ".",
 }  # fmt: skip
-"""What Ray reads when it is imported; the last one suppresses the log of a lost node."""
+"""Environment variables that Ray reads on import; the last one suppresses the log of a lost node."""
 CONNECT = "import sys, ray; ray.init(address=sys.argv[1], log_to_driver=False)"
 ADVICE = "start one with `ray start --head` on this machine, or set RAY_ADDRESS=HOST:PORT to that of its head"
 
 
 @dataclass
 class _Task:
-    """A run that was sent."""
-
     order: RunOrder
     node: str = ""
-    """The node that it is on, once it has started."""
+    """Its node, once it has started."""
     process: tuple[int, int] | None = None
-    """Its process there, and the group of that."""
+    """Its process on the node, and the process group."""
     has_ended: bool = False
 
 
@@ -90,10 +83,9 @@ class RayWorkers:
             "id": order.id, "config": config, "shipped": shipped, "sources": sources, "plugins": self.plugins,
             "is_on_gpu": self.is_on_gpu, "versions": node.get_versions(),
         }  # fmt: skip
-        options = self.train.options(
-            num_cpus=config["threads"], num_gpus=int(self.is_on_gpu), name=f"run {order.id}"
-        )  # fmt: skip
-        self.tasks[options.remote(errand, list(parcels), *parcels.values())] = _Task(order)
+        num_gpus = int(self.is_on_gpu)
+        train = self.train.options(num_cpus=config["threads"], num_gpus=num_gpus, name=f"run {order.id}")
+        self.tasks[train.remote(errand, list(parcels), *parcels.values())] = _Task(order)
 
     def stop(self) -> None:
         """Ask all runs to write a checkpoint and to end; tasks without a process are cancelled."""
@@ -113,14 +105,14 @@ class RayWorkers:
         return [event for event in events if event is not None]
 
     def close(self, *, at_once: bool) -> None:
-        """Leave nothing behind: tasks that are still there end with their workers."""
+        """Forget all tasks, if at once after ending those that still run."""
         if at_once:
             for reference in self.tasks:
                 self.ray.cancel(reference, force=True)
         self.tasks.clear()
 
     def _read_event(self, reference: Any, task: _Task) -> RunEvent | None:
-        """Return the next event of a task, None if it sent something else, or ended after its last event."""
+        """Return the next event of a task, None if its message is not an event."""
         id = task.order.id
         try:
             message: dict[str, Any] = self.ray.get(next(reference))
@@ -156,7 +148,7 @@ class RayWorkers:
 
 @contextmanager
 def connect_workers(on: str, threads: int) -> Iterator[None]:
-    """Connect to the cluster on which runs are trained; on this machine there is nothing to do."""
+    """Connect to the cluster on which runs are trained; local runs need no connection."""
     if on not in PLACES:
         raise StudyError(f"a study runs on local or ray, not on '{on}'{closest(on, PLACES)}")
     if on == "local":
@@ -166,7 +158,7 @@ def connect_workers(on: str, threads: int) -> Iterator[None]:
     is_ours = not ray.is_initialized()
     if is_ours:
         address = find_address()
-        # A connection that fails tries for minutes and cannot be interrupted, so another process tries first.
+        # A failing connection takes minutes and cannot be interrupted, so another process tries first.
         check_answer(address)
         logging.getLogger("ray").setLevel(logging.CRITICAL)
         ray.init(address=address, log_to_driver=False, logging_level=logging.CRITICAL)
@@ -188,7 +180,7 @@ def load_ray() -> Any:
         raise StudyError("Ray is not installed; `pip install 'attnlab[ray]'` installs it") from error
     number = str(ray.__version__)
     if tuple(int(part) for part in number.split(".")[:2]) < OLDEST:
-        raise StudyError(f"Ray is {number}, and 2.54 is needed; `pip install --upgrade 'attnlab[ray]'` brings it")
+        raise StudyError(f"Ray is {number}, and 2.54 is needed; `pip install --upgrade 'attnlab[ray]'` installs it")
     return ray
 
 
@@ -211,9 +203,8 @@ def check_answer(address: str) -> None:
     """Refuse an address at which no cluster answers."""
     where = "on this machine" if address == "auto" else f"at RAY_ADDRESS={address}"
     try:
-        result = subprocess.run(
-            [sys.executable, "-c", CONNECT, address], timeout=PATIENCE, capture_output=True, text=True, check=False
-        )  # fmt: skip
+        command = [sys.executable, "-c", CONNECT, address]
+        result = subprocess.run(command, timeout=PATIENCE, capture_output=True, text=True, check=False)
     except subprocess.TimeoutExpired as error:
         raise StudyError(f"no Ray cluster answers {where} within {PATIENCE:.0f} seconds; {ADVICE}") from error
     if result.returncode:
@@ -233,12 +224,10 @@ def check_room(ray: Any, threads: int) -> None:
 
 
 def find_files(name: str | None) -> tuple[Path, str] | None:
-    """Return the files that a name stands for and the mark behind them, None for a name of the hub."""
-    if name is None:
-        return None
-    mark = next((mark for mark in MARKS if name.endswith(mark)), "")
-    path = Path(name.removesuffix(mark)).expanduser().resolve()
-    return (path, mark) if path.exists() else None
+    """Return the path that a name stands for and its mark, such as `:best`; None for a name of the hub."""
+    mark = next((mark for mark in MARKS if name is not None and name.endswith(mark)), "")
+    path = None if name is None else Path(name.removesuffix(mark)).expanduser().resolve()
+    return None if path is None or not path.exists() else (path, mark)
 
 
 def resolve_data(config: dict[str, Any]) -> tuple[dict[str, Any], list[tuple[str, str | None, str]]]:

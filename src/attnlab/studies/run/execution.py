@@ -1,11 +1,10 @@
-"""The execution of a study: workers train its runs, and each result enters the ledger once, whatever dies meanwhile."""
-
-from __future__ import annotations
+"""The execution of a study: workers train its runs, and each result enters the ledger once, also after a kill."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from attnlab.errors import AttnlabError, StudyError
 from attnlab.training import RunSpec
@@ -19,13 +18,13 @@ from ..ledger.database import ENDED, Delivery, Ledger, RunRow
 from ..plan.planning import PlannedRun
 from .cluster import RayWorkers
 from .parcel import update_paths
-from .workers import LocalWorkers, RunEvent, RunOrder, Workers
+from .workers import LocalWorkers, RunOrder, Workers
 
 RUNS = "runs"
 MOST_FAILURES = 2
 """Attempts of a run that may fail before it is given up."""
 MOST_LOSSES = 5
-"""Nodes that a run may lose before that counts as a failure of its own."""
+"""Times that the node of a run may be lost before that counts as a failure of the run."""
 Say = Callable[[str], None]
 Tick = Callable[[], None]
 
@@ -36,7 +35,7 @@ def no_tick() -> None:
 
 @contextmanager
 def start_workers_early(plugins: Sequence[str], is_needed: bool) -> Iterator[Workers | None]:
-    """Start local workers, whose imports take seconds, while there is other work to do; end them in any case."""
+    """Start local workers, whose imports take seconds, before they are needed; end them in any case."""
     workers = LocalWorkers(plugins) if is_needed else None
     try:
         yield workers
@@ -47,7 +46,7 @@ def start_workers_early(plugins: Sequence[str], is_needed: bool) -> Iterator[Wor
 
 @dataclass
 class Execution:
-    """Carries out the runs of a study that have not ended."""
+    """Executes the runs of a study that have not ended."""
 
     folder: Path
     ledger: Ledger
@@ -55,15 +54,15 @@ class Execution:
     say: Say
     stop: StopRequest
     num_workers: int | None = 1
-    """Runs at a time; None sends all, for a cluster to queue."""
+    """Runs at a time; None sends all to the queue of a cluster."""
     plugins: Sequence[str] = ()
     precision: str | None = None
-    """What `auto` is here, the same for all runs of a study."""
+    """The precision that `auto` stands for, the same for all runs of a study."""
     tick: Tick = no_tick
-    """Called several times a second while runs are going."""
+    """Called several times a second during execution."""
     on: str = "local"
     workers: Workers | None = None
-    """Workers that were started already."""
+    """Workers that are already started."""
     running: dict[str, tuple[PlannedRun, int | None]] = field(default_factory=dict)
     """Runs that were sent, with their attempt: None until they have started."""
     statuses: dict[str, str] = field(default_factory=dict)
@@ -72,10 +71,10 @@ class Execution:
     given_up: dict[str, str] = field(default_factory=dict)
 
     def go(self) -> None:
-        """Run until everything has ended, or somebody asked to stop."""
+        """Run until all runs have ended, or a stop is requested."""
         self.ledger.add_runs([make_row(run) for run in self.planned])
         self.statuses = {run: row.status for run, row in self.ledger.results().items()}
-        for run in self.planned:  # runs that ended when no study was there to see it
+        for run in self.planned:  # runs that ended after the study was killed
             if run.id not in self.statuses and has_ended(self.folder / RUNS / run.id):
                 self._take_in(run, self.ledger.begin(run.id, "found"))
         if self.stop or not self._list_ready():
@@ -88,7 +87,7 @@ class Execution:
                 self._receive(workers)
                 self._send_runs(workers)
             if self.running:
-                self.say("stopping: the runs that are going leave a checkpoint")
+                self.say("stopping: the running runs write a checkpoint")
                 workers.stop()
             while self.running:
                 self._receive(workers)
@@ -97,23 +96,21 @@ class Execution:
             workers.close(at_once=not is_over)
 
     def _list_ready(self) -> list[PlannedRun]:
-        """List the runs that could start now; give up those that never will."""
+        """List the runs that can start now; give up those whose parent has failed."""
         ready = []
         for run in self.planned:
             if run.id in self.statuses or run.id in self.running or run.id in self.given_up:
                 continue
             parent = self.statuses.get(run.parent) if run.parent is not None else ENDED[0]
             if run.parent in self.given_up or (parent is not None and parent not in ENDED):
-                self._give_up(run, "the run it starts from did not come to an end")
+                self._give_up(run, "the run it starts from has not finished")
             elif parent is not None:
                 ready.append(run)
         return ready
 
     def _send_runs(self, workers: Workers) -> None:
-        """Send as many runs as there are free workers."""
         while (self.num_workers is None or len(self.running) < self.num_workers) and not self.stop:
-            ready = self._list_ready()
-            if not ready:
+            if not (ready := self._list_ready()):
                 return
             run, folder = ready[0], self.folder / RUNS / ready[0].id
             spec = resolve_precision(run.at(self.folder / RUNS), self.precision)
@@ -126,27 +123,21 @@ class Execution:
             workers.send(RunOrder(run.id, str(folder), spec.model_dump(mode="json")))
 
     def _receive(self, workers: Workers) -> None:
-        """Take in what happened to the runs."""
         for event in workers.receive():
-            run, attempt = self.running[event.id]
+            run, attempt = self.running.pop(event.id)
             if event.kind == "started":
                 self.running[event.id] = run, self.ledger.begin(event.id, event.detail)
                 if self.on == "ray":
                     self.say(f"{run.title}: on node {event.detail}")
+            elif event.kind == "finished":
+                self._take_in(run, self.ledger.begin(run.id, self.on) if attempt is None else attempt)
+            elif event.kind == "interrupted":
+                self.ledger.say("interrupted", f"{run.id} was asked to stop")
+            elif event.kind == "lost":
+                self._lose(run, attempt, event.detail)
             else:
-                del self.running[event.id]
-                self._end(run, attempt, event)
+                self._fail(run, attempt, event.detail)
         self.tick()
-
-    def _end(self, run: PlannedRun, attempt: int | None, event: RunEvent) -> None:
-        if event.kind == "finished":
-            self._take_in(run, self.ledger.begin(run.id, self.on) if attempt is None else attempt)
-        elif event.kind == "interrupted":
-            self.ledger.say("interrupted", f"{run.id} was asked to stop")
-        elif event.kind == "lost":
-            self._lose(run, attempt, event.detail)
-        else:
-            self._fail(run, attempt, event.detail)
 
     def _lose(self, run: PlannedRun, attempt: int | None, reason: str) -> None:
         """Start a run again whose node is gone, which is not a failure of the run."""
@@ -160,7 +151,6 @@ class Execution:
             self.say(f"{run.title}: its node was lost ({reason}); it starts again")
 
     def _take_in(self, run: PlannedRun, attempt: int) -> None:
-        """Take a run that has ended into the ledger."""
         try:
             delivery = _read_delivery(run.id, attempt, self.folder / RUNS / run.id)
         except AttnlabError as error:
@@ -188,7 +178,7 @@ class Execution:
 
 
 def resolve_precision(run: RunSpec, precision: str | None) -> RunSpec:
-    """Return a run with what `auto` is in this study."""
+    """Replace the precision `auto` of a run by that of its study."""
     return run if precision is None or run.precision != "auto" else run.replace(precision=precision)
 
 
@@ -203,20 +193,17 @@ def has_ended(folder: Path) -> bool:
 
 
 def _read_delivery(run: str, attempt: int, folder: Path) -> Delivery:
-    """Read all that a run that has ended leaves."""
     result = read_json(folder / RESULT)
     try:
-        ids: Sequence[str] = ()
-        scores: dict[str, list[float]] = {}
-        clusters: Sequence[str] | None = None
+        predictions: dict[str, Any] = {"ids": (), "per_example": {}, "clusters": None}
         if result["last"] is not None:
-            answers = read_json(folder / "predictions" / f"step-{result['last']['step']:08d}.json")
-            ids, scores, clusters = answers["ids"], unspell(answers["per_example"]), answers["clusters"]
+            predictions = read_json(folder / "predictions" / f"step-{result['last']['step']:08d}.json")
         metrics = Metrics.read(folder / "metrics.jsonl") if (folder / "metrics.jsonl").exists() else []
-        pairing = read_json(folder / PAIRING)
-        lines = [spell(line) for line in metrics]
-        return Delivery(run, attempt, result["status"], result, lines, pairing, ids, scores, clusters)
+        return Delivery(
+            run, attempt, result["status"], result, [spell(line) for line in metrics], read_json(folder / PAIRING),
+            predictions["ids"], unspell(predictions["per_example"]), predictions["clusters"],
+        )  # fmt: skip
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise StudyError(
-            f"{folder} does not hold what a run leaves ({type(error).__name__}: {error}); delete it to run it again"
+            f"{folder} does not hold the outputs of a run ({type(error).__name__}: {error}); delete it to run it again"
         ) from error

@@ -1,9 +1,7 @@
-"""A run on a node of a cluster: its files are laid out in a folder there, and the folder of the run is sent back.
+"""A run on a node of a cluster: its files are unpacked into a folder there, and the folder of the run is sent back.
 
-This is all that a worker of Ray imports: as on one machine, a server beside it forks a process for each run.
+A Ray worker imports only this module; as on one machine, a server process forks a process for each run.
 """
-
-from __future__ import annotations
 
 import fcntl
 import functools
@@ -37,7 +35,7 @@ PACKAGES = ("attnlab", "torch", "transformers")
 CODE = Path(__file__).parents[2]
 CODE_SUFFIXES = (".py", ".cpp")
 _WORKERS: dict[tuple[Any, str | None], LocalWorkers] = {}
-"""The server of this process: its imports are paid for once, however many runs come here."""
+"""The server of this process, which is started once for all runs."""
 
 
 def train_on_node(errand: Mapping[str, Any], parcels: Sequence[str], *contents: bytes) -> Iterator[dict[str, Any]]:
@@ -95,7 +93,7 @@ def hash_split(name: str, split: str | None) -> str:
 
 @functools.cache
 def get_versions() -> dict[str, str]:
-    """Return the versions of what computes; of attnlab also a hash of its code, which changes between releases."""
+    """Return the versions that a result depends on; that of attnlab includes a hash of its code."""
     total = hashlib.sha256()
     for file in sorted(CODE.rglob("*")):
         if file.suffix in CODE_SUFFIXES:
@@ -142,9 +140,9 @@ def _train(workers: LocalWorkers, order: RunOrder) -> Iterator[RunEvent]:
 
 
 def _find_workers(errand: Mapping[str, Any], folder: Path) -> LocalWorkers:
-    """Return the server of this process; a new one reads the user's own stages from a folder."""
+    """Return the server of this process; a new one reads plugins from a folder."""
     if not errand["is_on_gpu"]:
-        os.environ[DEVICES] = ""  # a node that has a GPU computes as the others do
+        os.environ[DEVICES] = ""  # all nodes compute on the same kind of device
     key = errand["plugins"], os.environ.get(DEVICES)
     if key not in _WORKERS:
         for other in _WORKERS.values():

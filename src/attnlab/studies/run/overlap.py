@@ -1,22 +1,19 @@
-"""The held-out examples of a study that it also trains on, counted before training while the data is there.
+"""The held-out examples of a study that it also trains on, counted before training.
 
 Whole examples are compared, without regard to case and white space, as hashes of 8 bytes: those of held-out examples
 are kept in memory, and training examples are read once.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
 import numpy as np
 
 from attnlab.data import open_source
-from attnlab.data.audit.overlap import Wanted, says_something
+from attnlab.data.audit.overlap import HashMatches, is_comparable
 from attnlab.data.sources.cleaning import digest_of
 from attnlab.errors import AttnlabError
 from attnlab.tasks import load as load_task
@@ -38,58 +35,49 @@ BLOCK = 4096
 """Training examples that are looked up at a time."""
 
 
-@dataclass(frozen=True)
-class OverlapCounter:
-    """Counts the overlaps of a study that its ledger does not have yet."""
+def count_overlaps(
+    ledger: Ledger, design: Design, sources: Mapping[str, DataSource], hashes: Mapping[str, Mapping[str, str]],
+    say: Say, stop: StopRequest,
+) -> None:  # fmt: skip
+    """Count the overlaps that the ledger does not have yet, for each source and task that reads it; report them.
 
-    ledger: Ledger
-    sources: Mapping[str, DataSource]
-    contents: Mapping[str, Mapping[str, str]]
-    """The hash of each source's splits."""
-    say: Say
-    stop: StopRequest
-
-    def count(self, tasks: Iterable[tuple[str, Any]]) -> None:
-        """Count for each pair of a source's name and a task that reads it; say what overlaps."""
-        known = {SourceOverlap(**json.loads(record)).question for record in self.ledger.events(KIND)}
-        for name, task in tasks:
-            source, hashes = self.sources[name], self.contents[name]
-            if "dev" not in hashes:
-                continue
-            described = hashes["train"], hashes["dev"], source.num_train, source.num_dev, source.column
-            overlap = SourceOverlap(name, _name_unit(task), *described)
-            if overlap.question in known:
-                continue
-            known.add(overlap.question)
-            try:
-                overlap = self._count_source(overlap, source, task)
-            except AttnlabError as error:
-                # No run can read the source either: each of them says so and fails.
-                self.say(f"{name}: the overlap of its held-out and training examples cannot be counted: {error}")
-                continue
-            self.ledger.say(KIND, json.dumps(dataclasses.asdict(overlap)))
-            if overlap.num_found:
-                self.say(f"{name}: {overlap.sentence}")
-
-    def _count_source(self, overlap: SourceOverlap, source: DataSource, task: Any) -> SourceOverlap:
-        texts = _read_held_out(task, source)
-        # If no document is long, the source consists of short ones.
-        long = [text for text in texts if overlap.unit != DOCUMENT or says_something(text)] or texts
-        wanted = Wanted([np.array([digest_of(text) for text in long], dtype=np.uint64)])
-        trained = islice(_read_trained(task, source), source.num_train)
-        while block := [digest_of(_normalize(text)) for text in islice(trained, BLOCK)]:
-            if self.stop:
-                raise KeyboardInterrupt
-            wanted.look(np.array(block, dtype=np.uint64))
-        return dataclasses.replace(
-            overlap, num_held_out=len(long), num_found=wanted.num_found, num_short=len(texts) - len(long)
-        )  # fmt: skip
+    hashes: of each source's splits.
+    """
+    known = {SourceOverlap(**json.loads(record)).question for record in ledger.events(KIND)}
+    phases = [apply_settings(phase, arm) for phase in design.phases for arm in design.arms.values()]
+    for name, task in [(phase.data, load_task(phase.task, **phase.task_settings)) for phase in phases]:
+        source, splits = sources[name], hashes[name]
+        if "dev" not in splits:
+            continue
+        description = splits["train"], splits["dev"], source.num_train, source.num_dev, source.column
+        overlap = SourceOverlap(name, _name_unit(task), *description)
+        if overlap.question in known:
+            continue
+        known.add(overlap.question)
+        try:
+            overlap = _count_source(overlap, source, task, stop)
+        except AttnlabError as error:
+            # No run can read the source either, and each fails with this message.
+            say(f"{name}: the overlap of its held-out and training examples cannot be counted: {error}")
+            continue
+        ledger.say(KIND, json.dumps(dataclasses.asdict(overlap)))
+        if overlap.num_found:
+            say(f"{name}: {overlap.sentence}")
 
 
-def list_tasks(study: Design) -> list[tuple[str, Any]]:
-    """Return the name of every source that a phase reads, or an arm in it, with the task that reads it."""
-    phases = [apply_settings(phase, arm) for phase in study.phases for arm in study.arms.values()]
-    return [(phase.data, load_task(phase.task, **phase.task_settings)) for phase in phases]
+def _count_source(overlap: SourceOverlap, source: DataSource, task: Any, stop: StopRequest) -> SourceOverlap:
+    held_out = _read_examples(task, source, source.train if source.dev is None else source.dev, "dev")
+    texts = [_normalize(text) for text in islice(held_out, source.num_dev)]
+    # If no document is long, the source consists of short ones.
+    long = [text for text in texts if overlap.unit != DOCUMENT or is_comparable(text)] or texts
+    matches = HashMatches([np.array([digest_of(text) for text in long], dtype=np.uint64)])
+    trained = islice(_read_trained(task, source), source.num_train)
+    while block := [digest_of(_normalize(text)) for text in islice(trained, BLOCK)]:
+        if stop:
+            raise KeyboardInterrupt
+        matches.mark(np.array(block, dtype=np.uint64))
+    num_short = len(texts) - len(long)
+    return dataclasses.replace(overlap, num_held_out=len(long), num_found=matches.num_found, num_short=num_short)
 
 
 def _name_unit(task: Any) -> str:
@@ -100,12 +88,6 @@ def _name_unit(task: Any) -> str:
 
 def _normalize(text: str) -> str:
     return " ".join(text.casefold().split())
-
-
-def _read_held_out(task: Any, source: DataSource) -> list[str]:
-    """Return the normalized texts of the examples that a run is evaluated on."""
-    name = source.dev if source.dev is not None else source.train
-    return [_normalize(text) for text in islice(_read_examples(task, source, name, "dev"), source.num_dev)]
 
 
 def _read_trained(task: Any, source: DataSource) -> Iterator[str]:

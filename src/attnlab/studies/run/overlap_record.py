@@ -1,6 +1,4 @@
-"""The overlap of the held-out and training examples of a source, as `overlap.py` counts and the ledger keeps it."""
-
-from __future__ import annotations
+"""The overlap of the held-out and training examples of a source, counted by `overlap.py` and kept in the ledger."""
 
 import json
 from collections.abc import Mapping
@@ -45,10 +43,11 @@ class SourceOverlap:
     @property
     def sentence(self) -> str:
         """The counts in words."""
-        aside = f" ({self.num_short:,} headings or of fewer than {LEAST_LINE} words aside)" if self.num_short else ""
+        short = f"{self.num_short:,} headings or texts of fewer than {LEAST_LINE} words"
+        aside = f" (not counting {short})" if self.num_short else ""
         return (
-            f"{self.num_found:,} of {self.num_held_out:,} {self.unit}s that '{self.source}' holds out{aside} stand "
-            f"also in what it trains on ({self.share:.2%}), whatever their case and white space"
+            f"{self.num_found:,} of {self.num_held_out:,} {self.unit}s that '{self.source}' holds out{aside} are "
+            f"also among those it trains on ({self.share:.2%}), ignoring case and white space"
         )
 
 

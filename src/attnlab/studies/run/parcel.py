@@ -1,6 +1,4 @@
-"""A file or folder that travels between machines: packed as bytes, unpacked whole or not at all, its paths updated."""
-
-from __future__ import annotations
+"""A file or folder that is sent between machines: packed as bytes, unpacked entirely or not at all."""
 
 import copy
 import io
@@ -14,7 +12,7 @@ from attnlab.training.record.files import read_json, sync_folder, write_json
 
 CONTENT = "content"
 LOCK = "lock"
-"""A file that says which process works in a folder, which is not sent."""
+"""The lock file of a folder, which is not sent."""
 
 
 def pack(path: Path) -> bytes:

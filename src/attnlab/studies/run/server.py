@@ -1,10 +1,8 @@
-"""The process that has imported everything and forks a worker for each run: five seconds of imports are paid once.
+"""A process that has imported everything and forks a worker for each run: five seconds of imports are paid once.
 
 It reads lines of JSON: a `RunOrder` starts a run, {"stop": true} asks all runs to end. It writes a `RunEvent` when a
 worker has started and when it has ended. All of these processes end with the study.
 """
-
-from __future__ import annotations
 
 import ctypes
 import json
@@ -27,21 +25,21 @@ from attnlab.training.record.lock import lock_folder
 
 from .workers import RunEvent, RunOrder
 
-PARENT_DIED = 1
-"""PR_SET_PDEATHSIG of Linux's prctl."""
+PR_SET_PDEATHSIG = 1
+"""Of Linux's prctl: the signal that this process gets when its parent dies."""
 FAILED, INTERRUPTED = 3, 4
 """Exit statuses of a worker."""
 POLL = 0.05
 PATIENCE = 20.0
-"""Seconds that a worker waits for its run's folder: a worker of a study that was killed may still be there."""
+"""Seconds that a worker waits for its run's folder, which a worker of a killed study may still lock."""
 LOG = "log.txt"
 ERROR = "attnlab: "
 Work = Callable[[Path, dict[str, Any]], bool]
-"""What a worker does with a folder and a config; it returns whether it was interrupted."""
+"""The work of a worker, given a folder and a config; it returns whether it was interrupted."""
 
 
 def serve(work: Work) -> None:
-    """Take orders until the study ends; if it ends without a message, its workers stop as if they had been asked."""
+    """Take orders until the study ends; if its process dies, the workers stop as after a stop message."""
     _end_with_parent()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
@@ -70,13 +68,13 @@ def serve(work: Work) -> None:
 
 
 def describe_end(order: RunOrder, status: int) -> RunEvent:
-    """Return how a worker has ended, for one that failed with the last line of its log."""
+    """Return the event of a worker that has ended; if it failed, the reason is the last line of its log."""
     if status == 0:
         return RunEvent(order.id, "finished")
     if status in (INTERRUPTED, -signal.SIGTERM):
         return RunEvent(order.id, "interrupted")
     if status < 0:
-        hint = "; was there memory enough?" if status == -signal.SIGKILL else ""
+        hint = "; it may have run out of memory" if status == -signal.SIGKILL else ""
         return RunEvent(order.id, "failed", f"its process was ended by signal {-status}{hint}")
     log = Path(order.folder) / LOG
     lines = log.read_text(encoding="utf-8", errors="replace").strip().splitlines() if log.exists() else []
@@ -103,15 +101,14 @@ def wait_for_folder(folder: Path) -> None:
 
 
 def load_plugins() -> None:
-    """Run the files with stages of the user's own that this process was given."""
+    """Run the plugin files that this process was given as arguments."""
     for plugin in sys.argv[1:]:
         runpy.run_path(plugin, run_name="attnlab_plugin")
 
 
 def _end_with_parent() -> None:
-    """Ask the system to kill this process when its parent dies, for whatever reason."""
     if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(PARENT_DIED, signal.SIGKILL)
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def _fork(order: RunOrder, work: Work) -> int:
@@ -133,7 +130,7 @@ def _fork(order: RunOrder, work: Work) -> int:
 
 
 def _carry_out(order: RunOrder, work: Work) -> int:
-    """Do the work of an order, its output in a log; return the exit status."""
+    """Do the work of an order with its output in a log; return the exit status."""
     try:
         folder = Path(order.folder)
         folder.mkdir(parents=True, exist_ok=True)

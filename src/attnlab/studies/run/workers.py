@@ -4,8 +4,6 @@
 a Ray cluster, which forward the events of a server on each node.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import select
@@ -22,7 +20,7 @@ from attnlab.errors import StudyError
 SERVER = "attnlab.studies.run.server"
 POLL = 0.2
 """Seconds that `receive` waits at most, so that Ctrl-C is noticed."""
-DIED = "the process that starts runs has died; the same command goes on with the study"
+DIED = "the process that starts runs has died; the same command resumes the study"
 
 
 @dataclass(frozen=True)
@@ -36,7 +34,7 @@ class RunOrder:
 
 @dataclass(frozen=True)
 class RunEvent:
-    """What happened to a run; "lost" means that its node is gone."""
+    """An event of a run; "lost" means that its node is gone."""
 
     id: str
     kind: Literal["started", "finished", "interrupted", "failed", "lost"]
@@ -95,7 +93,7 @@ class LocalWorkers:
 
     def close(self, *, at_once: bool) -> None:
         """End the server: when its runs have ended, or with them at once."""
-        if at_once and self.process.returncode is None:  # after its end, its number may be that of another process
+        if at_once and self.process.returncode is None:  # its id may be reused after its end
             with suppress(ProcessLookupError):
                 os.killpg(self.process.pid, signal.SIGKILL)
         assert self.process.stdin is not None

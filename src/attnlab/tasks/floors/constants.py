@@ -1,7 +1,5 @@
 """Constant answers: one class for every text, the first words of every paragraph; and the best of strategies."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np

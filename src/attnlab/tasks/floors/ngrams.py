@@ -1,13 +1,10 @@
-"""Unigram and bigram of the tokens that are trained on, smoothed without a parameter (Witten & Bell 1991).
+"""Unigram and bigram models of the training tokens, smoothed without a parameter (Witten & Bell 1991).
 
 p(w) = (c(w) + T/V) / (N + T) with T the number of different tokens among N, and V the size of the vocabulary;
 p(w | v) = (c(v, w) + T(v) p(w)) / (c(v) + T(v)) with T(v) the number of different tokens seen behind v.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -22,20 +19,15 @@ Ids = NDArray[np.int64]
 Numbers = NDArray[np.float64]
 
 
-@dataclass(frozen=True, eq=False)
 class NgramCounts:
-    """How often tokens, and pairs of neighbours, were seen."""
+    """Counts of tokens w and their left neighbours v: c(w), c(v), T(v), and c(v, w) of the pairs v·V + w, ascending."""
 
-    num_tokens: int
-    unigrams: Numbers
-    """c(w), by token."""
-    lefts: Numbers
-    """c(v), by token: how often it had a right neighbour that counts."""
-    followers: Numbers
-    """T(v), by token."""
-    pairs: Ids
-    """v·V + w of every pair seen, ascending."""
-    pair_counts: Numbers
+    def __init__(self, lefts: Ids, tokens: Ids, vocab: int) -> None:
+        self.num_tokens = tokens.size
+        self.pairs, self.pair_counts = np.unique(lefts * vocab + tokens, return_counts=True)
+        self.unigrams, self.lefts, self.followers = (
+            np.bincount(ids, minlength=vocab).astype(np.float64) for ids in (tokens, lefts, self.pairs // vocab)
+        )
 
     @cached_property
     def probabilities(self) -> Numbers:
@@ -94,12 +86,4 @@ def count_tokens(
     if is_target is not None:
         left, right = left[is_target[right]], right[is_target[right]]
     vocab = max(least_vocab, 1 + int(left.max(initial=0)), 1 + int(right.max(initial=0)))
-    pairs, pair_counts = np.unique(left * vocab + right, return_counts=True)
-    return NgramCounts(
-        right.size,
-        np.bincount(right, minlength=vocab).astype(np.float64),
-        np.bincount(left, minlength=vocab).astype(np.float64),
-        np.bincount(pairs // vocab, minlength=vocab).astype(np.float64),
-        pairs,
-        pair_counts.astype(np.float64),
-    )
+    return NgramCounts(left, right, vocab)

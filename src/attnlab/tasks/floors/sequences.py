@@ -4,8 +4,6 @@ The bigram and the likeliest position are learned from training rows. If a strat
 is drawn, so each counts by its probability.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from itertools import islice
 

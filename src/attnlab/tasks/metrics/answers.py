@@ -4,8 +4,6 @@ Rajpurkar et al. 2016 (v1.1) and 2018 (v2.0). The versions differ where an answe
 v2.0 gives 1 if both are empty.
 """
 
-from __future__ import annotations
-
 import re
 import string
 from collections import Counter

@@ -4,8 +4,6 @@ With counts of true and false positives and negatives, F1 = 2TP / (2TP + FP + FN
 Matthews' coefficient is the correlation of the two one-hot labellings (Gorodkin 2004), 0 where one of them is constant.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,7 +18,7 @@ def check_pair(gold: object, predicted: object, *, are_classes: bool) -> tuple[N
     unit = "label" if are_classes else "score"
     first, second = _as_array(gold, f"gold {unit}", are_classes), _as_array(predicted, "prediction", are_classes)
     if first.shape != second.shape:
-        raise TaskError(f"there are {second.size} predictions for {first.size} gold {unit}s; each needs exactly one")
+        raise TaskError(f"there are {second.size} predictions for {first.size} gold {unit}s; give one for each")
     return first, second
 
 
@@ -39,7 +37,7 @@ def _as_array(values: object, what: str, are_classes: bool) -> NDArray[Any]:
     if wrong.size:
         raise TaskError(
             f"{what} {wrong[0]} is {given[wrong[0]]}, the first of {wrong.size}; each must be a finite {kind}. "
-            "A NaN comes from a model that diverged: look at its loss"
+            "NaN means that the model diverged: check its loss"
         )
     return given.astype(np.int64 if are_classes else np.float64)
 

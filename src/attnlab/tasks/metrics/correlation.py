@@ -1,11 +1,9 @@
 """Figures of predicted numbers: Pearson's correlation, and Spearman's, which is Pearson's of the ranks."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 
-from scipy import stats
+import scipy
 
 from attnlab.errors import TaskError
 
@@ -14,12 +12,12 @@ from .classes import check_pair
 
 def pearson(gold: object, predicted: object) -> float:
     """Return Pearson's correlation; 0 if one side is constant."""
-    return _correlate(stats.pearsonr, gold, predicted)
+    return _correlate(scipy.stats.pearsonr, gold, predicted)
 
 
 def spearman(gold: object, predicted: object) -> float:
     """Return Spearman's rank correlation, ties at their mean rank; 0 if one side is constant."""
-    return _correlate(stats.spearmanr, gold, predicted)
+    return _correlate(scipy.stats.spearmanr, gold, predicted)
 
 
 def _correlate(compute: Callable[..., Any], gold: object, predicted: object) -> float:

@@ -1,10 +1,8 @@
-"""The figures of the two official SQuAD scripts, over all questions, with their own names for them.
+"""The figures of the two official SQuAD scripts, over all questions, under their official names.
 
 v1.1 gives `exact_match` and `f1`. v2.0 gives `exact`, `f1`, the same for questions with (`HasAns_`) and without an
 answer (`NoAns_`), and, from scores of having no answer, the best that any threshold on these would have reached.
 """
-
-from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,7 +12,7 @@ from attnlab.errors import TaskError
 from .answers import best_exact, best_f1, keep_golds
 
 Golds = Mapping[str, Sequence[str]]
-"""The gold answers of each question, by its id; none where it has no answer."""
+"""The gold answers of each question, by its id; empty if it is unanswerable."""
 
 EVERY_ANSWER_STANDS = 1.0
 """The official threshold: an answer is dropped only if its score of having none exceeds 1."""
@@ -78,7 +76,6 @@ def _apply_threshold(
 
 
 def _average_parts(exact: Mapping[str, float], f1: Mapping[str, float], golds: Golds) -> dict[str, float]:
-    """Return the averages over all questions, and over those with and without an answer."""
     parts = {
         "": list(golds),
         "HasAns_": [key for key, answers in golds.items() if answers],
@@ -123,5 +120,5 @@ def _check_complete(golds: Golds, given: Mapping[str, object], what: str) -> Non
     if missing:
         raise TaskError(
             f"{len(missing)} of {len(golds)} questions have no {what}, the first is '{missing[0]}'; "
-            "SQuAD v2.0 needs one for each, an empty text where the system answers nothing"
+            "SQuAD v2.0 needs one for each, an empty text for no answer"
         )

@@ -1,4 +1,4 @@
-"""Probes as tasks: generated sequences, and how many of the positions that are asked a model gets right."""
+"""Probes as tasks: generated sequences, and the accuracy at their labelled positions."""
 
 from .compression import CompressionTask
 from .task import ProbeExample, ProbeTask

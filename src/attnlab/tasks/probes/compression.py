@@ -1,10 +1,8 @@
 """Compression as a task (MAD, Poli et al. 2024, arXiv:2403.17844): can one state hold a whole sequence?
 
-MAD decodes the state of the last token with an MLP that is told the position. Here the head of a sequence classifier
-reads it: a linear layer with a logit for every position and token. Nothing else of the sequence reaches the head.
+MAD decodes the state of the last token with an MLP that also receives the position. Here the head of a sequence
+classifier decodes it: a linear layer with a logit for every position and token. It receives no other state.
 """
-
-from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -13,11 +11,10 @@ from typing import Any
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from ..batch import IGNORED, Batch, Feature
+from ..batch import IGNORED, Feature
 from ..floors import choose_best, score_sequence_strategies
 from ..floors.sequences import MAJORITY
-from ..language.line import LineLoss
-from ..objective import add_penalty, check_finite, compute_logits, compute_token_losses, evaluation_mode
+from ..objective import add_penalty, compute_logits, compute_token_losses, evaluation_mode
 from ..scores import Reference
 from .task import ProbeTask
 
@@ -30,7 +27,7 @@ class CompressionTask(ProbeTask):
 
     @property
     def head_settings(self) -> Mapping[str, Any]:
-        """A logit for every token at every position. The pad token occurs in no sequence: models look for it."""
+        """A logit for every token at every position. Models search for the pad token, which occurs in no sequence."""
         labels = {"num_labels": (self.length - 1) * self.vocab, "problem_type": "single_label_classification"}
         return {"vocab_size": self.vocab + 1, "pad_token_id": self.vocab, **labels}
 
@@ -46,23 +43,14 @@ class CompressionTask(ProbeTask):
         logits, targets = self._compute_logits(model, batch)
         return add_penalty(model, F.cross_entropy(logits.flatten(0, 1).float(), targets.flatten().to(logits.device)))
 
-    def predict(self, model: nn.Module, batches: Iterable[Batch]) -> dict[str, LineLoss]:
-        """Return each sequence's loss, and how many of its tokens the model predicts."""
-        predictions: dict[str, LineLoss] = {}
-        for batch in batches:
-            with evaluation_mode(model):
-                logits, targets = self._compute_logits(model, batch)
-                nats = compute_token_losses(logits, targets)
-            check_finite(nats, [feature.key for feature in batch.features])
-            is_right = logits.argmax(-1).cpu() == targets.cpu()
-            for row, feature in enumerate(batch.features):
-                loss = LineLoss(float(nats[row].sum()), targets.shape[1], int(is_right[row].sum()))
-                predictions[feature.key] = loss
-        return predictions
+    def _compute_losses(self, model: nn.Module, batch: Mapping[str, Tensor]) -> tuple[Tensor, Tensor]:
+        with evaluation_mode(model):
+            logits, targets = self._compute_logits(model, batch)
+            return compute_token_losses(logits, targets), logits.argmax(-1).cpu() == targets.cpu()
 
     def _compute_logits(self, model: nn.Module, batch: Mapping[str, Tensor]) -> tuple[Tensor, Tensor]:
-        """Return logits [b, n, vocab] and the tokens targets [b, n]; the last position has no label."""
+        """Return logits [b, n, vocab] and target tokens [b, n]; the last position has no label."""
         inputs = {name: tensor for name, tensor in batch.items() if name != "labels"}
         targets = batch["labels"][:, :-1]
-        assert not bool((targets == IGNORED).any()), "every token but the last is asked for"
+        assert not bool((targets == IGNORED).any()), "every token but the last has a label"
         return compute_logits(model, inputs).unflatten(-1, (self.length - 1, self.vocab)), targets

@@ -3,8 +3,6 @@
 The label at a position is the target of the logits at that position; nothing is shifted.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -79,22 +77,22 @@ class ProbeTask:
         return [self._read_example(number, place, row) for number, (place, row) in enumerate(rows)]
 
     def features(self, examples: Sequence[ProbeExample], tokenizer: Any = None) -> list[Feature]:
-        """Take the sequences as they are: tokens need no tokenizer."""
-        return [_make_feature(one.id, number, one.input_ids, one.labels) for number, one in enumerate(examples)]
+        """Return the sequences as features; tokens need no tokenizer."""
+        return [_make_feature(row.id, number, row.input_ids, row.labels) for number, row in enumerate(examples)]
 
     def generate_features(self, probe: Probe, numbers: ArrayLike, split: str) -> list[Feature]:
         """Generate the rows of these numbers."""
         rows = np.atleast_1d(np.asarray(numbers))
-        made = zip(rows.tolist(), *probe.batch(rows, split), strict=True)
-        return [_make_feature(str(number), number, ids, labels) for number, ids, labels in made]
+        generated = zip(rows.tolist(), *probe.batch(rows, split), strict=True)
+        return [_make_feature(str(number), number, ids, labels) for number, ids, labels in generated]
 
     def get_generator(self, source: Source) -> Probe:
         """Return the probe that generates the rows of a source; a file of rows is an error."""
         probe = getattr(source.reader, "made", None)
         if not isinstance(probe, Probe):
             raise TaskError(
-                f"fresh rows are generated, and {source.name} is a set of rows that are there; use "
-                f"'embedded:{self.name}', or leave is_fresh out"
+                f"fresh rows must be generated, and {source.name} is a fixed set of rows; use 'embedded:{self.name}', "
+                "or omit is_fresh"
             )
         return probe
 
@@ -114,7 +112,7 @@ class ProbeTask:
         """Return each sequence's loss, and how many of its labels the model predicts."""
         predictions: dict[str, LineLoss] = {}
         for batch in check_batches(batches):
-            nats, is_right = compute_label_losses(model, batch, batch["labels"])
+            nats, is_right = self._compute_losses(model, batch)
             check_finite(nats, [feature.key for feature in batch.features])
             is_labelled = batch["labels"].cpu() != IGNORED
             for row, feature in enumerate(batch.features):
@@ -124,10 +122,10 @@ class ProbeTask:
 
     def score(self, predictions: Mapping[str, LineLoss], examples: Sequence[ProbeExample]) -> Scores:
         """Return accuracy and loss over labelled positions, and each sequence's part in them."""
-        missing = next((one for one in examples if one.id not in predictions), None)
+        missing = next((example for example in examples if example.id not in predictions), None)
         if missing is not None or not examples:
             which = "there is no sequence to score" if missing is None else f"{missing.place}: no prediction"
-            raise TaskError(f"{which}; every sequence needs a prediction, and there must be one")
+            raise TaskError(f"{which}; give at least one sequence, and a prediction for each")
         losses = [predictions[example.id] for example in examples]
         total = sum(losses, LineLoss())
         figures = {"accuracy": total.num_right / total.num_tokens, "loss": total.per_token}
@@ -137,6 +135,10 @@ class ProbeTask:
         }
         ids = [example.id for example in examples]
         return Scores(self.name, self.primary, figures, ids, single, ceiling=self.ceiling)
+
+    def _compute_losses(self, model: nn.Module, batch: Mapping[str, Tensor]) -> tuple[Tensor, Tensor]:
+        """Return the loss of every position in nats, and whether its label is predicted: [b, n] each."""
+        return compute_label_losses(model, batch, batch["labels"])
 
     def _read_example(self, number: int, place: str, row: Mapping[str, Any]) -> ProbeExample:
         ids, labels = (tuple(row[find_column(row, [name], place)]) for name in ("input_ids", "labels"))

@@ -1,7 +1,5 @@
 """Answers from logits that point at the gold answers: their errors are those of windows, offsets and the search."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import groupby
 
@@ -43,7 +41,7 @@ def _choose_answer(question: SquadQuestion, windows: Sequence[ContextWindow], se
 
 
 def _make_logits(window: ContextWindow, question: SquadQuestion, which: int | None) -> tuple[Logits, Logits]:
-    """Return start and end logits that point at a gold answer, or at the null token where the window has none."""
+    """Return start and end logits that point at a gold answer, or at the null token if the window has none."""
     span = None if which is None else window.find_tokens(*question.span(which))
     starts, ends = np.zeros(len(window.begins)), np.zeros(len(window.begins))
     first, last = (window.null, window.null) if span is None else span

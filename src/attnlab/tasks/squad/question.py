@@ -1,7 +1,5 @@
 """A question about a text with its gold answers: the examples of SQuAD v1.1 and v2.0."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -33,10 +31,10 @@ class SquadQuestion:
         """Return the characters of a gold answer in the context, without whitespace at its ends."""
         answer, start = self.answers[which], self.starts[which]
         if start < 0 or self.context[start : start + len(answer)] != answer:
-            found = self.context[max(start, 0) : max(start, 0) + len(answer)]
+            actual = self.context[max(start, 0) : max(start, 0) + len(answer)]
             raise TaskError(
-                f"{self.place}: the answer {answer!r} of question '{self.id}' should stand at character {start} of "
-                f"its context, where {found!r} stands; correct answer_start"
+                f"{self.place}: the answer {answer!r} of question '{self.id}' should be at character {start} of its "
+                f"context, but the text there is {actual!r}; correct answer_start"
             )
         solid = answer.strip()
         begin = start + answer.index(solid)
@@ -65,8 +63,8 @@ def _read_question(row: Row, place: str) -> SquadQuestion:
     )
     for what, text in (("context", question.context), ("question", question.text)):
         if not text.strip():
-            raise TaskError(f"{place}: question '{question.id}' has an empty {what}; fill it in or leave the row out")
+            raise TaskError(f"{place}: question '{question.id}' has an empty {what}; fill it in or remove the row")
     for answer in question.answers:
         if not answer.strip():
-            raise TaskError(f"{place}: question '{question.id}' has an empty gold answer; leave it out of 'answers'")
+            raise TaskError(f"{place}: question '{question.id}' has an empty gold answer; remove it from 'answers'")
     return question

@@ -4,8 +4,6 @@ A span scores start + end. The lead of the empty answer is the lowest score of t
 best span's score; above the threshold the answer is empty (Devlin et al. 2019).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -54,22 +52,15 @@ class Search:
     def search_window(self, window: ContextWindow, starts: Logits, ends: Logits) -> list[Span]:
         """Return the best spans of a window among its best starts and ends, ties in the order of the context."""
         inside = np.flatnonzero(window.begins != OUTSIDE)
-        best = (inside[_largest(logits[inside], self.num_best)] for logits in (starts, ends))
+        best = (inside[np.argsort(-logits[inside], kind="stable")[: self.num_best]] for logits in (starts, ends))
         first, last = self._pair(*best)
         if not first.size:
             # All best ends precede all best starts: consider all pairs of tokens.
             first, last = self._pair(inside, inside)
         scores = starts[first] + ends[last]
         kept = np.lexsort((last, first, -scores))[: self.num_best]
-        return [
-            Span(
-                float(scores[i]),
-                int(window.begins[first[i]]),
-                int(window.ends[last[i]]),
-                window.get_text(int(first[i]), int(last[i])),
-            )
-            for i in kept
-        ]
+        best_pairs = [(float(scores[i]), int(first[i]), int(last[i])) for i in kept]
+        return [Span(s, int(window.begins[i]), int(window.ends[j]), window.get_text(i, j)) for s, i, j in best_pairs]
 
     def _pair(self, first: Places, last: Places) -> tuple[Places, Places]:
         """Return every start with every end that makes a span of an allowed length."""
@@ -106,9 +97,5 @@ def _check_logits(window: ContextWindow, starts: Logits, ends: Logits) -> None:
         )
     if np.isnan(starts).any() or np.isnan(ends).any():
         raise TaskError(
-            f"the logits for question '{window.key}' have NaN in them; the model diverged, so look at its training loss"
+            f"the logits for question '{window.key}' contain NaN; the model diverged, so check its training loss"
         )
-
-
-def _largest(values: Logits, count: int) -> Places:
-    return np.argsort(-values, kind="stable")[:count]

@@ -1,10 +1,8 @@
 """SQuAD as a task: windows of question and context, the loss of start and end, and the official figures."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import torch
@@ -129,7 +127,7 @@ class Squad:
         missing = [key for key in ids if key not in given]
         return Scores(self.name, self.primary, official.figures, ids, in_percent, missing=missing, ceiling=self.ceiling)
 
-    def tuned(self, answers: Mapping[str, SquadAnswer], held_out: Sequence[SquadQuestion]) -> Squad:
+    def tuned(self, answers: Mapping[str, SquadAnswer], held_out: Sequence[SquadQuestion]) -> Self:
         """Return this task with a null threshold tuned on questions held out of the training set."""
         return replace(self, null_threshold=tune_threshold(held_out, answers))
 

@@ -1,12 +1,9 @@
 """The threshold above which a question has no answer, tuned on questions that may not be scored."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
 from attnlab.errors import TaskError
 
@@ -44,14 +41,9 @@ def tune_threshold(questions: Sequence[SquadQuestion], answers: Mapping[str, Squ
     leads = np.array([answers[key].null_lead for key in golds])
     # The gain of each question if its best span replaces the empty answer.
     gains = np.array([f1[key] - float(not wanted) for key, wanted in golds.items()])
-    return NullThreshold(_find_best(leads, gains), frozenset(golds))
-
-
-def _find_best(leads: NDArray[np.float64], gains: NDArray[np.float64]) -> float:
     values, which = np.unique(leads, return_inverse=True)
-    reached = np.cumsum(np.bincount(which, weights=gains, minlength=values.size))
-    best = int(reached.argmax())
-    if reached[best] > 0:
-        return float(values[best])
-    # No answer at all is best: just below the smallest lead.
-    return float(np.nextafter(values[0], -np.inf))
+    totals = np.cumsum(np.bincount(which, weights=gains, minlength=values.size))
+    best = int(totals.argmax())
+    # If answering no question is best, the threshold is just below the smallest lead.
+    threshold = values[best] if totals[best] > 0 else np.nextafter(values[0], -np.inf)
+    return NullThreshold(float(threshold), frozenset(golds))

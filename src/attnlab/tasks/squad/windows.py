@@ -4,8 +4,6 @@ Every token of the context has its character offsets without whitespace: byte-le
 their word, and an answer must not.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -108,10 +106,8 @@ def _strip_offsets(
     for token, ((begin, end), which) in enumerate(zip(offsets, sequence, strict=True)):
         if which != 1:
             continue
-        while begin < end and context[begin].isspace():
-            begin += 1
-        while begin < end and context[end - 1].isspace():
-            end -= 1
-        if begin < end:
-            begins[token], ends[token] = begin, end
+        text = context[begin:end]
+        if solid := text.strip():
+            begins[token] = begin + text.index(solid)
+            ends[token] = begins[token] + len(solid)
     return np.array(begins, np.int32), np.array(ends, np.int32)

@@ -54,7 +54,7 @@ def test_fractions_among_percentages_are_a_fault_and_not_compared(
     assert "multiplied by 100" in sentences(converted)[0]
     (row,) = converted.analyses[-1].rows
     assert row.comparison is not None
-    assert 40 < row.comparison.known.baseline.mean < 95
+    assert 40 < row.comparison.data.baseline.mean < 95
     assert abs(row.comparison.difference) < 15
 
 

@@ -20,6 +20,8 @@ from tests.studies.samples import content, quiet
 from .told import NUM_EXAMPLES, SEEDS, Told
 
 LEAKING = "dot | softmax | mask(after)"
+
+
 ONE_CLASS = {
     "majority_label": "yes", "majority_rate": 0.62, "predicted_counts": {"yes": NUM_EXAMPLES}, "one_class_only": True,
 }  # fmt: skip
@@ -241,7 +243,7 @@ def test_a_leaking_arm_gets_its_honest_figure_and_overlap_is_counted(
     assert "(mean of 2 seeds), not the " in answer.notes[0]
     assert "; the baseline's is " in answer.notes[0]
     assert faults(tuple(conclusion.findings)) == ["a leaking arm", "trained on what is held out"]
-    overlap = "3 of 12 documents that 'text' holds out (1 headings or of fewer than 5 words aside) stand also "
+    overlap = "3 of 12 documents that 'text' holds out (not counting 1 headings or texts of fewer than 5 words) are"
     assert any(overlap in line for line in said)
     with open_record(tmp_path / "out") as record:
         settings = {run.arm: dict(run.run.task_settings) for run in record.runs}
@@ -284,7 +286,7 @@ def test_a_leak_of_the_installed_model_alone_makes_an_arm_leak(tmp_path: Path, m
     said = list[str]()
     conclusion = made.run(tmp_path / "out", say=said.append)
     assert asked == [("dot | softmax", True), ("cosine | softmax", True)]
-    assert "not trained, since they see the future: odd (has_leaking = true trains them)" in said
+    assert "not trained, since they have access to future tokens: odd (has_leaking = true trains them)" in said
     assert conclusion.num_runs == 2
     with open_record(tmp_path / "out") as record:
         alone, installed = record.audits["odd"]
@@ -305,20 +307,6 @@ def test_an_arm_that_cannot_be_built_is_said_to_be_unaudited_and_costs_itself_al
     assert any("cannot be audited: no model can be built from this config" in line for line in said)
     assert list(conclusion.failed) == ["text, tiny, odd, seed 1"]
     assert "a missing audit" in notes(tuple(conclusion.findings))
-
-
-def test_a_big_model_is_audited_with_few_layers_and_that_is_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
-    from attnlab.studies.file.design import Arm, Size
-    from attnlab.studies.plan.installed_arms import InstalledArm
-    from attnlab.tasks import load
-
-    config = {"n_layer": 5, "n_embd": 16, "n_head": 2, "n_positions": 32}
-    one = InstalledArm(Arm(mechanism="dot | softmax"), "big", Size(architecture="gpt2", config=config), load("clm"))
-    assert "layers" not in one.audit(True)[1][0]["sentence"]
-    monkeypatch.setattr("attnlab.studies.plan.installed_arms.MANY", 100)
-    passed, (subject, *_) = one.audit(True)
-    assert passed
-    assert "; 2 of its 5 layers" in subject["sentence"]
 
 
 @pytest.mark.parametrize("option", ["--map", "--baseline", "--examples", "--summary", "--smallest"])

@@ -12,7 +12,7 @@ from itertools import pairwise
 from typing import Literal
 
 import numpy as np
-from scipy import stats
+from scipy.special import pdtrc
 
 from ..tables.metrics import FRACTION, LIMITED, PERCENT, Values, find_resolution, recognise_metric
 from ..tables.table import Cell, ResultTable, Run, group_cells
@@ -112,7 +112,7 @@ def is_beyond_chance(sightings: Sequence[Sighting], odds: float) -> bool:
         for kind in KINDS:
             count = sum(one.repeat is not None and one.repeat.kind == kind for one in of_metric)
             expected = sum(one.expected[kind] for one in of_metric)
-            if count and stats.poisson.sf(count - 1, expected) < odds:
+            if count and pdtrc(count - 1, expected) < odds:
                 return True
     return False
 
@@ -132,7 +132,7 @@ def find_twins(sightings: Sequence[Sighting], odds: float) -> list[Repeat]:
             for metric in {repeat.cell.metric for repeat in shared}:
                 count = sum(repeat.cell.metric == metric for repeat in shared)
                 expected = sum(one.rate for one in own if one.cell.metric == metric)
-                if stats.poisson.sf(count - 1, expected) < odds / num_pairs:
+                if pdtrc(count - 1, expected) < odds / num_pairs:
                     twins += shared
                     break
     return twins

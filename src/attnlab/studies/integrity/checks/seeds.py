@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-from scipy import stats
+from scipy.special import stdtr
 
 from ..finding import IntegrityFinding, IntegrityKind, list_first
 from ..tables.metrics import find_resolution
@@ -86,4 +86,4 @@ def _find_lone_seed(sample: Sequence[Cell], resolution: float, odds: float) -> I
 def _outlier_p(value: float, mean: float, sd: float, n: int) -> float:
     """Return the probability that the farthest of n normal seeds is so far from the mean of the others."""
     t = abs(value - mean) / (sd * math.sqrt(n / (n - 1)))
-    return min(1.0, n * float(2 * stats.t.sf(t, n - 2)))
+    return min(1.0, n * float(2 * stdtr(n - 2, -t)))

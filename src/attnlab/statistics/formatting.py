@@ -1,0 +1,185 @@
+"""A comparison as text and as plain values for JSON, and how numbers are written."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from .question import ALPHA
+
+if TYPE_CHECKING:
+    from .comparison import Comparison
+
+MOST_ROWS = 30
+"""Seeds whose scores are printed; the record has all."""
+RECORDED = (
+    "verdict", "stability", "difference", "interval", "level", "p", "method", "skewness", "power_at_smallest",
+    "exaggeration", "notes",
+)  # fmt: skip
+RECORDED_OF_QUESTION = ("smallest", "higher_is_better", "looks", "scale", "floor", "ceiling", "late_gain")
+
+
+def describe(comparison: Comparison) -> str:
+    """Write a comparison as text: verdict, difference, further figures, and each seed."""
+    exact, data = comparison.exact, comparison.data
+    lines = [
+        f"{comparison.verdict}: {comparison.decision.reason}",
+        f"{comparison.stability}: {data.stability.reason}",
+        "",
+        f"  difference   {_describe_difference(comparison)}",
+        f"  baseline     {data.baseline}",
+        f"  variant      {data.variant}",
+    ]
+    if exact is not None:
+        lines.append(f"  exact        {show_p(exact.p)} ({exact.method}; smallest possible {exact.smallest:.2g})")
+    lines += [
+        f"  skewness     {show(comparison.skewness)}",
+        f"  effect       {_describe_effect(comparison)}",
+        f"  spread       {_describe_spread(comparison)}",
+        f"  seeds        {_describe_plan(comparison)}",
+        *(f"  note         {note}" for note in comparison.notes),
+    ]
+    return "\n".join([*lines, *_describe_seeds(comparison)])
+
+
+def _describe_difference(comparison: Comparison) -> str:
+    unit, family = comparison.question.unit, comparison.family
+    low, high = comparison.interval
+    text = (
+        f"{signed(comparison.difference)}{unit}, {percent(1 - comparison.level)} interval "
+        f"[{signed(low)}, {signed(high)}]{unit}, {show_p(comparison.p)} ({comparison.method})"
+    )
+    if family is None or family.size == 1:
+        return text
+    return f"{text}, adjusted {show_p(family.adjusted)} among {family.size} ({family.method})"
+
+
+def _describe_effect(comparison: Comparison) -> str:
+    effects = comparison.effects
+    parts = [f"Hedges g {show(effects.hedges_g)}"]
+    if not math.isnan(effects.probability):
+        parts.append(f"P(variant seed > baseline seed) {effects.probability:.2f}")
+    if effects.num_ahead is not None:
+        parts.append(f"variant ahead in {effects.num_ahead} of {comparison.data.baseline.n} pairs")
+        parts.append(f"ρ between arms {show(effects.rho)}")
+    return ", ".join(parts)
+
+
+def _describe_spread(comparison: Comparison) -> str:
+    spread = comparison.spread
+    low, high = spread.ratio_interval
+    return f"SD ratio {show(spread.ratio)} [{show(low)}, {show(high)}], {spread.assumption}"
+
+
+def _describe_plan(comparison: Comparison) -> str:
+    plan, unit = comparison.plan, comparison.question.unit
+    if math.isnan(plan.sd_bound):
+        return "one seed has no spread to plan from"
+    if comparison.decision.is_decided:
+        return f"decided with {plan.present} per arm; no more are needed"
+    needed = " and ".join(f"{show_count(count)} ({power:.0%} power)" for power, count in plan.seeds.items())
+    effects = " and ".join(f"{show(effect)}{unit} ({power:.0%})" for power, effect in plan.detectable.items())
+    text = f"a difference of {plan.smallest:g}{unit} needs {needed} per arm in all; {plan.present} can detect {effects}"
+    if math.isnan(plan.more):
+        return text
+    return (
+        f"about {show_count(plan.more)} more per arm if the difference stays at {signed(comparison.difference)}{unit}; "
+        f"{text}"
+    )
+
+
+def _describe_seeds(comparison: Comparison) -> list[str]:
+    rows, paired = comparison.per_seed, comparison.data.paired
+    if not rows:
+        return []
+    lines = ["", f"  {'seed':<8}{'baseline':>12}{'variant':>12}{'  difference' * paired}"]
+    for seed, baseline, variant in rows[:MOST_ROWS]:
+        cells = ["failed" if score is None else f"{score:.6g}" for score in (baseline, variant)]
+        if paired and baseline is not None and variant is not None:
+            cells.append(_describe_seed_difference(comparison, baseline, variant))
+        lines.append(f"  {seed.ljust(8)}{''.join(cell.rjust(12) for cell in cells)}".rstrip())
+    return [*lines, f"  … and {len(rows) - MOST_ROWS} more"] if len(rows) > MOST_ROWS else lines
+
+
+def _describe_seed_difference(comparison: Comparison, baseline: float, variant: float) -> str:
+    if comparison.question.scale == "linear":
+        return signed(variant - baseline)
+    return f"{signed(100 * (variant / baseline - 1))} %" if baseline > 0 else "–"
+
+
+def record(comparison: Comparison) -> dict[str, Any]:
+    """Return a comparison as plain values; what is unknown or infinite is None."""
+    plan, data, question = comparison.plan, comparison.data, comparison.question
+    optional = {"family": comparison.family, "exact": comparison.exact}
+    values = {
+        **{name: getattr(comparison, name) for name in RECORDED},
+        **{name: getattr(question, name) for name in RECORDED_OF_QUESTION},
+        **{name: None if value is None else vars(value) for name, value in optional.items()},
+        "reason": comparison.decision.reason,
+        "stability_reason": data.stability.reason,
+        "outcome": comparison.decision.outcome.partition(" (")[0],
+        "interval_95": comparison.interval_at(ALPHA),
+        "se": comparison.estimate.se,
+        "df": comparison.estimate.df,
+        "paired": data.paired,
+        "num_examples": data.num_examples,
+        "num_clusters": data.num_clusters,
+        "baseline": vars(data.baseline),
+        "variant": vars(data.variant),
+        "effects": vars(comparison.effects),
+        "spread": vars(comparison.spread),
+        "spread_test": {"p": data.stability.spread_p, "method": data.stability.spread_method},
+        "failed": {**dict(zip(("baseline", "variant"), data.failures.failed, strict=True)),
+                   "p": data.failures.fisher_p, "worst_p": data.failures.worst_p},
+        "plan": {
+            "sd": plan.sd, "sd_bound": plan.sd_bound, "more_seeds": plan.more,
+            "is_decided": comparison.decision.is_decided,
+            "seeds_needed": {f"{power:g}": count for power, count in plan.seeds.items()},
+            "detectable": {f"{power:g}": effect for power, effect in plan.detectable.items()},
+        },
+        "per_seed": [{"seed": s, "baseline": b, "variant": v} for s, b, v in comparison.per_seed],
+    }  # fmt: skip
+    return {key: plain(value) for key, value in values.items()}
+
+
+def plain(value: Any) -> Any:
+    """Return a value as JSON can hold it; a number that is not finite becomes None."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if isinstance(value, dict):
+        return {str(key): plain(item) for key, item in value.items()}
+    return [plain(item) for item in value] if isinstance(value, list | tuple) else value
+
+
+def show(number: float) -> str:
+    """Write a number with three digits; NaN is a dash."""
+    return "–" if math.isnan(number) else f"{number:.3g}".replace("-", "−")
+
+
+def show_figure(value: float) -> str:
+    """Write a figure with four digits."""
+    return f"{value:.4g}".replace("-", "−")
+
+
+def signed(number: float) -> str:
+    """Write a difference with its sign and four digits; NaN is a dash."""
+    return "–" if math.isnan(number) else f"{number:+.4g}".replace("-", "−").replace("inf", "∞")
+
+
+def percent(share: float) -> str:
+    """Write a share in percent, with up to six digits."""
+    return f"{100 * share:.6g} %"
+
+
+def show_count(number: float) -> str:
+    """Write a number of seeds."""
+    if math.isnan(number):
+        return "–"
+    return "no number" if math.isinf(number) else f"{number:.0f}"
+
+
+def show_p(p: float) -> str:
+    """Write a p-value with three digits."""
+    if math.isnan(p):
+        return "p unknown"
+    return f"p = {p:.3g}" if p >= 1e-4 else "p < 0.0001"

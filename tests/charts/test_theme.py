@@ -1,0 +1,39 @@
+"""Themes: every chart has the shared frame, and its colours can be told apart."""
+
+import pytest
+
+from attnlab.charts.theme import FILE, PAGE, Theme, config, frame, layer, nominal, quantitative
+
+
+@pytest.mark.parametrize("theme", [FILE, PAGE])
+def test_a_frame_has_a_title_its_parts_and_the_shared_configuration(theme: Theme) -> None:
+    spec = frame("A title", ["two", "lines"], theme, width=3)
+    assert spec["title"] == {"text": "A title", "subtitle": ["two", "lines"]}
+    assert spec["width"] == 3
+    assert spec["config"] == config(theme)
+    assert spec["$schema"].startswith("https://vega.github.io/schema/vega-lite/")
+
+
+def test_the_configuration_is_a_new_one_each_time() -> None:
+    config(FILE)["title"]["fontSize"] = 99
+    assert config(FILE)["title"]["fontSize"] != 99
+
+
+@pytest.mark.parametrize("theme", [FILE, PAGE])
+def test_the_colours_of_lines_differ(theme: Theme) -> None:
+    assert len(set(theme.colours)) == len(theme.colours) == 7
+
+
+def test_a_page_sets_every_colour_but_those_of_further_lines() -> None:
+    colours = (PAGE.ink, PAGE.grid, PAGE.ground, PAGE.blue, PAGE.orange)
+    assert all(colour.startswith("var(--") for colour in colours)
+    assert PAGE.background == "transparent"
+
+
+def test_layers_and_encodings_are_vega_lites() -> None:
+    assert quantitative("a", format="d") == {"field": "a", "type": "quantitative", "format": "d"}
+    assert nominal("a") == {"field": "a", "type": "nominal"}
+    drawn = layer([{"a": 1}], "rule", {"x": nominal("a")}, strokeWidth=2)
+    assert drawn["data"] == {"values": [{"a": 1}]}
+    assert drawn["mark"] == {"type": "rule", "strokeWidth": 2}
+    assert drawn["encoding"] == {"x": nominal("a")}

@@ -1,0 +1,47 @@
+"""Rows hold every token once if packed, and one framed document each if padded."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from attnlab.data import Sequences, TokenFile, open_source
+from attnlab.errors import DataError
+
+if TYPE_CHECKING:
+    pass
+
+
+@given(length=st.integers(3, 60))
+def test_packed_rows_hold_every_token_once_and_in_order(packed: TokenFile, length: int) -> None:
+    rows = Sequences(packed, length)
+    ids, mask = rows.batch(np.arange(len(rows)))
+    assert (ids[:, 0] == packed.vocabulary.prefix).all()
+    assert (mask[:-1] == 1).all()
+    assert ids[:, 1:][mask[:, 1:] == 1].tolist() == packed.tokens.tolist()
+    assert (ids[mask == 0] == packed.vocabulary.pad).all()
+
+
+@given(length=st.integers(4, 200))
+def test_padded_rows_are_documents_as_the_tokenizer_frames_them(packed: TokenFile, length: int) -> None:
+    rows = Sequences(packed, length, "padded")
+    ids, mask = rows.batch(np.arange(len(rows)))
+    tokenizer = packed.tokenizer
+    texts = list(open_source("embedded:squad?articles=8").documents())
+    expected = tokenizer(texts, truncation=True, max_length=length, padding="max_length")
+    assert ids.tolist() == expected.input_ids
+    assert mask.tolist() == expected.attention_mask
+    assert rows.widths(np.arange(len(rows))).tolist() == mask.sum(axis=1).tolist()
+
+
+def test_rows_that_cannot_be_are_refused(packed: TokenFile) -> None:
+    with pytest.raises(DataError, match="leave no room for text"):
+        Sequences(packed, 2, "padded")
+    with pytest.raises(DataError, match="did you mean 'padded'"):
+        Sequences(packed, 8, "paded")  # type: ignore[arg-type]
+    with pytest.raises(DataError, match="rows run from 0 to"):
+        Sequences(packed, 8).batch([10**6])

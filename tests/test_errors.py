@@ -1,0 +1,25 @@
+"""Every error of attnlab is an AttnlabError, the module's tree names it, and a misspelt name gets a hint."""
+
+import inspect
+
+import pytest
+
+from attnlab import errors
+from attnlab.errors import AttnlabError, AttnlabWarning, closest
+
+CLASSES = [cls for _, cls in inspect.getmembers(errors, inspect.isclass) if cls.__module__ == errors.__name__]
+
+
+@pytest.mark.parametrize("cls", CLASSES)
+def test_the_tree_of_the_module_names_every_class(cls: type) -> None:
+    assert issubclass(cls, AttnlabError if cls is not AttnlabWarning else UserWarning)
+    assert cls.__name__ in (errors.__doc__ or "")
+
+
+@pytest.mark.parametrize(
+    ("word", "hint"),
+    [("sofmax", ", did you mean 'softmax'?"), ("RELU", ", did you mean 'ReLU'?"), ("zzz", ""), ("", "")],
+)
+def test_the_closest_name_is_suggested(word: str, hint: str) -> None:
+    assert closest(word, ["softmax", "ReLU", "sigmoid"]) == hint
+    assert closest(word, []) == ""
