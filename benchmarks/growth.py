@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from attnlab.kernels.comparison import Setting, explained, own_step
+from attnlab.kernels.comparison import Setting, explain_choice, own_step
 from attnlab.kernels.measure import Measurement, growth, measure, show_bytes, show_seconds
 from attnlab.mechanisms import Mechanism
 from benchmarks.table import NOTHING, Table
@@ -51,7 +51,7 @@ def rows_of(name: str, found: dict[int, Measurement], setting: Setting) -> list[
             time = growth((shorter, earlier.seconds), (length, taken.seconds))
             memory = growth((shorter, earlier.memory), (length, taken.memory))
             powers = (f"n^{time:.2f}", f"n^{memory:.2f}")
-        kernel = explained(Mechanism.parse(name), length, setting).kernel
+        kernel = explain_choice(Mechanism.parse(name), length, setting).kernel
         time_cells = (show_seconds(taken.seconds), powers[0])
         rows.append((name, kernel, str(length), *time_cells, show_bytes(taken.memory), powers[1]))
         before = (length, taken)

@@ -1,6 +1,6 @@
 """Weights that depend on their own score alone: no normaliser, and block by block no n × n tensor either."""
 
-from attnlab.kernels.comparison import Setting, explained, own_step, sdpa_step
+from attnlab.kernels.comparison import Setting, explain_choice, own_step, sdpa_step
 from attnlab.kernels.measure import measure
 from attnlab.mechanisms import Mechanism
 from benchmarks.table import Row, Table, at_most, compared, memory_row, sizes, time_row
@@ -13,7 +13,7 @@ def table(setting: Setting = SETTING, length: int = 2048, budget: float = 15) ->
     """Compare relu, sigmoid and identity over dot with SDPA, and the kernel that auto takes for identity."""
     mechanisms = {line: Mechanism.parse(line) for line in LINES}
     last = mechanisms[LINES[-1]]
-    chosen = f"{LINES[-1]} · auto ({explained(last, length, setting).kernel})"
+    chosen = f"{LINES[-1]} · auto ({explain_choice(last, length, setting).kernel})"
     steps = {
         f"{line} · blockwise": own_step(mechanism, length, setting, "blockwise")
         for line, mechanism in mechanisms.items()

@@ -11,11 +11,7 @@ import attnlab
 from attnlab.errors import MechanismError
 from attnlab.kernels import blockwise
 from attnlab.kernels.visibility import Visibility
-from attnlab.mechanisms import (
-    Params,
-    Weights,
-    stage,
-)
+from attnlab.mechanisms import Params, Weights, stage
 
 from .faults import plant, run_check
 

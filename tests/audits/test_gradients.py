@@ -6,16 +6,7 @@ from typing import ClassVar, Literal
 import pytest
 from torch import Tensor
 
-from attnlab.mechanisms import (
-    Dims,
-    Output,
-    Parameter,
-    Params,
-    Score,
-    Weights,
-    masked_softmax,
-    stage,
-)
+from attnlab.mechanisms import Dims, Output, Parameter, Params, Score, Weights, masked_softmax, stage
 
 from .faults import run_check
 

@@ -10,14 +10,7 @@ import attnlab
 from attnlab.kernels import blockwise, linear, rowwise
 from attnlab.kernels.call import Call
 from attnlab.kernels.visibility import Visibility
-from attnlab.mechanisms import (
-    Dims,
-    Parameter,
-    Params,
-    Score,
-    Value,
-    stage,
-)
+from attnlab.mechanisms import Dims, Parameter, Params, Score, Value, stage
 
 from .faults import one_too_many, plant, run_check
 

@@ -8,15 +8,7 @@ from torch import Tensor
 
 import attnlab
 from attnlab.kernels import rowwise
-from attnlab.mechanisms import (
-    Dims,
-    Parameter,
-    Params,
-    Score,
-    Value,
-    Weights,
-    stage,
-)
+from attnlab.mechanisms import Dims, Parameter, Params, Score, Value, Weights, stage
 
 from .faults import run_check
 

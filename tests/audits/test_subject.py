@@ -3,8 +3,8 @@
 import torch
 
 from attnlab.audits import FindingPart, Mode, Subject
-from attnlab.audits.equivalences import SPANS
-from attnlab.audits.subject import HEAD_DIM, LONG, MANY_HEADS, SEVERAL
+from attnlab.audits.equivalences import SEVERAL, SPANS
+from attnlab.audits.subject import HEAD_DIM, LONG, MANY_HEADS
 from attnlab.kernels import rowwise, running
 from attnlab.kernels.tiles import Tiling
 from attnlab.mechanisms import Mechanism

@@ -14,7 +14,7 @@ NAMES = st.dictionaries(st.text(max_size=4), st.floats(0, 300), max_size=18)
 @pytest.mark.parametrize("is_logarithmic", [False, True])
 @pytest.mark.parametrize("values", [[], [3.0], [1e20], [1e-3, 5.0, 4e6], [71.0, 72.5]])
 def test_every_value_lies_within(values: list[float], is_logarithmic: bool) -> None:
-    axis = Axis.around(values, is_logarithmic=is_logarithmic)
+    axis = Axis.fit(values, is_logarithmic=is_logarithmic)
     assert all(0 < axis.share(value) < 1 for value in values)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from attnlab.charts import curves, save, svg
-from attnlab.charts.curves import MOST_DOTS, Curves, Point, averages
+from attnlab.charts.curves import MOST_DOTS, Curves, Point, compute_averages
 from attnlab.charts.theme import PAGE
 
 ARMS = ("baseline", "additive")
@@ -73,16 +73,16 @@ def test_a_mean_ends_where_a_seed_does() -> None:
         return math.nan if (arm, seed) == ("baseline", 1) and step > 20 else 1.0
 
     drawn = Curves(points(value=diverging))
-    assert [one.step for one in averages(drawn, "baseline")] == [10, 20]
-    assert len(averages(drawn, "additive")) == 5
+    assert [one.step for one in compute_averages(drawn, "baseline")] == [10, 20]
+    assert len(compute_averages(drawn, "additive")) == 5
     never = Curves(points(value=lambda arm, seed, step: math.inf if seed == 2 else 1.0))
-    assert averages(never, "baseline") == []
+    assert compute_averages(never, "baseline") == []
     assert ">baseline<" in svg(curves.draw(never, ""))
 
 
 def test_a_mean_on_a_logarithmic_axis_is_of_logarithms() -> None:
     drawn = Curves([Point("a", 0, 1, 10.0), Point("a", 1, 1, 1000.0)], is_logarithmic=True)
-    (mean,) = averages(drawn, "a")
+    (mean,) = compute_averages(drawn, "a")
     assert mean.value == pytest.approx(100)
     assert mean.low > 0
     assert curves.draw(drawn, "")["encoding"]["y"]["scale"]["type"] == "log"
@@ -110,10 +110,10 @@ def test_no_two_of_many_arms_look_alike_and_all_names_have_room() -> None:
 
 def test_a_long_name_keeps_both_ends() -> None:
     name = "cosine(scale=learned) | softmax | bypass(alpha=0.25)"
-    assert len(curves.short(name)) <= curves.MOST_CHARACTERS
-    assert curves.short(name).startswith("cosine")
-    assert curves.short(name).endswith("0.25)")
-    assert curves.short("baseline") == "baseline"
+    assert len(curves.shorten(name)) <= curves.MOST_CHARACTERS
+    assert curves.shorten(name).startswith("cosine")
+    assert curves.shorten(name).endswith("0.25)")
+    assert curves.shorten("baseline") == "baseline"
 
 
 @pytest.mark.parametrize("is_logarithmic", [False, True])

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from attnlab.charts import soundness, svg
-from attnlab.charts.evidence import Bar, Margin, bars, margins, shown
+from attnlab.charts.evidence import Bar, Margin, bars, margins, show_number
 from attnlab.charts.theme import FILE
 
 TITLE = ("A title", "a subtitle")
@@ -39,4 +39,4 @@ def test_margins_place_zero_at_the_left_and_the_endless_at_the_right() -> None:
 
 @pytest.mark.parametrize(("value", "text"), [(0.0, "0"), (-1e-7, "−1e−07"), (1234.5, "1.23e+03"), (0.25, "0.25")])
 def test_numbers_are_short(value: float, text: str) -> None:
-    assert shown(value) == text
+    assert show_number(value) == text

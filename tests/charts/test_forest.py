@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from attnlab.charts import forest, svg
-from attnlab.charts.forest import Effect, side
+from attnlab.charts.forest import Effect, choose_side
 
 TITLES = ("Difference to dot", "recall, tiny", "difference in accuracy")
 
@@ -41,4 +41,4 @@ def test_one_pair_has_no_interval_and_what_is_no_number_is_left_out() -> None:
 
 @pytest.mark.parametrize(("share", "where"), [(0.1, "left"), (0.5, "center"), (0.9, "right")])
 def test_words_stay_on_the_axis(share: float, where: str) -> None:
-    assert side(share) == where
+    assert choose_side(share) == where

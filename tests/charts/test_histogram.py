@@ -16,7 +16,7 @@ def test_bars_stand_between_their_edges() -> None:
 
 
 def test_marks_close_to_each_other_stand_at_different_heights() -> None:
-    rows = histogram.heights({"left": 10, "middle": 11, "right": 1000}, Axis(1, 2000, is_logarithmic=True))
+    rows = histogram.choose_rows({"left": 10, "middle": 11, "right": 1000}, Axis(1, 2000, is_logarithmic=True))
     assert rows["left"] != rows["middle"]
     assert rows["right"] == 0
 

@@ -7,7 +7,7 @@ import math
 import pytest
 
 from attnlab.charts import seeds, svg
-from attnlab.charts.seeds import Dots, SeedDot, means
+from attnlab.charts.seeds import Dots, SeedDot, compute_means
 
 DOTS = [SeedDot("dot", 1, 1.0), SeedDot("dot", 2, 100.0), SeedDot("bypass", 1, 10.0), SeedDot("bypass", 2, math.inf)]
 
@@ -21,7 +21,7 @@ def test_arms_without_a_value_keep_their_row() -> None:
 
 @pytest.mark.parametrize(("is_logarithmic", "mean"), [(False, 50.5), (True, 10.0)])
 def test_a_mean_is_as_the_axis_measures(is_logarithmic: bool, mean: float) -> None:
-    found = means(DOTS[:2], {"dot": "dot", "other": "other"}, is_logarithmic)
+    found = compute_means(DOTS[:2], {"dot": "dot", "other": "other"}, is_logarithmic)
     assert [row["arm"] for row in found] == ["dot"]
     assert found[0]["value"] == pytest.approx(mean)
 

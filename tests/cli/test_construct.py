@@ -98,16 +98,6 @@ def test_values_and_csv_are_read(capsys: pytest.CaptureFixture[str]) -> None:
     assert "output: 0, 1" in capsys.readouterr().out
 
 
-def test_many_keys_are_cut_short(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = tmp_path / "many.json"
-    path.write_text(json.dumps([[float(i == j) for j in range(30)] for i in range(30)]), encoding="utf-8")
-    assert main(["construct", "select", "--index", "3", "--keys", str(path)]) == 0
-    shown = capsys.readouterr().out
-    assert "and 10 more keys, together: q = the key" in shown
-    assert "… (30 numbers)" in shown
-    assert main(["construct", "select-all", "--keys", str(path)]) == 0
-
-
 @pytest.mark.usefixtures("files")
 @pytest.mark.parametrize(
     ("words", "said"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -60,7 +61,7 @@ def test_the_picture_says_what_is_going_and_who_leads(moment: Moment, width: int
 def test_a_terminal_gets_a_picture_and_messages_above_it(moment: Moment, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(live, "PICTURE_SECONDS", 0.0)
     stream = Terminal()
-    with ProgressView(str(moment.folder), stream) as view:
+    with closing(ProgressView(str(moment.folder), stream)) as view:
         view.say("before")
         view.tick()
         view.say("1/6 [red]done[/red]")
@@ -74,7 +75,7 @@ def test_a_terminal_gets_a_picture_and_messages_above_it(moment: Moment, monkeyp
 
 def test_elsewhere_there_is_a_line_every_so_often(moment: Moment, monkeypatch: pytest.MonkeyPatch) -> None:
     stream = io.StringIO()
-    with ProgressView(str(moment.folder), stream) as view:
+    with closing(ProgressView(str(moment.folder), stream)) as view:
         view.tick()
         assert stream.getvalue() == ""
         monkeypatch.setattr(live, "LINE_SECONDS", 0.0)
@@ -89,7 +90,7 @@ def test_elsewhere_there_is_a_line_every_so_often(moment: Moment, monkeypatch: p
 def test_nothing_is_shown_where_programs_read(moment: Moment, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(live, "PICTURE_SECONDS", 0.0)
     stream = Terminal()
-    with ProgressView(str(moment.folder), stream, is_quiet=True) as view:
+    with closing(ProgressView(str(moment.folder), stream, is_quiet=True)) as view:
         view.say("a message")
         view.tick()
     assert stream.getvalue() == ""
@@ -100,7 +101,7 @@ def test_a_picture_that_cannot_be_drawn_does_not_end_the_study(
 ) -> None:  # fmt: skip
     monkeypatch.setattr(live, "LINE_SECONDS", 0.0)
     stream = io.StringIO()
-    with ProgressView(str(tmp_path / "nothing"), stream) as view:
+    with closing(ProgressView(str(tmp_path / "nothing"), stream)) as view:
         view.tick()
         view.tick()
         view.say("1/6")

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 
 from attnlab.charts import svg
 from attnlab.construct import EXAMPLE_KEYS, argmax, average, extract, place_key, select, select_all, strength
-from attnlab.construct.panes import hull_of, principal_plane, shown_keys
+from attnlab.construct.pictures import _choose_keys, _find_hull, _project_on_plane
 from attnlab.construct.separation import Array
 from tests.construct.strategies import keys_and_subset
 
@@ -69,7 +69,7 @@ def test_a_figure_of_any_keys_holds_numbers_alone(drawn: tuple[Array, list[int]]
 
 def test_the_keys_asked_for_are_always_shown() -> None:
     weights = select(RANDOM, 5).naive
-    shown, left = shown_keys(weights, [33, 5], 4)
+    shown, left = _choose_keys(weights, [33, 5], 4)
     assert {5, 33} <= set(shown)
     assert len(shown) == 3
     assert sorted(shown + left) == list(range(40))
@@ -77,13 +77,13 @@ def test_the_keys_asked_for_are_always_shown() -> None:
 
 def test_the_hull_has_its_corners_alone() -> None:
     square = [(0.0, 0.0), (2.0, 0.0), (2.0, 2.0), (0.0, 2.0)]
-    assert hull_of([*square, (1.0, 1.0), (1.0, 0.0)]) == square
-    assert hull_of([(1.0, 1.0), (1.0, 1.0)]) == [(1.0, 1.0)]
-    assert set(hull_of([(0.0, 0.0), (1.0, 1.0), (2.0, 2.0)])) == {(0.0, 0.0), (2.0, 2.0)}
+    assert _find_hull([*square, (1.0, 1.0), (1.0, 0.0)]) == square
+    assert _find_hull([(1.0, 1.0), (1.0, 1.0)]) == [(1.0, 1.0)]
+    assert set(_find_hull([(0.0, 0.0), (1.0, 1.0), (2.0, 2.0)])) == {(0.0, 0.0), (2.0, 2.0)}
 
 
 def test_a_plane_keeps_what_lies_in_one() -> None:
-    places = np.array(principal_plane(select(EXAMPLE_KEYS, 0).problem.keys[:3]))
+    places = np.array(_project_on_plane(select(EXAMPLE_KEYS, 0).problem.keys[:3]))
     keys = np.array(EXAMPLE_KEYS)[:3]
     lengths = [
         np.linalg.norm(points[0] - points[1]) / np.linalg.norm(points[0] - points[2]) for points in (places, keys)

@@ -28,6 +28,13 @@ BART = {
     "decoder_attention_heads": HEADS, "encoder_ffn_dim": 48, "decoder_ffn_dim": 48,
 }  # fmt: skip
 
+SMALL: dict[str, Any] = {
+    "vocab_size": 48, "d_model": 32, "encoder_layers": 1, "decoder_layers": 1, "encoder_attention_heads": 2,
+    "decoder_attention_heads": 2, "encoder_ffn_dim": 48, "decoder_ffn_dim": 48, "max_position_embeddings": 64,
+    "bos_token_id": 1, "eos_token_id": 2, "pad_token_id": 0, "decoder_start_token_id": 1,
+}  # fmt: skip
+"""The sizes of an encoder and a decoder of one layer each."""
+
 STRUCTURES: dict[str, tuple[str, dict[str, Any]]] = {
     "bert": ("bert", {}),
     "bert decoder": ("bert", {"is_decoder": True}),
@@ -133,3 +140,12 @@ def twin(model: Any) -> Any:
 def learned(model: torch.nn.Module) -> dict[str, Tensor]:
     """Return the parameters a mechanism brought along."""
     return {name: p for name, p in model.named_parameters() if ".attnlab." in name}
+
+
+def calm(model: Any) -> Any:
+    """Take dropout out of a model, and let it train."""
+    for module in model.modules():
+        if isinstance(module, torch.nn.Dropout):
+            module.p = 0.0
+    model.config.use_cache = False
+    return model.train()

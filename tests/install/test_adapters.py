@@ -17,11 +17,15 @@ from tests.install.models import build
         ("dot | softmax | bypass(alpha=0.5)", "value", None),
         ("dot | softmax | share(qk)", "value", None),
         ("dot | softmax | unit_values", "query", None),
-        ("dot | softmax | share(qk)", "query", r"'share\(qk\)' makes 'query' of 'encoder.layer.0.attention.self' one"),
+        ("dot | softmax | share(qk)", "query", r"'share\(qk\)' ties 'query' of 'encoder.layer.0.attention.self'"),
         ("dot | softmax | share(qk)", "key", "leave 'key' out of the targets"),
-        ("dot | softmax | share(qkv)", "value", "an adapter on it would part them; leave 'value' out of the targets"),
+        (
+            "dot | softmax | share(qkv)",
+            "value",
+            "would separate them; leave 'value' out of the targets",
+        ),
         ("dot | softmax | unit_values", "value", "would add to it afterwards; leave 'value' out of the targets"),
-        ("value-residual", "value", "'value_residual' changes what 'value' of"),
+        ("value-residual", "value", "'value_residual' changes the output of 'value' of"),
     ],
 )
 def test_an_adapter_is_taken_where_it_only_adds(line: str, target: str, refused: str | None) -> None:

@@ -1,11 +1,13 @@
-"""The private names of torch and transformers that install uses are there, and mean what they are used for."""
+"""The private names of torch and transformers that install uses exist, and mean what they are used for."""
 
 from __future__ import annotations
 
 import sys
+from typing import Any
 
 import torch
 from torch import nn
+from transformers import AttentionInterface, AutoModelForCausalLM
 
 from attnlab.install import compat
 from tests.install.models import build, tokens
@@ -13,10 +15,18 @@ from tests.install.models import build, tokens
 
 def test_the_name_in_the_config_decides_which_function_is_called() -> None:
     model = build("bert")
-    assert compat.get_attention_name(model.config) in ("sdpa", "eager")
-    compat.set_attention_name(model.config, "eager")
     assert compat.get_attention_name(model.config) == "eager"
-    assert model.encoder.layer[0].attention.self.config._attn_implementation == "eager"
+    calls: list[Any] = []
+
+    def attend(module: nn.Module, q: torch.Tensor, *given: Any, **more: Any) -> tuple[torch.Tensor, None]:
+        calls.append(module)
+        return q.transpose(1, 2), None
+
+    AttentionInterface.register("compat_test", attend)
+    compat.set_attention_name(model.config, "compat_test")
+    assert compat.get_attention_name(model.config) == "compat_test"
+    model(tokens())
+    assert calls == [layer.attention.self for layer in model.encoder.layer]
 
 
 def test_modeling_files_look_attention_up_in_the_registry() -> None:
@@ -44,3 +54,9 @@ def test_recording_of_attentions_is_seen_from_inside_a_pass() -> None:
     model(tokens())
     model(tokens(), output_attentions=True)
     assert seen == [False, True]
+
+
+def test_a_model_says_whether_it_takes_a_static_cache() -> None:
+    assert compat.supports_static_cache(build("llama", AutoModelForCausalLM))
+    assert not compat.supports_static_cache(nn.Linear(2, 2))
+    assert all(hasattr(build(name), "_can_compile_fullgraph") for name in ("bert", "gpt2", "llama"))

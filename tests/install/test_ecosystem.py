@@ -22,9 +22,9 @@ from transformers import (
 
 import attnlab
 from attnlab.errors import InstallError
-from attnlab.install import Layer, penalty, set_progress
+from attnlab.install import set_progress
 from attnlab.mechanisms import CATALOG
-from tests.install.models import VOCABULARY, build, learned, padding, tokens, twin, with_loss
+from tests.install.models import VOCABULARY, build, calm, learned, padding, tokens, twin, with_loss
 
 TRACING = [
     "ignore:.*should not be instantiated:DeprecationWarning",  # torch's own, when it traces
@@ -39,15 +39,6 @@ def compiled(test: Any) -> Any:
     for mark in compiling:
         test = mark(test)
     return test
-
-
-def calm(model: Any) -> Any:
-    """Take dropout out of a model, and let it train."""
-    for module in model.modules():
-        if isinstance(module, nn.Dropout):
-            module.p = 0.0
-    model.config.use_cache = False
-    return model.train()
 
 
 def gradients(model: nn.Module, call: Any = None) -> dict[str, Tensor]:
@@ -116,44 +107,6 @@ def test_gradient_checkpointing_gives_the_same_gradients(name: str) -> None:
     assert plain.keys() == again.keys()
     for parameter, grad in plain.items():
         assert torch.equal(grad, again[parameter]), parameter
-
-
-def test_checkpointing_that_would_lose_a_gradient_is_refused() -> None:
-    model = with_loss("gpt2", use_cache=False).train()
-    attnlab.install(model, "value-residual")
-    model.gradient_checkpointing_enable()
-    with pytest.raises(InstallError, match="gradient_checkpointing_disable"):
-        model(tokens())
-    model.eval()(tokens())
-    model.train()
-    attnlab.install(model, "output-penalty")
-    model.gradient_checkpointing_enable({"use_reentrant": True})
-    model.enable_input_require_grads()
-    with pytest.raises(InstallError, match="'use_reentrant': False"):
-        model(tokens(), labels=tokens())
-
-
-@pytest.mark.parametrize("name", ["bert", "gpt2"])
-def test_a_penalty_joins_the_loss_of_training_and_not_of_evaluation(name: str) -> None:
-    model, plain = calm(with_loss(name)), calm(with_loss(name))
-    attnlab.install(model, "dot | softmax | penalize(output, 0.5)")
-    attnlab.install(plain, "dot | softmax")
-    squares: list[Tensor] = []
-    for module in plain.modules():
-        if isinstance(module, Layer):
-            module.register_forward_hook(lambda _, args, out: squares.append(out[0].square().mean()))
-    base = plain(tokens(), labels=tokens()).loss
-    expected = 0.5 * torch.stack(squares).sum()
-    loss = model(tokens(), labels=tokens()).loss
-    torch.testing.assert_close(loss, base + expected)
-    torch.testing.assert_close(penalty(model), expected)
-    torch.testing.assert_close(model(tokens(), labels=tokens(), return_dict=False)[0], base + expected)
-    torch.testing.assert_close(model.eval()(tokens(), labels=tokens()).loss, base)
-    torch.testing.assert_close(penalty(model), expected)
-    body = model.base_model.train()
-    body(tokens())
-    torch.testing.assert_close(penalty(model), expected)
-    assert penalty(plain) is None
 
 
 LORA = {"bert": ["query", "value"], "llama": ["q_proj", "v_proj"], "gpt2": ["c_attn"]}

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 import torch
+import transformers
 from torch import Tensor, nn
 from transformers import AttentionInterface, AutoModelForCausalLM, PreTrainedModel, StaticCache
 from transformers.masking_utils import AttentionMaskInterface, bidirectional_mask_function, sdpa_mask
@@ -13,7 +14,7 @@ from transformers.masking_utils import AttentionMaskInterface, bidirectional_mas
 import attnlab
 from attnlab.errors import InstallError
 from attnlab.install.masks import CAUSAL, Rule, make_mask, read_mask
-from tests.install.models import LENGTH, build, padding, tokens, twin
+from tests.install.models import LENGTH, SMALL, build, padding, tokens, twin
 
 RELU = "cosine | relu(divide=n)"
 
@@ -155,7 +156,7 @@ def test_mask_after_acts_in_a_causal_model_padded_or_not() -> None:
 @pytest.mark.parametrize("name", ["mistral window", "gemma3 windows"])
 def test_mask_after_is_refused_where_a_window_replaces_the_causal_rule(name: str) -> None:
     model = attnlab.install(build(name), "dot | softmax | mask(after)")
-    with pytest.raises(InstallError, match=r"'mask\(after\)' acts on the causal rule.*sliding window"):
+    with pytest.raises(InstallError, match=r"'mask\(after\)' acts on the causal mask.*sliding window"):
         model(tokens())
 
 
@@ -194,7 +195,21 @@ def test_a_mask_that_cannot_be_meant_is_refused() -> None:
         read_mask(None, silent, None)
     with pytest.raises(InstallError, match=r"a mask of shape \(2, 3\)"):
         read_mask(torch.ones(2, 3, dtype=torch.bool), silent, None)
-    with pytest.raises(InstallError, match="combines the causal mask with one of its own"):
+    with pytest.raises(InstallError, match="combines the causal mask with another one"):
         read_mask(torch.ones(1, 1, 3, 3, dtype=CAUSAL), silent, None)
     with pytest.raises(InstallError, match="booleans or floats"):
         read_mask(torch.ones(1, 1, 3, 3, dtype=torch.int64), silent, None)
+
+
+def test_a_decoder_whose_attention_does_not_call_itself_causal_sees_no_future() -> None:
+    torch.manual_seed(0)
+    config = transformers.BigBirdPegasusConfig(**SMALL, attention_type="original_full")
+    auto: Any = transformers.AutoModelForCausalLM
+    model = auto.from_config(config).eval()
+    assert not any(getattr(m, "is_causal", False) for n, m in model.named_modules() if n.endswith("self_attn"))
+    ids = torch.randint(3, 48, (1, 9), generator=torch.Generator().manual_seed(0))
+    changed = torch.cat([ids[:, :-1], (ids[:, -1:] + 1) % 45 + 3], 1)
+    original = model(ids).logits
+    attnlab.install(model, "dot | softmax")
+    assert torch.allclose(model(ids).logits, original, atol=1e-5)
+    assert torch.equal(model(ids).logits[:, :-1], model(changed).logits[:, :-1])

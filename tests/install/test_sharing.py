@@ -98,5 +98,5 @@ def test_widths_that_differ_are_refused() -> None:
 def test_dropping_pretrained_weights_is_said(tmp_path: object) -> None:
     build("bert").save_pretrained(str(tmp_path))
     model = BertModel.from_pretrained(str(tmp_path))
-    with pytest.warns(AttnlabWarning, match="the keys take the queries' weights"):
+    with pytest.warns(AttnlabWarning, match="the keys use the queries' weights"):
         attnlab.install(model, "dot | softmax | share(qk)")

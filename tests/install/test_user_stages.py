@@ -175,7 +175,7 @@ def test_a_mask_of_the_user_s_own_that_hides_where_queries_stand_is_refused() ->
     model = model_with("gpt2", "relative bias")
     ids = tokens(1, 6)
     own = torch.ones(1, 1, 6, 6, dtype=torch.bool).tril()
-    refused = r"'relative_bias' asks for positions, and 'h\.0\.attn' was given a mask"
+    refused = r"'relative_bias' asks for positions, and 'h\.0\.attn' was given a custom mask"
     with torch.no_grad():
         torch.testing.assert_close(model(ids, attention_mask=own).logits, model(ids).logits)
         with pytest.raises(InstallError, match=refused):
@@ -184,7 +184,7 @@ def test_a_mask_of_the_user_s_own_that_hides_where_queries_stand_is_refused() ->
 
 def test_cross_attention_has_no_positions_to_tell() -> None:
     model = build("bart")
-    with pytest.raises(InstallError, match="'relative_bias' needs positions, and the queries and keys of the cross"):
+    with pytest.raises(InstallError, match="'relative_bias' needs positions, but in the cross-attention"):
         attnlab.install(model, LINES["relative bias"])
     attnlab.install(model, LINES["talking heads"])
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 import torch
 from torch import Tensor
@@ -12,6 +13,9 @@ from torch import Tensor
 from attnlab.kernels import KERNELS, attend, initial_values
 from attnlab.kernels.call import MaskKind, Request
 from attnlab.mechanisms import Mechanism
+
+Results = dict[str, Tensor]
+"""The output and the gradients, by name."""
 
 SITUATIONS = ("plain", "causal", "padded", "both", "cross", "cached")
 LENGTHS = (1, 7, 63, 100, 257)
@@ -42,12 +46,22 @@ class Problem:
         """The kernels that accept the problem."""
         return [name for name, kernel in KERNELS.items() if kernel.refusal(self.request) is None]
 
-    def rounded(self, dtype: torch.dtype) -> Problem:
-        """Return the problem with inputs that `dtype` can hold exactly."""
-        tensors = {name: tensor.to(dtype).double() for name, tensor in self.tensors.items()}
-        return Problem(self.mechanism, tensors, self.causal, self.mask)
+    @cached_property
+    def _references(self) -> dict[torch.dtype, tuple[Problem, Results, Results]]:
+        return {}
 
-    def solve(self, kernel: str, dtype: torch.dtype) -> dict[str, Tensor]:
+    def compute_reference(self, dtype: torch.dtype) -> tuple[Problem, Results, Results]:
+        """Return the problem with inputs that `dtype` can hold exactly, and the reference's results for it in fp64 and
+        in `dtype`: once, since all kernels are compared with them."""
+        if dtype not in self._references:
+            tensors = {name: tensor.to(dtype).double() for name, tensor in self.tensors.items()}
+            rounded = Problem(self.mechanism, tensors, self.causal, self.mask)
+            self._references[dtype] = (
+                rounded, rounded.solve("reference", torch.float64), rounded.solve("reference", dtype),
+            )  # fmt: skip
+        return self._references[dtype]
+
+    def solve(self, kernel: str, dtype: torch.dtype) -> Results:
         """Return the output and the gradients of every input, in fp64, as computed by a kernel in `dtype`."""
         given = {name: tensor.to(dtype).requires_grad_() for name, tensor in self.tensors.items()}
         parameters = {name: given[name] for name in given if name not in "qkv"}
@@ -98,8 +112,7 @@ def assert_as_exact(given: Problem, kernel: str, dtype: torch.dtype) -> None:
     where the reference is the truth, its error is that in fp32, scaled by the precision.
     """
     low = torch.float32 if dtype == torch.float64 else dtype
-    rounded = given.rounded(low)
-    truth, rough = rounded.solve("reference", torch.float64), rounded.solve("reference", low)
+    rounded, truth, rough = given.compute_reference(low)
     answer = rounded.solve(kernel, dtype)
     finer = torch.finfo(dtype).eps / torch.finfo(low).eps
     sizes = {name: size(exact) for name, exact in truth.items()}

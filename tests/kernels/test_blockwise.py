@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from attnlab import attend
-from attnlab.kernels.blockwise import factors, origin
+from attnlab.kernels.blockwise import choose_origin, make_factors
 from attnlab.mechanisms import Mechanism
 
 
@@ -13,14 +13,14 @@ from attnlab.mechanisms import Mechanism
 def test_the_product_of_the_factors_is_the_score(line: str, offset: float) -> None:
     score = Mechanism.parse(f"{line} | relu").score
     q, k = torch.randn(2, 1, 2, 5, 4, generator=torch.Generator().manual_seed(0), dtype=torch.float64) + offset
-    left, right = factors(score, q, k, {})
+    left, right = make_factors(score, q, k, {})
     torch.testing.assert_close(left @ right.mT, score(q, k, {}))
 
 
 def test_the_origin_moves_only_to_vectors_far_out() -> None:
     q, k = torch.randn(2, 1, 1, 3, 4, generator=torch.Generator().manual_seed(0))
-    assert (origin(q, k) == 0).all()
-    assert torch.equal(origin(q + 100, k + 100), (k + 100)[:, :, :1])
+    assert (choose_origin(q, k) == 0).all()
+    assert torch.equal(choose_origin(q + 100, k + 100), (k + 100)[:, :, :1])
 
 
 @pytest.mark.parametrize("kernel", ["sdpa", "blockwise"])

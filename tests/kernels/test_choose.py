@@ -10,6 +10,7 @@ import torch
 from attnlab import attend, explain
 from attnlab.errors import KernelError, RequestError
 from attnlab.kernels import KERNELS
+from attnlab.kernels.cpu import native
 
 CHOICES = {
     "dot | softmax": "sdpa",
@@ -53,6 +54,18 @@ def test_explanations_follow_the_situation() -> None:
     assert explain("cosine | identity", length=64).cost.exponent == 1
     assert explain("dot | relu", length=64).cost.exponent == 2
     assert explain("dot | softmax", length=64, kernel="reference").kernel == "reference"
+
+
+@pytest.mark.parametrize("line", ["dot | softmax", "cosine | identity", "dot | argmax(straight_through=true)"])
+def test_only_scores_of_the_compiled_loops_ask_for_a_compiler(line: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail() -> None:
+        raise AssertionError("a compiler was asked for")
+
+    monkeypatch.setattr(native, "load_loops", fail)
+    x, mask = torch.ones(1, 1, 3, 2), torch.tensor([True, True, False])
+    for given in (None, mask):
+        attend(x, x, x, line, causal=True, mask=given)
+    assert explain(line, length=8).kernel == explain(line, length=8, mask="keys").kernel
 
 
 def test_a_kernel_that_cannot_is_an_error_that_names_those_that_can() -> None:

@@ -5,7 +5,7 @@ import torch
 
 from attnlab.errors import KernelError
 from attnlab.kernels import comparison
-from attnlab.kernels.comparison import Setting, compare, own_step, why_not_eager
+from attnlab.kernels.comparison import Setting, compare, explain_missing_eager, own_step
 from attnlab.mechanisms import Mechanism
 
 TINY = Setting(batch=2, num_heads=2, head_dim=8)
@@ -43,6 +43,6 @@ def test_eager_is_left_out_where_it_would_not_fit(monkeypatch: pytest.MonkeyPatc
     mechanism = Mechanism.parse("manhattan | softmax")
     all_vectors = 2 * 2 * 64**2 * 8 * 4
     monkeypatch.setattr(comparison, "EAGER_LIMIT", 20 * all_vectors)
-    assert why_not_eager(mechanism, 64, TINY) == ""
-    assert "it would take about" in why_not_eager(mechanism, 64 * 10, TINY)
+    assert explain_missing_eager(mechanism, 64, TINY) == ""
+    assert "it would take about" in explain_missing_eager(mechanism, 64 * 10, TINY)
     assert compare(mechanism, 64 * 10, TINY, budget=0).eager is None

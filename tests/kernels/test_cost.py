@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from attnlab.kernels.call import Request
-from attnlab.kernels.cost import Cost, estimate, readable
+from attnlab.kernels.cost import Cost, estimate, show_with_prefix
 from attnlab.mechanisms import Mechanism
 
 
@@ -47,7 +47,7 @@ def test_work_space_has_the_precision_of_the_sums() -> None:
     ("number", "text"), [(0, "0 "), (999, "999 "), (1000, "1 k"), (2.5e6, "2.5 M"), (3e9, "3 G"), (4.2e15, "4.2e+03 T")]
 )
 def test_large_numbers_have_a_prefix(number: float, text: str) -> None:
-    assert readable(number) == text
+    assert show_with_prefix(number) == text
 
 
 def test_a_cost_is_one_line() -> None:

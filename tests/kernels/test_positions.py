@@ -136,4 +136,4 @@ def test_what_a_stage_needs_is_data() -> None:
     assert REGISTRY["ramp"].needs == {"positions": True}
     assert REGISTRY["perhaps"].needs == {"positions": False, "visible": False}
     assert REGISTRY["dot"].needs == {}
-    assert not Mechanism.parse("dot | softmax").stages_asking("positions")
+    assert not Mechanism.parse("dot | softmax").find_stages_needing("positions")

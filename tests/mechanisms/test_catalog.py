@@ -25,7 +25,8 @@ def test_an_entry_is_written_as_str_writes_it(entry: Entry) -> None:
 @entries
 def test_an_entry_has_a_source_and_one_sentence(entry: Entry) -> None:
     assert re.fullmatch(
-        r"attnlab|(after )?[A-ZÀ-Ž]\w+( et al\.| & \w+)? \d{4}, (arXiv:\d{4}\.\d{4,5}|'.+')", entry.paper
+        r"attnlab|(after )?Shin 2025|(after )?[A-ZÀ-Ž]\w+( et al\.| & \w+)? \d{4}, (arXiv:\d{4}\.\d{4,5}|'.+')",
+        entry.paper,
     )
     assert entry.sentence.endswith(".")
     assert "\n" not in entry.sentence
@@ -71,7 +72,7 @@ def test_the_variants_of_the_literature_are_there(name: str, line: str) -> None:
 
 
 def test_every_stage_is_used_by_some_entry() -> None:
-    used = {item.name for entry in ENTRIES for item in entry.mechanism.written()}
+    used = {item.name for entry in ENTRIES for item in entry.mechanism.list_written_stages()}
     assert set(REGISTRY) - used == set()
 
 

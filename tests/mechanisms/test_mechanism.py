@@ -74,7 +74,7 @@ def test_parse_and_str_are_inverses(mechanism: Mechanism) -> None:
 
 @given(mechanisms(), st.data())
 def test_stages_come_in_any_order_and_with_any_white_space(mechanism: Mechanism, data: st.DataObject) -> None:
-    shuffled: list[Stage] = data.draw(st.permutations(list(mechanism.written())))
+    shuffled: list[Stage] = data.draw(st.permutations(list(mechanism.list_written_stages())))
     space = st.sampled_from(["", " ", "  ", "\t", "\n", "\u00a0"])
     pieces = re.split(r"([|(),=])", " | ".join(map(str, shuffled)))
     line = "".join(data.draw(space) + piece.strip() + data.draw(space) for piece in pieces)
@@ -90,7 +90,7 @@ def test_every_argument_may_be_written_out(mechanism: Mechanism) -> None:
         fields = [f"{f.name}={write(getattr(item, f.name))}" for f in dataclasses.fields(item)]
         return f"{item.name}({', '.join(fields)})"
 
-    assert Mechanism.parse(" | ".join(whole(item) for _, item in mechanism.labelled())) == mechanism
+    assert Mechanism.parse(" | ".join(whole(item) for _, item in mechanism.label_stages())) == mechanism
 
 
 @given(mechanisms())
@@ -175,7 +175,7 @@ def test_alpha_and_the_scalars_stay_out_of_weight_decay() -> None:
 def test_every_stage_gets_its_own_parameters_back(mechanism: Mechanism) -> None:
     declared = mechanism.parameters(num_heads=2, head_dim=4)
     tensors = {name: torch.empty(p.shape) for name, p in declared.items()}
-    for text, item in mechanism.labelled():
+    for text, item in mechanism.label_stages():
         own = mechanism.params_of(item, tensors)
         assert set(own) == set(item.parameters(Dims(2, 4, 4)))
         assert all(tensor is tensors[f"{text}_{name}"] for name, tensor in own.items())

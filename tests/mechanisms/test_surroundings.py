@@ -71,7 +71,7 @@ def test_a_penalty_has_a_gradient() -> None:
 
 @pytest.mark.parametrize("p", [0.1, 0.5, 0.9])
 def test_tokens_vanish_as_often_as_said(p: float) -> None:
-    kept = TokenDropout(p).kept(100, 1000, torch.Generator().manual_seed(0))
+    kept = TokenDropout(p).draw_kept_keys(100, 1000, torch.Generator().manual_seed(0))
     assert kept.shape == (100, 1, 1, 1000)  # one draw a key, for every head and query
     assert kept.dtype == torch.bool
     deviation = math.sqrt(p * (1 - p) / kept.numel())
@@ -83,13 +83,13 @@ def test_tokens_vanish_as_often_as_said(p: float) -> None:
 
 def test_tokens_vanish_by_the_generator_alone() -> None:
     stage = TokenDropout(0.3)
-    first, again, other = (stage.kept(2, 50, torch.Generator().manual_seed(seed)) for seed in (1, 1, 2))
+    first, again, other = (stage.draw_kept_keys(2, 50, torch.Generator().manual_seed(seed)) for seed in (1, 1, 2))
     assert torch.equal(first, again)
     assert not torch.equal(first, other)
 
 
 def test_no_token_vanishes_with_probability_zero() -> None:
-    assert TokenDropout(0).kept(10, 1000, torch.Generator().manual_seed(0)).all()
+    assert TokenDropout(0).draw_kept_keys(10, 1000, torch.Generator().manual_seed(0)).all()
 
 
 @pytest.mark.parametrize("where", ["before", "after", "zero"])

@@ -1,5 +1,7 @@
 """Simulated arms: without an effect the means are equal, and an effect is in SDs of one seed's difference."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 
@@ -11,10 +13,10 @@ MANY = 20_000
 DRAWS: dict[str, tuple[Draw, int]] = {
     "equal": (draws.draw_equal, 1),
     "bad seeds": (draws.draw_bad_seeds, 1),
-    "bad variant": (draws.draw_bad_variant(0.5), 1),
-    "rarely bad variant": (draws.draw_bad_variant(0.2), 1),
-    "gamma": (draws.draw_skewed("gamma", 2.0), -1),
-    "lognormal": (draws.draw_skewed("lognormal", 0.5), -1),
+    "bad variant": (partial(draws.draw_bad_variant, share=0.5), 1),
+    "rarely bad variant": (partial(draws.draw_bad_variant, share=0.2), 1),
+    "gamma": (partial(draws.draw_gamma, shape=2.0), -1),
+    "lognormal": (partial(draws.draw_lognormal, sigma=0.5), -1),
 }
 
 
@@ -41,7 +43,7 @@ def test_a_difference_has_an_sd_of_1_and_pairs_are_correlated(paired: bool) -> N
 
 @pytest.mark.parametrize("share", [0.2, 0.3])
 def test_the_worst_runs_diverge_and_never_all(share: float) -> None:
-    draw, rng = draws.draw_diverging(share), np.random.default_rng(2)
+    draw, rng = partial(draws.draw_diverging, share=share), np.random.default_rng(2)
     _, variant = draw(rng, Seeds(MANY), 0.0)
     assert np.mean([score is None for score in variant]) == pytest.approx(share, abs=0.01)
     assert min(score for score in variant if score is not None) > -1
@@ -49,7 +51,7 @@ def test_the_worst_runs_diverge_and_never_all(share: float) -> None:
 
 
 def test_documents_can_be_averaged_away() -> None:
-    draw = draws.draw_documents(5)
-    rows, means = draw(np.random.default_rng(3), Seeds(4), 0.0), draws.average_documents(draw)
+    rows = draws.draw_documents(np.random.default_rng(3), Seeds(4), num=5)
+    means = draws.draw_documents(np.random.default_rng(3), Seeds(4), num=5, is_averaged=True)
     assert rows[0].shape == (4, 5)
-    assert means(np.random.default_rng(3), Seeds(4), 0.0)[1] == pytest.approx(rows[1].mean(axis=1))
+    assert means[1] == pytest.approx(rows[1].mean(axis=1))

@@ -119,7 +119,7 @@ def test_a_shared_phase_is_trained_once_and_said_to_be(labels: Path, tmp_path: P
     plain = two_phases(labels, is_shared=True, smallest=None)
     found = plain.run(tmp_path / "out", say=quiet)
     assert found.num_runs == 2 + 4
-    assert "'text' was trained once an arm: seeds vary what comes after it alone" in found.answers[0].notes
+    assert "'text' was trained once per arm: seeds only vary what comes after it" in found.answers[0].notes
 
 
 def test_what_comes_after_a_run_that_diverged_is_given_up_and_counted(labels: Path, tmp_path: Path) -> None:

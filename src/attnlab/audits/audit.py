@@ -1,12 +1,10 @@
 """`audit`: run every check on a mechanism or a model and return the findings."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
 from time import perf_counter
-from typing import TYPE_CHECKING
+from typing import Any
 
 import torch
 from torch import nn
@@ -27,13 +25,10 @@ from . import (  # noqa: F401  (each registers its check)
     random_tokens,
     value_path,
     weights,
-)  # fmt: skip
+)
 from .check import Check, SubjectKind, known_checks
 from .finding import Audit, Findings, UnknownCheckError, match_name, normalize_name
 from .subject import Subject
-
-if TYPE_CHECKING:
-    from .in_model import ModelSubject
 
 
 def audit(
@@ -57,7 +52,15 @@ def audit(
         raise RequestError(f"causal must be True, False or None, not {causal!r}")
     start = perf_counter()
     findings = []
-    audited, kind = _make_subject(subject, causal, seed)
+    kind: SubjectKind = "model" if isinstance(subject, nn.Module) else "mechanism"
+    audited: Any
+    if isinstance(subject, nn.Module):
+        # transformers takes seconds to import, and a mechanism alone does not need it.
+        from .in_model import ModelSubject
+
+        audited = ModelSubject.create(subject, causal, seed)
+    else:
+        audited = Subject.create(Mechanism.parse(subject), causal, seed)
     # Sequences are short: with several threads, synchronization takes longer than computing.
     threads = one_thread() if kind == "mechanism" else nullcontext()
     with threads, _default_autograd(), warnings.catch_warnings():
@@ -83,17 +86,6 @@ def _default_autograd() -> Iterator[None]:
             if torch.is_autocast_enabled(device):
                 stack.enter_context(torch.autocast(device, enabled=False))
         yield
-
-
-def _make_subject(
-    subject: str | Mechanism | nn.Module, causal: bool | None, seed: int
-) -> tuple[Subject | ModelSubject, SubjectKind]:
-    if isinstance(subject, nn.Module):
-        # transformers takes seconds to import, and a mechanism alone does not need it.
-        from .in_model import ModelSubject
-
-        return ModelSubject.create(subject, causal, seed), "model"
-    return Subject.create(Mechanism.parse(subject), causal, seed), "mechanism"
 
 
 def choose_checks(kind: SubjectKind, names: Sequence[str] | None, train: bool) -> list[Check]:

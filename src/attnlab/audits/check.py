@@ -1,23 +1,17 @@
 """The registry of checks. A check is a function that takes a subject and returns a finding; `@check("name")` registers
 one, a user's own as well as those of this package."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import Any, Literal, get_args
 
 from attnlab.errors import AttnlabError, RequestError
 
 from .finding import Finding, FindingKind
-
-if TYPE_CHECKING:
-    from .in_model import ModelSubject
-    from .subject import Subject
 
 SubjectKind = Literal["mechanism", "model"]
 CheckFunction = Callable[[Any], Finding | None]
@@ -32,8 +26,8 @@ class Check:
     kind: FindingKind = "other"
     is_slow: bool = False
 
-    def __call__(self, subject: Subject | ModelSubject) -> Finding | None:
-        """Run the check; None if it does not apply to the subject."""
+    def __call__(self, subject: Any) -> Finding | None:
+        """Run the check on a `Subject` or `ModelSubject`; None if it does not apply."""
         try:
             finding = self.function(subject)
         except AttnlabError:

@@ -4,7 +4,7 @@ Reported without a bound, since timings on a busy machine are noisy. `attnlab be
 """
 
 from attnlab.kernels.comparison import Setting, own_step
-from attnlab.kernels.measure import growth, one_thread, peak_memory, seconds_of, show_bytes, show_seconds, time_each
+from attnlab.kernels.measure import growth, one_thread, peak_memory, show_bytes, show_seconds, time_each, time_once
 
 from .check import check
 from .finding import Finding, FindingPart
@@ -49,6 +49,6 @@ def _choose_lengths(subject: Subject, setting: Setting) -> tuple[int, int]:
         step = own_step(subject.mechanism, span[1], setting)
         step()
         with one_thread():
-            if seconds_of(step) > SLOW:
+            if time_once(step) > SLOW:
                 return span
     return SPANS[0]

@@ -38,7 +38,7 @@ def gradient_flow(subject: Subject) -> Finding:
     return Finding(
         NAME, not notes, float(len(dead) + len(broken)), 0.0,
         _explain(subject, dead, broken, left, [name for name in zero if name not in dead]),
-        _locate(subject, dead or broken) if notes else "", parts=tuple(parts),
+        _name_blocking_stages(subject, dead or broken) if notes else "", parts=tuple(parts),
         data={"smallest": min((sizes[name] for name in judged), default=0.0)},
     )  # fmt: skip
 
@@ -83,10 +83,11 @@ def _name_input(name: str) -> str:
     return WORDS.get(name, f"parameter '{name}'")
 
 
-def _locate(subject: Subject, names: list[str]) -> str:
-    """Name the stages that let no gradient through."""
+def _name_blocking_stages(subject: Subject, names: list[str]) -> str:
     mechanism = subject.mechanism
-    stages = [str(item) for label, item in mechanism.labelled() if any(name.startswith(f"{label}_") for name in names)]
+    stages = [
+        str(item) for label, item in mechanism.label_stages() if any(name.startswith(f"{label}_") for name in names)
+    ]
     if set(JUDGED) <= set(names) and mechanism.output:
         stages = [*map(str, mechanism.output), str(mechanism.weights), *stages]
     elif "v" in names:

@@ -72,7 +72,6 @@ def _check_empty_rows(subject: Subject, mode: Mode) -> FindingPart:
 
 
 def _check_finite(subject: Subject, mode: Mode, name: str, inputs: Inputs, note: str) -> FindingPart:
-    """Count the outputs and gradients that are not finite."""
     leaves = {key: t.detach().requires_grad_() for key, t in inputs.items()}
     out = subject.attend(leaves, mode)
     num_broken = sum(map(_count_broken, (out, *compute_gradients(out.sum(), leaves.values()))))
@@ -80,7 +79,6 @@ def _check_finite(subject: Subject, mode: Mode, name: str, inputs: Inputs, note:
 
 
 def _check_derivative(subject: Subject, mode: Mode, is_exact: bool) -> FindingPart:
-    """Compare the gradients with finite differences."""
     inputs, learned = subject.inputs(1, TINY, torch.float64), subject.cast_parameters(torch.float64)
 
     def run(*tensors: Tensor) -> Tensor:

@@ -7,7 +7,7 @@ between fp32 and fp64 on the same tokens.
 
 import dataclasses
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal, get_args
 
@@ -32,7 +32,9 @@ LOSSES = 16
 def padding_invariance(subject: Subject) -> Finding:
     """Change padding and other sequences, and compare the outputs of real tokens."""
     parts: list[FindingPart] = []
-    rounding = Rounding(subject)
+    rounding = {
+        (causal, case): _measure_rounding(subject, causal, case) for causal in subject.causalities for case in CASES
+    }
     for dtype in (torch.float64, torch.float32):
         for mode in subject.modes(Mode(False, dtype=dtype, mask="keys")):
             parts += _compare_padded(subject, mode, rounding)
@@ -42,16 +44,17 @@ def padding_invariance(subject: Subject) -> Finding:
     return judge_parts(
         NAME, parts,
         passed="Neither padding, its content, side and amount, nor other sequences of the batch change a real token.",
-        failed=_explain,
+        failed=explain_difference,
         where=lambda bad: subject.locate_fault(parts, f"{bad.name}: what the stages compute over all tokens"),
     )  # fmt: skip
 
 
-def _explain(bad: FindingPart) -> str:
+def explain_difference(bad: FindingPart) -> str:
+    """Explain why the outputs of real tokens must not depend on what a part has changed."""
     if not math.isfinite(bad.figure):
-        return f"A real token's result is not a number, changed by {bad.note}."
+        return f"A real token's output is not a number, changed by {bad.note}: NaN from rows of padding spreads."
     return (
-        f"A real token's result depends on {bad.note} ({bad.figure:.2g}, allowed {bad.bound:.2g}): the same "
+        f"A real token's output depends on {bad.note} ({bad.figure:.2g}, allowed {bad.bound:.2g}): the same "
         "sentence would score differently in another batch."
     )
 
@@ -82,40 +85,30 @@ class PaddingCase:
         }
 
 
+Rounding = Mapping[tuple[bool, PaddingCase], list[float]]
 CASES = [PaddingCase(side, is_large) for side in get_args(Side) for is_large in (False, True)]
 
 
-class Rounding:
-    """The rounding that is allowed in padded results, measured once for all kernels and precisions.
-
-    It is the fp32 error of the reference, not of the kernel, so that a kernel's fault cannot raise its own bound.
-    """
-
-    def __init__(self, subject: Subject) -> None:
-        self.subject = subject
-        self.measured: dict[tuple[bool, PaddingCase], list[float]] = {}
-
-    def allow(self, mode: Mode, case: PaddingCase) -> list[float]:
-        """Return how far an output and a gradient may be off in the mode's precision."""
-        key = (mode.causal, case)
-        if key not in self.measured:
-            rounded, exact = (
-                _run_padded(self.subject, dataclasses.replace(mode, kernel="reference", dtype=dtype), case)
-                for dtype in (torch.float32, torch.float64)
-            )
-            errors = peak(rounded[0] - exact[0]), abs(rounded[1] - exact[1])
-            # NaN and infinity are not rounding, and allow nothing.
-            self.measured[key] = [error if math.isfinite(error) else 0.0 for error in errors]
-        factor = LOSSES * torch.finfo(mode.dtype).eps / torch.finfo(torch.float32).eps
-        return [factor * error for error in self.measured[key]]
+def _measure_rounding(subject: Subject, causal: bool, case: PaddingCase) -> list[float]:
+    """Return the fp32 error of the reference's output and gradient, so that a kernel cannot raise its own bound."""
+    rounded, exact = (
+        _run_padded(subject, Mode(causal, "reference", dtype, "keys"), case) for dtype in (torch.float32, torch.float64)
+    )
+    errors = peak(rounded[0] - exact[0]), abs(rounded[1] - exact[1])
+    # NaN and infinity are not rounding, and allow nothing.
+    return [error if math.isfinite(error) else 0.0 for error in errors]
 
 
 def _compare_padded(subject: Subject, mode: Mode, rounding: Rounding) -> Iterator[FindingPart]:
     """Compare a sequence alone with the same one padded, on either side and with different content."""
-    alone = subject.attend(subject.inputs(1, REAL, mode.dtype), _remove_mask(subject, mode))
+    plain = dataclasses.replace(mode, mask="none")
+    if mode.kernel not in subject.list_kernels(REAL, plain):
+        plain = dataclasses.replace(plain, kernel="auto")
+    alone = subject.attend(subject.inputs(1, REAL, mode.dtype), plain)
     for case in CASES:
         result, gradient, scale = _run_padded(subject, mode, case)
-        allowed, allowed_gradient = rounding.allow(mode, case)
+        factor = LOSSES * torch.finfo(mode.dtype).eps / torch.finfo(torch.float32).eps
+        allowed, allowed_gradient = (factor * error for error in rounding[mode.causal, case])
         bound = tolerance(alone) + allowed
         note = "the content of the padding" if case.is_large else "how much padding there is"
         yield FindingPart(f"{case}, {mode}", peak(result - alone), bound, note, mode.kernel)
@@ -134,12 +127,6 @@ def _run_padded(subject: Subject, mode: Mode, case: PaddingCase) -> tuple[Tensor
     out = subject.attend(leaves, mode, is_real[None, None, None], torch.arange(REAL + PADDED) - real.start)[:, :, real]
     sizes = [g.abs().amax((0, 1, 3)) for g in compute_gradients(out.square().sum(), leaves.values())]
     return out.detach(), largest(peak(size[~is_real]) for size in sizes), largest(peak(size[real]) for size in sizes)
-
-
-def _remove_mask(subject: Subject, mode: Mode) -> Mode:
-    """Return the mode without padding, with the same kernel if it can compute that."""
-    plain = dataclasses.replace(mode, mask="none")
-    return plain if mode.kernel in subject.list_kernels(REAL, plain) else dataclasses.replace(plain, kernel="auto")
 
 
 def _compare_in_batch(subject: Subject, mode: Mode) -> FindingPart:

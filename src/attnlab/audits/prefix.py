@@ -6,6 +6,7 @@ one query or several at a time, and the recurrent form if there is one.
 
 import dataclasses
 from collections.abc import Callable
+from functools import partial
 
 import torch
 from torch import Tensor
@@ -74,17 +75,15 @@ def _decode_cached(subject: Subject, mode: Mode, inputs: Inputs, end: int, num_q
     return core.attend({"q": queries, "k": cache["k"][:, :, :end], "v": cache["v"][:, :, :end]}, mode)
 
 
-def _decode_chunked(subject: Subject, mode: Mode, inputs: Inputs, end: int) -> Tensor:
-    return _decode_cached(subject, mode, inputs, end, CHUNK)
-
-
 HOW = {
     "alone": "from the prefix alone",
     "cached": "from a cache, a token at a time,",
     "chunked": "from a cache, several tokens at a time,",
     "recurrent": "by the recurrent form",
 }
-FORMS: dict[str, Decode] = {"alone": _attend_to_prefix, "cached": _decode_cached, "chunked": _decode_chunked}
+FORMS: dict[str, Decode] = {
+    "alone": _attend_to_prefix, "cached": _decode_cached, "chunked": partial(_decode_cached, num_queries=CHUNK),
+}  # fmt: skip
 """The ways to compute from the past alone, by name."""
 
 
@@ -98,7 +97,6 @@ def _is_recurrent(subject: Subject) -> bool:
 
 
 def _decode_recurrently(subject: Subject, mode: Mode, inputs: Inputs, end: int) -> Tensor:
-    """Attend token by token with the running state."""
     core, cache = subject.apply_value_stages(inputs)
     learned = core.cast_parameters(torch.float64)
     mechanism, state, rows = dataclasses.replace(core.mechanism, output=()), None, []

@@ -32,9 +32,9 @@ def random_tokens(subject: Subject) -> Finding | None:
     # transformers takes seconds to import, and no other check of a mechanism needs it.
     from attnlab.install import install
 
-    model = _build_model(subject.seed)
+    model = _build_tiny_gpt2(subject.seed)
     install(model, subject.mechanism, seed=subject.seed)
-    _train(model, subject.seed)
+    _train_on_random_tokens(model, subject.seed)
     tokens = torch.randint(VOCABULARY, (NUM_TESTED, LENGTH), generator=torch.Generator().manual_seed(subject.seed + 2))
     model.eval()
     with torch.no_grad():
@@ -50,8 +50,7 @@ def random_tokens(subject: Subject) -> Finding | None:
     )  # fmt: skip
 
 
-def _build_model(seed: int) -> nn.Module:
-    """Build a GPT-2 of two small layers."""
+def _build_tiny_gpt2(seed: int) -> nn.Module:
     import transformers
 
     config = transformers.GPT2Config(
@@ -64,8 +63,7 @@ def _build_model(seed: int) -> nn.Module:
     return model
 
 
-def _train(model: Any, seed: int) -> None:
-    """Train on new random tokens at every step."""
+def _train_on_random_tokens(model: Any, seed: int) -> None:
     draw = torch.Generator().manual_seed(seed + 1)
     optimizer = torch.optim.AdamW(model.parameters(), lr=RATE, weight_decay=0)
     model.train()

@@ -29,8 +29,8 @@ ROUNDINGS = {torch.float64: 1e4, torch.float32: 1e3}
 LONG = 150
 """A length of more than one tile, at which only the borders are checked."""
 
-MANY_HEADS, SEVERAL = 16, 2
-"""Numbers of heads and sequences for which every kernel splits queries, heads and sequences at length LONG."""
+MANY_HEADS = 16
+"""A number of heads for which every kernel splits queries, heads and sequences at length LONG."""
 
 
 @dataclass(frozen=True)
@@ -217,6 +217,12 @@ def peak(tensor: Tensor) -> float:
 def largest(sizes: Iterable[float]) -> float:
     """Return the largest of some sizes, 0 if there are none; NaN counts as infinite."""
     return max((torch.inf if size != size else size for size in sizes), default=0.0)
+
+
+def find_largest(sizes: Tensor) -> tuple[float, int, int]:
+    """Return the largest of a table of sizes, its row and its column; NaN counts as infinite."""
+    index = int(sizes.nan_to_num(nan=torch.inf).argmax())
+    return float(sizes.flatten()[index]), *divmod(index, sizes.shape[1])
 
 
 def noise(out: Tensor, roundings: float = 32) -> float:

@@ -35,7 +35,7 @@ class Axis:
     is_logarithmic: bool = False
 
     @classmethod
-    def around(cls, values: Sequence[float], *, is_logarithmic: bool) -> "Axis":
+    def fit(cls, values: Sequence[float], *, is_logarithmic: bool) -> "Axis":
         """Return an axis that holds all values, with a margin at both ends."""
         low, high = min(values, default=1.0), max(values, default=2.0)
         if low == high:

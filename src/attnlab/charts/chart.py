@@ -89,7 +89,7 @@ FORMATS: Mapping[str, Callable[[dict[str, Any]], bytes]] = MappingProxyType({
 """The function that makes the content of a file, by the file's ending."""
 
 
-def stacked(specs: Sequence[Spec], columns: int = 1) -> Spec:
+def stack(specs: Sequence[Spec], columns: int = 1) -> Spec:
     """Put charts into rows of `columns`; a single chart is returned unchanged."""
     if len(specs) == 1:
         return specs[0]

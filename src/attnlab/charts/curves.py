@@ -70,11 +70,11 @@ def draw(curves: Curves, title: str, subtitle: str | Sequence[str] = "", theme: 
         [point for point in some if can_show(point.value, curves.is_logarithmic)]
         for some in (curves.points, curves.marks)
     )
-    means = [mean for arm in curves.arms for mean in averages(curves, arm)]
+    means = [mean for arm in curves.arms for mean in compute_averages(curves, arm)]
     bounds = [value for mean in means for value in (mean.low, mean.high)]
     floors = [] if curves.floor is None else [curves.floor]
     values = [*(point.value for point in (*points, *marks)), *bounds, *floors]
-    axis = Axis.around(values, is_logarithmic=curves.is_logarithmic)
+    axis = Axis.fit(values, is_logarithmic=curves.is_logarithmic)
     most = max((point.step for point in (*points, *marks)), default=1)
     steps = {"title": curves.across, "format": ",d", "tickCount": 5, "tickMinStep": 1, "grid": False}
     height = max(HEIGHT, LINE * len(curves.arms))
@@ -87,8 +87,8 @@ def draw(curves: Curves, title: str, subtitle: str | Sequence[str] = "", theme: 
     layers = [
         *(draw_floor(floor, {"x": {"value": 0}, "x2": {"value": WIDTH}}, theme) for floor in floors),
         *_lines(points, means, curves, {"strokeDash": dashes}),
-        *_marks(marks, ends(points, means)),
-        *_names(ends(points, means), axis, height, theme),
+        *_marks(marks, find_ends(points, means)),
+        *_names(find_ends(points, means), axis, height, theme),
     ]
     return frame(title, subtitle, theme, width=WIDTH, height=height, encoding=encoding, layer=layers)
 
@@ -99,7 +99,7 @@ def draw_floor(floor: float, across: Layer, theme: Theme) -> Layer:
     return layer([{"value": floor}], "rule", encoding, strokeDash=[5, 4], opacity=0.7)
 
 
-def averages(curves: Curves, arm: str) -> list[Average]:
+def compute_averages(curves: Curves, arm: str) -> list[Average]:
     """Return the means of an arm, after the steps for which all of its seeds have a value."""
     into: Callable[[float], float] = math.log if curves.is_logarithmic else float
     back: Callable[[float], float] = _exp if curves.is_logarithmic else float
@@ -123,7 +123,7 @@ def _exp(exponent: float) -> float:
     return math.exp(min(exponent, math.log(sys.float_info.max)))
 
 
-def ends(points: Sequence[Point], means: Sequence[Average]) -> list[Point | Average]:
+def find_ends(points: Sequence[Point], means: Sequence[Average]) -> list[Point | Average]:
     """Return the end of each arm's mean, or of a seed if it has no mean: the place of its name."""
     last: dict[str, Point | Average] = {}
     for some in (points, means):
@@ -132,7 +132,7 @@ def ends(points: Sequence[Point], means: Sequence[Average]) -> list[Point | Aver
     return list(last.values())
 
 
-def short(name: str) -> str:
+def shorten(name: str) -> str:
     """Cut a long name in its middle: similar mechanisms differ at their ends."""
     kept = (MOST_CHARACTERS - 1) // 2
     return name if len(name) <= MOST_CHARACTERS else f"{name[:kept]}…{name[-kept:]}"
@@ -168,7 +168,7 @@ def _marks(marks: Sequence[Point], ends: Sequence[Point | Average]) -> list[Laye
 def _names(ends: Sequence[Point | Average], axis: Axis, height: float, theme: Theme) -> list[Layer]:
     """Write each arm's name beside its end, and draw a line to it."""
     places = spread({end.arm: height * (1 - axis.share(end.value)) for end in ends}, height)
-    rows = [{**vars(end), "name": short(end.arm), "at": axis.value(1 - places[end.arm] / height)} for end in ends]
+    rows = [{**vars(end), "name": shorten(end.arm), "at": axis.value(1 - places[end.arm] / height)} for end in ends]
     beside = {"value": WIDTH + GAP}
     text = {"x": beside, "y": quantitative("at"), "color": {"value": theme.ink}, "text": nominal("name")}
     return [

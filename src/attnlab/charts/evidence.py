@@ -30,7 +30,7 @@ class Margin:
     bound: float
 
 
-def heading(title: str, subtitle: str) -> Layer:
+def make_title(title: str, subtitle: str) -> Layer:
     """Return a panel's title."""
     return {"text": title, "subtitle": subtitle, "fontSize": 13, "offset": 8}
 
@@ -41,7 +41,7 @@ def bars(title: tuple[str, str], rows: Sequence[Bar], theme: Theme, rule: tuple[
     most = max([*map(abs, finite), *([rule[0]] if rule else [])], default=1.0)
     values = [
         {
-            "name": row.name, "value": row.value if math.isfinite(row.value) else most, "shown": shown(row.value),
+            "name": row.name, "value": row.value if math.isfinite(row.value) else most, "shown": show_number(row.value),
             "strong": row.is_strong,
         }
         for row in rows
@@ -60,7 +60,7 @@ def bars(title: tuple[str, str], rows: Sequence[Bar], theme: Theme, rule: tuple[
         layers.append(layer(place, "text", {**at, "text": nominal("name")}, **text, y=-6))
     x = quantitative("value", scale=scale, axis={"title": None, "tickCount": 4, "grid": True})
     return {
-        "title": {**heading(*title), "offset": 18 if rule else 8},
+        "title": {**make_title(*title), "offset": 18 if rule else 8},
         "width": SIZE,
         "height": ROW * len(rows),
         "data": {"values": values},
@@ -73,8 +73,8 @@ def margins(title: tuple[str, str], rows: Sequence[Margin], theme: Theme) -> Lay
     """Draw each difference as a point beside a mark at its bound; logarithmic, with 0 at the left edge."""
     values = [
         {
-            "name": row.name, "figure": place(row.figure), "bound": place(row.bound),
-            "shown": f"{shown(row.figure)} of {shown(row.bound)}", "bad": not row.figure <= row.bound,
+            "name": row.name, "figure": find_place(row.figure), "bound": find_place(row.bound),
+            "shown": f"{show_number(row.figure)} of {show_number(row.bound)}", "bad": not row.figure <= row.bound,
         }
         for row in rows
     ]  # fmt: skip
@@ -87,7 +87,7 @@ def margins(title: tuple[str, str], rows: Sequence[Margin], theme: Theme) -> Lay
     point = {"type": "point", "filled": True, "size": 90, "opacity": 1}
     text = {"type": "text", "align": "left", "dx": 0, "dy": -13, "fontSize": 11, "fill": theme.ink}
     return {
-        "title": heading(*title),
+        "title": make_title(*title),
         "width": SIZE,
         "height": 1.6 * ROW * len(rows),
         "data": {"values": values},
@@ -104,12 +104,12 @@ def _names(names: Sequence[str]) -> Layer:
     return nominal("name", sort=names, axis={"title": None, "ticks": False, "domain": False, "labelLimit": 220})
 
 
-def place(figure: float) -> float:
+def find_place(figure: float) -> float:
     """Return the place of a difference on the axis."""
     return min(max(figure, LEAST), 1e3) if math.isfinite(figure) else 1e3
 
 
-def shown(value: float) -> str:
+def show_number(value: float) -> str:
     """Write a number with three digits."""
     if not math.isfinite(value):
         return "not a number"

@@ -43,7 +43,7 @@ def draw(effects: Sequence[Effect], smallest: float, titles: tuple[str, str, str
     title, subtitle, across = titles
     effects = [effect for effect in effects if math.isfinite(effect.difference)]
     reach = [number for effect in effects for number in effect.reach]
-    axis = Axis.around([-1.1 * smallest, 1.1 * smallest, *reach], is_logarithmic=False)
+    axis = Axis.fit([-1.1 * smallest, 1.1 * smallest, *reach], is_logarithmic=False)
     labels = {"title": None, "ticks": False, "domain": False, "labelLimit": 180, "offset": 4}
     places = {
         "x": axis.encode_across("difference", across),
@@ -73,7 +73,7 @@ def _rows(effects: Sequence[Effect], axis: Axis, places: Layer, theme: Theme) ->
         if effect.has_interval
     ]
     means = [{"arm": effect.arm, "difference": effect.difference, "words": effect.words} for effect in effects]
-    sides = [side(axis.share(effect.difference)) for effect in effects]
+    sides = [choose_side(axis.share(effect.difference)) for effect in effects]
     span = {**places, "x": {**places["x"], "field": "low"}, "x2": {"field": "high"}}
     words, point = {**places, "text": {"field": "words"}}, {"filled": True, "opacity": 1}
     return [
@@ -90,6 +90,6 @@ def _rows(effects: Sequence[Effect], axis: Axis, places: Layer, theme: Theme) ->
     ]  # fmt: skip
 
 
-def side(share: float) -> str:
+def choose_side(share: float) -> str:
     """Return the alignment that keeps words at a share of the axis within it."""
     return "left" if share < LEFT else "right" if share > RIGHT else "center"

@@ -52,7 +52,7 @@ def draw(
 
 def _panel(values: list[Layer], field: str, num_panels: int, theme: Theme) -> Layer:
     label, lengths = PANELS[field], [value["length"] for value in values]
-    axis = Axis.around([value[field] for value in values if value[field] > 0], is_logarithmic=True)
+    axis = Axis.fit([value[field] for value in values if value[field] > 0], is_logarithmic=True)
     legend = _legend([value["name"] for value in values], num_panels)
     tooltip = [
         nominal("name", title="line"),

@@ -44,7 +44,7 @@ def draw(
 
 
 def _marks(marks: Mapping[str, float], axis: Axis, x: Layer, theme: Theme) -> list[Layer]:
-    rows = heights(marks, axis)
+    rows = choose_rows(marks, axis)
     line: Layer = {"stroke": theme.orange, "strokeWidth": 1.5, "strokeDash": [4, 3], "y": 0, "y2": "height"}
     layers: list[Layer] = []
     for name, place in marks.items():
@@ -54,7 +54,7 @@ def _marks(marks: Mapping[str, float], axis: Axis, x: Layer, theme: Theme) -> li
     return layers
 
 
-def heights(marks: Mapping[str, float], axis: Axis) -> dict[str, int]:
+def choose_rows(marks: Mapping[str, float], axis: Axis) -> dict[str, int]:
     """Give each mark's words the lowest row in which they do not overlap others."""
     last: dict[int, float] = {}
     rows = {}

@@ -87,7 +87,7 @@ def _draw(panel: Panel, theme: Theme) -> Layer:
 def _bars(panel: Bars, theme: Theme) -> Layer:
     names = list(panel.groups)
     values = [
-        {"label": label, "group": name, "height": height, "shown": _number(height)}
+        {"label": label, "group": name, "height": height, "shown": _show_number(height)}
         for name, heights in panel.groups.items()
         for label, height in zip(panel.labels, heights, strict=True)
     ]
@@ -128,7 +128,7 @@ def _numbers(sign: str, theme: Theme) -> Layer:
     }
 
 
-def _number(value: float) -> str:
+def _show_number(value: float) -> str:
     """Write a bar's number with three decimals, without a 0 in front: .356."""
     if value == 0:
         return "0"

@@ -7,7 +7,7 @@ from statistics import fmean
 
 from .axis import Axis, can_show
 from .chart import Spec
-from .curves import draw_floor, short
+from .curves import draw_floor, shorten
 from .theme import FILE, Layer, Theme, frame, layer, nominal, quantitative
 
 WIDTH, ROW = 340, 34
@@ -40,21 +40,21 @@ def draw(drawn: Dots, title: str, subtitle: str | Sequence[str] = "", theme: The
     """Draw a row for each arm. Values without a place on the axis are omitted."""
     dots = [dot for dot in drawn.dots if can_show(dot.value, drawn.is_logarithmic)]
     floors = [] if drawn.floor is None else [drawn.floor]
-    axis = Axis.around([*(dot.value for dot in dots), *floors], is_logarithmic=drawn.is_logarithmic)
-    names = {arm: short(arm) for arm in drawn.arms}
+    axis = Axis.fit([*(dot.value for dot in dots), *floors], is_logarithmic=drawn.is_logarithmic)
+    names = {arm: shorten(arm) for arm in drawn.arms}
     rows = [{"arm": names[dot.arm], "seed": dot.seed, "value": dot.value} for dot in dots]
     labels = {"title": None, "ticks": False, "domain": False, "labelLimit": 220, "offset": 4, "grid": True}
     y = nominal("arm", scale={"domain": list(names.values())}, axis=labels)
     layers = [
         *(draw_floor(floor, {"y": {"value": 0}, "y2": {"value": "height"}}, theme) for floor in floors),
-        *_layers(rows, means(dots, names, drawn.is_logarithmic), list(names.values()), theme),
+        *_layers(rows, compute_means(dots, names, drawn.is_logarithmic), list(names.values()), theme),
     ]
     encoding = {"x": axis.encode_across("value", drawn.across), "y": y}
     height = ROW * max(1, len(drawn.arms))
     return frame(title, subtitle, theme, width=WIDTH, height=height, encoding=encoding, layer=layers)
 
 
-def means(dots: Sequence[SeedDot], names: dict[str, str], is_logarithmic: bool) -> list[Layer]:
+def compute_means(dots: Sequence[SeedDot], names: dict[str, str], is_logarithmic: bool) -> list[Layer]:
     """Return the mean of each arm, in the scale of the axis."""
     rows = []
     for arm, name in names.items():

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 
 from .axis import Axis
 from .chart import Spec
-from .evidence import SIZE, heading
+from .evidence import SIZE, make_title
 from .growth import draw_guides, encode_length
 from .theme import FILE, GREEN, PURPLE, Layer, Theme, frame, layer, nominal, quantitative
 
@@ -39,7 +39,7 @@ def leak_map(leaks: Sequence[Sequence[float]], theme: Theme) -> Layer:
     has_leak = any(value["token"] > value["output"] for value in values)
     subtitle = "orange: an output that depends on a later token" if has_leak else "no output depends on a later token"
     return {
-        "title": heading("Who depends on whom", subtitle),
+        "title": make_title("Who depends on whom", subtitle),
         "width": SIZE,
         "height": SIZE,
         "data": {"values": values},
@@ -69,12 +69,12 @@ def growth_curves(growth: Mapping[str, Sequence[float]], lengths: Sequence[int],
         for length, size in zip(lengths, sizes, strict=True)
         if size > 0 and math.isfinite(size)
     ]
-    axis = _axis_around([value["size"] for value in values])
+    axis = _fit_axis([value["size"] for value in values])
     kinds = list(dict.fromkeys(value["kind"] for value in values))
     colour = nominal("kind", title=None, scale={"domain": kinds, "range": [theme.blue, GREEN, PURPLE][: len(kinds)]})
     tooltip = [nominal("kind"), quantitative("length"), quantitative("size", format=".3~r")]
     return {
-        "title": heading("Growth with the length", "constant is sound; the thin lines grow as √n and n"),
+        "title": make_title("Growth with the length", "constant is sound; the thin lines grow as √n and n"),
         "width": SIZE,
         "height": SIZE,
         "encoding": {"x": encode_length(lengths), "y": axis.encode_up("size", "size of the output")},
@@ -86,7 +86,7 @@ def growth_curves(growth: Mapping[str, Sequence[float]], lengths: Sequence[int],
     }
 
 
-def _axis_around(sizes: Sequence[float]) -> Axis:
+def _fit_axis(sizes: Sequence[float]) -> Axis:
     """Return an axis of at least two powers of ten around the sizes, so that constant sizes look constant."""
     if not sizes:
         return Axis(0.1, 10.0, is_logarithmic=True)

@@ -6,8 +6,6 @@ from typing import Any
 
 from attnlab.errors import RequestError
 
-NONE = ("none", "null")
-
 
 def split_assignments(texts: Iterable[str], option: str) -> dict[str, str]:
     """Split `name=value` texts; anything else, or a name given twice, is an error."""
@@ -29,7 +27,7 @@ def read_settings(texts: Iterable[str] | None) -> dict[str, Any]:
 
 def read_value(text: str) -> Any:
     """Read a value as TOML; `none` is None, and text that is not TOML is a string."""
-    if text.lower() in NONE:
+    if text.lower() in ("none", "null"):
         return None
     try:
         return tomllib.loads(f"value = {text}")["value"]

@@ -1,14 +1,14 @@
 """`attnlab audit`: run every check on mechanisms or a model; print what failed, why, and where to look."""
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from attnlab.cli.options import AsJson, FigureFile, Plugins
 from attnlab.cli.plugin import load_plugins
-from attnlab.cli.tables import print_below, print_json, print_table
+from attnlab.cli.tables import print_below, print_json, print_table, show_progress
 from attnlab.errors import RequestError
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def audit(
     if figure is not None:
         figures = [audit.figure() for audit in audits]
         has_one_panel = all(len(spec["concat"]) == 1 for spec in figures)
-        charts.save(charts.stacked(figures, columns=2 if has_one_panel else 1), figure)
+        charts.save(charts.stack(figures, columns=2 if has_one_panel else 1), figure)
         print(f"drawn in {figure}", file=sys.stderr)
     return 0 if all(audit.passed for audit in audits) else 1
 
@@ -100,16 +100,11 @@ def _audit_subject(subject: tuple[str, Any], causal: bool | None, checks: Sequen
     from attnlab.audits import audit as run
 
     name, what = subject
-    done = run(what, causal=causal, checks=checks, train=train, progress=_make_progress(name))
-    if sys.stderr.isatty():
-        print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+    done = run(
+        what, causal=causal, checks=checks, train=train, progress=lambda check: show_progress(f"{name}: {check}")
+    )
+    show_progress("")
     return done
-
-
-def _make_progress(name: str) -> Callable[[str], None] | None:
-    if not sys.stderr.isatty():
-        return None
-    return lambda check: print(f"\r\x1b[K{name}: {check}", end="", file=sys.stderr, flush=True)
 
 
 def _print_audit(audit: "Audit", details: bool) -> None:
@@ -147,7 +142,13 @@ def _print_audits(audits: Sequence["Audit"], details: bool) -> None:
     from attnlab.audits.finding import show
 
     names = list(dict.fromkeys(name for audit in audits for name in audit.findings))
-    rows = [(_shorten_line(audit.subject), *(_format_verdict(audit, name) for name in names)) for audit in audits]
+    rows = [
+        (
+            _shorten_line(audit.subject),
+            *(audit.findings[name].verdict if name in audit.findings else NOTHING for name in names),
+        )
+        for audit in audits
+    ]
     print_table(("mechanism", *(SHORT.get(name, name) for name in names)), rows)
     for audit in audits:
         for finding in audit.findings.values():
@@ -164,10 +165,6 @@ def _shorten_line(line: str) -> str:
     from attnlab.mechanisms import CATALOG
 
     return next((name for name, entry in CATALOG.items() if str(entry.mechanism) == line), line)
-
-
-def _format_verdict(audit: "Audit", name: str) -> str:
-    return audit.findings[name].verdict if name in audit.findings else NOTHING
 
 
 def _summarize(audit: "Audit") -> str:

@@ -44,7 +44,7 @@ def bench(
     import torch
 
     from attnlab import charts
-    from attnlab.kernels.comparison import Setting, compare, explained
+    from attnlab.kernels.comparison import Setting, compare, explain_choice
     from attnlab.machine import bf16_fault, describe
     from attnlab.mechanisms import Mechanism
     from attnlab.reports.catalog import describe_setting
@@ -57,7 +57,7 @@ def bench(
     mechanisms = {line: Mechanism.parse(line) for line in lines}
     # All mistakes of the request are found before the first measurement.
     for mechanism in mechanisms.values():
-        explained(mechanism, sizes[0], setting, kernel)
+        explain_choice(mechanism, sizes[0], setting, kernel)
     if figure is not None:
         charts.check(figure)
     if name == "bf16" and (fault := bf16_fault()):

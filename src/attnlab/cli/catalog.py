@@ -1,14 +1,11 @@
-"""`attnlab mechanisms --page`: every mechanism of the catalog computed, checked and timed, and a page of it."""
-
-from __future__ import annotations
+"""`attnlab mechanisms --page`: compute, check and time every mechanism of the catalog, and write a page."""
 
 import os
 import shlex
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from attnlab.cli.tables import print_table
+from attnlab.cli.tables import print_table, show_progress
 from attnlab.errors import RequestError
 
 if TYPE_CHECKING:
@@ -19,25 +16,22 @@ COLUMNS = ("mechanism", "kernel", "time", "time ÷ SDPA", "memory", "memory ÷ S
 
 def print_catalog_results(out: str) -> int:
     """Compute, check and time every named mechanism, in about a minute, and write a page."""
-    # Imported here because the command line must answer --help without torch.
     from attnlab.reports.catalog import catalog_page, catalog_results
 
     target = _prepare_folder(out)
-    shown = catalog_results.run_catalog(catalog_results.PLAN, _show_progress)
+    shown = catalog_results.run_catalog(catalog_results.PLAN, _show_step)
     print(f"{shown.machine}\nTime and memory: {shown.where_costs}\nLargest error: {shown.where_checked}")
     print_table(COLUMNS, [_make_row(result) for result in shown.mechanisms])
     remainder = f"; {shown.remainder}" if shown.remainder else ""
     print(f"{shown.score} agree with the fp64 reference, outputs and gradients{remainder}")
     print(shown.audited)
-    target.write_text(
-        catalog_page.render_catalog_page(shown, shlex.join(["attnlab", "mechanisms", "--page", out])), encoding="utf-8"
-    )
+    command = shlex.join(["attnlab", "mechanisms", "--page", out])
+    target.write_text(catalog_page.render_catalog_page(shown, command), encoding="utf-8")
     print(f"The page is {target}; any browser opens it, without a network.")
     return 0 if shown.holds else 1
 
 
 def _prepare_folder(folder: str) -> Path:
-    """Make the folder and return where the page goes; refuse before anything is computed."""
     target = Path(folder) / "mechanisms.html"
     if Path(folder).is_file():
         raise RequestError(f"--page needs a folder; {folder} is a file")
@@ -50,24 +44,15 @@ def _prepare_folder(folder: str) -> Path:
     return target
 
 
-def _show_progress(done: int, total: int, what: str) -> None:
-    """Say on a terminal what is being worked on, in one line that the next one replaces."""
-    if sys.stderr.isatty():
-        line = "" if done == total else f"{done + 1} of {total}: {what}"
-        print(f"\r\x1b[K{line}", end="", file=sys.stderr, flush=True)
+def _show_step(done: int, total: int, what: str) -> None:
+    show_progress("" if done == total else f"{done + 1} of {total}: {what}")
 
 
-def _make_row(result: MechanismResult) -> tuple[str, ...]:
-    """Write one mechanism's row under COLUMNS."""
+def _make_row(result: "MechanismResult") -> tuple[str, ...]:
     from attnlab.kernels.measure import show_bytes, show_seconds, three_digits
 
     return (
-        result.entry.name,
-        result.choice.kernel,
-        show_seconds(result.own.seconds),
-        three_digits(result.time_ratio),
-        show_bytes(result.own.memory),
-        three_digits(result.memory_ratio),
-        f"{result.agreement.error:.1e}",
+        result.entry.name, result.choice.kernel, show_seconds(result.own.seconds), three_digits(result.time_ratio),
+        show_bytes(result.own.memory), three_digits(result.memory_ratio), f"{result.agreement.error:.1e}",
         result.verdict,
-    )
+    )  # fmt: skip

@@ -1,6 +1,6 @@
 """`attnlab compare`: the verdicts and values of a study's folder, without running anything."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -19,20 +19,8 @@ if TYPE_CHECKING:
 EFFECTS = ("phase", "size", "arm", "figure", "interval", "p", "Hedges g", "P(variant > baseline)", "ρ")
 EXPLORED = ("phase", "size", "arm", "figure", "seeds", "difference", "p", "adjusted p")
 UNFINISHED = "no verdicts, and no comparison, until all runs have ended: that would be an undeclared look"
-
-
-@dataclass(frozen=True)
-class Filter:
-    """Which comparisons to show; empty shows all. It changes no verdict: families stay those of the study."""
-
-    phases: Collection[str] = ()
-    sizes: Collection[str] = ()
-    arms: Collection[str] = ()
-
-    def includes(self, phase: str, size: str, arm: str | None = None) -> bool:
-        """Whether to show a comparison."""
-        names = ((self.phases, phase), (self.sizes, size), (self.arms, arm))
-        return all(not wanted or name is None or name in wanted for wanted, name in names)
+Wanted = Mapping[str, Collection[str]]
+"""The names to show, by phase, size and arm; empty shows all. Families and verdicts stay those of the study."""
 
 
 @dataclass(frozen=True)
@@ -56,11 +44,11 @@ def compare(
     from attnlab.studies.answers.exploration import explore
     from attnlab.studies.answers.study_folder import open_record
 
-    wanted = Filter(phase or (), size or (), arm or ())
+    wanted = {"phase": phase or [], "size": size or [], "arm": arm or []}
     with open_record(folder) as record:
         _check_filter(wanted, record)
-        answers = [answer for answer in record.answers if wanted.includes(answer.phase, answer.size, answer.arm)]
-        explored = [item for item in explore(record) if wanted.includes(item.phase, item.size, item.arm)]
+        answers = [answer for answer in record.answers if _is_shown(answer, wanted)]
+        explored = [item for item in explore(record) if _is_shown(item, wanted)]
         seeds = list(_list_seed_scores(record, wanted))
         if as_json:
             print_json({
@@ -83,31 +71,36 @@ def compare(
     return 0
 
 
-def _check_filter(wanted: Filter, record: "Record") -> None:
-    options = {
-        "phase": (wanted.phases, [phase.name for phase in record.design.phases]),
-        "size": (wanted.sizes, list(record.design.sizes)),
-        "arm": (wanted.arms, list(record.design.arms)),
-    }
-    for option, (names, known) in options.items():
-        for name in names:
+def _is_shown(item: Any, wanted: Wanted) -> bool:
+    return all(not names or getattr(item, option) in names for option, names in wanted.items())
+
+
+def _check_filter(wanted: Wanted, record: "Record") -> None:
+    phases = [phase.name for phase in record.design.phases]
+    options = {"phase": phases, "size": list(record.design.sizes), "arm": list(record.design.arms)}
+    for option, known in options.items():
+        for name in wanted[option]:
             if name not in known:
                 hint = closest(name, known) or "."
                 raise RequestError(f"the study has no {option} '{name}'{hint} It has {', '.join(known)}")
 
 
-def _list_seed_scores(record: "Record", wanted: Filter) -> Iterator[SeedScores]:
+def _list_seed_scores(record: "Record", wanted: Wanted) -> Iterator[SeedScores]:
     for phase in record.design.phases:
         for size in record.design.sizes:
             table = record.table(phase.name, size)
             figure = table.figure
-            if figure is None or not wanted.includes(phase.name, size):
+            if (
+                figure is None
+                or phase.name not in (wanted["phase"] or [phase.name])
+                or size not in (wanted["size"] or [size])
+            ):
                 continue
             values: dict[str, dict[int, float | str]] = {}
             baseline = record.design.baseline
             for arm in sorted(table.runs, key=lambda name: name != baseline):
                 runs = table.runs[arm]
-                if runs and (arm == baseline or wanted.includes(phase.name, size, arm)):
+                if runs and arm in (baseline, *(wanted["arm"] or [arm])):
                     values[arm] = {
                         seed: _describe_status(record, runs[seed].id) if value is None else value
                         for seed, value in table.values(arm, figure).items()
@@ -145,12 +138,10 @@ def _print_seeds(seeds: Sequence[SeedScores]) -> None:
         print(f"\n{scores.phase}, {scores.size}: {scores.figure} of every seed, the baseline first")
         by_arm = scores.values.values()
         numbers = dict.fromkeys(seed for values in by_arm for seed in values)
-        rows = [(str(seed), *(_format_score(values.get(seed, "–")) for values in by_arm)) for seed in numbers]
+        cells = [[values.get(seed, "–") for values in by_arm] for seed in numbers]
+        shown = [[cell if isinstance(cell, str) else f"{cell:.6g}" for cell in row] for row in cells]
+        rows = [(str(seed), *row) for seed, row in zip(numbers, shown, strict=True)]
         print_table(("seed", *scores.values), rows)
-
-
-def _format_score(value: float | str) -> str:
-    return value if isinstance(value, str) else f"{value:.6g}"
 
 
 def _print_explorations(explored: Sequence["Exploration"]) -> None:

@@ -3,10 +3,9 @@
 import math
 import sys
 import textwrap
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from attnlab.cli.shades import format_weight, shade
 from attnlab.cli.tables import print_table, terminal_width
 
 if TYPE_CHECKING:
@@ -18,6 +17,11 @@ if TYPE_CHECKING:
 
 MOST_ROWS, MOST_NUMBERED = 20, 8
 """The largest number of keys with their own row, and of columns with numbers."""
+BLOCKS = " ░▒▓█"
+LETTERS = " .:*#"
+"""For terminals that cannot print blocks."""
+LEAST = 0.02
+"""The smallest share that is shaded."""
 
 FIELDS = {
     "Focus": (
@@ -68,18 +72,16 @@ def print_construction(result: "Result") -> None:
 
 def _print_focus(result: Any) -> None:
     """Print the weights beside those of the naive query, or the two equal combinations that prove there is none."""
-    scores = ["–"] * result.problem.num_keys
     if result.query is None:
         subset = "of the key" if len(result.subset) == 1 else "of the subset"
         columns = {subset: result.affine, "of the others": result.combination}
     else:
         _print_vector("query", result.query)
-        scores = _format_numbers(result.problem.scores(result.query))
         naive = "q = the key" if len(result.subset) == 1 else "q = the mean"
         columns = {naive: result.naive, "constructed": result.weights}
         _print_output(result)
     print()
-    _print_keys(result.problem.keys, {} if result.query is None else {"score": scores}, columns)
+    _print_keys(result, columns)
 
 
 def _print_selections(result: Any) -> None:
@@ -95,7 +97,7 @@ def _print_selections(result: Any) -> None:
 def _print_strength(result: Any) -> None:
     print()
     alone = result.problem.weights(result.problem.keys[0] + result.problem.keys[1])
-    _print_keys(None, {}, {"q = k0 + k1": alone, f"q = {float(result):.4g}·(k0 + k1)": result.weights})
+    _print_keys(None, {"q = k0 + k1": alone, f"q = {float(result):.4g}·(k0 + k1)": result.weights})
 
 
 def _print_extraction(result: Any) -> None:
@@ -116,34 +118,31 @@ def _print_extraction(result: Any) -> None:
 def _print_argmax(result: Any) -> None:
     _print_output(result)
     print()
-    scores = {"score": _format_numbers(result.problem.scores(result.query))}
-    _print_keys(result.problem.keys, scores, {"softmax": result.softmax_weights, "argmax": result.weights})
+    _print_keys(result, {"softmax": result.softmax_weights, "argmax": result.weights})
 
 
 def _print_placement(result: Any) -> None:
     _print_vector("new key", result.key)
     _print_output(result)
     print()
-    scores = {"score": _format_numbers(result.problem.scores(result.query))}
     before = [*result.before.tolist(), math.nan]
-    _print_keys(result.problem.keys, scores, {"before": before, "with the new key": result.weights})
+    _print_keys(result, {"before": before, "with the new key": result.weights})
 
 
-def _print_keys(keys: "Tensor | None", notes: Mapping[str, Sequence[str]], weights: Mapping[str, Any]) -> None:
-    # Coordinates are shown if they are few.
+def _print_keys(result: Any, weights: Mapping[str, Any]) -> None:
+    """Print a row per key. result: None omits coordinates, which are shown if they are few, and scores."""
     columns = {name: [float(part) for part in column] for name, column in weights.items()}
+    notes = {}
+    if result is not None and result.problem.keys.shape[1] <= 4:
+        notes["at"] = [f"({', '.join(_format_numbers(row, 3))})" for row in result.problem.keys]
+    if result is not None and result.query is not None:
+        notes["score"] = _format_numbers(result.problem.scores(result.query))
     count = len(next(iter(columns.values())))
-    is_narrow = keys is not None and keys.shape[1] <= 4
-    places = [f"({', '.join(_format_numbers(row, 3))})" for row in keys] if keys is not None and is_narrow else []
-    header = ["key", *(["at"] if places else []), *notes, *columns]
     rows = [
-        [
-            f"k{i}", *places[i : i + 1], *(note[i] for note in notes.values()),
-            *(format_weight(column[i]) for column in columns.values()),
-        ]
+        [f"k{i}", *(note[i] for note in notes.values()), *(format_weight(column[i]) for column in columns.values())]
         for i in range(min(count, MOST_ROWS))
-    ]  # fmt: skip
-    print_table(header, rows)
+    ]
+    print_table(("key", *notes, *columns), rows)
     if count > MOST_ROWS:
         rest = ", ".join(f"{name} {sum(column[MOST_ROWS:]):.3f}" for name, column in columns.items())
         print(f"and {count - MOST_ROWS} more keys, together: {rest}")
@@ -163,3 +162,27 @@ def _print_output(result: Any) -> None:
 
 def _format_numbers(vector: Iterable[float], digits: int = 4) -> list[str]:
     return [f"{float(part):.{digits}g}" for part in vector]
+
+
+def shade(share: float) -> str:
+    """Return two characters that are darker the nearer a share is to 1; blanks for less than LEAST."""
+    ramp = BLOCKS if _can_print(BLOCKS) else LETTERS
+    if math.isnan(share) or abs(share) < LEAST:
+        return ramp[0] * 2
+    most = len(ramp) - 1
+    return ramp[max(1, min(most, round(abs(share) * most)))] * 2
+
+
+def format_weight(value: float, largest: float = 1.0) -> str:
+    """Return a number with three decimals after its shade; a dash for NaN."""
+    if math.isnan(value):
+        return "   –"
+    return f"{shade(value / largest if largest else 0.0)} {value:.3f}"
+
+
+def _can_print(text: str) -> bool:
+    try:
+        text.encode(sys.stdout.encoding or "ascii")
+    except (UnicodeEncodeError, LookupError):
+        return False
+    return True

@@ -33,7 +33,7 @@ def print_estimate(estimate: "CostEstimate", runs: Sequence["PlannedRun"]) -> No
 
 
 def _make_row(cost: "RunCost") -> tuple[str, ...]:
-    from attnlab.kernels.cost import readable
+    from attnlab.kernels.cost import show_with_prefix
     from attnlab.kernels.measure import show_bytes, show_seconds
     from attnlab.training.loop.progress import format_duration
 
@@ -46,13 +46,13 @@ def _make_row(cost: "RunCost") -> tuple[str, ...]:
         times = [show_seconds(cost.timing.average_updates(work)), evaluation, format_duration(cost.seconds)]
     return (
         cost.phase, cost.size, cost.arm, left, f"{work.num_parameters:,}", f"{work.num_trained:,}",
-        f"{work.num_steps:,}", f"{work.num_tokens:,.0f}", readable(work.operations / work.num_steps).strip(),
+        f"{work.num_steps:,}", f"{work.num_tokens:,.0f}", show_with_prefix(work.operations / work.num_steps).strip(),
         show_bytes(cost.memory), show_bytes(work.kept_bytes), *times,
     )  # fmt: skip
 
 
 def _list_totals(estimate: "CostEstimate") -> Iterator[str]:
-    from attnlab.kernels.cost import readable
+    from attnlab.kernels.cost import show_with_prefix
     from attnlab.kernels.measure import show_bytes
     from attnlab.training.loop.progress import format_duration
 
@@ -63,8 +63,8 @@ def _list_totals(estimate: "CostEstimate") -> Iterator[str]:
         return
     workers = "1 worker" if estimate.workers == 1 else f"{estimate.workers} workers"
     yield (
-        f"{readable(estimate.operations).strip()} operations of updates; {show_bytes(estimate.memory)} of memory with "
-        f"{workers}; {show_bytes(estimate.kept_bytes)} of checkpoints on the disk"
+        f"{show_with_prefix(estimate.operations).strip()} operations of updates; {show_bytes(estimate.memory)} "
+        f"of memory with {workers}; {show_bytes(estimate.kept_bytes)} of checkpoints on the disk"
     )
     if estimate.seconds is not None:
         yield f"about {format_duration(estimate.seconds)} on this machine with {workers} ({estimate.method})"

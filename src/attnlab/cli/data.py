@@ -1,6 +1,5 @@
 """`attnlab data`: statistics of a corpus, and problems that would invalidate a comparison."""
 
-import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -8,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from attnlab.cli.options import AsJson, FigureFile
-from attnlab.cli.tables import print_below, print_json, print_table
+from attnlab.cli.tables import print_below, print_json, print_table, show_progress
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerFast
@@ -45,9 +44,14 @@ def data(
         charts.check(figure)
     source = open_source(name, split=split, column=column, unit=unit)
     other = None if against is None else _find_other(against, source, unit)
-    audit = audit_data(source, _find_tokenizer(tokenizer, source), other, Cleaning.parse(clean), _show_progress)
-    if sys.stderr.isatty():
-        print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+    audit = audit_data(
+        source,
+        _find_tokenizer(tokenizer, source),
+        other,
+        Cleaning.parse(clean),
+        lambda num: show_progress(f"{num:,} documents"),
+    )
+    show_progress("")
     if as_json:
         print_json(audit.record())
     else:
@@ -74,11 +78,6 @@ def _find_tokenizer(name: str | None, source: "Source") -> "PreTrainedTokenizerF
         if name == kind:
             return train_tokenizer(source, kind)
     return None if name is None else load_tokenizer(name)
-
-
-def _show_progress(num_documents: int) -> None:
-    if sys.stderr.isatty():
-        print(f"\r\x1b[K{num_documents:,} documents", end="", file=sys.stderr, flush=True)
 
 
 def _print_audit(audit: "DataAudit") -> None:

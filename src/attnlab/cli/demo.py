@@ -6,9 +6,6 @@ import typer
 
 from attnlab.cli.run import run
 
-SHORT, LONG = "smoke", "laptop"
-"""Budgets of the recipe quickstart: the second has ten times the updates of the first."""
-
 
 def demo(
     out: Annotated[str, typer.Option(metavar="DIR", help="The folder of the study and its report.")] = "",
@@ -17,7 +14,7 @@ def demo(
     """Run a small study: three mechanisms, two tasks, five paired seeds, in a few minutes, and write a report."""
     print("Three mechanisms are trained on recall and on text, over five paired seeds; one of them sees the future.")
     folder = out or ("out/demo-long" if is_long else "out/demo")
-    status = run("quickstart", out=folder, budget=LONG if is_long else SHORT, workers=2)
+    status = run("quickstart", out=folder, budget="laptop" if is_long else "smoke", workers=2)
     if status == 0:
         print(
             'Write a study for your own mechanism: attnlab new "cosine | relu(divide=n)". attnlab mechanisms lists '

@@ -43,14 +43,15 @@ def observe() -> list[Observation]:
 
     from attnlab import machine
 
+    caches = ", ".join(f"{level} {size}" for level, size in machine.cache_sizes().items())
     return [
         Observation("python", platform.python_version()),
         Observation("torch", str(torch.__version__)),
         observe_compiler(),
-        Observation("processor", machine.processor_name(), observe_caches(machine.cache_sizes())),
+        Observation("processor", machine.processor_name(), f"caches: {caches}" if caches else ""),
         observe_bf16(torch.cpu.get_capabilities(), machine.bf16_fault(), *machine.decide_bf16()),
         observe_threads(torch.get_num_threads()),
-        observe_disk(),
+        Observation("disk free here", f"{shutil.disk_usage(os.getcwd()).free / 1e9:.1f} GB"),
         observe_kernels(),
     ]
 
@@ -73,11 +74,6 @@ def observe_bf16(capabilities: Mapping[str, Any], fault: str, pays: bool, reason
     return Observation("bf16", ", ".join(present) or "no instructions", f"{fault}; {chosen}" if fault else chosen)
 
 
-def observe_caches(sizes: Mapping[str, str]) -> str:
-    """Write the sizes of the memory caches."""
-    return "caches: " + ", ".join(f"{level} {size}" for level, size in sizes.items()) if sizes else ""
-
-
 def observe_threads(num_threads: int) -> Observation:
     """Compare the number of threads that torch uses with the number of processors."""
     num_processors = os.cpu_count() or 1
@@ -85,11 +81,6 @@ def observe_threads(num_threads: int) -> Observation:
     if num_threads < num_processors:
         return Observation("threads", found, "torch.set_num_threads or OMP_NUM_THREADS raises it")
     return Observation("threads", found)
-
-
-def observe_disk() -> Observation:
-    """Measure the free space where the command runs."""
-    return Observation("disk free here", f"{shutil.disk_usage(os.getcwd()).free / 1e9:.1f} GB")
 
 
 def observe_kernels() -> Observation:

@@ -2,8 +2,9 @@
 
 import shutil
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,10 +15,8 @@ from attnlab.cli.plugin import load_plugins
 from attnlab.errors import RequestError
 
 if TYPE_CHECKING:
-    from attnlab.reports.card import StageFile
     from attnlab.training.job.restore import Restored
 
-KEPT = ("last", "best")
 CARD = "README.md"
 
 
@@ -34,18 +33,16 @@ def export(
     """Write a run's model, tokenizer and model card into a folder, for attnlab.load."""
     if not out:
         raise RequestError("--out DIR is missing: the folder to write the model into")
-    if checkpoint not in KEPT:
-        raise RequestError(f"--checkpoint is last or best, not '{checkpoint}'")
     target = _prepare_target(out)
-    from attnlab.cli.runs import RunChoice, find_run_folder
+    from attnlab.cli.runs import find_run_folder
     from attnlab.install import save
     from attnlab.reports.card import find_stage_files, write_model_card
     from attnlab.training.job.restore import restore
     from attnlab.training.record.folder import save_tokenizer
 
     load_plugins(plugin)
-    place = find_run_folder(folder, RunChoice(arm, run_seed, phase, size))
-    restored = restore(place, is_best=checkpoint == "best", say=_print_message)
+    place = find_run_folder(folder, arm=arm, seed=run_seed, phase=phase, size=size)
+    restored = restore(place, is_best=checkpoint == "best", say=partial(print, file=sys.stderr, flush=True))
     num_merged = _prepare_model(restored, place)
     stage_files = find_stage_files(restored, place, plugin or [])
     with _write_aside(target) as beside:
@@ -57,8 +54,9 @@ def export(
         for file in stage_files:
             file.copy_to(beside)
     for note in filter(None, (file.note for file in stage_files)):
-        _print_message(note)
-    code = _write_loading_code(target, stage_files)
+        print(note, file=sys.stderr)
+    calls = [f"runpy.run_path({str(target / file.name)!r})" for file in stage_files]
+    code = "; ".join([*calls, f"attnlab.load({str(target)!r})"])
     print(f"{target}: step {restored.state.step:,} of the run in {place}; {code} reads it")
     return 0
 
@@ -72,11 +70,6 @@ def _prepare_target(out: str) -> Path:
     except OSError as error:
         raise RequestError(f"cannot read {out}: {error.strerror}") from error
     return target
-
-
-def _write_loading_code(target: Path, stage_files: Sequence["StageFile"]) -> str:
-    calls = [f"runpy.run_path({str(target / file.name)!r})" for file in stage_files]
-    return "; ".join([*calls, f"attnlab.load({str(target)!r})"])
 
 
 def _prepare_model(restored: "Restored", folder: Path) -> int:
@@ -105,7 +98,3 @@ def _write_aside(target: Path) -> Iterator[Path]:
         raise RequestError(f"cannot write {target}: {error.strerror or error}") from error
     finally:
         shutil.rmtree(beside, ignore_errors=True)
-
-
-def _print_message(message: str) -> None:
-    print(message, file=sys.stderr, flush=True)

@@ -1,6 +1,7 @@
 """`attnlab generate`: let a trained language model continue a text."""
 
 import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,15 +15,13 @@ from attnlab.errors import RequestError
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
-KEPT = ("last", "best")
-
 
 def generate(
     folder: Annotated[str, typer.Argument(metavar="RUN", help="The folder of a run, of a study, or of attnlab.save.")],
     prompt: Annotated[list[str] | None, typer.Option(metavar="TEXT", help="The text to continue; repeatable.")] = None,
     tokens: Annotated[int, typer.Option(min=1, help="The largest number of new tokens.")] = 40,
     temperature: Annotated[float, typer.Option(help="0 takes the most likely token.")] = 1.0,
-    top_k: Annotated[int | None, typer.Option(help="Sample from this many of the most likely tokens.")] = None,
+    top_k: Annotated[int | None, typer.Option(min=1, help="Sample from this many of the most likely tokens.")] = None,
     seed: Annotated[int, typer.Option(min=0, help="The seed of sampling.")] = 0,
     samples: Annotated[int, typer.Option(min=1, help="Samples per prompt, with consecutive seeds.")] = 1,
     checkpoint: Checkpoint = "last",
@@ -34,12 +33,13 @@ def generate(
     as_json: AsJson = False,
 ) -> int:
     """Continue a text with a trained language model."""
-    _check_options(checkpoint, temperature, top_k)
-    from attnlab.cli.runs import RunChoice, find_run_folder
+    if not 0 <= temperature < float("inf"):
+        raise RequestError(f"--temperature is a number from 0 up, not {temperature:g}")
+    from attnlab.cli.runs import find_run_folder
     from attnlab.tasks import sample
 
     load_plugins(plugin)
-    place = find_run_folder(folder, RunChoice(arm, run_seed, phase, size))
+    place = find_run_folder(folder, arm=arm, seed=run_seed, phase=phase, size=size)
     model, tokenizer = _load_model(place, checkpoint)
     prompts = prompt or [""]
     for text in prompts:
@@ -57,15 +57,6 @@ def generate(
     return 0
 
 
-def _check_options(checkpoint: str, temperature: float, top_k: int | None) -> None:
-    if checkpoint not in KEPT:
-        raise RequestError(f"--checkpoint is last or best, not '{checkpoint}'")
-    if not 0 <= temperature < float("inf"):
-        raise RequestError(f"--temperature is a number from 0 up, not {temperature:g}")
-    if top_k is not None and top_k < 1:
-        raise RequestError(f"--top-k is 1 or more, not {top_k}; omit it to sample from all tokens")
-
-
 def _load_model(folder: Path, checkpoint: str) -> tuple["PreTrainedModel", Any]:
     from attnlab.data import load_tokenizer
     from attnlab.install import load
@@ -74,12 +65,12 @@ def _load_model(folder: Path, checkpoint: str) -> tuple["PreTrainedModel", Any]:
     from attnlab.training.spec import find_run_folder
 
     if find_run_folder(str(folder)) is None:
-        if checkpoint != KEPT[0]:
+        if checkpoint == "best":
             raise RequestError(f"{folder} is a saved model and has no checkpoints; omit --checkpoint")
         with silence_transformers():
             model, tokenizer = load(folder), load_tokenizer(folder)
     else:
-        restored = restore(folder, is_best=checkpoint == "best", say=_print_message)
+        restored = restore(folder, is_best=checkpoint == "best", say=partial(print, file=sys.stderr, flush=True))
         model, tokenizer = restored.model, restored.tokenizer
         if tokenizer is None:
             raise RequestError(f"the run in {folder} is of '{restored.run.task}', whose tokens are not text")
@@ -114,7 +105,3 @@ def _check_room(model: "PreTrainedModel", tokenizer: Any, prompt: str, num_token
             f"a prompt of {num_given} tokens and --tokens {num_tokens} need {num_given + num_tokens - 1} positions; "
             f"this {type(model).__name__} has {room}; shorten the prompt, or generate fewer tokens"
         )
-
-
-def _print_message(message: str) -> None:
-    print(message, file=sys.stderr, flush=True)

@@ -1,9 +1,6 @@
 """The progress of a study while it runs: a display that refreshes in a terminal, else plain lines."""
 
-from __future__ import annotations
-
 import time
-from types import TracebackType
 from typing import TextIO
 
 from rich.console import Console, Group, RenderableType
@@ -34,14 +31,6 @@ class ProgressView:
         self.picture: Live | None = None
         self.is_broken = False
         self.shown_at = time.monotonic()
-
-    def __enter__(self) -> ProgressView:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def say(self, message: str) -> None:
         """Print a message above the display, without buffering."""

@@ -6,7 +6,6 @@ from typing import Annotated
 
 import typer
 
-from attnlab.cli.files import write_new
 from attnlab.cli.options import Plugins
 from attnlab.cli.plugin import load_plugins
 from attnlab.errors import RequestError
@@ -50,3 +49,14 @@ def new(
     print(f"  attnlab run {target} --budget smoke --out try{flags}")
     print(f"  attnlab run {target} --out study --workers 2{flags}")
     return 0
+
+
+def write_new(target: Path, text: str) -> None:
+    """Write a new file; refuse one that exists."""
+    try:
+        with target.open("x", encoding="utf-8") as opened:
+            opened.write(text)
+    except FileExistsError as error:
+        raise RequestError(f"{target} exists already; give another path with --out FILE") from error
+    except OSError as error:
+        raise RequestError(f"cannot write {target}: {error.strerror}") from error

@@ -1,6 +1,6 @@
 """Options that several verbs share."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -13,7 +13,7 @@ StudyFolder = Annotated[str, typer.Argument(metavar="DIR", help="The folder of a
 Mechanisms = Annotated[list[str], typer.Argument(metavar="MECHANISM…", help="Lines, or names of the catalog.")]
 Causal = Annotated[bool, typer.Option(help="Whether a query attends to no later key.")]
 Open = Annotated[bool, typer.Option("--open", help="Open the page in a browser.")]
-Checkpoint = Annotated[str, typer.Option(help="last or best.")]
+Checkpoint = Annotated[Literal["last", "best"], typer.Option(help="The checkpoint of the run.")]
 Arm = Annotated[str | None, typer.Option(help="If the folder is a study: the arm of the run.")]
 RunSeed = Annotated[int | None, typer.Option(help="If the folder is a study: the seed of the run.")]
 Phase = Annotated[str | None, typer.Option(help="If the folder is a study: the phase of the run.")]

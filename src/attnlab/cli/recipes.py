@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from attnlab.cli.files import write_new
+from attnlab.cli.new import write_new
 from attnlab.cli.options import AsJson
 from attnlab.cli.tables import print_json, print_table
 from attnlab.errors import RequestError, closest

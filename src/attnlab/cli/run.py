@@ -1,6 +1,8 @@
 """`attnlab run`: run a study, or resume one that was stopped."""
 
 import sys
+from contextlib import closing
+from functools import partial
 from typing import Annotated, Any
 
 import typer
@@ -49,7 +51,7 @@ def run(
         from attnlab.studies.cost.estimate import estimate_cost
 
         method: Any = "counted" if no_calibration else "measured"
-        num, say = 1 if workers is None else workers, str if as_json else _say
+        num, say = 1 if workers is None else workers, str if as_json else partial(print, flush=True)
         costs = estimate_cost(study, out, num, method=method, say=say)
         if as_json:
             print_json(costs.record())
@@ -58,7 +60,7 @@ def run(
         return 0
     if no_calibration:
         raise RequestError("--no-calibration is only for --dry-run, which times a trial of every arm; omit it")
-    with ProgressView(out, sys.stdout, is_quiet=as_json) as view:
+    with closing(ProgressView(out, sys.stdout, is_quiet=as_json)) as view:
         conclusion = study.run(out, workers, view.say, on=on, tick=view.tick)
     if as_json:
         print_json({
@@ -73,7 +75,3 @@ def run(
     if not conclusion.is_whole:
         return INTERRUPTED
     return 1 if conclusion.failed else 0
-
-
-def _say(message: str) -> None:
-    print(message, flush=True)

@@ -64,6 +64,12 @@ def _print_aligned(columns: Sequence[str], rows: Rows) -> None:
         print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
 
 
+def show_progress(text: str) -> None:
+    """Show a text on a terminal, in one line of standard error that the next call replaces."""
+    if sys.stderr.isatty():
+        print(f"\r\x1b[K{text}", end="", file=sys.stderr, flush=True)
+
+
 def print_below(text: str) -> None:
     """Print an indented text, wrapped to the width of the terminal."""
     for line in _wrapped(text, INDENT):

@@ -148,9 +148,8 @@ def _describe(
 
 def _help_hint(error: typer.TyperException) -> str:
     context = getattr(error, "ctx", None)
-    example = (
-        EXAMPLES.get(context.info_name or "") if context and "Missing argument" in error.format_message() else None
-    )
+    is_missing = context is not None and "Missing argument" in error.format_message()
+    example = EXAMPLES.get(context.info_name or "") if context is not None and is_missing else None
     shown = f"For example: {example}\n" if example else ""
     return f"{shown}`{context.command_path if context else 'attnlab'} --help` lists the options."
 
@@ -172,12 +171,9 @@ def _discard_output() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.__stdout__.fileno())
 
 
-OWN = "(a stage of your own comes with --plugin FILE.py)"
-
-
 def _refuse(message: str, status: int = REFUSED) -> int:
     if "unknown stage" in message:
-        message += f"\n{OWN}"
+        message += "\n(a stage of your own comes with --plugin FILE.py)"
     print(f"attnlab: {message}", file=sys.stderr)
     return status
 

@@ -1,12 +1,11 @@
-"""What can it do? Queries and keys that make attention select, average and extract, or a proof that none can."""
+"""Queries and keys that make attention select, average and extract, or a proof that none exist."""
 
 from .argmax import ArgmaxResult, argmax
-from .average import average
 from .extraction import Extraction, extract
-from .focus import Focus
+from .focus import Focus, average, select
 from .placement import Placement, place_key
 from .problem import EXAMPLE_KEYS, ConstructionProblem
-from .selection import Selections, select, select_all
+from .selection import Selections, select_all
 from .strength import Strength, strength
 
 __all__ = [

@@ -1,6 +1,4 @@
-"""Argmax in place of softmax: the value of the best key, and a gradient of zero, so that nothing learns from it."""
-
-from __future__ import annotations
+"""Argmax instead of softmax: it returns the value of the best key, and its gradient is zero."""
 
 from dataclasses import dataclass
 
@@ -17,27 +15,26 @@ from .words import name_key, short
 
 @dataclass(frozen=True, eq=False)
 class ArgmaxResult:
-    """What argmax attention makes of a query, with softmax's weights, output and gradient beside it."""
+    """The weights, output and gradient of argmax attention for a query, and those of softmax.
+
+    index: the selected key, the first if several have the largest score (`is_tie`). output: its value.
+    gradient: ∂output/∂query [e d], by autograd through the kernel: zeros for argmax.
+    """
 
     problem: ConstructionProblem
     query: Tensor
     index: int
-    """The selected key; the first of several with the largest score."""
     is_tie: bool
-    """Whether another key has the largest score too."""
     weights: Tensor
     output: Tensor
-    """The selected value."""
     gradient: Tensor
-    """∂output/∂query [e d], by autograd through the kernel: zeros."""
     softmax_weights: Tensor
     softmax_output: Tensor
     softmax_gradient: Tensor
-    """∂output/∂query [e d] of softmax."""
 
     @property
     def error(self) -> float:
-        """The share of the weight that softmax puts elsewhere."""
+        """The share of the weight that softmax gives other keys."""
         return misplaced(self.softmax_weights, self.weights)
 
     def figure(self) -> Spec:
@@ -46,38 +43,28 @@ class ArgmaxResult:
 
     def __str__(self) -> str:
         tie = " (the first of several that score alike)" if self.is_tie else ""
-        none, size = (float(torch.linalg.matrix_norm(one)) for one in (self.gradient, self.softmax_gradient))
+        norm, softmax_norm = (float(torch.linalg.matrix_norm(x)) for x in (self.gradient, self.softmax_gradient))
         return (
             f"argmax returns the value of {name_key(self.index)}{tie}, softmax gives it "
             f"{short(float(self.softmax_weights[self.index]))} of the weight. The gradient with respect to the "
-            f"query has norm {short(none)} for argmax and {short(size)} for softmax."
+            f"query has norm {short(norm)} for argmax and {short(softmax_norm)} for softmax."
         )
 
 
 def argmax(keys: Numbers, query: Numbers, values: Numbers | None = None, *, scale: float | None = None) -> ArgmaxResult:
-    """Return the value that argmax attention selects, and its zero gradient beside softmax's.
+    """Return the value that argmax attention selects, and its zero gradient, with those of softmax.
 
     keys, values and scale are those of `select`.
     """
     problem = read_problem(keys, values, scale)
     q = read_vector("query", query, problem.keys.shape[1])
-    weights = problem.weights(q, ARGMAX)
     scores = problem.scores(q)
-    return ArgmaxResult(
-        problem=problem,
-        query=q,
-        index=int(weights.argmax()),
-        is_tie=int((scores == scores.max()).sum()) > 1,
-        weights=weights,
-        output=problem.output(q, ARGMAX),
-        gradient=_gradient(problem, q, ARGMAX),
-        softmax_weights=problem.weights(q),
-        softmax_output=problem.output(q),
-        softmax_gradient=_gradient(problem, q, SOFTMAX),
-    )
+    hard, soft = _evaluate(problem, q, ARGMAX), _evaluate(problem, q, SOFTMAX)
+    return ArgmaxResult(problem, q, int(hard[0].argmax()), int((scores == scores.max()).sum()) > 1, *hard, *soft)
 
 
-def _gradient(problem: ConstructionProblem, query: Tensor, mechanism: str) -> Tensor:
+def _evaluate(problem: ConstructionProblem, query: Tensor, mechanism: str) -> tuple[Tensor, Tensor, Tensor]:
+    """Return the weights, the output and ∂output/∂query."""
     gradient = torch.autograd.functional.jacobian(lambda q: problem.output(q, mechanism), query)
     assert isinstance(gradient, Tensor)
-    return gradient
+    return problem.weights(query, mechanism), problem.output(query, mechanism), gradient

@@ -1,12 +1,9 @@
-"""Extraction: one value out of the mean of two. With A an orthonormal basis of the subspace that v_a lives in,
-M = 2AAᵀ gives
+"""Extraction of one value from the mean of two. With A an orthonormal basis of the subspace of v_a, M = 2AAᵀ gives
 
     M(v_a + v_b)/2 = v_a + AAᵀv_b,
 
-which is v_a exactly where the subspaces are orthogonal. Where they are not, the error is the shadow of v_b on A's
-subspace: up to ‖AᵀB‖ = cos θ for ‖v_b‖ = 1, θ the smallest angle between the two."""
-
-from __future__ import annotations
+which is v_a if the subspaces are orthogonal. Otherwise the error is the projection of v_b on A's subspace: up to
+‖AᵀB‖ = cos θ for ‖v_b‖ = 1, with θ the smallest angle between the two."""
 
 from dataclasses import dataclass
 
@@ -22,14 +19,14 @@ from .problem import ConstructionProblem, Numbers, read_numbers, read_problem, r
 from .words import short
 
 ORTHONORMAL = 1e-6
-"""How far AᵀA may be from 1 for columns that count as orthonormal: what float32 leaves."""
+"""How far AᵀA may be from 1 for columns that count as orthonormal: the rounding of float32."""
 EXACT = 1e-8
 """The error up to which an oblique projection counts as recovering a value."""
 
 
 @dataclass(frozen=True, eq=False)
 class Extraction:
-    """The matrix that takes v_a out of (v_a + v_b)/2, tried on two vectors."""
+    """The matrix that recovers v_a from (v_a + v_b)/2, applied to two vectors."""
 
     problem: ConstructionProblem
     """Two keys with the values v_a and v_b."""
@@ -38,16 +35,16 @@ class Extraction:
     other: Tensor
     """An orthonormal basis of B's subspace [d s]."""
     is_orthonormal: bool
-    """Whether basis_a was orthonormal as it came; only then is 2·basis_a·basis_aᵀ the matrix."""
+    """Whether basis_a was given orthonormal; only then is 2·basis_a·basis_aᵀ the matrix."""
     matrix: Tensor
     """M = 2AAᵀ."""
     angles: Tensor
-    """The principal angles between the subspaces in degrees, the smallest first; all 90 where orthogonal."""
+    """The principal angles between the subspaces in degrees, the smallest first; all 90 if orthogonal."""
     query: Tensor
     """0, which averages the two values."""
     weights: Tensor
     mixture: Tensor
-    """What attention gives: (v_a + v_b)/2."""
+    """The output of attention: (v_a + v_b)/2."""
     output: Tensor
     """M times the mixture."""
     error: float
@@ -55,21 +52,21 @@ class Extraction:
     largest_error: float
     """The largest error of any v_b of norm 1: the cosine of the smallest angle."""
     oblique: Tensor | None
-    """Where the subspaces share nothing but 0: twice the projection on A along B, exact at any other angle too."""
+    """Twice the projection on A along B, which is exact at any angle; None if the subspaces share a direction."""
 
     @property
     def value_a(self) -> Tensor:
-        """The value that is to be recovered."""
+        """The value to recover."""
         return self._values[0]
 
     @property
     def value_b(self) -> Tensor:
-        """The value that it was mixed with; unless given, the one with the largest error."""
+        """The value that it was mixed with; by default the one with the largest error."""
         return self._values[1]
 
     @property
     def oblique_error(self) -> float:
-        """‖oblique · mixture − v_a‖; NaN where there is none."""
+        """‖oblique · mixture − v_a‖; NaN without an oblique projection."""
         return float("nan") if self.oblique is None else float((self.oblique @ self.mixture - self.value_a).norm())
 
     @property
@@ -83,7 +80,7 @@ class Extraction:
         return self.oblique is not None
 
     def figure(self) -> Spec:
-        """Draw v_a, the mixture and what comes out, and the largest error against the angle."""
+        """Draw v_a, the mixture and the output, and the largest error against the angle."""
         return pictures.draw_extraction(self)
 
     def __str__(self) -> str:
@@ -92,34 +89,27 @@ class Extraction:
                 "Twice the projection on A recovers v_a from (v_a + v_b)/2, since the subspaces are orthogonal: "
                 f"error {short(self.error)}."
             )
-        way_out = (
-            "Projecting along B instead is exact."
-            if self.oblique is not None
-            else "The subspaces share a direction, so no matrix recovers v_a."
-        )
+        shared = "The subspaces share a direction, so no matrix recovers v_a."
+        remedy = shared if self.oblique is None else "Projecting along B instead is exact."
         return (
             f"Twice the projection on A misses v_a by {short(self.error)}: the subspaces meet at an angle of "
-            f"{short(float(self.angles[0]))}°, and a v_b of norm 1 leaves up to {short(self.largest_error)}. {way_out}"
+            f"{short(float(self.angles[0]))}°, and a v_b of norm 1 leaves up to {short(self.largest_error)}. {remedy}"
         )
 
 
 def extract(
-    basis_a: Numbers,
-    basis_b: Numbers | None = None,
-    *,
-    value_a: Numbers | None = None,
-    value_b: Numbers | None = None,
+    basis_a: Numbers, basis_b: Numbers | None = None, *, value_a: Numbers | None = None, value_b: Numbers | None = None
 ) -> Extraction:
     """Find the matrix that recovers v_a from (v_a + v_b)/2, and its error.
 
-    basis_a, basis_b [d r]: their columns span the subspaces of v_a and v_b. Columns that are not orthonormal are made
-    so. Without basis_b, v_b lives in all that is orthogonal to A.
-    value_a, value_b [d]: what to try it on; unit vectors if left out, v_b the one with the largest error.
+    basis_a, basis_b [d r]: their columns span the subspaces of v_a and v_b, and are orthonormalised if necessary.
+    Without basis_b, v_b is in the orthogonal complement of A.
+    value_a, value_b [d]: the values to apply it to; by default unit vectors, with v_b of the largest error.
     """
-    a, is_orthonormal = read_basis("basis_a", basis_a)
+    a, is_orthonormal = _read_basis("basis_a", basis_a)
     if basis_b is None and value_b is not None:
         basis_b = read_vector("value_b", value_b, len(a))
-    b = torch.linalg.svd(a)[0][:, a.shape[1] :] if basis_b is None else read_basis("basis_b", basis_b)[0]
+    b = torch.linalg.svd(a)[0][:, a.shape[1] :] if basis_b is None else _read_basis("basis_b", basis_b)[0]
     if len(b) != len(a):
         raise ShapeError(
             f"basis_a and basis_b must have rows for the same coordinates; they have {len(a)} and {len(b)}"
@@ -128,8 +118,10 @@ def extract(
     largest = float(cosines[0].clamp(max=1.0)) if len(cosines) else 0.0
     nearest = a @ left[:, 0]
     sign = -1.0 if float(nearest[nearest.abs().argmax()]) < 0 else 1.0
-    v_a = sign * nearest if value_a is None else read_member("value_a", value_a, a)
-    v_b = sign * _worst(b, right) if value_b is None else read_member("value_b", value_b, b)
+    # The unit vector of B nearest to A has the largest error; 0 if B is empty.
+    worst = b @ right[0] if b.shape[1] else torch.zeros(len(b), dtype=torch.float64)
+    v_a = sign * nearest if value_a is None else _read_member("value_a", value_a, a)
+    v_b = sign * worst if value_b is None else _read_member("value_b", value_b, b)
     problem = read_problem(torch.eye(2), torch.stack([v_a, v_b]))
     query = torch.zeros(2, dtype=torch.float64)
     mixture = problem.output(query)
@@ -147,25 +139,20 @@ def extract(
         output=matrix @ mixture,
         error=float((matrix @ mixture - v_a).norm()),
         largest_error=largest,
-        oblique=oblique_projection(a, b),
+        oblique=_project_along(a, b),
     )
 
 
-def _worst(basis: Tensor, right: Tensor) -> Tensor:
-    """Return the unit vector of a subspace nearest to the other one; 0 where the subspace is."""
-    return basis @ right[0] if basis.shape[1] else torch.zeros(len(basis), dtype=torch.float64)
-
-
-def oblique_projection(a: Tensor, b: Tensor) -> Tensor | None:
-    """Return twice the projection on A along B, or None where they share a direction."""
+def _project_along(a: Tensor, b: Tensor) -> Tensor | None:
+    """Return twice the projection on A along B, or None if they share a direction."""
     both = torch.cat([a, b], dim=1)
     matrix = 2 * a @ torch.linalg.pinv(both)[: a.shape[1]]
     wanted = torch.cat([2 * a, torch.zeros_like(b)], dim=1)
     return matrix if float((matrix @ both - wanted).abs().max()) <= EXACT else None
 
 
-def read_basis(name: str, given: Numbers) -> tuple[Tensor, bool]:
-    """Return an orthonormal basis of the columns' span, and whether they were one already."""
+def _read_basis(name: str, given: Numbers) -> tuple[Tensor, bool]:
+    """Return an orthonormal basis of the span of the columns, and whether they are one themselves."""
     columns = read_numbers(name, given)
     columns = columns[:, None] if columns.dim() == 1 else columns
     if columns.dim() != 2 or 0 in columns.shape:
@@ -186,8 +173,7 @@ def read_basis(name: str, given: Numbers) -> tuple[Tensor, bool]:
     return rotated[:, :rank], is_orthonormal
 
 
-def read_member(name: str, given: Numbers, basis: Tensor) -> Tensor:
-    """Return a vector of a subspace, and refuse one outside it."""
+def _read_member(name: str, given: Numbers, basis: Tensor) -> Tensor:
     vector = read_vector(name, given, len(basis))
     outside = float((vector - basis @ (basis.T @ vector)).norm())
     if outside > ORTHONORMAL * float(vector.norm()):

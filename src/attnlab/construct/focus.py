@@ -1,11 +1,10 @@
-"""A query that spreads its weight evenly over some keys and leaves none to the others: one key is selection, several
-or all are averaging. Where there is no such query, the proof of it."""
-
-from __future__ import annotations
+"""A query that spreads its weight evenly over a subset of the keys and gives the others none, or the proof that none
+exists. A subset of one key is selection, a larger one is averaging."""
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import SupportsIndex
 
 import numpy as np
 import torch
@@ -16,14 +15,14 @@ from torch import Tensor
 from attnlab.charts import Spec
 
 from . import pictures
-from .problem import ConstructionProblem
-from .separation import Array, Separation, separate
+from .problem import TOLERANCE, ConstructionProblem, Numbers, read_index, read_problem, read_subset
+from .separation import Array, separate
 from .words import equation, name_key, name_keys, short
 
 WITHIN = 1 - 1e-9
-"""The part of a tolerance that is aimed at, so that rounding does not lift an error above it."""
+"""The part of the tolerance that is aimed at, so that rounding does not raise the error above it."""
 NUDGES = (0.0, *(10.0**power for power in range(-15, 0)))
-"""By which parts a strength may grow until the kernel's own rounding reaches the tolerance too."""
+"""Relative increases of the strength that are tried until the kernel's weights reach the tolerance too."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,7 +32,7 @@ class Focus:
     problem: ConstructionProblem
     subset: tuple[int, ...]
     feasible: bool | None
-    """Whether a query exists; None where the keys are too near to the border for float64 to tell."""
+    """Whether a query exists; None if float64 cannot tell."""
     query: Tensor | None
     """strength · direction."""
     weights: Tensor | None
@@ -41,29 +40,29 @@ class Focus:
     output: Tensor | None
     """The kernel's output of the query."""
     error: float
-    """The share of the weight in the wrong place, ½ Σ|w − target|. Without a query: the least that any query has."""
+    """The share of misplaced weight, ½ Σ|w − target|. Without a query: a lower bound for every query."""
     direction: Tensor
     """The unit vector of the largest margin."""
     margin: float
-    """By how much q·k exceeds every other key's at ‖q‖ = 1: the distance between the subset's affine hull and the
-    convex hull of the others. Infinite where there are no others."""
+    """How much q·k of the subset exceeds that of every other key at ‖q‖ = 1: the distance between the subset's affine
+    hull and the convex hull of the others. Infinite if there are no others."""
     strength: float
     """The smallest ‖q‖ along the direction that reaches the tolerance; infinite without a query."""
     combination: Tensor | None
-    """Where there is no query: non-negative weights of the other keys, with sum 1, …"""
+    """Without a query: non-negative weights of the other keys, with sum 1, …"""
     affine: Tensor | None
     """… and weights of the subset's keys, with sum 1, that give the same point."""
     residual: float
-    """How far apart the two points are, in units of the keys; NaN with a query."""
+    """The distance of the two points, in units of the keys; NaN with a query."""
 
     @property
     def target(self) -> Tensor:
-        """The weights that were asked for."""
+        """The weights that the query should have: equal on the subset, 0 elsewhere."""
         return target_of(self.problem, self.subset)
 
     @property
     def naive_query(self) -> Tensor:
-        """What one would try on paper: the key itself, or the mean of the keys."""
+        """The obvious first attempt: the key itself, or the mean of the keys."""
         return self.problem.keys[list(self.subset)].mean(dim=0)
 
     @property
@@ -72,7 +71,7 @@ class Focus:
         return self.problem.weights(self.naive_query)
 
     def figure(self) -> Spec:
-        """Draw the weights and how they grow with the strength; without a query, the combination that forbids it."""
+        """Draw the weights and how they grow with the strength; without a query, the combination that excludes it."""
         return pictures.draw_focus(self) if self.query is not None else pictures.draw_proof(self)
 
     def __str__(self) -> str:
@@ -101,30 +100,69 @@ class Focus:
                 f"No query {verb} {names}: {sides} lies in the convex hull of the other keys, so one of them always "
                 f"scores at least as much. {name_key(self.subset[0])} never gets more than {short(1 - self.error)}."
             )
-        left = f" An uneven one of error {short(self.error)} or more is not excluded." if self._may_be_uneven else ""
+        may_be_uneven = self.error <= self.problem.tolerance
+        left = f" An uneven one of error {short(self.error)} or more is not excluded." if may_be_uneven else ""
         return (
             f"No query {verb} {names} above all others: {sides}, so a query that scores {names} alike scores another "
             f"key at least as much. Every query has an error of {short(self.error)} or more.{left}"
         )
 
-    @property
-    def _may_be_uneven(self) -> bool:
-        return self.error <= self.problem.tolerance
+
+def select(
+    keys: Numbers,
+    j: SupportsIndex,
+    *,
+    values: Numbers | None = None,
+    scale: float | None = None,
+    tolerance: float = TOLERANCE,
+) -> Focus:
+    """Find the query that gives key j all weight but the tolerance, or prove that there is none.
+
+    keys [n d]: a tensor, an array or lists. values [n e]: what is mixed; by default the output is the weights.
+    scale: factor of q·k; 1/√d by default.
+    The margin is Euclidean: k_j exceeds the others most in the direction of the query, whose strength is the smallest
+    that reaches the tolerance.
+    """
+    problem = read_problem(keys, values, scale, tolerance)
+    return focus(problem, (read_index(j, problem.num_keys),))
+
+
+def average(
+    keys: Numbers,
+    subset: Sequence[int] | None = None,
+    *,
+    values: Numbers | None = None,
+    scale: float | None = None,
+    tolerance: float = TOLERANCE,
+) -> Focus:
+    """Find the query that weighs the keys of a subset equally and no other, or prove that there is none.
+
+    Without a subset all keys are averaged, and q = 0 does it exactly. The obvious query, the mean of the keys, scores
+    them equally only if their norms are equal; a stronger one selects a single key. `naive` has its weights.
+    keys, values, scale and the margin are those of `select`.
+    """
+    problem = read_problem(keys, values, scale, tolerance)
+    return focus(problem, read_subset(subset, problem.num_keys))
 
 
 def focus(problem: ConstructionProblem, subset: tuple[int, ...]) -> Focus:
     """Find the query of the largest margin and smallest strength for a subset, or prove that there is none."""
     if len(subset) == problem.num_keys:
         return _reached(problem, subset, torch.zeros(problem.keys.shape[1], dtype=torch.float64), math.inf, 0.0)
-    found = separate(problem.keys.numpy(), subset)
-    direction = torch.from_numpy(found.direction)
-    if found.is_possible:
-        start = least_strength(found.gaps, len(subset), problem)
+    separation = separate(problem.keys.numpy(), subset)
+    direction = torch.from_numpy(separation.direction)
+    if separation.is_possible:
+        start = least_strength(separation.gaps, len(subset), problem)
         for nudge in NUDGES:
-            reached = _reached(problem, subset, direction, found.margin, start * (1 + nudge))
+            reached = _reached(problem, subset, direction, separation.margin, start * (1 + nudge))
             if reached.error <= problem.tolerance:
                 return reached
-    return _unreached(problem, subset, found)
+    convex, affine, is_proven = separation.convex, separation.affine, separation.is_possible is False
+    return Focus(
+        problem, subset, False if is_proven else None, None, None, None,
+        least_error(convex, affine, len(subset)) if is_proven else math.nan, direction, separation.margin, math.inf,
+        torch.from_numpy(convex), torch.from_numpy(affine), separation.residual,
+    )  # fmt: skip
 
 
 def _reached(
@@ -138,16 +176,6 @@ def _reached(
     )  # fmt: skip
 
 
-def _unreached(problem: ConstructionProblem, subset: tuple[int, ...], found: Separation) -> Focus:
-    is_proven = found.is_possible is False
-    return Focus(
-        problem, subset, False if is_proven else None, None, None, None,
-        least_error(found.convex, found.affine, len(subset)) if is_proven else math.nan,
-        torch.from_numpy(found.direction), found.margin, math.inf,
-        torch.from_numpy(found.convex), torch.from_numpy(found.affine), found.residual,
-    )  # fmt: skip
-
-
 def target_of(problem: ConstructionProblem, subset: Sequence[int]) -> Tensor:
     """Return equal weights on a subset, and 0 elsewhere."""
     target = torch.zeros(problem.num_keys, dtype=torch.float64)
@@ -156,15 +184,15 @@ def target_of(problem: ConstructionProblem, subset: Sequence[int]) -> Tensor:
 
 
 def misplaced(weights: Tensor, target: Tensor) -> float:
-    """Return the share of the weight in the wrong place: half the sum of all differences."""
+    """Return the share of misplaced weight: half the sum of absolute differences."""
     return float((weights - target).abs().sum() / 2)
 
 
 def least_strength(gaps: Array, num_inside: int, problem: ConstructionProblem) -> float:
-    """Return the smallest s at which e^(−scale·s·gap), summed over the others, is small enough beside the subset's.
+    """Return the smallest strength at which the other keys get at most the tolerance t of the weight.
 
-    The others' share is Σe^(−x·gap) / (m + Σe^(−x·gap)) for m keys of the subset: at most the tolerance t from where
-    ln Σe^(−x·gap) has fallen to ln(m·t/(1−t)). It falls all the way, so there is one such x.
+    At x = scale·strength their share is Σe^(−x·gap) / (m + Σe^(−x·gap)) for m keys of the subset, which is t if
+    ln Σe^(−x·gap) = ln(m·t/(1−t)). The sum decreases in x, so there is one solution.
     """
     tolerance = problem.tolerance * WITHIN
     goal = math.log(num_inside) + math.log(tolerance) - math.log1p(-tolerance)
@@ -178,11 +206,11 @@ def least_strength(gaps: Array, num_inside: int, problem: ConstructionProblem) -
 
 
 def least_error(convex: Array, affine: Array, num_inside: int) -> float:
-    """Return the error that no query comes below, given Σ α k_a = Σ λ k_i.
+    """Return a lower bound of the error of every query, given Σ α k_a = Σ λ k_i.
 
     The logarithms of softmax's weights obey the same equation, Σ α ln w_a = Σ λ ln w_i. At error e each w_a is within
-    1/m ± e and the others' weights add up to at most e, so that Σ λ ln w_i ≤ ln e − H with H = −Σ λ ln λ. As long as
-    Σα⁺ ln(1/m − e) − Σα⁻ ln(1/m + e) is above that, e is out of reach. For one key this is e = 1/(1 + e^−H).
+    1/m ± e and the others' weights add up to at most e, so that Σ λ ln w_i ≤ ln e − H with H = −Σ λ ln λ. While
+    Σα⁺ ln(1/m − e) − Σα⁻ ln(1/m + e) is above that, e cannot be reached. For one key the bound is 1/(1 + e^−H).
     """
     entropy = -float(sum(weight * math.log(weight) for weight in convex if weight > 0))
     positive, negative = float(np.maximum(affine, 0).sum()), float(np.maximum(-affine, 0).sum())
@@ -192,7 +220,7 @@ def least_error(convex: Array, affine: Array, num_inside: int) -> float:
         inside = positive * math.log(share - error) - negative * math.log(share + error)
         return inside - math.log(error) + entropy
 
-    # Solved for ln e: the error may be of any size.
+    # Solved for ln e, since the error may have any order of magnitude.
     low, high = math.log(share) - 690, math.log(share) - 1e-15
     if excess(math.exp(low)) <= 0:
         return 0.0

@@ -1,8 +1,10 @@
-"""What constructions look like: the weights as bars, and what happens to them as one number grows."""
+"""Pictures of constructions: the weights as bars, and how they change with one number."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import torch
@@ -11,7 +13,6 @@ from torch import Tensor
 from attnlab.charts import Spec
 from attnlab.charts.panels import Bars, CurvePanel, Panel, Points, draw
 
-from .panes import MOST_BARS, OTHERS, STEPS, hull_of, points_of, principal_plane, weight_bars, weight_lines
 from .problem import ARGMAX, SOFTMAX
 from .words import name_key, name_keys, short
 
@@ -24,50 +25,58 @@ if TYPE_CHECKING:
 
 MOST_PLACES = 12
 """How many keys can be named in a plane."""
+MOST_BARS, MOST_LINES = 10, 5
+OTHERS = "all others"
+STEPS = 61
+"""How many points a curve has."""
+NO_NAMES: Mapping[int, str] = MappingProxyType({})
+
+Place = tuple[float, float]
+Lines = dict[str, list[Place]]
 
 
-def draw_focus(found: Focus) -> Spec:
-    """Draw the constructed query beside the naive one: the weights of both, and of both as they grow stronger."""
-    assert found.weights is not None
-    names, is_one = name_keys(found.subset), len(found.subset) == 1
+def draw_focus(result: Focus) -> Spec:
+    """Draw the weights of the constructed and the naive query, and how they change with the strength."""
+    assert result.weights is not None
+    names, is_one = name_keys(result.subset), len(result.subset) == 1
     naive, constructed = f"q = {names}" if is_one else "q = the mean of the keys", "constructed q"
-    groups = {naive: found.naive, constructed: found.weights}
-    panels: list[Panel] = [weight_bars(groups, found.subset, "Weight of each key")]
-    if found.strength:
-        length = float(found.naive_query.norm())
-        first, last = found.strength / 30, strongest(found)
+    groups = {naive: result.naive, constructed: result.weights}
+    panels: list[Panel] = [_make_bars(groups, result.subset, "Weight of each key")]
+    if result.strength:
+        length = float(result.naive_query.norm())
+        first, last = result.strength / 30, _find_last_strength(result)
         if length:
-            panels.append(_strengthened(found, f"{naive}, made stronger", found.naive_query / length, first, last))
-        panels.append(_strengthened(found, f"{constructed}, made stronger", found.direction, first, last))
-    return draw(panels, f"{'Selecting' if is_one else 'Averaging'} {names}", str(found))
+            panels.append(_draw_strengths(result, f"{naive}, made stronger", result.naive_query / length, first, last))
+        panels.append(_draw_strengths(result, f"{constructed}, made stronger", result.direction, first, last))
+    return draw(panels, f"{'Selecting' if is_one else 'Averaging'} {names}", str(result))
 
 
-def _strengthened(found: Focus, title: str, direction: Tensor, first: float, last: float) -> CurvePanel:
+def _draw_strengths(result: Focus, title: str, direction: Tensor, first: float, last: float) -> CurvePanel:
     xs = torch.logspace(math.log10(first), math.log10(last), STEPS, dtype=torch.float64)
-    lines = weight_lines(xs, found.problem.weights(torch.outer(xs, direction)), found.subset)
-    marks = {f"strength {short(found.strength)}": found.strength} if direction is found.direction else {}
+    lines = _make_lines(xs, result.problem.weights(torch.outer(xs, direction)), result.subset)
+    marks = {f"strength {short(result.strength)}": result.strength} if direction is result.direction else {}
     return CurvePanel(title, lines, "strength", marks=marks, faint=[OTHERS], is_logarithmic=True)
 
 
-def strongest(found: Focus) -> float:
-    """Return the strength at which a picture ends: where the naive query has left all but one key, if it does."""
-    keys, naive = found.problem.keys[list(found.subset)], found.naive_query
+def _find_last_strength(result: Focus) -> float:
+    """Return the largest strength that is drawn: where the naive query selects a single key, if it does."""
+    keys, naive = result.problem.keys[list(result.subset)], result.naive_query
     scores = keys @ (naive / max(float(naive.norm()), 1e-300))
-    spread = float(scores.max() - scores.min()) * found.problem.scale
+    spread = float(scores.max() - scores.min()) * result.problem.scale
     collapse = 10 / spread if spread > 0 else 0.0
-    return found.strength * min(max(collapse / found.strength, 30.0), 1e5)
+    return result.strength * min(max(collapse / result.strength, 30.0), 1e5)
 
 
-def draw_proof(found: Focus) -> Spec:
-    """Draw why there is no query: the combination of other keys, and where the keys lie."""
-    assert found.combination is not None
-    assert found.affine is not None
-    verb = "selects" if len(found.subset) == 1 else "averages"
-    plane = principal_plane(found.problem.keys)
-    used = [int(i) for i in found.combination.nonzero()[:, 0]]
-    shown = [*found.subset, *used][:MOST_BARS]
+def draw_proof(result: Focus) -> Spec:
+    """Draw why there is no query: the combination of other keys, and the positions of the keys."""
+    assert result.combination is not None
+    assert result.affine is not None
+    verb = "selects" if len(result.subset) == 1 else "averages"
+    plane = _project_on_plane(result.problem.keys)
+    used = [int(i) for i in result.combination.nonzero()[:, 0]]
+    shown = [*result.subset, *used][:MOST_BARS]
     places = {name_key(i): place for i, place in enumerate(plane) if i in shown or len(plane) <= MOST_PLACES}
-    both, strong = found.affine + found.combination, [name_key(i) for i in found.subset]
+    both, strong = result.affine + result.combination, [name_key(i) for i in result.subset]
     bars = Bars(
         "Two combinations that are one point",
         [name_key(i) for i in shown],
@@ -75,92 +84,157 @@ def draw_proof(found: Focus) -> Spec:
         axis="part of the combination",
         strong=strong,
     )
-    hulls = [hull_of([plane[i] for i in group]) for group in (used, found.subset)]
+    hulls = [_find_hull([plane[i] for i in group]) for group in (used, result.subset)]
     points = Points("The keys in the plane of their widest spread", places, strong, hulls)
-    verdict = "No query" if found.feasible is False else "Perhaps no query"
-    return draw([bars, points], f"{verdict} {verb} {name_keys(found.subset)}", str(found))
+    verdict = "No query" if result.feasible is False else "Perhaps no query"
+    return draw([bars, points], f"{verdict} {verb} {name_keys(result.subset)}", str(result))
 
 
-def draw_strength(found: Strength) -> Spec:
+def draw_strength(result: Strength) -> Spec:
     """Draw the weights at S = 1 and at S, and how they grow."""
-    problem = found.problem
+    problem = result.problem
     pair = problem.keys[0] + problem.keys[1]
-    groups = {"q = k0 + k1": problem.weights(pair), f"q = {short(float(found))}·(k0 + k1)": found.weights}
-    bars = weight_bars(groups, (0, 1), "Weight of each key")
-    xs = torch.linspace(min(0.0, 2 * float(found)), max(2 * float(found), 2.0), STEPS, dtype=torch.float64)
-    lines = weight_lines(xs, problem.weights(torch.outer(xs, pair)), (0, 1))
-    marks = {f"S = {short(float(found))}": float(found)}
+    groups = {"q = k0 + k1": problem.weights(pair), f"q = {short(float(result))}·(k0 + k1)": result.weights}
+    bars = _make_bars(groups, (0, 1), "Weight of each key")
+    xs = torch.linspace(min(0.0, 2 * float(result)), max(2 * float(result), 2.0), STEPS, dtype=torch.float64)
+    lines = _make_lines(xs, problem.weights(torch.outer(xs, pair)), (0, 1))
+    marks = {f"S = {short(float(result))}": float(result)}
     curves = CurvePanel("q = S·(k0 + k1)", lines, "strength S", marks=marks, faint=[OTHERS])
     return draw(
-        [bars, curves], f"Averaging two of {found.num_keys} orthonormal keys, head_dim {found.head_dim}", str(found)
+        [bars, curves], f"Averaging two of {result.num_keys} orthonormal keys, head_dim {result.head_dim}", str(result)
     )
 
 
-def draw_argmax(found: ArgmaxResult) -> Spec:
-    """Draw argmax beside softmax: the weights, and one weight as the query moves towards the next best key."""
-    problem = found.problem
-    groups = {"softmax": found.softmax_weights, "argmax": found.weights}
-    panels: list[Panel] = [weight_bars(groups, (found.index,), "Weight of each key")]
-    rest = [i for i in range(problem.num_keys) if i != found.index]
+def draw_argmax(result: ArgmaxResult) -> Spec:
+    """Draw the weights of argmax and softmax, and one weight as the query moves towards the next best key."""
+    problem = result.problem
+    groups = {"softmax": result.softmax_weights, "argmax": result.weights}
+    panels: list[Panel] = [_make_bars(groups, (result.index,), "Weight of each key")]
+    rest = [i for i in range(problem.num_keys) if i != result.index]
     if rest:
-        next_best = max(rest, key=lambda i: float(problem.scores(found.query)[i]))
-        panels.append(_moving(found, next_best))
-    return draw(panels, f"Argmax selects {name_key(found.index)}, and passes no gradient on", str(found))
+        next_best = max(rest, key=lambda i: float(problem.scores(result.query)[i]))
+        panels.append(_draw_transition(result, next_best))
+    return draw(panels, f"Argmax selects {name_key(result.index)}, and passes no gradient on", str(result))
 
 
-def _moving(found: ArgmaxResult, next_best: int) -> CurvePanel:
-    """Show the selected key's weight along the line on which the next best key takes over, at the middle."""
-    problem, names = found.problem, (name_key(found.index), name_key(next_best))
-    step = problem.keys[next_best] - problem.keys[found.index]
+def _draw_transition(result: ArgmaxResult, next_best: int) -> CurvePanel:
+    problem, names = result.problem, (name_key(result.index), name_key(next_best))
+    step = problem.keys[next_best] - problem.keys[result.index]
     size = float(step @ step) or 1.0
-    middle = -float(found.query @ step) / size
+    middle = -float(result.query @ step) / size
     half = max(abs(middle) * 1.2, 4 / (problem.scale * size))
     xs = torch.linspace(middle - half, middle + half, 4 * STEPS, dtype=torch.float64)
-    queries = found.query + torch.outer(xs, step)
+    queries = result.query + torch.outer(xs, step)
     lines = {
-        name: points_of(xs, problem.weights(queries, mechanism)[:, found.index])
+        name: _list_points(xs, problem.weights(queries, mechanism)[:, result.index])
         for name, mechanism in (("softmax: a slope", SOFTMAX), ("argmax: a step", ARGMAX))
     }
     title = f"Weight of {names[0]} as q moves towards {names[1]}"
     return CurvePanel(title, lines, f"t in q + t·({names[1]} − {names[0]})", marks={"q": 0.0})
 
 
-def draw_placement(found: Placement) -> Spec:
-    """Draw the weights before and after, and how they change with the new key's length along the query."""
-    problem, new = found.problem, found.problem.num_keys - 1
-    before = torch.cat([found.before, torch.zeros(1, dtype=torch.float64)])
-    bars = weight_bars(
-        {"before": before, "with the new key": found.weights}, found.subset, "Weight of each key", {new: "new"}
+def draw_placement(result: Placement) -> Spec:
+    """Draw the weights before and after, and how they change with the length of the new key along the query."""
+    problem, new = result.problem, result.problem.num_keys - 1
+    before = torch.cat([result.before, torch.zeros(1, dtype=torch.float64)])
+    bars = _make_bars(
+        {"before": before, "with the new key": result.weights}, result.subset, "Weight of each key", {new: "new"}
     )
     panels: list[Panel] = [bars]
-    norm, length = float(found.key.norm()), float(found.query.norm())
+    norm, length = float(result.key.norm()), float(result.query.norm())
     if length:
-        signed = norm if float(found.query @ found.key) >= 0 else -norm
-        xs = torch.linspace(min(0.0, 2 * signed), 2 * max(norm, found.least_norm), STEPS, dtype=torch.float64)
-        old = problem.scores(found.query)[:-1].expand(STEPS, -1)
+        signed = norm if float(result.query @ result.key) >= 0 else -norm
+        xs = torch.linspace(min(0.0, 2 * signed), 2 * max(norm, result.least_norm), STEPS, dtype=torch.float64)
+        old = problem.scores(result.query)[:-1].expand(STEPS, -1)
         weights = torch.cat([old, xs[:, None] * length * problem.scale], dim=1).softmax(dim=1)
-        lines = weight_lines(xs, weights, found.subset, {new: "new"})
+        lines = _make_lines(xs, weights, result.subset, {new: "new"})
         title, marks = "The new key, made longer along the query", {f"norm {short(norm)}": signed}
         panels.append(CurvePanel(title, lines, "length of the new key along the query", marks=marks, faint=[OTHERS]))
-    does = f"averaged with {name_keys(found.subset[:-1])}" if found.goal == "average" else "returned alone"
-    return draw(panels, f"A new key, to be {does}", str(found))
+    does = f"averaged with {name_keys(result.subset[:-1])}" if result.goal == "average" else "returned alone"
+    return draw(panels, f"A new key, to be {does}", str(result))
 
 
-def draw_extraction(found: Extraction) -> Spec:
-    """Draw the coordinates of v_a, the mixture and what comes out, and the largest error at every angle."""
-    shown = range(min(len(found.value_a), MOST_BARS))
-    vectors = {"v_a": found.value_a, "(v_a + v_b)/2": found.mixture, "M(v_a + v_b)/2": found.output}
+def draw_extraction(result: Extraction) -> Spec:
+    """Draw the coordinates of v_a, the mixture and the output, and the largest error at every angle."""
+    shown = range(min(len(result.value_a), MOST_BARS))
+    vectors = {"v_a": result.value_a, "(v_a + v_b)/2": result.mixture, "M(v_a + v_b)/2": result.output}
     bars = Bars(
-        "Coordinates" if len(shown) == len(found.value_a) else f"The first {len(shown)} coordinates",
+        "Coordinates" if len(shown) == len(result.value_a) else f"The first {len(shown)} coordinates",
         [f"x{i}" for i in shown],
         {name: [float(vector[i]) for i in shown] for name, vector in vectors.items()},
         axis="coordinate",
     )
     degrees = torch.linspace(0, 90, STEPS, dtype=torch.float64)
-    angle = float(found.angles[0]) if len(found.angles) else 90.0
-    lines = {"cos θ": points_of(degrees, torch.cos(torch.deg2rad(degrees)))}
+    angle = float(result.angles[0]) if len(result.angles) else 90.0
+    lines = {"cos θ": _list_points(degrees, torch.cos(torch.deg2rad(degrees)))}
     curves = CurvePanel(
         "Largest error for a v_b of norm 1", lines, "smallest angle θ between the subspaces, degrees", "error",
-        {f"{angle:.0f}°: {short(found.largest_error)}": angle},
+        {f"{angle:.0f}°: {short(result.largest_error)}": angle},
     )  # fmt: skip
-    return draw([bars, curves], "Taking v_a out of (v_a + v_b)/2", str(found))
+    return draw([bars, curves], "Taking v_a out of (v_a + v_b)/2", str(result))
+
+
+def _make_bars(
+    groups: Mapping[str, Tensor], subset: Sequence[int], title: str, names: Mapping[int, str] = NO_NAMES
+) -> Bars:
+    """Show each query's weights of a subset and of the other keys with the largest weights; the rest are one bar."""
+    shown, left = _choose_keys(list(groups.values())[-1], subset, MOST_BARS)
+    labels = [names.get(i, name_key(i)) for i in shown] + ([f"{len(left)} more"] if left else [])
+    heights = {
+        name: [float(weights[i]) for i in shown] + ([float(weights[left].sum())] if left else [])
+        for name, weights in groups.items()
+    }
+    return Bars(title, labels, heights)
+
+
+def _make_lines(xs: Tensor, weights: Tensor, subset: Sequence[int], names: Mapping[int, str] = NO_NAMES) -> Lines:
+    """Return the weights [x n] of a subset as curves by name, and the sum of all others as OTHERS."""
+    shown = list(subset)[:MOST_LINES]
+    lines = {names.get(i, name_key(i)): _list_points(xs, weights[:, i]) for i in shown}
+    rest = [i for i in range(weights.shape[1]) if i not in shown]
+    return lines | ({OTHERS: _list_points(xs, weights[:, rest].sum(dim=1))} if rest else {})
+
+
+def _choose_keys(weights: Tensor, subset: Sequence[int], most: int) -> tuple[list[int], list[int]]:
+    """Return the keys to show separately: the subset and those with the largest weights; and the other keys."""
+    if len(weights) <= most:
+        return list(range(len(weights))), []
+    rest = [i for i in weights.argsort(descending=True, stable=True).tolist() if i not in subset]
+    shown = sorted([*subset, *rest][: most - 1])
+    return shown, [i for i in range(len(weights)) if i not in shown]
+
+
+def _list_points(xs: Tensor, ys: Tensor) -> list[Place]:
+    return [(float(f"{x:.5g}"), float(f"{y:.5g}")) for x, y in zip(xs.tolist(), ys.tolist(), strict=True)]
+
+
+def _project_on_plane(keys: Tensor) -> list[Place]:
+    """Return the positions of keys in the plane of their largest variance."""
+    centred = keys - keys.mean(dim=0)
+    # Divided by the largest coordinate, so that squares neither overflow nor underflow.
+    centred = centred / max(float(centred.abs().max()), 1e-300)
+    axes = torch.linalg.svd(centred, full_matrices=True)[2][:2]
+    spots = (centred @ axes.T).tolist()
+    return [(float(spot[0]), float(spot[1]) if len(spot) > 1 else 0.0) for spot in spots]
+
+
+def _find_hull(places: Sequence[Place]) -> list[Place]:
+    """Return the corners of the convex hull of some points, in order around it."""
+    ordered = sorted(set(places))
+    if len(ordered) < 3:
+        return ordered
+    lower, upper = _find_side(ordered), _find_side(ordered[::-1])
+    return lower[:-1] + upper[:-1]
+
+
+def _find_side(ordered: Sequence[Place]) -> list[Place]:
+    """Return one side of the hull: the corners at which the path from the first point to the last turns left."""
+    chain: list[Place] = []
+    for x, y in ordered:
+        while len(chain) > 1:
+            (x1, y1), (x2, y2) = chain[-2:]
+            if (x2 - x1) * (y - y1) - (y2 - y1) * (x - x1) > 0:
+                break
+            chain.pop()
+        chain.append((x, y))
+    return chain

@@ -1,6 +1,4 @@
-"""Placing a key: one more key such that a given query averages its value with others, or returns it alone."""
-
-from __future__ import annotations
+"""A new key for a given query, such that attention averages its value with others, or returns it alone."""
 
 import math
 from collections.abc import Sequence
@@ -19,7 +17,7 @@ from .problem import (
     TOLERANCE,
     ConstructionProblem,
     Numbers,
-    is_number,
+    read_positive,
     read_problem,
     read_subset,
     read_values,
@@ -33,22 +31,22 @@ Goal = Literal["average", "select"]
 
 @dataclass(frozen=True, eq=False)
 class Placement:
-    """A new key, the last of `problem.keys`, and what the query makes of all keys then."""
+    """A new key, the last of `problem.keys`, and the weights and output of the query with it."""
 
     problem: ConstructionProblem
     goal: Goal
     subset: tuple[int, ...]
-    """The keys that are to share the weight; the new one is the last."""
+    """The keys that should share the weight; the new one is the last."""
     query: Tensor
     key: Tensor
     weights: Tensor
     output: Tensor
     error: float
-    """The share of the weight in the wrong place, ½ Σ|w − target|. Where it is too much, no key has less."""
+    """The share of misplaced weight, ½ Σ|w − target|. If it exceeds the tolerance, no key has less."""
     least_norm: float
-    """The norm from which on a key in the query's direction reaches the tolerance on its own."""
+    """The smallest norm at which a key in the direction of the query reaches the tolerance alone."""
     strength: float
-    """The smallest ‖q‖ in the query's direction for which this key reaches the tolerance on its own, or infinity."""
+    """The smallest ‖q‖ in the direction of the query at which this key reaches the tolerance alone, or infinity."""
 
     @property
     def feasible(self) -> bool:
@@ -104,10 +102,9 @@ def place_key(
 ) -> Placement:
     """Find one more key, for a given query.
 
-    goal="average": the shortest key that makes the query average the new value with those of a subset, three values
-    with the subset's default, the two keys of the largest scores.
-    goal="select": the key of a norm, 1 unless said, that the query returns alone, or the best there is: along q.
-    values [n+1 e]: the last row is the new key's. keys and scale are those of `select`.
+    goal="average": the shortest key such that the query averages its value with those of a subset, by default the two
+    keys with the largest scores. goal="select": the key of a given norm, 1 by default, that the query returns alone,
+    or the best one, along q. values [n+1 e]: the last row is the new key's. keys and scale are those of `select`.
     """
     if goal not in get_args(Goal):
         raise RequestError(f"goal must be 'average' or 'select', not {goal!r}{closest(str(goal), get_args(Goal))}")
@@ -117,21 +114,21 @@ def place_key(
     if goal == "select":
         if subset is not None:
             raise RequestError("subset belongs to goal='average'; goal='select' returns the new value alone")
-        return _place(problem, mixed, q, goal, (), along(q) * _read_norm(norm))
+        length = 1.0 if norm is None else read_positive("norm", norm)
+        return _place(problem, mixed, q, goal, (), _normalise(q) * length)
     if norm is not None:
         raise RequestError("norm belongs to goal='select'; the key of goal='average' is the shortest there is")
     best = problem.scores(q).argsort(descending=True, stable=True)[:2].tolist()
     chosen = read_subset(best if subset is None else subset, problem.num_keys)
-    candidates = [_place(problem, mixed, q, goal, chosen, key) for key in averaging_keys(problem, q, chosen)]
-    is_tied_enough = candidates[0].feasible
-    return candidates[0] if is_tied_enough else min(candidates, key=lambda placed: placed.error)
+    candidates = [_place(problem, mixed, q, goal, chosen, key) for key in _find_averaging_keys(problem, q, chosen)]
+    return candidates[0] if candidates[0].feasible else min(candidates, key=lambda placement: placement.error)
 
 
-def averaging_keys(problem: ConstructionProblem, query: Tensor, subset: tuple[int, ...]) -> list[Tensor]:
-    """Return the keys that may be best, the one that ties with the subset first.
+def _find_averaging_keys(problem: ConstructionProblem, query: Tensor, subset: tuple[int, ...]) -> list[Tensor]:
+    """Return the candidates for the best key; the first has the same score as the subset.
 
     If the new key takes the share ω, the others keep (1 − ω) of their weights p, so that the error is convex and
-    piecewise linear in ω: it is least where a weight reaches its target τ, at ω = τ or 1 − τ/p.
+    piecewise linear in ω: it is smallest where a weight reaches its target τ, at ω = τ or 1 − τ/p.
     """
     scores, old = problem.scores(query), problem.weights(query)[list(subset)]
     target = 1 / (len(subset) + 1)
@@ -139,11 +136,11 @@ def averaging_keys(problem: ConstructionProblem, query: Tensor, subset: tuple[in
     tied = torch.logsumexp(scores[list(subset)], 0) - math.log(len(subset))
     wanted = [tied, *(torch.logsumexp(scores, 0) + math.log(share / (1 - share)) for share in shares)]
     length = float(query.norm())
-    return [along(query) * (float(score) / problem.scale / length if length else 0.0) for score in wanted]
+    return [_normalise(query) * (float(score) / problem.scale / length if length else 0.0) for score in wanted]
 
 
-def along(query: Tensor) -> Tensor:
-    """Return the unit vector along a query; any will do where the query is 0."""
+def _normalise(query: Tensor) -> Tensor:
+    """Return the unit vector in the direction of a query; an arbitrary one if the query is 0."""
     direction = torch.from_numpy(unit_vector(query.numpy()))
     return direction if direction.any() else torch.eye(len(query), dtype=torch.float64)[0]
 
@@ -156,7 +153,7 @@ def _place(
     weights = extended.weights(query)
     length, norm = float(query.norm()), float(key.norm())
     needed = torch.logsumexp(problem.scores(query), 0) + math.log(1 / problem.tolerance - 1)
-    gaps = norm - (problem.keys @ along(query)).numpy()
+    gaps = norm - (problem.keys @ _normalise(query)).numpy()
     return Placement(
         problem=extended,
         goal=goal,
@@ -169,11 +166,3 @@ def _place(
         least_norm=max(float(needed), 0.0) / problem.scale / length if length else math.inf,
         strength=least_strength(gaps, 1, problem) if gaps.min() > 0 and length else math.inf,
     )
-
-
-def _read_norm(norm: float | None) -> float:
-    if norm is None:
-        return 1.0
-    if not is_number(norm) or not 0 < norm < math.inf:
-        raise RequestError(f"norm must be a number above 0, not {norm!r}")
-    return float(norm)

@@ -1,7 +1,5 @@
-"""What a construction is given: keys, values, the scale of the scores and a tolerance, read from tensors, arrays or
-lists and held in float64. Weights and outputs come from the kernels, never from a formula of the construction's own."""
-
-from __future__ import annotations
+"""The inputs of a construction, read as float64: keys, values, the scale of the scores and a tolerance.
+Weights and outputs are computed by the kernels, never by formulas of the construction."""
 
 import math
 import operator
@@ -23,14 +21,14 @@ Numbers: TypeAlias = Any
 SOFTMAX, ARGMAX = "dot | softmax", "dot | argmax"
 TOLERANCE = 0.01
 EXAMPLE_KEYS = ((0.47, 0.65, 0.60), (0.64, 0.50, -0.59), (-0.03, -0.48, -0.88), (0.43, -0.83, 0.35))
-"""Four keys of almost, but not quite, one length: what works on paper for equal lengths fails on them."""
+"""Four keys of nearly equal norms: constructions that assume equal norms fail on them."""
 
 
 @dataclass(frozen=True, eq=False)
 class ConstructionProblem:
-    """What a query meets: keys [n d], values [n e], the scale of q·k, and the error that is small enough.
+    """Keys [n d], values [n e], the scale of q·k, and the error that is accepted.
 
-    Without values the output is the weights themselves, as if each key's value were its own unit vector.
+    Without values the output is the weights, as if the values were unit vectors.
     """
 
     keys: Tensor
@@ -40,7 +38,7 @@ class ConstructionProblem:
 
     @property
     def num_keys(self) -> int:
-        """How many keys there are."""
+        """The number of keys."""
         return self.keys.shape[0]
 
     def scores(self, query: Tensor) -> Tensor:
@@ -49,39 +47,47 @@ class ConstructionProblem:
 
     def weights(self, query: Tensor, mechanism: str = SOFTMAX) -> Tensor:
         """Return the weights that one query [d] gives the keys, or each of several [q d]."""
-        found = kernels.weights(query.reshape(-1, query.shape[-1]), self.keys, mechanism, scale=self.scale)
-        return found.reshape(*query.shape[:-1], self.num_keys)
+        weights = kernels.weights(query.reshape(-1, query.shape[-1]), self.keys, mechanism, scale=self.scale)
+        return weights.reshape(*query.shape[:-1], self.num_keys)
 
     def output(self, query: Tensor, mechanism: str = SOFTMAX) -> Tensor:
-        """Return what attention gives for one query [d], or for each of several [q d]."""
+        """Return the output of attention for one query [d], or for each of several [q d]."""
         if self.values is None:
             return self.weights(query, mechanism)
         rows = query.reshape(-1, query.shape[-1])
-        found = kernels.attend(rows, self.keys, self.values, mechanism, scale=self.scale)
-        return found.reshape(*query.shape[:-1], self.values.shape[1])
+        output = kernels.attend(rows, self.keys, self.values, mechanism, scale=self.scale)
+        return output.reshape(*query.shape[:-1], self.values.shape[1])
 
 
 def read_problem(
     keys: Numbers, values: Numbers | None = None, scale: float | None = None, tolerance: float = TOLERANCE
 ) -> ConstructionProblem:
-    """Check what a construction is given, and fill in the defaults."""
-    matrix = read_matrix("keys", keys)
-    given = read_values(values, matrix.shape[0])
-    return ConstructionProblem(matrix, given, read_scale(scale, matrix.shape[1]), read_tolerance(tolerance))
+    """Check the inputs of a construction, and fill in the defaults.
+
+    scale: factor of q·k, 1/√d by default. tolerance: the share of the weight that may lie elsewhere.
+    """
+    matrix = _read_matrix("keys", keys)
+    mixed = read_values(values, matrix.shape[0])
+    factor = 1 / math.sqrt(matrix.shape[1]) if scale is None else read_positive("scale", scale)
+    if not is_number(tolerance) or not 0 < tolerance < 0.5:
+        raise RequestError(
+            f"tolerance must be above 0 and below 0.5, not {tolerance!r}; "
+            "from a half on, another key may weigh as much as the one that was asked for"
+        )
+    return ConstructionProblem(matrix, mixed, factor, float(tolerance))
 
 
 def read_values(values: Numbers | None, num_keys: int) -> Tensor | None:
     """Return one row for each key; None stays None."""
     if values is None:
         return None
-    matrix = read_matrix("values", values)
+    matrix = _read_matrix("values", values)
     if matrix.shape[0] != num_keys:
         raise ShapeError(f"values must have one row for each of {num_keys} keys; they have {matrix.shape[0]}")
     return matrix
 
 
-def read_matrix(name: str, given: Numbers) -> Tensor:
-    """Return rows of finite numbers as a float64 tensor."""
+def _read_matrix(name: str, given: Numbers) -> Tensor:
     matrix = read_numbers(name, given)
     if matrix.dim() != 2:
         raise ShapeError(f"{name} must be a matrix, one row each: [n, d]; the shape is {tuple(matrix.shape)}")
@@ -99,7 +105,7 @@ def read_vector(name: str, given: Numbers, width: int) -> Tensor:
 
 
 def read_numbers(name: str, given: Numbers) -> Tensor:
-    """Return finite real numbers of any shape as a float64 tensor of its own."""
+    """Return finite real numbers of any shape as a new float64 tensor."""
     if isinstance(given, Tensor):
         if given.is_complex() or given.dtype == torch.bool:
             raise RequestError(f"{name} must hold real numbers, not {given.dtype}")
@@ -113,31 +119,24 @@ def read_numbers(name: str, given: Numbers) -> Tensor:
     return torch.from_numpy(array)
 
 
-def read_scale(scale: float | None, head_dim: int) -> float:
-    """Return what q·k is multiplied with: 1/√d unless said, as the dot score has it."""
-    if scale is None:
-        return 1 / math.sqrt(head_dim)
-    if not is_number(scale) or not 0 < scale < math.inf:
-        raise RequestError(f"scale must be a number above 0, not {scale!r}")
-    return float(scale)
+def read_positive(name: str, number: float) -> float:
+    """Return a number above 0 as a float."""
+    if not is_number(number) or not 0 < number < math.inf:
+        raise RequestError(f"{name} must be a number above 0, not {number!r}")
+    return float(number)
 
 
-def read_tolerance(tolerance: float) -> float:
-    """Return the share of the weight that may lie elsewhere."""
-    if not is_number(tolerance) or not 0 < tolerance < 0.5:
-        raise RequestError(
-            f"tolerance must be above 0 and below 0.5, not {tolerance!r}; "
-            "from a half on, another key may weigh as much as the one that was asked for"
-        )
-    return float(tolerance)
+def read_integer(given: Any) -> int | None:
+    """Return an integer of Python or numpy; None for anything else, including bool."""
+    try:
+        return None if isinstance(given, bool) else operator.index(given)
+    except TypeError:
+        return None
 
 
 def read_index(index: Any, num_keys: int) -> int:
     """Return the number of a key, counted from 0."""
-    try:
-        number = None if isinstance(index, bool) else operator.index(index)
-    except TypeError:
-        number = None
+    number = read_integer(index)
     if number is None:
         raise RequestError(f"a key is named by its number, counted from 0, not by {index!r}")
     if not 0 <= number < num_keys:
@@ -147,7 +146,7 @@ def read_index(index: Any, num_keys: int) -> int:
 
 
 def read_subset(subset: Any, num_keys: int) -> tuple[int, ...]:
-    """Return the numbers of some keys in order; all of them for None."""
+    """Return the sorted numbers of some keys; all of them for None."""
     if subset is None:
         return tuple(range(num_keys))
     if isinstance(subset, Tensor | np.ndarray):
@@ -164,5 +163,5 @@ def read_subset(subset: Any, num_keys: int) -> tuple[int, ...]:
 
 
 def is_number(value: object) -> bool:
-    """Tell a number from a bool, a text or a tensor."""
+    """Tell whether a value is a number; bool, text and tensors are not."""
     return isinstance(value, int | float | np.floating | np.integer) and not isinstance(value, bool)

@@ -1,67 +1,45 @@
-"""Selection: a query for one key, or one for each, which together make attention the identity map."""
-
-from __future__ import annotations
+"""A query for each key, which together make attention the identity map."""
 
 import math
 from dataclasses import dataclass
-from typing import SupportsIndex
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from attnlab.charts import Spec, heatmap
 
 from .focus import Focus, focus
-from .problem import TOLERANCE, ConstructionProblem, Numbers, read_index, read_problem
+from .problem import TOLERANCE, ConstructionProblem, Numbers, read_problem
 from .words import name_key, name_keys, short
-
-
-def select(
-    keys: Numbers,
-    j: SupportsIndex,
-    *,
-    values: Numbers | None = None,
-    scale: float | None = None,
-    tolerance: float = TOLERANCE,
-) -> Focus:
-    """Find the query that gives key j all weight but the tolerance, or prove that there is none.
-
-    keys [n d]: a tensor, an array or lists. values [n e]: what is mixed; the weights themselves if left out.
-    scale: what q·k is multiplied with; 1/√d if left out.
-    The margin is Euclidean: the direction is the one in which k_j exceeds the others most, and the strength the
-    smallest along it that reaches the tolerance.
-    """
-    problem = read_problem(keys, values, scale, tolerance)
-    return focus(problem, (read_index(j, problem.num_keys),))
 
 
 @dataclass(frozen=True, eq=False)
 class Selections:
-    """A query for each key, as rows. A row is NaN where there is none."""
+    """A query for each key, as rows. The row of a key that cannot be selected is NaN."""
 
     problem: ConstructionProblem
     each: tuple[Focus, ...]
-    """The selection of every key on its own."""
+    """The selection of each key."""
     query: Tensor
     weights: Tensor
     output: Tensor
 
     @property
     def error(self) -> float:
-        """The largest error of all keys; where a key cannot be selected, the least that any query has for it."""
-        errors = [one.error for one in self.each]
-        return math.nan if any(math.isnan(error) for error in errors) else max(errors)
+        """The largest error of all keys; for a key that cannot be selected, the lower bound of every query."""
+        return float(np.max([selection.error for selection in self.each]))
 
     @property
     def feasible(self) -> bool | None:
-        """Whether every key can be selected; None where float64 cannot tell for one, and none is impossible."""
-        answers = {one.feasible for one in self.each}
+        """Whether every key can be selected; None if float64 cannot tell for some, and none is impossible."""
+        answers = {selection.feasible for selection in self.each}
         return False if False in answers else None if None in answers else True
 
     @property
     def impossible(self) -> tuple[int, ...]:
         """The keys that no query selects."""
-        return tuple(number for number, one in enumerate(self.each) if one.feasible is False)
+        return tuple(number for number, selection in enumerate(self.each) if selection.feasible is False)
 
     def figure(self) -> Spec:
         """Draw the weights, a row for each query."""
@@ -87,12 +65,10 @@ def select_all(
     problem = read_problem(keys, values, scale, tolerance)
     each = tuple(focus(problem, (number,)) for number in range(problem.num_keys))
 
-    def rows(found: list[Tensor | None]) -> Tensor:
-        width = next((row.shape[0] for row in found if row is not None), problem.num_keys)
+    def stack(rows: list[Tensor | None]) -> Tensor:
+        width = next((row.shape[0] for row in rows if row is not None), problem.num_keys)
         empty = torch.full((width,), math.nan, dtype=torch.float64)
-        return torch.stack([empty if row is None else row for row in found])
+        return torch.stack([empty if row is None else row for row in rows])
 
-    return Selections(
-        problem, each, rows([one.query for one in each]), rows([one.weights for one in each]),
-        rows([one.output for one in each]),
-    )  # fmt: skip
+    queries, weights = stack([selection.query for selection in each]), stack([selection.weights for selection in each])
+    return Selections(problem, each, queries, weights, stack([selection.output for selection in each]))

@@ -1,17 +1,13 @@
-"""How strong q = S·(k_a + k_b) must be to average two of n orthonormal keys:
+"""The strength S at which q = S·(k_a + k_b) averages two of n orthonormal keys:
 
     α = 1/(2 + (n−2)·e^(−S/√h)),  so  S = √h · ln((n−2)α/(1−2α)).
 
-Only two things matter of the keys: k_a and k_b are orthonormal, and all others are orthogonal to both. So the formula
-holds for more keys than dimensions too, where the others cannot all be orthogonal among themselves.
+It is enough that k_a and k_b are orthonormal and orthogonal to all others, so there may be more keys than dimensions.
 """
 
-from __future__ import annotations
-
 import math
-import operator
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import torch
 from torch import Tensor
@@ -21,34 +17,33 @@ from attnlab.errors import RequestError
 
 from . import pictures
 from .focus import misplaced, target_of
-from .problem import TOLERANCE, ConstructionProblem, is_number
+from .problem import TOLERANCE, ConstructionProblem, is_number, read_integer
 from .words import short
 
 MOST_NUMBERS = 10**7
-"""How many numbers the keys may be, for their weights to be computed."""
+"""The largest number of key coordinates for which weights are computed."""
 
 
 class Strength(float):
-    """The strength S, a number, with what it does to n keys of which the first two are averaged."""
+    """The strength S as a float, with the weights of n keys of which the first two are averaged."""
 
     num_keys: int
     head_dim: int
     weight: float
     """α, the weight of each of the two keys."""
 
-    def __new__(cls, value: float, num_keys: int, head_dim: int, weight: float) -> Strength:
-        """Make the number, and remember what it belongs to."""
-        made = super().__new__(cls, value)
-        made.num_keys, made.head_dim, made.weight = num_keys, head_dim, weight
-        return made
+    def __new__(cls, value: float, num_keys: int, head_dim: int, weight: float) -> Self:
+        """Create the number with its attributes."""
+        number = super().__new__(cls, value)
+        number.num_keys, number.head_dim, number.weight = num_keys, head_dim, weight
+        return number
 
-    def __reduce__(self) -> tuple[type[Strength], tuple[float, int, int, float]]:
-        """Copy and pickle by what it was made of."""
-        return Strength, (float(self), self.num_keys, self.head_dim, self.weight)
+    def __reduce__(self) -> tuple[type[Self], tuple[float, int, int, float]]:
+        return type(self), (float(self), self.num_keys, self.head_dim, self.weight)
 
     @cached_property
     def problem(self) -> ConstructionProblem:
-        """The keys: unit vectors, the first two met by no other; the rest come again where dimensions run out."""
+        """The keys: unit vectors, the first two unlike all others; the rest repeat if there are too few dimensions."""
         if self.num_keys * self.head_dim > MOST_NUMBERS:
             raise RequestError(
                 f"{self.num_keys} keys of head_dim {self.head_dim} are too many numbers to lay out; the strength and "
@@ -71,17 +66,17 @@ class Strength(float):
 
     @property
     def output(self) -> Tensor:
-        """The weights themselves: each key's value is its own unit vector."""
+        """The weights, since the values are unit vectors."""
         return self.weights
 
     @property
     def error(self) -> float:
-        """The share of the weight in the wrong place, 1 − 2α where α ≤ ½."""
+        """The share of misplaced weight, 1 − 2α for α ≤ ½."""
         return misplaced(self.weights, target_of(self.problem, (0, 1)))
 
     @property
     def alone(self) -> float:
-        """The weight of each of the two keys at S = 1, with q = k_a + k_b alone."""
+        """The weight of each of the two keys at S = 1, for q = k_a + k_b."""
         return 1 / (2 + (self.num_keys - 2) * math.exp(-1 / math.sqrt(self.head_dim)))
 
     def figure(self) -> Spec:
@@ -109,7 +104,7 @@ def strength(n: int, head_dim: int, weight: float) -> Strength:
 
     The result is a number. It is negative for a weight below 1/n.
     """
-    n, head_dim = (read_count(name, count) for name, count in (("n", n), ("head_dim", head_dim)))
+    n, head_dim = _read_count("n", n), _read_count("head_dim", head_dim)
     if not is_number(weight):
         raise RequestError(f"weight must be a number between 0 and 0.5, not {weight!r}")
     if n == 2:
@@ -125,12 +120,8 @@ def strength(n: int, head_dim: int, weight: float) -> Strength:
     return Strength(value, n, head_dim, float(weight))
 
 
-def read_count(name: str, given: Any) -> int:
-    """Return a whole number from 2 on, of Python's or numpy's."""
-    try:
-        count = None if isinstance(given, bool) else operator.index(given)
-    except TypeError:
-        count = None
+def _read_count(name: str, given: Any) -> int:
+    count = read_integer(given)
     if count is None or count < 2:
         raise RequestError(f"{name} must be a whole number from 2 on, not {given!r}")
     return count

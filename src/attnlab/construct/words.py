@@ -1,6 +1,4 @@
-"""How constructions speak: keys by name, numbers short enough to read, sums as one writes them."""
-
-from __future__ import annotations
+"""Keys, numbers and sums as text."""
 
 from collections.abc import Sequence
 
@@ -10,7 +8,7 @@ MOST_TERMS = 5
 
 
 def short(number: float) -> str:
-    """Write a number with three digits."""
+    """Write a number with three significant digits."""
     return f"{number:.3g}".replace("-", "−")
 
 
@@ -20,7 +18,7 @@ def name_key(index: int) -> str:
 
 
 def name_keys(indices: Sequence[int]) -> str:
-    """Name keys: k0, k1 and k2; only how many where there are many."""
+    """Name keys: k0, k1 and k2; only their number if there are many."""
     if len(indices) > MOST_TERMS:
         return f"{len(indices)} keys"
     names = [name_key(index) for index in indices]
@@ -28,7 +26,7 @@ def name_keys(indices: Sequence[int]) -> str:
 
 
 def equation(coefficients: Tensor) -> str:
-    """Write a weighted sum of keys, the largest weights first where there are many: 0.5·k0 + 0.5·k1."""
+    """Write a weighted sum of keys, only the largest weights if there are many: 0.5·k0 + 0.5·k1."""
     terms = {index: weight for index, weight in enumerate(coefficients.tolist()) if weight != 0}
     largest = sorted(sorted(terms, key=lambda index: -abs(terms[index]))[:MOST_TERMS])
     text = ""

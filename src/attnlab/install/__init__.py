@@ -1,7 +1,7 @@
-"""Where: a mechanism in a Hugging Face model, and such a model saved and loaded.
+"""A mechanism in a Hugging Face model, and such a model saved and loaded.
 
-The room has the name of its verb: `attnlab.install(model, line)` calls `install` below, since Python puts the module
-of that name on the package whoever imports it first.
+`attnlab.install(model, line)` calls this module: Python sets a submodule as an attribute of its package, so the module
+and the function of the same name must be one object.
 """
 
 import sys
@@ -22,12 +22,10 @@ __all__ = [
 ]  # fmt: skip
 
 
-class Room(ModuleType):
-    """A module that does what it is named after when called."""
-
+class _CallableModule(ModuleType):
     def __call__(self, model: M, mechanism: str | Mechanism, *, seed: int = 0) -> M:
         """Put a mechanism into a model: `install`."""
         return install(model, mechanism, seed=seed)
 
 
-sys.modules[__name__].__class__ = Room
+sys.modules[__name__].__class__ = _CallableModule

@@ -1,6 +1,4 @@
-"""Which projections an adapter (LoRA) cannot be put on below a mechanism that acts on projections itself."""
-
-from __future__ import annotations
+"""Projections that cannot have an adapter (LoRA), because the mechanism changes them itself."""
 
 from collections.abc import Iterable
 
@@ -11,12 +9,12 @@ from attnlab.errors import InstallError
 
 from .attention_modules import find_attention_modules
 from .inspection import mechanism_of
-from .sharing import tied_parts
+from .sharing import list_tied_parts
 from .valuepath import acts_at
 
 
 def check_adapters(model: PreTrainedModel, modules: Iterable[nn.Module]) -> None:
-    """Refuse adapters on projections that the mechanism ties, or changes by more than adding to them."""
+    """Refuse adapters on projections that the mechanism ties, or changes other than by adding to them."""
     mechanism = mechanism_of(model)
     adapted = {id(module) for module in modules}
     if mechanism is None:
@@ -26,14 +24,14 @@ def check_adapters(model: PreTrainedModel, modules: Iterable[nn.Module]) -> None
             if id(projection.module) not in adapted:
                 continue
             where = f"'{projection.name}' of '{attention.name}'"
-            if part in tied_parts(mechanism.share):
+            if part in list_tied_parts(mechanism.share):
                 raise InstallError(
-                    f"'{mechanism.share}' makes {where} one with another projection, and an adapter on it would part "
+                    f"'{mechanism.share}' ties {where} to another projection, and an adapter on it would separate "
                     f"them; leave '{projection.name}' out of the targets"
                 )
             for stage in mechanism.values:
                 if stage.target == part and not stage.only_adds and acts_at(stage, attention):
                     raise InstallError(
-                        f"'{stage}' changes what {where} gives, and an adapter would add to it afterwards; leave "
+                        f"'{stage}' changes the output of {where}, and an adapter would add to it afterwards; leave "
                         f"'{projection.name}' out of the targets"
                     )

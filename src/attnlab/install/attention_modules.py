@@ -1,6 +1,4 @@
-"""Where attention sits in a model: the modules that ask transformers' registry how to attend, and their sizes."""
-
-from __future__ import annotations
+"""The attention modules of a model: those that call transformers' AttentionInterface, and their sizes."""
 
 import inspect
 import re
@@ -27,12 +25,12 @@ FORBIDDING = {
     "attn_logit_softcapping": "it caps its scores (softcap)",
     "sinks": "it has learned attention sinks",
 }
-"""Attributes of a module whose scores hold more than a query and a key, which no mechanism has a place for."""
+"""Attributes of a module whose scores depend on more than a query and a key, which no mechanism supports."""
 
 
 @dataclass(frozen=True)
 class AttentionModule:
-    """One attention module of a model. `stack` names the layers it belongs to, `index` which of them it is."""
+    """One attention module of a model. `stack` names the layers it belongs to, `index` is its number among them."""
 
     name: str
     module: nn.Module
@@ -45,15 +43,15 @@ class AttentionModule:
     value_dim: int | None
 
     def heads_of(self, part: Part) -> int | None:
-        """Return how many heads the queries, or the keys and values, have."""
+        """Return the number of heads of the queries, or of the keys and values."""
         return self.num_heads if part == "q" else self.num_key_heads
 
 
 def find_attention_modules(model: PreTrainedModel) -> list[AttentionModule]:
-    """List a model's attention modules in order; refuse a model with one that attnlab cannot reach."""
+    """List a model's attention modules in order; refuse a model with one that does not call the interface."""
     attentions = []
     for full_name, module in model.named_modules():
-        # The body's own names: a layer is called alike under every head, and its parameters start alike.
+        # Names inside the body: with every head they are the same, and so are the initial parameters.
         name = full_name.removeprefix(f"{model.base_model_prefix}.")
         if _uses_registry(module):
             _check_scores(name, module)
@@ -61,44 +59,42 @@ def find_attention_modules(model: PreTrainedModel) -> list[AttentionModule]:
         elif _is_unreachable(module):
             raise InstallError(
                 f"'{name}' ({type(module).__name__}) computes attention by itself, not through transformers' "
-                "AttentionInterface; a mechanism cannot be put there"
+                "AttentionInterface; it cannot take a mechanism"
             )
     if not attentions:
         raise InstallError(
             f"{type(model).__name__} has no attention module that goes through transformers' AttentionInterface; "
-            "a mechanism cannot be put there"
+            "it cannot take a mechanism"
         )
     return attentions
 
 
 def _uses_registry(module: nn.Module) -> bool:
-    """Tell whether a module's forward asks the registry of attention functions."""
-    forward = inspect.unwrap(type(module).forward)
-    code = getattr(forward, "__code__", None)
+    code = getattr(inspect.unwrap(type(module).forward), "__code__", None)
     return code is not None and ATTENTION_REGISTRY in _list_names(code)
 
 
 def _list_names(code: CodeType) -> set[str]:
-    """Return every global name a function mentions, its inner functions included."""
+    """Return every global name in a function and its inner functions."""
     inner = (_list_names(constant) for constant in code.co_consts if isinstance(constant, CodeType))
     return set(code.co_names).union(*inner)
 
 
 def _is_unreachable(module: nn.Module) -> bool:
-    """Tell whether a module is attention by its class's name, holds weights, and nothing in it asks the registry."""
+    """Tell whether a module is attention by its class's name, has weights, and does not use the registry."""
     if "attention" not in type(module).__name__.lower() or next(module.parameters(), None) is None:
         return False
     if any(_uses_registry(part) for part in module.modules()):
         return False
     if isinstance(module, nn.MultiheadAttention):
         return True
-    # The small parts around an attention, such as the projection of its output, are no attention.
+    # Smaller modules of an attention, such as the projection of its output, are not attention themselves.
     num_linear = sum(isinstance(part, nn.Linear | Conv1D) for part in module.modules())
     return num_linear > 2 or any(hasattr(module, name) for name in (*FUSED, "query_key_value"))
 
 
 def _check_scores(name: str, module: nn.Module) -> None:
-    """Refuse a module whose scores are more than a function of query and key, or that asks the registry elsewhere."""
+    """Refuse a module without a config, or whose scores are more than a function of query and key."""
     if not isinstance(getattr(module, "config", None), PreTrainedConfig):
         raise InstallError(
             f"'{name}' ({type(module).__name__}) has no `config` to read its attention from; its structure is not known"
@@ -115,26 +111,24 @@ def _check_scores(name: str, module: nn.Module) -> None:
 def describe_attention(name: str, module: nn.Module) -> AttentionModule:
     """Read an attention module's structure and sizes."""
     head_dim = _find_size(module, HEAD_DIMS)
-    count = _find_size(module, HEAD_COUNTS)
-    if head_dim is None and count is not None:
-        probe = find_projections(module, None)
-        head_dim = probe["q"].width // count if probe else None
-    width = head_dim * count if head_dim and count else None
-    projections = find_projections(module, width)
-    numbers = re.findall(r"(?<![^.])\d+(?![^.])", name)
-    stack = re.sub(r"(?<![^.])\d+(?![^.])", "*", name)
-    index = int(numbers[0]) if len(numbers) == 1 else None
+    num_heads = _find_size(module, HEAD_COUNTS)
+    if head_dim is None and num_heads is not None:
+        separate = find_projections(module, None)
+        head_dim = separate["q"].width // num_heads if separate else None
+    projections = find_projections(module, head_dim * num_heads if head_dim and num_heads else None)
+    number = r"(?<![^.])\d+(?![^.])"
+    numbers = re.findall(number, name)
+    place = re.sub(number, "*", name), int(numbers[0]) if len(numbers) == 1 else None
     if projections is None or head_dim is None:
-        keys = _find_size(module, ("num_key_value_heads",)) or count
-        return AttentionModule(name, module, stack, index, None, count, keys, head_dim, head_dim)
-    num_key_heads = projections["k"].width // head_dim
+        num_key_heads = _find_size(module, ("num_key_value_heads",)) or num_heads
+        return AttentionModule(name, module, *place, None, num_heads, num_key_heads, head_dim, head_dim)
+    num_heads, num_key_heads = (projections[part].width // head_dim for part in ("q", "k"))
     value_dim = projections["v"].width // num_key_heads
-    num_heads = projections["q"].width // head_dim
-    return AttentionModule(name, module, stack, index, projections, num_heads, num_key_heads, head_dim, value_dim)
+    return AttentionModule(name, module, *place, projections, num_heads, num_key_heads, head_dim, value_dim)
 
 
 def _find_size(module: nn.Module, names: tuple[str, ...]) -> int | None:
-    """Return the first size that a module, or its config, states under one of these names."""
+    """Return the first of these attributes of a module, or of its config, that is a size."""
     for holder in (module, getattr(module, "config", None)):
         for name in names:
             size = getattr(holder, name, None)

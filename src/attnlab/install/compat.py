@@ -1,6 +1,7 @@
-"""Private names of torch and transformers that install uses; tests/install/test_compat.py says when one breaks."""
+"""Private names of torch and transformers that install and audits use, each with its reason.
 
-from __future__ import annotations
+tests/install/test_compat.py fails if one of them is gone or has changed its meaning.
+"""
 
 from typing import Any
 
@@ -12,12 +13,12 @@ from transformers.utils import output_capturing
 ATTENTION_REGISTRY = "ALL_ATTENTION_FUNCTIONS"
 """The global of transformers' modeling files in which an attention module looks up the function it calls.
 
-A module whose forward mentions it goes through the AttentionInterface; there is no public way to ask.
+A module whose forward uses it goes through the AttentionInterface; there is no public way to find out.
 """
 
 
 def get_attention_name(config: PreTrainedConfig) -> str | None:
-    """Return the name of the attention function that modules of this config call."""
+    """Return the name of the attention function that modules of this config call; there is no public attribute."""
     name: str | None = config._attn_implementation
     return name
 
@@ -28,7 +29,7 @@ def set_attention_name(config: PreTrainedConfig, name: str | None) -> None:
 
 
 def is_compiled(module: nn.Module) -> bool:
-    """Tell whether torch.compile has wrapped a module, or compiled it in place."""
+    """Tell whether torch.compile has wrapped a module, or compiled it in place; torch has no public test."""
     return hasattr(module, "_orig_mod") or getattr(module, "_compiled_call_impl", None) is not None
 
 
@@ -41,7 +42,7 @@ def original_module(module: nn.Module) -> nn.Module:
 def records_attentions() -> bool:
     """Tell whether transformers is recording attention weights for `output_attentions=True`."""
     collector: Any = output_capturing._active_collector
-    # torch.compile cannot trace the context variable; transformers keeps a plain one beside it for that.
+    # torch.compile cannot trace the context variable; transformers has a plain variable for that.
     recorded = collector.global_var if torch.compiler.is_compiling() else collector.get()
     return recorded is not None and any("attentions" in name for name in recorded)
 

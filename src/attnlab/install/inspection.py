@@ -1,6 +1,4 @@
-"""What may be asked of a model with a mechanism, and the one dial that training turns."""
-
-from __future__ import annotations
+"""Questions about a model with a mechanism, and the progress of training that scheduled stages depend on."""
 
 from collections.abc import Iterator
 
@@ -16,36 +14,28 @@ from .layer import Layer
 from .pass_context import get_pass_context
 
 RECORD = "_attnlab"
-"""The attribute of a model that says how to take its mechanism out again."""
+"""The attribute of a model that holds its InstallationRecord."""
 
 
 def attention_layers(model: nn.Module) -> Iterator[tuple[str, nn.Module, Layer]]:
-    """Yield every attention module that holds a mechanism: its name, itself, and the layer it holds."""
+    """Yield every attention module with a mechanism: its name, the module, and its layer."""
     for name, module in model.named_modules():
-        held = vars(module).get("_modules", {}).get("attnlab")
-        # peft may keep a trained copy in a wrapper of its own; the layer in use answers for itself.
-        layer = held if isinstance(held, Layer) else _find_active_copy(held)
-        if layer is not None:
+        layer = vars(module).get("_modules", {}).get("attnlab")
+        copies = getattr(layer, "modules_to_save", None)
+        if copies is not None:  # peft trains a copy of the layer in a wrapper, which holds both
+            active = [copies[adapter] for adapter in getattr(layer, "active_adapters", []) if adapter in copies]
+            layer = active[0] if active else getattr(layer, "original_module", None)
+        if isinstance(layer, Layer):
             yield name, module, layer
 
 
-def _find_active_copy(wrapper: object) -> Layer | None:
-    """Return the layer that an adapter library's wrapper uses, if it holds one."""
-    copies = getattr(wrapper, "modules_to_save", None)
-    if copies is None:
-        return None
-    used = [copies[name] for name in getattr(wrapper, "active_adapters", []) if name in copies]
-    found = used[0] if used else getattr(wrapper, "original_module", None)
-    return found if isinstance(found, Layer) else None
-
-
 def check_in_use(model: nn.Module) -> None:
-    """Refuse a model whose mechanism is installed and no longer called."""
+    """Refuse a model whose mechanism is installed but no longer called."""
     for name, module, layer in attention_layers(model):
-        name_of_layer = name_for(layer.mechanism)
+        expected = name_for(layer.mechanism)
         config = getattr(module, "config", None)
-        called = get_attention_name(config) if isinstance(config, PreTrainedConfig) else name_of_layer
-        if called != name_of_layer:
+        called = get_attention_name(config) if isinstance(config, PreTrainedConfig) else expected
+        if called != expected:
             raise InstallError(
                 f"'{layer.mechanism}' is installed in this {type(model).__name__}, but '{name}' was switched to "
                 f"'{called}' attention since; call attnlab.install again, or attnlab.uninstall"
@@ -53,9 +43,8 @@ def check_in_use(model: nn.Module) -> None:
 
 
 def first_layer(model: nn.Module) -> Layer:
-    """Return a layer of a model with a mechanism."""
-    if not isinstance(model, nn.Module):
-        raise InstallError(f"a model is needed, not {type(model).__name__}")
+    """Return the first layer of a model with a mechanism."""
+    _check_module(model)
     for _, _, layer in attention_layers(model):
         return layer
     raise InstallError(
@@ -64,31 +53,35 @@ def first_layer(model: nn.Module) -> Layer:
 
 
 def mechanism_of(model: nn.Module) -> Mechanism | None:
-    """Return the mechanism installed in a model, or None where there is none."""
+    """Return the mechanism installed in a model, or None."""
+    _check_module(model)
+    check_in_use(model)
+    mechanisms = {layer.mechanism for _, _, layer in attention_layers(model)}
+    if len(mechanisms) > 1:
+        lines = " and ".join(sorted(f"'{mechanism}'" for mechanism in mechanisms))
+        raise InstallError(f"parts of this {type(model).__name__} hold different mechanisms, {lines}; pass one part")
+    return next(iter(mechanisms), None)
+
+
+def _check_module(model: object) -> None:
     if not isinstance(model, nn.Module):
         raise InstallError(f"a model is needed, not {type(model).__name__}")
-    check_in_use(model)
-    found = {layer.mechanism for _, _, layer in attention_layers(model)}
-    if len(found) > 1:
-        lines = " and ".join(sorted(f"'{mechanism}'" for mechanism in found))
-        raise InstallError(f"parts of this {type(model).__name__} hold different mechanisms, {lines}; ask each part")
-    return next(iter(found), None)
 
 
 def undecayed(model: nn.Module) -> list[str]:
-    """List the parameters that weight decay must leave alone, by their names in the model."""
+    """List the parameters without weight decay, by their names in the model."""
     first_layer(model)
-    return [f"{name}.attnlab.{own}" for name, _, layer in attention_layers(model) for own in layer.undecayed]
+    return [f"{path}.attnlab.{name}" for path, _, layer in attention_layers(model) for name in layer.undecayed]
 
 
 def penalty(model: nn.Module) -> Tensor | None:
-    """Return what the last forward pass added to the loss, or would have while training; None without such a stage."""
+    """Return the penalty of the last forward pass, which training adds to the loss; None without such a stage."""
     first_layer(model)
     return next(get_pass_context(module).total for _, module, _ in attention_layers(model))
 
 
 def set_progress(model: nn.Module, fraction: float) -> None:
-    """Tell a scheduled stage how far training is, from 0 to 1."""
+    """Set the progress of training, from 0 to 1, for scheduled stages."""
     if isinstance(fraction, bool) or not isinstance(fraction, int | float) or not 0 <= fraction <= 1:
         raise RequestError(f"progress must be a number from 0 to 1, not {fraction!r}")
     first_layer(model)

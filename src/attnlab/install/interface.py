@@ -1,10 +1,8 @@
-"""What transformers calls: one attention function and one mask function, registered together under one name.
+"""The functions that transformers calls: one for attention and one for masks, registered under one name.
 
-The function finds the mechanism on the module that calls it. Without a mask function of the same name transformers
-would hand out no mask at all, and a causal model would see the future.
+The attention function finds the mechanism on the module that calls it. Without a mask function of the same name,
+transformers passes no mask at all, and a causal model would see the future.
 """
-
-from __future__ import annotations
 
 from typing import Any
 
@@ -20,72 +18,61 @@ from .masks import make_mask, make_mask_with_positions, read_mask
 from .pass_context import get_pass_context
 
 NAME = "attnlab"
-"""transformers treats names with '/', 'sdpa' or 'flex_attention' in them specially; this has none of them."""
+"""transformers treats names that contain '/', 'sdpa' or 'flex_attention' specially."""
 
-TOLD = "attnlab_positions"
-"""The same for a mechanism that asks for positions: its masks of single pairs carry them."""
+NAME_WITH_POSITIONS = "attnlab_positions"
+"""The name for a mechanism that needs positions, which its masks of pairs carry."""
 
-UNHONOURED = {
+UNSUPPORTED = {
     "position_bias": "a position bias",
     "softcap": "a cap on its scores (softcap)",
     "s_aux": "learned attention sinks",
-    "indices": "a choice of keys of its own (sparse attention)",
-    "block_indices": "a choice of keys of its own (sparse attention)",
+    "indices": "its own choice of keys (sparse attention)",
+    "block_indices": "its own choice of keys (sparse attention)",
     "cache": "a paged cache",
 }
-"""What a model may pass that changes its scores, and that a mechanism has no place for."""
+"""Arguments of a model that change its scores, which a mechanism cannot take into account."""
 
 
 def register() -> None:
-    """Make both functions known to transformers; doing it again changes nothing."""
-    for name, mask_function in ((NAME, make_mask), (TOLD, make_mask_with_positions)):
+    """Register both functions with transformers; calling it again changes nothing."""
+    for name, mask_function in ((NAME, make_mask), (NAME_WITH_POSITIONS, make_mask_with_positions)):
         AttentionInterface.register(name, attention)
         AttentionMaskInterface.register(name, mask_function)
 
 
 def name_for(mechanism: Mechanism) -> str:
-    """Return the name under which transformers is to call a mechanism."""
-    return TOLD if mechanism.stages_asking("positions") else NAME
+    """Return the name under which transformers calls a mechanism."""
+    return NAME_WITH_POSITIONS if mechanism.find_stages_needing("positions") else NAME
 
 
 def attention(
-    module: nn.Module,
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
-    attention_mask: Tensor | None = None,
-    dropout: float = 0.0,
-    scaling: float | None = None,
-    is_causal: bool | None = None,
-    **rest: Any,
-) -> tuple[Tensor, Tensor | None]:
-    """Attend as the module's mechanism says; q [b h q d], k and v [b h k d] come in, [b q h d] goes out."""
+    module: nn.Module, query: Tensor, key: Tensor, value: Tensor, attention_mask: Tensor | None = None,
+    dropout: float = 0.0, scaling: float | None = None, is_causal: bool | None = None, **rest: Any,
+) -> tuple[Tensor, Tensor | None]:  # fmt: skip
+    """Attend with the module's mechanism: q [b h q d], k and v [b h k d] to [b q h d]."""
     layer = getattr(module, "attnlab", None)
     if layer is None:
         raise InstallError(
-            f"{type(module).__name__} is to attend by '{NAME}' but holds no mechanism: its config came from a model "
-            "with one; call attnlab.install on this model too, or build it from a config of its own"
+            f"{type(module).__name__} is set to '{NAME}' attention but holds no mechanism: its config came from a "
+            "model with one; call attnlab.install on this model too, or build it from a config of its own"
         )
-    for name, what in UNHONOURED.items():
+    for name, what in UNSUPPORTED.items():
         if rest.get(name) is not None:
-            raise InstallError(f"'{layer.attention_name}' has {what}, which '{layer.mechanism}' cannot honour")
+            raise InstallError(f"'{layer.attention_name}' has {what}, which '{layer.mechanism}' does not support")
     query, scaling = _undo_scaling(module, query, scaling)
     rule = read_mask(attention_mask, module, is_causal)
-    out, weights = layer(query, key, value, rule, scaling, dropout, _wants_weights(rest))
+    needs_weights = bool(rest.get("output_attentions")) or records_attentions()
+    out, weights = layer(query, key, value, rule, scaling, dropout, needs_weights)
     for term in layer.penalties(out):
         get_pass_context(module).add(term)
-    # Laid out as transformers' own functions do: some models take a view of it.
+    # Contiguous, as from transformers' own functions: some models take a view of it.
     return out.transpose(1, 2).contiguous(), weights
 
 
 def _undo_scaling(module: nn.Module, query: Tensor, scaling: float | None) -> tuple[Tensor, float | None]:
-    """Give back the projected query where a model (OPT, Whisper) has multiplied it with the scale already."""
-    own = getattr(module, "scaling", None)
-    if scaling == 1.0 and isinstance(own, float) and own != 1.0:
-        return query / own, own
+    """Return the projected query and the scale of a model (OPT, Whisper) that has multiplied them already."""
+    own_scale = getattr(module, "scaling", None)
+    if scaling == 1.0 and isinstance(own_scale, float) and own_scale != 1.0:
+        return query / own_scale, own_scale
     return query, scaling
-
-
-def _wants_weights(rest: dict[str, Any]) -> bool:
-    """Tell whether the weights are asked for: by the call, or by what transformers is recording."""
-    return bool(rest.get("output_attentions")) or records_attentions()

@@ -1,17 +1,15 @@
-"""Which pairs may meet, between a Hugging Face model that says it and `attend` that honours it.
+"""Attention masks on their way from a Hugging Face model to `attend`.
 
-transformers asks a registered function for one mask a forward pass, and hands the answer to every layer. Ours says the
-causal rule and padding apart, because a mechanism's mask stage, its `divide=n` and its fast kernels need them apart:
+transformers calls a registered function for one mask per forward pass, and passes it to every layer. Ours keeps the
+causal mask and padding apart, because a mechanism's mask stage, its `divide=n` and its fast kernels need them apart:
 
-    None      no mask was asked for, or nothing is hidden; causal where the attention module says so
-    uint8     [b 1 1 k]: causal, the last query at the last key, and these keys may be seen; one number for all where
-              nothing is padded, since not every module of a causal model says that it is causal
-    bool      [b 1 q|1 k]: exactly these pairs, whatever the module says
-    int64     [b 1 q k]: the same pairs, and where queries and keys stand, for a mechanism that asks for positions
-    float     from elsewhere: what is added to the scores, honoured where it is 0 or as good as −∞ throughout
+    None      no mask; causal if the attention module is
+    uint8     [b 1 1 k]: causal, the last query at the last key, with these keys visible; a single expanded number if
+              nothing is padded, since not every module of a causal model declares that it is causal
+    bool      [b 1 q|1 k]: exactly these pairs, whether the module is causal or not
+    int64     [b 1 q k]: the same pairs, and the positions of queries and keys, for a mechanism that needs positions
+    float     from elsewhere: added to the scores, accepted if every number is 0 or about −∞
 """
-
-from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
@@ -24,29 +22,20 @@ from attnlab.errors import InstallError
 from attnlab.mechanisms import Positions
 
 MARK = 2**62
-"""Added to every number of a mask that carries positions, by which it is told from whole numbers of a user's own."""
+"""Added to every number of a mask with positions, to distinguish it from a user's mask of whole numbers."""
 
 CAUSAL = torch.uint8
-"""The dtype that marks a padding mask as causal: nobody else's masks have it, and slices and copies keep it."""
+"""The dtype that marks a padding mask as causal: no other masks have it, and slices and copies keep it."""
 
 
 def make_mask(
-    batch_size: int,
-    q_length: int,
-    kv_length: int,
-    q_offset: int | Tensor = 0,
-    kv_offset: int = 0,
-    *,
-    mask_function: Any = causal_mask_function,
-    attention_mask: Tensor | None = None,
-    local_size: int | None = None,
-    allow_is_causal_skip: bool = True,
-    allow_is_bidirectional_skip: bool = False,
-    **rest: Any,
-) -> Tensor | None:
-    """Answer transformers' request for a mask; the arguments are those of its `sdpa_mask`."""
+    batch_size: int, q_length: int, kv_length: int, q_offset: int | Tensor = 0, kv_offset: int = 0, *,
+    mask_function: Any = causal_mask_function, attention_mask: Tensor | None = None, local_size: int | None = None,
+    allow_is_causal_skip: bool = True, allow_is_bidirectional_skip: bool = False, **rest: Any,
+) -> Tensor | None:  # fmt: skip
+    """Make the mask that transformers asks for; the arguments are those of its `sdpa_mask`."""
     is_short = local_size is None or kv_length < local_size
-    # A static cache gives the offset as a tensor, and more keys than there are tokens: only pairs say that exactly.
+    # A static cache gives the offset as a tensor, and more keys than there are tokens, which needs a mask of pairs.
     is_aligned = isinstance(q_offset, int) and q_offset + q_length == kv_offset + kv_length
     is_causal = allow_is_causal_skip and is_short and is_aligned
     is_full = allow_is_bidirectional_skip and is_short and mask_function is bidirectional_mask_function
@@ -54,7 +43,11 @@ def make_mask(
         keys = _read_padding(attention_mask, kv_offset, kv_length)
         if not is_causal:
             return keys
-        return _make_causal_mask(batch_size, kv_length, attention_mask, rest) if keys is None else keys.to(CAUSAL)
+        if keys is not None:
+            return keys.to(CAUSAL)
+        # One number in memory for all keys, by which `read_mask` recognises it.
+        device = rest.get("device", None if attention_mask is None else attention_mask.device)
+        return torch.ones((), dtype=CAUSAL, device=device).expand(batch_size, 1, 1, kv_length)
     pairs: Tensor | None = sdpa_mask(
         batch_size, q_length, kv_length, q_offset, kv_offset,  # type: ignore[arg-type]
         mask_function=mask_function, attention_mask=attention_mask, local_size=local_size,
@@ -64,16 +57,10 @@ def make_mask(
 
 
 def make_mask_with_positions(
-    batch_size: int,
-    q_length: int,
-    kv_length: int,
-    q_offset: int | Tensor = 0,
-    kv_offset: int = 0,
-    *,
-    attention_mask: Tensor | None = None,
-    **rest: Any,
-) -> Tensor | None:
-    """Answer as `make_mask` does, with positions where the answer is single pairs; else padding says them."""
+    batch_size: int, q_length: int, kv_length: int, q_offset: int | Tensor = 0, kv_offset: int = 0, *,
+    attention_mask: Tensor | None = None, **rest: Any,
+) -> Tensor | None:  # fmt: skip
+    """Make a mask as `make_mask` does; a mask of pairs also carries positions, which padding determines otherwise."""
     mask = make_mask(batch_size, q_length, kv_length, q_offset, kv_offset, attention_mask=attention_mask, **rest)
     if mask is None or mask.dtype != torch.bool or (mask.shape[2] == 1 and q_length > 1):
         return mask
@@ -86,46 +73,38 @@ def make_mask_with_positions(
 
 
 def _count_tokens(padding: Tensor) -> Tensor:
-    """Return the position of each token of [b k], which padding does not count in; that of padding has no meaning."""
+    """Return the position of each token of [b k], not counting padding, whose own positions have no meaning."""
     return padding.long().cumsum(-1) - 1
 
 
 def _encode_positions(pairs: Tensor, queries: Tensor, keys: Tensor) -> Tensor:
-    """Write pairs [b 1 q k] and positions [b q], [b k] as one number each: pair, key from bit 1, query from bit 32 on.
+    """Encode pairs [b 1 q k] and positions [b q], [b k] in one tensor: the pair in bit 0, key from 1, query from 32 on.
 
-    One tensor, because transformers hands one to the layers, and to a layer that checkpointing computes again.
+    One tensor, because transformers passes one to the layers, and to a layer that checkpointing computes again.
     """
-    # From 1 on, since what stands before the first token is at −1.
+    # Plus 1, since padding before the first token is at −1.
     shape = (-1, 1, queries.shape[-1], 1), (-1, 1, 1, keys.shape[-1])
     return pairs.long() + (keys.reshape(shape[1]) + 1) * 2 + (queries.reshape(shape[0]) + 1) * 2**32 + MARK
 
 
 def _decode_positions(code: Tensor) -> tuple[Tensor, Positions]:
-    """Return the pairs and the positions that `with_positions` wrote."""
     keys, queries = (code[:, :, 0] >> 1) & (2**31 - 1), (code[..., 0] - MARK) >> 32
     return (code & 1).bool(), Positions(queries - 1, keys - 1)
 
 
 def _has_positions(mask: Tensor) -> bool:
-    """Tell whether a mask of whole numbers is one that `with_positions` wrote."""
-    # What a tensor holds cannot be asked while tracing.
+    # The content of a tensor is not known while tracing.
     return torch.compiler.is_compiling() or mask.numel() == 0 or int(mask[0, 0, 0, 0]) >= MARK
 
 
-def _make_causal_mask(batch_size: int, length: int, padding: Tensor | None, rest: dict[str, Any]) -> Tensor:
-    """Return [b 1 1 k] of ones that are all one number in memory, by which they are known again."""
-    device = rest.get("device", None if padding is None else padding.device)
-    return torch.ones((), dtype=CAUSAL, device=device).expand(batch_size, 1, 1, length)
-
-
 def _read_padding(padding: Tensor | None, start: int, length: int) -> Tensor | None:
-    """Return the keys a padding mask [b k] lets through as [b 1 1 k], or None where it lets all."""
+    """Return the visible keys of a padding mask [b k] as [b 1 1 k], or None if all are visible."""
     if padding is None:
         return None
     missing = start + length - padding.shape[-1]
     keys = torch.nn.functional.pad(padding, (0, missing)) if missing > 0 else padding
     keys = keys[:, start : start + length].bool()
-    # What a mask holds cannot be asked while tracing; a mask that forbids nothing is right too.
+    # The content of a mask is not known while tracing; a mask that forbids nothing is correct too.
     if not torch.compiler.is_compiling() and bool(keys.all()):
         return None
     return keys[:, None, None, :]
@@ -133,9 +112,9 @@ def _read_padding(padding: Tensor | None, start: int, length: int) -> Tensor | N
 
 @dataclass(frozen=True)
 class Rule:
-    """What `attend` is told: the causal rule, a boolean mask, and whether the mask replaces a causal rule.
+    """The arguments of `attend`: causal or not, a boolean mask, and whether the mask replaces a causal one.
 
-    `positions` are there where the mask carried them; where it did not, `locate` finds them.
+    `positions` are those that the mask carried, if any; `locate` returns them or computes them.
     """
 
     causal: bool
@@ -144,11 +123,11 @@ class Rule:
     positions: Positions | None = None
 
     def locate(self, num_queries: int, num_keys: int, device: torch.device) -> Positions | None:
-        """Return where queries and keys stand: tokens are counted, padding is not; None where that cannot be told."""
+        """Return the positions of queries and keys, not counting padding; None if they are unknown."""
         if self.positions is not None:
             return self.positions
         if not self.causal and num_queries != num_keys:
-            return None  # a mask from elsewhere, over a cache of whatever kind
+            return None  # a custom mask over a cache
         if self.mask is not None and self.mask.shape[2] == 1:
             keys = _count_tokens(self.mask[:, 0])
         else:
@@ -157,15 +136,15 @@ class Rule:
 
 
 def read_mask(mask: Tensor | None, module: torch.nn.Module, is_causal: bool | None) -> Rule:
-    """Read what a layer was handed; `is_causal` is what the layer said with it, if anything."""
-    said = getattr(module, "is_causal", None) if is_causal is None else is_causal
+    """Read the mask that a layer was given, and the `is_causal` it passed, if any."""
+    is_causal = getattr(module, "is_causal", None) if is_causal is None else is_causal
     if mask is None:
-        if said is None:
+        if is_causal is None:
             raise InstallError(
                 f"{type(module).__name__} was given no mask and does not say whether it is causal (no `is_causal`); "
                 "pass the model an attention_mask"
             )
-        return Rule(bool(said))
+        return Rule(bool(is_causal))
     if mask.dim() != 4:
         raise InstallError(
             f"{type(module).__name__} was given a mask of shape {tuple(mask.shape)}, not [batch, 1, queries, keys]"
@@ -173,29 +152,28 @@ def read_mask(mask: Tensor | None, module: torch.nn.Module, is_causal: bool | No
     if mask.dtype == CAUSAL:
         if mask.shape[2] != 1:
             raise InstallError(
-                f"{type(module).__name__} combines the causal mask with one of its own, which attnlab cannot follow"
+                f"{type(module).__name__} combines the causal mask with another one, which attnlab cannot interpret"
             )
-        is_plain = not any(mask.stride())
-        return Rule(True, None if is_plain else mask.view(torch.bool))
+        return Rule(True, mask.view(torch.bool) if any(mask.stride()) else None)
     if mask.dtype == torch.int64 and _has_positions(mask):
         pairs, positions = _decode_positions(mask)
-        return Rule(False, pairs, is_instead=bool(said) and pairs.shape[2] > 1, positions=positions)
+        return Rule(False, pairs, is_instead=bool(is_causal) and pairs.shape[2] > 1, positions=positions)
     allowed = mask if mask.dtype == torch.bool else _read_additive_mask(mask, module)
     if allowed.shape[2] > 1 and allowed.stride(2) == 0:
         allowed = allowed[:, :, :1]
-    return Rule(False, allowed, is_instead=bool(said) and allowed.shape[2] > 1)
+    return Rule(False, allowed, is_instead=bool(is_causal) and allowed.shape[2] > 1)
 
 
 def _read_additive_mask(bias: Tensor, module: torch.nn.Module) -> Tensor:
-    """Read a mask that is added to the scores: 0 lets a pair through, a number as good as −∞ forbids it."""
+    """Read a mask that is added to the scores: 0 allows a pair, a number near −∞ forbids it."""
     if not bias.is_floating_point():
         raise InstallError(f"{type(module).__name__} was given a mask of {bias.dtype}; booleans or floats are needed")
     allowed = bias == 0
-    # Half of the lowest number: what several masks added up to is still forbidden.
+    # Half of the lowest number, since several masks may have been added.
     forbidden = bias <= max(torch.finfo(bias.dtype).min / 2, -1e4)
     if not bool((allowed | forbidden).all()):
         raise InstallError(
             f"{type(module).__name__} adds a bias to its scores (ALiBi, relative positions), not only a mask; "
-            "a mechanism's score has no place for it"
+            "a mechanism does not support that"
         )
     return allowed

@@ -1,6 +1,4 @@
-"""What one forward pass gathers across the layers of a model: the first layer's values, and terms for the loss."""
-
-from __future__ import annotations
+"""The state of one forward pass across the layers of a model: the first layer's values, and terms for the loss."""
 
 from typing import Any
 
@@ -11,14 +9,9 @@ from attnlab.errors import InstallError
 
 PASS_CONTEXT = "_attnlab_pass"
 
-REENTRANT = (
-    "{what} cannot pass through reentrant gradient checkpointing, which cuts it off from its gradient; use "
-    "model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={{'use_reentrant': False}})"
-)
-
 
 class PassContext:
-    """Opened and closed by the model's own forward; nested models (a head and its body) share one pass."""
+    """Opened and closed by hooks on the model's forward; nested models (a head and its body) share one pass."""
 
     def __init__(self, needs_first: bool) -> None:
         self.needs_first = needs_first
@@ -30,7 +23,7 @@ class PassContext:
         self.total: Tensor | None = None
 
     def __getstate__(self) -> dict[str, object]:
-        """Leave out what belongs to a pass: its graph can be neither copied nor pickled."""
+        """Leave out the state of a pass, whose graph can be neither copied nor pickled."""
         return {"needs_first": self.needs_first}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -39,7 +32,7 @@ class PassContext:
     def begin(self, model: nn.Module, args: Any) -> None:
         """Start a pass: a hook before the model's forward."""
         if self.opener == id(model):
-            self.depth = 0  # the last pass was interrupted, and no hook has told
+            self.depth = 0  # the last pass was interrupted before its closing hook
         if self.depth == 0:
             self.opener = id(model)
             self.has_gradient = torch.is_grad_enabled()
@@ -47,14 +40,14 @@ class PassContext:
             if self.needs_first and model.training and getattr(model, "is_gradient_checkpointing", False):
                 raise InstallError(
                     "a stage that mixes in the first layer's values (value_residual) does not work under gradient "
-                    "checkpointing: a layer computed again would not know whose first values to take; turn it off "
+                    "checkpointing: a layer computed again would not know the first values of its pass; turn it off "
                     "with model.gradient_checkpointing_disable()"
                 )
         self.depth += 1
 
     def end(self, model: nn.Module, args: Any, output: Any) -> Any:
         """End a pass: a hook after the model's forward that adds the terms to its loss while training."""
-        self.depth = max(0, self.depth - 1)  # a pass that was refused at its beginning ends too
+        self.depth = max(0, self.depth - 1)  # a pass that `begin` refused ends too
         if self.depth:
             return None
         self.opener = None
@@ -63,7 +56,7 @@ class PassContext:
         return _add_to_loss(output, self.total) if model.training and self.total is not None else None
 
     def first(self, stack: str, values: Tensor) -> Tensor:
-        """Return the values of the first layer of a stack: these, where they are the first of the pass."""
+        """Return the values of the first layer of a stack: the given ones if they are the first of the pass."""
         if self.depth == 0:
             raise InstallError(
                 "a layer was called by itself, but its mechanism mixes in the first layer's values; call the model"
@@ -72,28 +65,30 @@ class PassContext:
         return self.firsts.setdefault(stack, values)
 
     def add(self, term: Tensor) -> None:
-        """Take a term for the loss; one from a layer that checkpointing computes again is there already."""
+        """Add a term for the loss; outside a pass, checkpointing computes a layer again whose term was added."""
         if self.depth:
             self.check_gradient("the output penalty")
             self.terms.append(term)
 
     def check_gradient(self, what: str) -> None:
-        """Refuse a checkpoint that hides the gradient from what leaves it sideways."""
+        """Refuse a reentrant checkpoint, under which a tensor of the pass context would have no gradient."""
         if self.has_gradient and not torch.is_grad_enabled():
-            raise InstallError(REENTRANT.format(what=what))
+            raise InstallError(
+                f"{what} cannot pass through reentrant gradient checkpointing, which would lose its gradient; use "
+                "model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={'use_reentrant': False})"
+            )
 
 
 def get_pass_context(attention: nn.Module) -> PassContext:
-    """Return the context an attention module reports to.
+    """Return the context of an attention module's model.
 
-    It is kept beside the layer: a library that trains a copy of the layer (peft) must not copy the context with it.
+    It is an attribute of the module, not of its layer, which peft may copy.
     """
     context: PassContext = vars(attention)[PASS_CONTEXT]
     return context
 
 
 def _add_to_loss(output: Any, term: Tensor) -> Any:
-    """Add a term to the loss of a model's output, where it has one."""
     if isinstance(output, tuple):
         has_loss = bool(output) and isinstance(output[0], Tensor) and output[0].dim() == 0
         return (output[0] + term, *output[1:]) if has_loss else output

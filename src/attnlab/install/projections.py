@@ -1,14 +1,11 @@
-"""Where a layer's queries, keys and values come from: three modules, or stretches of the output of one.
+"""The projections of a layer to queries, keys and values: three modules, or parts of the output of one.
 
-A family is recognised by what an attention module holds, never by the model's name.
+A family is recognised by the submodules of its attention, never by the model's name.
 """
-
-from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Literal
 
 import torch
@@ -34,7 +31,7 @@ FUSED = ("c_attn", "Wqkv", "qkv_proj", "qkv")
 
 @dataclass(frozen=True)
 class Projection:
-    """The stretch of a linear module's output that is a layer's queries, keys or values."""
+    """The part of a linear module's output that is a layer's queries, keys or values."""
 
     name: str
     module: nn.Module
@@ -43,54 +40,50 @@ class Projection:
 
     @property
     def width(self) -> int:
-        """How many numbers a token has."""
+        """The number of channels."""
         return self.stop - self.start
 
     @property
     def is_fused(self) -> bool:
-        """Whether the module computes more than this."""
+        """Whether the module computes other parts too."""
         return self.width != _out_width(self.module)
 
     def cut(self, output: Tensor) -> Tensor:
-        """Take the stretch out of the module's output."""
+        """Take the part out of the module's output."""
         return output[..., self.start : self.stop] if self.is_fused else output
 
-    def replace(self, output: Tensor, stretch: Tensor) -> Tensor:
-        """Put another stretch in its place."""
-        return (
-            torch.cat([output[..., : self.start], stretch, output[..., self.stop :]], -1) if self.is_fused else stretch
-        )
+    def replace(self, output: Tensor, part: Tensor) -> Tensor:
+        """Return the module's output with this part replaced."""
+        return torch.cat([output[..., : self.start], part, output[..., self.stop :]], -1) if self.is_fused else part
 
 
 Projections = Mapping[Part, Projection]
 
 
 def unwrap_adapter(module: nn.Module) -> nn.Module:
-    """Return the module below an adapter (peft), whose input and output are the projection's own."""
+    """Return the module below an adapter (peft)."""
     while isinstance(below := getattr(module, "base_layer", None), nn.Module):
         module = below
     return module
 
 
 def _is_linear(module: object) -> bool:
-    """Tell whether a module is a matrix that multiplies the last axis."""
     return isinstance(module, nn.Module) and isinstance(unwrap_adapter(module), nn.Linear | Conv1D)
 
 
 def in_width(module: nn.Module) -> int:
-    """Return how wide a linear module's input is."""
+    """Return the width of a linear module's input."""
     return int(module.nx if isinstance(module, Conv1D) else module.in_features)  # type: ignore[arg-type]
 
 
 def _out_width(module: nn.Module) -> int:
-    """Return how wide a linear module's output is."""
     return int(module.nf if isinstance(module, Conv1D) else module.out_features)  # type: ignore[arg-type]
 
 
 def find_projections(module: nn.Module, query_width: int | None) -> Projections | None:
-    """Recognise an attention module's projections; None where its structure is not a known one.
+    """Find an attention module's projections; None if its structure is not known.
 
-    query_width: heads · head_dim as the module or its config says; a fused module is cut by it.
+    query_width: heads · head_dim of the module or its config, by which a fused module is split.
     """
     for names in SEPARATE:
         if all(_is_linear(getattr(module, name, None)) for name in names):
@@ -99,63 +92,55 @@ def find_projections(module: nn.Module, query_width: int | None) -> Projections 
     fused = [name for name in FUSED if _is_linear(getattr(module, name, None))]
     if len(fused) != 1 or query_width is None:
         return None
-    if _is_linear(getattr(module, "q_attn", None)):  # GPT-2's cross-attention: keys and values in one
-        query = _make_projection(module, "q_attn")
-        stretches = _cut_evenly(module, fused[0], query.width)
-        return None if stretches is None else {"q": query, **dict(zip(("k", "v"), stretches, strict=True))}
-    stretches = _cut_evenly(module, fused[0], query_width)
-    return None if stretches is None else dict(zip(PARTS, stretches, strict=True))
+    # In GPT-2's cross-attention, the queries have a module of their own.
+    query = _make_projection(module, "q_attn") if _is_linear(getattr(module, "q_attn", None)) else None
+    linear = unwrap_adapter(getattr(module, fused[0]))
+    width, first = _out_width(linear), 0 if query else query_width
+    middle, odd = divmod(width + first, 2)  # keys and values have equal widths
+    if odd or width <= first:
+        return None
+    bounds: dict[Part, tuple[int, int]] = {"q": (0, first), "k": (first, middle), "v": (middle, width)}
+    split: dict[Part, Projection] = {part: Projection(fused[0], linear, *bounds[part]) for part in PARTS}
+    return {**split, "q": query} if query else split
 
 
 def _make_projection(module: nn.Module, name: str) -> Projection:
-    """Return a projection that is all of a module."""
     linear = unwrap_adapter(getattr(module, name))
     return Projection(name, linear, 0, _out_width(linear))
 
 
-def _cut_evenly(module: nn.Module, name: str, first: int) -> list[Projection] | None:
-    """Cut a fused module's output: the first stretch as wide as the queries, keys and values alike."""
-    linear = unwrap_adapter(getattr(module, name))
-    has_queries = not hasattr(module, "q_attn")
-    rest = _out_width(linear) - first * has_queries
-    if rest <= 0 or rest % 2:
-        return None
-    ends = [0, *([first] if has_queries else []), _out_width(linear) - rest // 2, _out_width(linear)]
-    return [Projection(name, linear, start, stop) for start, stop in pairwise(ends)]
-
-
 class StandIn(ABC):
-    """A callable of ours in the place of a module's forward.
+    """A callable that replaces a module's forward.
 
-    Not a hook after it: torch.compile takes no notice of hooks when it asks whether code compiled for one model fits
-    another, and would run one arm's code in the next.
+    Not a hook: torch.compile ignores hooks when it decides whether code compiled for one model fits another, and would
+    run one arm's code in the next.
     """
 
     module: nn.Module
-    before: StandIn | None
+    before: "StandIn | None"
 
     def take_place(self, module: nn.Module) -> None:
-        """Stand in for a module's forward, or for another of ours there."""
+        """Replace a module's forward, or another StandIn there."""
         self.module, self.before = module, vars(module).get("forward")
         vars(module)["forward"] = self
 
-    def step_aside(self) -> None:
-        """Give the module back the forward it had."""
+    def undo(self) -> None:
+        """Restore the module's forward."""
         vars(self.module).pop("forward")
         if self.before is not None:
             vars(self.module)["forward"] = self.before
 
     def original(self, x: Tensor) -> Tensor:
-        """Compute what the module would without this."""
+        """Compute the output of the replaced forward."""
         return type(self.module).forward(self.module, x) if self.before is None else self.before(x)
 
     @abstractmethod
     def __call__(self, x: Tensor) -> Tensor:
-        """Compute the module's output another way."""
+        """Compute the module's output."""
 
 
 def check_forward(module: nn.Module) -> None:
-    """Refuse a module whose forward someone else has replaced: ours could not be put in or taken out in order."""
+    """Refuse a module whose forward another tool has replaced, since the order of changes would be lost."""
     if not isinstance(vars(module).get("forward"), StandIn | None):
         raise InstallError(
             f"the forward of a {type(module).__name__} is wrapped (by accelerate, or another tool); unwrap it, install "

@@ -1,9 +1,7 @@
 """Save a model with its mechanism: weights as safetensors, the mechanism's line in the config, nothing else.
 
-Plain transformers cannot read the directory, and says so: it would build the model without its mechanism.
+Plain transformers refuses the directory, since it would build the model without its mechanism.
 """
-
-from __future__ import annotations
 
 import hashlib
 import json
@@ -18,7 +16,7 @@ from transformers import PreTrainedModel
 
 from attnlab.errors import InstallError, RequestError
 
-from .body import body_of
+from .body import find_body
 from .inspection import RECORD, check_in_use, first_layer
 from .prefix import prefix_of
 
@@ -27,35 +25,35 @@ WEIGHTS = "attnlab.safetensors"
 """Not model.safetensors, which from_pretrained would read into a model without the mechanism."""
 VERSION = 1
 PREFIX = "attnlab-"
-"""Before the model type in config.json, so that AutoConfig names attnlab in its error."""
+"""Put before the model type in config.json, so that AutoConfig names attnlab in its error."""
 UNSAVED = "_attnlab_unsaved"
-"""An attribute of a model that says what was added to it that its config and mechanism do not describe."""
+"""An attribute of a model that describes additions which its config and mechanism do not."""
 
 
 def save(model: nn.Module, path: str | os.PathLike[str]) -> None:
     """Save a model and its mechanism in a directory, for `attnlab.load`."""
-    body = body_of(model)
+    body = find_body(model)
     if body is not model and hasattr(model, "peft_config"):
         raise InstallError(
             "this model has peft adapters, which attnlab.save does not write; merge them first (merge_and_unload), or "
             "save them with the peft model, whose adapters need the same mechanism installed below them"
         )
-    write(body, folder_of(path), None)
+    _write(body, read_path(path), None)
 
 
-def write(body: PreTrainedModel, path: Path, state: dict[str, Tensor] | None) -> None:
-    """Write config and weights; `state` stands in for the model's own weights, where someone has gathered them."""
+def _write(body: PreTrainedModel, path: Path, state: dict[str, Tensor] | None) -> None:
+    """Write config and weights; `state` replaces the model's weights, if someone has gathered them."""
     layer = first_layer(body)
     check_in_use(body)
     if RECORD not in vars(body):
         raise InstallError(
             f"the mechanism in this {type(body).__name__} was installed in another model, around it or inside; save "
-            "that one, since only it knows the mechanism whole"
+            "that one, since only it knows the whole mechanism"
         )
     if UNSAVED in vars(body):
         raise InstallError(
             f"this {type(body).__name__} holds {vars(body)[UNSAVED]}, which attnlab.load would not "
-            "build; keep what was trained (attnlab.training.tuning.trained_state)"
+            "build; save the trained parameters (attnlab.training.tuning.trained_state)"
         )
     _make_folder(path)
     line = str(layer.mechanism)
@@ -69,20 +67,20 @@ def write(body: PreTrainedModel, path: Path, state: dict[str, Tensor] | None) ->
     if body.can_generate() and body.generation_config is not None:
         body.generation_config.save_pretrained(path)
     state = body.state_dict() if state is None else state
-    names = named_once(body)
+    names = list_tensors(body)
     if missing := sorted(names.keys() - state.keys()):
         raise InstallError(f"the state_dict to be saved lacks {len(missing)} of the model's weights: {missing[0]} …")
-    kept = {name: state[name].contiguous() for name in names}
-    save_file(kept, path / WEIGHTS, metadata={"format": "pt", "attnlab": line, "config": digest(text)})
+    tensors = {name: state[name].contiguous() for name in names}
+    save_file(tensors, path / WEIGHTS, metadata={"format": "pt", "attnlab": line, "config": hash_config(text)})
 
 
-def digest(config: str) -> str:
-    """Return the hash of a config by which the weights know it again."""
+def hash_config(config: str) -> str:
+    """Return the hash of a config that is saved with the weights."""
     return hashlib.sha256(config.encode()).hexdigest()
 
 
 def _make_folder(path: Path) -> None:
-    """Make the directory; refuse one whose plain weights a loader would take for this model's."""
+    """Make the directory; refuse one with plain weights, which a loader would read instead of this model's."""
     if path.exists() and not path.is_dir():
         raise RequestError(f"'{path}' is a file; a directory is needed to save a model in")
     try:
@@ -96,34 +94,31 @@ def _make_folder(path: Path) -> None:
         )
 
 
-def folder_of(path: object) -> Path:
-    """Read a path, and refuse what is none."""
+def read_path(path: object) -> Path:
+    """Return the path of a directory; refuse other types."""
     if not isinstance(path, str | os.PathLike) or not str(path):
         raise RequestError(f"the path of a directory is needed, not {path!r}")
     return Path(path)
 
 
-def named_once(model: nn.Module) -> dict[str, Tensor]:
-    """Return what a model saves, each tensor under the first of its names only."""
-    seen: set[int] = set()
-    once = {}
+def list_tensors(model: nn.Module) -> dict[str, Tensor]:
+    """Return the tensors of a model's state_dict, each under the first of its names only."""
+    tensors: dict[int, tuple[str, Tensor]] = {}
     for name, tensor in model.state_dict(keep_vars=True).items():
-        if id(tensor) not in seen:
-            seen.add(id(tensor))
-            once[name] = tensor
-    return once
+        tensors.setdefault(id(tensor), (name, tensor))
+    return dict(tensors.values())
 
 
 def save_instead(
     model: PreTrainedModel, save_directory: str | os.PathLike[str], is_main_process: bool = True,
     state_dict: dict[str, Tensor] | None = None, push_to_hub: bool = False, **rest: Any,
 ) -> None:  # fmt: skip
-    """Stand in for a model's save_pretrained, so that Trainer and others save the mechanism too."""
+    """Replace a model's save_pretrained, so that Trainer and others save the mechanism too."""
     if push_to_hub or rest.get("variant"):
         raise InstallError(
             "a model with a mechanism is saved by attnlab.save, without push_to_hub and variant; "
-            "attnlab.uninstall(model) gives back the model that from_pretrained can read"
+            "attnlab.uninstall(model) restores the model that from_pretrained can read"
         )
     if is_main_process:
         with torch.no_grad():
-            write(model, folder_of(save_directory), state_dict)
+            _write(model, read_path(save_directory), state_dict)

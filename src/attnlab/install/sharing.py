@@ -1,10 +1,8 @@
-"""share(qk) and share(qkv): projections that are one. The parameters are really tied: there are fewer of them.
+"""share(qk) and share(qkv): tied projections, with fewer parameters.
 
-The keys (and values) take the queries' weights. Separate modules hold the same parameters; a fused module holds fewer
-columns, and repeats what it computes from them.
+The keys (and values) use the queries' weights. Separate modules hold the same parameters; a fused module holds fewer
+columns, and repeats its output.
 """
-
-from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
@@ -20,14 +18,14 @@ from .attention_modules import AttentionModule
 from .projections import Part, Projection, StandIn, check_forward, in_width, unwrap_adapter
 
 
-def tied_parts(share: Share) -> tuple[Part, ...]:
-    """Return the parts that are one."""
+def list_tied_parts(share: Share) -> tuple[Part, ...]:
+    """List the parts that share weights, the queries first."""
     return {"qk": ("q", "k"), "qkv": ("q", "k", "v")}.get(share.what, ())  # type: ignore[return-value]
 
 
 def check_sharing(share: Share, attention: AttentionModule) -> None:
-    """Refuse a module whose projections cannot be one."""
-    parts = tied_parts(share)
+    """Refuse a module whose projections cannot share weights."""
+    parts = list_tied_parts(share)
     if not parts:
         return
     where = f"'{attention.name}' ({type(attention.module).__name__})"
@@ -40,7 +38,7 @@ def check_sharing(share: Share, attention: AttentionModule) -> None:
         grouped = "; its key heads are grouped" if attention.num_key_heads != attention.num_heads else ""
         raise InstallError(f"'{share}' needs projections of one size, and those of {where} differ: {shapes}{grouped}")
     if len({projection.module.bias is None for projection in shared}) > 1:
-        raise InstallError(f"'{share}' needs projections alike, and of those of {where} some have a bias, others none")
+        raise InstallError(f"'{share}' needs projections alike, and only some of those of {where} have a bias")
     if len({projection.is_fused for projection in shared}) > 1:
         names = " and ".join(sorted({projection.name for projection in shared}))
         raise InstallError(f"'{share}' cannot tie {names} of {where}: one is fused with another projection")
@@ -53,7 +51,7 @@ def check_sharing(share: Share, attention: AttentionModule) -> None:
 
 
 class Tie:
-    """Separate modules that hold one set of parameters; the first lends, the others borrow."""
+    """Separate modules that hold the parameters of the first one."""
 
     def __init__(self, projections: Sequence[Projection]) -> None:
         self.lender, *self.borrowers = (projection.module for projection in projections)
@@ -61,32 +59,32 @@ class Tie:
             module.weight, module.bias = self.lender.weight, self.lender.bias
 
     def undo(self) -> None:
-        """Give every borrower parameters of its own, with the values it has now."""
+        """Give every module its own parameters, with the current values."""
         for module in self.borrowers:
             for name in ("weight", "bias"):
-                lent = getattr(self.lender, name)
-                if lent is not None:
-                    setattr(module, name, nn.Parameter(lent.detach().clone(), lent.requires_grad))
+                shared = getattr(self.lender, name)
+                if shared is not None:
+                    setattr(module, name, nn.Parameter(shared.detach().clone(), shared.requires_grad))
 
 
 class FusedTie(StandIn):
-    """A fused module [q k v] that holds fewer stretches, [q v] or [q], and stands in for its own forward.
+    """Replaces the forward of a fused module [q k v] that holds only [q v] or [q].
 
-    Its stated width stays that of its output, so that its structure is still recognised.
+    The module's attributes keep the full width, so that its structure is still recognised.
     """
 
     def __init__(self, projections: Sequence[Projection]) -> None:
         self.width, self.num_tied = projections[0].width, len(projections)
         self.take_place(projections[0].module)
         self.is_conv = isinstance(self.module, Conv1D)
-        self.change(self.kept)
+        self.change(self.shorten)
 
     def __call__(self, x: Tensor) -> Tensor:
         """Compute [q k v] from fewer columns."""
-        return self.repeated(self.original(x), -1)
+        return self.repeat(self.original(x), -1)
 
     def original(self, x: Tensor) -> Tensor:
-        """Compute [q v] or [q]; not by the module's own forward, since Conv1D's insists on its stated width."""
+        """Compute [q v] or [q]; not by the module's forward, since Conv1D's needs the full width."""
         if self.before is not None:
             return self.before(x)
         weight, bias = self.module.weight, self.module.bias
@@ -95,33 +93,33 @@ class FusedTie(StandIn):
         return functional.linear(x, weight.T if self.is_conv else weight, bias)
 
     def change(self, to: Callable[[Tensor, int], Tensor]) -> None:
-        """Put other parameters in the place of weight and bias."""
+        """Replace weight and bias."""
         for name in ("weight", "bias"):
             old = getattr(self.module, name)
             if old is not None:
                 new = to(old.detach(), 1 if self.is_conv and name == "weight" else 0)
                 setattr(self.module, name, nn.Parameter(new, old.requires_grad))
 
-    def kept(self, full: Tensor, axis: int) -> Tensor:
-        """Keep the first of the tied stretches, and what is not tied."""
+    def shorten(self, full: Tensor, axis: int) -> Tensor:
+        """Keep the first tied part, and the parts that are not tied."""
         end = self.width * self.num_tied
-        own = full.narrow(axis, end, full.shape[axis] - end)
-        return torch.cat([full.narrow(axis, 0, self.width), own], axis)
+        rest = full.narrow(axis, end, full.shape[axis] - end)
+        return torch.cat([full.narrow(axis, 0, self.width), rest], axis)
 
-    def repeated(self, kept: Tensor, axis: int) -> Tensor:
-        """Repeat the tied stretch for each part that it is."""
-        tied, own = kept.split([self.width, kept.shape[axis] - self.width], axis)
-        return torch.cat([tied] * self.num_tied + [own], axis)
+    def repeat(self, short: Tensor, axis: int) -> Tensor:
+        """Repeat the tied part for each of the tied projections."""
+        tied, rest = short.split([self.width, short.shape[axis] - self.width], axis)
+        return torch.cat([tied] * self.num_tied + [rest], axis)
 
     def undo(self) -> None:
-        """Give the module its full weight, with the values it has now."""
-        self.step_aside()
-        self.change(self.repeated)
+        """Give the module its full weight, with the current values."""
+        super().undo()
+        self.change(self.repeat)
 
 
 def tie(share: Share, attention: AttentionModule) -> Tie | FusedTie | None:
-    """Tie a layer's projections as the stage says."""
-    parts = tied_parts(share)
+    """Tie a layer's projections, if the stage shares any."""
+    parts = list_tied_parts(share)
     if not parts or attention.projections is None:
         return None
     projections = [attention.projections[part] for part in parts]

@@ -1,10 +1,8 @@
-"""The values stages in a model: V' = V + α·act(x) and its like, where the projection is computed.
+"""The values stages in a model: V' = V + α·act(x) and the like, applied where the projection is computed.
 
-The attention function is not given the layer's input, and a cache keeps keys and values of earlier tokens. The
-projection sees the input of exactly the tokens that are new, so cached generation stays right.
+The attention function does not get the layer's input, and a cache holds the keys and values of earlier tokens. The
+projection gets the input of exactly the new tokens, so cached generation stays correct.
 """
-
-from __future__ import annotations
 
 import torch
 from torch import Tensor, nn
@@ -19,33 +17,30 @@ from .projections import Part, Projection, StandIn, check_forward, in_width
 
 
 class ValuePath(StandIn):
-    """Stands in for the forward of the module that computes a projection, and changes that stretch of its output."""
+    """Replaces the forward of the module that computes a projection, and changes some parts of its output."""
 
     def __init__(self, attention: AttentionModule, parts: tuple[Part, ...]) -> None:
         assert attention.projections is not None
-        # The attention module, not its layer: an adapter library may put a trained copy of the layer in its place.
+        # The attention module, not its layer, which peft may replace with a trained copy.
         self.attention = attention.module
-        self.stretches = [(part, attention.projections[part], attention.heads_of(part) or 1) for part in parts]
-        self.is_fused = self.stretches[0][1].is_fused
-        self.take_place(self.stretches[0][1].module)
-
-    def undo(self) -> None:
-        """Take the path away."""
-        self.step_aside()
+        self.changed = [(part, attention.projections[part], attention.heads_of(part) or 1) for part in parts]
+        self.is_fused = self.changed[0][1].is_fused
+        self.take_place(self.changed[0][1].module)
 
     def __call__(self, x: Tensor) -> Tensor:
-        """Project, and let the stages change what was projected."""
+        """Project, and apply the stages to the result."""
         output = self.original(x)
         layer: Layer = self.attention.attnlab  # type: ignore[assignment]
-        for part, projection, num_heads in self.stretches:
+        for part, projection, num_heads in self.changed:
             has_adapter = getattr(self.attention, projection.name) is not self.module
             t = raw = projection.cut(output)
             for acting in layer.acting:
                 if acting.stage.target == part:
-                    _check_adapter(acting.stage, projection, self.attention, has_adapter)
-                    parts = num_heads if acting.stage.acts_by_head else 1
+                    if has_adapter:
+                        _check_adapter(acting.stage, projection, getattr(self.attention, projection.name))
+                    num_parts = num_heads if acting.stage.acts_by_head else 1
                     source = x if x.shape[-1] == projection.width else raw
-                    views = [_split_heads(each, parts) for each in (t, source, raw)]
+                    views = [_split_heads(each, num_parts) for each in (t, source, raw)]
                     t = _apply_stage(acting, self.attention, *views).transpose(1, 2).flatten(2)
             output = projection.replace(output, t)
             is_pending = self.is_fused and not layer.is_proved
@@ -54,24 +49,22 @@ class ValuePath(StandIn):
         return output
 
 
-def _check_adapter(stage: Value, projection: Projection, attention: nn.Module, has_adapter: bool) -> None:
-    """Refuse a stage and an adapter of which one multiplies: the two would change places on merging."""
-    if has_adapter and stage.only_adds and not hasattr(getattr(attention, projection.name), "lora_A"):
-        kind = type(getattr(attention, projection.name)).__name__
-        raise InstallError(
-            f"'{stage}' adds to '{projection.name}' below an adapter ({kind}) that does more than add; leave "
-            f"'{projection.name}' out of target_modules"
-        )
-    if has_adapter and not stage.only_adds:
+def _check_adapter(stage: Value, projection: Projection, adapter: nn.Module) -> None:
+    """Refuse a stage and an adapter one of which multiplies: after merging, their order would be reversed."""
+    if not stage.only_adds:
         raise InstallError(
             f"'{stage}' changes '{projection.name}' below an adapter (peft), which adds to it afterwards; leave "
             f"'{projection.name}' out of target_modules, or merge the adapter first"
         )
+    if not hasattr(adapter, "lora_A"):
+        raise InstallError(
+            f"'{stage}' adds to '{projection.name}' below an adapter ({type(adapter).__name__}) that does more than "
+            f"add; leave '{projection.name}' out of target_modules"
+        )
 
 
 def make_paths(attention: AttentionModule, stages: tuple[Value, ...]) -> list[ValuePath]:
-    """Lay the path of every projection that a layer's stages change: one for each module."""
-    assert attention.projections is not None or not stages
+    """Make the value path of every module whose projections a layer's stages change."""
     by_module: dict[nn.Module, list[Part]] = {}
     for part in dict.fromkeys(stage.target for stage in stages):
         by_module.setdefault((attention.projections or {})[part].module, []).append(part)
@@ -79,13 +72,13 @@ def make_paths(attention: AttentionModule, stages: tuple[Value, ...]) -> list[Va
 
 
 def _split_heads(t: Tensor, num_heads: int) -> Tensor:
-    """Cut [b n w] into heads, [b h n d]."""
+    """Split [b n w] into heads, [b h n d]."""
     heads: Tensor = t.unflatten(-1, (num_heads, -1))
     return heads.transpose(1, 2)
 
 
 def _apply_stage(acting: Acting, attention: nn.Module, t: Tensor, x: Tensor, raw: Tensor) -> Tensor:
-    """Let one stage change t; raw is t as it was projected."""
+    """Apply one stage to t; raw is the projection before all stages."""
     layer: Layer = attention.attnlab  # type: ignore[assignment]
     stage = acting.stage
     layer.check_progress(stage)
@@ -94,7 +87,7 @@ def _apply_stage(acting: Acting, attention: nn.Module, t: Tensor, x: Tensor, raw
 
 
 def find_stages(mechanism: Mechanism, attention: AttentionModule) -> tuple[Value, ...]:
-    """Return the values stages that act in a layer, after checking that they can."""
+    """Return the values stages that act in a layer; refuse stages that cannot."""
     acting = tuple(stage for stage in mechanism.values if acts_at(stage, attention))
     for stage in acting:
         if attention.projections is None:
@@ -116,7 +109,7 @@ def find_stages(mechanism: Mechanism, attention: AttentionModule) -> tuple[Value
 
 
 def acts_at(stage: Value, attention: AttentionModule) -> bool:
-    """Tell whether a stage's `layers` names this layer."""
+    """Tell whether a stage acts in this layer."""
     layers = stage.active_layers
     if layers == "all":
         return True
@@ -129,20 +122,17 @@ def acts_at(stage: Value, attention: AttentionModule) -> bool:
 
 
 def _read_layers(layers: str) -> set[int]:
-    """Read '0-3' or '0,2' as the numbers it names."""
-    found: set[int] = set()
-    for part in layers.split(","):
-        first, _, last = part.partition("-")
-        found.update(range(int(first), int(last or first) + 1))
-    return found
+    """Read '0-3' or '0,2' as a set of numbers."""
+    ranges = [part.partition("-") for part in layers.split(",")]
+    return {number for first, _, last in ranges for number in range(int(first), int(last or first) + 1)}
 
 
 def check_layers(mechanism: Mechanism, attentions: list[AttentionModule]) -> None:
     """Refuse layers that the model does not have."""
-    there = {attention.index for attention in attentions if attention.index is not None}
+    known = {attention.index for attention in attentions if attention.index is not None}
     for stage in mechanism.values:
         layers = stage.active_layers
-        if layers != "all" and there and (beyond := _read_layers(layers) - there):
+        if layers != "all" and known and (beyond := _read_layers(layers) - known):
             raise InstallError(
-                f"'{stage}' names layer {min(beyond)}, but the model's layers are {min(there)} to {max(there)}"
+                f"'{stage}' names layer {min(beyond)}, but the model's layers are {min(known)} to {max(known)}"
             )

@@ -134,7 +134,7 @@ def prepare(
         mask = kept_keys if mask is None else mask & kept_keys
     visibility = Visibility(q.shape[2], k.shape[2], causal, mask, q.device)
     # Positions cost time, so they are computed only if a stage needs them, and checked if they are passed.
-    has_positions = positions is not None or bool(parsed.stages_asking("positions"))
+    has_positions = positions is not None or bool(parsed.find_stages_needing("positions"))
     known_positions = as_positions(positions, q, k) if has_positions else None
     q, k, v = tensors.values()
     return Call(parsed, q, k, v, p, visibility, dropout, seed, known_positions), num_axes
@@ -143,7 +143,7 @@ def prepare(
 def _draw_kept_keys(drop: TokenDropout, k: Tensor, generator: torch.Generator | None) -> Tensor:
     """Draw the keys that token dropout keeps, [b 1 1 k]."""
     source = generator or torch.Generator().manual_seed(int(torch.randint(2**62, ())))
-    return drop.kept(k.shape[0], k.shape[2], source).to(k.device)
+    return drop.draw_kept_keys(k.shape[0], k.shape[2], source).to(k.device)
 
 
 @functools.lru_cache(maxsize=1024)

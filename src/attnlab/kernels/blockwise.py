@@ -19,7 +19,7 @@ NAME = "blockwise"
 FORM = "matrix products, tile by tile, recomputed in the backward pass"
 
 
-def factors(score: Score, q: Tensor, k: Tensor, p: Params) -> tuple[Tensor, Tensor]:
+def make_factors(score: Score, q: Tensor, k: Tensor, p: Params) -> tuple[Tensor, Tensor]:
     """Return vectors whose dot product is the score (or, for the angle, its cosine)."""
     if score.form == "dot":
         return (q * score.scale_factor(q.shape[-1], p)).to(q.dtype), k
@@ -29,7 +29,7 @@ def factors(score: Score, q: Tensor, k: Tensor, p: Params) -> tuple[Tensor, Tens
     if score.form == "angle":
         return unit(q), unit(k)
     scale = 1 / math.sqrt(q.shape[-1])
-    start = origin(q, k)
+    start = choose_origin(q, k)
     q, k = q - start, k - start
     one = q.new_ones(())
     q_norm, k_norm = (-scale * x.square().sum(-1, keepdim=True) for x in (q, k))
@@ -37,7 +37,7 @@ def factors(score: Score, q: Tensor, k: Tensor, p: Params) -> tuple[Tensor, Tens
     return left, torch.cat([k, k_norm, one.expand_as(k_norm)], -1)
 
 
-def origin(q: Tensor, k: Tensor) -> Tensor:
+def choose_origin(q: Tensor, k: Tensor) -> Tensor:
     """Return the origin for distances, [b h 1 d]: the first key if all vectors seem to share a large offset, else 0.
 
     Distances do not change, but a common offset no longer cancels in rounding. The first key, not the mean: a result
@@ -63,5 +63,5 @@ def refusal(request: Request) -> str | None:
 def attend(call: Call) -> Tensor:
     """Return weights·values."""
     score = call.mechanism.score
-    q, k = factors(score, call.q, call.k, call.params_of(score))
+    q, k = make_factors(score, call.q, call.k, call.params_of(score))
     return tiled.attend(call, q, k, None, "angle" if score.form == "angle" else "dot")

@@ -108,6 +108,6 @@ def explain(
         num_heads, batch, causal, mask, dropout, dtype, device,
     )  # fmt: skip
     chosen, refused = choose(request, kernel)
-    notes = tuple(note for _, stage in request.mechanism.labelled() for note in stage.notes)
+    notes = tuple(note for _, stage in request.mechanism.label_stages() for note in stage.notes)
     why = chosen.FORM if kernel == "auto" else f"as requested; {chosen.FORM}"
     return Explanation(request, chosen.NAME, why, refused, estimate(request, chosen.NAME), notes)

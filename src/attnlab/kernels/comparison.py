@@ -56,21 +56,21 @@ def compare(
     mechanism: Mechanism, length: int, setting: Setting, kernel: str = "auto", budget: float = BUDGET
 ) -> KernelComparison:
     """Measure a mechanism and its peers at one length."""
-    choice = explained(mechanism, length, setting, kernel)
+    choice = explain_choice(mechanism, length, setting, kernel)
     steps = {"own": own_step(mechanism, length, setting, kernel), "sdpa": sdpa_step(length, setting)}
-    left_out = why_not_eager(mechanism, length, setting)
+    left_out = explain_missing_eager(mechanism, length, setting)
     if not left_out:
         steps["eager"] = own_step(mechanism, length, setting, "reference")
     taken = measure(steps, budget)
     return KernelComparison(choice, length, taken["own"], taken["sdpa"], taken.get("eager"), left_out)
 
 
-def explained(mechanism: Mechanism, length: int, setting: Setting, kernel: str = "auto") -> Explanation:
+def explain_choice(mechanism: Mechanism, length: int, setting: Setting, kernel: str = "auto") -> Explanation:
     """Explain which kernel will be measured; refuse one that cannot compute the mechanism."""
     return explain(mechanism, length, kernel=kernel, **asdict(setting))
 
 
-def why_not_eager(mechanism: Mechanism, length: int, setting: Setting) -> str:
+def explain_missing_eager(mechanism: Mechanism, length: int, setting: Setting) -> str:
     """Return why eager is not measured at this length, or an empty string."""
     probe = peak_memory(own_step(mechanism, PROBE_LENGTH, setting, "reference"))
     predicted = probe * (length / PROBE_LENGTH) ** 2

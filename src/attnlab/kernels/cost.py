@@ -19,11 +19,11 @@ class Cost:
 
     def __str__(self) -> str:
         growth = "n" if self.exponent == 1 else f"n^{self.exponent}"
-        work = f"{readable(self.work_bytes)}B of work space"
-        return f"{readable(self.operations)} operations forward, {work}, time grows as {growth}"
+        work = f"{show_with_prefix(self.work_bytes)}B of work space"
+        return f"{show_with_prefix(self.operations)} operations forward, {work}, time grows as {growth}"
 
 
-def readable(number: float) -> str:
+def show_with_prefix(number: float) -> str:
     """Write a large number with a unit prefix."""
     for unit in ("", "k", "M", "G"):
         if number < 1000:

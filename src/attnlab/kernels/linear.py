@@ -12,7 +12,7 @@ from torch import Tensor
 from attnlab.errors import KernelError
 from attnlab.mechanisms import Mechanism, Params
 
-from .blockwise import factors
+from .blockwise import make_factors
 from .call import Call, Request, at_least_float
 from .division import as_divisor, divide, divide_values
 from .normalise import unit
@@ -97,7 +97,7 @@ def step(
         raise KernelError(f"'{mechanism}' cannot be decoded with a constant state: {reason}")
     count = 1 if state is None else state.count + 1
     score, weights = mechanism.score, mechanism.weights
-    q, k = factors(score, q, k, mechanism.params_of(score, p))
+    q, k = make_factors(score, q, k, mechanism.params_of(score, p))
     n = as_divisor(torch.tensor([[[[count]]]], device=q.device), q.dtype)
     divisor = weights.divisor(n, mechanism.params_of(weights, p))
     if weights.divide_at == "key":

@@ -50,15 +50,15 @@ def measure(steps: Mapping[str, Step], budget: float = BUDGET, device: torch.dev
 def time_each(steps: Mapping[str, Step], budget: float = BUDGET, device: torch.device = CPU) -> dict[str, float]:
     """Return each step's best time in seconds, over rounds in which every step runs once."""
     with one_thread(), without_collector():
-        best = {name: seconds_of(step, device) for name, step in steps.items()}
+        best = {name: time_once(step, device) for name, step in steps.items()}
         rounds = int(budget / max(sum(best.values()), 1e-9))
         for _ in range(min(max(rounds, LEAST_ROUNDS), MOST_ROUNDS) - 1):
             for name, step in steps.items():
-                best[name] = min(best[name], seconds_of(step, device))
+                best[name] = min(best[name], time_once(step, device))
     return best
 
 
-def seconds_of(step: Step, device: torch.device = CPU) -> float:
+def time_once(step: Step, device: torch.device = CPU) -> float:
     """Time one run of a step."""
     _finish(device)
     start = perf_counter()

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from .blockwise import factors, is_dot_like, origin
+from .blockwise import choose_origin, is_dot_like, make_factors
 from .call import Call, Request
 from .compat import flash_attention, flash_attention_backward
 from .division import divide, divide_values, refuse_key_division
@@ -50,7 +50,7 @@ def attend(call: Call) -> Tensor:
     if not isinstance(factor, Tensor) and factor > SMALLEST:
         scale = factor
     elif not is_euclidean:
-        q, k = factors(score, q, k, call.params_of(score))
+        q, k = make_factors(score, q, k, call.params_of(score))
     is_flat = visibility.is_by_key and (not visibility.causal or visibility.offset == 0)
     if q.device.type == "cpu" and is_flat and (is_euclidean or visibility.mask is not None):
         mask = None if visibility.mask is None else _as_scores(visibility.mask, q.dtype)
@@ -67,7 +67,7 @@ def attend(call: Call) -> Tensor:
 def _add_coordinate(q: Tensor, k: Tensor) -> tuple[Tensor, Tensor]:
     """Return vectors whose dot product is −‖q−k‖²/√d up to a constant per query."""
     scale = 2 / math.sqrt(q.shape[-1])
-    start = origin(q, k)
+    start = choose_origin(q, k)
     q, k = q - start, k - start
     halves = k.square().sum(-1, keepdim=True) * -0.5
     return torch.cat([q, torch.ones_like(q[..., :1])], -1) * scale, torch.cat([k, halves], -1)
@@ -95,10 +95,11 @@ def _attend_fused(q: Tensor, k: Tensor, v: Tensor, visibility: Visibility, scale
     """Attend through torch's function, on any device, with any mask."""
     if visibility.mask is None and (visibility.offset == 0 or not visibility.causal):
         return functional.scaled_dot_product_attention(q, k, v, is_causal=visibility.causal, scale=scale)
-    pairs, empty = visibility.pairs, visibility.empty
-    if pairs is None or empty is None:
+    pairs = visibility.pairs
+    if pairs is None or (visibility.mask is None and visibility.offset >= 0):
         return functional.scaled_dot_product_attention(q, k, v, attn_mask=pairs, scale=scale)
     # A row that sees nothing would be 0/0: let it see everything, and discard the result.
+    empty = ~pairs.any(-1, keepdim=True)
     out = functional.scaled_dot_product_attention(q, k, v, attn_mask=pairs | empty, scale=scale)
     return out.masked_fill(empty, 0)
 
@@ -118,7 +119,7 @@ class Flash(torch.autograd.Function):
         width = max(q.shape[-1] + 2 * euclidean, v.shape[-1])
         ctx.scale = 2 / math.sqrt(q.shape[-1]) if euclidean else scale
         if euclidean:
-            d, start = q.shape[-1], origin(q, k)
+            d, start = q.shape[-1], choose_origin(q, k)
             left, right = _pad_width(q, width, start), _pad_width(k, width, start)
             left[..., d] = 1
             right[..., d] = torch.linalg.vector_norm(right[..., :d], dim=-1).square_() * -0.5

@@ -1,11 +1,10 @@
-"""What attention is: stages, the line that writes them, a catalog. Pure: no training, no files, no models."""
+"""What attention is: stages, the line that writes them, and a catalog. No training, no files, no models."""
 
 from .arguments import Layers
 from .catalog import CATALOG, Entry
 from .mechanism import Mechanism
-from .needs import Positions
 from .scores import Score
-from .stage import REGISTRY, SLOTS, Dims, Parameter, Params, Stage, argument, stage
+from .stage import REGISTRY, SLOTS, Dims, Parameter, Params, Positions, Stage, argument, stage
 from .surroundings import Mask, Output, Share, TokenDropout
 from .values import Value
 from .weights import TileRule, Weights, masked_softmax

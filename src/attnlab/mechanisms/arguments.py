@@ -1,7 +1,5 @@
-"""What an argument of a stage may be, and how a line writes it. The annotations of a stage's fields are the
-grammar: `float`, `int`, `bool`, `Literal[...]`, `Layers`, or a union of them."""
-
-from __future__ import annotations
+"""The values that arguments of stages may have, and how a line writes them. The annotation of a stage's field defines
+its values: `float`, `int`, `bool`, `Literal[...]`, `Layers`, or a union of these."""
 
 import dataclasses
 import functools
@@ -16,10 +14,11 @@ from attnlab.errors import MechanismError, closest
 Layers = NewType("Layers", str)
 """Which layers a stage acts in: `all`, `0-3` or `0,2`."""
 
-LAYERS = re.compile(r"all|[0-9]{1,6}(-[0-9]{1,6})?(,[0-9]{1,6}(-[0-9]{1,6})?)*")
+LAYER = re.compile(r"[0-9]{1,6}(-[0-9]{1,6})?")
+LAYERS = re.compile(rf"all|{LAYER.pattern}(,{LAYER.pattern})*")
 
 WORD = re.compile(r"(?!(true|false|none)$)[A-Za-z_][A-Za-z0-9_]*")
-"""A literal that nobody takes for a number, true, false or none."""
+"""A literal that cannot be mistaken for a number, true, false or none."""
 
 
 @functools.cache
@@ -33,7 +32,6 @@ def argument_types(cls: type[Any]) -> dict[str, tuple[Any, ...]]:
 
 
 def _alternatives(cls: type[Any], name: str, hint: Any) -> tuple[Any, ...]:
-    """Flatten a field's annotation into the values and types it admits."""
     if typing.get_origin(hint) in (typing.Union, types.UnionType):
         return tuple(a for part in typing.get_args(hint) for a in _alternatives(cls, name, part))
     if typing.get_origin(hint) is Literal:
@@ -51,20 +49,13 @@ def _alternatives(cls: type[Any], name: str, hint: Any) -> tuple[Any, ...]:
 
 def fits(value: object, admitted: tuple[Any, ...]) -> bool:
     """Tell whether a value is one of the alternatives."""
-    for option in admitted:
-        if option is float and is_number(value):
-            return _is_finite(value)
-        if option is int and is_number(value) and isinstance(value, int):
-            return True
-        if option is bool and isinstance(value, bool):
-            return True
-        if option is Layers and isinstance(value, str) and are_layers(value):
-            return True
-        if option is types.NoneType and value is None:
-            return True
-        if isinstance(option, str | int) and type(option) is type(value) and option == value:
-            return True
-    return False
+    if is_number(value) and float in admitted:
+        return _is_finite(value)
+    if isinstance(value, str) and Layers in admitted and are_layers(value):
+        return True
+    # By type first: True is not the literal 1, and 1 is not a bool.
+    is_literal = isinstance(value, str | int) and any(type(o) is type(value) and o == value for o in admitted)
+    return is_literal or type(value) in admitted
 
 
 def is_number(value: object) -> TypeGuard[int | float]:
@@ -73,15 +64,14 @@ def is_number(value: object) -> TypeGuard[int | float]:
 
 
 def _is_finite(number: int | float) -> bool:
-    """Tell whether a number is a finite float, or a whole number that can become one."""
     try:
         return math.isfinite(number)
-    except OverflowError:
+    except OverflowError:  # an integer beyond the range of floats
         return False
 
 
 def are_layers(text: str) -> bool:
-    """Tell whether a text names layers; a range runs upwards."""
+    """Tell whether a text lists layers; ranges must be ascending."""
     if not LAYERS.fullmatch(text):
         return False
     ends = [part.split("-") for part in text.split(",") if "-" in part]
@@ -89,13 +79,8 @@ def are_layers(text: str) -> bool:
 
 
 def describe(admitted: tuple[Any, ...]) -> str:
-    """Say in words what an argument may be."""
-    words = {
-        float: "a number",
-        int: "a whole number",
-        bool: "true or false",
-        Layers: "layers like all, 0-3 or 0,2",
-    }
+    """Describe the values that an argument may have."""
+    words = {float: "a number", int: "a whole number", bool: "true or false", Layers: "layers like all, 0-3 or 0,2"}
     named = [words.get(o, write(o)) for o in admitted if o is not types.NoneType]
     return " or ".join(named) if len(named) <= 2 else ", ".join(named[:-1]) + f" or {named[-1]}"
 
@@ -112,7 +97,7 @@ def write(value: object) -> str:
 
 
 def read(text: str, admitted: tuple[Any, ...]) -> object:
-    """Read an argument's value as a line writes it; raise ValueError where it does not fit."""
+    """Read an argument's value as a line writes it; raise ValueError if it is not one of the alternatives."""
     for option in admitted:
         if isinstance(option, str | int) and not isinstance(option, type) and text == write(option):
             return option

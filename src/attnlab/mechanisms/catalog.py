@@ -1,7 +1,5 @@
-"""The mechanisms with a name: what the literature proposed, what a study needs as a control, and specimens of
-known faults. A new one is one line here, and every contract test then runs over it."""
-
-from __future__ import annotations
+"""Named mechanisms: from the literature, controls for studies, and specimens of known faults. Every contract test runs
+over all of them, so a new one needs only its entry here."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,7 +11,7 @@ from .stage import NAMED
 
 @dataclass(frozen=True)
 class Entry:
-    """A named mechanism: its line, where it comes from, and one sentence on what it does."""
+    """A named mechanism: its line, its source, and one sentence on what it does."""
 
     name: str
     line: str
@@ -31,37 +29,37 @@ OURS = "attnlab"
 
 ENTRIES = (
     Entry("baseline", "dot | softmax", "Vaswani et al. 2017, arXiv:1706.03762",
-          "Scaled dot-product attention, what everything else is compared with."),
+          "Scaled dot-product attention, the usual baseline."),
     Entry("additive", "additive | softmax", "Bahdanau et al. 2014, arXiv:1409.0473",
           "A small network scores each pair; sums that a dot product cannot express."),
     Entry("qk-norm", "cosine(scale=learned) | softmax", "Henry et al. 2020, arXiv:2010.04245",
-          "Queries and keys of length 1 with a learned scale a head: scores cannot blow up."),
+          "Queries and keys of norm 1 with a learned scale per head: scores are bounded."),
     Entry("cosine", "cosine | softmax", OURS,
           "Cosine scores without a scale: weights within a factor e² of each other."),
     Entry("angle", "angle | softmax", OURS,
-          "The angle itself in place of its cosine: equal steps for equal turns."),
+          "The angle instead of its cosine: the score is linear in the angle."),
     Entry("l2-attention", "euclidean | softmax", "Kim et al. 2020, arXiv:2006.04710",
-          "Squared distance as score: near keys win, whatever their length."),
+          "Squared distance as score: near keys get the most weight, whatever their norm."),
     Entry("l1-attention", "manhattan | softmax", "after Brännvall 2023, arXiv:2310.02041",
-          "Manhattan distance as score: additions alone, no products."),
+          "Manhattan distance as score: additions only, no products."),
     Entry("chebyshev", "chebyshev | softmax", OURS,
-          "The largest coordinate difference as score: one coordinate decides."),
+          "The largest coordinate difference as score."),
     Entry("minkowski-learned", "minkowski(p=learned) | softmax", OURS,
-          "Each head learns which distance it measures with."),
+          "Minkowski distance as score, with a p that each head learns."),
     Entry("softmax-off-by-one", "dot | softmax1", "Miller 2023, 'Attention is off by one'",
-          "A query may attend to nothing instead of parking weight on a sink."),
+          "Weights may sum to less than 1, so that no attention sink is needed."),
     Entry("sigmoid-attention", "dot | sigmoid", "Ramapuram et al. 2024, arXiv:2409.04431",
-          "Each weight on its own, with a bias of −log n in place of the normaliser."),
+          "An elementwise sigmoid with a bias of −log n instead of a normaliser."),
     Entry("relu-attention", "dot | relu(divide=n)", "Wortsman et al. 2023, arXiv:2309.08586",
-          "ReLU divided by the visible length in place of softmax."),
+          "ReLU divided by the visible length instead of softmax."),
     Entry("relu-cosine", "cosine | relu(divide=n)", OURS,
           "ReLU over cosine scores, divided by the visible length."),
     Entry("gelu-cosine", "cosine | gelu(divide=n)", OURS,
-          "GELU over cosine scores, divided by the visible length: ReLU without its corner."),
+          "GELU over cosine scores, divided by the visible length: a smooth ReLU."),
     Entry("sparsemax", "dot | sparsemax", "Martins & Astudillo 2016, arXiv:1602.02068",
           "Weights with exact zeros: the projection onto the simplex."),
     Entry("entmax", "dot | entmax15", "Peters et al. 2019, arXiv:1905.05702",
-          "Between softmax and sparsemax: sparse, yet smooth."),
+          "Between softmax and sparsemax: sparse and smooth."),
     Entry("linear", "dot | identity(divide=n)", "after Katharopoulos et al. 2020, arXiv:2006.16236",
           "Scores as weights, no feature map: linear in the length."),
     Entry("cosine-linear", "cosine | identity(divide=n)", OURS,
@@ -69,34 +67,34 @@ ENTRIES = (
     Entry("cottention", "cosine | identity(divide=learned)", "Mongaras et al. 2024, arXiv:2409.18747",
           "Cosine scores as weights, divided by a learned power of the length: linear in the length."),
     Entry("hard", "dot | argmax", OURS,
-          "Only the best key counts; queries and keys get no gradient.", specimen=True),
+          "All weight on the best key; queries and keys get no gradient.", specimen=True),
     Entry("hard-straight-through", "dot | argmax(straight_through=true)",
           "after Bengio et al. 2013, arXiv:1308.3432",
-          "Only the best key counts; queries and keys get softmax's gradient."),
-    Entry("value-bypass", "dot | softmax | bypass(alpha=0.5)", OURS,
-          "The layer's input reaches the values past the projection: V' = V + 0.5·ReLU(x)."),
-    Entry("value-bypass-learned", "dot | softmax | bypass(alpha=0.5, learn=true, per=head)", OURS,
+          "All weight on the best key; queries and keys get softmax's gradient."),
+    Entry("value-bypass", "dot | softmax | bypass(alpha=0.5)", "Shin 2025",
+          "The layer's input bypasses the value projection: V' = V + 0.5·ReLU(x)."),
+    Entry("value-bypass-learned", "dot | softmax | bypass(alpha=0.5, learn=true, per=head)", "after Shin 2025",
           "Value bypass with an α that each head learns."),
     Entry("unit-values", "cosine | softmax | unit_values", OURS,
-          "Queries, keys and values all of length 1."),
+          "Queries, keys and values of norm 1."),
     Entry("value-residual", "dot | softmax | value_residual", "Zhou et al. 2024, arXiv:2410.17897",
           "Every layer mixes the first layer's values into its own."),
     Entry("output-gate", "dot | softmax | gate", "after Qiu et al. 2025, arXiv:2505.06708",
           "A sigmoid gate on the output of each head."),
     Entry("output-penalty", "dot | softmax | penalize(output, 0.01)", OURS,
-          "The mean square of the output joins the loss."),
+          "The mean square of the output is added to the loss."),
     Entry("token-dropout", "dot | softmax | token_dropout(0.1)", OURS,
-          "While training, a tenth of the tokens cannot be attended to."),
+          "During training, a tenth of the tokens cannot be attended to."),
     Entry("shared-qk", "dot | softmax | share(qk)", "Kitaev et al. 2020, arXiv:2001.04451",
           "Queries and keys from one projection: symmetric scores."),
     Entry("shared-qkv", "dot | softmax | share(qkv)", OURS,
           "One projection for queries, keys and values."),
     Entry("leaking-mask", "dot | softmax | mask(after)", OURS,
-          "Causal pairs zeroed after softmax: the normaliser has seen the future.", specimen=True),
+          "Future pairs set to 0 after softmax: the normaliser depends on the future.", specimen=True),
     Entry("zero-mask", "dot | softmax | mask(zero)", OURS,
-          "Causal pairs given the score 0: they still get weight.", specimen=True),
+          "Future pairs get the score 0: they still get weight.", specimen=True),
     Entry("undivided-linear", "dot | identity", OURS,
-          "Scores as weights with nothing divided: the output grows with the length.", specimen=True),
+          "Scores as weights without a divisor: the output grows with the length.", specimen=True),
 )  # fmt: skip
 
 CATALOG: Mapping[str, Entry] = MappingProxyType({entry.name: entry for entry in ENTRIES})

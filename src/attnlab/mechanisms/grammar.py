@@ -4,10 +4,8 @@
     stage  = name ["(" [argument {"," argument}] ")"]
     argument = [name "="] value
 
-An error shows the line, marks the spot and names the closest match.
+An error shows the line, marks the position and names the closest match.
 """
-
-from __future__ import annotations
 
 import dataclasses
 import re
@@ -16,7 +14,7 @@ from typing import NoReturn
 
 from attnlab.errors import MechanismError, closest
 
-from .arguments import LAYERS, Layers, argument_types, read
+from .arguments import LAYER, Layers, argument_types, read
 from .stage import NAMED, REGISTRY, Stage, StageError
 
 TOKEN = re.compile(r"\s*(?P<token>[|(),=]|[^\s|(),=]+)")
@@ -25,7 +23,7 @@ MARKS = frozenset("|(),=")
 
 @dataclass(frozen=True)
 class Token:
-    """A piece of the line and where it stands."""
+    """A token of the line and its position."""
 
     text: str
     start: int
@@ -33,20 +31,14 @@ class Token:
 
 
 def fail(line: str, start: int, end: int, message: str) -> NoReturn:
-    """Raise the error that shows the line and marks a stretch of it."""
+    """Raise an error that shows the line and marks a part of it."""
     marker = " " * start + "^" * max(1, end - start)
     raise MechanismError(f"{message}\n    {line}\n    {marker}")
 
 
 def tokenize(line: str) -> list[Token]:
-    """Cut a line into tokens."""
+    """Split a line into tokens."""
     return [Token(m["token"], m.start("token"), m.end("token")) for m in TOKEN.finditer(line.rstrip())]
-
-
-def _required(cls: type[Stage]) -> list[str]:
-    """List the arguments that have no default."""
-    unset = dataclasses.MISSING
-    return [f.name for f in dataclasses.fields(cls) if f.default is unset and f.default_factory is unset]
 
 
 class LineReader:
@@ -57,113 +49,105 @@ class LineReader:
         self.tokens = tokenize(line)
         self.at = 0
 
-    def peek(self, ahead: int = 0) -> str:
-        """Return the text of a coming token, or an empty string at the end."""
+    def read_stages(self) -> list[tuple[Stage, Token]]:
+        """Read the whole line: each stage, with the token of its name."""
+        stages = [self._read_stage()]
+        while self.at < len(self.tokens):
+            bar = self._take("'|'")
+            if bar.text != "|":
+                self._fail(bar, f"expected '|' between stages, found '{bar.text}'")
+            stages.append(self._read_stage())
+        return stages
+
+    def _peek(self, ahead: int = 0) -> str:
         index = self.at + ahead
         return self.tokens[index].text if index < len(self.tokens) else ""
 
-    def take(self, wanted: str) -> Token:
-        """Take the next token, or fail saying what was wanted."""
+    def _take(self, wanted: str) -> Token:
         if self.at == len(self.tokens):
             end = len(self.line.rstrip())
             fail(self.line, end, end, f"the line ends where {wanted} was expected")
-        token = self.tokens[self.at]
         self.at += 1
-        return token
+        return self.tokens[self.at - 1]
 
-    def stages(self) -> list[tuple[Stage, Token]]:
-        """Read the whole line."""
-        found = [self.stage()]
-        while self.at < len(self.tokens):
-            bar = self.take("'|'")
-            if bar.text != "|":
-                fail(self.line, bar.start, bar.end, f"expected '|' between stages, found '{bar.text}'")
-            found.append(self.stage())
-        return found
+    def _fail(self, token: Token, message: str) -> NoReturn:
+        fail(self.line, token.start, token.end, message)
 
-    def stage(self) -> tuple[Stage, Token]:
-        """Read one stage with its arguments."""
-        name = self.take("a stage")
+    def _read_stage(self) -> tuple[Stage, Token]:
+        name = self._take("a stage")
         if name.text in MARKS:
-            fail(self.line, name.start, name.end, f"a stage is missing before '{name.text}'")
-        if name.text in NAMED and name.text not in REGISTRY:
-            stages = f"; in a line, write its stages: {NAMED[name.text]}"
-            fail(self.line, name.start, name.end, f"'{name.text}' is a catalog entry, not a stage{stages}")
+            self._fail(name, f"a stage is missing before '{name.text}'")
+        if name.text not in REGISTRY and name.text in NAMED:
+            stages = f"in a line, write its stages: {NAMED[name.text]}"
+            self._fail(name, f"'{name.text}' is a catalog entry, not a stage; {stages}")
         if name.text not in REGISTRY:
             hint = closest(name.text, REGISTRY) or f"; the stages are {', '.join(sorted(REGISTRY))}"
-            fail(self.line, name.start, name.end, f"unknown stage '{name.text}'{hint}")
+            self._fail(name, f"unknown stage '{name.text}'{hint}")
         cls = REGISTRY[name.text]
-        values, spans = self.arguments(cls) if self.peek() == "(" else ({}, {})
-        missing = [item for item in _required(cls) if item not in values]
-        if missing:
-            fail(self.line, name.start, name.end, f"{cls.name} needs {missing[0]}=…")
+        values, spans = self._read_arguments(cls) if self._peek() == "(" else ({}, {})
+        for item in dataclasses.fields(cls):
+            has_default = item.default is not dataclasses.MISSING or item.default_factory is not dataclasses.MISSING
+            if not has_default and item.name not in values:
+                self._fail(name, f"{cls.name} needs {item.name}=…")
         try:
             return cls(**values), name
         except StageError as error:
-            start, end = spans.get(error.argument, (name.start, name.end))
-            fail(self.line, start, end, str(error))
-        except (MechanismError, ValueError) as error:  # a user's own stage may refuse what its types admit
+            fail(self.line, *spans.get(error.argument, (name.start, name.end)), str(error))
+        except (MechanismError, ValueError) as error:  # a user's stage may reject what its types allow
             fail(self.line, name.start, self.tokens[self.at - 1].end, f"{cls.name}: {error}")
 
-    def arguments(self, cls: type[Stage]) -> tuple[dict[str, object], dict[str, tuple[int, int]]]:
-        """Read what stands between the parentheses: values, and where each stands."""
-        self.take("'('")
+    def _read_arguments(self, cls: type[Stage]) -> tuple[dict[str, object], dict[str, tuple[int, int]]]:
+        """Read the arguments in parentheses: the value of each, and its position in the line."""
+        self._take("'('")
         order = [item.name for item in dataclasses.fields(cls)]
         values: dict[str, object] = {}
         spans: dict[str, tuple[int, int]] = {}
-        while self.peek() != ")":
-            if self.peek(1) != "=" and list(values) != order[: len(values)]:
-                stray = self.take("')'")
-                fail(self.line, stray.start, stray.end, f"{cls.name}: a value after a named one needs a name")
-            name, first = self.argument_name(cls, order, len(values))
+        while self._peek() != ")":
+            if self._peek(1) != "=" and list(values) != order[: len(values)]:
+                self._fail(self._take("')'"), f"{cls.name}: a value after a named one needs a name")
+            name, first = self._read_name(cls, order, len(values))
             if name in values:
-                fail(self.line, first.start, first.end, f"{cls.name}: {name} is given twice")
-            values[name], end = self.value(cls, name)
+                self._fail(first, f"{cls.name}: {name} is given twice")
+            values[name], end = self._read_value(cls, name)
             spans[name] = (first.start, end)
-            if self.peek() != ")":
-                comma = self.take("',' or ')'")
+            if self._peek() != ")":
+                comma = self._take("',' or ')'")
                 if comma.text != ",":
-                    fail(self.line, comma.start, comma.end, f"expected ',' or ')', found '{comma.text}'")
-                if self.peek() == ")":
-                    fail(self.line, comma.start, comma.end, "an argument is missing after ','")
-        self.take("')'")
+                    self._fail(comma, f"expected ',' or ')', found '{comma.text}'")
+                if self._peek() == ")":
+                    self._fail(comma, "an argument is missing after ','")
+        self._take("')'")
         return values, spans
 
-    def argument_name(self, cls: type[Stage], order: list[str], position: int) -> tuple[str, Token]:
+    def _read_name(self, cls: type[Stage], order: list[str], position: int) -> tuple[str, Token]:
         """Read `name =`, or take the name from the position; return it with the argument's first token."""
-        if self.peek(1) == "=":
-            name = self.take("an argument")
-            self.take("'='")
+        if self._peek(1) == "=":
+            name = self._take("an argument")
+            self._take("'='")
             if name.text not in order:
-                takes = f"; it takes {', '.join(order)}" if order else "; it takes none"
-                hint = closest(name.text, order) or takes
-                fail(self.line, name.start, name.end, f"{cls.name} has no argument '{name.text}'{hint}")
+                hint = closest(name.text, order) or f"; it takes {', '.join(order) or 'none'}"
+                self._fail(name, f"{cls.name} has no argument '{name.text}'{hint}")
             return name.text, name
         if position >= len(order):
-            extra = self.take("')'")
             plural = "s" * (len(order) != 1)
-            fail(self.line, extra.start, extra.end, f"{cls.name} takes {len(order) or 'no'} argument{plural}")
+            self._fail(self._take("')'"), f"{cls.name} takes {len(order) or 'no'} argument{plural}")
         if self.at == len(self.tokens):
-            self.take("')'")
+            self._take("')'")
         return order[position], self.tokens[self.at]
 
-    def value(self, cls: type[Stage], name: str) -> tuple[object, int]:
-        """Read one value; a list of layers may hold commas of its own."""
+    def _read_value(self, cls: type[Stage], name: str) -> tuple[object, int]:
+        """Read one value, and where it ends; a list of layers may contain commas."""
         admitted = argument_types(cls)[name]
-        token = self.take(f"a value for {name}")
+        token = self._take(f"a value for {name}")
         text, end = token.text, token.end
         if text in MARKS:
-            fail(self.line, token.start, token.end, f"a value for {name} is missing before '{text}'")
-        while Layers in admitted and self.peek() == "," and self.continues_layers():
-            self.take("','")
-            more = self.take("a layer")
+            self._fail(token, f"a value for {name} is missing before '{text}'")
+        # After a comma, another layer continues the value, unless it is the name of an argument.
+        while Layers in admitted and self._peek() == "," and LAYER.fullmatch(self._peek(1)) and self._peek(2) != "=":
+            self._take("','")
+            more = self._take("a layer")
             text, end = f"{text},{more.text}", more.end
         try:
             return read(text, admitted), end
         except ValueError as error:
             fail(self.line, token.start, end, f"{cls.name}: {name} {error}")
-
-    def continues_layers(self) -> bool:
-        """Tell whether the token after the comma is another layer, not another argument."""
-        after = self.peek(1)
-        return bool(LAYERS.fullmatch(after)) and after != "all" and self.peek(2) != "="

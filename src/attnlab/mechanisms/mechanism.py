@@ -1,16 +1,14 @@
-"""A mechanism: one choice for every question attention leaves open, as a frozen value.
+"""A mechanism: one stage or several for each slot of attention, as a frozen value.
 
-`Mechanism.parse` reads the line that `str` writes: parse(str(m)) == m, and str(parse(line)) is the line in
-its canonical order, with defaults left out.
+`Mechanism.parse` reads the line that `str` writes: parse(str(m)) == m, and str(parse(line)) is the line in its
+canonical order, without defaults.
 """
-
-from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, Self
 
 import torch
 from torch import Tensor
@@ -24,22 +22,15 @@ from .surroundings import Mask, Output, Share, TokenDropout
 from .values import Value
 from .weights import Softmax, Weights
 
-KINDS: dict[Slot, type[Stage]] = {
-    "score": Score,
-    "weights": Weights,
-    "mask": Mask,
-    "values": Value,
-    "drop": TokenDropout,
-    "output": Output,
-    "share": Share,
-}
+KINDS: tuple[type[Stage], ...] = (Score, Weights, Mask, Value, TokenDropout, Output, Share)
 SEVERAL: frozenset[Slot] = frozenset({"values", "output"})
 """The slots that hold any number of stages, applied in the order written."""
+DUPLICATE = "'{}' is there twice; a stage may act on a tensor once"
 
 
 @dataclass(frozen=True)
 class Mechanism:
-    """An attention mechanism. Compare, hash and print it like the data it is."""
+    """An attention mechanism: an immutable value that can be compared, hashed and printed."""
 
     score: Score = Dot()
     weights: Weights = Softmax()
@@ -49,43 +40,42 @@ class Mechanism:
     output: tuple[Output, ...] = ()
     share: Share = Share()
     weights_line: str = dataclasses.field(init=False, repr=False, compare=False)
-    """The weights stage as a line writes it: made once, since torch.compile cannot trace how."""
+    """The weights stage as a line writes it, computed once, since torch.compile cannot trace how it is written."""
 
     def __post_init__(self) -> None:
-        for slot in SLOTS:
-            held, kind = getattr(self, slot), KINDS[slot].__name__
-            wanted = f"a tuple of {kind} stages" if slot in SEVERAL else f"a {kind} stage"
+        for kind in KINDS:
+            slot, held = kind.slot, getattr(self, kind.slot)
+            wanted = f"a tuple of {kind.__name__} stages" if slot in SEVERAL else f"a {kind.__name__} stage"
             items = held if slot in SEVERAL else () if held is None and slot == "drop" else (held,)
-            if not isinstance(items, tuple) or not all(isinstance(item, KINDS[slot]) for item in items):
+            if not isinstance(items, tuple) or not all(isinstance(item, kind) for item in items):
                 raise MechanismError(f"'{slot}' of a mechanism is {wanted}, not {held!r}")
             for item in items:
                 if "name" not in vars(type(item)):
                     raise MechanismError(f'{type(item).__name__} has no name: put @stage("name") above it')
-        labels: set[str] = set()
-        for text, _ in self.labelled():
-            if text in labels:
-                raise MechanismError(_describe_duplicate(text))
-            labels.add(text)
+        labels = [text for text, _ in self.label_stages()]
+        for text in labels:
+            if labels.count(text) > 1:
+                raise MechanismError(DUPLICATE.format(text))
         object.__setattr__(self, "weights_line", str(self.weights))
 
     @classmethod
-    def parse(cls, line: str | Mechanism) -> Mechanism:
+    def parse(cls, line: "str | Mechanism") -> "Mechanism":
         """Read a line, or the name of a catalog entry."""
         if isinstance(line, Mechanism):
             return line
         if not isinstance(line, str):
             raise MechanismError(f"a mechanism is a line such as 'dot | softmax', not {type(line).__name__}")
-        if not line.isprintable():  # a tab or a line break would move the mark off its spot
+        if not line.isprintable():  # a tab or a line break would misplace the marker of an error
             line = " ".join(line.split())
         line = NAMED.get(line.strip(), line)
-        # Dynamo traces through the reading itself, and warns of a cache.
+        # Dynamo traces the parser itself, and warns about caches.
         return _assemble(line) if torch.compiler.is_compiling() else _assemble_once(line, tuple(REGISTRY.values()))
 
     def __str__(self) -> str:
-        return " | ".join(str(item) for item in self.written())
+        return " | ".join(str(item) for item in self.list_written_stages())
 
-    def written(self) -> Iterator[Stage]:
-        """Yield the stages a line shows: score and weights always, others where they are not the default."""
+    def list_written_stages(self) -> Iterator[Stage]:
+        """Yield the stages that a line shows: score and weights always, others if they are not the default."""
         for slot in SLOTS:
             held = getattr(self, slot)
             if slot in SEVERAL:
@@ -93,26 +83,24 @@ class Mechanism:
             elif slot in ("score", "weights") or (held is not None and held != getattr(DEFAULT, slot)):
                 yield held
 
-    def labelled(self) -> Iterator[tuple[str, Stage]]:
-        """Yield every stage under the label that prefixes its parameters."""
+    def label_stages(self) -> Iterator[tuple[str, Stage]]:
+        """Yield every stage with the label that prefixes its parameters."""
         for slot in SLOTS:
             held = getattr(self, slot)
             for item in held if slot in SEVERAL else [held] if held is not None else []:
                 yield label(item), item
 
-    def at(self, progress: float) -> Mechanism:
+    def at(self, progress: float) -> Self:
         """Return the mechanism with every stage as it is at a point of training, from 0 to 1."""
-        changed: dict[str, Any] = {}
-        for slot in SLOTS:
-            held = getattr(self, slot)
-            if slot in SEVERAL:
-                changed[slot] = tuple(item.at(progress) for item in held)
-            elif held is not None:
-                changed[slot] = held.at(progress)
+        stages = {slot: getattr(self, slot) for slot in SLOTS if getattr(self, slot) is not None}
+        changed: dict[str, Any] = {
+            slot: tuple(item.at(progress) for item in held) if slot in SEVERAL else held.at(progress)
+            for slot, held in stages.items()
+        }
         return dataclasses.replace(self, **changed)
 
-    def stages_asking(self, need: str) -> tuple[Stage, ...]:
-        """Return the stages whose call asks for something beside its tensors, such as `positions`."""
+    def find_stages_needing(self, need: str) -> tuple[Stage, ...]:
+        """Return the stages whose call requests an input beside its tensors, such as `positions`."""
         return tuple(item for item in (self.score, self.weights) if need in item.needs)
 
     def parameters(self, num_heads: int, head_dim: int, value_dim: int | None = None) -> dict[str, Parameter]:
@@ -120,7 +108,7 @@ class Mechanism:
         dims = Dims(num_heads, head_dim, head_dim if value_dim is None else value_dim)
         return {
             f"{text}_{name}": parameter
-            for text, item in self.labelled()
+            for text, item in self.label_stages()
             for name, parameter in item.parameters(dims).items()
         }
 
@@ -130,7 +118,7 @@ class Mechanism:
             return {}
         mine = f"{label(item)}_"
         # bypass_q_alpha begins with bypass_ too, but belongs to bypass_q: the longest label owns a name.
-        longer = [f"{text}_" for text, _ in self.labelled() if len(text) >= len(mine)]
+        longer = [f"{text}_" for text, _ in self.label_stages() if len(text) >= len(mine)]
         return {
             name.removeprefix(mine): value
             for name, value in parameters.items()
@@ -139,15 +127,8 @@ class Mechanism:
 
 
 def label(item: Stage) -> str:
-    """Name a stage within its mechanism: by itself, and by the tensor it acts on where that is not v."""
-    if isinstance(item, Value) and item.target != "v":
-        return f"{item.name}_{item.target}"
-    return item.name
-
-
-def _describe_duplicate(text: str) -> str:
-    """Say that two stages of a mechanism do the same."""
-    return f"'{text}' is there twice; a stage may act on a tensor once"
+    """Name a stage within its mechanism: by its name, and the tensor it acts on if that is not v."""
+    return f"{item.name}_{item.target}" if isinstance(item, Value) and item.target != "v" else item.name
 
 
 DEFAULT = Mechanism()
@@ -155,12 +136,11 @@ DEFAULT = Mechanism()
 
 @lru_cache(maxsize=1024)
 def _assemble_once(line: str, registered: tuple[type[Stage], ...]) -> Mechanism:
-    """Build a mechanism from a line. registered: the stages there are; a line is read again only if these change."""
+    """Build a mechanism, and again only if the registered stages change."""
     return _assemble(line)
 
 
 def _assemble(line: str) -> Mechanism:
-    """Build a mechanism from the stages of a line."""
     if not line.strip():
         fail(line, 0, 1, "an empty line is not a mechanism; the baseline is 'dot | softmax'")
     words = tokenize(line)
@@ -170,11 +150,11 @@ def _assemble(line: str) -> Mechanism:
         fail(line, words[0].start, words[0].end, message)
     chosen: dict[str, Stage | tuple[Stage, ...]] = {}
     labels: set[str] = set()
-    for item, token in LineReader(line).stages():
+    for item, token in LineReader(line).read_stages():
         before = chosen.get(item.slot)
         if item.slot in SEVERAL:
             if label(item) in labels:
-                fail(line, token.start, token.end, _describe_duplicate(label(item)))
+                fail(line, token.start, token.end, DUPLICATE.format(label(item)))
             labels.add(label(item))
             chosen[item.slot] = (*before, item) if isinstance(before, tuple) else (item,)
         elif isinstance(before, Stage):

@@ -1,11 +1,8 @@
-"""How a query and a key meet: s_ij as a pure function of q_i and k_j.
+"""Scores: s_ij as a pure function of q_i and k_j, from [b h q d] and [b h k d] to [b h q k].
 
-Axes: b batch, h heads, q queries, k keys, d head_dim, c hidden. Every score here maps [b h q d] and [b h k d] to
-[b h q k], one pair at a time, so that a kernel may compute any block of pairs alone. A score that asks for positions,
-or for the visible pairs, is computed with a block of queries and all keys up to the last one that these can see.
+Axes: b batch, h heads, q queries, k keys, d head_dim, c hidden. Pairs are independent, so kernels may compute any block
+of them; a score that requests positions or visible pairs gets a block of queries and all keys that these can see.
 """
-
-from __future__ import annotations
 
 import math
 from abc import abstractmethod
@@ -18,20 +15,18 @@ from torch import Tensor
 from .stage import Dims, Parameter, Params, Slot, Stage, argument, stage
 
 Learnable = float | Literal["learned"]
-
-
 Form = Literal[
     "dot", "cosine", "angle", "squared_euclidean",
     "additive", "manhattan", "euclidean", "minkowski", "chebyshev",
 ]  # fmt: skip
-"""The scores that kernels compute faster than the call does. The first four are functions of one dot product."""
+"""The scores for which kernels have faster code than the call. The first four are functions of one dot product."""
 
 
 @dataclass(frozen=True)
 class Score(Stage):
     """Interface of the score stage, and what kernels may assume about it.
 
-    form: the computation of `Form` that the call amounts to, on `features`; None where only the call itself will do.
+    form: the computation of `Form` that equals the call, on `features`; None if only the call itself can be used.
     is_symmetric: score(a, b) = score(b, a).
     """
 
@@ -41,25 +36,25 @@ class Score(Stage):
     is_symmetric: ClassVar[bool] = False
 
     def scale_factor(self, head_dim: int, p: Params) -> Tensor | float:
-        """Return what a dot or cosine score is multiplied with."""
+        """Return the factor of a dot or cosine score."""
         return 1.0
 
     def features(self, q: Tensor, k: Tensor, p: Params) -> tuple[Tensor, Tensor, Tensor]:
-        """Return what the compiled loops compare, and a parameter [h c] of theirs."""
+        """Return the queries and keys that the compiled loops compare, and a parameter [h c] of the loops."""
         return q, k, q.new_zeros(q.shape[1], 1)
 
     @property
     def takes_scale(self) -> bool:
-        """Whether a model's own scale takes the place of the score's."""
+        """Whether a model's scale replaces that of the score."""
         return False
 
     @abstractmethod
     def __call__(self, q: Tensor, k: Tensor, p: Params, *args: Any, **needs: Any) -> Tensor:
-        """Return the scores [b h q k]. A stage that asks for something names it behind a `*`, in place of these."""
+        """Return the scores [b h q k]. A stage requests inputs by keyword-only parameters, instead of these."""
 
 
 def per_head(parameter: Tensor) -> Tensor:
-    """Shape one number a head so that it multiplies [b h q k]."""
+    """Reshape one number per head so that it multiplies [b h q k]."""
     return parameter[:, None, None]
 
 
@@ -71,7 +66,7 @@ def unit(x: Tensor) -> Tensor:
 
 
 def _root(x: Tensor, exponent: Tensor | float) -> Tensor:
-    """Return x**exponent for x ≥ 0, with gradient 0 where x is 0 (the distance of equal vectors)."""
+    """Return x**exponent for x ≥ 0, with gradient 0 at 0 (the distance of equal vectors)."""
     is_zero = x == 0
     return torch.where(is_zero, 0, torch.where(is_zero, 1, x) ** exponent)
 
@@ -79,7 +74,7 @@ def _root(x: Tensor, exponent: Tensor | float) -> Tensor:
 @stage("dot")
 @dataclass(frozen=True)
 class Dot(Score):
-    """scale · q·k (Vaswani et al. 2017), scale = 1/√d unless said."""
+    """scale · q·k (Vaswani et al. 2017), scale = 1/√d by default."""
 
     form: ClassVar[Form] = "dot"
     is_symmetric: ClassVar[bool] = True
@@ -106,7 +101,7 @@ class Dot(Score):
 @stage("cosine")
 @dataclass(frozen=True)
 class Cosine(Score):
-    """scale · q̂·k̂ with q̂ = q/‖q‖, scale = 1 unless said; a learned one starts at √d, one a head."""
+    """scale · q̂·k̂ with q̂ = q/‖q‖, scale = 1 by default; a learned scale starts at √d, one per head."""
 
     form: ClassVar[Form] = "cosine"
     is_symmetric: ClassVar[bool] = True
@@ -114,7 +109,7 @@ class Cosine(Score):
     scale: Learnable | None = None
 
     def parameters(self, dims: Dims) -> dict[str, Parameter]:
-        # At √d the scores of random tokens have variance 1, as those of the scaled dot product do.
+        # At √d the scores of random tokens have variance 1, like those of the scaled dot product.
         start = math.sqrt(dims.head_dim)
         return {"scale": Parameter((dims.num_heads,), start, start)} if self.scale == "learned" else {}
 
@@ -130,7 +125,7 @@ class Cosine(Score):
 @stage("angle")
 @dataclass(frozen=True)
 class Angle(Score):
-    """1 − 2·arccos(q̂·k̂)/π, in [−1, 1]; gradient 0 where q and k are parallel and it has none."""
+    """1 − 2·arccos(q̂·k̂)/π, in [−1, 1]; gradient 0 if q and k are parallel, where it is undefined."""
 
     form: ClassVar[Form] = "angle"
     is_symmetric: ClassVar[bool] = True
@@ -149,7 +144,7 @@ class Angle(Score):
 @stage("additive")
 @dataclass(frozen=True)
 class Additive(Score):
-    """w₂ᵀ tanh(W_q q + W_k k), W and w₂ a head (Bahdanau et al. 2014): w₂ᵀ tanh(W₁[q;k]), factored."""
+    """w₂ᵀ tanh(W_q q + W_k k), W and w₂ per head (Bahdanau et al. 2014): w₂ᵀ tanh(W₁[q;k]), factored."""
 
     form: ClassVar[Form] = "additive"
 
@@ -157,7 +152,7 @@ class Additive(Score):
 
     def parameters(self, dims: Dims) -> dict[str, Parameter]:
         hidden = self.hidden or dims.head_dim
-        # Glorot's bound keeps tanh out of saturation at first; the output weight is that of a linear layer.
+        # Glorot's bound avoids saturating tanh at the start; the output weight starts like a linear layer's.
         bound, out = math.sqrt(6 / (dims.head_dim + hidden)), 1 / math.sqrt(hidden)
         return {
             "query": Parameter((dims.num_heads, hidden, dims.head_dim), -bound, bound, decays=True),
@@ -212,7 +207,7 @@ class Manhattan(Score):
 @stage("minkowski")
 @dataclass(frozen=True)
 class Minkowski(Score):
-    """−‖q−k‖_p; a learned p is 1 + softplus(power), one a head, and starts at 2."""
+    """−‖q−k‖_p; a learned p is 1 + softplus(power), one per head, and starts at 2."""
 
     form: ClassVar[Form] = "minkowski"
     is_symmetric: ClassVar[bool] = True
@@ -228,7 +223,7 @@ class Minkowski(Score):
         return q, k, exponent.expand(q.shape[1])[:, None]
 
     def exponent(self, p: Params) -> Tensor | float:
-        """Return p ≥ 1, a number or one a head."""
+        """Return p ≥ 1, as one number or one per head."""
         return 1 + torch.nn.functional.softplus(p["power"]) if self.p == "learned" else float(self.p)
 
     def __call__(self, q: Tensor, k: Tensor, p: Params) -> Tensor:
@@ -236,7 +231,7 @@ class Minkowski(Score):
         pair = per_head(exponent) if isinstance(exponent, Tensor) else exponent
         element = pair[..., None] if isinstance(pair, Tensor) else pair
         distance = _differences(q, k).abs()
-        # ‖x‖_p = m·‖x/m‖_p for any m, so m has no gradient; the largest keeps a high power in range.
+        # ‖x‖_p = m·‖x/m‖_p for any m, so m needs no gradient; the largest coordinate prevents overflow.
         largest = distance.detach().amax(-1, keepdim=True)
         largest = torch.where(largest == 0, 1, largest)
         return -_root(_root(distance / largest, element).sum(-1), 1 / pair) * largest[..., 0]
@@ -245,7 +240,7 @@ class Minkowski(Score):
 @stage("chebyshev")
 @dataclass(frozen=True)
 class Chebyshev(Score):
-    """−max_c |q_c − k_c|; where several coordinates tie, the gradient goes to the first."""
+    """−max_c |q_c − k_c|; if several coordinates tie, the gradient goes to the first."""
 
     form: ClassVar[Form] = "chebyshev"
     is_symmetric: ClassVar[bool] = True

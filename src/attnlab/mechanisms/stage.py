@@ -1,9 +1,8 @@
 """A stage: one named choice of a mechanism, as a frozen dataclass whose fields are its arguments.
 
-`@stage("name")` registers a class under the name that a line uses; `arguments` says what its fields may be.
+`@stage("name")` registers a class under the name that a line uses. A keyword-only parameter of its `__call__` requests
+an input beside the tensors (`NEEDS`): without a default it is required, with the default None it is optional.
 """
-
-from __future__ import annotations
 
 import dataclasses
 import inspect
@@ -15,10 +14,9 @@ from typing import Any, ClassVar, Literal, Self, TypeVar
 
 from torch import Tensor
 
-from attnlab.errors import MechanismError
+from attnlab.errors import MechanismError, closest
 
 from .arguments import argument_types, describe, fits, is_number, write
-from .needs import read_needs
 
 Slot = Literal["share", "score", "mask", "weights", "values", "drop", "output"]
 SLOTS: tuple[Slot, ...] = ("score", "weights", "mask", "values", "drop", "output", "share")
@@ -26,6 +24,9 @@ SLOTS: tuple[Slot, ...] = ("score", "weights", "mask", "values", "drop", "output
 
 Params = Mapping[str, Tensor]
 """A stage's learned parameters, by the names its `parameters` declares."""
+
+NEEDS: Mapping[str, tuple[str, ...]] = {"score": ("positions", "visible"), "weights": ("positions", "visible")}
+"""The inputs that stages of each slot may request. Stages of other slots get all their inputs as arguments."""
 
 
 @dataclass(frozen=True)
@@ -49,32 +50,50 @@ class Parameter:
     """In a model: one value per head, one per layer, or one for all layers."""
 
 
+@dataclass(frozen=True, eq=False)
+class Positions:
+    """The positions of queries and keys in their sequences: integers, [b|1 1 q] and [b|1 1 k].
+
+    A kernel may pass a block of queries, and the keys up to the last one that these can see. The positions of padding
+    and of empty cache slots are arbitrary; no query sees them.
+    """
+
+    queries: Tensor
+    keys: Tensor
+
+    @property
+    def distances(self) -> Tensor:
+        """The position of the query minus that of the key, [b|1 1 q k]: positive for earlier keys."""
+        return self.queries[..., :, None] - self.keys[..., None, :]
+
+    def rows(self, start: int, stop: int, horizon: int) -> Self:
+        """Return the positions of queries start…stop and of the first `horizon` keys."""
+        return type(self)(self.queries[..., start:stop], self.keys[..., :horizon])
+
+
 class StageError(MechanismError):
-    """A stage argument with a value it cannot have; `argument` names it."""
+    """An invalid value of a stage argument; `argument` is its name."""
 
     def __init__(self, argument: str, message: str) -> None:
         super().__init__(message)
         self.argument = argument
 
 
-def argument(
-    default: Any,
-    *,
-    shown: Literal["changed", "keyword", "positional"] = "changed",
-    at_least: float | None = None,
-    below: float | None = None,
-) -> Any:
-    """Declare a stage's argument: its bounds, and whether a line shows it even where it is the default."""
-    metadata = {"shown": shown, "at_least": at_least, "below": below}
-    return field(default=default, metadata=metadata)
+Shown = Literal["changed", "keyword", "positional"]
+Bound = float | None
+
+
+def argument(default: Any, *, shown: Shown = "changed", at_least: Bound = None, below: Bound = None) -> Any:
+    """Declare a stage's argument: its bounds, and whether a line shows it even if it is the default."""
+    return field(default=default, metadata={"shown": shown, "at_least": at_least, "below": below})
 
 
 @dataclass(frozen=True)
 class Stage(ABC):
-    """One choice of a mechanism. A leaf sets no state beyond its fields.
+    """One choice of a mechanism. A stage has no state beyond its fields.
 
-    `needs` says what its call asks for beside its tensors, and whether it requires it; `@stage` reads it off the call.
-    `traits` names the attributes that tell kernels and models what they may assume about the call.
+    needs: the inputs that the call requests beside its tensors, and whether each is required; set by `@stage`.
+    traits: the attributes that tell kernels and models what they may assume about the call.
     """
 
     name: ClassVar[str] = ""
@@ -90,7 +109,7 @@ class Stage(ABC):
                 wanted = describe(hints[item.name])
                 raise StageError(item.name, f"{self.name}: {item.name} must be {wanted}, not {value!r}")
             if is_number(value) and float in hints[item.name] and int not in hints[item.name]:
-                # 1 and 1.0 are one value, so they are one line too.
+                # 1 and 1.0 are the same value, so they must be written the same.
                 object.__setattr__(self, item.name, float(value))
             _check_bounds(self.name, item, value)
 
@@ -114,14 +133,14 @@ class Stage(ABC):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What a caller of `attend` should know: inputs the stage takes, and what acts only elsewhere."""
+        """What a caller of `attend` should know: optional inputs of the stage, and what acts only in a model."""
         return ()
 
     def __str__(self) -> str:
         shown, may_be_unnamed = [], True
         for item in dataclasses.fields(self):
             value, how = getattr(self, item.name), item.metadata.get("shown", "changed")
-            # A value without its name is read by its position, so every field before it must be unnamed too.
+            # A value without a name is read by its position, so every field before it must be unnamed too.
             may_be_unnamed = may_be_unnamed and how == "positional"
             if how != "changed" or value != item.default:
                 shown.append(write(value) if may_be_unnamed else f"{item.name}={write(value)}")
@@ -129,19 +148,19 @@ class Stage(ABC):
 
 
 REGISTRY: dict[str, type[Stage]] = {}
-"""Every stage by the name a line calls it."""
+"""Every stage by its name in a line."""
 
 NAMED: dict[str, str] = {}
 """Catalog names and their lines, filled by the catalog."""
 
 RESERVED = ("name", "slot", "needs", "traits", "at", "parameters", "parameters_at", "is_scheduled", "notes")
-"""Attributes of every stage, which an argument of a line cannot be called."""
+"""Attributes of every stage; no argument may have one of these names."""
 
 S = TypeVar("S", bound=type[Stage])
 
 
 def stage(name: str) -> Callable[[S], S]:
-    """Register a frozen dataclass as the stage of this name; it then works wherever a built-in one does."""
+    """Register a frozen dataclass as a stage under this name; it then works wherever a built-in one does."""
     if not isinstance(name, str) or not re.fullmatch(r"[a-z][a-z0-9_]*", name):
         raise MechanismError(f'@stage("name") needs a name of lower case letters, digits and _, not {name!r}')
 
@@ -153,7 +172,7 @@ def stage(name: str) -> Callable[[S], S]:
         _check_name(name, cls)
         _check_fields(name, cls)
         _reset_traits(cls)
-        cls.needs = read_needs(name, cls.slot, cls)
+        cls.needs = _read_needs(name, cls)
         cls.name = name
         REGISTRY[name] = cls
         return cls
@@ -162,17 +181,15 @@ def stage(name: str) -> Callable[[S], S]:
 
 
 def _check_name(name: str, cls: type[Stage]) -> None:
-    """Refuse a name that is taken; the same class defined once more (a notebook's cell) replaces itself."""
+    """Reject a name that is taken; the same class defined again (a notebook cell) replaces itself."""
     known = REGISTRY.get(name)
     if known is not None and (known.__module__, known.__qualname__) != (cls.__module__, cls.__qualname__):
-        owner = f"{known.__module__}.{known.__qualname__}"
-        raise MechanismError(f"a stage named '{name}' exists already: {owner}")
+        raise MechanismError(f"a stage named '{name}' exists already: {known.__module__}.{known.__qualname__}")
     if known is None and name in NAMED:
         raise MechanismError(f"'{name}' is the name of a catalog entry: {NAMED[name]}")
 
 
 def _check_fields(name: str, cls: type[Stage]) -> None:
-    """Refuse a class that no line could write, or that nothing could call."""
     for item in dataclasses.fields(cls):
         if item.name in (*RESERVED, *cls.traits) or not item.init:
             raise MechanismError(f"stage '{name}' cannot have '{item.name}' as an argument of a line")
@@ -181,8 +198,20 @@ def _check_fields(name: str, cls: type[Stage]) -> None:
         raise MechanismError(f"stage '{name}' must define {', '.join(sorted(cls.__abstractmethods__))}")
 
 
+def _read_needs(name: str, cls: type[Stage]) -> dict[str, bool]:
+    call = inspect.getattr_static(cls, "__call__", None)
+    parameters = inspect.signature(call).parameters.values() if call is not None else ()
+    needs = {item.name: item.default is item.empty for item in parameters if item.kind is item.KEYWORD_ONLY}
+    available = NEEDS.get(cls.slot, ())
+    for need in needs:
+        if need not in available:
+            hint = closest(need, available) or (f"; it may ask for {' or '.join(available)}" if available else "")
+            raise MechanismError(f"stage '{name}' asks for '{need}', which a {cls.slot} stage is not given{hint}")
+    return needs
+
+
 def _reset_traits(cls: type[Stage]) -> None:
-    """Drop the traits that a class with its own call inherits: they describe the call of its base class."""
+    """Reset inherited traits of a class that defines its own call: they describe the call of its base class."""
     if "__call__" in vars(cls):
         interface = next(base for base in cls.__mro__ if "slot" in vars(base))
         for trait in cls.traits:
@@ -191,7 +220,6 @@ def _reset_traits(cls: type[Stage]) -> None:
 
 
 def _check_bounds(name: str, item: dataclasses.Field[Any], value: object) -> None:
-    """Refuse a number outside the bounds its field declares."""
     if not is_number(value):
         return
     low, high = item.metadata.get("at_least"), item.metadata.get("below")

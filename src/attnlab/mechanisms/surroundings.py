@@ -1,7 +1,5 @@
 """The stages around score, weights and values: shared projections, causal mask, dropped tokens, output."""
 
-from __future__ import annotations
-
 import math
 from abc import abstractmethod
 from dataclasses import dataclass
@@ -16,7 +14,7 @@ from .stage import Dims, Parameter, Params, Slot, Stage, argument, stage
 @stage("share")
 @dataclass(frozen=True)
 class Share(Stage):
-    """Which projections are one: qk or qkv. It ties a model's weights; q, k and v come in as they are."""
+    """Projections that share weights: qk or qkv. Acts on a model's projections, not on q, k and v."""
 
     slot: ClassVar[Slot] = "share"
 
@@ -24,17 +22,16 @@ class Share(Stage):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        if self.what == "separate":
-            return ()
-        return (f"'{self}' ties a model's projections; q, k and v are taken as they come",)
+        return () if self.what == "separate" else (f"'{self}' ties a model's projections; q, k and v are unchanged",)
 
 
 @stage("mask")
 @dataclass(frozen=True)
 class Mask(Stage):
-    """Where a pair that causality forbids vanishes.
+    """Where the causal mask is applied.
 
-    before: left out of the weights. after: 0 after them, not renormalised. zero: score 0 before them.
+    before: forbidden pairs are left out of the weights. after: their weights are set to 0, without renormalising.
+    zero: their scores are set to 0.
     """
 
     slot: ClassVar[Slot] = "mask"
@@ -45,7 +42,7 @@ class Mask(Stage):
 @stage("token_dropout")
 @dataclass(frozen=True)
 class TokenDropout(Stage):
-    """While training, each key vanishes with probability p, for all queries and heads of its sequence."""
+    """During training, each key is dropped with probability p, for all queries and heads of its sequence."""
 
     slot: ClassVar[Slot] = "drop"
 
@@ -53,18 +50,23 @@ class TokenDropout(Stage):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        return (f"'{self}' acts where training=True",)
+        return (f"'{self}' acts only with training=True",)
 
-    def kept(self, batch: int, num_keys: int, generator: torch.Generator) -> Tensor:
-        """Draw which keys stay, [b 1 1 k]."""
+    def draw_kept_keys(self, batch: int, num_keys: int, generator: torch.Generator) -> Tensor:
+        """Draw the keys that are not dropped, [b 1 1 k]."""
         return torch.rand(batch, 1, 1, num_keys, generator=generator) >= self.p
 
 
 @dataclass(frozen=True)
 class Output(Stage):
-    """Interface of the output stage."""
+    """Interface of the output stage, and what a report may assume about it.
+
+    changes_output: the call may return something else than its input.
+    """
 
     slot: ClassVar[Slot] = "output"
+    traits: ClassVar[tuple[str, ...]] = ("changes_output",)
+    changes_output: ClassVar[bool] = True
 
     @abstractmethod
     def __call__(self, output: Tensor, q: Tensor, p: Params) -> Tensor:
@@ -78,7 +80,7 @@ class Output(Stage):
 @stage("gate")
 @dataclass(frozen=True)
 class Gate(Output):
-    """output ⊙ σ(W q), one gate an element or one a head (after Qiu et al. 2025, here gated by the query)."""
+    """output ⊙ σ(W q), one gate per element or per head (after Qiu et al. 2025, here gated by the query)."""
 
     per: Literal["element", "head"] = "element"
 
@@ -96,12 +98,14 @@ class Gate(Output):
 class Penalize(Output):
     """Add strength · mean(output²) to the loss; the output itself is unchanged."""
 
+    changes_output: ClassVar[bool] = False
+
     what: Literal["output"] = argument("output", shown="positional")
     strength: float = argument(0.01, shown="positional", at_least=0)
 
     @property
     def notes(self) -> tuple[str, ...]:
-        return ("the penalty is a term for the loss: Attention.penalty holds it after a call",)
+        return ("the penalty is a term for the loss: Attention.penalty has it after a call",)
 
     def __call__(self, output: Tensor, q: Tensor, p: Params) -> Tensor:
         return output

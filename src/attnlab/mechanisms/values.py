@@ -1,10 +1,8 @@
-"""What the weights mix: changes on the path of the values (or queries, or keys) before the scores are taken.
+"""Changes of the values (or queries, or keys) before the scores are computed.
 
-A stage sees t, the projected tensor it changes; x, the layer's input at the same positions, split by heads
-like t; and first, the values of the first layer. [b h k d] each.
+A stage gets t, the projected tensor it changes; x, the layer's input at the same positions, split into heads like t;
+and first, the values of the first layer. [b h k d] each.
 """
-
-from __future__ import annotations
 
 import dataclasses
 from abc import abstractmethod
@@ -27,8 +25,8 @@ Target = Literal["v", "q", "k"]
 class Value(Stage):
     """Interface of the values stage, and what a model may assume about it.
 
-    uses_x, uses_first: the call looks at x, at the first layer's values. only_adds: it adds to t something that does
-    not depend on t, and so commutes with an adapter that adds too.
+    uses_x, uses_first: the call uses x, or the first layer's values. only_adds: it adds to t something that does not
+    depend on t, and so commutes with an additive adapter.
     """
 
     slot: ClassVar[Slot] = "values"
@@ -44,7 +42,7 @@ class Value(Stage):
 
     @property
     def acts_by_head(self) -> bool:
-        """Whether the result depends on how the width is split into heads."""
+        """Whether the result depends on the split of the width into heads."""
         return True
 
     @property
@@ -57,12 +55,12 @@ class Value(Stage):
         """The factor of what the stage adds, or None."""
         return None
 
-    def neutral(self) -> Value | None:
-        """Return a variant of the stage that must change nothing, for audits; None where there is none."""
+    def neutral(self) -> Self | None:
+        """Return a variant of the stage that must change nothing, for audits, or None."""
         return None
 
-    def identity(self) -> Value | None:
-        """Return a variant that must equal a projection of W + strength·I, for audits; None where there is none."""
+    def identity(self) -> Self | None:
+        """Return a variant that must equal a projection of W + strength·I, for audits, or None."""
         return None
 
     @abstractmethod
@@ -80,7 +78,7 @@ ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
 
 
 class AddRelu(torch.autograd.Function):
-    """t + α·ReLU(x) with one new tensor forward and one backward, where autograd by itself makes two each."""
+    """t + α·ReLU(x) with one new tensor forward and one backward; autograd would allocate two each."""
 
     @staticmethod
     def forward(ctx: Any, t: Tensor, x: Tensor, alpha: float) -> Tensor:
@@ -98,10 +96,10 @@ class AddRelu(torch.autograd.Function):
 @stage("bypass")
 @dataclass(frozen=True)
 class Bypass(Value):
-    """V' = V + α·activation(x): the layer's input reaches the values past the projection.
+    """V' = V + α·activation(x): the layer's input bypasses the value projection (Shin 2025).
 
-    `input=norm` normalises x over its whole width first. `per`, `schedule` and `layers` say how α is shared,
-    how it moves while training, and where it acts; they matter in a model, not in a single attention.
+    `input=norm` normalises x over its whole width first. `per`, `schedule` and `layers` set how α is shared, how it
+    changes during training, and in which layers it acts; they have no effect in a single attention.
     """
 
     uses_first: ClassVar[bool] = False
@@ -125,16 +123,16 @@ class Bypass(Value):
 
     @property
     def acts_by_head(self) -> bool:
-        return self.per == "head"  # else the whole width is one head, without strides to hop over
+        return self.per == "head"  # else the whole width is treated as one head, which is contiguous
 
     @property
     def strength(self) -> float:
         return self.alpha
 
-    def neutral(self) -> Bypass:
+    def neutral(self) -> Self:
         return dataclasses.replace(self, learn=False, alpha=0.0)
 
-    def identity(self) -> Bypass:
+    def identity(self) -> Self:
         return dataclasses.replace(self, learn=False, activation="identity", input="raw")
 
     @property
@@ -153,15 +151,14 @@ class Bypass(Value):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        said: tuple[str, ...] = (f"'{self}' takes the layer's input as x=; without it the projected tensor stands in",)
-        if (self.per, self.schedule, self.layers) != (Bypass.per, Bypass.schedule, Bypass.layers):
-            said += (f"per, schedule and layers of '{self}' act in a model",)
-        return said
+        note = f"'{self}' takes the layer's input as x=; without it the projected tensor is used"
+        has_model_settings = (self.per, self.schedule, self.layers) != (Bypass.per, Bypass.schedule, Bypass.layers)
+        return (note, f"per, schedule and layers of '{self}' act in a model") if has_model_settings else (note,)
 
     def __call__(self, t: Tensor, x: Tensor, first: Tensor, p: Params) -> Tensor:
         if self.input == "norm":
             x = functional.layer_norm(x.transpose(1, 2), (x.shape[1], x.shape[3])).transpose(1, 2)
-        # The same tensor twice is the one thing torch cannot trace through such a function.
+        # torch cannot trace through an autograd.Function that gets the same tensor twice.
         if self.activation == "relu" and not self.learn and x is not t:
             return AddRelu.apply(t, x, self.alpha)  # type: ignore[no-any-return, no-untyped-call]
         activated = ACTIVATIONS[self.activation](x)
@@ -171,7 +168,7 @@ class Bypass(Value):
 @stage("unit_values")
 @dataclass(frozen=True)
 class UnitValues(Value):
-    """V' = V/‖V‖, token by token and head by head."""
+    """V' = V/‖V‖ per token and head."""
 
     uses_x: ClassVar[bool] = False
     uses_first: ClassVar[bool] = False
@@ -193,16 +190,11 @@ class ValueResidual(Value):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        return (f"'{self}' takes the first layer's values as first=; without it v stands in",)
+        return (f"'{self}' takes the first layer's values as first=; without it v is used",)
 
     def parameters(self, dims: Dims) -> dict[str, Parameter]:
-        if not self.learn:
-            return {}
-        heads = (dims.num_heads,)
-        return {
-            "own": Parameter(heads, self.own, self.own),
-            "first": Parameter(heads, self.first, self.first),
-        }
+        starts = {"own": self.own, "first": self.first} if self.learn else {}
+        return {name: Parameter((dims.num_heads,), start, start) for name, start in starts.items()}
 
     def __call__(self, t: Tensor, x: Tensor, first: Tensor, p: Params) -> Tensor:
         own, other = (per_head(p["own"]), per_head(p["first"])) if self.learn else (self.own, self.first)

@@ -1,12 +1,8 @@
-"""How scores become weights: a pure function along the last axis of [b h q k].
+"""Weights as a pure function of scores along the last axis of [b h q k]; `divide` then divides by the visible length n.
 
-Whatever a stage makes of a forbidden pair is set to 0 afterwards. The score that stands there is that of a visible pair
-of the same row, so arithmetic is as safe there as anywhere. A stage in which a weight depends on other scores of its
-row asks for `visible` and leaves the forbidden pairs out of what it normalises by. `divide` then divides by the visible
-length n.
+The weights of forbidden pairs are set to 0 afterwards; their scores are copies of a visible pair's of the same row, so
+arithmetic is safe. A stage whose weights depend on the other scores of a row requests `visible`, to exclude these.
 """
-
-from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
@@ -22,17 +18,17 @@ from .stage import Dims, Parameter, Params, Slot, Stage, stage
 aten = torch.ops.aten
 
 START = 0.5
-"""Where the m of divide=learned starts: n**-sigmoid(m)."""
+"""Initial m of divide=learned: n**-sigmoid(m)."""
 
 
 @dataclass(frozen=True)
 class TileRule:
     """How kernels turn a tile of scores [g r k] into weights in place, and gradients of weights into those of scores.
 
-    fill: the score that a forbidden pair gets before `forward`, whose weight there must be 0: −∞ or 0.
+    fill: the score of forbidden pairs before `forward`, which must give them weight 0: −∞ or 0.
     forward: changes scores into weights; each row has all keys that its query sees.
     backward: changes dw into ds, given dw, the weights and, if `needs_scores`, the scores without `row_bias`.
-    loop: the number of the loop of kernels/cpu/pairs.cpp that computes the same as `forward`, if there is one.
+    loop: the number of the equivalent loop in kernels/cpu/pairs.cpp, if there is one.
     """
 
     fill: float
@@ -46,7 +42,7 @@ class TileRule:
 class Weights(Stage):
     """Interface of the weights stage, and what kernels may assume about it.
 
-    pointwise: a weight depends on its own score (and n) alone. keeps_zero: a score of 0 has weight 0.
+    pointwise: a weight depends only on its own score and n. keeps_zero: a score of 0 has weight 0.
     is_softmax, is_identity: the weights are the softmax of the scores, or the scores themselves.
     """
 
@@ -62,10 +58,10 @@ class Weights(Stage):
 
     @abstractmethod
     def __call__(self, scores: Tensor, n: Tensor, p: Params, *args: Any, **needs: Any) -> Tensor:
-        """Return the undivided weights; n [b|1 h|1 q 1] is how many keys each query may see, at least 1.
+        """Return the undivided weights; n [b|1 h|1 q 1] is the number of visible keys of each query, at least 1.
 
-        A stage that asks for something names it behind a `*`, in place of the last two. `visible` [b|1 h|1 q|1 k] has
-        at least one pair in every row: a row that may see nothing is computed as if it saw all, and set to 0.
+        A stage names the inputs it requests as keyword-only parameters instead of the last two. `visible`
+        [b|1 h|1 q|1 k] has a pair in every row: a row without any is computed with all pairs visible, then set to 0.
         """
 
     def parameters(self, dims: Dims) -> dict[str, Parameter]:
@@ -73,19 +69,19 @@ class Weights(Stage):
 
     @property
     def tile_rule(self) -> TileRule | None:
-        """How kernels compute a tile of weights, for a call without learned parameters; None: by the call itself."""
+        """How kernels compute a tile of weights, for a call without learned parameters; None if they use the call."""
         return None
 
     def row_bias(self, n: Tensor) -> Tensor | float | None:
-        """Return what is added to the scores of each row before the tile rule; None adds nothing."""
+        """Return what is added to the scores of each row before the tile rule, or None."""
         return None
 
     def apply_in_place(self, scores: Tensor) -> object:
-        """Replace scores by what the call makes of them, for a tile rule of a call that does not use n."""
+        """Replace scores by the weights of the call, for the tile rule of a call that does not use n."""
         return scores.copy_(self(scores, scores.new_ones(()), {}))
 
     def divisor(self, n: Tensor, p: Params) -> Tensor | None:
-        """Return n to the power of `divide`, or None where there is nothing to divide by."""
+        """Return the divisor, a power of n, or None if `divide` is 1."""
         if self.divide == 1:
             return None
         if self.divide == "learned":
@@ -94,13 +90,12 @@ class Weights(Stage):
 
 
 def _hide(scores: Tensor, visible: Tensor | None) -> Tensor:
-    """Return the scores with −∞ at forbidden pairs; None says that there are none."""
     return scores if visible is None else scores.masked_fill(~visible, -torch.inf)
 
 
 def masked_softmax(scores: Tensor, visible: Tensor) -> Tensor:
-    """Return the softmax of each row over its visible pairs alone; a row without any gives zeros, never NaN."""
-    # The lowest finite number, not −∞: a row of it is a row of equal scores, whose weights are then set to 0.
+    """Return the softmax of each row over its visible pairs; a row without any gives zeros, never NaN."""
+    # The lowest finite number, not −∞, which would give NaN in a row without visible pairs.
     lowest = torch.finfo(scores.dtype).min
     return torch.softmax(scores.masked_fill(~visible, lowest), -1) * visible
 
@@ -133,9 +128,7 @@ class Softmax(Weights):
 
     is_softmax: ClassVar[bool] = True
 
-    @property
-    def tile_rule(self) -> TileRule:
-        return TileRule(-torch.inf, lambda s: torch.softmax(s, -1, out=s), _softmax_backward, loop=0)
+    tile_rule = TileRule(-torch.inf, lambda s: torch.softmax(s, -1, out=s), _softmax_backward, loop=0)
 
     def __call__(self, scores: Tensor, n: Tensor, p: Params, *, visible: Tensor | None = None) -> Tensor:
         return torch.softmax(_hide(scores, visible), -1)
@@ -165,9 +158,7 @@ class Relu(Weights):
     pointwise: ClassVar[bool] = True
     keeps_zero: ClassVar[bool] = True
 
-    @property
-    def tile_rule(self) -> TileRule:
-        return TileRule(0, torch.relu_, lambda dw, w, _: aten.threshold_backward.grad_input(dw, w, 0, grad_input=dw))
+    tile_rule = TileRule(0, torch.relu_, lambda dw, w, _: aten.threshold_backward.grad_input(dw, w, 0, grad_input=dw))
 
     def __call__(self, scores: Tensor, n: Tensor, p: Params) -> Tensor:
         return torch.relu(scores)
@@ -176,14 +167,12 @@ class Relu(Weights):
 @stage("gelu")
 @dataclass(frozen=True)
 class Gelu(Weights):
-    """s_ij·Φ(s_ij), Φ the normal distribution: ReLU without its corner, a little below 0 for small negative scores."""
+    """s_ij·Φ(s_ij), Φ the normal distribution function: a smooth ReLU, slightly negative for small negative scores."""
 
     pointwise: ClassVar[bool] = True
     keeps_zero: ClassVar[bool] = True
 
-    @property
-    def tile_rule(self) -> TileRule:
-        return TileRule(0, aten.gelu_, lambda dw, _, s: aten.gelu_backward.grad_input(dw, s, grad_input=dw), True)
+    tile_rule = TileRule(0, aten.gelu_, lambda dw, _, s: aten.gelu_backward.grad_input(dw, s, grad_input=dw), True)
 
     def __call__(self, scores: Tensor, n: Tensor, p: Params) -> Tensor:
         return torch.nn.functional.gelu(scores)
@@ -192,17 +181,15 @@ class Gelu(Weights):
 @stage("sigmoid")
 @dataclass(frozen=True)
 class Sigmoid(Weights):
-    """σ(s_ij + bias), bias = −log n unless said (Ramapuram et al. 2024)."""
+    """σ(s_ij + bias), bias = −log n by default (Ramapuram et al. 2024)."""
 
     pointwise: ClassVar[bool] = True
 
     bias: float | Literal["minus_log_n"] = "minus_log_n"
 
-    @property
-    def tile_rule(self) -> TileRule:
-        return TileRule(
-            -torch.inf, torch.sigmoid_, lambda dw, w, _: aten.sigmoid_backward.grad_input(dw, w, grad_input=dw)
-        )
+    tile_rule = TileRule(
+        -torch.inf, torch.sigmoid_, lambda dw, w, _: aten.sigmoid_backward.grad_input(dw, w, grad_input=dw)
+    )
 
     def row_bias(self, n: Tensor) -> Tensor | float:
         return -n.log() if self.bias == "minus_log_n" else self.bias
@@ -214,15 +201,13 @@ class Sigmoid(Weights):
 @stage("identity")
 @dataclass(frozen=True)
 class Identity(Weights):
-    """s_ij as it is: linear in the values, the queries and the keys."""
+    """s_ij unchanged: linear in the values, the queries and the keys."""
 
     pointwise: ClassVar[bool] = True
     keeps_zero: ClassVar[bool] = True
     is_identity: ClassVar[bool] = True
 
-    @property
-    def tile_rule(self) -> TileRule:
-        return TileRule(0, lambda s: s, lambda dw, w, _: dw)
+    tile_rule = TileRule(0, lambda s: s, lambda dw, w, _: dw)
 
     def __call__(self, scores: Tensor, n: Tensor, p: Params) -> Tensor:
         return scores
@@ -248,13 +233,12 @@ class Argmax(Weights):
         return hard + (soft - soft.detach())
 
 
-def _centre_rows(scores: Tensor, floor: float) -> Tensor:
-    """Shift each row so that its largest score is 0, and lift all that lies below the floor up to it.
-
-    In fp32 at least: bf16 cannot count the ranks of a row beyond 256.
-    """
+def _sort_rows(scores: Tensor, floor: float) -> tuple[Tensor, Tensor, Tensor]:
+    """Return each row shifted so that its largest score is 0, with the floor as minimum; sorted; and the ranks."""
+    # In fp32 at least: bf16 cannot represent the ranks of a row beyond 256.
     scores = scores.to(torch.promote_types(scores.dtype, torch.float32))
-    return (scores - scores.amax(-1, keepdim=True)).clamp(min=floor)
+    z = (scores - scores.amax(-1, keepdim=True)).clamp(min=floor)
+    return z, z.sort(-1, descending=True).values, torch.arange(1, z.shape[-1] + 1, device=z.device, dtype=z.dtype)
 
 
 @stage("sparsemax")
@@ -267,10 +251,8 @@ class Sparsemax(Weights):
         return TileRule(-torch.inf, self.apply_in_place, _sparsemax_backward, loop=2)
 
     def __call__(self, scores: Tensor, n: Tensor, p: Params, *, visible: Tensor | None = None) -> Tensor:
-        # A score 1 or more below the largest has weight 0, so lifting −∞ to −2 changes nothing.
-        z = _centre_rows(_hide(scores, visible), floor=-2)
-        ordered = z.sort(-1, descending=True).values
-        rank = torch.arange(1, z.shape[-1] + 1, device=z.device, dtype=z.dtype)
+        # A score 1 or more below the largest has weight 0, so raising −∞ to −2 changes nothing.
+        z, ordered, rank = _sort_rows(_hide(scores, visible), floor=-2)
         partial = ordered.cumsum(-1) - 1
         support = (ordered * rank > partial).sum(-1, keepdim=True).clamp(min=1)
         threshold = partial.gather(-1, support - 1) / support.to(z.dtype)
@@ -287,10 +269,9 @@ class Entmax15(Weights):
         return TileRule(-torch.inf, self.apply_in_place, _entmax15_backward, loop=3)
 
     def __call__(self, scores: Tensor, n: Tensor, p: Params, *, visible: Tensor | None = None) -> Tensor:
-        # A score 2 or more below the largest has weight 0, so lifting −∞ to −4 changes nothing.
-        z = _centre_rows(_hide(scores, visible), floor=-4) / 2
-        ordered = z.sort(-1, descending=True).values
-        rank = torch.arange(1, z.shape[-1] + 1, device=z.device, dtype=z.dtype)
+        # A score 2 or more below the largest has weight 0, so raising −∞ to −4 changes nothing.
+        z, ordered, rank = _sort_rows(_hide(scores, visible), floor=-4)
+        z, ordered = z / 2, ordered / 2
         mean = ordered.cumsum(-1) / rank
         spread = rank * ((ordered * ordered).cumsum(-1) / rank - mean * mean)
         slack = (1 - spread) / rank

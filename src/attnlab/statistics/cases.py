@@ -17,11 +17,11 @@ EFFECTS = {5: 1.7, 10: 1.0, 20: 0.66}
 """True differences that a plain t test finds in 80 % of cases, by the number of paired seeds; in SDs."""
 PAIRED = {True: "paired", False: "unpaired"}
 SKEWED_DRAWS = {
-    "gamma, shape 2": draws.draw_skewed("gamma", 2.0),
-    "exponential": draws.draw_skewed("gamma", 1.0),
-    "gamma, shape ½": draws.draw_skewed("gamma", 0.5),
-    "lognormal, σ = ½": draws.draw_skewed("lognormal", 0.5),
-    "lognormal, σ = 1": draws.draw_skewed("lognormal", 1.0),
+    "gamma, shape 2": partial(draws.draw_gamma, shape=2.0),
+    "exponential": partial(draws.draw_gamma, shape=1.0),
+    "gamma, shape ½": partial(draws.draw_gamma, shape=0.5),
+    "lognormal, σ = ½": partial(draws.draw_lognormal, sigma=0.5),
+    "lognormal, σ = 1": partial(draws.draw_lognormal, sigma=1.0),
 }
 CLUSTER_SIZES = {
     "50 paragraphs of 10 questions": np.full(50, 10),
@@ -49,11 +49,12 @@ def list_cases() -> Iterator[Case]:
 
 
 def _list_plain() -> Iterator[Case]:
+    bad_variant = partial(draws.draw_bad_variant, share=0.5)
     for what, draw, bound in (
         ("equal SD", draws.draw_equal, 0.06),
         ("variant's SD 10 ×", draws.draw_wider, 0.06),
         ("a fifth of the seeds scores far below, in both arms", draws.draw_bad_seeds, 0.06),
-        ("half of the variant's seeds score far below, equal means", draws.draw_bad_variant(0.5), SKEWED),
+        ("half of the variant's seeds score far below, equal means", bad_variant, SKEWED),
     ):
         for paired in (True, False):
             for n in (5, 10):
@@ -67,10 +68,10 @@ def _list_plain() -> Iterator[Case]:
 def _list_failures() -> Iterator[Case]:
     for share in (0.2, 0.3):
         for n in (5, 10, 20):
-            finds = look_once(draws.draw_diverging(share), Seeds(n), is_better)
+            finds = look_once(partial(draws.draw_diverging, share=share), Seeds(n), is_better)
             what = f"the worst {share:.0%} of the variant's runs diverge: plain BETTER"
             yield Case("failures", what, str(n), finds, "10–12.5 %", 0.03, EFFECTS[n])
-    finds = look_at_cells(5, Seeds(10), draws.draw_diverging(0.3), is_better)
+    finds = look_at_cells(5, Seeds(10), partial(draws.draw_diverging, share=0.3), is_better)
     what = "the worst 30% diverge in each of 5 arms: any plain BETTER"
     yield Case("failures", what, "10", finds, "10–12.5 %", 0.06, 2 * EFFECTS[10], cost=4)
 
@@ -99,11 +100,11 @@ def _list_families() -> Iterator[Case]:
 
 def _list_examples() -> Iterator[Case]:
     for num in (5, 8, 12):
-        finds = look_once(draws.draw_documents(num), Seeds(5), scale="log", higher_is_better=False)
+        finds = look_once(partial(draws.draw_documents, num=num), Seeds(5), scale="log", higher_is_better=False)
         yield Case("documents", f"{num} documents that favour either arm", "5", finds, "46–75 %", effect=1.0)
     for what, sizes in CLUSTER_SIZES.items():
         names = np.repeat(np.arange(len(sizes)), sizes).tolist()
-        finds = look_once(draws.draw_clusters(sizes), Seeds(5), clusters=names)
+        finds = look_once(partial(draws.draw_clusters, sizes=sizes), Seeds(5), clusters=names)
         yield Case("clusters", what, "5", finds, "12–52 %", SKEWED, 0.8, cost=2)
 
 
@@ -125,7 +126,7 @@ def _list_stability() -> Iterator[Case]:
         ("a fifth of the seeds scores far below, in both arms", draws.draw_bad_seeds, SKEWED),
     ):
         for paired in (True, False):
-            finds = simulation.compare_stability(draw, Seeds(10, paired))
+            finds = partial(simulation.compare_stability, draw=draw, seeds=Seeds(10, paired))
             yield Case("stability", f"stability, {what}, {PAIRED[paired]}", "10", finds, "", bound, 4.0, cost=2)
 
 
@@ -137,17 +138,17 @@ def list_refused() -> Iterator[Case]:
     finds = look_at_cells(4, Seeds(10), alone=True)
     yield case("2 × 2 comparisons, each by itself: any", "10", finds, "19 %", cost=4)
     for num in (5, 12):
-        draw = draws.average_documents(draws.draw_documents(num))
+        draw = partial(draws.draw_documents, num=num, is_averaged=True)
         finds = look_once(draw, Seeds(5), scale="log", higher_is_better=False)
         yield case(f"{num} documents, averaged away", "5", finds, "46–75 %")
-    finds = look_once(draws.draw_clusters(np.full(20, 25)), Seeds(5))
+    finds = look_once(partial(draws.draw_clusters, sizes=np.full(20, 25)), Seeds(5))
     yield case("20 articles of 25 questions, as 500 questions", "5", finds, "12–52 %", cost=2)
     for n, before in ((5, "31.8 %"), (20, "7.2 %")):
-        finds = look_once(draws.draw_bad_variant(0.2), Seeds(n))
+        finds = look_once(partial(draws.draw_bad_variant, share=0.2), Seeds(n))
         yield case("a fifth of the variant's seeds scores far below, equal means", str(n), finds, before)
     for seed_sd in (2.0, 3.0):
         what = f"10,570 examples of one seed, seed SD {seed_sd:g}, t over examples"
-        yield case(what, "1", simulation.t_over_examples(seed_sd), cost=4)
+        yield case(what, "1", partial(simulation.t_over_examples, seed_sd=seed_sd), cost=4)
     for paired in (True, False):
         what = f"percentile bootstrap, {PAIRED[paired]}"
-        yield case(what, "3", simulation.percentile_bootstrap(paired), cost=4)
+        yield case(what, "3", partial(simulation.percentile_bootstrap, paired=paired), cost=4)

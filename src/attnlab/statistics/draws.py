@@ -54,45 +54,39 @@ def draw_bad_seeds(rng: Rng, seeds: Seeds, effect: float = 0.0) -> Pair:
     return baseline - FAR * bad[0], variant - FAR * bad[1]
 
 
-def draw_bad_variant(share: float) -> Draw:
-    """Return a draw of a variant in which a share of the seeds scores far below; the others make the means equal."""
-
-    def draw(rng: Rng, seeds: Seeds, effect: float = 0.0) -> Pair:
-        baseline, variant = seeds.draw(rng, effect * math.sqrt(1 + FAR**2 * share * (1 - share)))
-        return baseline, variant + FAR * share - FAR * (rng.random(seeds.num) < share)
-
-    return draw
+def draw_bad_variant(rng: Rng, seeds: Seeds, effect: float = 0.0, *, share: float) -> Pair:
+    """Draw a variant in which a share of the seeds scores far below; the others make the means equal."""
+    baseline, variant = seeds.draw(rng, effect * math.sqrt(1 + FAR**2 * share * (1 - share)))
+    return baseline, variant + FAR * share - FAR * (rng.random(seeds.num) < share)
 
 
-def draw_diverging(share: float) -> Draw:
-    """Return a draw of a variant whose worst runs diverge and have no score, so that the others look better."""
-
-    def draw(rng: Rng, seeds: Seeds, effect: float = 0.0) -> Pair:
-        baseline, variant = seeds.draw(rng, effect)
-        # The SD of one paired arm is 1; −0.84 and −0.52 SDs cut off the worst 20 and 30 %.
-        # The best run always has a score: without any there would be nothing to compare.
-        limit = min(effect - {0.2: 0.8416, 0.3: 0.5244}[share], float(variant.max()))
-        return baseline, [None if score < limit else float(score) for score in variant]
-
-    return draw
+def draw_diverging(rng: Rng, seeds: Seeds, effect: float = 0.0, *, share: float) -> Pair:
+    """Draw a variant whose worst runs diverge and have no score, so that the others look better."""
+    baseline, variant = seeds.draw(rng, effect)
+    # The SD of one paired arm is 1; −0.84 and −0.52 SDs cut off the worst 20 and 30 %.
+    # The best run always has a score: without any there would be nothing to compare.
+    limit = min(effect - {0.2: 0.8416, 0.3: 0.5244}[share], float(variant.max()))
+    return baseline, [None if score < limit else float(score) for score in variant]
 
 
-def draw_skewed(name: str, parameter: float = 1.0) -> Draw:
-    """Return a draw of skewed differences of mean 0 and SD 1: gamma with a shape, or lognormal with a σ."""
+def draw_gamma(rng: Rng, seeds: Seeds, effect: float = 0.0, *, shape: float) -> Pair:
+    """Draw skewed differences of mean 0 and SD 1 from a gamma distribution."""
+    return _add_skewed(rng, seeds, effect, (rng.gamma(shape, size=seeds.num) - shape) / math.sqrt(shape))
 
-    def draw(rng: Rng, seeds: Seeds, effect: float = 0.0) -> Pair:
-        if name == "gamma":
-            skewed = (rng.gamma(parameter, size=seeds.num) - parameter) / math.sqrt(parameter)
-        else:
-            mean, variance = math.exp(parameter**2 / 2), math.exp(parameter**2)
-            skewed = (np.exp(parameter * rng.standard_normal(seeds.num)) - mean) / (mean * math.sqrt(variance - 1))
-        # The effect points away from the long tail, where it is harder to find.
-        baseline = rng.standard_normal(seeds.num)
-        if not seeds.paired:
-            return baseline / math.sqrt(2), skewed / math.sqrt(2) - effect
-        return baseline, baseline + skewed - effect
 
-    return draw
+def draw_lognormal(rng: Rng, seeds: Seeds, effect: float = 0.0, *, sigma: float) -> Pair:
+    """Draw skewed differences of mean 0 and SD 1 from a lognormal distribution."""
+    mean, variance = math.exp(sigma**2 / 2), math.exp(sigma**2)
+    skewed = (np.exp(sigma * rng.standard_normal(seeds.num)) - mean) / (mean * math.sqrt(variance - 1))
+    return _add_skewed(rng, seeds, effect, skewed)
+
+
+def _add_skewed(rng: Rng, seeds: Seeds, effect: float, skewed: Numbers) -> Pair:
+    # The effect points away from the long tail, where it is harder to find.
+    baseline = rng.standard_normal(seeds.num)
+    if not seeds.paired:
+        return baseline / math.sqrt(2), skewed / math.sqrt(2) - effect
+    return baseline, baseline + skewed - effect
 
 
 def draw_examples(rng: Rng, seeds: Seeds, effect: float = 0.0, num_examples: int = 200) -> Pair:
@@ -106,40 +100,23 @@ def draw_examples(rng: Rng, seeds: Seeds, effect: float = 0.0, num_examples: int
     return scores[0], scores[1]
 
 
-def draw_documents(num: int) -> Draw:
-    """Return a draw of log perplexities of few documents, between which the difference varies more than over seeds."""
-
-    def draw(rng: Rng, seeds: Seeds, effect: float = 0.0) -> Pair:
-        by_document = rng.standard_normal(num) * 0.3 + 3.5
-        noise = 0.01 * rng.standard_normal((seeds.num, num)) + 0.01 * rng.standard_normal((seeds.num, 1))
-        difference = 0.05 * rng.standard_normal(num) + 0.05 * effect
-        baseline = by_document + 0.02 * rng.standard_normal((seeds.num, 1)) + noise[::-1]
-        return baseline, baseline + difference + noise
-
-    return draw
+def draw_documents(rng: Rng, seeds: Seeds, effect: float = 0.0, *, num: int, is_averaged: bool = False) -> Pair:
+    """Draw log perplexities of few documents, between which the difference varies more than over seeds."""
+    by_document = rng.standard_normal(num) * 0.3 + 3.5
+    noise = 0.01 * rng.standard_normal((seeds.num, num)) + 0.01 * rng.standard_normal((seeds.num, 1))
+    difference = 0.05 * rng.standard_normal(num) + 0.05 * effect
+    baseline = by_document + 0.02 * rng.standard_normal((seeds.num, 1)) + noise[::-1]
+    variant = baseline + difference + noise
+    return (baseline.mean(axis=1), variant.mean(axis=1)) if is_averaged else (baseline, variant)
 
 
-def average_documents(draw: Draw) -> Draw:
-    """Return a draw of one number per seed, the mean over documents."""
-
-    def draw_means(rng: Rng, seeds: Seeds, effect: float) -> Pair:
-        baseline, variant = draw(rng, seeds, effect)
-        return baseline.mean(axis=1), variant.mean(axis=1)
-
-    return draw_means
-
-
-def draw_clusters(sizes: Numbers, cluster_sd: float = 0.5) -> Draw:
-    """Return a draw of scores of questions in clusters, such as articles, between which the difference varies."""
+def draw_clusters(rng: Rng, seeds: Seeds, effect: float = 0.0, *, sizes: Numbers, cluster_sd: float = 0.5) -> Pair:
+    """Draw scores of questions in clusters, such as articles, between which the difference varies."""
     names = np.repeat(np.arange(len(sizes)), sizes.astype(int))
-
-    def draw(rng: Rng, seeds: Seeds, effect: float = 0.0) -> Pair:
-        baseline = rng.standard_normal(len(names)) + rng.standard_normal((seeds.num, len(names)))
-        by_question = cluster_sd * rng.standard_normal(len(sizes))[names] + rng.standard_normal(len(names))
-        noise = rng.standard_normal((seeds.num, len(names))) + 0.05 * rng.standard_normal((seeds.num, 1))
-        return baseline, baseline + by_question + noise + cluster_sd * effect
-
-    return draw
+    baseline = rng.standard_normal(len(names)) + rng.standard_normal((seeds.num, len(names)))
+    by_question = cluster_sd * rng.standard_normal(len(sizes))[names] + rng.standard_normal(len(names))
+    noise = rng.standard_normal((seeds.num, len(names))) + 0.05 * rng.standard_normal((seeds.num, 1))
+    return baseline, baseline + by_question + noise + cluster_sd * effect
 
 
 def draw_half(rng: Rng, seeds: Seeds, effect: float) -> Pair:

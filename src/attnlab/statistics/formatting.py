@@ -21,7 +21,8 @@ RECORDED_OF_QUESTION = ("smallest", "higher_is_better", "looks", "scale", "floor
 
 def describe(comparison: Comparison) -> str:
     """Write a comparison as text: verdict, difference, further figures, and each seed."""
-    exact, data = comparison.exact, comparison.data
+    exact, data, spread = comparison.exact, comparison.data, comparison.spread
+    low, high = spread.ratio_interval
     lines = [
         f"{comparison.verdict}: {comparison.decision.reason}",
         f"{comparison.stability}: {data.stability.reason}",
@@ -35,7 +36,7 @@ def describe(comparison: Comparison) -> str:
     lines += [
         f"  skewness     {show(comparison.skewness)}",
         f"  effect       {_describe_effect(comparison)}",
-        f"  spread       {_describe_spread(comparison)}",
+        f"  spread       SD ratio {show(spread.ratio)} [{show(low)}, {show(high)}], {spread.assumption}",
         f"  seeds        {_describe_plan(comparison)}",
         *(f"  note         {note}" for note in comparison.notes),
     ]
@@ -63,12 +64,6 @@ def _describe_effect(comparison: Comparison) -> str:
         parts.append(f"variant ahead in {effects.num_ahead} of {comparison.data.baseline.n} pairs")
         parts.append(f"ρ between arms {show(effects.rho)}")
     return ", ".join(parts)
-
-
-def _describe_spread(comparison: Comparison) -> str:
-    spread = comparison.spread
-    low, high = spread.ratio_interval
-    return f"SD ratio {show(spread.ratio)} [{show(low)}, {show(high)}], {spread.assumption}"
 
 
 def _describe_plan(comparison: Comparison) -> str:

@@ -6,8 +6,9 @@ comparisons at one look and returns the words of each verdict, so that a case ca
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -22,13 +23,12 @@ NO_THRESHOLD = 1e6
 """A `smallest` that no difference reaches: then no plan is made, which would take most of the time."""
 
 
-@dataclass(frozen=True)
-class Ask:
+class Ask(NamedTuple):
     """One comparison of a simulated study: scores, and the settings of `compare`."""
 
     baseline: Any
     variant: Any
-    settings: Mapping[str, Any] = field(default_factory=dict)
+    settings: Mapping[str, Any] = MappingProxyType({})
 
     @property
     def num_runs(self) -> int:
@@ -183,29 +183,21 @@ def look_as_advised(path: Path, rng: Rng, effect: float, **settings: Any) -> boo
     return False
 
 
-def t_over_examples(seed_sd: float) -> Finds:
+def t_over_examples(path: Path, rng: Rng, effect: float, *, seed_sd: float) -> bool:
     """Test one seed over its examples."""
-
-    def finds(path: Path, rng: Rng, effect: float) -> bool:
-        baseline, variant = draws.draw_one_seed(rng, 10_570, seed_sd)
-        differences = variant - baseline
-        return bool(abs(differences.mean()) > 1.96 * differences.std() / np.sqrt(len(differences)))
-
-    return finds
+    baseline, variant = draws.draw_one_seed(rng, 10_570, seed_sd)
+    differences = variant - baseline
+    return bool(abs(differences.mean()) > 1.96 * differences.std() / np.sqrt(len(differences)))
 
 
-def percentile_bootstrap(paired: bool, num_draws: int = 1000) -> Finds:
+def percentile_bootstrap(path: Path, rng: Rng, effect: float, *, paired: bool, num_draws: int = 1000) -> bool:
     """Use percentiles of a bootstrap over three seeds."""
-
-    def finds(path: Path, rng: Rng, effect: float) -> bool:
-        arms = draws.draw_equal(rng, Seeds(3, paired), effect)
-        places = rng.integers(3, size=(2, num_draws, 3))
-        others = places[0] if paired else places[1]
-        means = arms[1][others].mean(axis=1) - arms[0][places[0]].mean(axis=1)
-        low, high = np.quantile(means, [0.025, 0.975])
-        return bool(low > 0 or high < 0)
-
-    return finds
+    arms = draws.draw_equal(rng, Seeds(3, paired), effect)
+    places = rng.integers(3, size=(2, num_draws, 3))
+    others = places[0] if paired else places[1]
+    means = arms[1][others].mean(axis=1) - arms[0][places[0]].mean(axis=1)
+    low, high = np.quantile(means, [0.025, 0.975])
+    return bool(low > 0 or high < 0)
 
 
 def find_without_exaggeration_note(path: Path, rng: Rng, effect: float) -> bool:
@@ -214,12 +206,8 @@ def find_without_exaggeration_note(path: Path, rng: Rng, effect: float) -> bool:
     return comparison.decision.is_difference and not any("too large on average" in note for note in comparison.notes)
 
 
-def compare_stability(draw: Draw, seeds: Seeds) -> Finds:
+def compare_stability(path: Path, rng: Rng, effect: float, *, draw: Draw, seeds: Seeds) -> bool:
     """Look for LESS or MORE STABLE; an effect is the ratio of the arms' SDs."""
-
-    def finds(path: Path, rng: Rng, effect: float) -> bool:
-        baseline, variant = draw(rng, seeds, 0.0)
-        variant = variant * effect if effect else variant
-        return compare(baseline, variant, seeds.paired, NO_THRESHOLD).stability != UNKNOWN
-
-    return finds
+    baseline, variant = draw(rng, seeds, 0.0)
+    variant = variant * effect if effect else variant
+    return compare(baseline, variant, seeds.paired, NO_THRESHOLD).stability != UNKNOWN

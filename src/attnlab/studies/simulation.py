@@ -5,7 +5,7 @@ import tempfile
 import weakref
 from collections.abc import Iterator, Mapping
 from contextlib import closing
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -35,12 +35,12 @@ def list_cases() -> Iterator[Case]:
     yield Case(PART, "declared looks", "5, 10, 15, 20", finds, "5.0 %", effect=effect, cost=10, path=start)
     finds, what = simulation.look_repeatedly(EVERY_SEED), "registered with 5, then after every seed"
     yield Case(PART, what, "5 to 20", finds, "18.5 %", effect=effect, cost=20, path=start)
-    finds = simulation.look_at_cells(5, Seeds(10), draws.draw_diverging(0.3), simulation.is_better)
+    finds = simulation.look_at_cells(5, Seeds(10), partial(draws.draw_diverging, share=0.3), simulation.is_better)
     what = "the worst 30% diverge in each of 5 phases: any plain BETTER"
     yield Case(PART, what, "10", finds, "10–12.5 %", effect=2 * EFFECTS[10], cost=20, path=start)
     counts = np.full(20, 25)
     names = [str(name) for name in np.repeat(np.arange(20), counts)]
-    finds = simulation.look_once(draws.draw_clusters(counts), Seeds(5), clusters=names)
+    finds = simulation.look_once(partial(draws.draw_clusters, sizes=counts), Seeds(5), clusters=names)
     yield Case(PART, "20 articles of 25 questions", "5", finds, "12–52 %", 0.08, 0.8, cost=5, path=start)
 
 

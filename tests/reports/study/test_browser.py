@@ -13,7 +13,7 @@ from attnlab.reports.study.contents import collect_contents
 from attnlab.reports.study.page import render_page
 from attnlab.studies.answers.study_folder import open_record
 
-from .made import HOSTILE, large, whole
+from .made import HOSTILE, large
 
 api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed: pip install playwright")
 CHROMIUM = shutil.which("chromium")
@@ -35,11 +35,8 @@ def browser() -> Iterator[Any]:
         found.close()
 
 
-@pytest.fixture(scope="module")
-def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = whole(tmp_path_factory.mktemp("whole"))
-    with open_record(folder) as record:
-        (folder / "report.html").write_text(render_page(collect_contents(record)), encoding="utf-8")
+@pytest.fixture
+def path(folder: Path) -> Path:
     return folder / "report.html"
 
 

@@ -9,9 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from attnlab.reports.study import latex, markdown
 from attnlab.reports.study.contents import collect_contents
-from attnlab.reports.study.tables import write_csv, write_per_seed, write_summary
+from attnlab.reports.study.tables import write_csv, write_latex, write_markdown, write_per_seed, write_summary
 from attnlab.studies.answers.study_folder import open_record
 
 from .made import BASE, HIGH, Made
@@ -56,7 +55,7 @@ def test_latex_and_markdown_show_special_signs_as_they_are(tmp_path: Path) -> No
     made.give("dot", BASE).give("better", HIGH)
     with open_record(made.done()) as record:
         found = collect_contents(record)
-    tex, plain = latex.write_latex(found.headline, found.places), markdown.write_markdown(found.headline, found.places)
+    tex, plain = write_latex(found.headline, found.places), write_markdown(found.headline, found.places)
     assert (
         r"50 \% \& more\_of \#1 \{or\} \$2 \textasciitilde{} \textasciicircum{} \textbackslash{} "
         r"\textless{}b\textgreater{} \textbar{}" in tex

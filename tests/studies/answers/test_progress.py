@@ -10,9 +10,7 @@ from pathlib import Path
 import pytest
 
 from attnlab.errors import StudyError
-from attnlab.studies.answers.leaderboard import LOSS
 from attnlab.studies.answers.progress import Progress, Snapshot
-from attnlab.studies.answers.run_tail import NUM_POINTS, Tail
 from attnlab.studies.run.execution import Execution
 from attnlab.training.loop.stopping import StopRequest
 
@@ -32,68 +30,6 @@ def moment(tmp_path: Path) -> Iterator[Moment]:
 def planned(moment: Moment) -> Moment:
     moment.plan()
     return moment
-
-
-def test_a_line_is_read_when_it_is_whole(tmp_path: Path) -> None:
-    tail = Tail(tmp_path)
-    tail.read()
-    assert (tail.step, tail.loss, tail.pace) == (0, None, None)
-    line = update(20, 2.0, 3.0)
-    write(tmp_path, update(10, 3.0, 1.0, 0.0) + line[:17])
-    tail.read()
-    assert (tail.step, tail.loss, tail.tokens_per_second) == (10, 3.0, None)
-    write(tmp_path, line[17:] + evaluation(20, 0.5))
-    tail.read()
-    assert (tail.step, tail.loss, tail.tokens_per_second, tail.pace) == (20, 2.0, 1000.0, 0.2)
-    assert tail.evaluation == (20, "accuracy", 0.5)
-    assert tail.curve == [(10, 3.0), (20, 2.0)]
-
-
-def test_a_torn_line_that_was_cut_off_does_not_shift_what_follows(tmp_path: Path) -> None:
-    tail = Tail(tmp_path)
-    write(tmp_path, update(10, 3.0, 1.0) + '{"kind": "tra')
-    tail.read()
-    (tmp_path / "metrics.jsonl").write_text(update(10, 3.0, 1.0) + update(20, 1.0, 2.0), encoding="utf-8")
-    tail.read()
-    assert (tail.step, tail.loss) == (20, 1.0)
-
-
-@pytest.mark.parametrize(
-    "line", ["[]\n", "null\n", "{}\n", '{"kind": "train", "step": "x"}\n', "\n", '{"kind": "train", "step": 9}\n'],
-    ids=["list", "null", "empty", "word", "blank", "lossless"],
-)  # fmt: skip
-def test_a_line_that_is_broken_is_passed_over(tmp_path: Path, line: str) -> None:
-    tail = Tail(tmp_path)
-    write(tmp_path, line + update(10, 3.0, 1.0))
-    tail.read()
-    assert (tail.step, tail.loss) == (10, 3.0)
-
-
-def test_a_file_that_began_anew_is_read_anew(tmp_path: Path) -> None:
-    tail = Tail(tmp_path)
-    write(tmp_path, update(10, 3.0, 1.0) + update(20, 2.0, 2.0))
-    tail.read()
-    (tmp_path / "metrics.jsonl").unlink()
-    write(tmp_path, update(10, 5.0, 1.0))
-    tail.read()
-    assert (tail.step, tail.curve) == (10, [(10, 5.0)])
-
-
-def test_a_long_curve_is_thinned_and_ends_where_the_run_is(tmp_path: Path) -> None:
-    tail = Tail(tmp_path)
-    write(tmp_path, "".join(update(step, 1 / step, step) for step in range(1, 10_000)))
-    tail.read()
-    assert NUM_POINTS <= len(tail.curve) <= 2 * NUM_POINTS + 1
-    assert (tail.curve[0], tail.curve[-1]) == ((1, 1.0), (9_999, 1 / 9_999))
-
-
-def test_a_loss_that_is_no_number_is_no_point(tmp_path: Path) -> None:
-    tail = Tail(tmp_path)
-    write(tmp_path, update(10, 3.0, 1.0) + update(20, "NaN", 2.0))
-    tail.read()
-    assert tail.curve == [(10, 3.0)]
-    assert tail.loss is not None
-    assert tail.loss != tail.loss
 
 
 def test_a_study_that_is_audited_has_no_runs_yet(moment: Moment) -> None:
@@ -158,48 +94,6 @@ def test_time_left_is_what_runs_of_the_kind_took(planned: Moment) -> None:
     assert seen.seconds_left == pytest.approx(5 + 4 * 10, rel=1e-6)
     write(planned.begin("bypass", 1), update(50, 3.0, 5.0))
     assert Progress(planned.folder).look().seconds_left == pytest.approx((5 + 5 + 3 * 10) / 2, rel=1e-6)
-
-
-def leaderboard(seen: Snapshot) -> list[tuple[str, float, int]]:
-    """Return the places of the only phase and size."""
-    (found,) = seen.leaderboards
-    return [(place.arm, round(place.mean, 6), place.num_seeds) for place in found.places]
-
-
-def test_arms_stand_by_losses_until_one_has_ended(planned: Moment) -> None:
-    for arm, loss in (("dot", 3.0), ("bypass", 2.0)):
-        write(planned.begin(arm, 1), update(10, loss, 1.0))
-    seen = Progress(planned.folder).look()
-    assert seen.leaderboards[0].figure == LOSS
-    assert leaderboard(seen) == [("bypass", 2.0, 1), ("dot", 3.0, 1)]
-    assert seen.leaderboards[0].leader == "bypass"
-    for seed, accuracy in ((1, 0.5), (2, 0.7)):
-        planned.end("dot", seed, accuracy)
-    planned.end("bypass", 2, 0.4)
-    seen = Progress(planned.folder).look()
-    assert leaderboard(seen) == [("dot", 0.6, 2), ("bypass", 0.4, 1)]
-    assert seen.leaderboards[0].sentence == (
-        "recall, tiny: dot leads; mean accuracy: dot 0.6 (2 seeds), bypass 0.4 (1 seed)"
-    )  # fmt: skip
-
-
-def test_nobody_leads_alone_or_level(planned: Moment) -> None:
-    planned.end("dot", 1, 0.5)
-    assert Progress(planned.folder).look().leaderboards[0].leader is None
-    planned.end("bypass", 1, 0.5)
-    assert Progress(planned.folder).look().leaderboards[0].leader is None
-
-
-def test_an_arm_that_sees_the_future_does_not_lead(tmp_path: Path) -> None:
-    moment = Moment(tmp_path, obstacles={"bypass": "its audit finds a leak"})
-    moment.hold()
-    moment.plan()
-    for arm, accuracy in (("dot", 0.5), ("bypass", 0.99), ("slow", 0.4)):
-        moment.end(arm, 1, accuracy)
-    (found,) = Progress(tmp_path).look().leaderboards
-    moment.ledger.close()
-    assert (found.leader, found.apart) == ("dot", ("bypass",))
-    assert found.sentence.endswith("not compared, since they see the future: bypass")
 
 
 @pytest.mark.usefixtures("here")

@@ -118,7 +118,7 @@ def test_the_command_shows_what_a_study_costs(
     record = json.loads(capsys.readouterr().out)
     assert record["costs"][0]["workload"]["num_parameters"] == 4336
     assert main(["run", str(file), "--out", str(tmp_path / "out"), "--no-calibration"]) == 2
-    assert "--no-calibration is for --dry-run" in capsys.readouterr().err
+    assert "--no-calibration is only for --dry-run" in capsys.readouterr().err
     assert main([*command, "--set", "arms.slow.set.config.n_embd=15"]) == 2
     assert "recall, tiny, slow: no model can be built" in capsys.readouterr().err
     assert [path.name for path in tmp_path.iterdir()] == ["study.toml"]

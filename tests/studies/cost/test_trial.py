@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from attnlab.errors import StudyError
-from attnlab.studies.cost.trial import RunTiming, Trial, Trials
+from attnlab.studies.cost.trial import RunTiming, Trials
 from attnlab.studies.cost.workload import SegmentWork, Workload
 
 from ..samples import study
@@ -32,14 +32,14 @@ def test_a_run_takes_what_its_parts_take() -> None:
 def test_trials_have_a_process_of_their_own() -> None:
     run = study(seeds=[1]).plan()[0].run
     with Trials() as trials:
-        trial = trials.put("a run", run, None, 0.1)
-        assert trial.workload.num_parameters == PARAMETERS
-        assert trial.timing is not None
-        assert trial.timing.num_timed > 0
+        workload, timing = trials.put("a run", run, None, 0.1)
+        assert workload.num_parameters == PARAMETERS
+        assert timing is not None
+        assert timing.num_timed > 0
         odd = study(seeds=[1], sizes__tiny__config__n_embd=15).plan()[0].run
         with pytest.raises(StudyError, match="odd: no model can be built"):
             trials.put("odd", odd, None, 0.0)
-        assert trials.put("a run", run, None, 0.0) == Trial(trial.workload, None)
+        assert trials.put("a run", run, None, 0.0) == (workload, None)
     assert trials.opening > 0
     assert trials.workers is not None
     assert trials.workers.process.poll() == 0

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from attnlab.cli import main
 from attnlab.errors import StudyError
 from attnlab.mechanisms import CATALOG
 from attnlab.studies.file.reading import read_design
@@ -91,18 +90,3 @@ def test_a_name_or_a_file_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert find_study("probes") == Path("probes")  # a file of that name is nearer
     with pytest.raises(StudyError, match="did you mean 'quickstart'"):
         find_study("quikstart")
-
-
-def test_a_recipe_is_listed_and_copied(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    assert main(["recipes"]) == 0
-    listed = capsys.readouterr().out
-    assert all(name in listed for name in NAMES)
-    assert main(["recipes", "copy", "probes"]) == 0
-    assert Path("probes.toml").read_bytes() == list_recipes()["probes"].read_bytes()
-    assert main(["recipes", "copy", "probes"]) == 2
-    assert "exists already" in capsys.readouterr().err
-    assert main(["recipes", "copy", "prob"]) == 2
-    assert main(["recipes", "paste"]) == 2

@@ -1,16 +1,20 @@
 """Result tables made for tests: clean ones of every kind, and ways to write them."""
 
-from __future__ import annotations
-
 import csv
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from attnlab.statistics import Comparison
+from attnlab.studies.integrity import Judgement, JudgeOptions, judge, read_table
+from attnlab.studies.integrity.analysis import ComparisonRow
+
 Record = dict[str, Any]
+Write = Callable[..., str]
+STEPS = (500, 1000, 1500, 2000)
 
 
 @dataclass(frozen=True)
@@ -100,3 +104,49 @@ def write_wide(path: Path, records: Sequence[Record], decimals: int | None = Non
 
 def _column(record: Record) -> str:
     return f"{record['arm']}_{record['size']}_{record['metric']}_{record['seed']}"
+
+
+WRITERS: list[Write] = [write_long, write_wide]
+
+
+def write_text(tmp_path: Path, text: str) -> str:
+    path = tmp_path / "table.csv"
+    path.write_text(text, encoding="utf-8")
+    return str(path)
+
+
+def write_rows(tmp_path: Path, header: str, rows: Sequence[str]) -> str:
+    return write_text(tmp_path, "\n".join([header, *rows]))
+
+
+def draw_records(
+    means: dict[str, float], num_seeds: int = 8, sd: float = 0.3, seed: int = 0, metric: str = "f1"
+) -> list[Record]:
+    """Draw normal values around the mean of each arm."""
+    rng = np.random.default_rng(seed)
+    return [
+        {"arm": arm, "size": "s", "seed": number, "step": None, "metric": metric, "value": mean + sd * float(noise)}
+        for arm, mean in means.items() for number, noise in enumerate(rng.standard_normal(num_seeds))
+    ]  # fmt: skip
+
+
+def select(records: Sequence[Record], **fields: Any) -> list[Record]:
+    return [record for record in records if all(record[name] == value for name, value in fields.items())]
+
+
+def judge_file(path: str, **options: Any) -> Judgement:
+    return judge(read_table(path), JudgeOptions(**options))
+
+
+def list_faults(judgement: Judgement) -> list[str]:
+    return [finding.check for finding in judgement.faults]
+
+
+def get_only_row(judgement: Judgement) -> ComparisonRow:
+    (row,) = judgement.analyses[-1].rows
+    return row
+
+
+def get_comparison(row: ComparisonRow) -> Comparison:
+    assert row.comparison is not None
+    return row.comparison

@@ -1,6 +1,4 @@
-"""Findings are told apart by their kind; names, titles and sentences are for readers, and no source matches on them."""
-
-from __future__ import annotations
+"""Findings are distinguished by their kind: no source matches on names, titles and sentences, which are for readers."""
 
 import ast
 from collections.abc import Iterator
@@ -11,9 +9,9 @@ import pytest
 import attnlab
 from attnlab.audits import CHECKS
 from attnlab.studies.integrity import IntegrityFinding, IntegrityKind
-from attnlab.studies.integrity.study.audits import UNTYPED, read_kind
 
 SOURCES = sorted(Path(attnlab.__file__).parent.rglob("*.py"))
+NAMES = {name for checks in CHECKS.values() for name in checks if " " in name} | {kind.value for kind in IntegrityKind}
 TEXT_METHODS = {"startswith", "endswith", "partition", "find", "index", "count", "split", "removeprefix"}
 
 
@@ -26,15 +24,12 @@ def is_sentence(node: ast.AST) -> bool:
 
 def find_matches(tree: ast.AST) -> Iterator[int]:
     """Yield the lines that compare a sentence, or search a text for part of a check's name."""
-    names = {name for checks in CHECKS.values() for name in checks if " " in name} | {
-        kind.value for kind in IntegrityKind
-    }
     for node in ast.walk(tree):
         if isinstance(node, ast.Compare):
             sides = [node.left, *node.comparators]
             constants = {side.value for side in sides if isinstance(side, ast.Constant)}
             is_search = isinstance(node.ops[0], ast.In | ast.NotIn) and not isinstance(sides[1], ast.Tuple | ast.Set)
-            if any(map(is_sentence, sides)) or constants & names or (is_search and "leak" in constants):
+            if any(map(is_sentence, sides)) or constants & NAMES or (is_search and "leak" in constants):
                 yield node.lineno
         elif isinstance(node, ast.Attribute) and node.attr in TEXT_METHODS and is_sentence(node.value):
             yield node.lineno
@@ -56,12 +51,6 @@ def test_every_check_of_ours_has_a_kind() -> None:
     ours = [check for checks in CHECKS.values() for check in checks.values() if "attnlab." in check.function.__module__]
     assert len(ours) > 10
     assert [check.name for check in ours if check.kind == "other"] == []
-
-
-def test_a_finding_of_an_older_ledger_has_a_kind() -> None:
-    assert [read_kind({"name": name}) for name in UNTYPED] == ["leak", "installed_model"]
-    assert read_kind({"name": "a check of a user", "kind": "leak"}) == "leak"
-    assert read_kind({"name": "numerics"}) == "other"
 
 
 def test_a_record_has_the_kind_for_programs_and_the_title_for_readers() -> None:

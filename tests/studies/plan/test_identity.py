@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from attnlab.errors import StudyError
+from attnlab.studies.plan.identity import find_files
 from attnlab.studies.study import Study
 
 from ..samples import STUDY, content, study
@@ -108,3 +109,9 @@ def test_stages_of_the_users_own_are_known_by_their_file(tmp_path: Path, own_sta
     after = [run.id for run in Study(design, plugins=[str(file)]).plan()]
     assert before[:2] == after[:2]
     assert before[2] != after[2]
+
+
+def test_files_are_found_by_their_path_and_names_of_the_hub_are_not_files(tmp_path: Path) -> None:
+    assert find_files(f"{tmp_path}:best") == (tmp_path, ":best")
+    assert find_files("gpt2") is None
+    assert find_files(None) is None

@@ -16,7 +16,6 @@ from attnlab.studies.run.cluster import (
     check_room,
     connect_workers,
     find_address,
-    find_files,
     find_reason,
     load_ray,
     resolve_data,
@@ -34,12 +33,6 @@ def test_data_is_sent_by_whole_paths_with_what_it_holds(tmp_path: Path, monkeypa
         node.check_sources([(name, split, digest[::-1])], "far")
     with pytest.raises(StudyError, match=r"on node far: .*gone.txt.* same path on every node"):
         node.check_sources([(str(tmp_path / "gone.txt"), None, digest)], "far")
-
-
-def test_files_a_model_starts_from_are_sent_and_names_of_the_hub_are_not(tmp_path: Path) -> None:
-    assert find_files(f"{tmp_path}:best") == (tmp_path, ":best")
-    assert find_files("gpt2") is None
-    assert find_files(None) is None
 
 
 class TaskError(Exception):

@@ -100,10 +100,10 @@ def test_an_architecture_that_peft_has_no_targets_for_needs_them_named() -> None
 @pytest.mark.parametrize(
     ("name", "line", "said"),
     [
-        ("bert", "dot | softmax | share(qk)", r"'share\(qk\)' makes 'query' .* leave 'query' out of the targets"),
-        ("gpt2", "dot | softmax | share(qk)", r"'share\(qk\)' makes 'c_attn' .* leave 'c_attn' out of the targets"),
-        ("bert", "dot | softmax | unit_values", "'unit_values' changes what 'value' of .* leave 'value' out"),
-        ("gpt2", "value-residual", "'value_residual' changes what 'c_attn' of .* leave 'c_attn' out"),
+        ("bert", "dot | softmax | share(qk)", r"'share\(qk\)' ties 'query' .* leave 'query' out of the targets"),
+        ("gpt2", "dot | softmax | share(qk)", r"'share\(qk\)' ties 'c_attn' .* leave 'c_attn' out of the targets"),
+        ("bert", "dot | softmax | unit_values", "'unit_values' changes the output of 'value' of .* leave 'value' out"),
+        ("gpt2", "value-residual", "'value_residual' changes the output of 'c_attn' of .* leave 'c_attn' out"),
     ],
 )
 def test_a_mechanism_that_an_adapter_would_undo_is_refused(name: str, line: str, said: str) -> None:

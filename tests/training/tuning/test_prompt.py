@@ -218,6 +218,6 @@ def test_saving_is_refused(tmp_path: Any) -> None:
     for mode, what in (("prompt", "a prompt"), ("lora", "LoRA adapters")):
         model = tuned("bert", "classes", way(mode))
         for save in (lambda one: attnlab.save(one, tmp_path), lambda one: one.save_pretrained(tmp_path)):
-            with pytest.raises(InstallError, match=f"holds {what}, which attnlab.load would not build; keep what was"):
+            with pytest.raises(InstallError, match=f"holds {what}, which attnlab.load would not build; save the"):
                 save(model)
     assert not list(tmp_path.iterdir())

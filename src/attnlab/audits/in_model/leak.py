@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from ..check import check
 from ..finding import Finding, FindingPart, judge_parts, show
-from ..subject import noise
+from ..subject import find_largest, noise
 from .subject import ModelSubject
 
 NAME = "causal leak"
@@ -62,7 +62,7 @@ def _change_tokens(subject: ModelSubject, case: str, mask: Tensor | None) -> Fin
     step = subject.tokens(length, 1, salt=1)
     changed = torch.where(torch.eye(length, dtype=torch.bool, device=tokens.device), step, tokens)
     change, bound = _compare(subject, tokens, changed, mask)
-    size, later, query = _find_largest(change.tril(-1))
+    size, later, query = find_largest(change.tril(-1))
     return FindingPart(f"change, {case}", size, bound, f"the output at {query} with token {later}")
 
 
@@ -76,7 +76,7 @@ def _change_future(subject: ModelSubject, case: str, mask: Tensor | None) -> Fin
     # The same kind of mask for the longer sequence: padding stays at the end.
     longer = None if mask is None else nn.functional.pad(mask, (length - mask.shape[1], 0), value=1)
     change, bound = _compare(subject, tokens, changed, longer)
-    size, row, query = _find_largest(change.masked_fill(is_later, 0))
+    size, row, query = find_largest(change.masked_fill(is_later, 0))
     note = f"the output at {query} with the tokens from {int(starts[row])} on"
     return FindingPart(f"change of {length} tokens, {case}", size, bound, note)
 
@@ -91,14 +91,8 @@ def _compare(subject: ModelSubject, tokens: Tensor, changed: Tensor, mask: Tenso
 
 def _find_gradient(subject: ModelSubject, case: str, mask: Tensor | None) -> FindingPart:
     """Find the largest gradient of a later token's embedding, which must be exactly 0."""
-    size, query, later = _find_largest(_map_gradients(subject, mask).triu(1))
+    size, query, later = find_largest(_map_gradients(subject, mask).triu(1))
     return FindingPart(f"gradient, {case}", size, 0.0, f"the output at {query} with token {later}")
-
-
-def _find_largest(sizes: Tensor) -> tuple[float, int, int]:
-    """Return the largest of a table of sizes, its row and its column; NaN counts as infinite."""
-    index = int(sizes.nan_to_num(nan=torch.inf).argmax())
-    return float(sizes.flatten()[index]), *divmod(index, sizes.shape[1])
 
 
 def _map_gradients(subject: ModelSubject, mask: Tensor | None) -> Tensor:

@@ -10,10 +10,10 @@ from attnlab.kernels import rowwise
 
 from ..check import check
 from ..finding import Finding, FindingPart, judge_parts
+from ..padding import NAME, explain_difference
 from ..subject import peak
 from .subject import ModelSubject
 
-NAME = "padding and batch invariance"
 MOST = 64
 """The largest number of sequences in a batch; if more are needed, sequences are longer instead."""
 
@@ -51,21 +51,9 @@ def padding_invariance(subject: ModelSubject) -> Finding:
     return judge_parts(
         NAME, parts,
         passed=f"Neither padding on the {' or '.join(sides)}, nor other sequences of the batch change a real token.",
-        failed=_explain,
+        failed=explain_difference,
         where=lambda _: subject.locate_fault("the attention mask it is given"),
     )  # fmt: skip
-
-
-def _explain(bad: FindingPart) -> str:
-    if bad.figure != bad.figure:
-        return (
-            f"A real token's output is not a number, changed by {bad.note}: a row of padding without a visible key "
-            "becomes NaN, and spreads."
-        )
-    return (
-        f"A real token's output depends on {bad.note} ({bad.figure:.2g}, allowed {bad.bound:.2g}): the same "
-        "sentence would score differently in another batch."
-    )
 
 
 def _compare_in_large_batch(subject: ModelSubject) -> FindingPart:

@@ -15,7 +15,7 @@ from attnlab.install.compat import supports_static_cache
 from ..check import check
 from ..finding import Finding, FindingPart, judge_parts
 from ..subject import peak
-from .subject import ModelSubject, get_token_outputs
+from .subject import ModelSubject, find_token_outputs
 
 NAME = "prefix consistency"
 CHUNK = 5
@@ -37,7 +37,7 @@ def prefix_consistency(subject: ModelSubject) -> Finding | None:
             outputs["cache, a token at a time"] = _decode(subject, tokens, 1)
             outputs[f"cache, {CHUNK} tokens at a time"] = _decode(subject, tokens, CHUNK)
             for step in (1, CHUNK) if _can_cache_statically(subject, tokens) else ():
-                cache = _make_cache(subject, tokens)
+                cache = _make_static_cache(subject, tokens)
                 outputs[f"static cache, {step} at a time"] = _decode(subject, tokens, step, cache)
     bound = subject.noise(whole)
     parts = [FindingPart(name, peak(output - whole), bound) for name, output in outputs.items()]
@@ -57,20 +57,17 @@ def prefix_consistency(subject: ModelSubject) -> Finding | None:
 
 
 def _run_prefixes(subject: ModelSubject, tokens: Tensor) -> Tensor:
-    """Return each token's output from its prefix alone."""
     ends = range(1, tokens.shape[1] + 1)
     return torch.cat([subject.outputs(tokens[:, :end])[:, -1:] for end in ends], 1)
 
 
 def _can_cache(subject: ModelSubject, tokens: Tensor) -> bool:
-    """Tell whether the model keeps a cache of keys and values."""
     if not {"past_key_values", "use_cache"} <= subject.arguments:
         return False
     return getattr(subject.run(tokens[:, :1], use_cache=True), "past_key_values", None) is not None
 
 
-def _make_cache(subject: ModelSubject, tokens: Tensor) -> Any:
-    """Return a cache of fixed size, with more slots than there are tokens."""
+def _make_static_cache(subject: ModelSubject, tokens: Tensor) -> Any:
     # transformers takes seconds to import; here the model has imported it already.
     from transformers import StaticCache
 
@@ -82,7 +79,7 @@ def _can_cache_statically(subject: ModelSubject, tokens: Tensor) -> bool:
     if subject.is_encoder_decoder or not supports_static_cache(subject.model):
         return False
     try:
-        subject.run(tokens[:, :2], use_cache=True, past_key_values=_make_cache(subject, tokens))
+        subject.run(tokens[:, :2], use_cache=True, past_key_values=_make_static_cache(subject, tokens))
     except InstallError:
         return False
     return True
@@ -95,6 +92,8 @@ def _decode(subject: ModelSubject, tokens: Tensor, step: int, cache: Any = None)
         piece = tokens[:, start : start + step]
         more = {} if cache is None else {"past_key_values": cache}
         output = subject.run(piece, use_cache=True, **more)
-        outputs.append(get_token_outputs(output, piece.shape[1]))
+        part = find_token_outputs(output, piece.shape[1])
+        assert part is not None  # the whole sequence had one
+        outputs.append(part)
         cache = output.past_key_values
     return torch.cat(outputs, 1)

@@ -131,7 +131,11 @@ class ModelSubject:
 
     def outputs(self, tokens: Tensor, mask: Tensor | None = None, **more: Any) -> Tensor:
         """Return the model's output for each token, [b n ·]."""
-        return get_token_outputs(self.run(tokens, mask, **more), tokens.shape[1])
+        output = self.run(tokens, mask, **more)
+        part = find_token_outputs(output, tokens.shape[1])
+        if part is None:
+            raise RequestError(f"{type(output).__name__} has no output per token, so there is nothing to compare")
+        return part
 
     def noise(self, outputs: Tensor) -> float:
         """Return how much two ways to the same outputs may differ; each layer adds to the rounding."""
@@ -173,7 +177,7 @@ def _find_part_with_token_outputs(model: nn.Module) -> nn.Module:
     body = getattr(model, "base_model", model)
     with torch.no_grad(), probe.mode(False):
         output = probe.run(probe.tokens(1))
-    return body if next(_list_token_outputs(output, probe.length), None) is None else model
+    return body if find_token_outputs(output, probe.length) is None else model
 
 
 def _read_causality(model: nn.Module) -> bool | None:
@@ -199,15 +203,10 @@ def _test_causality(subject: ModelSubject) -> bool:
     return peak((after - before)[:, :-1]) <= noise(before)
 
 
-def get_token_outputs(output: Any, length: int) -> Tensor:
+def find_token_outputs(output: Any, length: int) -> Tensor | None:
     """Return the first part of an output that has a row for every token."""
-    for part in _list_token_outputs(output, length):
-        return part
-    raise RequestError(f"{type(output).__name__} has no output per token, so there is nothing to compare")
-
-
-def _list_token_outputs(output: Any, length: int) -> Iterator[Tensor]:
     for name in ("logits", "last_hidden_state", "start_logits", "prediction_logits"):
         part = getattr(output, name, None)
         if isinstance(part, Tensor) and part.dim() >= 2 and part.shape[1] == length:
-            yield part if part.dim() == 3 else part[..., None]
+            return part if part.dim() == 3 else part[..., None]
+    return None

@@ -82,12 +82,9 @@ def list_facts(shown: CatalogResults, command: str) -> dict[str, str]:
     """List what was run and on which machine."""
     compiler = find_compiler()
     return {
-        "Command": command,
-        "When": f"{datetime.now().astimezone():%Y-%m-%d %H:%M %Z}, in {shown.seconds:.0f} s",
+        "Command": command, "When": f"{datetime.now().astimezone():%Y-%m-%d %H:%M %Z}, in {shown.seconds:.0f} s",
         "Versions": f"attnlab {version('attnlab')}, Python {platform.python_version()}, torch {shown.machine.torch}",
-        "Machine": str(shown.machine),
-        "Compiler": " · ".join(part for part in (compiler.path, compiler.reason) if part),
-        "Checked on": shown.where_checked,
-        "Timed on": shown.where_costs,
+        "Machine": str(shown.machine), "Compiler": " · ".join(filter(None, (compiler.path, compiler.reason))),
+        "Checked on": shown.where_checked, "Timed on": shown.where_costs,
         "Data": "drawn from fixed seeds; nothing was downloaded",
-    }
+    }  # fmt: skip

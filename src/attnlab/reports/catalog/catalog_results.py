@@ -12,11 +12,10 @@ from attnlab.audits import Audit, audit
 from attnlab.charts.growth import GrowthPoint
 from attnlab.charts.heatmap import Picture
 from attnlab.kernels import Explanation, weights
-from attnlab.kernels.comparison import Setting, explained, own_step, sdpa_step
+from attnlab.kernels.comparison import Setting, explain_choice, own_step, sdpa_step
 from attnlab.kernels.measure import Measurement, measure
 from attnlab.machine import Machine, describe
 from attnlab.mechanisms import CATALOG, Entry, Mechanism, Share
-from attnlab.mechanisms.surroundings import Penalize
 
 from .agreement import Agreement, measure_agreement
 
@@ -76,7 +75,7 @@ class MechanismResult:
     def elsewhere(self) -> str:
         """Where its stage acts if a single call computes the baseline; an empty string if it acts in a call."""
         mechanism = self.choice.request.mechanism
-        output = tuple(stage for stage in mechanism.output if not isinstance(stage, Penalize))
+        output = tuple(stage for stage in mechanism.output if stage.changes_output)
         in_a_call = dataclasses.replace(mechanism, share=Share(), output=output)
         if in_a_call != Mechanism() or mechanism == in_a_call:
             return ""
@@ -181,14 +180,14 @@ def _measure_mechanism(entry: Entry, plan: CatalogPlan) -> MechanismResult:
     agreement = measure_agreement(mechanism, plan.checked_length, plan.checked)
     steps = {"own": own_step(mechanism, length, plan.timed), "sdpa": sdpa_step(length, plan.timed)}
     costs = measure(steps, plan.budget)
-    return MechanismResult(entry, explained(mechanism, length, plan.timed), costs["own"], costs["sdpa"], agreement)
+    return MechanismResult(entry, explain_choice(mechanism, length, plan.timed), costs["own"], costs["sdpa"], agreement)
 
 
 def _measure_growth(length: int, plan: CatalogPlan) -> list[GrowthPoint]:
     """Measure the mechanisms whose growth is drawn, in turn, at one length."""
     mechanisms = {name: CATALOG[name].mechanism for name in plan.growing}
     steps = {name: own_step(mechanism, length, plan.timed) for name, mechanism in mechanisms.items()}
-    kernels = {name: explained(mechanism, length, plan.timed).kernel for name, mechanism in mechanisms.items()}
+    kernels = {name: explain_choice(mechanism, length, plan.timed).kernel for name, mechanism in mechanisms.items()}
     return [
         GrowthPoint(f"{mechanisms[name]} · {kernels[name]}", "attnlab", length, cost.seconds, cost.memory)
         for name, cost in measure(steps, 4 * plan.budget).items()

@@ -7,7 +7,7 @@ from attnlab.studies.answers.study_folder import Record
 from attnlab.studies.integrity import IntegrityFinding
 from attnlab.studies.plan.audit_keys import list_lines
 
-from .datacard import DataCard, make_data_cards
+from .datacard import Facts, make_data_cards
 from .figures import CURVES, FOREST, SEEDS, TRACES, Figure, list_figures
 from .headline import Headline, make_headline
 from .history import History
@@ -34,7 +34,7 @@ class Contents:
     traces: Sequence[ArmTable]
     samples: Sequence[ArmTable]
     sentences: Sequence[ArmTable]
-    cards: Sequence[DataCard]
+    cards: Sequence[tuple[str, Facts]]
     origin: StudyOrigin
     findings: Sequence[IntegrityFinding]
     limits: Sequence[str]

@@ -1,28 +1,19 @@
 """The data of a study: path and hashes of each source, how much was read, and the overlap of its splits."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-
 from attnlab.studies.answers.study_folder import Record
 
-
-@dataclass(frozen=True)
-class DataCard:
-    """The facts of one source, by name."""
-
-    name: str
-    facts: Sequence[tuple[str, str]]
+Facts = list[tuple[str, str]]
 
 
-def make_data_cards(record: Record) -> list[DataCard]:
-    """Return a card for every source that a phase reads."""
+def make_data_cards(record: Record) -> list[tuple[str, Facts]]:
+    """Return the name and the facts of every source that a phase reads."""
     return [
-        DataCard(name, [*_list_splits(record, name), *_list_counts(record, name), *_list_overlaps(record, name)])
+        (name, [*_list_splits(record, name), *_list_counts(record, name), *_list_overlaps(record, name)])
         for name in dict.fromkeys(phase.data for phase in record.design.phases)
     ]
 
 
-def _list_splits(record: Record, name: str) -> list[tuple[str, str]]:
+def _list_splits(record: Record, name: str) -> Facts:
     phases = [phase.name for phase in record.design.phases if phase.data == name]
     data = next((run.run.data for run in record.runs if run.phase in phases), None)
     hashes = record.data.get(name, {})
@@ -36,7 +27,7 @@ def _list_splits(record: Record, name: str) -> list[tuple[str, str]]:
     return facts
 
 
-def _list_counts(record: Record, name: str) -> list[tuple[str, str]]:
+def _list_counts(record: Record, name: str) -> Facts:
     facts = []
     for phase in record.design.phases:
         runs = [run for run in record.runs if run.phase == phase.name and run.id in record.results]
@@ -54,6 +45,6 @@ def _list_counts(record: Record, name: str) -> list[tuple[str, str]]:
     return facts
 
 
-def _list_overlaps(record: Record, name: str) -> list[tuple[str, str]]:
+def _list_overlaps(record: Record, name: str) -> Facts:
     overlaps = [(f"overlap, {item.unit}s", item.sentence) for item in record.overlaps if item.source == name]
     return overlaps or [("overlap", "was not counted")]

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from attnlab.charts import Spec, curves, forest, seeds
@@ -35,30 +34,10 @@ class Figure(NamedTuple):
     draw: Callable[[Theme], Spec]
 
 
-@dataclass(frozen=True)
-class Curve:
-    """Learning curves to draw: the vertical axis, and the title."""
-
-    kind: str
-    name: str
-    title: str
-    up: str
-    points: Sequence[Point]
-    note: str = ""
-    """Added to the subtitle."""
-    is_deciding: bool = False
-    """Whether it is the deciding figure, which has a floor."""
-
-    @property
-    def is_logarithmic(self) -> bool:
-        """Whether the axis is logarithmic, as for perplexities."""
-        return "perplexity" in self.up and all(point.value > 0 for point in self.points)
-
-
 def list_figures(histories: Sequence[History]) -> list[Figure]:
     """List all charts that have data."""
     figures = [make(history.place) for history in histories for make in (_make_forest, _make_seed_plot)]
-    figures += [_make_curve_figure(history.place, curve) for history in histories for curve in _list_curves(history)]
+    figures += [figure for history in histories for figure in _list_curves(history)]
     return [figure for figure in figures if figure is not None]
 
 
@@ -118,32 +97,36 @@ def _write_floor_caption(place: PhaseResults) -> str:
     return "" if place.floor is None else f" The dashed line is the floor, {place.floor[0]:.4g}: {place.floor[1]}."
 
 
-def _list_curves(history: History) -> list[Curve]:
+def _list_curves(history: History) -> list[Figure | None]:
+    place = history.place
     losses = history.make_points("train", lambda line: read_number(line["loss"]))
-    curves = [Curve(CURVES, "train-loss", "Loss while training", "train loss", losses)]
+    figures = [_make_curves(place, CURVES, "train-loss", "Loss while training", "train loss", losses)]
     for name in history.list_figures():
         points = history.make_points("evaluation", lambda line, name=name: read_number(line.get(name)))  # type: ignore[misc]
-        title = f"{capitalize(_split_words(name))} on held-out data"
-        curves.append(Curve(CURVES, name, title, _split_words(name), points, is_deciding=name == history.place.figure))
+        words = _split_words(name)
+        floor = place.floor if name == place.figure else None
+        figures.append(_make_curves(place, CURVES, name, f"{capitalize(words)} on held-out data", words, points, floor))
     for kind, layers in history.find_traces().items():
         points = history.make_points("trace", make_averager(list(layers.values())))
-        note = "mean over layers and heads" if len(layers) > 1 else ""
-        curves.append(Curve(TRACES, kind, capitalize(describe_trace(kind)), describe_trace(kind), points, note))
-    return curves
+        words, note = describe_trace(kind), "mean over layers and heads" if len(layers) > 1 else ""
+        figures.append(_make_curves(place, TRACES, kind, capitalize(words), words, points, note=note))
+    return figures
 
 
-def _make_curve_figure(place: PhaseResults, curve: Curve) -> Figure | None:
-    if len({point.step for point in curve.points}) < 2:
+def _make_curves(
+    place: PhaseResults, kind: str, name: str, title: str, up: str, points: Sequence[Point],
+    floor: tuple[float, str] | None = None, note: str = "",
+) -> Figure | None:  # fmt: skip
+    if len({point.step for point in points}) < 2:
         return None
-    floor = place.floor[0] if curve.is_deciding and place.floor is not None else None
-    drawn = Curves(curve.points, curve.up, is_logarithmic=curve.is_logarithmic, floor=floor)
-    num_seeds = len({point.seed for point in curve.points})
-    caption = "" if num_seeds > 1 else "One seed per arm."
+    is_logarithmic = "perplexity" in up and all(point.value > 0 for point in points)
+    drawn = Curves(points, up, is_logarithmic=is_logarithmic, floor=None if floor is None else floor[0])
+    caption = "" if len({point.seed for point in points}) > 1 else "One seed per arm."
     caption = (caption + _write_floor_caption(place)).strip() if floor is not None else caption
-    below = "; ".join(filter(None, (place.title, curve.note)))
+    below = "; ".join(filter(None, (place.title, note)))
     return Figure(
-        curve.kind, _make_file_name(curve.kind, place, curve.name), f"{curve.title}: {place.title}", caption,
-        lambda theme: curves.draw(drawn, curve.title, below, theme),
+        kind, _make_file_name(kind, place, name), f"{title}: {place.title}", caption,
+        lambda theme: curves.draw(drawn, title, below, theme),
     )  # fmt: skip
 
 

@@ -81,7 +81,7 @@ def _make_sentence(row: ArmRow, where: str, common: Sequence[str]) -> Sentence:
     if is_not_comparable(row):
         verdict, _, why = answer.verdict.partition(" (")
         return Sentence(row.arm, where, verdict, "", _make_sentence_case(why.removesuffix(")")), notes, "bad")
-    tone = _choose_tone(answer.verdict)
+    tone = {BETTER: "good", WORSE: "bad"}.get(answer.verdict.split()[0], "open")
     return Sentence(row.arm, where, answer.verdict, _write_numbers(answer), _make_sentence_case(reason), notes, tone)
 
 
@@ -98,12 +98,6 @@ def _write_numbers(answer: Answer) -> str:
 
 def _make_sentence_case(reason: str) -> str:
     return reason[:1].upper() + reason[1:] + ("" if reason.endswith((".", "?", "!")) or not reason else ".")
-
-
-def _choose_tone(verdict: str) -> str:
-    if verdict.startswith(BETTER):
-        return "good"
-    return "bad" if verdict.startswith(WORSE) else "open"
 
 
 def _describe_state(record: Record) -> str:

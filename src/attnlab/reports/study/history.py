@@ -46,17 +46,14 @@ class History:
     def make_points(self, kind: str, value: Callable[[Line], float | None]) -> list[Point]:
         """Return a value of every line as points, at as many steps as a chart can show."""
         lines = self.read_lines(kind)
+        names = {arm: f"{arm} (not comparable)" if arm in self.record.obstacles else arm for arm, _ in lines}
         steps = thin_steps({line["step"] for some in lines.values() for line in some}, len(lines))
         return [
-            Point(self.name_arm(arm), seed, line["step"], float(f"{number:.5g}"))  # more digits than a curve shows
+            Point(names[arm], seed, line["step"], float(f"{number:.5g}"))  # more digits than a curve shows
             for (arm, seed), some in lines.items()
             for line in some
             if line["step"] in steps and (number := value(line)) is not None
         ]
-
-    def name_arm(self, arm: str) -> str:
-        """Name an arm, with a remark if it is not comparable."""
-        return f"{arm} (not comparable)" if arm in self.record.obstacles else arm
 
     def list_figures(self) -> list[str]:
         """List the figures of evaluations that vary, the deciding one first."""

@@ -19,13 +19,12 @@ PAPER = "paper"
 def list_limits(record: Record, places: Sequence[PhaseResults]) -> list[str]:
     """Return all limitations."""
     return [
-        *_limit_seeds(record), *_limit_sizes(record), *_limit_data(record), *_limit_sharing(record),
-        *_limit_budget(record), *_limit_parameters(places), *_limit_settings(record), *_limit_pairs(places),
-        *_limit_figures(record, places), *_limit_lost(places),
+        *_limit_extent(record), *_limit_sharing(record), *_limit_budget(record), *_limit_parameters(places),
+        *_limit_settings(record), *_limit_pairs(places), *_limit_figures(record, places), *_limit_lost(places),
     ]  # fmt: skip
 
 
-def _limit_seeds(record: Record) -> Iterator[str]:
+def _limit_extent(record: Record) -> Iterator[str]:
     num = len(record.design.seeds)
     if num < FEWEST_SEEDS:
         yield f"{num} seed{'s' if num > 1 else ''} per arm: the spread is almost unknown, so there is no verdict."
@@ -33,18 +32,12 @@ def _limit_seeds(record: Record) -> Iterator[str]:
         yield f"{num} seeds per arm are too few for stability: a test of spread needs {FEWEST}."
     else:
         yield f"{num} seeds per arm: differences much smaller than the interval's width are not detected."
-
-
-def _limit_sizes(record: Record) -> Iterator[str]:
     sizes = ", ".join(record.design.sizes)
     others = "sequence lengths, lengths of training and tokenizers"
     if len(record.design.sizes) == 1:
         yield f"One model size, {sizes}: the results may not hold for other sizes, {others}."
     else:
         yield f"The sizes {sizes}: the results may not hold for other sizes, {others}."
-
-
-def _limit_data(record: Record) -> Iterator[str]:
     names = list(dict.fromkeys(phase.data for phase in record.design.phases if phase.smallest is not None))
     if len(names) == 1:
         yield f"The verdicts are about one dataset, {names[0]}; they may differ on others."

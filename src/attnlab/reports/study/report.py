@@ -9,10 +9,8 @@ from attnlab.studies.answers.study_folder import open_record
 from .contents import Contents, collect_contents
 from .figures import KINDS, TRACES
 from .files import remove_stale_figures, write_atomically
-from .latex import write_latex
-from .markdown import write_markdown
 from .page import render_page
-from .tables import write_per_seed, write_summary
+from .tables import write_latex, write_markdown, write_per_seed, write_summary
 
 REPORT = "report.html"
 TABLES, FIGURES = "tables", "figures"

@@ -1,16 +1,18 @@
-"""The results as CSV: one line for every run, and one for every arm in every phase and size.
+"""The results as tables: CSV with a line for every run or for every arm, Markdown, and LaTeX.
 
 Spreadsheets read a text that begins with = + - or @ as a formula, so such a text gets an apostrophe.
 """
 
 import csv
 import io
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from attnlab.studies.answers.study_folder import Record
 
-from .cells import get_comparison, is_not_comparable
+from .cells import COLUMNS, get_comparison, is_not_comparable
+from .headline import Headline
 from .results import PhaseResults, find_status, read_number
 from .trainingset import read_training_figures
 
@@ -24,6 +26,27 @@ SUMMARY = (
     "level", "p", "method", "hedges_g", "rho", "is_comparable", "verdict", "stability", "tokens_per_second", "seconds",
     "parameters", "trained",
 )  # fmt: skip
+LATEX_COLUMNS = ("arm", "phase", "size", "mean", "SD", "seeds", "difference", "interval", "verdict")
+LATEX_SIGNS = {
+    "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#", "%": r"\%", "_": r"\_",
+    "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"\textless{}", ">": r"\textgreater{}",
+    "|": r"\textbar{}", '"': "''", "−": "$-$", "–": "--", "±": r"$\pm$", "∞": r"$\infty$",
+    "α": r"$\alpha$", "ρ": r"$\rho$", "…": r"\ldots{}", "≥": r"$\geq$", "≤": r"$\leq$", "×": r"$\times$",
+}  # fmt: skip
+MARKDOWN_COLUMNS = (
+    "arm",
+    "phase",
+    "size",
+    "figure",
+    "mean",
+    "SD",
+    "seeds",
+    "failed",
+    "difference",
+    "interval",
+    "verdict",
+)
+MARKDOWN_SIGNS = re.compile(r"([\\`*_{}\[\]<>#|~!&])")
 
 
 def write_per_seed(record: Record) -> str:
@@ -85,3 +108,41 @@ def _escape_formula(cell: Any) -> Any:
     # The writer quotes a line feed, but not a carriage return, which readers treat as the end of a line.
     text = cell.replace("\r", " ")
     return f"'{text}" if text.lstrip().startswith(FORMULA) else text
+
+
+def write_markdown(headline: Headline, places: Sequence[PhaseResults]) -> str:
+    """Write the results as Markdown: the question, the state, the table, and the notes on arms."""
+    rows = [[COLUMNS[name](row) for name in MARKDOWN_COLUMNS] for place in places for row in place.rows]
+    marks = [] if not rows else ["---:" if cell.is_number else "---" for cell in rows[0]]
+    lines = [
+        f"**{_escape_markdown(headline.question)}**", "", _escape_markdown(headline.state), "",
+        f"| {' | '.join(MARKDOWN_COLUMNS)} |", f"| {' | '.join(marks)} |",
+        *(f"| {' | '.join(_escape_markdown(cell.text) for cell in row)} |" for row in rows),
+    ]  # fmt: skip
+    lines.append("")
+    for sentence in (*headline.verdicts, *headline.apart):
+        place = _escape_markdown(" ".join(filter(None, (sentence.arm, sentence.where))))
+        lines += [f"- {place}: {_escape_markdown(note)}" for note in sentence.notes]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _escape_markdown(text: str) -> str:
+    return MARKDOWN_SIGNS.sub(r"\\\1", " ".join(text.split()))
+
+
+def write_latex(headline: Headline, places: Sequence[PhaseResults]) -> str:
+    """Write the results as LaTeX, with the question as caption; the table needs the package booktabs."""
+    rows = [[COLUMNS[name](row) for name in LATEX_COLUMNS] for place in places for row in place.rows]
+    layout = "".join("r" if cell.is_number else "l" for cell in rows[0]) if rows else "l" * len(LATEX_COLUMNS)
+    lines = [
+        r"% needs \usepackage{booktabs}", r"\begin{table}", r"\centering",
+        rf"\caption{{{_escape_latex(headline.question)} {_escape_latex(headline.state)}}}",
+        rf"\begin{{tabular}}{{{layout}}}", r"\toprule", rf"{' & '.join(LATEX_COLUMNS)} \\", r"\midrule",
+        *(rf"{' & '.join(_escape_latex(cell.text) for cell in row)} \\" for row in rows),
+        r"\bottomrule", r"\end{tabular}", r"\end{table}",
+    ]  # fmt: skip
+    return "\n".join(lines) + "\n"
+
+
+def _escape_latex(text: str) -> str:
+    return "".join(LATEX_SIGNS.get(sign, sign) for sign in " ".join(text.split()))

@@ -1,12 +1,9 @@
 """From a ledger to verdicts: each arm against the baseline, for every phase and size that the study compares.
 
-All primary comparisons of a study are one family: a study of 3 arms, 3 phases and 3 sizes asks 18 questions, and
-without an adjustment over all of them a third of such studies would find a difference where there is none.
+All primary comparisons of a study are one family: without an adjustment over its 18 comparisons, a study of 3 arms, 3
+phases and 3 sizes without any true difference would find one with a probability of a third.
 """
 
-from __future__ import annotations
-
-import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -25,15 +22,15 @@ from attnlab.statistics.verdict import FEWEST_SEEDS, NOT_COMPARABLE
 from attnlab.tasks.scores import LOWER_IS_BETTER
 
 from ..file.design import Design, Phase
-from ..ledger.database import Ledger
+from ..ledger.database import Ledger, ResultRow
 from ..plan.planning import PlannedRun
-from .registration import RegistrationStatus, check_registration, note_verdict
+from .registration import RegistrationStatus, check_registration, digest, note_verdict
 from .run_table import RunTable, explain_leak
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What a study says of one arm, in one phase and size; no comparison where there was nothing to compare."""
+    """The result for one arm in one phase and size; `comparison` is None if there was nothing to compare."""
 
     phase: str
     size: str
@@ -43,7 +40,7 @@ class Answer:
     comparison: Comparison | None
     notes: tuple[str, ...] = ()
     registration: str = ""
-    """How the verdict stands to what was declared beforehand: AS REGISTERED, CHANGED AFTER LOOKING (…), …"""
+    """Whether the verdict is as declared beforehand: AS REGISTERED, CHANGED AFTER LOOKING (…), …"""
 
     def record(self) -> dict[str, Any]:
         """Return all of it as plain values, for JSON."""
@@ -52,7 +49,7 @@ class Answer:
 
 
 def common_notes(answers: Sequence[Answer]) -> tuple[str, ...]:
-    """Return the notes that stand beside every one of several answers, to be said once."""
+    """Return the notes that all of several answers have, so that they are printed once."""
     if len(answers) < 2:
         return ()
     return tuple(note for note in answers[0].notes if all(note in answer.notes for answer in answers))
@@ -61,19 +58,23 @@ def common_notes(answers: Sequence[Answer]) -> tuple[str, ...]:
 def conclude(
     study: Design, planned: Sequence[PlannedRun], ledger: Ledger, obstacles: Mapping[str, str]
 ) -> list[Answer]:  # fmt: skip
-    """Answer a study whose runs have all ended: once, and from the ledger as long as nothing has changed.
+    """Return the answers of a study whose runs have all ended, from the ledger if nothing has changed since.
 
-    The ledger also notes the verdicts as ones that were printed. obstacles: why arms cannot be compared.
+    New verdicts are noted in the ledger as printed. obstacles: why arms cannot be compared.
     """
-    results = _digest_results(planned, ledger)
+    rows_by_id = ledger.results()
+    results = _digest_results(planned, rows_by_id)
     status = check_registration(ledger, study, results)
-    basis = _digest_basis(study, planned, ledger, obstacles, status)
+    rows = [(run.id, *((row.status, row.result) if (row := rows_by_id.get(run.id)) else ())) for run in planned]
+    basis = digest([_digest_code(), study.model_dump(mode="json"), dict(obstacles), vars(status), rows])
     stored = ledger.answers(basis)
     if stored is not None:
         return _storage().validate_python(json.loads(stored))
     answers = analyse(study, planned, ledger, obstacles, status)
+    compared = [answer.comparison for answer in answers if answer.comparison is not None]
+    is_look = any(not one.question.obstacle and one.data.num_seeds >= FEWEST_SEEDS for one in compared)
     with ledger.together():
-        note_verdict(ledger, study, results, is_look=any(map(_could_conclude, answers)))
+        note_verdict(ledger, study, results, is_look)
         ledger.add_answers(basis, json.dumps(_storage().dump_python(answers)))
     return answers
 
@@ -83,109 +84,27 @@ def _storage() -> TypeAdapter[list[Answer]]:
     return TypeAdapter(list[Answer])
 
 
-def _could_conclude(answer: Answer) -> bool:
-    one = answer.comparison
-    return one is not None and not one.question.obstacle and one.data.num_seeds >= FEWEST_SEEDS
-
-
-def _digest_results(planned: Sequence[PlannedRun], ledger: Ledger) -> str:
-    """Return a hash of the runs' figures: the same results, looked at again, are one look."""
-    results = ledger.results()
+def _digest_results(planned: Sequence[PlannedRun], rows_by_id: Mapping[str, ResultRow]) -> str:
+    """Return a hash of the runs' figures, by which a second look at the same results is recognized."""
     rows = []
-    for run in sorted(planned, key=lambda one: one.id):
-        row = results.get(run.id)
+    for run in sorted(planned, key=lambda run: run.id):
+        row = rows_by_id.get(run.id)
         last = None if row is None else row.result.get("last")
         rows.append((run.id, None if row is None else row.status, last and last["figures"]))
-    return _digest(rows)[:16]
-
-
-def _digest_basis(
-    study: Design, planned: Sequence[PlannedRun], ledger: Ledger, obstacles: Mapping[str, str],
-    status: RegistrationStatus,
-) -> str:  # fmt: skip
-    """Return a hash of what answers are computed from: code, design, runs and their results, registration."""
-    results = ledger.results()
-    rows = [(run.id, *((row.status, row.result) if (row := results.get(run.id)) else ())) for run in planned]
-    return _digest([_digest_code(), study.model_dump(mode="json"), dict(obstacles), vars(status), rows])
+    return digest(rows)
 
 
 @cache
 def _digest_code() -> str:
-    # The version alone would keep stale answers while the statistics are developed.
+    # The version alone would keep stale answers while the statistics are being developed.
     folders = Path(__file__).parents[2] / "statistics", Path(__file__).parent
     files = [file.read_text(encoding="utf-8") for folder in folders for file in sorted(folder.glob("*.py"))]
-    return _digest([version("attnlab"), *files])
-
-
-def _digest(content: Any) -> str:
-    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
-
-
-def analyse(
-    study: Design, planned: Sequence[PlannedRun], ledger: Ledger, obstacles: Mapping[str, str],
-    status: RegistrationStatus,
-) -> list[Answer]:  # fmt: skip
-    """Compare every arm with the baseline. obstacles: why arms cannot be compared, whatever they gave."""
-    results = ledger.results()
-    cells = [
-        _Cell(study, phase, size, RunTable.select((phase.name, size), study.arms, planned, results, ledger))
-        for phase in study.phases if phase.smallest is not None
-        for size in study.sizes
-    ]  # fmt: skip
-    drafts = [cell.draft(arm, obstacles) for cell in cells for arm in study.arms if arm != study.baseline]
-    # Arms that could not be compared whatever the seeds gave are no part of the family.
-    family = {at: draft.comparison for at, draft in enumerate(drafts) if draft.comparison and not draft.is_barred}
-    decided = _decide_family(study, family, status)
-    return [draft.answer(decided.get(at, draft.comparison), status) for at, draft in enumerate(drafts)]
+    return digest([version("attnlab"), *files])
 
 
 def count_comparisons(study: Design) -> int:
-    """Return how many comparisons a study makes: arms but the baseline, in every size of every phase that compares."""
+    """Return how many comparisons a study makes: all arms but the baseline, in every size of every compared phase."""
     return sum(phase.smallest is not None for phase in study.phases) * len(study.sizes) * (len(study.arms) - 1)
-
-
-def _decide_family(
-    study: Design, family: Mapping[int, Comparison], status: RegistrationStatus
-) -> dict[int, Comparison]:  # fmt: skip
-    """Decide the comparisons of a study as one family: by Holm, or each at its share if there are several looks."""
-    if study.looks is None and status.is_declared:
-        return conclude_family(family)
-    alpha = ALPHA / max(1, len(family))
-    # Fewer seeds than the first look has give no verdict; the e-process takes any number of them.
-    is_look = isinstance(study.looks, list) and len(study.seeds) in study.looks and status.is_declared
-    looks = study.looks if is_look else "open"
-    return {
-        key: conclude_comparison(one.estimate, replace(one.question, alpha=alpha, looks=looks), one.data)
-        for key, one in family.items()
-    }
-
-
-@dataclass(frozen=True)
-class _Draft:
-    """A comparison before it is decided among the others of its study."""
-
-    cell: _Cell
-    arm: str
-    comparison: Comparison | None
-    obstacle: str = ""
-    notes: tuple[str, ...] = ()
-    is_barred: bool = False
-    """Whether the arms could not be compared whatever the seeds gave."""
-
-    def answer(self, decided: Comparison | None, status: RegistrationStatus) -> Answer:
-        """Make an answer of the decided comparison, with its notes."""
-        cell, notes = self.cell, list(self.notes)
-        if decided is not None and not self.is_barred:  # beside a leak, what the seeds show is of no use
-            notes += decided.notes
-        if status.note:
-            notes.append(status.note)
-        if cell.table.floor is not None:
-            notes.append(f"the floor is {cell.table.floor[0]:.4g}: {cell.table.floor[1]}")
-        shared = next((phase.name for phase in cell.ancestors() if phase.is_shared), None)
-        if shared is not None:
-            notes.append(f"'{shared}' was trained once an arm: seeds vary what comes after it alone")
-        verdict = NOT_COMPARABLE.format(self.obstacle) if decided is None else decided.verdict
-        return Answer(cell.phase.name, cell.size, self.arm, cell.figure, verdict, decided, tuple(notes), status.words)
 
 
 @dataclass(frozen=True)
@@ -202,47 +121,106 @@ class _Cell:
         """The figure that decides; empty before any run was evaluated."""
         return self.table.figure or ""
 
-    def draft(self, arm: str, obstacles: Mapping[str, str]) -> _Draft:
-        """Compare one arm; if it cannot be compared, the reason is the answer."""
-        baseline = self.study.baseline
-        barred = obstacles.get(arm) or (f"of the baseline, {obstacles[baseline]}" if obstacles.get(baseline) else "")
-        missing = self._explain_missing(arm)
-        if missing:
-            return _Draft(self, arm, None, barred or missing, is_barred=bool(barred))
-        seeds = self.table.shared_seeds(baseline, arm, figure=self.figure)
-        obstacle = barred or self.table.explain_unpaired(baseline, arm, seeds)
-        notes = (explain_leak(self.table, arm, baseline, self.figure),) if obstacles.get(arm) else ()
-        try:
-            return _Draft(self, arm, self._compare(arm, obstacle), obstacle, notes, bool(barred))
-        except StatisticsError as error:
-            return _Draft(self, arm, None, str(error), notes, bool(barred))
-
-    def _compare(self, arm: str, obstacle: str) -> Comparison:
-        arms = baseline, _ = self.study.baseline, arm
-        measured = self.table.measure(arms, self.figure)
-        gains = [gain for gain in (self.table.late_gain(one, self.figure) for one in arms) if gain is not None]
+    def compare(self, arm: str, obstacle: str) -> Comparison:
+        """Compare an arm with the baseline."""
+        measured = self.table.measure((self.study.baseline, arm), self.figure)
+        gains = [self.table.late_gain(name, self.figure) for name in (self.study.baseline, arm)]
         return compare(
-            measured.tables[baseline], measured.tables[arm], True, float(self.phase.smallest or 1.0),
+            measured.tables[self.study.baseline], measured.tables[arm], True, float(self.phase.smallest or 1.0),
             higher_is_better=self.figure not in LOWER_IS_BETTER, obstacle=obstacle, clusters=measured.clusters,
             scale=measured.scale, floor=None if self.table.floor is None else self.table.floor[0],
-            ceiling=self.table.ceiling, late_gain=max(gains, default=None),
+            ceiling=self.table.ceiling, late_gain=max((gain for gain in gains if gain is not None), default=None),
         )  # fmt: skip
 
-    def _explain_missing(self, arm: str) -> str:
-        """Say why there is nothing to compare; empty if there is."""
+    def explain_missing(self, arm: str) -> str:
+        """Return why there is nothing to compare; empty if there is."""
         if not self.figure:
-            return "no run was evaluated; has the data a dev split?"
-        for name, one in (("the baseline", self.study.baseline), ("it", arm)):
-            values = self.table.values(one, self.figure)
+            return "no run was evaluated; does the data have a dev split?"
+        for subject, name in (("the baseline", self.study.baseline), ("it", arm)):
+            values = self.table.values(name, self.figure)
             if not any(value is not None for value in values.values()):
-                return f"none of the {len(values)} runs of {name} has a figure" if values else f"{name} was not trained"
+                if not values:
+                    return f"{subject} was not trained"
+                return f"none of the {len(values)} runs of {subject} has a figure"
         has_pairs = self.table.shared_seeds(self.study.baseline, arm, figure=self.figure)
         return "" if has_pairs else "no seed has a figure in both arms"
 
-    def ancestors(self) -> Iterator[Phase]:
-        """Yield the phases that this one comes after."""
-        phases = {phase.name: phase for phase in self.study.phases}
-        phase = self.phase
+    def list_notes(self) -> Iterator[str]:
+        """Yield the notes for every arm."""
+        if self.table.floor is not None:
+            yield f"the floor is {self.table.floor[0]:.4g}: {self.table.floor[1]}"
+        phases, phase = {phase.name: phase for phase in self.study.phases}, self.phase
         while phase.after is not None:
             phase = phases[phase.after]
-            yield phase
+            if phase.is_shared:
+                yield f"'{phase.name}' was trained once per arm: seeds only vary what comes after it"
+                return
+
+
+@dataclass(frozen=True)
+class _Draft:
+    """A comparison before it is decided as one of a family. is_barred: the arms cannot be compared in any case."""
+
+    cell: _Cell
+    arm: str
+    obstacle: str
+    is_barred: bool
+    comparison: Comparison | None = None
+    notes: tuple[str, ...] = ()
+
+    def answer(self, decided: Comparison | None, status: RegistrationStatus) -> Answer:
+        """Return the answer with the decided comparison and all notes."""
+        cell = self.cell
+        on_scores = () if decided is None or self.is_barred else decided.notes  # of no use beside a leak
+        notes = (*self.notes, *on_scores, *filter(None, [status.note]), *cell.list_notes())
+        verdict = NOT_COMPARABLE.format(self.obstacle) if decided is None else decided.verdict
+        return Answer(cell.phase.name, cell.size, self.arm, cell.figure, verdict, decided, notes, status.words)
+
+
+def analyse(
+    study: Design, planned: Sequence[PlannedRun], ledger: Ledger, obstacles: Mapping[str, str],
+    status: RegistrationStatus,
+) -> list[Answer]:  # fmt: skip
+    """Compare every arm with the baseline. obstacles: why arms cannot be compared, whatever their results."""
+    results = ledger.results()
+    cells = [
+        _Cell(study, phase, size, RunTable.select((phase.name, size), study.arms, planned, results, ledger))
+        for phase in study.phases if phase.smallest is not None
+        for size in study.sizes
+    ]  # fmt: skip
+    drafts = [_draft(cell, arm, obstacles) for cell in cells for arm in study.arms if arm != study.baseline]
+    # Arms that cannot be compared in any case are not part of the family.
+    family = {at: draft.comparison for at, draft in enumerate(drafts) if draft.comparison and not draft.is_barred}
+    decided = _decide_family(study, family, status)
+    return [draft.answer(decided.get(at, draft.comparison), status) for at, draft in enumerate(drafts)]
+
+
+def _draft(cell: _Cell, arm: str, obstacles: Mapping[str, str]) -> _Draft:
+    baseline = cell.study.baseline
+    barred = obstacles.get(arm) or (f"of the baseline, {obstacles[baseline]}" if obstacles.get(baseline) else "")
+    missing = cell.explain_missing(arm)
+    if missing:
+        return _Draft(cell, arm, barred or missing, bool(barred))
+    seeds = cell.table.shared_seeds(baseline, arm, figure=cell.figure)
+    obstacle = barred or cell.table.explain_unpaired(baseline, arm, seeds)
+    notes = (explain_leak(cell.table, arm, baseline, cell.figure),) if obstacles.get(arm) else ()
+    try:
+        return _Draft(cell, arm, obstacle, bool(barred), cell.compare(arm, obstacle), notes)
+    except StatisticsError as error:
+        return _Draft(cell, arm, str(error), bool(barred), None, notes)
+
+
+def _decide_family(
+    study: Design, family: Mapping[int, Comparison], status: RegistrationStatus
+) -> dict[int, Comparison]:  # fmt: skip
+    """Decide the comparisons of a study as one family: by Holm, or each at alpha/m if there are several looks."""
+    if study.looks is None and status.is_declared:
+        return conclude_family(family)
+    alpha = ALPHA / max(1, len(family))
+    # With fewer seeds than the first look the declared test gives no verdict; the e-process takes any number.
+    is_look = isinstance(study.looks, list) and len(study.seeds) in study.looks and status.is_declared
+    looks = study.looks if is_look else "open"
+    return {
+        key: conclude_comparison(one.estimate, replace(one.question, alpha=alpha, looks=looks), one.data)
+        for key, one in family.items()
+    }

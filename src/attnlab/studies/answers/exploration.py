@@ -1,10 +1,8 @@
 """Exploratory comparisons: every figure of a study besides the one that decides, without verdicts.
 
 All other figures of all arms in one phase and size are one family (Benjamini and Hochberg 1995), and intervals are at
-the level that the family leaves them.
+the level of the family.
 """
-
-from __future__ import annotations
 
 import math
 from collections.abc import Iterator
@@ -24,7 +22,11 @@ FEWEST = 2
 
 @dataclass(frozen=True)
 class Exploration:
-    """One figure of one arm against the baseline's."""
+    """One figure of one arm compared with the baseline's.
+
+    obstacle: why it could not be compared. scale: whether differences are in units of the figure or, for "log", in
+    percent.
+    """
 
     phase: str
     size: str
@@ -37,9 +39,7 @@ class Exploration:
     level: float
     num_seeds: int
     obstacle: str = ""
-    """Why it could not be compared."""
     scale: str = "linear"
-    """Of differences: units of the figure, or percent for "log"."""
 
     def record(self) -> dict[str, Any]:
         """Return it as plain values, for JSON."""
@@ -56,15 +56,15 @@ def explore(record: Record) -> list[Exploration]:
 
 
 def _explore_place(record: Record, place: tuple[str, str], answers: list[Answer]) -> Iterator[Exploration]:
-    """Compare the other figures of one phase and size, of the arms that are comparable."""
     table, baseline = record.table(*place), record.design.baseline
     names = dict.fromkeys(name for last in table.last_evaluations for name in last["figures"])
     comparisons: dict[tuple[str, str], Comparison] = {}
     for answer in answers:
         if answer.comparison is None or answer.comparison.question.obstacle:
             continue
-        for figure in (name for name in names if name != answer.figure):
-            if len(table.shared_seeds(baseline, answer.arm, figure=figure)) < FEWEST:
+        for figure in names:
+            seeds = table.shared_seeds(baseline, answer.arm, figure=figure)
+            if figure == answer.figure or len(seeds) < FEWEST:
                 continue
             measured = table.measure((baseline, answer.arm), figure)
             try:

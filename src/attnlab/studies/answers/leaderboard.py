@@ -1,6 +1,4 @@
-"""Which arm is ahead while a study runs: plain means, never a test, since that would be a look nobody declared."""
-
-from __future__ import annotations
+"""Which arm is ahead while a study runs: plain means without a test, which would be an undeclared look."""
 
 import math
 from collections.abc import Mapping
@@ -29,19 +27,21 @@ class Rank:
 
 @dataclass(frozen=True)
 class Leaderboard:
-    """The arms of one phase and size, the best first."""
+    """The arms of one phase and size, the best first.
+
+    figure: the figure that decides, or the training loss before any run has ended. apart: arms that are not compared
+    because they see the future.
+    """
 
     phase: str
     size: str
     figure: str
-    """The figure that decides, or the training loss before any run has ended."""
     places: tuple[Rank, ...]
     apart: tuple[str, ...] = ()
-    """Arms that are not compared because they see the future."""
 
     @property
     def leader(self) -> str | None:
-        """The arm that is ahead; None if there is one arm, or the first two are level."""
+        """The arm that is ahead; None if there is only one arm, or the first two are equal."""
         if len(self.places) < 2 or self.places[0].mean == self.places[1].mean:
             return None
         return self.places[0].arm
@@ -64,16 +64,15 @@ def rank_arms(record: Record, losses: Mapping[str, float | None]) -> list[Leader
 
 
 def _rank_arms_in(record: Record, phase: str, size: str, losses: Mapping[str, float | None]) -> Leaderboard:
-    """Rank by the figures of ended seeds, or by losses before there are any."""
     table = record.table(phase, size)
     figure = table.figure
-    known: dict[str, list[float]] = {}
+    values_by_arm: dict[str, list[float]] = {}
     for arm, runs in table.runs.items():
         values = [losses.get(run.id) for run in runs.values()] if figure is None else table.values(arm, figure).values()
         if finite := [value for value in values if value is not None and math.isfinite(value)]:
-            known[arm] = finite
-    apart = tuple(arm for arm in known if arm in record.obstacles)
-    ranks = [Rank(arm, fmean(values), len(values)) for arm, values in known.items() if arm not in apart]
+            values_by_arm[arm] = finite
+    apart = tuple(arm for arm in values_by_arm if arm in record.obstacles)
+    ranks = [Rank(arm, fmean(values), len(values)) for arm, values in values_by_arm.items() if arm not in apart]
     is_lower_better = figure is None or figure in LOWER_IS_BETTER
     ranks.sort(key=lambda rank: rank.mean if is_lower_better else -rank.mean)
     return Leaderboard(phase, size, figure or LOSS, tuple(ranks), apart)

@@ -1,11 +1,9 @@
 """Power analysis of a study: seeds that detect the smallest effect of interest, from a pilot's spread.
 
-The pilot gives the spread of paired differences and never the difference itself, so that planning is not a look. The
-level is the strictest at which the study decides a comparison: alpha shared by all its comparisons (Holm's first step),
-and the limit of the last look if looks are declared.
+Only the spread of the pilot's paired differences is used, never their mean, so planning is not a look. The level is the
+strictest at which the study decides a comparison: alpha shared by all comparisons (Holm's first step), and the limit of
+the last look if looks are declared.
 """
-
-from __future__ import annotations
 
 import math
 from collections.abc import Sequence
@@ -24,7 +22,7 @@ from .analysis import count_comparisons
 from .study_folder import Record
 
 FEWEST = 2
-"""Seeds of a pilot that show a spread."""
+"""Seeds of a pilot from which a spread can be estimated."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +35,13 @@ class Aim:
 
 @dataclass(frozen=True)
 class Prospect:
-    """The seeds that one comparison needs, and the effects that the study's seeds detect."""
+    """The seeds that one comparison needs, and the effects that the study's seeds detect.
+
+    num_declared: seeds of the study. num_pilot: seeds that the spread was estimated from; 0 if it was given. sd: of the
+    paired difference. sd_bound: the SD that the plan uses, the pilot's upper bound or the given one. seeds: by power; ∞
+    if no number suffices. detectable: effects that the declared seeds detect, by power. obstacle: why there is no plan.
+    On the log scale smallest, SDs and effects are in percent.
+    """
 
     phase: str
     size: str
@@ -45,22 +49,14 @@ class Prospect:
     smallest: float
     level: float
     num_declared: int
-    """Seeds of the study."""
     scale: Scale = "linear"
-    """On the log scale smallest, SD and detectable differences are in percent."""
     figure: str = ""
     num_pilot: int = 0
-    """Seeds that the spread was estimated from; 0 if it was given."""
     sd: float = math.nan
-    """Of the paired difference."""
     sd_bound: float = math.nan
-    """The SD that the plan uses: the pilot's upper bound, or the SD that was given."""
     seeds: dict[float, float] = field(default_factory=dict)
-    """Seeds that are needed, by power; ∞ if no number suffices."""
     detectable: dict[float, float] = field(default_factory=dict)
-    """Effects that the declared seeds detect, by power."""
     obstacle: str = ""
-    """Why there is no plan."""
 
     @property
     def question(self) -> Question:
@@ -69,11 +65,9 @@ class Prospect:
 
     def record(self) -> dict[str, Any]:
         """Return it as plain values, for JSON."""
-        by_power = {
-            name: {f"{power:g}": value for power, value in getattr(self, name).items()}
-            for name in ("seeds", "detectable")
-        }
-        values: dict[str, Any] = plain({**vars(self), **by_power})
+        by_power = {"seeds": self.seeds, "detectable": self.detectable}
+        named = {name: {f"{power:g}": value for power, value in values.items()} for name, values in by_power.items()}
+        values: dict[str, Any] = plain({**vars(self), **named})
         return values
 
 
@@ -85,15 +79,13 @@ def find_level(design: Design, alpha: float) -> float:
 
 def plan_seeds(design: Design, pilot: Record | float, aim: Aim) -> list[Prospect]:
     """Plan every comparison of a study from a pilot, or from the SD of a paired difference."""
-    level, arms = find_level(design, aim.alpha), [arm for arm in design.arms if arm != design.baseline]
-    prospects = []
-    for phase in (one for one in design.phases if one.smallest is not None):
+    level, prospects = find_level(design, aim.alpha), []
+    for phase in (phase for phase in design.phases if phase.smallest is not None):
         for size in design.sizes:
             scale = _find_scale(phase, size, pilot)
-            for arm in arms:
-                blank = Prospect(
-                    phase.name, size, arm, float(phase.smallest or 0.0), level, len(design.seeds), scale
-                )  # fmt: skip
+            for arm in (arm for arm in design.arms if arm != design.baseline):
+                smallest = float(phase.smallest or 0.0)
+                blank = Prospect(phase.name, size, arm, smallest, level, len(design.seeds), scale)
                 if isinstance(pilot, Record):
                     prospects.append(_plan_from_pilot(blank, design, phase, pilot, aim))
                 else:
@@ -121,39 +113,31 @@ def _plan_from_pilot(blank: Prospect, design: Design, phase: Phase, pilot: Recor
     seeds = table.shared_seeds(*arms, figure=figure)
     blank = replace(blank, figure=figure)
     if len(seeds) < FEWEST:
-        few = f"{len(seeds)} {'seed has' if len(seeds) == 1 else 'seeds have'} ended in both arms"
-        return replace(blank, obstacle=f"{few}; a spread needs at least {FEWEST}, better 3 to 5")
+        count = f"{len(seeds)} {'seed has' if len(seeds) == 1 else 'seeds have'} ended in both arms"
+        return replace(blank, obstacle=f"{count}; a spread needs at least {FEWEST}, better 3 to 5")
     if unpaired := table.explain_unpaired(*arms, seeds):
         return replace(blank, obstacle=unpaired)
     blank = replace(blank, num_pilot=len(seeds))
-    if design is pilot.design and (verdict := _find_decided(pilot, blank)):
-        return replace(blank, obstacle=f"decided: {verdict}; no more seeds are needed")
+    for answer in pilot.answers if design is pilot.design else ():
+        is_same = (answer.phase, answer.size, answer.arm) == (blank.phase, blank.size, blank.arm)
+        if is_same and answer.comparison is not None and answer.comparison.decision.is_decided:
+            return replace(blank, obstacle=f"decided: {answer.verdict}; no more seeds are needed")
     measured = table.measure(arms, figure)
-    # A seed that one arm has not come to yet is neither a pair nor a failure.
+    # A seed that has not ended in one arm is neither a pair nor a failure.
     first, second = ({seed: measured.tables[arm][seed] for seed in seeds} for arm in arms)
     noise = compare(first, second, clusters=measured.clusters, scale=measured.scale).estimate.noise
     if not noise.per_seed > 0:
-        blank = replace(
-            blank, obstacle="every pair of seeds differs by the same: the pilot shows no spread to plan from"
-        )
+        why = "every pair of seeds differs by the same: the pilot has no spread to plan from"
+        blank = replace(blank, obstacle=why)
     return _plan_with(blank, at_upper_bound(noise), aim, sd=blank.question.to_difference(math.sqrt(noise.per_seed)))
 
 
-def _find_decided(pilot: Record, blank: Prospect) -> str:
-    """Return the verdict of a study that is its own pilot, if more seeds would change nothing."""
-    for answer in pilot.answers:
-        is_same = (answer.phase, answer.size, answer.arm) == (blank.phase, blank.size, blank.arm)
-        if is_same and answer.comparison is not None and answer.comparison.decision.is_decided:
-            return answer.verdict
-    return ""
-
-
 def _explain_mismatch(blank: Prospect, design: Design, phase: Phase, pilot: Record) -> str:
-    phases = {one.name: one for one in pilot.design.phases}
-    if phase.name not in phases or blank.size not in pilot.design.sizes:
+    tasks = {phase.name: phase.task for phase in pilot.design.phases}
+    if phase.name not in tasks or blank.size not in pilot.design.sizes:
         return "the pilot has no such phase and size"
-    if phases[phase.name].task != phase.task:
-        return f"'{phase.name}' is {phases[phase.name].task} in the pilot, and {phase.task} in the study"
+    if tasks[phase.name] != phase.task:
+        return f"'{phase.name}' is {tasks[phase.name]} in the pilot, and {phase.task} in the study"
     for arm in (design.baseline, blank.arm):
         if arm not in pilot.design.arms:
             return f"the pilot has no arm '{arm}'"
@@ -176,14 +160,14 @@ def _plan_with(blank: Prospect, noise: Noise, aim: Aim, *, sd: float) -> Prospec
 
 
 def estimate_seed_time(record: Record) -> tuple[int, float] | None:
-    """Return the runs that one more seed has, and their seconds in sequence; None if a time is unknown.
+    """Return the number of runs of one more seed, and their seconds in sequence; None if a time is unknown.
 
-    A run took from its last start to its end, and at least the seconds that its own updates count up over all starts.
+    A run takes the time from its last start to its end, and at least the seconds that its updates add up to.
     """
     durations = record.ledger.durations()
     shared = {phase.name for phase in record.design.phases if phase.is_shared}
     kinds: dict[tuple[str, str, str], list[float]] = {}
-    for run in (one for one in record.runs if one.phase not in shared):
+    for run in (run for run in record.runs if run.phase not in shared):
         times = kinds.setdefault((run.phase, run.size, run.arm), [])
         if run.id in durations:
             times.append(max(durations[run.id], float(record.results[run.id].result.get("seconds") or 0.0)))

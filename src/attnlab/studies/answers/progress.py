@@ -1,6 +1,4 @@
-"""The progress of a study, read at any moment from its ledger and from what its runs have written."""
-
-from __future__ import annotations
+"""The progress of a study, read at any moment from its ledger and the metrics of its runs."""
 
 import json
 import os
@@ -12,7 +10,6 @@ from pathlib import Path
 from statistics import fmean
 from typing import Literal
 
-from attnlab.errors import StudyError
 from attnlab.training.record.folder import read_num_steps
 from attnlab.training.record.lock import LOCK
 
@@ -20,33 +17,34 @@ from ..ledger.database import Ledger
 from ..plan.planning import PlannedRun
 from .leaderboard import Leaderboard, rank_arms
 from .run_tail import EvaluationPoint, Tail
-from .study_folder import LEDGER, PLAN, Record, read
+from .study_folder import LEDGER, PLAN, Record, find_folder, read
 
 Condition = Literal["preparing", "running", "stopped", "ended"]
-"""Preparing: mechanisms are audited and runs planned. Stopped: runs are left, and no process works on them."""
+"""Preparing: mechanisms are audited and runs planned. Stopped: runs are left, but no process is running them."""
 RUNNING, WAITING, GIVEN_UP = "running", "waiting", "given up"
 
 
 @dataclass(frozen=True)
 class RunProgress:
-    """One run of a study, as far as it is."""
+    """The progress of one run. state: running, waiting, given up, or the status of its result.
+
+    seconds_left: of updates, at the recent pace; None if unknown.
+    """
 
     run: PlannedRun
     state: str
-    """running, waiting, given up, or what became of it."""
     step: int = 0
     num_steps: int | None = None
     loss: float | None = None
     tokens_per_second: float | None = None
     seconds_left: float | None = None
-    """Of updates, at the pace of the last ones; None if unknown."""
     evaluation: EvaluationPoint | None = None
     curve: Sequence[tuple[int, float]] = ()
 
 
 @dataclass(frozen=True)
 class Snapshot:
-    """A study at one moment."""
+    """A study at one moment. seconds_left: until the last run ends, estimated from ended runs; None if unknown."""
 
     name: str
     question: str
@@ -54,30 +52,27 @@ class Snapshot:
     runs: tuple[RunProgress, ...] = ()
     num_ended: int = 0
     seconds_left: float | None = None
-    """Until the last run has ended, from the time that runs took so far; None if unknown."""
     leaderboards: tuple[Leaderboard, ...] = ()
 
     @property
     def going(self) -> list[RunProgress]:
-        """The runs that are trained now."""
-        return [one for one in self.runs if one.state == RUNNING]
+        """The runs that are being trained."""
+        return [run for run in self.runs if run.state == RUNNING]
 
     @property
     def num_given_up(self) -> int:
-        """How many runs were given up."""
-        return sum(one.state == GIVEN_UP for one in self.runs)
+        """Number of runs that were given up."""
+        return sum(run.state == GIVEN_UP for run in self.runs)
 
 
 class Progress:
-    """Reads a study's folder repeatedly, each time only what is new. has_curves: read curves of ended runs too."""
+    """A reader of a study's folder that reads only what is new. has_curves: read curves of ended runs too."""
 
     def __init__(self, folder: str | Path, *, has_curves: bool = False) -> None:
-        self.folder = Path(folder).expanduser()
+        self.folder = find_folder(folder)
         self.has_curves = has_curves
         self.tails: dict[str, Tail] = {}
         self.lengths: dict[str, int] = {}
-        if not self.folder.is_dir():
-            raise StudyError(f"{folder} is no folder; give the one a study was run in, attnlab run --out DIR")
 
     def look(self) -> Snapshot:
         """Return the present state of the study."""
@@ -110,21 +105,17 @@ class Progress:
             return RunProgress(run, state, step, length, tail.loss, evaluation=tail.evaluation, curve=tail.curve)
         if state != RUNNING:
             return RunProgress(run, state, tail.step, loss=tail.loss, curve=tail.curve)
-        num_steps = self._read_length(run, folder)
+        num_steps = self.lengths.get(run.id) or read_num_steps(folder)
+        if num_steps is not None:
+            self.lengths[run.id] = num_steps
         left = None if num_steps is None or tail.pace is None else (num_steps - tail.step) * tail.pace
         return RunProgress(
             run, state, tail.step, num_steps, tail.loss, tail.tokens_per_second, left, tail.evaluation, tail.curve
         )
 
-    def _read_length(self, run: PlannedRun, folder: Path) -> int | None:
-        length = self.lengths.get(run.id) or read_num_steps(folder)
-        if length is not None:
-            self.lengths[run.id] = length
-        return length
-
 
 def _estimate_seconds_left(runs: Sequence[RunProgress], record: Record) -> float | None:
-    """Estimate the time until the last run has ended: each takes as long as similar ones, several run at a time."""
+    """Estimate the time until the last run ends: each takes as long as similar ones, and several run at a time."""
     durations = record.ledger.durations()
     known: dict[tuple[str, ...], list[float]] = {}
     for one in runs:
@@ -144,7 +135,7 @@ def _estimate_seconds_left(runs: Sequence[RunProgress], record: Record) -> float
 
 def _estimate_duration(one: RunProgress, record: Record, durations: Mapping[str, float]) -> float | None:
     if one.run.id in record.results:
-        # A run that was found, or went on, took longer than the attempt it ended in.
+        # A run that was resumed took longer than its last attempt.
         return max(durations.get(one.run.id, 0.0), float(record.results[one.run.id].result["seconds"]))
     if one.seconds_left is None or one.num_steps is None or one.step >= one.num_steps:
         return None
@@ -152,12 +143,12 @@ def _estimate_duration(one: RunProgress, record: Record, durations: Mapping[str,
 
 
 def _list_kinds(run: PlannedRun) -> list[tuple[str, ...]]:
-    """Return what makes runs similar, the closest first."""
+    # What makes runs similar, the closest first.
     return [(run.phase, run.size, run.arm), (run.phase, run.size)]
 
 
 def _is_locked(folder: Path) -> bool:
-    """Tell whether a process works in a folder, without taking the lock."""
+    """Return whether a process holds the lock of a folder, without taking it."""
     try:
         holder = json.loads((folder / LOCK).read_bytes())
         if holder["host"] != platform.node():

@@ -1,18 +1,16 @@
-"""What a study declared before its results were looked at, and whether a verdict is as declared.
+"""What a study declared before its results were seen, and whether a verdict is as declared.
 
-`attnlab register` writes a declaration into the ledger; without it the first verdict that is printed becomes one.
-Every printed verdict is an event, so that a later one can say whether anything changed in between: more seeds, other
-arms, another threshold. Each further look at a fresh p value adds false positives (18.5 % after looking at 5, 6, … 20
-seeds), so a verdict that was not declared is judged by the e-process, which stays valid under any rule for stopping.
+`attnlab register` writes a declaration into the ledger; without it the first printed verdict becomes one. Every printed
+verdict is an event, so that later ones can report what changed since: more seeds, other arms, another threshold. An
+undeclared verdict is judged by the e-process, which stays valid under any stopping rule; testing anew after each of 5
+to 20 seeds would have 18.5 % false positives.
 """
-
-from __future__ import annotations
 
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from typing import Any, Self
 
 from attnlab.errors import StudyError
 from attnlab.statistics.verdict import FEWEST_SEEDS
@@ -21,7 +19,7 @@ from ..file.design import Design
 from ..ledger.database import Ledger
 
 REGISTRATION, VERDICT = "registration", "verdict"
-"""What the ledger calls these events."""
+"""Names of these events in the ledger."""
 AS_REGISTERED = "AS REGISTERED"
 CHANGED = "CHANGED AFTER LOOKING ({})"
 UNDECLARED = "UNDECLARED LOOK ({})"
@@ -30,47 +28,46 @@ UNDECIDING = (
     "smallest", "evaluate_every", "checkpoint_every", "log_every", "trace_every", "sample_every", "prompts",
     "sentences", "num_tokens", "num_scored",
 )  # fmt: skip
-"""Settings of a phase that change no result, or are declared apart."""
+"""Settings of a phase that do not change results, or are declared separately."""
 
 
 @dataclass(frozen=True)
 class Declaration:
-    """What decides a study's verdicts: arms, seeds, looks, thresholds, and the comparisons that are one family."""
+    """What decides a study's verdicts: arms, seeds, looks, thresholds, and the comparisons that are one family.
+
+    arms: each arm's mechanism and settings. smallest: by phase; other phases are not compared. sizes, training: a hash
+    of the settings of each size and phase.
+    """
 
     baseline: str
     arms: Mapping[str, str]
-    """Each arm's mechanism and settings."""
     seeds: Sequence[int]
     looks: Sequence[int] | str | None
     smallest: Mapping[str, float]
-    """By phase; phases without one compare nothing."""
     sizes: Mapping[str, str]
     training: Mapping[str, str]
-    """A hash of each phase's settings."""
 
     @classmethod
-    def of(cls, design: Design) -> Declaration:
+    def of(cls, design: Design) -> Self:
         """Return what a design declares."""
+        hidden = set(UNDECIDING)
         return cls(
             design.baseline,
-            {name: _plain(arm.model_dump(mode="json")) for name, arm in design.arms.items()},
+            {name: json.dumps(arm.model_dump(mode="json"), sort_keys=True) for name, arm in design.arms.items()},
             list(design.seeds),
             design.looks,
             {phase.name: phase.smallest for phase in design.phases if phase.smallest is not None},
-            {name: _digest(size.model_dump(mode="json")) for name, size in design.sizes.items()},
-            {
-                phase.name: _digest(phase.model_dump(mode="json", exclude=set(UNDECIDING)))
-                for phase in design.phases
-            },
-        )  # fmt: skip
+            {name: digest(size.model_dump(mode="json")) for name, size in design.sizes.items()},
+            {phase.name: digest(phase.model_dump(mode="json", exclude=hidden)) for phase in design.phases},
+        )
 
     @property
     def digest(self) -> str:
         """A hash to publish."""
-        return _digest(asdict(self))
+        return digest(asdict(self))
 
     def allows_seeds(self, seeds: Sequence[int]) -> bool:
-        """Tell whether a look at these seeds was declared: all of them at once, or as many as a declared look has."""
+        """Return whether a look at these seeds was declared: all of them at once, or as many as a declared look has."""
         if self.looks == "open":
             return True
         if isinstance(self.looks, str) or self.looks is None:
@@ -80,25 +77,15 @@ class Declaration:
 
 
 @dataclass(frozen=True)
-class Look:
-    """A verdict that was printed: what was declared at the time, and which results it was made of."""
-
-    declaration: Declaration
-    results: str
-    """A hash of the runs and their figures."""
-    is_look: bool
-    """Whether any comparison had seeds enough for a verdict; less than that shows nothing that could be chosen by."""
-
-
-@dataclass(frozen=True)
 class RegistrationStatus:
-    """Whether a verdict is as declared."""
+    """Whether a verdict is as declared; if not, the e-process decides.
+
+    words: AS REGISTERED, CHANGED AFTER LOOKING (…), UNDECLARED LOOK (2nd), or empty for a first verdict.
+    """
 
     words: str = ""
-    """AS REGISTERED, CHANGED AFTER LOOKING (…), UNDECLARED LOOK (2nd), or nothing for a first verdict."""
     note: str = ""
     is_declared: bool = True
-    """Whether the declared test may decide; otherwise the e-process does."""
 
 
 def list_changes(declared: Declaration, now: Declaration) -> list[str]:
@@ -112,25 +99,25 @@ def list_changes(declared: Declaration, now: Declaration) -> list[str]:
     if declared.looks != now.looks:
         changes.append(f"looks {_show_looks(declared.looks)} → {_show_looks(now.looks)}")
     for phase in dict.fromkeys([*declared.smallest, *now.smallest]):
-        before, after = declared.smallest.get(phase), now.smallest.get(phase)
+        before, after = (one.smallest.get(phase) for one in (declared, now))
         if before != after:
-            changes.append(f"smallest of {phase} {_show_number(before)} → {_show_number(after)}")
-    changes += [
-        f"training of {phase}" for phase, own in now.training.items() if declared.training.get(phase, own) != own
-    ]
-    return changes
+            shown = ("none" if number is None else f"{number:g}" for number in (before, after))
+            changes.append(f"smallest of {phase} {' → '.join(shown)}")
+    known = {**now.training, **declared.training}
+    return changes + [f"training of {phase}" for phase, hash in now.training.items() if known[phase] != hash]
 
 
 def check_registration(ledger: Ledger, design: Design, results: str) -> RegistrationStatus:
     """Compare a verdict on these results with what was declared before it."""
     now = Declaration.of(design)
     earlier = list(_list_earlier_looks(ledger, now, results))
-    registered = _read_registration(ledger)
+    events = ledger.events(REGISTRATION)
+    registered = Declaration(**json.loads(events[-1])) if events else None
     if not earlier:
         return _check_first_verdict(registered, now)
-    declared = registered or earlier[0].declaration
+    declared = registered or earlier[0]
     changed = list_changes(declared, now)
-    seen = list(dict.fromkeys(tuple(look.declaration.seeds) for look in earlier))
+    seen = list(dict.fromkeys(tuple(declaration.seeds) for declaration in earlier))
     words = [CHANGED.format("; ".join(changed))] if changed else []
     if tuple(now.seeds) not in seen and not declared.allows_seeds(now.seeds):
         words.append(UNDECLARED.format(_ordinal(len(seen) + 1)))
@@ -144,8 +131,8 @@ def check_registration(ledger: Ledger, design: Design, results: str) -> Registra
 
 
 def register(ledger: Ledger, design: Design) -> Declaration:
-    """Write what a study declares into its ledger; refused after a verdict was printed."""
-    if any(look.is_look for look in _read_looks(ledger)):
+    """Write what a study declares into its ledger; an error after a verdict was printed."""
+    if any(is_look for _, _, is_look in _read_looks(ledger)):
         raise StudyError(
             f"{ledger.path.parent} has printed verdicts already, so that nothing can be registered there beforehand; "
             "register the study in another folder, before it is run"
@@ -156,45 +143,46 @@ def register(ledger: Ledger, design: Design) -> Declaration:
 
 
 def note_verdict(ledger: Ledger, design: Design, results: str, is_look: bool) -> None:
-    """Write a printed verdict into the ledger, unless it is there already."""
+    """Write a printed verdict into the ledger, unless it is there already.
+
+    results: a hash of the runs and their figures. is_look: whether a comparison had enough seeds for a verdict.
+    """
     declaration = Declaration.of(design)
-    if any((look.declaration, look.results) == (declaration, results) for look in _read_looks(ledger)):
-        return
-    ledger.say(VERDICT, json.dumps({"declaration": asdict(declaration), "results": results, "is_look": is_look}))
+    if not any(look[:2] == (declaration, results) for look in _read_looks(ledger)):
+        ledger.say(VERDICT, json.dumps({"declaration": asdict(declaration), "results": results, "is_look": is_look}))
 
 
-def _read_registration(ledger: Ledger) -> Declaration | None:
-    events = ledger.events(REGISTRATION)
-    return Declaration(**json.loads(events[-1])) if events else None
+def digest(value: Any) -> str:
+    """Return a short hash of plain values."""
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:16]
 
 
-def _read_looks(ledger: Ledger) -> list[Look]:
+def _read_looks(ledger: Ledger) -> list[tuple[Declaration, str, bool]]:
     looks = (json.loads(event) for event in ledger.events(VERDICT))
-    return [Look(Declaration(**look["declaration"]), look["results"], look["is_look"]) for look in looks]
+    return [(Declaration(**look["declaration"]), look["results"], look["is_look"]) for look in looks]
 
 
 def _check_first_verdict(registered: Declaration | None, now: Declaration) -> RegistrationStatus:
-    """Check the first verdict: nothing had been looked at, so no change can have been chosen by results."""
+    # No verdict had been printed, so no change can depend on results.
     is_possible = now.looks is None or replace(now, seeds=now.seeds[:1]).allows_seeds(now.seeds)
     if not is_possible and len(now.seeds) >= FEWEST_SEEDS:
         declared = f"{len(now.seeds)} seeds are none of the declared looks ({_show_looks(now.looks)})"
         return RegistrationStatus(UNDECLARED.format("1st"), f"{declared}; the e-process decides", is_declared=False)
     if registered is None:
         return RegistrationStatus()
-    changed = list_changes(registered, now)
-    if changed:
+    if changed := list_changes(registered, now):
         note = f"not as registered ({'; '.join(changed)}); no verdict had been printed before the change"
         return RegistrationStatus("", note)
     return RegistrationStatus(AS_REGISTERED, f"registered as {registered.digest} before any verdict was printed")
 
 
-def _list_earlier_looks(ledger: Ledger, now: Declaration, results: str) -> Iterator[Look]:
-    """Yield the looks before this verdict was first printed, so that printing it again says the same."""
-    for look in _read_looks(ledger):
-        if (look.declaration, look.results) == (now, results):
+def _list_earlier_looks(ledger: Ledger, now: Declaration, results: str) -> Iterator[Declaration]:
+    """Yield the looks before this verdict was first printed, so that it can be printed again unchanged."""
+    for declaration, earlier_results, is_look in _read_looks(ledger):
+        if (declaration, earlier_results) == (now, results):
             return
-        if look.is_look:
-            yield look
+        if is_look:
+            yield declaration
 
 
 def _compare_names(what: str, before: Mapping[str, str], now: Mapping[str, str]) -> Iterator[str]:
@@ -206,23 +194,9 @@ def _compare_names(what: str, before: Mapping[str, str], now: Mapping[str, str])
 
 
 def _show_looks(looks: Sequence[int] | str | None) -> str:
-    if looks is None:
-        return "none"
-    return looks if isinstance(looks, str) else ", ".join(map(str, looks))
-
-
-def _show_number(number: float | None) -> str:
-    return "none" if number is None else f"{number:g}"
+    return "none" if looks is None else looks if isinstance(looks, str) else ", ".join(map(str, looks))
 
 
 def _ordinal(number: int) -> str:
     teens = 10 < number % 100 < 20
     return f"{number}{'th' if teens else {1: 'st', 2: 'nd', 3: 'rd'}.get(number % 10, 'th')}"
-
-
-def _plain(value: Any) -> str:
-    return json.dumps(value, sort_keys=True)
-
-
-def _digest(value: Any) -> str:
-    return hashlib.sha256(_plain(value).encode()).hexdigest()[:16]

@@ -1,18 +1,17 @@
 """The runs of one phase and size: figures of each arm's seeds, scores of their examples, and their pairing."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from statistics import fmean
-from typing import Any, Literal
+from typing import Any, Self
 
 import numpy as np
 
 from attnlab.statistics import check_pairing
+from attnlab.statistics.question import Scale
 from attnlab.tasks.scores import LOG_FIGURES, LOWER_IS_BETTER
 from attnlab.training import late_step
 from attnlab.training.record.plain import unspell
@@ -27,32 +26,31 @@ SHOWN, HONEST = "perplexity", "honest_perplexity"
 
 @dataclass(frozen=True)
 class Measured:
-    """What is compared of several arms: each arm's table, its scale, and the cluster of each example.
+    """The scores of several arms, by arm, their scale, and the cluster of each example.
 
     On the log scale every number is the natural logarithm of the figure.
     """
 
     tables: Mapping[str, Table]
-    scale: Literal["linear", "log"] = "linear"
+    scale: Scale = "linear"
     clusters: Sequence[str] | None = None
 
 
 @dataclass(frozen=True)
 class RunTable:
-    """The runs of one phase and size, by arm and seed, and what became of them."""
+    """The runs of one phase and size, by arm and seed, with the results; by_id: all runs of the study."""
 
     runs: Mapping[str, Mapping[int, PlannedRun]]
     results: Mapping[str, ResultRow]
     ledger: Ledger
     by_id: Mapping[str, PlannedRun]
-    """All runs of the study, for the ones that these start from."""
 
     @classmethod
     def select(
         cls, place: tuple[str, str], arms: Iterable[str], planned: Sequence[PlannedRun],
         results: Mapping[str, ResultRow], ledger: Ledger,
-    ) -> RunTable:  # fmt: skip
-        """Select the runs of one phase and size, place."""
+    ) -> Self:  # fmt: skip
+        """Select the runs of one phase and size, `place`."""
         runs: dict[str, dict[int, PlannedRun]] = {arm: {} for arm in arms}
         for run in planned:
             if (run.phase, run.size) == place:
@@ -77,7 +75,7 @@ class RunTable:
 
     @property
     def floor(self) -> tuple[float, str] | None:
-        """What the best trivial strategy scores on these examples, and the strategy; None if unknown."""
+        """The score of the best trivial strategy on these examples, and the strategy; None if unknown."""
         floor = unspell(self._evaluation.get("floor"))
         return None if floor is None else (float(floor), str(self._evaluation.get("floor_strategy", "")))
 
@@ -88,7 +86,7 @@ class RunTable:
         return None if ceiling is None else float(ceiling)
 
     def values(self, arm: str, figure: str) -> dict[int, float | None]:
-        """Return each seed's figure; None for a run that failed or diverged, or whose figure is no number."""
+        """Return each seed's figure; None for a run that failed or diverged, or whose figure is not finite."""
         values: dict[int, float | None] = {}
         for seed, run in self.runs[arm].items():
             last = self._final_evaluation(run)
@@ -106,42 +104,38 @@ class RunTable:
         return [seed for seed, value in first.items() if None not in (value, *(one.get(seed) for one in others))]
 
     def measure(self, arms: Sequence[str], figure: str) -> Measured:
-        """Return rows of examples where the figure is their mean in every run of these arms, else one number a seed.
+        """Return rows of examples if the figure is their mean in every run of these arms, else one number per seed.
 
-        A perplexity is compared by its logarithm, which is the mean loss of a token.
+        A perplexity is compared by its logarithm, the mean loss per token.
         """
         is_log = figure in LOG_FIGURES
-        scale: Literal["linear", "log"] = "log" if is_log else "linear"
         values: dict[str, Table] = {}
         for arm in arms:
             seeds = self.values(arm, figure).items()
             values[arm] = {seed: math.log(value) if is_log and value else value for seed, value in seeds}
         rows, clusters = self._read_examples(values, LOG_FIGURES.get(figure, figure))
-        return Measured(rows or values, scale, clusters)
+        return Measured(rows or values, "log" if is_log else "linear", clusters)
 
     def _read_examples(
         self, values: Mapping[str, Table], name: str
     ) -> tuple[dict[str, Table] | None, Sequence[str] | None]:  # fmt: skip
-        rows: dict[str, Table] = {}
+        rows: dict[str, dict[int, Any]] = {arm: {} for arm in values}
         examples: set[tuple[Any, ...]] = set()
-        for arm, seeds in values.items():
-            rows_of_arm: dict[int, Any] = {}
-            for seed, value in seeds.items():
-                run = self.runs[arm][seed].id
-                scores = self.ledger.scores(run, name) if value is not None else None
-                if value is not None and (scores is None or not np.isclose(scores.mean(), value)):
-                    return None, None
-                rows_of_arm[seed] = scores
-                if scores is not None:
-                    ids, clusters = self.ledger.examples(run)
-                    examples.add((tuple(ids), None if clusters is None else tuple(clusters)))
-            rows[arm] = rows_of_arm
-        return (rows, next(iter(examples))[1]) if len(examples) == 1 else (None, None)
+        for arm, seed, value in ((arm, *item) for arm, seeds in values.items() for item in seeds.items()):
+            run = self.runs[arm][seed].id
+            rows[arm][seed] = scores = None if value is None else self.ledger.scores(run, name)
+            if value is None:
+                continue
+            if scores is None or not np.isclose(scores.mean(), value):
+                return None, None
+            ids, clusters = self.ledger.examples(run)
+            examples.add((tuple(ids), None if clusters is None else tuple(clusters)))
+        return ({**rows}, next(iter(examples))[1]) if len(examples) == 1 else (None, None)
 
     def late_gain(self, arm: str, figure: str) -> float | None:
-        """Return what the last fifth of training gained on average over seeds; None if no evaluation shows it.
+        """Return the mean gain in the last fifth of training over seeds; None if no evaluation shows it.
 
-        Positive is better, in units of the figure; in percent where the figure is compared on the log scale.
+        Positive is better, in units of the figure; in percent if the figure is compared on the log scale.
         """
         gains = []
         for run in self.runs[arm].values():
@@ -164,17 +158,17 @@ class RunTable:
         return float(value) if isinstance(value, int | float) and math.isfinite(value) else None
 
     def explain_unpaired(self, baseline: str, arm: str, seeds: Sequence[int]) -> str:
-        """Say why the runs of two arms are not paired; empty if they are."""
-        ours: dict[str, dict[str, str]] = {}
-        theirs: dict[str, dict[str, str]] = {}
+        """Return why the runs of two arms are not paired; empty if they are."""
+        first: dict[str, dict[str, str]] = {}
+        second: dict[str, dict[str, str]] = {}
         for seed in seeds:
-            hashes = [self._shared_hashes(self.runs[one][seed]) for one in (baseline, arm)]
-            for hashes_by_seed, own, other in ((ours, *hashes), (theirs, *hashes[::-1])):
-                hashes_by_seed[str(seed)] = {what: _keep_common(own[what], other.get(what, {})) for what in own}
-        return check_pairing(ours, theirs).reason
+            ours, theirs = (self._shared_hashes(self.runs[name][seed]) for name in (baseline, arm))
+            first[str(seed)] = {what: _keep_common(ours[what], theirs.get(what, {})) for what in ours}
+            second[str(seed)] = {what: _keep_common(theirs[what], ours.get(what, {})) for what in theirs}
+        return check_pairing(first, second).reason
 
     def _shared_hashes(self, run: PlannedRun) -> dict[str, Any]:
-        """Return what a run has in common with those of its seed, and what the run has that it starts from."""
+        """Return hashes of what runs of the same seed share, including those of the run that this one starts from."""
         pairing = self.ledger.pairing(run.id) or {}
         hashes = {
             f"what '{run.phase}' trains on": pairing.get("batches", ""),
@@ -182,7 +176,7 @@ class RunTable:
         }
         if run.parent is None:
             return {**hashes, "the start of the weights": pairing.get("weights", {})}
-        # Weights that were trained differ, as they should; those that they came from must not.
+        # Trained weights differ, as they should; the initial weights that they were trained from must not.
         return {**hashes, **self._shared_hashes(self.by_id[run.parent])}
 
 
@@ -193,14 +187,14 @@ def _keep_common(own: Any, other: Any) -> Any:
 
 def explain_leak(table: RunTable, arm: str, baseline: str, figure: str) -> str:
     """Compare the perplexity of an arm that sees the future with its leak-free one and the baseline's, if measured."""
-    honest, shown = (_known_values(table, arm, name) for name in (HONEST, SHOWN))
+
+    def list_values(arm: str, figure: str) -> list[float]:
+        return [value for value in table.values(arm, figure).values() if value is not None]
+
+    honest, shown = list_values(arm, HONEST), list_values(arm, SHOWN)
     if not honest:
         return f"{figure} was measured with access to future tokens; this task has no leak-free figure"
     count = f" (mean of {len(honest)} seeds)" if len(honest) > 1 else ""
     text = f"fed nothing but the past its perplexity is {fmean(honest):.4g}{count}, not the {fmean(shown):.4g} it shows"
-    other = _known_values(table, baseline, HONEST) or _known_values(table, baseline, SHOWN)
+    other = list_values(baseline, HONEST) or list_values(baseline, SHOWN)
     return f"{text}; the baseline's is {fmean(other):.4g}" if other else text
-
-
-def _known_values(table: RunTable, arm: str, figure: str) -> list[float]:
-    return [value for value in table.values(arm, figure).values() if value is not None]

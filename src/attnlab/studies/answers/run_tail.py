@@ -1,6 +1,4 @@
-"""The metrics of a run in progress, read on from where the last reading ended."""
-
-from __future__ import annotations
+"""The metrics of a run in progress; each reading continues where the last one ended."""
 
 import json
 import math

@@ -1,10 +1,8 @@
 """The record of a study, read from its folder at any time: plan, results, answers and findings."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -27,26 +25,26 @@ from .run_table import RunTable
 
 FILE, LEDGER = "study.toml", "ledger.sqlite"
 PLAN = "plan"
-"""What the ledger calls the event of a study that was planned to its end."""
+"""Name of the event of a completely planned study in the ledger."""
 
 
 @dataclass(frozen=True)
 class Record:
-    """A study as it was last started: its design and plan, and what its ledger has of them."""
+    """A study as it was last started: its design, its plan, and their results in the ledger.
+
+    runs: in the order of the plan, without those of leaking arms that were not trained. obstacles: why arms cannot be
+    compared. data: the hash of each source's splits. starts: versions, machine and command of each start. audits: keys
+    in the ledger of each arm's audits, of its mechanism alone and installed in every size.
+    """
 
     folder: Path
     ledger: Ledger
     design: Design
     runs: tuple[PlannedRun, ...]
-    """Runs of the last start, in the order they were planned, without those of leaking arms that were not trained."""
     obstacles: Mapping[str, str]
-    """Arms that cannot be compared, and why."""
     data: Mapping[str, Mapping[str, str]]
-    """The hash of each source's splits."""
     starts: tuple[Mapping[str, Any], ...]
-    """Each time the study was started: versions, machine, command."""
     audits: Mapping[str, tuple[str, ...]]
-    """Keys in the ledger of each arm's audits: of its mechanism alone, and installed in every size."""
 
     @cached_property
     def results(self) -> dict[str, ResultRow]:
@@ -65,7 +63,7 @@ class Record:
 
     @property
     def num_ended(self) -> int:
-        """How many runs have ended."""
+        """Number of runs that have ended."""
         return sum(run.id in self.results for run in self.runs)
 
     @property
@@ -75,18 +73,18 @@ class Record:
 
     @cached_property
     def answers(self) -> list[Answer]:
-        """The answers of the study; none before every run has ended, since that would be a look nobody declared."""
+        """The answers of the study; none before every run has ended, which would be an undeclared look."""
         return conclude(self.design, self.runs, self.ledger, self.obstacles) if self.is_whole else []
 
     @property
     def overlaps(self) -> list[SourceOverlap]:
-        """The overlap of each source's held-out and training examples, as it was counted when the study ran."""
+        """The overlap of each source's held-out and training examples, counted when the study ran."""
         return read_overlaps(self.ledger, self.data)
 
     def audit_of(self, key: str) -> list[dict[str, Any]]:
         """Return the findings of an audit, by its key in the ledger."""
         causal, bidirectional = (self.ledger.audit(key, is_causal) for is_causal in (True, False))
-        if causal is not None and bidirectional is not None:  # one is of an earlier start with other tasks
+        if causal is not None and bidirectional is not None:  # one is from an earlier start with other tasks
             return causal if is_causal_task(find_audited_task(self.design)) else bidirectional
         return causal or bidirectional or []
 
@@ -104,21 +102,24 @@ class Record:
         return self.folder / "runs" / run.id
 
 
+def find_folder(folder: str | Path) -> Path:
+    """Return the path of a study's folder, which must exist."""
+    path = Path(folder).expanduser()
+    if not path.is_dir():
+        raise StudyError(f"{folder} is no folder; give the one a study was run in, attnlab run --out DIR")
+    return path
+
+
 @contextmanager
 def open_record(folder: str | Path) -> Iterator[Record]:
     """Open the folder of a study for reading, also while it runs."""
-    place = Path(folder).expanduser()
-    if not place.is_dir():
-        raise StudyError(f"{folder} is no folder; give the one a study was run in, attnlab run --out DIR")
-    ledger = Ledger(place / LEDGER, is_new=False)
-    try:
-        yield read(place, ledger)
-    finally:
-        ledger.close()
+    path = find_folder(folder)
+    with closing(Ledger(path / LEDGER, is_new=False)) as ledger:
+        yield read(path, ledger)
 
 
 def read(folder: Path, ledger: Ledger) -> Record:
-    """Read the record of the study as it was last started."""
+    """Read the record of a study."""
     designs, plans = ledger.events("design"), ledger.events(PLAN)
     if not designs or not plans:
         raise StudyError(f"{folder} holds a study that was never planned to its end; attnlab run goes on with it")
@@ -130,7 +131,7 @@ def read(folder: Path, ledger: Ledger) -> Record:
         runs.append(PlannedRun(row.id, row.arm, row.size, row.phase, row.seed, RunSpec.of(config), parent))
     starts = tuple(json.loads(event) for event in ledger.events("started"))
     design = _read_design(designs[-1], folder)
-    # A ledger from before arms were audited as they are installed has each mechanism's own audit alone.
+    # Older ledgers have no audits of installed mechanisms.
     audits = plan.get("audits") or {name: [*list_lines(design, name)] for name in design.arms}
     by_arm = {name: tuple(keys) for name, keys in audits.items()}
     return Record(folder, ledger, design, tuple(runs), plan["obstacles"], plan["data"], starts, by_arm)

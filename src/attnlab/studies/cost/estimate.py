@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any, Literal
 
@@ -172,15 +173,13 @@ def schedule_runs(runs: Sequence[PlannedRun], seconds: Mapping[str, float], work
 def _predict_cost(study: Study, workers: int, crowding: float) -> CostEstimate:
     design, costs = study.design, list[RunCost]()
     unknown: dict[str, None] = {}
-    for phase in design.phases:
+    for phase, size, arm in product(design.phases, design.sizes, design.arms):
+        try:
+            seconds = predict_run(design, phase, size, arm)
+        except UnknownError as error:
+            unknown[str(error)], seconds = None, None
         num_runs = 1 if phase.is_shared else len(design.seeds)
-        for size in design.sizes:
-            for arm in design.arms:
-                try:
-                    seconds = predict_run(design, phase, size, arm)
-                except UnknownError as error:
-                    unknown[str(error)], seconds = None, None
-                costs.append(RunCost(phase.name, size, arm, num_runs, 0, seconds=seconds))
+        costs.append(RunCost(phase.name, size, arm, num_runs, 0, seconds=seconds))
     total = sum(cost.num_runs * (cost.seconds or 0.0) for cost in costs)
     at_once = min(workers, sum(cost.num_runs for cost in costs))
     wall = None if unknown else OPENING + predict_audit_seconds(design) + total * crowding / at_once
@@ -225,9 +224,9 @@ def _try_runs(
             while first.parent is not None:
                 first = by_id[first.parent]
             spec = resolve_precision(runs[0].run, precision)
-            trial = trials.put(title, spec, None if first is runs[0] else first.run, budget)
-            seconds = None if trial.timing is None else trial.timing.add_up(trial.workload)
-            costs.append(RunCost(*kind, len(runs), num_ended, trial.workload, trial.timing, seconds))
+            workload, timing = trials.put(title, spec, None if first is runs[0] else first.run, budget)
+            seconds = None if timing is None else timing.add_up(workload)
+            costs.append(RunCost(*kind, len(runs), num_ended, workload, timing, seconds))
         return tuple(costs), trials.opening
 
 

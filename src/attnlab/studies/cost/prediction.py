@@ -10,7 +10,6 @@ import functools
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from time import process_time
 from typing import Any
 
@@ -54,16 +53,6 @@ ROUNDS = 8
 """Timed updates of each, of which the fastest counts."""
 
 
-@dataclass(frozen=True)
-class TrainingSpeed:
-    """How fast this machine trains, on one thread."""
-
-    overhead: float
-    """Seconds of a layer in an update, independent of its size."""
-    pace: float
-    """Operations per second in addition to that."""
-
-
 class UnknownError(Exception):
     """An input of the prediction that neither the design nor this machine has; the message names it."""
 
@@ -73,14 +62,14 @@ def predict_run(design: Design, phase: Phase, size: str, arm: str) -> float:
     phase = apply_settings(phase, design.arms[arm])
     steps = [_count_steps(phase, segment, design.data.get(phase.data)) for segment in phase.segments]
     num_layers, products = count_size(design.sizes[size], phase, design.arms[arm].config)
-    task, speed, seconds = load_task(phase.task, **phase.task_settings), measure_speed(), 0.0
+    task, (overhead, pace), seconds = load_task(phase.task, **phase.task_settings), measure_speed(), 0.0
     share_labelled = float(task.masking.share) if task.name == "mlm" else 1.0
     for segment, num_steps in zip(phase.segments, steps, strict=True):
         length = int(segment.length or getattr(task, "max_len", None) or task.length)
         total = segment.batch * length * (products.per_token + share_labelled * products.per_label)
         # Micro-batches pass through the layers one after another.
         num_passes = math.ceil(segment.batch / (segment.micro_batch or segment.batch))
-        seconds += num_steps * (num_passes * num_layers * speed.overhead + total / speed.pace)
+        seconds += num_steps * (num_passes * num_layers * overhead + total / pace)
     return START + (1 + EVALUATIONS) * seconds
 
 
@@ -100,13 +89,16 @@ def count_size(size: Size, phase: Phase, settings: Mapping[str, Any]) -> tuple[i
 
 
 @functools.cache
-def measure_speed() -> TrainingSpeed:
-    """Time updates of two small models, about a second in all, by the time of the processor."""
+def measure_speed() -> tuple[float, float]:
+    """Time updates of two small models on one thread, about a second in all.
+
+    Return the overhead, seconds of a layer in an update independent of its size, and the pace, operations per second.
+    """
     with one_thread(), silence_transformers():
         fast, few = _time_model(*SMALL)
         slow, many = _time_model(*LARGE)
     pace = (many - few) / (slow - fast)
-    return TrainingSpeed(max(0.0, fast - few / pace) / LAYERS, pace)
+    return max(0.0, fast - few / pace) / LAYERS, pace
 
 
 def _count_steps(phase: Phase, segment: Segment, source: DataSource | None) -> int:

@@ -78,13 +78,8 @@ class RunTiming:
         return self.start + work.num_steps * self.average_updates(work) + evaluations + checkpoints
 
 
-@dataclass(frozen=True)
-class Trial:
-    """The result of a trial."""
-
-    workload: Workload
-    timing: RunTiming | None
-    """None if nothing was timed."""
+Trial = tuple[Workload, RunTiming | None]
+"""The result of a trial; the timing is None if nothing was timed."""
 
 
 class Trials(ExitStack):
@@ -133,7 +128,7 @@ def try_run(folder: Path, trial: Mapping[str, Any]) -> bool:
             torch.set_num_threads(threads)
     if timing is not None and not torch.cuda.is_available():
         timing = dataclasses.replace(timing, memory=_get_peak_bytes() - memory)
-    (folder / RESULT).write_bytes(TypeAdapter(Trial).dump_json(Trial(workload, timing)))
+    (folder / RESULT).write_bytes(TypeAdapter(Trial).dump_json((workload, timing)))
     return False
 
 

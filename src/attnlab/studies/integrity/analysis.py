@@ -4,8 +4,6 @@ Seeds are compared unpaired, since a table does not show whether runs with the s
 All comparisons of primary metrics are one family (Holm); other metrics are exploratory (Benjamini–Hochberg).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -96,7 +94,7 @@ class TableAnalysis:
 
     @property
     def title(self) -> str:
-        """Name the step, and what is to be known of it."""
+        """The step, and why it was analysed."""
         steps = {row.step for row in self.rows if row.step is not None}
         shown = "the last step of each comparison" if len(steps) > 1 else show_step(next(iter(steps), None))
         return f"{shown}{f' ({self.note})' if self.note else ''}"
@@ -130,7 +128,7 @@ def analyse(table: ResultTable, step: float | None, terms: AnalysisTerms, note: 
 
 
 def _find_obstacle(pair: ArmPair, terms: AnalysisTerms) -> str:
-    """Say why a pair cannot be compared at all; empty if it can."""
+    """Return why a pair cannot be compared at all; empty if it can."""
     if pair.metric in terms.obstacles:
         return terms.obstacles[pair.metric]
     for name, scores in (("the baseline", pair.baseline), (f"'{pair.arm}'", pair.variant)):

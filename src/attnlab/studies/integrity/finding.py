@@ -1,7 +1,5 @@
 """What an integrity check finds: of which kind, one sentence, where to look, and whether it is a fault."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum

@@ -1,7 +1,5 @@
 """`judge` applies every integrity check to a table, and analyses it without the values that are impossible."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -110,7 +108,6 @@ def _analyse(table: ResultTable, repeated: Sequence[IntegrityFinding], terms: An
 
 
 def _explain(impossible: Sequence[ImpossibleValues]) -> Iterator[IntegrityFinding]:
-    """Say of impossible values that they are left out of the analysis."""
     for values in impossible:
         pronoun = {0: "", 1: "It is", 2: "Both are"}.get(len(values.cells), "They are")
         ending = f". {pronoun} left out of the analysis" if pronoun else ""
@@ -118,7 +115,7 @@ def _explain(impossible: Sequence[ImpossibleValues]) -> Iterator[IntegrityFindin
 
 
 def _find_changes(table: ResultTable, analysis: TableAnalysis, terms: AnalysisTerms) -> Iterator[str]:
-    """Say what the comparisons would be with the cells that were left out."""
+    """Describe how the comparisons would change with the cells that were left out."""
     with_all = analyse(table, analysis.step, replace(terms, left_out=frozenset()))
     others = {(row.metric, row.group, row.arm): row for row in with_all.rows}
     affected = {(cell.metric, cell.group, cell.arm) for cell in terms.left_out}

@@ -3,8 +3,6 @@
 On the command line a value is given for all primary metrics (`--smallest 1`) or by metric (`--smallest f1=1,ppl=2`).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

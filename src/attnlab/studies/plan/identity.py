@@ -19,6 +19,7 @@ from ..file.design import Design, Size
 
 RESULTS_VERSION = 2
 """Increased when the same settings give other results, so that older runs are not reused."""
+MARKS = (":best", ":last")
 IGNORED = ("lock", "log.txt")
 """Files of a run's folder that do not affect its weights."""
 UNREADABLE = (DataError, StudyError, OSError, ValueError)
@@ -52,16 +53,23 @@ def hash_source(source: DataSource) -> Hashes:
 def hash_size(size: Size) -> Hashes:
     """Return the hashes of the files a model starts from; names of the hub have none."""
     hashes = {}
-    for what, name in (("checkpoint", size.checkpoint or ""), ("tokenizer", size.tokenizer or "")):
-        folder = Path(name.removesuffix(":best").removesuffix(":last")).expanduser()
-        if name and folder.exists():
-            hashes[what] = _hash_files(folder) + ":best" * name.endswith(":best")
+    for what, name in (("checkpoint", size.checkpoint), ("tokenizer", size.tokenizer)):
+        if (files := find_files(name)) is not None:
+            path, mark = files
+            hashes[what] = _hash_files(path) + mark.removesuffix(":last")
     return hashes
+
+
+def find_files(name: str | None) -> tuple[Path, str] | None:
+    """Return the path that a name stands for and its mark, such as `:best`; None for a name of the hub."""
+    mark = next((mark for mark in MARKS if name is not None and name.endswith(mark)), "")
+    path = None if name is None else Path(name.removesuffix(mark)).expanduser().resolve()
+    return None if path is None or not path.exists() else (path, mark)
 
 
 def hash_stages(mechanism: str, plugins: Sequence[str]) -> Hashes:
     """Return the hashes of the plugin files, if a mechanism has a stage that is not part of attnlab."""
-    stages = Mechanism.parse(mechanism).written()
+    stages = Mechanism.parse(mechanism).list_written_stages()
     user_stages = [stage for stage in stages if not type(stage).__module__.startswith("attnlab.")]
     if user_stages and not plugins:
         raise StudyError(

@@ -22,7 +22,7 @@ CAUSAL = ("causal leak", "prefix consistency")
 OTHERWISE = ("padding and batch invariance",)
 """The checks of a causal model, and those of any other."""
 MANY = 20_000_000
-"""A model with more weights is audited with FEW layers: all layers are the same code."""
+"""A model with more weights in its layers is audited with FEW of them: all are the same code."""
 FEW = 2
 SEED = 0
 
@@ -92,8 +92,9 @@ class InstalledArm:
             config: Any = whole.config  # type: ignore[union-attr]
         else:
             whole, config = None, model_config(self.start.architecture, self.start, self.task, tokenizer)
-        num_layers = count_layers(config)
-        if num_layers is not None and num_layers > FEW and _is_large(config) and "layers=" not in self.line:
+        num_layers, width = count_layers(config), getattr(config, "hidden_size", None)
+        num_weights = 12 * width**2 * (num_layers or 0) if isinstance(width, int) else 0
+        if num_layers is not None and num_layers > FEW and num_weights > MANY and "layers=" not in self.line:
             shallow = self.start.replace(config={**self.start.config, "num_hidden_layers": FEW})
             try:
                 return build_model(shallow, self.task, tokenizer, SEED, str), num_layers
@@ -108,12 +109,6 @@ def count_layers(config: Any) -> int | None:
     """Return the number of layers of a config, None if it has no such field."""
     number = getattr(config, "num_hidden_layers", None)
     return number if isinstance(number, int) else None
-
-
-def _is_large(config: Any) -> bool:
-    """Tell whether a model has many weights, estimated from its width and depth."""
-    width = getattr(config, "hidden_size", None)
-    return isinstance(width, int) and 12 * width**2 * (count_layers(config) or 0) > MANY
 
 
 def _hash_short(content: Any) -> str:

@@ -17,13 +17,13 @@ import torch
 from attnlab.errors import AttnlabError, StudyError, closest
 from attnlab.training.job.build import choose_split
 
+from ..plan.identity import find_files
 from . import node
 from .parcel import pack, unpack, update_paths
 from .workers import POLL, RunEvent, RunOrder
 
 SHIPPED = (("start", "checkpoint"), ("data", "tokenizer"))
 """The settings that may name files of a model, which are sent with the run."""
-MARKS = (":best", ":last")
 OWN_NODE = "that of this machine, which ends this process: restart it with `ray start`, and repeat the command"
 PLACES = ("local", "ray")
 """Where runs can be trained."""
@@ -221,13 +221,6 @@ def check_room(ray: Any, threads: int) -> None:
             f"a run with --threads {threads} needs as many CPUs on one node, and the largest of the cluster has "
             f"{most:g}; take fewer threads, or add a node"
         )
-
-
-def find_files(name: str | None) -> tuple[Path, str] | None:
-    """Return the path that a name stands for and its mark, such as `:best`; None for a name of the hub."""
-    mark = next((mark for mark in MARKS if name is not None and name.endswith(mark)), "")
-    path = None if name is None else Path(name.removesuffix(mark)).expanduser().resolve()
-    return None if path is None or not path.exists() else (path, mark)
 
 
 def resolve_data(config: dict[str, Any]) -> tuple[dict[str, Any], list[tuple[str, str | None, str]]]:

@@ -140,7 +140,7 @@ class Execution:
         self.tick()
 
     def _lose(self, run: PlannedRun, attempt: int | None, reason: str) -> None:
-        """Start a run again whose node is gone, which is not a failure of the run."""
+        """Start a run again whose node is gone, which does not count as a failure."""
         self.ledger.say("lost", f"{run.id}: {reason}")
         if self.stop:
             return

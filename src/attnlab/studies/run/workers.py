@@ -70,7 +70,9 @@ class LocalWorkers:
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, env={**os.environ, "OMP_NUM_THREADS": "1"},
             process_group=0, bufsize=0,
         )  # fmt: skip
-        self.unread = b""
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        self.stdin, self.stdout, self.unread = self.process.stdin, self.process.stdout, b""
 
     def send(self, order: RunOrder) -> None:
         """Start a run."""
@@ -82,10 +84,9 @@ class LocalWorkers:
 
     def receive(self) -> list[RunEvent]:
         """Return new events; wait for them for a short while."""
-        assert self.process.stdout is not None
-        if not select.select([self.process.stdout], [], [], POLL)[0]:
+        if not select.select([self.stdout], [], [], POLL)[0]:
             return []
-        received = os.read(self.process.stdout.fileno(), 2**16)
+        received = os.read(self.stdout.fileno(), 2**16)
         if not received:
             raise StudyError(DIED)
         *lines, self.unread = (self.unread + received).split(b"\n")
@@ -96,17 +97,14 @@ class LocalWorkers:
         if at_once and self.process.returncode is None:  # its id may be reused after its end
             with suppress(ProcessLookupError):
                 os.killpg(self.process.pid, signal.SIGKILL)
-        assert self.process.stdin is not None
-        assert self.process.stdout is not None
-        self.process.stdin.close()
+        self.stdin.close()
         self.process.wait()
-        self.process.stdout.close()
+        self.stdout.close()
 
     def _write(self, message: dict[str, Any]) -> None:
-        assert self.process.stdin is not None
         rest = memoryview((json.dumps(message) + "\n").encode())
         try:
             while rest:
-                rest = rest[self.process.stdin.write(rest) :]
+                rest = rest[self.stdin.write(rest) :]
         except BrokenPipeError as error:
             raise StudyError(DIED) from error

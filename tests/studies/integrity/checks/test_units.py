@@ -1,24 +1,24 @@
-"""Fractions and percentages in one table are noticed, and not compared until the user says what they are."""
-
-from __future__ import annotations
+"""Fractions and percentages in one table are found, and not compared until the user gives the unit."""
 
 import itertools
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from attnlab.studies.integrity import Judgement, JudgeOptions, judge, read_table
-from tests.studies.integrity.result_tables import Recipe, Record, make_records, write_long, write_wide
+from attnlab.studies.integrity import Judgement
+from tests.studies.integrity.result_tables import (
+    STEPS,
+    WRITERS,
+    Recipe,
+    Record,
+    Write,
+    judge_file,
+    make_records,
+    write_long,
+)
 
-WRITERS = [write_long, write_wide]
-STEPS = (500, 1000, 1500, 2000)
 CHECK = "mixed units"
-
-
-def judged(path: str, **request: Any) -> Judgement:
-    return judge(read_table(path), JudgeOptions(**request))
 
 
 def divide(records: list[Record], **whose: Any) -> None:
@@ -37,19 +37,19 @@ def sentences(found: Judgement) -> list[str]:
 @pytest.mark.parametrize("metric", ["accuracy", "f1", "em"])
 @pytest.mark.parametrize("whose", [{"arm": "cosine"}, {"arm": "cosine", "seed": 3}, {"arm": "baseline", "seed": 0}])
 def test_fractions_among_percentages_are_a_fault_and_not_compared(
-    tmp_path: Path, write: Callable[..., str], steps: tuple[int, ...], metric: str, whose: dict[str, Any]
+    tmp_path: Path, write: Write, steps: tuple[int, ...], metric: str, whose: dict[str, Any]
 ) -> None:
     records = make_records(Recipe(metrics=(metric,), steps=steps, num_seeds=6))
     divide(records, **whose)
     path = write(tmp_path / "t.csv", records)
-    found = judged(path)
+    found = judge_file(path)
     assert CHECK in [finding.check for finding in found.faults]
     (row,) = found.analyses[-1].rows
     assert row.verdict.startswith("NOT COMPARABLE (mixed units: ")
     assert row.comparison is None
     assert "difference" not in row.record()
     # The two ways out: they are fractions, or they are what they look like.
-    converted, as_written = judged(path, units="convert"), judged(path, units={metric: "percent"})
+    converted, as_written = judge_file(path, units="convert"), judge_file(path, units={metric: "percent"})
     assert CHECK not in [finding.check for finding in (*converted.faults, *as_written.faults)]
     assert "multiplied by 100" in sentences(converted)[0]
     (row,) = converted.analyses[-1].rows
@@ -64,7 +64,7 @@ def test_the_planted_case(tmp_path: Path) -> None:
     lines = [f"{line}{digit}" for line, digit in zip(lines, itertools.cycle("13579"), strict=False)]
     path = tmp_path / "t.csv"
     path.write_text("\n".join(["arm,seed,accuracy", *lines]), encoding="utf-8")
-    found = judged(str(path))
+    found = judge_file(str(path))
     assert [finding.check for finding in found.faults] == [CHECK]
     assert found.analyses[0].rows[0].verdict == (
         "NOT COMPARABLE (mixed units: 5 of 10 values look like fractions, the others like percentages)"
@@ -77,7 +77,7 @@ def test_a_percent_sign_makes_the_unit_certain(tmp_path: Path) -> None:
     ]
     path = tmp_path / "t.csv"
     path.write_text("\n".join(["arm,seed,accuracy", *rows]), encoding="utf-8")
-    found = judged(str(path))
+    found = judge_file(str(path))
     assert found.is_clean
     assert "5 values of 'new' multiplied by 100, since all other values carry a percent sign" in sentences(found)[0]
     comparison = found.analyses[0].rows[0].comparison
@@ -86,22 +86,22 @@ def test_a_percent_sign_makes_the_unit_certain(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("write", WRITERS)
-def test_groups_of_different_units_are_a_fault_and_compared_apart(tmp_path: Path, write: Callable[..., str]) -> None:
+def test_groups_of_different_units_are_a_fault_and_compared_apart(tmp_path: Path, write: Write) -> None:
     records = make_records(Recipe(metrics=("accuracy",), groups=("s", "l"), num_seeds=6))
     divide(records, size="s")
     path = write(tmp_path / "t.csv", records)
-    found = judged(path)
+    found = judge_file(path)
     assert sentences(found)[0].startswith("accuracy is a fraction in 's' and a percentage in 'l'")
     assert not found.is_clean
     smallest = {row.group: row.comparison.question.smallest for row in found.analyses[0].rows if row.comparison}
     assert smallest == {"s": 0.01, "l": 1.0}
-    assert judged(path, units="convert").is_clean
+    assert judge_file(path, units="convert").is_clean
 
 
 def test_metrics_of_different_units_are_noted_and_compared_apart(tmp_path: Path) -> None:
     records = make_records(Recipe(metrics=("em", "f1"), num_seeds=6))
     divide(records, metric="f1")
-    found = judged(write_long(tmp_path / "t.csv", records))
+    found = judge_file(write_long(tmp_path / "t.csv", records))
     # In particular, an F1 of 0.71 is not below an exact match of 60.
     assert found.is_clean
     assert sentences(found) == ["written as fractions: f1; in percent: em; each metric is compared in its own unit"]
@@ -113,7 +113,7 @@ def test_a_unit_that_changes_between_steps(tmp_path: Path) -> None:
     records = make_records(Recipe(metrics=("f1",), steps=STEPS, num_seeds=6))
     for step in (500, 1000):
         divide(records, step=step)
-    found = judged(write_long(tmp_path / "t.csv", records))
+    found = judge_file(write_long(tmp_path / "t.csv", records))
     assert CHECK in [finding.check for finding in found.faults]
     # The last step has one unit, and is compared; what the last fifth gained is unknown.
     comparison = found.analyses[0].rows[0].comparison
@@ -136,7 +136,7 @@ def test_what_is_no_mixture(tmp_path: Path, metric: str, values: list[float]) ->
     rows = [f"{arm},{seed},{value}" for arm in ("a", "b") for seed, value in enumerate(values)]
     path = tmp_path / "t.csv"
     path.write_text("\n".join([f"arm,seed,{metric}", *rows]), encoding="utf-8")
-    assert sentences(judged(str(path))) == []
+    assert sentences(judge_file(str(path))) == []
 
 
 def test_a_curve_may_begin_below_one_percent(tmp_path: Path) -> None:
@@ -147,14 +147,14 @@ def test_a_curve_may_begin_below_one_percent(tmp_path: Path) -> None:
     ]  # fmt: skip
     path = tmp_path / "t.csv"
     path.write_text("\n".join(["arm,seed,step,em", *rows]), encoding="utf-8")
-    assert sentences(judged(str(path))) == []
+    assert sentences(judge_file(str(path))) == []
 
 
 def test_an_impossible_fraction_does_not_turn_others_into_percentages(tmp_path: Path) -> None:
     rows = [f"{arm},{seed},{0.8 + seed / 300 + (arm == 'b') / 700:.4f}" for arm in ("a", "b") for seed in range(7)]
     path = tmp_path / "t.csv"
     path.write_text("\n".join(["arm,seed,accuracy", *rows[:-1], "b,6,1.042"]), encoding="utf-8")
-    found = judged(str(path))
+    found = judge_file(str(path))
     assert [finding.check for finding in found.faults] == ["impossible values"]
     comparison = found.analyses[0].rows[0].comparison
     assert comparison is not None
@@ -165,19 +165,4 @@ def test_arms_as_columns_of_an_unnamed_metric(tmp_path: Path) -> None:
     rows = [f"{seed},{82 + seed / 7:.2f},{0.82 + seed / 900:.4f}" for seed in range(6)]
     path = tmp_path / "t.csv"
     path.write_text("\n".join(["seed,vanilla,cosine", *rows]), encoding="utf-8")
-    assert judged(str(path)).analyses[0].rows[0].verdict.startswith("NOT COMPARABLE (mixed units")
-
-
-@pytest.mark.parametrize("factor", [100, 1])
-def test_a_summary_may_have_another_unit(tmp_path: Path, factor: int) -> None:
-    records = make_records(Recipe(metrics=("accuracy",), num_seeds=6, percent=False))
-    lines = ["arm,metric,mean"]
-    for arm in ("baseline", "cosine"):
-        values = [record["value"] for record in records if record["arm"] == arm]
-        lines.append(f"{arm},accuracy,{factor * sum(values) / 6:.4f}")
-    summary = tmp_path / "summary.csv"
-    summary.write_text("\n".join(lines), encoding="utf-8")
-    records = [{name: value for name, value in record.items() if name != "size"} for record in records]
-    found = judged(write_long(tmp_path / "t.csv", records), summary=str(summary))
-    assert found.is_clean
-    assert [finding.check for finding in found.findings] == ["summary differs"] * (factor > 1)
+    assert judge_file(str(path)).analyses[0].rows[0].verdict.startswith("NOT COMPARABLE (mixed units")

@@ -1,7 +1,5 @@
 """Arms with different budgets: last steps, tokens, epochs, batch sizes, or numbers of evaluation examples."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 
 from ..finding import IntegrityFinding, IntegrityKind, list_first

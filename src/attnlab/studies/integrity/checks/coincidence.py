@@ -4,8 +4,6 @@ The chance follows from the resolution of a metric and the spread of its values:
 chance.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -51,7 +49,7 @@ class Sighting:
 def find_repeats(table: ResultTable, metric: str) -> Iterator[Sighting]:
     """Look for every value of a metric among the earlier ones."""
     cells = [cell for cell in table.values if cell.metric == metric]
-    resolution = find_resolution(metric, cells).step
+    resolution, _ = find_resolution(metric, cells)
     limits = {0.0, FRACTION, PERCENT} if recognise_metric(metric) in LIMITED else {0.0}
     order = {step: number for number, step in enumerate(table.steps)}
     for group in group_cells(cells, lambda cell: cell.group).values():
@@ -110,8 +108,8 @@ def is_beyond_chance(sightings: Sequence[Sighting], odds: float) -> bool:
     for metric in {sighting.cell.metric for sighting in sightings}:
         of_metric = [sighting for sighting in sightings if sighting.cell.metric == metric]
         for kind in KINDS:
-            count = sum(one.repeat is not None and one.repeat.kind == kind for one in of_metric)
-            expected = sum(one.expected[kind] for one in of_metric)
+            count = sum(sighting.repeat is not None and sighting.repeat.kind == kind for sighting in of_metric)
+            expected = sum(sighting.expected[kind] for sighting in of_metric)
             if count and pdtrc(count - 1, expected) < odds:
                 return True
     return False
@@ -124,14 +122,14 @@ def find_twins(sightings: Sequence[Sighting], odds: float) -> list[Repeat]:
         by_run.setdefault(sighting.cell.run, []).append(sighting)
     num_pairs = max(1, len(by_run) * (len(by_run) - 1) // 2)
     twins = []
-    for own in by_run.values():
-        repeats = [one.repeat for one in own if one.repeat is not None and one.repeat.kind != "own"]
-        abreast = [repeat for repeat in repeats if repeat.cell.step == repeat.earlier.step]
-        for other in {repeat.earlier.run for repeat in abreast}:
-            shared = [repeat for repeat in abreast if repeat.earlier.run == other]
+    for of_run in by_run.values():
+        repeats = [sighting.repeat for sighting in of_run if sighting.repeat is not None]
+        same_step = [repeat for repeat in repeats if repeat.kind != "own" and repeat.cell.step == repeat.earlier.step]
+        for other in {repeat.earlier.run for repeat in same_step}:
+            shared = [repeat for repeat in same_step if repeat.earlier.run == other]
             for metric in {repeat.cell.metric for repeat in shared}:
                 count = sum(repeat.cell.metric == metric for repeat in shared)
-                expected = sum(one.rate for one in own if one.cell.metric == metric)
+                expected = sum(sighting.rate for sighting in of_run if sighting.cell.metric == metric)
                 if pdtrc(count - 1, expected) < odds / num_pairs:
                     twins += shared
                     break

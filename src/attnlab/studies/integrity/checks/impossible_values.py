@@ -4,8 +4,6 @@ Impossible values are left out of the analysis. If most values of a metric are i
 likely mistake: nothing is left out then, and a metric that is beyond its limits is not compared.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -27,7 +25,7 @@ from ..tables.metrics import (
     recognise_metric,
 )  # fmt: skip
 from ..tables.table import Cell, ResultTable, group_cells
-from .units import Units, read_units
+from .units import Units
 
 EXACT = ("em", "exact", "exactmatch")
 MOST = 0.5
@@ -41,12 +39,6 @@ class ImpossibleValues:
     finding: IntegrityFinding
     cells: tuple[Cell, ...]
     metric: str = ""
-
-
-def check_possibility(table: ResultTable) -> Iterator[IntegrityFinding]:
-    """Examine a table whose units are known, such as a study's."""
-    for impossible in find_impossible(table, read_units(table)):
-        yield impossible.finding
 
 
 def find_impossible(table: ResultTable, units: Units) -> Iterator[ImpossibleValues]:
@@ -87,7 +79,7 @@ def _find_no_multiples(
     # A value beyond the limits is reported as that.
     inside = [cell for cell in cells if 0 <= cell.number <= scale]
     values = np.array([cell.number for cell in inside])
-    rounding = find_resolution(metric, inside).rounding
+    _, rounding = find_resolution(metric, inside)
     n = given or find_known_set(np.unique(values), scale, rounding)
     if n is None:
         return
@@ -115,9 +107,8 @@ def _find_below_exact_match(table: ResultTable, units: Units) -> Iterator[Imposs
         if recognise_metric(f1.metric) != "f1" or em is None:
             continue
         factors = [PERCENT / (units.find_scale(cell) or PERCENT) for cell in (f1, em)]
-        slack = sum(
-            0.51 * 10.0 ** -count_decimals(cell.text) * factor for cell, factor in zip((f1, em), factors, strict=True)
-        )
+        digits = [count_decimals(cell.text) for cell in (f1, em)]
+        slack = sum(0.51 * 10.0**-num * factor for num, factor in zip(digits, factors, strict=True))
         if f1.number * factors[0] < em.number * factors[1] - slack:
             wrong.append((f1, em))
     if wrong:

@@ -1,7 +1,5 @@
 """Runs that give one answer to everything: predictions that are constant, or nearly so, although the labels vary."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Mapping
 
@@ -39,10 +37,8 @@ def report_one_answer(title: str, counts: Mapping[str, int], majority: float | N
     answer, count = max(counts.items(), key=lambda pair: pair[1])
     share = count / sum(counts.values())
     answers = "every answer is" if share == 1 else f"{share:.1%} of the answers are"
-    floor = (
-        "" if majority is None else f"; always predicting the most frequent label would be correct for {majority:.1%}"
-    )
+    sentence = f"{title}: {answers} '{answer}'"
+    if majority is not None:
+        sentence += f"; always predicting the most frequent label would be correct for {majority:.1%}"
     data = {"answer": answer, "share": share, "majority": majority}
-    return IntegrityFinding(
-        IntegrityKind.ONE_ANSWER, f"{title}: {answers} '{answer}'{floor}", places=(title,), data=data
-    )
+    return IntegrityFinding(IntegrityKind.ONE_ANSWER, sentence, places=(title,), data=data)

@@ -1,7 +1,5 @@
 """Values that repeat to the last digit: steps without new values, and runs with the values of another run."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
@@ -24,7 +22,10 @@ def check_repetition(table: ResultTable) -> Iterator[IntegrityFinding]:
     # A test for each step, for all of them, and for twins.
     odds = ODDS / max(1, (len(by_step) + 2) * len(table.metrics) * len(KINDS))
     beyond = {step for step, sightings in by_step.items() if is_beyond_chance(sightings, odds)}
-    stale = [step for step in by_step if step in beyond and _is_stale(step, by_step[step])]
+    repeated = {step for step, sightings in by_step.items() if all(sighting.repeat for sighting in sightings)}
+    stale = [
+        step for step in by_step if step in beyond & repeated and step is not None and len(by_step[step]) >= FEWEST
+    ]
     for step in stale:
         num = len(by_step[step])
         yield _report([step], by_step[step], f"{show_step(step).capitalize()} holds no new value: of its {num} cells, ")
@@ -41,19 +42,14 @@ def check_repetition(table: ResultTable) -> Iterator[IntegrityFinding]:
         yield _report(chosen, sightings, head)
 
 
-def _is_stale(step: float | None, sightings: Sequence[Sighting]) -> bool:
-    is_repeated = all(sighting.repeat is not None for sighting in sightings)
-    return step is not None and len(sightings) >= FEWEST and is_repeated
-
-
 def _report(steps: list[float | None], sightings: Sequence[Sighting], head: str) -> IntegrityFinding:
     repeats = [sighting.repeat for sighting in sightings if sighting.repeat is not None]
     counts = _count_sources(repeats)
     parts = [f"{count} {'repeats' if count == 1 else 'repeat'} {source}" for source, count in counts.items()]
-    foreign = Counter((_name_run(one.cell), _name_run(one.earlier)) for one in repeats if one.kind != "own")
+    foreign = Counter((_name_run(it.cell), _name_run(it.earlier)) for it in repeats if it.kind != "own")
     shown = [f"{run} has {count} of {other}" for (run, other), count in foreign.most_common()]
     pairs = f" ({list_first(shown, 3)})" if shown else ""
-    listed = [{"cell": one.cell.place, "repeats": one.earlier.place, "kind": one.kind} for one in repeats]
+    listed = [{"cell": it.cell.place, "repeats": it.earlier.place, "kind": it.kind} for it in repeats]
     return IntegrityFinding(
         IntegrityKind.REPEATED_VALUES,
         f"{head}{', '.join(parts)}{pairs}",

@@ -4,8 +4,6 @@ Empty cells, NaN, `diverged` and the like count as failed runs. Outliers: Grubbs
 the median, corrected for all arms, groups and metrics of the last step.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 
@@ -59,7 +57,7 @@ def check_lone_seed(table: ResultTable, step: float | None) -> Iterator[Integrit
     samples = group_cells(cells, lambda cell: (cell.arm, cell.group, cell.metric))
     enough = [sample for sample in samples.values() if len(sample) >= FEWEST]
     by_metric = group_cells(table.values, lambda cell: cell.metric)
-    resolutions = {metric: find_resolution(metric, cells).step for metric, cells in by_metric.items()}
+    resolutions = {metric: find_resolution(metric, cells)[0] for metric, cells in by_metric.items()}
     for sample in enough:
         yield from _find_lone_seed(sample, resolutions[sample[0].metric], ODDS / len(enough))
 

@@ -1,7 +1,5 @@
 """Reported means and SDs, checked against the recorded values."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -53,24 +51,22 @@ class ReportedFigure:
 def check_summaries(table: ResultTable, path: str) -> Iterator[IntegrityFinding]:
     """Compare every figure of a summary file with the runs that it summarises."""
     reported = _read_summary(path, table)
-    factors = {metric: _find_factor(reported, metric) for metric in {one.metric for one in reported}}
-    known = [one for one in reported if one.can_be_checked]
-    wrong = [one for one in known if not one.agrees(factors[one.metric])]
+    factors = {metric: _find_factor(reported, metric) for metric in {figure.metric for figure in reported}}
+    wrong = [figure for figure in reported if figure.can_be_checked and not figure.agrees(factors[figure.metric])]
     if wrong:
-        shown = list_first([one.describe_difference(factors[one.metric]) for one in wrong], 3)
+        shown = list_first([figure.describe_difference(factors[figure.metric]) for figure in wrong], 3)
         sentence = f"{len(wrong)} of {len(reported)} figures of {path} differ from the recorded values: {shown}"
-        places = tuple(one.place for one in wrong)
+        places = tuple(figure.place for figure in wrong)
         yield IntegrityFinding(IntegrityKind.SUMMARY_DIFFERS, sentence, places=places)
     rescaled = sorted(metric for metric, factor in factors.items() if factor != 1)
     if rescaled:
         unit = "percent" if factors[rescaled[0]] > 1 else "fractions"
         sentence = f"{path} has {list_first(rescaled)} as {unit}, unlike the table"
         yield IntegrityFinding(IntegrityKind.SUMMARY_DIFFERS, sentence, is_fault=False)
-    unmatched = [f"{one.text} ({one.place})" for one in reported if not one.can_be_checked]
+    unmatched = [f"{figure.text} ({figure.place})" for figure in reported if not figure.can_be_checked]
     if unmatched:
-        sentence = (
-            f"{len(unmatched)} figures of {path} have no recorded values to compare with: {list_first(unmatched, 3)}"
-        )
+        shown = list_first(unmatched, 3)
+        sentence = f"{len(unmatched)} figures of {path} have no recorded values to compare with: {shown}"
         yield IntegrityFinding(IntegrityKind.SUMMARY_DIFFERS, sentence, is_fault=False)
 
 
@@ -78,8 +74,8 @@ def _find_factor(reported: Sequence[ReportedFigure], metric: str) -> float:
     """Return 100 or 0.01 if a limited metric is in another unit than the table, so that its means agree only then."""
     if recognise_metric(metric) not in LIMITED:
         return 1.0
-    means = [one for one in reported if one.metric == metric and one.is_mean and one.can_be_checked]
-    return max((1.0, 100.0, 0.01), key=lambda factor: sum(one.agrees(factor) for one in means))
+    means = [figure for figure in reported if figure.metric == metric and figure.is_mean and figure.can_be_checked]
+    return max((1.0, 100.0, 0.01), key=lambda factor: sum(figure.agrees(factor) for figure in means))
 
 
 def _read_summary(path: str, table: ResultTable) -> list[ReportedFigure]:

@@ -5,8 +5,6 @@ than ten times as large. The two are not compared until the user gives the unit 
 carries a percent sign is the unit of the others certain, and they are converted.
 """
 
-from __future__ import annotations
-
 import statistics
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -191,14 +189,12 @@ def _report_mixture(metric: str, fractions: Sequence[Cell], percentages: Sequenc
         f"up to 1 are fractions, --units {metric}=convert multiplies them by 100; if all are percentages, give --units "
         f"{metric}=percent"
     )
-    return _report(
-        sentence, fractions, metric=metric, num_fractions=len(fractions), num_percentages=len(percentages)
-    )  # fmt: skip
+    return _report(sentence, fractions, metric=metric, num_fractions=len(fractions), num_percentages=len(percentages))
 
 
 def _report_groups(metric: str, scales: Scales) -> IntegrityFinding:
     groups = {
-        scale: list_first([f"'{group}'" for (_, group), own in scales.items() if own == scale], 3)
+        scale: list_first([f"'{group}'" for (_, group), its_scale in scales.items() if its_scale == scale], 3)
         for scale in (FRACTION, PERCENT)
     }
     sentence = (

@@ -13,22 +13,22 @@ from attnlab.training.record.plain import unspell
 
 from ..analysis import ComparisonRow, check_seeds
 from ..checks.budgets import check_budgets
-from ..checks.impossible_values import check_possibility
+from ..checks.impossible_values import find_impossible
 from ..checks.predictions import is_one_answer, report_one_answer
 from ..checks.repetition import check_repetition
 from ..checks.seeds import check_lone_seed
+from ..checks.units import read_units
 from ..finding import IntegrityFinding, IntegrityKind, list_first
 from .audits import check_audited, check_leaks
 from .phase_runs import PhaseRuns
 
 if TYPE_CHECKING:
     from ...answers.study_folder import Record
-    from ...file.design import Design
     from ...ledger.database import Ledger
 
 MOST_OVERLAP = 0.01
-"""From this share on it is a fault: memorised examples can change an accuracy by as much, and many studies look for one
-point. Less is only noted, since published datasets contain some such rows."""
+"""From this share on it is a fault: memorised examples can change an accuracy by as much, and many studies look for
+differences of one point. Less is only noted, since published datasets contain some such rows."""
 
 
 def examine(record: Record) -> tuple[IntegrityFinding, ...]:
@@ -45,7 +45,7 @@ def examine(record: Record) -> tuple[IntegrityFinding, ...]:
 def _examine_phase(runs: PhaseRuns) -> Iterator[IntegrityFinding]:
     yield from check_repetition(runs.table)
     yield from _check_answers(runs)
-    yield from check_possibility(runs.table)
+    yield from (impossible.finding for impossible in find_impossible(runs.table, read_units(runs.table)))
     for step in runs.last_table.steps:
         yield from check_lone_seed(runs.last_table, step)
     yield from _check_budgets(runs)
@@ -85,19 +85,14 @@ def _check_budgets(runs: PhaseRuns) -> Iterator[IntegrityFinding]:
             continue  # more steps have more tokens
         if finding.data["what"] in ("step", "batch"):
             stepped.add(group)
-        odd = [arm for arm in budgets if budgets[arm] != budgets.get(design.baseline)]
-        if all(_has_baseline_mechanism(design, arm) for arm in odd):
+        others = [arm for arm in budgets if budgets[arm] != budgets.get(design.baseline)]
+        baseline = [design.arms[design.baseline].line(size) for size in design.sizes]
+        if all([design.arms[arm].line(size) for size in design.sizes] == baseline for arm in others):
             finding = replace(finding, sentence=f"{finding.sentence}; they differ in nothing else", is_fault=False)
         yield finding
 
 
-def _has_baseline_mechanism(design: Design, arm: str) -> bool:
-    variant, baseline = design.arms[arm], design.arms[design.baseline]
-    return all(variant.line(size) == baseline.line(size) for size in design.sizes)
-
-
 def _check_settings(record: Record) -> Iterator[IntegrityFinding]:
-    """Note the settings that arms override."""
     arms = record.design.arms.items()
     settings = [f"'{name}' has {setting} = {value}" for name, arm in arms for setting, value in arm.set.items()]
     if settings:
@@ -121,23 +116,21 @@ def _check_parameters(runs: PhaseRuns) -> Iterator[IntegrityFinding]:
 
 def _check_recorded(runs: PhaseRuns) -> Iterator[IntegrityFinding]:
     """Find figures that are not the mean of their per-example scores, or differ from their evaluation."""
-    wrong = list(_find_differences(runs))
-    if wrong:
-        sentence = f"{len(wrong)} figures of '{runs.phase}' differ from what was recorded with them: "
-        shown = f"{sentence}{list_first(wrong, 3)}"
-        yield IntegrityFinding(IntegrityKind.SUMMARY_DIFFERS, shown, places=tuple(wrong))
-
-
-def _find_differences(runs: PhaseRuns) -> Iterator[str]:
+    wrong = list[str]()
     for run, last in runs.last:
         evaluation = {line["step"]: line for line in runs.evaluations[run.id]}.get(last["step"], {})
         for name, value in unspell(last["figures"]).items():
             scores = runs.load_scores(run, name)
             if scores is not None and len(scores) and not np.isclose(scores.mean(), value):
-                yield f"{run.title}: {name} {value:.6g}, and the mean of its {len(scores)} examples {scores.mean():.6g}"
+                mean = f"the mean of its {len(scores)} examples {scores.mean():.6g}"
+                wrong.append(f"{run.title}: {name} {value:.6g}, and {mean}")
             recorded = evaluation.get(name, value)
             if not np.array_equal(recorded, value, equal_nan=True):
-                yield f"{run.title}: {name} {value:.6g}, and the evaluation of step {last['step']} {recorded:.6g}"
+                shown = f"the evaluation of step {last['step']} {recorded:.6g}"
+                wrong.append(f"{run.title}: {name} {value:.6g}, and {shown}")
+    if wrong:
+        sentence = f"{len(wrong)} figures of '{runs.phase}' differ from what was recorded with them: "
+        yield IntegrityFinding(IntegrityKind.SUMMARY_DIFFERS, sentence + list_first(wrong, 3), places=tuple(wrong))
 
 
 def _check_seeds(record: Record) -> Iterator[IntegrityFinding]:
@@ -168,7 +161,6 @@ def describe_left_out(counts: Counter[str]) -> str:
 
 
 def _check_left_out(record: Record) -> Iterator[IntegrityFinding]:
-    """Find results of other versions of the study."""
     counts = count_left_out(record.ledger, {run.id for run in record.runs})
     if counts:
         sentence = f"{describe_left_out(counts)}; if a version was chosen by its results, say so with the verdict"

@@ -1,7 +1,5 @@
 """Which column of a table is what: given by `--map`, recognised by its name, or by a pattern such as `base_4l_em_9`."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -201,7 +199,8 @@ def _assign_parts(columns: Sequence[Sequence[str]], wanted: Sequence[str]) -> li
         if seeds:
             roles[(named or seeds)[-1]] = "seed"
     if "metric" in wanted:
-        metrics = [place for place, words in enumerate(columns) if roles[place] == "group" and _are_metrics(words)]
+        metrics = [place for place, words in enumerate(columns) if all(map(recognise_metric, words))]
+        metrics = [place for place in metrics if roles[place] == "group"]
         if metrics:
             roles[metrics[-1]] = "metric"
     if "arm" in wanted:
@@ -210,7 +209,3 @@ def _assign_parts(columns: Sequence[Sequence[str]], wanted: Sequence[str]) -> li
         if left:
             roles[(known or left)[0]] = "arm"
     return roles
-
-
-def _are_metrics(words: Sequence[str]) -> bool:
-    return all(map(recognise_metric, words))

@@ -4,11 +4,8 @@ The resolution is given by the decimals of the values, or is 1/n for a fraction 
 15 digits by chance, but often on a multiple of 1/100.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -84,16 +81,8 @@ def choose_smallest(name: str, scale: float | None, values: list[float]) -> floa
     return float(f"{0.01 * mean:.2g}") or 1.0
 
 
-@dataclass(frozen=True)
-class Resolution:
-    """The smallest step between values of a metric, and their rounding."""
-
-    step: float
-    rounding: float
-
-
-def find_resolution(metric: str, cells: Iterable[Cell]) -> Resolution:
-    """Find the resolution of a metric's values."""
+def find_resolution(metric: str, cells: Iterable[Cell]) -> tuple[float, float]:
+    """Return the smallest difference between values of a metric, and their rounding."""
     known = [cell for cell in cells if cell.value is not None]
     values = np.unique([cell.number for cell in known])
     largest = float(np.abs(values).max()) if values.size else 0.0
@@ -103,7 +92,7 @@ def find_resolution(metric: str, cells: Iterable[Cell]) -> Resolution:
     # A number of examples that the table gives holds whatever single values say.
     given = None if None in counts else max((n for n in counts if n is not None), default=None)
     num_examples = given or (_find_smallest_count(values, scale, rounding) if values.size else None)
-    return Resolution(rounding if num_examples is None else max(rounding, scale / num_examples), rounding)
+    return rounding if num_examples is None else max(rounding, scale / num_examples), rounding
 
 
 def _guess_scale(metric: str, values: Values) -> float:
@@ -114,22 +103,18 @@ def _guess_scale(metric: str, values: Values) -> float:
 
 
 def count_decimals(text: str) -> int:
-    """Count the digits after the point; an exponent moves it."""
+    """Count the digits after the decimal point, which an exponent shifts."""
     mantissa, _, exponent = text.lower().removesuffix("%").partition("e")
     digits = len(mantissa.partition(".")[2])
     shift = int(exponent) if exponent.lstrip("+-").isdigit() else 0
     return max(0, min(digits - shift, 17))
 
 
-def are_multiples(values: Values, n: int, scale: float, rounding: float) -> NDArray[np.bool_]:
-    """Tell for each value whether it is a multiple of 1/n, within its rounding."""
-    return _are_multiples(values, np.array([n]), scale, rounding).ravel()
-
-
-def _are_multiples(values: Values, counts: NDArray[np.int64], scale: float, rounding: float) -> NDArray[np.bool_]:
-    scaled = values[None, :] * counts[:, None] / scale
-    slack = counts / scale * rounding / 2 * (1 + 1e-6) + 1e-9 * counts
-    multiples: NDArray[np.bool_] = np.abs(scaled - np.round(scaled)) <= slack[:, None]
+def are_multiples(values: Values, n: int | NDArray[np.int64], scale: float, rounding: float) -> NDArray[np.bool_]:
+    """Tell for each value whether it is a multiple of 1/n, within its rounding; for several n [m 1], [m values]."""
+    scaled = values * n / scale
+    slack = n / scale * rounding / 2 * (1 + 1e-6) + 1e-9 * n
+    multiples: NDArray[np.bool_] = np.abs(scaled - np.round(scaled)) <= slack
     return multiples
 
 
@@ -138,7 +123,7 @@ def _find_smallest_count(values: Values, scale: float, rounding: float) -> int |
     few = values[:: max(1, len(values) // 12)]
     for start in range(1, MOST_EXAMPLES, BLOCK):
         counts = np.arange(start, start + BLOCK)
-        near = _are_multiples(few, counts, scale, rounding)
+        near = are_multiples(few, counts[:, None], scale, rounding)
         for n in counts[near.mean(axis=1) >= FITTING - 0.15]:
             if are_multiples(values, int(n), scale, rounding).mean() >= FITTING:
                 return int(n)

@@ -4,8 +4,6 @@ A run with an empty cell, or with values at earlier steps only, counts as failed
 without it only runs that finished would be compared.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass

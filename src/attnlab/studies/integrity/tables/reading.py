@@ -1,7 +1,5 @@
 """Reads a CSV file as a result table: long, with columns for arm and seed, or wide, with both in the column names."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -154,7 +152,6 @@ def _read_score(where: str, name: str, text: str) -> float | None:
 
 
 def _read_count(where: str, layout: TableLayout, row: Mapping[str, str]) -> int | None:
-    """Read the size of an evaluation set."""
     text = layout.part("examples", row)
     value = parse_number(text)
     if value is None and text.lower() in NOTHING:

@@ -1,7 +1,5 @@
 """A CSV file as a header and rows, separated by commas, semicolons or tabs; one clear error if it is not a table."""
 
-from __future__ import annotations
-
 import csv
 import math
 from collections.abc import Mapping

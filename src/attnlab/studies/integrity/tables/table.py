@@ -1,11 +1,9 @@
 """A result table as runs and values, independent of the layout of its file."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TypeVar
+from typing import Self, TypeVar
 
 Key = TypeVar("Key")
 Run = tuple[str, str, str]
@@ -14,7 +12,7 @@ Run = tuple[str, str, str]
 
 @dataclass(frozen=True)
 class Cell:
-    """One recorded value, the run it belongs to, and where it stands in the file. `value` is None if a run has none.
+    """One recorded value, its run, and its place in the file. `value` is None if the run failed.
 
     num_examples: the number of evaluation examples behind the value, None if unknown.
     """
@@ -94,19 +92,19 @@ class ResultTable:
         """The steps that have a value, in order."""
         return sorted({cell.step for cell in self.values}, key=order_step)
 
-    def up_to(self, step: float | None) -> ResultTable:
+    def up_to(self, step: float | None) -> Self:
         """Return the table without later steps."""
         if step is None:
             return self
         return replace(self, cells=tuple(cell for cell in self.cells if cell.step is None or cell.step <= step))
 
-    def with_num_examples(self, number: int | None) -> ResultTable:
+    def with_num_examples(self, number: int | None) -> Self:
         """Return the table with a number of evaluation examples that replaces its own; the same if None."""
         if number is None:
             return self
         return replace(self, cells=tuple(replace(cell, num_examples=number) for cell in self.cells))
 
-    def without(self, cells: Collection[Cell]) -> ResultTable:
+    def without(self, cells: Collection[Cell]) -> Self:
         """Return the table without some cells."""
         dropped = set(cells)
         return replace(self, cells=tuple(cell for cell in self.cells if cell not in dropped))
@@ -121,7 +119,7 @@ def group_cells(cells: Iterable[Cell], key: Callable[[Cell], Key]) -> dict[Key, 
 
 
 def order_step(step: float | None) -> float:
-    """Return what steps are sorted by; no step comes first."""
+    """Return the sort key of a step; None sorts first."""
     return -1.0 if step is None else step
 
 

@@ -1,6 +1,4 @@
-"""A study whose ledger says what a test tells it to, without any training."""
-
-from __future__ import annotations
+"""Studies for tests: one whose ledger holds given results, without any training, and one of small language models."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -24,8 +22,8 @@ SEEDS = [1, 2, 3, 4, 5]
 STEPS = (10, 20)
 
 
-class Told:
-    """A study of two arms; runs that a test says nothing of are sound, each with values of its own."""
+class RecordedStudy:
+    """A study of two arms. Runs without given results are sound, each with its own values."""
 
     def __init__(self, folder: Path, seeds: Sequence[int] = SEEDS, **changes: Any) -> None:
         plain = content(seeds=list(seeds))
@@ -40,7 +38,7 @@ class Told:
         self.ledger.say("started", "{}")
 
     def plan(self, obstacles: Mapping[str, str] | None = None, failed: Mapping[str, Any] | None = None) -> None:
-        """Write down the plan. failed: the name of a check that fails, by what is audited."""
+        """Record the plan. failed: the name of a failing check, by the audited line."""
         audits = {}
         for name, arm in self.study.design.arms.items():
             audits[name] = [arm.mechanism, f"{arm.mechanism} in tiny (0)"]
@@ -57,9 +55,9 @@ class Told:
         steps: Sequence[int] = STEPS, recorded: float | None = None, collapse: Mapping[str, Any] | None = None,
         status: str = "finished", **result: Any,
     ) -> None:  # fmt: skip
-        """Deliver a run: figures of each step, scores of examples whose mean the last accuracy is.
+        """Deliver a run: the figures of each step, and scores of examples whose mean is the last accuracy.
 
-        recorded: an accuracy that the result has instead of that of the evaluation.
+        recorded: an accuracy of the result that differs from that of the evaluation.
         """
         run = self.runs[arm, seed]
         accuracy, loss = accuracy or accuracies(run), loss or losses(run)
@@ -78,14 +76,14 @@ class Told:
         self.ledger.deliver(Delivery(run.id, attempt, status, given, lines, PAIRING, ids, scores))
 
     def give_others(self) -> None:
-        """Deliver all runs that a test said nothing of."""
+        """Deliver all runs without given results."""
         known = self.ledger.results()
         for (arm, seed), run in self.runs.items():
             if run.id not in known:
                 self.give(arm, seed)
 
     def findings(self) -> tuple[IntegrityFinding, ...]:
-        """Deliver what is missing, and let the study examine itself."""
+        """Deliver the other runs, and examine the study."""
         self.give_others()
         if not self.ledger.events("plan"):
             self.plan()
@@ -96,12 +94,53 @@ class Told:
 
 
 def accuracies(run: PlannedRun) -> list[float]:
-    """Return accuracies that are a run's own."""
+    """Draw the accuracies of a run."""
     draw = np.random.default_rng([run.seed, len(run.arm)])
     return [float(draw.binomial(NUM_EXAMPLES, share)) / NUM_EXAMPLES for share in (0.6, 0.7)]
 
 
 def losses(run: PlannedRun) -> list[float]:
-    """Return losses that are a run's own."""
+    """Draw the losses of a run."""
     draw = np.random.default_rng([run.seed, len(run.arm), 1])
     return [float(value) for value in draw.normal((2.0, 1.5), 0.05)]
+
+
+def faults(found: tuple[IntegrityFinding, ...]) -> list[str]:
+    """Name the checks that found a fault."""
+    return [finding.check for finding in found if finding.is_fault]
+
+
+def notes(found: tuple[IntegrityFinding, ...]) -> list[str]:
+    """Name the checks that found what is no fault."""
+    return [finding.check for finding in found if not finding.is_fault]
+
+
+def sentence(found: tuple[IntegrityFinding, ...], check: str) -> str:
+    """Return what was found by a check."""
+    return next(finding.sentence for finding in found if finding.check == check)
+
+
+def prose(folder: Path, num_shared: int) -> Path:
+    """Write a text to train on and one that is held out, with lines that stand in both but for case and spaces."""
+    names = ["Ada", "Bruno", "Clara", "Dario", "Elsa", "Felix"]
+    verbs = ["saw", "met", "heard", "knew", "drew"]
+    lines = [f"{a} {verb} {b} near the old mill" for a in names for verb in verbs for b in names if a != b]
+    train, dev = lines[::2][:60], lines[1::2][:12]
+    dev[:num_shared] = [line.upper().replace(" ", "  ") for line in train[:num_shared]]
+    (folder / "train.txt").write_text("\n".join(train) + "\n", encoding="utf-8")
+    (folder / "dev.txt").write_text("\n".join([*dev, " = = The mill of Ada and Bruno = = "]) + "\n", encoding="utf-8")
+    return folder
+
+
+def text_study(folder: Path, arms: dict[str, Any], num_shared: int = 0, **changes: Any) -> Study:
+    """Return a study of small language models on such a text."""
+    plain = content(seeds=[1, 2], has_leaking=True)
+    prose(folder, num_shared)
+    plain["arms"] = arms
+    plain["data"] = {"text": {"train": str(folder / "train.txt"), "dev": str(folder / "dev.txt")}}
+    plain["sizes"]["tiny"]["tokenizer"] = "word:60"
+    plain["phases"] = [{
+        "name": "text", "task": "clm", "task_settings": {"max_len": 16}, "data": "text", "precision": "fp32",
+        "segments": [{"steps": 6, "batch": 8}], "smallest": 1.0, "optimizer": {"lr": 1e-2},
+    }]  # fmt: skip
+    return Study.of({**plain, **changes})

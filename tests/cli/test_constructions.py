@@ -1,12 +1,15 @@
-"""Shades grow with the weight, and are letters where a terminal has no blocks."""
+"""A construction as printed: shades grow with the weight, letters replace blocks, and many keys are cut short."""
 
 import io
+import json
 import math
 import sys
+from pathlib import Path
 
 import pytest
 
-from attnlab.cli.shades import BLOCKS, LETTERS, format_weight, shade
+from attnlab.cli import main
+from attnlab.cli.constructions import BLOCKS, LETTERS, format_weight, shade
 
 
 def test_more_weight_is_darker() -> None:
@@ -27,3 +30,13 @@ def test_a_cell_has_its_number() -> None:
     assert format_weight(-1.0, largest=2.0) == "▒▒ -1.000"
     assert format_weight(0.0, largest=0.0) == "   0.000"
     assert format_weight(math.nan).strip() == "–"
+
+
+def test_many_keys_are_cut_short(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "many.json"
+    path.write_text(json.dumps([[float(i == j) for j in range(30)] for i in range(30)]), encoding="utf-8")
+    assert main(["construct", "select", "--index", "3", "--keys", str(path)]) == 0
+    shown = capsys.readouterr().out
+    assert "and 10 more keys, together: q = the key" in shown
+    assert "… (30 numbers)" in shown
+    assert main(["construct", "select-all", "--keys", str(path)]) == 0

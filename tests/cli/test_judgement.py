@@ -1,0 +1,55 @@
+"""The judgement of a table as it is printed: intervals with their levels, numbers of seeds, and what would change."""
+
+from pathlib import Path
+
+import pytest
+
+from attnlab.cli import main
+
+from ..studies.integrity.result_tables import Recipe, make_records, write_long, write_wide
+
+
+@pytest.fixture
+def clean(tmp_path: Path) -> str:
+    return write_wide(tmp_path / "clean.csv", make_records(Recipe(num_seeds=6, groups=("4l", "8l"))))
+
+
+def test_one_arm_is_said_to_be_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = write_long(tmp_path / "one.csv", make_records(Recipe(arms=("baseline",))))
+    assert main(["judge", path]) == 0
+    assert "There is only one arm, so nothing is compared." in capsys.readouterr().out
+
+
+def test_the_deciding_interval_and_its_level_are_shown(clean: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["judge", clean]) == 0
+    shown = capsys.readouterr().out
+    assert "deciding interval" in shown
+    assert "at 98.75 %" in shown  # four comparisons of two groups and two metrics
+    assert "95 %" not in shown
+    text = " ".join(shown.split())
+    assert "The 4 comparisons of em, f1 are one family, and the level of each interval allows for all of them" in text
+    assert "Every metric is primary unless --primary names some" in text
+    assert "if models are pretrained, each seed has its own pretraining" in text
+
+
+def test_there_is_one_number_of_seeds_and_it_is_explained(clean: str, capsys: pytest.CaptureFixture[str]) -> None:
+    main(["judge", clean])
+    shown = capsys.readouterr().out
+    rows = [line for line in shown.splitlines() if line.startswith("cosine")]
+    assert any("INCONCLUSIVE (about " in row and row.count("more seeds") == 1 for row in rows)
+    assert "seeds needed" not in shown
+    assert "'About N more seeds' is the number per arm" in " ".join(shown.split())
+
+
+def test_impossible_values_are_left_out_and_what_changes_is_printed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    records = make_records(Recipe(metrics=("accuracy",), num_seeds=6, decimals=2))
+    records[-1]["value"] = 104.2
+    assert main(["judge", write_long(tmp_path / "t.csv", records, 2)]) == 1
+    shown = " ".join(capsys.readouterr().out.split())
+    assert (
+        "accuracy lies between 0 and 100; 104.20 (line 13, value) does not fit. It is left out of the analysis."
+        in shown
+    )
+    assert "What the impossible values would change cosine small accuracy: without them " in shown

@@ -1,0 +1,19 @@
+"""The contents of a report: the lines of each arm by size."""
+
+from pathlib import Path
+
+from attnlab.reports.study.page import render_page
+
+from .made import BASE, Made
+from .reading import contents
+
+
+def test_an_arm_with_a_line_for_every_size_shows_them_all(tmp_path: Path) -> None:
+    config = {"n_layer": 1, "n_embd": 16, "n_head": 2, "n_positions": 32}
+    size, other = ({"architecture": "gpt2", "config": {**config, "n_embd": width}} for width in (16, 32))
+    mine = {"mechanism": "dot | softmax | bypass(alpha=0.5)", "by_size": {"wide": "dot | softmax | bypass(alpha=0.25)"}}
+    made = Made(tmp_path, arms={"dot": "dot | softmax", "mine": mine}, sizes={"tiny": size, "wide": other})
+    found = contents(made.give("dot", BASE).done())
+    assert found.lines["dot"] == [("dot | softmax", "")]
+    assert [sizes for _, sizes in found.lines["mine"]] == ["tiny", "wide"]
+    assert "bypass(alpha=0.25)</code> (wide)" in render_page(found)

@@ -1,0 +1,86 @@
+"""The role of each column is given by --map, recognised by its name, or by a pattern of names."""
+
+from pathlib import Path
+
+import pytest
+
+from attnlab.studies.integrity import read_table
+from tests.studies.integrity.result_tables import (
+    Recipe,
+    judge_file,
+    make_records,
+    write_long,
+    write_rows,
+    write_text,
+)
+
+
+def test_columns_of_metrics(tmp_path: Path) -> None:
+    read = read_table(
+        write_text(
+            tmp_path,
+            "model,seed,eval_accuracy,eval_loss,lr,tokens\na,1,0.5,2.0,0.1,9\na,2,0.6,1.9,0.1,9\nb,1,0.7,1.8,0.2,9\n",
+        )
+    )
+    assert read.metrics == ["eval_accuracy", "eval_loss"]
+    assert read.arms == ["a", "b"]
+    assert read.budgets["a", "", "1"] == {"tokens": "9"}
+    assert "budgets from 'tokens'" in read.layout
+    assert "not used: 'lr'" in read.layout
+
+
+def test_arms_as_columns_and_seeds_as_rows(tmp_path: Path) -> None:
+    read = read_table(write_text(tmp_path, "seed,vanilla,cosine\n1,70.1,71.2\n2,70.3,71.0\n"))
+    assert (read.arms, read.metrics) == (["vanilla", "cosine"], ["value"])
+    assert [(cell.arm, cell.seed, cell.value) for cell in read.cells][:2] == [
+        ("vanilla", "1", 70.1),
+        ("cosine", "1", 71.2),
+    ]
+
+
+def test_arms_and_metrics_as_columns(tmp_path: Path) -> None:
+    read = read_table(
+        write_text(tmp_path, "seed,acc_base,f1_base,acc_new,f1_new\n1,70,75,71,76\n2,70.5,75.5,71.5,76.5\n")
+    )
+    assert (read.arms, sorted(read.metrics)) == (["base", "new"], ["acc", "f1"])
+
+
+def test_columns_made_otherwise_are_left_out(tmp_path: Path) -> None:
+    text = "step,base_acc_1,base_acc_2,new_acc_1,new_acc_2,wall_time\n1,70,71,72,73,5\n"
+    read = read_table(write_text(tmp_path, text))
+    assert read.arms == ["base", "new"]
+    assert "not used: 'wall_time'" in read.layout
+
+
+def test_seeds_by_name_and_other_signs(tmp_path: Path) -> None:
+    read = read_table(write_text(tmp_path, "base/acc/seed1;base/acc/seed2;new/acc/seed1;new/acc/seed2\n70;71;72;73\n"))
+    assert {cell.seed for cell in read.cells} == {"seed1", "seed2"}
+    assert read.layout[0] == "columns {arm}/{metric}/{seed}"
+
+
+def test_a_mapping_wins_over_names(tmp_path: Path) -> None:
+    text = "who,which,epoch,step,score\nx,1,3,9,0.5\ny,1,3,9,0.6\n"
+    read = read_table(write_text(tmp_path, text), "arm=who,seed=which,step=epoch,value=score", "y")
+    assert (read.baseline, read.arms, read.steps) == ("y", ["y", "x"], [3.0])
+
+
+def test_a_pattern_for_columns(tmp_path: Path) -> None:
+    read = read_table(
+        write_text(tmp_path, "t,x1-70,x2-70,y1-70,y2-70\n1,1,2,3,4\n"), "columns={arm}{seed}-{group},step=t"
+    )
+    assert {(cell.arm, cell.seed, cell.group) for cell in read.cells} == {
+        ("x", "1", "70"), ("x", "2", "70"), ("y", "1", "70"), ("y", "2", "70"),
+    }  # fmt: skip
+
+
+def test_a_small_n_counts_something_else(tmp_path: Path) -> None:
+    records = [record | {"n": 6} for record in make_records(Recipe(metrics=("accuracy",), num_seeds=6))]
+    path = write_long(tmp_path / "t.csv", records)
+    assert judge_file(path).is_clean
+    assert "not used: 'n'" in read_table(path).layout
+
+
+def test_a_mapped_number_of_examples_must_be_one(tmp_path: Path) -> None:
+    path = write_rows(tmp_path, "arm,seed,acc,size_of_set\n", ["a,1,0.5,100", "b,1,0.5,many"])
+    with pytest.raises(Exception, match="'size_of_set' must hold a number of evaluation examples, not 'many'"):
+        read_table(path, "examples=size_of_set")
