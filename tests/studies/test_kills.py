@@ -194,7 +194,7 @@ def test_a_study_that_was_killed_and_stopped_ends_as_one_that_was_not(
     assert not processes_in(out)
     said = (tmp_path / "out.log").read_text(encoding="utf-8")
     assert "stopping: the running runs write a checkpoint" in said
-    assert "the same command goes on" in said
+    assert "the same command resumes the study" in said
 
     finish(file, out, *plugin)
     # Trained in this process instead: what starts and ends a run has no part in its numbers.

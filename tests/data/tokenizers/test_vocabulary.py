@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -12,9 +11,6 @@ from attnlab.data import Vocabulary, check_belongs, hash_tokenizer, load_tokeniz
 from attnlab.errors import DataError
 
 from .vocabularies import VOCABULARY, write_bytes, write_vocabulary
-
-if TYPE_CHECKING:
-    pass
 
 
 def test_truncation_left_behind_by_a_call_is_not_part_of_the_hash(tmp_path: Path) -> None:

@@ -1,22 +1,18 @@
 """A data audit: the size and quality of a corpus, and flags for what would invalidate a comparison."""
 
-from __future__ import annotations
-
 from array import array
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..sources.cleaning import Cleaning, digest_of
 from ..sources.source import Source
+from ..tokenizers.builders import FastTokenizer
 from .overlap import RUN, Overlap, find_overlap
 from .text_quality import LONG, MARKS, Encoding, Punctuation
-
-if TYPE_CHECKING:
-    from transformers import PreTrainedTokenizerFast
 
 EVERY = 1000
 """Documents between two calls of `progress`."""
@@ -137,7 +133,7 @@ class DataAudit:
 
 def audit_data(
     source: Source,
-    tokenizer: PreTrainedTokenizerFast | None = None,
+    tokenizer: FastTokenizer | None = None,
     against: Source | None = None,
     cleaning: str | Cleaning | None = None,
     progress: Callable[[int], None] | None = None,
@@ -165,7 +161,7 @@ def audit_data(
 
 
 def _count_documents(
-    documents: Iterator[str], audit: DataAudit, digests: array[int], progress: Callable[[int], None] | None
+    documents: Iterator[str], audit: DataAudit, digests: "array[int]", progress: Callable[[int], None] | None
 ) -> Iterator[str]:
     """Add documents to the figures that need no tokenizer, and yield those that are not empty."""
     for document in documents:
@@ -183,9 +179,7 @@ def _count_documents(
     audit.num_words = audit.punctuation.num_words
 
 
-def _count_tokens(
-    documents: Iterator[str], tokenizer: PreTrainedTokenizerFast, audit: DataAudit, lengths: array[int]
-) -> None:
+def _count_tokens(documents: Iterator[str], tokenizer: FastTokenizer, audit: DataAudit, lengths: "array[int]") -> None:
     # Imported here, since an audit without a tokenizer does not need it.
     from ..tokenizers.vocabulary import Vocabulary
     from ..tokens.packing import encode, plain_backend

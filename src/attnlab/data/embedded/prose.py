@@ -43,7 +43,9 @@ class Prose:
         except ImportError as error:
             raise DataError("this Python has no pydoc_data; use a text file instead") from error
         for name, text in _list_paragraphs(topics) if self.paragraphs else sorted(topics.items()):
-            if split is None or split == _choose_split(text if self.paragraphs else name):
+            key = hashlib.sha256((text if self.paragraphs else name).encode()).digest()
+            is_held_out = int.from_bytes(key[:4], "big") % DEV_SHARE == 0
+            if split is None or (split == "dev") == is_held_out:
                 yield {"topic": name, "text": text.strip() if self.punctuation else MARKS.sub(" ", text.strip())}
 
 
@@ -57,8 +59,3 @@ def _list_paragraphs(topics: Mapping[str, str]) -> Iterator[tuple[str, str]]:
             if len(words) >= FEWEST_WORDS and text not in seen:
                 seen.add(text)
                 yield name, text
-
-
-def _choose_split(text: str) -> str:
-    number = int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "big")
-    return "dev" if number % DEV_SHARE == 0 else "train"

@@ -172,10 +172,7 @@ def read_parquet(path: Path, layout: FileLayout) -> Located:
 
 
 READERS: Mapping[str, tuple[str, Callable[[Path, FileLayout], Located]]] = {
-    ".txt": ("text", read_text),
-    ".text": ("text", read_text),
-    ".tokens": ("text", read_text),
-    ".raw": ("text", read_text),
+    **dict.fromkeys((".txt", ".text", ".tokens", ".raw"), ("text", read_text)),
     ".jsonl": ("jsonl", read_json_lines),
     ".csv": ("csv", read_comma_separated),
     ".tsv": ("tsv", read_tab_separated),

@@ -62,13 +62,11 @@ class Source:
 
     def rows(self) -> Iterator[Row]:
         """Yield the rows; a source without rows is an error."""
-        for _, row in self._located():
-            yield row
+        return (row for _, row in self._located())
 
     def documents(self) -> Iterator[str]:
         """Yield the texts: of `column`, of each context once, or of the only column of text."""
-        for text, _ in self.documents_of_articles():
-            yield text
+        return (text for text, _ in self.documents_of_articles())
 
     def documents_of_articles(self) -> Iterator[tuple[str, str | None]]:
         """Yield each text with the title of its article, or None if the source does not name it.

@@ -1,7 +1,5 @@
 """Tokenizers built from a vocabulary: BERT's word pieces, byte-level BPE, and whole words."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,15 +8,17 @@ from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers,
 from attnlab.errors import DataError
 
 if TYPE_CHECKING:
-    from transformers import PreTrainedTokenizerFast
+    import transformers
+
+    FastTokenizer = transformers.PreTrainedTokenizerFast
+else:
+    FastTokenizer = Any  # importing transformers takes seconds, and quick commands do not need it
 
 BERT = {"pad": "[PAD]", "unk": "[UNK]", "cls": "[CLS]", "sep": "[SEP]", "mask": "[MASK]"}
 ROBERTA = {"bos": "<s>", "pad": "<pad>", "eos": "</s>", "unk": "<unk>", "mask": "<mask>", "cls": "<s>", "sep": "</s>"}
 GPT2 = {"bos": "<|endoftext|>", "eos": "<|endoftext|>", "unk": "<|endoftext|>"}
 WORDS = {"bos": "<START>", "eos": "<STOP>", "unk": "<UNK>", "pad": "<PAD>"}
 """Special tokens by role, in the order of their ids."""
-
-# transformers is imported in functions, since quick commands do not need it.
 
 
 def parse_backend(content: str, path: Path) -> Tokenizer:
@@ -29,7 +29,7 @@ def parse_backend(content: str, path: Path) -> Tokenizer:
         raise DataError(f"{path} is not a valid tokenizer.json ({error}); save or train it again") from error
 
 
-def wrap(backend: Tokenizer, roles: dict[str, str]) -> PreTrainedTokenizerFast:
+def wrap(backend: Tokenizer, roles: dict[str, str]) -> FastTokenizer:
     """Wrap a tokenizer of `tokenizers` as one of transformers, with special tokens by role."""
     from transformers import PreTrainedTokenizerFast
 
@@ -40,7 +40,7 @@ def wrap(backend: Tokenizer, roles: dict[str, str]) -> PreTrainedTokenizerFast:
     return PreTrainedTokenizerFast(tokenizer_object=backend, **tokens)  # type: ignore[no-untyped-call]
 
 
-def build_wordpiece(vocabulary: dict[str, int], is_lowercase: bool) -> PreTrainedTokenizerFast:
+def build_wordpiece(vocabulary: dict[str, int], is_lowercase: bool) -> FastTokenizer:
     """Build BERT's tokenizer from a vocabulary."""
     backend = Tokenizer(models.WordPiece(vocabulary, unk_token=BERT["unk"], max_input_chars_per_word=100))
     backend.normalizer = normalizers.BertNormalizer(lowercase=is_lowercase)
@@ -53,7 +53,7 @@ def build_wordpiece(vocabulary: dict[str, int], is_lowercase: bool) -> PreTraine
     return wrap(backend, BERT)
 
 
-def build_bpe(vocabulary: dict[str, int], merges: list[tuple[str, str]]) -> PreTrainedTokenizerFast:
+def build_bpe(vocabulary: dict[str, int], merges: list[tuple[str, str]]) -> FastTokenizer:
     """Build a byte-level tokenizer from a vocabulary and its merges, RoBERTa's if it has its tokens, else GPT-2's."""
     backend = Tokenizer(models.BPE(vocabulary, merges))
     backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
@@ -72,7 +72,7 @@ def build_bpe(vocabulary: dict[str, int], merges: list[tuple[str, str]]) -> PreT
     return wrap(backend, GPT2)
 
 
-def build_words(vocabulary: dict[str, int], is_lowercase: bool = False) -> PreTrainedTokenizerFast:
+def build_words(vocabulary: dict[str, int], is_lowercase: bool = False) -> FastTokenizer:
     """Build a tokenizer of words separated by white space, with START before a text and STOP after it."""
     backend = Tokenizer(models.WordLevel(vocabulary, unk_token=WORDS["unk"]))
     if is_lowercase:

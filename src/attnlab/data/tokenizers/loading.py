@@ -1,25 +1,19 @@
 """Load tokenizers by name, from a directory, or from a plain vocabulary, as fast tokenizers of transformers."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from attnlab.errors import DataError
 
 from ..sources.files import ending_of, open_bytes, read_lines, refuse_to_open
 from ..sources.hub import find_connection_problem
-from .builders import BERT, build_bpe, build_wordpiece, find_roles, parse_backend, wrap
-
-if TYPE_CHECKING:
-    from transformers import PreTrainedTokenizerFast
+from .builders import BERT, FastTokenizer, build_bpe, build_wordpiece, find_roles, parse_backend, wrap
 
 PLAIN = (("vocab.txt", None), ("vocab.json", "merges.txt"), ("encoder.json", "vocab.bpe"))
 """Vocabularies of a directory without a config, and the files of their merges."""
 
 
-def load_tokenizer(name: str | Path) -> PreTrainedTokenizerFast:
+def load_tokenizer(name: str | Path) -> FastTokenizer:
     """Load a tokenizer: a name of the hub, a directory, tokenizer.json, vocab.txt, or vocab.json beside merges.txt."""
     path = Path(name).expanduser()
     if path.is_dir():
@@ -31,7 +25,7 @@ def load_tokenizer(name: str | Path) -> PreTrainedTokenizerFast:
     return _load_from_hub(str(name))
 
 
-def _load_directory(path: Path) -> PreTrainedTokenizerFast:
+def _load_directory(path: Path) -> FastTokenizer:
     if any((path / name).exists() for name in ("tokenizer_config.json", "config.json")):
         return _load_with_transformers(str(path), is_local=True)
     if (path / "tokenizer.json").exists():
@@ -48,7 +42,7 @@ def _load_directory(path: Path) -> PreTrainedTokenizerFast:
     )
 
 
-def _load_file(path: Path) -> PreTrainedTokenizerFast:
+def _load_file(path: Path) -> FastTokenizer:
     if ending_of(path) == ".txt":
         return _load_wordpiece(path)
     with open_bytes(path) as file:
@@ -63,7 +57,7 @@ def _load_file(path: Path) -> PreTrainedTokenizerFast:
     return build_bpe(content, _read_merges(_find_merges(path)))
 
 
-def _load_wordpiece(path: Path) -> PreTrainedTokenizerFast:
+def _load_wordpiece(path: Path) -> FastTokenizer:
     vocabulary: dict[str, int] = {}
     for number, token in read_lines(path):
         if token in vocabulary:
@@ -100,7 +94,7 @@ def _read_merges(path: Path) -> list[tuple[str, str]]:
     return merges
 
 
-def _load_from_hub(name: str) -> PreTrainedTokenizerFast:
+def _load_from_hub(name: str) -> FastTokenizer:
     try:
         # A tokenizer that was downloaded before needs no network.
         return _load_with_transformers(name, is_local=True)
@@ -114,7 +108,7 @@ def _load_from_hub(name: str) -> PreTrainedTokenizerFast:
     return _load_with_transformers(name, is_local=False)
 
 
-def _load_with_transformers(name: str, is_local: bool) -> PreTrainedTokenizerFast:
+def _load_with_transformers(name: str, is_local: bool) -> FastTokenizer:
     from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
     try:

@@ -3,14 +3,12 @@
 The same text and settings give the same tokenizer in every process, which `tokenizers` alone does not guarantee.
 """
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, trainers
 
@@ -19,10 +17,18 @@ from attnlab.machine import cache_folder
 
 from ..cache import hash_of, write_folder
 from ..sources.source import Source
-from .builders import BERT, ROBERTA, WORDS, build_bpe, build_wordpiece, build_words, find_roles, parse_backend, wrap
-
-if TYPE_CHECKING:
-    from transformers import PreTrainedTokenizerFast
+from .builders import (
+    BERT,
+    ROBERTA,
+    WORDS,
+    FastTokenizer,
+    build_bpe,
+    build_wordpiece,
+    build_words,
+    find_roles,
+    parse_backend,
+    wrap,
+)
 
 Kind = Literal["wordpiece", "bpe", "word"]
 KINDS: tuple[Kind, ...] = ("wordpiece", "bpe", "word")
@@ -41,6 +47,11 @@ class TokenizerSettings:
     min_count: int
     lowercase: bool
 
+    @property
+    def limits(self) -> dict[str, Any]:
+        """The arguments that all trainers of `tokenizers` take."""
+        return {"vocab_size": self.vocab_size, "min_frequency": self.min_count, "show_progress": False}
+
 
 DEFAULTS = {
     "wordpiece": TokenizerSettings("wordpiece", 8192, 2, lowercase=True),
@@ -55,7 +66,7 @@ def train_tokenizer(
     vocab_size: int | None = None,
     min_count: int | None = None,
     lowercase: bool | None = None,
-) -> PreTrainedTokenizerFast:
+) -> FastTokenizer:
     """Train a tokenizer on the documents of a source, or load it from the cache.
 
     `kind` is 'wordpiece' (as BERT), 'bpe' (byte-level, as RoBERTa) or 'word' (separated by white space). `vocab_size`
@@ -81,7 +92,7 @@ def train_tokenizer(
     return _read_cached(folder / "tokenizer.json")
 
 
-def _read_cached(path: Path) -> PreTrainedTokenizerFast:
+def _read_cached(path: Path) -> FastTokenizer:
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
@@ -89,7 +100,7 @@ def _read_cached(path: Path) -> PreTrainedTokenizerFast:
     return wrap(parse_backend(text, path), find_roles(json.loads(text)))
 
 
-def _train(source: Source | Sequence[str], plan: TokenizerSettings) -> PreTrainedTokenizerFast:
+def _train(source: Source | Sequence[str], plan: TokenizerSettings) -> FastTokenizer:
     if plan.kind == "word":
         words = _count_words(source, build_words(_number(WORDS.values())).backend_tokenizer, plan)
         return build_words(_number([*WORDS.values(), *words]), plan.lowercase)
@@ -111,7 +122,7 @@ def _count_words(source: Source | Sequence[str], like: Tokenizer, plan: Tokenize
     return [word for word in sorted(ids, key=ids.__getitem__) if word not in WORDS.values()]
 
 
-def _train_word_pieces(source: Source | Sequence[str], plan: TokenizerSettings) -> PreTrainedTokenizerFast:
+def _train_word_pieces(source: Source | Sequence[str], plan: TokenizerSettings) -> FastTokenizer:
     """Train BERT's word pieces.
 
     `tokenizers` numbers the pieces ##a, ##b … in the order of a hash table, which differs between processes, and breaks
@@ -123,28 +134,17 @@ def _train_word_pieces(source: Source | Sequence[str], plan: TokenizerSettings) 
     alphabet = sorted(counts, key=lambda letter: (-counts[letter], letter))[:ALPHABET]
     within = {letter for word in words for letter in word[1:]}
     continuing = [f"##{letter}" for letter in sorted(alphabet) if letter in within]
-    trainer = trainers.WordPieceTrainer(
-        vocab_size=plan.vocab_size,
-        min_frequency=plan.min_count,
-        special_tokens=[*BERT.values(), *continuing],
-        initial_alphabet=alphabet,
-        limit_alphabet=len(alphabet),
-        show_progress=False,
-    )
+    pieces: dict[str, Any] = {"initial_alphabet": alphabet, "limit_alphabet": len(alphabet)}
+    trainer = trainers.WordPieceTrainer(special_tokens=[*BERT.values(), *continuing], **pieces, **plan.limits)
     empty.train_from_iterator(_read_documents(source), trainer)
     return build_wordpiece(empty.get_vocab(with_added_tokens=False), plan.lowercase)
 
 
-def _train_byte_pairs(source: Source | Sequence[str], plan: TokenizerSettings) -> PreTrainedTokenizerFast:
+def _train_byte_pairs(source: Source | Sequence[str], plan: TokenizerSettings) -> FastTokenizer:
     specials = list(dict.fromkeys(ROBERTA.values()))
     backend = build_bpe(_number(specials), []).backend_tokenizer
-    trainer = trainers.BpeTrainer(
-        vocab_size=plan.vocab_size,
-        min_frequency=plan.min_count,
-        special_tokens=specials,
-        initial_alphabet=sorted(pre_tokenizers.ByteLevel.alphabet()),
-        show_progress=False,
-    )
+    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
+    trainer = trainers.BpeTrainer(special_tokens=specials, initial_alphabet=alphabet, **plan.limits)
     if plan.lowercase:
         backend.normalizer = normalizers.Lowercase()
     backend.train_from_iterator(_read_documents(source), trainer)

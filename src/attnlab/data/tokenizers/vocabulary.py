@@ -1,19 +1,16 @@
 """The vocabulary of a tokenizer as batches need it: size, special tokens, and pieces that continue a word."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from attnlab.errors import DataError
 
-if TYPE_CHECKING:
-    from transformers import PreTrainedTokenizerFast
+from .builders import FastTokenizer
 
 WORD_STARTS = {"ByteLevel": "Ġ", "Metaspace": "▁"}
 """The prefix of the first piece of a word, by pre-tokenizer."""
@@ -38,7 +35,7 @@ class Vocabulary:
     """By id, whether a piece continues the word before it; None if the tokenizer does not mark it."""
 
     @classmethod
-    def of(cls, tokenizer: PreTrainedTokenizerFast) -> Vocabulary:
+    def of(cls, tokenizer: FastTokenizer) -> Self:
         """Return the vocabulary of a tokenizer."""
         tokens = tokenizer.get_vocab()
         content = json.loads(tokenizer.backend_tokenizer.to_str())
@@ -71,7 +68,7 @@ class Vocabulary:
         return np.uint16 if self.size <= 1 << 16 else np.uint32
 
 
-def hash_tokenizer(tokenizer: PreTrainedTokenizerFast) -> str:
+def hash_tokenizer(tokenizer: FastTokenizer) -> str:
     """Return a hash of everything that determines the ids of a text, and of the special tokens."""
     content = json.loads(tokenizer.backend_tokenizer.to_str())
     # Calls of a tokenizer store their truncation and padding in it, which do not identify it.
@@ -81,7 +78,7 @@ def hash_tokenizer(tokenizer: PreTrainedTokenizerFast) -> str:
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
-def check_belongs(tokenizer: PreTrainedTokenizerFast, config: Any) -> None:
+def check_belongs(tokenizer: FastTokenizer, config: Any) -> None:
     """Raise an error if the size or the special tokens of a tokenizer differ from those of a model's config."""
     config = getattr(config, "config", config)
     vocab_size = getattr(config, "vocab_size", None)

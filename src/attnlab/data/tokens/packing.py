@@ -4,8 +4,6 @@ Batches of text are encoded by the threads of `tokenizers`, two at a time so tha
 written in the order of reading, so the file is the same on any number of cores.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import shutil
@@ -15,7 +13,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,11 +25,9 @@ from attnlab.machine import cache_folder
 from ..cache import hash_of, write_folder
 from ..sources.cleaning import Cleaning
 from ..sources.source import Source
+from ..tokenizers.builders import FastTokenizer
 from ..tokenizers.vocabulary import ROLES, Vocabulary, hash_tokenizer
 from .tokenfile import DOCUMENTS, FORMAT, INDEX, TOKENIZER, TOKENS, TokenFile
-
-if TYPE_CHECKING:
-    from transformers import PreTrainedTokenizerFast
 
 Progress = Callable[[int, int], None]
 """Called with the numbers of documents and tokens so far."""
@@ -50,7 +46,7 @@ Encoded = tuple[NDArray[Any], NDArray[np.int64]]
 
 def pack(
     source: Source,
-    tokenizer: PreTrainedTokenizerFast,
+    tokenizer: FastTokenizer,
     target: str | Path | None = None,
     cleaning: str | Cleaning | None = None,
     progress: Progress | None = None,
@@ -192,7 +188,7 @@ def cut(document: str) -> list[str]:
     return [*pieces, document[start:]]
 
 
-def plain_backend(tokenizer: PreTrainedTokenizerFast) -> Tokenizer:
+def plain_backend(tokenizer: FastTokenizer) -> Tokenizer:
     """Return a copy of the backend without the truncation and padding stored by earlier calls of the tokenizer."""
     backend = Tokenizer.from_str(tokenizer.backend_tokenizer.to_str())
     backend.no_truncation()

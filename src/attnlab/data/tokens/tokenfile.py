@@ -4,25 +4,20 @@ tokens.bin holds the documents one after another, each followed by the separator
 tokenizer.json the tokenizer; index.json counts, hashes and the origin of the file.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from dataclasses import dataclass, fields
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from attnlab.errors import DataError
 
-from ..tokenizers.builders import parse_backend, wrap
+from ..tokenizers.builders import FastTokenizer, parse_backend, wrap
 from ..tokenizers.vocabulary import Vocabulary
-
-if TYPE_CHECKING:
-    from transformers import PreTrainedTokenizerFast
 
 FORMAT = 1
 TOKENS, DOCUMENTS, TOKENIZER, INDEX = "tokens.bin", "documents.bin", "tokenizer.json", "index.json"
@@ -47,7 +42,7 @@ class TokenFile:
     made_of: dict[str, Any]
 
     @classmethod
-    def open(cls, folder: str | Path, verify: bool = True) -> TokenFile:
+    def open(cls, folder: str | Path, verify: bool = True) -> Self:
         """Open a token file. The sizes of its files are always checked, and their hashes if `verify` is True."""
         path = Path(folder)
         try:
@@ -78,7 +73,7 @@ class TokenFile:
         return np.memmap(self.folder / DOCUMENTS, dtype=np.int64, mode="r")
 
     @cached_property
-    def tokenizer(self) -> PreTrainedTokenizerFast:
+    def tokenizer(self) -> FastTokenizer:
         """The tokenizer that made the tokens."""
         path = self.folder / TOKENIZER
         return wrap(parse_backend(path.read_text(encoding="utf-8"), path), self.roles)

@@ -1,7 +1,7 @@
 """Figures of predicted classes: accuracy, F1 of a positive class, Matthews' correlation, and collapse.
 
 With counts of true and false positives and negatives, F1 = 2TP / (2TP + FP + FN), and over any number of classes
-Matthews' coefficient is the correlation of the two one-hot labellings (Gorodkin 2004), 0 where one of them is constant.
+Matthews' coefficient is the correlation of the two one-hot labellings (Gorodkin 2004), 0 if one of them is constant.
 """
 
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ def _as_array(values: object, what: str, are_classes: bool) -> NDArray[Any]:
     if given.ndim != 1 or given.size == 0:
         raise TaskError(f"the {what}s must be a list of {kind}s with at least one, not of shape {given.shape}")
     if given.dtype.kind not in ("biuf" if are_classes else "iuf"):
-        hint = ", so look labels up first" if are_classes else ""
+        hint = ", so convert labels first" if are_classes else ""
         raise TaskError(f"{what} 0 is {given[0]!r}; {kind}s are needed{hint}")
     is_wrong = ~np.isfinite(given)
     if are_classes:

@@ -129,10 +129,11 @@ class ProbeTask:
         losses = [predictions[example.id] for example in examples]
         total = sum(losses, LineLoss())
         figures = {"accuracy": total.num_right / total.num_tokens, "loss": total.per_token}
-        single = {
-            "accuracy": compute_shares([loss.num_right for loss in losses], total.num_tokens),
-            "loss": compute_shares([loss.nats for loss in losses], total.num_tokens),
+        parts: dict[str, list[float]] = {
+            "accuracy": [loss.num_right for loss in losses],
+            "loss": [loss.nats for loss in losses],
         }
+        single = {name: compute_shares(values, total.num_tokens) for name, values in parts.items()}
         ids = [example.id for example in examples]
         return Scores(self.name, self.primary, figures, ids, single, ceiling=self.ceiling)
 

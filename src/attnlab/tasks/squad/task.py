@@ -65,13 +65,13 @@ class Squad:
         empty = next((question for question in questions if not question.answers), None)
         if empty is not None and not self.has_null:
             raise TaskError(
-                f"{empty.place}: question '{empty.id}' has no answer, and SQuAD v1.1 knows no such questions; "
-                "use the task squad_v2"
+                f"{empty.place}: question '{empty.id}' has no answer, which SQuAD v1.1 does not allow; use "
+                "the task squad_v2"
             )
         return questions
 
     def features(self, examples: Sequence[SquadQuestion], tokenizer: Any) -> list[Feature]:
-        """Encode each question with its context, in windows that overlap where the context is long."""
+        """Encode each question with its context, in overlapping windows if the context is long."""
         return list(make_windows(examples, tokenizer, self.max_len, self.stride))
 
     def collate(self, features: Sequence[Feature], *, seed: int = 0, epoch: int = 0) -> Batch:

@@ -65,8 +65,9 @@ def find_repeats(table: ResultTable, metric: str) -> Iterator[Sighting]:
 
 def _find_nearest(cell: Cell, same: Sequence[Cell]) -> Repeat | None:
     latest: dict[RepeatKind, Cell] = {}
+    run, arm = cell.run, cell.arm
     for other in same:
-        latest["own" if other.run == cell.run else "seed" if other.arm == cell.arm else "arm"] = other
+        latest["own" if other.run == run else "seed" if other.arm == arm else "arm"] = other
     return next((Repeat(cell, latest[kind], kind) for kind in KINDS if kind in latest), None)
 
 

@@ -27,7 +27,7 @@ class Cell:
     place: str
     num_examples: int | None = None
 
-    @property
+    @cached_property
     def run(self) -> Run:
         """The run it belongs to."""
         return self.arm, self.group, self.seed
