@@ -13,7 +13,7 @@ assert attnlab.studies.__name__ == "attnlab.studies"
 assert attnlab.reports.__name__ == "attnlab.reports"
 assert attnlab.training.__name__ == "attnlab.training"
 assert "torch" not in sys.modules, "a room was loaded whole"
-from attnlab.training.job.build import split_in
+from attnlab.training.job.build import choose_split
 from attnlab.training import build
 assert callable(build) and build.__name__ == "build"
 """

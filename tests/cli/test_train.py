@@ -64,7 +64,7 @@ def test_a_run_says_what_it_does_and_what_came_of_it(tmp_path: Path, capsys: pyt
     shown, said = capsys.readouterr()
     assert f"{tmp_path / 'run'}: finished at step 3 of 3; last perplexity" in shown
     assert "parameters: body" in shown
-    assert "train: 3 steps of 4 rows; 1 thread; matrix products in fp32: as asked" in said
+    assert "train: 3 steps of 4 rows; 1 thread; matrix products in fp32: as requested" in said
     config = json.loads((tmp_path / "run" / "config.json").read_text(encoding="utf-8"))
     assert config["seed"] == 5
     assert config["optimizer"]["lr"] == 0.01
@@ -98,7 +98,7 @@ def test_a_diverged_run_is_a_no(tmp_path: Path, capsys: pytest.CaptureFixture[st
     command = [*CLM, "--lr", "1e30", "--steps", "4", "--out", str(tmp_path), *settings("schedule.warmup=0")]
     for _ in range(2):
         assert main(command) == 1
-        assert "diverged at step 1 of 4: the loss or its gradient is no finite number" in capsys.readouterr().out
+        assert "diverged at step 1 of 4: the loss or its gradient is not finite" in capsys.readouterr().out
 
 
 def test_a_run_that_has_ended_is_told_again(finished: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -121,10 +121,10 @@ def test_a_stopped_run_goes_on(
         stop_after(2, number, patch)
         assert main(command) == 130
     shown = capsys.readouterr()
-    assert "the same command goes on from here" in shown.err
+    assert "the same command resumes the run from here" in shown.err
     assert "interrupted at step 2 of 4" in shown.out
     assert main(command if is_same else ["train", "--out", str(tmp_path)]) == 0
-    assert "going on from step 2 of 4" in capsys.readouterr().err
+    assert "resuming from step 2 of 4" in capsys.readouterr().err
 
 
 def test_ctrl_c_stops_a_process_and_no_other_takes_its_folder(
@@ -146,7 +146,7 @@ def test_ctrl_c_stops_a_process_and_no_other_takes_its_folder(
     process.send_signal(signal.SIGINT)
     shown, rest = process.communicate()
     assert process.returncode == 130
-    assert "the same command goes on from here" in rest
+    assert "the same command resumes the run from here" in rest
     assert "interrupted at step" in shown
     assert "Traceback" not in rest
     assert not (tmp_path / "result.json").exists()
@@ -191,7 +191,7 @@ WRONG: list[tuple[str, list[str], str]] = [
     ),
     ("lr", [*CLM, "--lr", "nan", "--out", "OUT"], "optimizer.lr: should be a finite number, not nan"),
     ("config", [*CLM, *settings("config.n_layers=1"), "--out", "OUT"], "'n_layers', did you mean 'n_layer'?"),
-    ("text", [*CLM, *settings("config.activation_function=foo"), "--out", "OUT"], "no model can be built of this"),
+    ("text", [*CLM, *settings("config.activation_function=foo"), "--out", "OUT"], "no model can be built from this"),
     ("vocabulary", [*CLM, *settings("config.vocab_size=9"), "--out", "OUT"], "they do not belong together"),
     (
         "task setting",
@@ -199,7 +199,7 @@ WRONG: list[tuple[str, list[str], str]] = [
         "is_honest of the task 'clm' is a bool",
     ),
     ("start", ["train", "clm", "--start", "no/where", *MODEL[2:], "--out", "OUT"], "no model can be loaded from 'no/"),
-    ("head", ["train", "mlm", *CLM[2:], "--out", "OUT"], "no model can be built of this config"),
+    ("head", ["train", "mlm", *CLM[2:], "--out", "OUT"], "no model can be built from this config"),
 ]
 
 
@@ -281,7 +281,7 @@ def test_a_lack_of_memory_is_one_sentence(
     with monkeypatch.context() as patch:
         patch.setattr("attnlab.tasks.labelled.compute_head_input", full)
         assert main([*CLM, "--steps", "1", "--out", str(tmp_path)]) == 2
-    assert "memory did not suffice" in capsys.readouterr().err
+    assert "out of memory" in capsys.readouterr().err
     assert main([*CLM, "--steps", "1", "--out", str(tmp_path)]) == 0
 
 

@@ -13,7 +13,7 @@ from attnlab.studies.ledger.database import Delivery, Ledger
 from attnlab.studies.plan.planning import PlannedRun
 from attnlab.studies.run.execution import RUNS, make_row
 from attnlab.studies.study import Study
-from attnlab.training.record import write_json
+from attnlab.training.record.files import write_json
 
 from .samples import study
 

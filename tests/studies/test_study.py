@@ -17,7 +17,8 @@ from attnlab.studies.answers import analysis
 from attnlab.studies.file.mistakes import Origin, validate_design
 from attnlab.studies.ledger.database import Ledger
 from attnlab.studies.study import Conclusion, Study
-from attnlab.training.record import Checkpoints, read_json
+from attnlab.training.record.checkpoint import Checkpoints
+from attnlab.training.record.files import read_json
 
 from .samples import STUDY, content, quiet, study
 
@@ -143,7 +144,7 @@ def test_a_run_that_crashes_is_tried_again_given_up_and_counted_as_failed(tmp_pa
     found = study(arms__slow=odd).run(tmp_path / "out", say=said.append)
     assert found.is_whole
     assert list(found.failed) == ["recall, tiny, slow, seed 1", "recall, tiny, slow, seed 2"]
-    assert "no model can be built of this config" in found.failed["recall, tiny, slow, seed 1"]
+    assert "no model can be built from this config" in found.failed["recall, tiny, slow, seed 1"]
     assert sum("seed 1 failed: " in line for line in said) == 2
     assert verdicts(found) == {
         ("recall", "bypass"): "TOO FEW SEEDS (n < 5)",
@@ -258,7 +259,7 @@ def test_the_command_shows_a_plan_and_runs_it(
     assert record["answers"][0]["comparison"]["verdict"] == "TOO FEW SEEDS (n < 5)"
     assert main([*command, "--out", str(tmp_path / "other"), "--set", "arms.slow.set.config.n_embd=15"]) == 1
     shown = capsys.readouterr().out
-    assert "failed: recall, tiny, slow, seed 1: no model can be built of this config" in shown
+    assert "failed: recall, tiny, slow, seed 1: no model can be built from this config" in shown
     assert "the same command retries the runs that failed" in shown
     for wrong in (["--workers", "0"], ["--threads", "0"]):
         assert main([*command, "--out", str(tmp_path / "new"), *wrong]) == 2

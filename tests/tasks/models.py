@@ -1,7 +1,5 @@
 """Tiny random Hugging Face models with the head a task asks for."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch
@@ -10,7 +8,7 @@ import transformers
 SIZES: dict[str, dict[str, Any]] = {
     "bert": {
         "hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32,
-        "max_position_embeddings": 512,
+        "max_position_embeddings": 512
     },
     "gpt2": {"n_embd": 16, "n_layer": 2, "n_head": 2, "n_positions": 512},
 }  # fmt: skip

@@ -24,12 +24,12 @@ FIGURES: dict[str, dict[str, float]] = {
     "v2.0-BERT_single": {
         "exact": 78.74168280973637, "f1": 81.77528052374723, "total": 11873,
         "HasAns_exact": 74.10593792172739, "HasAns_f1": 80.18183293833508, "HasAns_total": 5928,
-        "NoAns_exact": 83.36417157275021, "NoAns_f1": 83.36417157275021, "NoAns_total": 5945,
+        "NoAns_exact": 83.36417157275021, "NoAns_f1": 83.36417157275021, "NoAns_total": 5945
     },
     "v2.0-BiDAF": {
         "exact": 65.70369746483618, "f1": 67.87648921451334, "total": 11873,
         "HasAns_exact": 61.42037786774629, "HasAns_f1": 65.77219238257676, "HasAns_total": 5928,
-        "NoAns_exact": 69.97476871320437, "NoAns_f1": 69.97476871320437, "NoAns_total": 5945,
+        "NoAns_exact": 69.97476871320437, "NoAns_f1": 69.97476871320437, "NoAns_total": 5945
     },
 }  # fmt: skip
 """What the official scripts print for published systems."""

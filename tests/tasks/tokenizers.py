@@ -1,7 +1,5 @@
 """Small tokenizers of the two great kinds, made from a few sentences: what the tests of this room encode with."""
 
-from __future__ import annotations
-
 from functools import cache
 from typing import Any
 
@@ -42,10 +40,7 @@ def byte_level() -> Any:
     backend = Tokenizer(models.BPE())
     backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     trainer = trainers.BpeTrainer(
-        vocab_size=340,
-        special_tokens=[END],
-        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
-        show_progress=False,
+        vocab_size=340, special_tokens=[END], initial_alphabet=pre_tokenizers.ByteLevel.alphabet(), show_progress=False
     )
     backend.train_from_iterator(SENTENCES, trainer)
     backend.post_processor = processors.ByteLevel(trim_offsets=False)

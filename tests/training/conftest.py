@@ -1,7 +1,5 @@
 """Texts with labels, and a cache of their own for the tests of this room."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

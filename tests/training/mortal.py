@@ -5,8 +5,6 @@ answered by the fork's status. The run has all that could go wrong when resumed:
 mechanism, accumulation, two segments, evaluations, traces, samples.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 import sys
@@ -32,13 +30,13 @@ RUN = RunSpec(
     start=Start(
         architecture="gpt2",
         config={"n_embd": 24, "n_layer": 2, "n_head": 2, "n_positions": 64, "attn_pdrop": 0.1, "resid_pdrop": 0.1},
-        mechanism="dot | softmax | bypass(alpha=0.5, learn=true, per=head, schedule=warmup) | token_dropout(0.1)",
+        mechanism="dot | softmax | bypass(alpha=0.5, learn=true, per=head, schedule=warmup) | token_dropout(0.1)"
     ),
     data=Data(train="embedded:pydoc", tokenizer="word:300", num_train=200, num_dev=12),
     task_settings={"max_len": 32},
     segments=(
         Segment(name="short", steps=14, batch=12, micro_batch=5, length=16),
-        Segment(name="long", steps=10, batch=8, window=3),
+        Segment(name="long", steps=10, batch=8, window=3)
     ),
     seed=7,
     optimizer=Optimizer(lr=3e-3),

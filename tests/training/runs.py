@@ -1,7 +1,5 @@
 """Small runs of every task, and what is compared of the folders they leave."""
 
-from __future__ import annotations
-
 import json
 import signal
 from collections.abc import Collection
@@ -11,26 +9,16 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from attnlab.training import (
-    Data,
-    Display,
-    Job,
-    Optimizer,
-    RunSpec,
-    Schedule,
-    Segment,
-    Start,
-    build,
-    train,
-)
-from attnlab.training.record import Checkpoint, Checkpoints, Metrics
+from attnlab.training import Data, Display, Job, Optimizer, RunSpec, Schedule, Segment, Start, build, train
+from attnlab.training.record.checkpoint import Checkpoint, Checkpoints
+from attnlab.training.record.metrics import Metrics
 from attnlab.training.spec import Watching
 
 SIZES: dict[str, dict[str, Any]] = {
     "gpt2": {"n_embd": 16, "n_layer": 2, "n_head": 2, "n_positions": 64},
     "bert": {
         "hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32,
-        "max_position_embeddings": 64,
+        "max_position_embeddings": 64
     },
 }  # fmt: skip
 DROPOUTS = {

@@ -3,8 +3,6 @@
 With STOP the run is asked to stop after that many steps, as Ctrl-C does.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 import sys
@@ -17,9 +15,9 @@ RUN = RunSpec(
         architecture="bert",
         config={
             "hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32,
-            "max_position_embeddings": 64, "hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0,
+            "max_position_embeddings": 64, "hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0
         },
-        mechanism="cosine(scale=learned) | softmax",
+        mechanism="cosine(scale=learned) | softmax"
     ),
     data=Data(train="embedded:pydoc", tokenizer="wordpiece:300", num_train=120, num_dev=8),
     task_settings={"max_len": 32}, segments=(Segment(steps=12, batch=10, micro_batch=3),), seed=3, precision="fp32",

@@ -3,8 +3,6 @@
 `make soak` runs this file as a program: `python -m tests.training.test_kills 50`.
 """
 
-from __future__ import annotations
-
 import json
 import random
 import subprocess

@@ -1,7 +1,5 @@
 """Rows longer than a model can number are refused before they meet it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

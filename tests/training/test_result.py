@@ -1,7 +1,5 @@
 """A run that diverges is a result: it says where, keeps the last weights that were numbers, and is not repeated."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import math
@@ -65,7 +63,7 @@ def test_a_wild_learning_rate_diverges(tmp_path: Path) -> None:
 def test_nan_ends_a_run_with_the_weights_before_it(tmp_path: Path) -> None:
     result = train(poisoned(5), tmp_path, quiet())
     assert (result.status, result.step) == ("diverged", 5)
-    assert "no finite number" in result.sentence
+    assert "is not finite" in result.sentence
     assert math.isnan(result.divergence.loss)  # type: ignore[union-attr]
     again = read_result(tmp_path)
     assert again is not None

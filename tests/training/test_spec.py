@@ -1,7 +1,5 @@
 """The settings of a run: written and read again, declared once, and a wrong one says what it should have been."""
 
-from __future__ import annotations
-
 import ast
 import math
 from pathlib import Path

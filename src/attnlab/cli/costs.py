@@ -35,7 +35,7 @@ def print_estimate(estimate: "CostEstimate", runs: Sequence["PlannedRun"]) -> No
 def _make_row(cost: "RunCost") -> tuple[str, ...]:
     from attnlab.kernels.cost import show_with_prefix
     from attnlab.kernels.measure import show_bytes, show_seconds
-    from attnlab.training.loop.progress import in_words
+    from attnlab.training.loop.progress import format_duration
 
     left = f"{cost.num_left} of {cost.num_runs}"
     if cost.workload is None:
@@ -43,7 +43,7 @@ def _make_row(cost: "RunCost") -> tuple[str, ...]:
     work, times = cost.workload, ["–"] * 3
     if cost.timing is not None and cost.seconds is not None:
         evaluation = show_seconds(cost.timing.evaluation) if work.num_evaluations else "none"
-        times = [show_seconds(cost.timing.average_updates(work)), evaluation, in_words(cost.seconds)]
+        times = [show_seconds(cost.timing.average_updates(work)), evaluation, format_duration(cost.seconds)]
     return (
         cost.phase, cost.size, cost.arm, left, f"{work.num_parameters:,}", f"{work.num_trained:,}",
         f"{work.num_steps:,}", f"{work.num_tokens:,.0f}", show_with_prefix(work.operations / work.num_steps).strip(),
@@ -54,7 +54,7 @@ def _make_row(cost: "RunCost") -> tuple[str, ...]:
 def _list_totals(estimate: "CostEstimate") -> Iterator[str]:
     from attnlab.kernels.cost import show_with_prefix
     from attnlab.kernels.measure import show_bytes
-    from attnlab.training.loop.progress import in_words
+    from attnlab.training.loop.progress import format_duration
 
     ended = f", of which {len(estimate.ended)} have ended" if estimate.ended else ""
     yield f"{estimate.num_runs} runs{ended}"
@@ -67,4 +67,4 @@ def _list_totals(estimate: "CostEstimate") -> Iterator[str]:
         f"of memory with {workers}; {show_bytes(estimate.kept_bytes)} of checkpoints on the disk"
     )
     if estimate.seconds is not None:
-        yield f"about {in_words(estimate.seconds)} on this machine with {workers} ({estimate.method})"
+        yield f"about {format_duration(estimate.seconds)} on this machine with {workers} ({estimate.method})"

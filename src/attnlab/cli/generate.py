@@ -61,13 +61,13 @@ def _load_model(folder: Path, checkpoint: str) -> tuple["PreTrainedModel", Any]:
     from attnlab.data import load_tokenizer
     from attnlab.install import load
     from attnlab.training.job.restore import restore
-    from attnlab.training.job.weights import quiet
+    from attnlab.training.job.weights import silence_transformers
     from attnlab.training.spec import find_run_folder
 
     if find_run_folder(str(folder)) is None:
         if checkpoint == "best":
             raise RequestError(f"{folder} is a saved model and has no checkpoints; omit --checkpoint")
-        with quiet():
+        with silence_transformers():
             model, tokenizer = load(folder), load_tokenizer(folder)
     else:
         restored = restore(folder, is_best=checkpoint == "best", say=partial(print, file=sys.stderr, flush=True))
@@ -93,10 +93,10 @@ def _check_is_language_model(model: "PreTrainedModel", folder: Path) -> None:
 
 def _check_room(model: "PreTrainedModel", tokenizer: Any, prompt: str, num_tokens: int) -> None:
     # The prompt and the new tokens need a position each, except the last one.
-    from attnlab.training.positions import positions_of
+    from attnlab.training.positions import count_positions
     from attnlab.training.tuning.parts import PROMPT
 
-    limit = positions_of(model)
+    limit = count_positions(model)
     learned = getattr(model, PROMPT, None)
     num_given = len(tokenizer(prompt, add_special_tokens=False)["input_ids"]) + (tokenizer.bos_token_id is not None)
     room = None if limit is None else limit - (0 if learned is None else learned.length)

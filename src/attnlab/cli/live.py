@@ -13,7 +13,7 @@ from rich.text import Text
 from attnlab.errors import AttnlabError
 from attnlab.studies.answers.leaderboard import SO_FAR
 from attnlab.studies.answers.progress import Progress, RunProgress, Snapshot
-from attnlab.training.loop.progress import in_words
+from attnlab.training.loop.progress import format_duration
 
 PICTURE_SECONDS, LINE_SECONDS = 1.0, 30.0
 """Seconds between refreshes, and between plain lines."""
@@ -75,7 +75,9 @@ class ProgressView:
 
 def _write_headline(seen: Snapshot) -> str:
     given_up = f", {seen.num_given_up} given up" if seen.num_given_up else ""
-    time_left = "time left not yet known" if seen.seconds_left is None else f"about {in_words(seen.seconds_left)} left"
+    time_left = (
+        "time left not yet known" if seen.seconds_left is None else f"about {format_duration(seen.seconds_left)} left"
+    )
     return f"{seen.num_ended} of {len(seen.runs)} runs have ended, {len(seen.going)} going{given_up}, {time_left}"
 
 
@@ -88,7 +90,7 @@ def _list_facts(run: RunProgress) -> list[str]:
         f"step {run.step:,}{total}",
         f"loss {run.loss:.4f}",
         "" if run.tokens_per_second is None else f"{run.tokens_per_second:,.0f} tokens/s",
-        "" if run.seconds_left is None else f"{in_words(run.seconds_left)} left",
+        "" if run.seconds_left is None else f"{format_duration(run.seconds_left)} left",
         "" if evaluation is None else f"{evaluation.name} {evaluation.value:.4g} at step {evaluation.step:,}",
     ]
 

@@ -125,7 +125,7 @@ def _list_needed_seeds(
     prospects: Sequence["Prospect"], design: "Design", aim: "Aim", seed_time: tuple[int, float] | None
 ) -> Iterator[str]:
     from attnlab.statistics.verdict import FEWEST_SEEDS
-    from attnlab.training.loop.progress import in_words
+    from attnlab.training.loop.progress import format_duration
 
     for power in aim.powers:
         needs = [prospect.seeds[power] for prospect in prospects if power in prospect.seeds]
@@ -142,7 +142,9 @@ def _list_needed_seeds(
         work = ""
         if seed_time is not None:
             num, seconds = seed_time
-            work = f": {more * num} runs, about {in_words(more * seconds)} one after the other at the pilot's speed"
+            work = (
+                f": {more * num} runs, about {format_duration(more * seconds)} one after the other at the pilot's speed"
+            )
         yield f"{power:.0%}: {needed} seeds, {more} more than the study has{work}"
 
 

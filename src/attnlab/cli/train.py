@@ -127,7 +127,7 @@ def check_run(content: dict[str, Any]) -> "RunSpec":
 def read_run(folder: Path, settings: dict[str, Any], chosen: list[str]) -> "RunSpec":
     """Read the run of a folder; settings that decide its result cannot change."""
     from attnlab.training import RunSpec
-    from attnlab.training.record import read_json
+    from attnlab.training.record.files import read_json
     from attnlab.training.spec import NOT_DECIDING
 
     if not (folder / "config.json").exists():

@@ -14,7 +14,7 @@ from attnlab.audits.check import known_checks
 from attnlab.errors import AttnlabError, StudyError
 from attnlab.training.loop.precision import choose_precision
 from attnlab.training.loop.stopping import StopRequest, stop_request
-from attnlab.training.record import locked
+from attnlab.training.record.lock import lock_folder
 
 from .answers.analysis import Answer
 from .answers.registration import Declaration, register
@@ -141,7 +141,7 @@ class Study:
     def _open_ledger(self, out: str | Path) -> Iterator[tuple[Path, Ledger]]:
         folder = Path(out).expanduser().resolve()
         refuse_network(folder / LEDGER)
-        with locked(folder), closing(Ledger(folder / LEDGER)) as ledger:
+        with lock_folder(folder), closing(Ledger(folder / LEDGER)) as ledger:
             yield folder, ledger
 
     def _prepare(self, ledger: Ledger, planned: list[PlannedRun], say: Say, stop: StopRequest) -> list[PlannedRun]:

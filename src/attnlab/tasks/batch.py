@@ -1,10 +1,8 @@
 """Features, one sequence each, and the padded batches made of them, which keep their features."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import torch
@@ -28,7 +26,7 @@ class BatchPadding:
     token_type: int = 0
 
     @classmethod
-    def of(cls, tokenizer: Any) -> BatchPadding:
+    def of(cls, tokenizer: Any) -> Self:
         """Return a tokenizer's padding, or its end token if it has no pad token; the attention mask hides either."""
         for token in (tokenizer.pad_token_id, tokenizer.eos_token_id):
             if token is not None:
@@ -68,9 +66,9 @@ class Batch(dict[str, Tensor]):
         super().__init__(tensors)
         self.features = tuple(features)
 
-    def to(self, device: torch.device | str) -> Batch:
+    def to(self, device: torch.device | str) -> Self:
         """Return the same batch on a device."""
-        return Batch({name: tensor.to(device) for name, tensor in self.items()}, self.features)
+        return type(self)({name: tensor.to(device) for name, tensor in self.items()}, self.features)
 
 
 def pad(features: Sequence[Feature]) -> Batch:

@@ -1,7 +1,5 @@
 """Every task by its name."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import fields, replace
 from typing import Any

@@ -4,8 +4,6 @@ loss = Σ logsumexp(W h + b) − (W h + b)[label]. Its gradient with respect to 
 forward pass computes all gradients chunk by chunk, and the backward pass only scales them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -4,11 +4,9 @@ GPT-2's tokenizer concatenates two texts without a separator. The end token is t
 where a causal model has seen everything.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 from attnlab.errors import TaskError
 
@@ -40,7 +38,7 @@ class Frame:
     padding: BatchPadding
 
     @classmethod
-    def of(cls, tokenizer: Any) -> Frame:
+    def of(cls, tokenizer: Any) -> Self:
         """Determine the special tokens of a tokenizer by encoding two texts."""
         check_fast(tokenizer)
         padding, first = BatchPadding.of(tokenizer), tokenizer.cls_token_id

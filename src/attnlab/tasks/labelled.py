@@ -4,8 +4,6 @@ Three ways give the same loss. `chunked` passes only labelled positions to the h
 `labelled` does the first of these, `whole` neither. A model uses a way that has matched `whole` on that model.
 """
 
-from __future__ import annotations
-
 import warnings
 import weakref
 from collections.abc import Iterator, Mapping

@@ -1,7 +1,5 @@
 """How every task calls a model: its inputs, evaluation without gradients, and the terms of the loss."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any

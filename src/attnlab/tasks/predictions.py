@@ -4,8 +4,6 @@ Formats: {"id": prediction} as SQuAD has it, rows with an id and a prediction (.
 list), and plain lists in the order of the data (.txt, a JSON list of values, rows without an id).
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

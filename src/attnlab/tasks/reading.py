@@ -1,7 +1,5 @@
 """Reading rows of a source, with errors that say where a row stands."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol

@@ -1,7 +1,5 @@
 """The scores of a model on a task: figures by name, and the scores of each example."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any

@@ -1,7 +1,5 @@
 """Scores of the predictions in one file against the data in another."""
 
-from __future__ import annotations
-
 import math
 import warnings
 from dataclasses import dataclass

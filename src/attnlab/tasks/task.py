@@ -4,8 +4,6 @@ examples(source, split) → features(examples, tokenizer) → collate(features) 
 predict(model, batches) → score(predictions, examples) afterwards.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 

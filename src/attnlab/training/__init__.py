@@ -1,9 +1,7 @@
-"""One run: the loop, schedules, exact resume, and what is tuned (full, head, prompt, prefix, LoRA).
+"""One run: its settings, the training loop, exact resume, and what trains (full, head, prompt, prefix, LoRA).
 
-Names load on first use: the settings of a run are read without torch.
+Names load on first use, so that the settings of a run are read without torch.
 """
-
-from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
@@ -20,23 +18,8 @@ if TYPE_CHECKING:
     from .record.folder import read_result
     from .result import Divergence, Evaluation, Result, late_step
     from .spec import Data, Optimizer, RunSpec, Schedule, Segment, Settings, Start, Tuning
-    from .tuning import apply_tuning, count_parameters
-
-HOMES = {
-    "build": "job.build",
-    "Examples": "job.job", "evaluate": "loop.evaluation",
-    "read_result": "record.folder",
-    "Job": "job.job",
-    "train": "loop.train",
-    "Display": "loop.progress",
-    "Divergence": "result", "Evaluation": "result", "Result": "result", "late_step": "result",
-    "Data": "spec", "Optimizer": "spec", "RunSpec": "spec", "Schedule": "spec", "Segment": "spec", "Settings": "spec",
-    "Start": "spec", "Tuning": "spec",
-    "initialise": "job.start",
-    "FeatureStream": "job.stream", "TokenStream": "job.stream",
-    "apply_tuning": "tuning", "count_parameters": "tuning",
-}  # fmt: skip
-"""The file of each public name."""
+    from .tuning.apply import apply_tuning
+    from .tuning.parts import count_parameters
 
 __all__ = [
     "Data", "Display", "Divergence", "Evaluation", "Examples", "FeatureStream", "Job", "Optimizer", "Result", "RunSpec",
@@ -44,4 +27,4 @@ __all__ = [
     "evaluate", "initialise", "late_step", "read_result", "train",
 ]  # fmt: skip
 
-__getattr__, __dir__ = load_on_first_use(__name__, HOMES)
+__getattr__, __dir__ = load_on_first_use(__name__)

@@ -1,63 +1,60 @@
-"""What became of a run: finished, stopped early, diverged, or interrupted; and the figures it left."""
-
-from __future__ import annotations
+"""The result of a run: whether it finished, stopped early, diverged or was interrupted, and its figures."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 from .record.plain import spell, unspell
 
 Status = Literal["finished", "stopped early", "diverged", "interrupted"]
 ENDS: tuple[Status, ...] = ("finished", "stopped early", "diverged")
-"""An interrupted run goes on; these do not."""
+"""The final statuses; an interrupted run can be resumed."""
 
 
 def late_step(num_steps: int) -> int:
-    """Return the step, at four fifths of a run, after which it is always evaluated: does it still gain from there?"""
+    """Return the step at four fifths of a run, which is always evaluated to see whether the run still improves."""
     return -(-4 * num_steps // 5)
 
 
 @dataclass(frozen=True)
 class Evaluation:
-    """The figures of a task after a step."""
+    """The figures of a task at a step."""
 
     step: int
     primary: str
     figures: Mapping[str, float]
     note: str = ""
-    """What must be said with them: how many classes were predicted, and what always the same would reach."""
-
+    """A remark to show with them, such as that a single class is predicted."""
     floor: float | None = None
-    """What the best trivial strategy reaches on the same examples, in the unit of the deciding figure."""
+    """The primary figure of the best trivial strategy on the same examples."""
     floor_strategy: str = ""
     ceiling: float | None = None
     num_documents: int = 0
-    """How many examples were evaluated."""
+    """The number of examples."""
     num_clusters: int = 0
-    """How many clusters they form; 0 where each example is on its own."""
+    """The number of clusters that they form; 0 if the examples are independent."""
 
     @property
     def value(self) -> float:
-        """The figure that decides."""
+        """The primary figure."""
         return self.figures[self.primary]
 
     @property
     def bounds(self) -> str:
-        """What the deciding figure is held against, in words; empty where nothing is known."""
+        """Floor and ceiling of the primary figure in words; empty if neither is known."""
         known = [] if self.floor is None else [f"floor {self.floor:.4g}: {self.floor_strategy}"]
         return "; ".join([*known, *([] if self.ceiling is None else [f"ceiling {self.ceiling:g}"])])
 
     @property
     def sentence(self) -> str:
-        """What is said of it."""
+        """The evaluation in one line."""
         aside = "; ".join(filter(None, (self.bounds, self.note)))
         return f"step {self.step:,}: {self.primary} {self.value:.6g}{f' ({aside})' if aside else ''}"
 
 
 @dataclass(frozen=True)
 class Divergence:
-    """Where a run diverged: what the step had before it, and what came of it."""
+    """Where a run diverged: the step, its data and its figures."""
 
     step: int
     reason: str
@@ -68,12 +65,12 @@ class Divergence:
     epoch: int
     examples: list[str]
     weight_norms: Mapping[str, float]
-    """The largest, by parameter."""
+    """The largest ones, by parameter."""
 
 
 @dataclass(frozen=True)
 class Result:
-    """What became of a run."""
+    """How a run ended, or that it was interrupted, and its figures."""
 
     status: Status
     step: int
@@ -88,13 +85,13 @@ class Result:
     parameters: Mapping[str, int] = field(default_factory=dict)
 
     def record(self) -> dict[str, Any]:
-        """Return it as plain data."""
-        plain: dict[str, Any] = spell(asdict(self))  # a loss that diverged is no number of JSON
+        """Return the result as plain data."""
+        plain: dict[str, Any] = spell(asdict(self))
         return plain
 
     @classmethod
-    def of(cls, record: Mapping[str, Any]) -> Result:
-        """Read what `record` gave."""
+    def of(cls, record: Mapping[str, Any]) -> Self:
+        """Read the output of `record`."""
         record = unspell(dict(record))
         kinds = {"last": Evaluation, "best": Evaluation, "divergence": Divergence}
         return cls(**{
@@ -104,11 +101,11 @@ class Result:
 
     @property
     def sentence(self) -> str:
-        """What is said of it."""
-        said = f"{self.status} at step {self.step:,} of {self.num_steps:,}"
+        """The result in one line."""
+        sentence = f"{self.status} at step {self.step:,} of {self.num_steps:,}"
         if self.divergence is not None:
-            return f"{said}: {self.divergence.reason}"
-        for name, found in (("last", self.last), ("best", self.best)):
-            if found is not None and (name == "last" or self.last is None or found.step != self.last.step):
-                said += f"; {name} {found.primary} {found.value:.6g} (step {found.step:,})"
-        return said
+            return f"{sentence}: {self.divergence.reason}"
+        for name, evaluation in (("last", self.last), ("best", self.best)):
+            if evaluation is not None and (name == "last" or self.last is None or evaluation.step != self.last.step):
+                sentence += f"; {name} {evaluation.primary} {evaluation.value:.6g} (step {evaluation.step:,})"
+        return sentence

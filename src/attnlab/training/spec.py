@@ -1,10 +1,8 @@
-"""The settings of a run: every name, bound and default, once. Study files, `attnlab train` and Python all use these.
+"""The settings of a run: every name, bound and default, once, for study files, `attnlab train` and Python.
 
-`Settings` is what a phase of a study and a run have in common; `RunSpec` adds the task, the model and the data, and is
-what a run is built and identified by. All of it is immutable, and `replace` returns a changed copy.
+`Settings` are those of the training itself, `TaskSettings` are what a phase of a study and a run have in common, and a
+`RunSpec` adds the model and the data. All are immutable; `replace` returns a changed copy.
 """
-
-from __future__ import annotations
 
 import math
 import re
@@ -17,11 +15,10 @@ from pydantic import BaseModel, ConfigDict, Field, PlainValidator, ValidationErr
 from attnlab.errors import TrainingError, closest
 
 LARGEST = 2**53
-"""Whole numbers beyond it fit no float."""
+"""Larger whole numbers are not exact as floats."""
 
 
-def check_plain(value: Any) -> Any:
-    """Accept a string, a finite number, a boolean, None, or a list of these."""
+def _check_plain(value: Any) -> Any:
     for entry in value if isinstance(value, list) else [value]:
         is_number = isinstance(entry, int | float) and abs(entry) <= LARGEST  # neither infinite nor NaN
         is_text = isinstance(entry, str) and "\0" not in entry
@@ -37,7 +34,7 @@ Positive = Annotated[float, Field(gt=0, lt=1e300, allow_inf_nan=False)]
 NotNegative = Annotated[float, Field(ge=0, lt=1e300, allow_inf_nan=False)]
 Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 Rate = Annotated[float, Field(ge=0, le=0.9999999, allow_inf_nan=False)]
-Plain = Annotated[Any, PlainValidator(check_plain)]
+Plain = Annotated[Any, PlainValidator(_check_plain)]
 PlainSettings = Annotated[dict[Text, Plain], Field(max_length=200)]
 Texts = Annotated[tuple[Text, ...], Field(max_length=50, strict=False)]
 Mode = Literal["full", "head", "prompt", "prefix", "lora"]
@@ -49,7 +46,7 @@ else:
 
 
 class _ClearErrors(_ModelMeta):
-    """Makes a call such as `Optimizer(lr=-1)` raise a `TrainingError` of one sentence."""
+    """Makes a call such as `Optimizer(lr=-1)` raise a `TrainingError` with one sentence."""
 
     def __call__(self, *args: Any, **values: Any) -> Any:
         try:
@@ -59,7 +56,7 @@ class _ClearErrors(_ModelMeta):
 
 
 class Section(BaseModel, metaclass=_ClearErrors):  # type: ignore[metaclass]
-    """A group of settings: unknown names and values of another type are errors."""
+    """A group of settings; unknown names and wrong types are errors."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
@@ -69,7 +66,7 @@ class Section(BaseModel, metaclass=_ClearErrors):  # type: ignore[metaclass]
 
 
 def describe_error(error: ValidationError, kind: type) -> str:
-    """Say what is wrong with the first value that is refused, and name the setting closest to an unknown one."""
+    """Describe the first wrong value, with the closest setting for an unknown name."""
     first = error.errors(include_url=False)[0]
     where = ".".join(str(part) for part in first["loc"])
     if first["type"] == "extra_forbidden":
@@ -77,21 +74,21 @@ def describe_error(error: ValidationError, kind: type) -> str:
         hint = closest(str(first["loc"][-1]), known) or "."
         return f"there is no setting '{where}'{hint} There are {', '.join(known)}"
     message = str(first["msg"]).removeprefix("Value error, ").removeprefix("Input ")
-    came = f", not {first['input']!r}" if first["type"] not in ("value_error", "missing") else ""
+    given = f", not {first['input']!r}" if first["type"] not in ("value_error", "missing") else ""
     if first["type"] == "literal_error":
-        came += closest(str(first["input"]), re.findall(r"'([^']*)'", message)).rstrip(".")
-    return f"{where + ': ' if where else ''}{message[:1].lower()}{message[1:]}{came}"
+        given += closest(str(first["input"]), re.findall(r"'([^']*)'", message)).rstrip(".")
+    return f"{where + ': ' if where else ''}{message[:1].lower()}{message[1:]}{given}"
 
 
 def list_names(kind: type, place: Sequence[str | int]) -> list[str]:
-    """List the settings that a section has at a place below it, such as ("phases", 0, "optimizer")."""
-    found: Any = kind
+    """List the settings of a section at a place below `kind`, such as ("phases", 0, "optimizer")."""
+    section: Any = kind
     for step in place:
-        if hasattr(found, "model_fields"):
-            found = found.model_fields[step].annotation if step in found.model_fields else None
+        if hasattr(section, "model_fields"):
+            section = section.model_fields[step].annotation if step in section.model_fields else None
         else:  # dict[name, section], list[section] or tuple[section, ...]
-            found = next((kind for kind in reversed(get_args(found)) if kind is not Ellipsis), None)
-    return list(getattr(found, "model_fields", {}))
+            section = next((part for part in reversed(get_args(section)) if part is not Ellipsis), None)
+    return list(getattr(section, "model_fields", {}))
 
 
 class Segment(Section):
@@ -103,13 +100,13 @@ class Segment(Section):
     batch: Count = 32
     """Rows of an update, over all processes together."""
     micro_batch: Count | None = None
-    """Rows of one pass: an update adds up the gradients of several, which costs time and saves memory."""
+    """Rows of one forward pass; an update sums the gradients of several passes, which saves memory and costs time."""
     length: Count | None = None
-    """Tokens of a row; None leaves them as the task's own settings make them."""
+    """Tokens of a row; None for the length in the task's settings."""
     lr: NotNegative | None = None
-    """The highest learning rate of this segment; None takes the optimizer's."""
+    """The peak learning rate of this segment; None for the optimizer's."""
     window: Annotated[int, Field(ge=0, le=10**6)] = 50
-    """Batches whose rows are sorted by length among each other, so that there is little padding; 0 does not sort."""
+    """Batches whose rows are sorted by length together, to reduce padding; 0 does not sort."""
 
     @model_validator(mode="after")
     def _has_one_extent(self) -> Self:
@@ -118,12 +115,12 @@ class Segment(Section):
         return self
 
     def num_steps(self, steps_per_epoch: int) -> int:
-        """Return how many updates the segment has."""
+        """Return the number of updates."""
         return self.steps if self.steps is not None else max(1, math.ceil((self.epochs or 0) * steps_per_epoch - 1e-9))
 
 
 class Optimizer(Section):
-    """What turns gradients into updates. Weight decay is for matrices; α, exponents, norms and biases have none."""
+    """The optimizer. Weight decay applies to matrices, not to α, exponents, norms and biases."""
 
     name: Literal["adamw", "adam", "sgd"] = "adamw"
     """adamw decouples weight decay from the gradient (Loshchilov & Hutter 2019); adam and sgd add it to it."""
@@ -132,36 +129,36 @@ class Optimizer(Section):
     eps: NotNegative = 1e-8
     weight_decay: NotNegative = 0.01
     momentum: Rate = 0.9
-    """Of sgd."""
+    """Used by sgd only."""
 
 
 class Schedule(Section):
-    """The learning rate over a run: from 0 up in `warmup`, then down to `floor` of its height, or constant."""
+    """The learning rate over a run: linear warmup, then decay to `floor` times the peak, or constant."""
 
     kind: Literal["linear", "cosine", "constant"] = "linear"
     warmup: NotNegative = 0.06
-    """Steps, or below 1 a share of all steps."""
+    """Steps, or a share of all steps if below 1."""
     floor: Share = 0.0
 
 
 class Tuning(Section):
-    """What trains: `full` everything, `head` the head alone, the others a frozen body with something added to it."""
+    """What trains: everything (`full`), the head alone (`head`), or something added to a frozen body (the others)."""
 
     mode: Mode = "full"
     length: Count = 128
-    """Of a prompt or a prefix, in tokens."""
+    """Tokens of a prompt or a prefix."""
     rank: Count = 8
     alpha: Positive = 16.0
     dropout: Rate = 0.0
     targets: Texts = ()
-    """Linear modules that LoRA acts on, such as query; empty for those that peft has for the architecture."""
+    """Linear modules that LoRA adapts, such as query; empty for peft's defaults for the architecture."""
 
 
 class Watching(Section):
-    """What is written down during a run; none of it changes the result, except for which checkpoint is the best."""
+    """What is recorded during a run. It changes no weights, only which checkpoint counts as the best."""
 
     evaluate_every: Count | None = None
-    """Steps between evaluations; None evaluates only at the end."""
+    """Steps between evaluations; None evaluates late in the run and at its end only."""
     checkpoint_every: Count = 500
     log_every: Count = 10
     trace_every: Count | None = None
@@ -171,27 +168,27 @@ class Watching(Section):
     prompts: Texts = ("",)
     sentences: Texts = ()
     num_tokens: Annotated[int, Field(ge=1, le=10_000)] = 40
-    """Of a sample."""
+    """Length of a sample."""
     num_scored: Count | None = None
-    """So many of the training examples are also scored at the end, for comparison with the held-out ones."""
+    """Training examples that are also scored at the end, for comparison with the held-out ones."""
     has_tensorboard: bool = False
 
 
 class Settings(Watching):
-    """How a model is trained: what a phase of a study and a run have in common."""
+    """How a model is trained."""
 
     segments: Annotated[tuple[Segment, ...], Field(max_length=20, strict=False)] = (Segment(epochs=1.0),)
     optimizer: Optimizer = Optimizer()
     schedule: Schedule = Schedule()
     tuning: Tuning = Tuning()
     clip: Positive | None = 1.0
-    """The largest norm of the gradient; None does not clip."""
+    """The maximum norm of the gradient; None does not clip."""
     precision: Literal["auto", "fp32", "bf16"] = "auto"
-    """Of matrix products; weights, sums and updates are fp32. auto takes bf16 where it works and is faster."""
+    """Of matrix products; weights, sums and updates are fp32. auto uses bf16 if it works and is faster."""
     divergence: Annotated[float, Field(ge=1, lt=1e12, allow_inf_nan=False)] | None = 3.0
-    """A mean loss this many times that of the first steps has diverged; NaN and infinity have in any case."""
+    """A run diverged if its mean loss is this many times that of the first steps; NaN and infinity always diverge."""
     patience: Count | None = None
-    """Evaluations without a better one that stop the run early; None never does."""
+    """Evaluations without improvement after which the run stops early; None never stops early."""
     is_compiled: bool = False
     """Whether the layers are compiled by torch.compile."""
 
@@ -204,28 +201,35 @@ class Settings(Watching):
 
     @property
     def deciding(self) -> dict[str, Any]:
-        """Those of these settings that decide the result, as plain data for JSON."""
+        """The settings that affect the result, as plain data."""
         return self.model_dump(mode="json", include=Settings.model_fields.keys() - NOT_DECIDING)
 
 
+class TaskSettings(Settings):
+    """A task and how a model is trained on it: what a phase of a study and a run have in common."""
+
+    task: Text
+    task_settings: PlainSettings = Field(default={})
+
+
 NOT_DECIDING = {*Watching.model_fields, "threads"}
-"""Settings that leave the result as it is."""
+"""Settings that do not affect the result."""
 
 
 class DataSource(Section):
-    """What to train and to evaluate on: sources as `attnlab.data` names them."""
+    """What to train and evaluate on: sources as `attnlab.data` names them."""
 
     train: Text
     """Empty for a probe that generates its own examples."""
     dev: Text | None = None
-    """None takes the dev split of `train`, if that has splits."""
+    """None for the dev split of `train`, if it has splits."""
     num_train: Count | None = None
-    """The first so many examples."""
+    """Use only so many examples, the first ones."""
     num_dev: Count | None = None
     column: Text | None = None
-    """Of a table, the column that texts come from, for a language model or a tokenizer to be trained."""
+    """The column of texts in a table, to train a language model or a tokenizer on."""
     is_packed: bool = False
-    """Whether a language model trains on packed rows of a token file, and not on one line per row."""
+    """Whether a language model trains on packed rows of a token file instead of one line per row."""
 
     @model_validator(mode="after")
     def _counts_examples(self) -> Self:
@@ -234,12 +238,16 @@ class DataSource(Section):
         return self
 
 
-class Data(DataSource):
-    """What a run trains and is evaluated on, and how it is tokenized."""
+class TokenizerChoice(Section):
+    """How texts are tokenized."""
 
     tokenizer: Text | None = None
-    """A directory, a file or a name of the hub; or 'word', 'wordpiece', 'bpe', trained on the training text, with a
-    size behind a colon. None takes that of the model to start from."""
+    """A directory, a file or a name on the hub; or 'word', 'wordpiece' or 'bpe', trained on the training text, with an
+    optional size after a colon. None for the tokenizer of the checkpoint to start from."""
+
+
+class Data(TokenizerChoice, DataSource):
+    """What a run trains and is evaluated on, and how it is tokenized."""
 
 
 class Model(Section):
@@ -248,7 +256,7 @@ class Model(Section):
     architecture: Text | None = None
     """A model type of transformers, such as gpt2."""
     checkpoint: Text | None = None
-    """A directory or a name of the hub, what `attnlab.save` wrote, or the folder of a run (`:best` for its best)."""
+    """A directory, a name on the hub, a model saved by `attnlab.save`, or a run's folder (`:best` for its best)."""
     config: PlainSettings = Field(default={})
     """Settings of the model's config, such as n_layer."""
 
@@ -263,29 +271,27 @@ class Model(Section):
 
 
 class Start(Model):
-    """What a model is before it trains, with its mechanism."""
+    """A model before training, with its mechanism."""
 
     mechanism: Text = "dot | softmax"
 
 
-class RunSpec(Settings):
+class RunSpec(TaskSettings):
     """One run: a task, a model, data and settings."""
 
-    task: Text
     start: Start
     data: Data = Data(train="")
-    task_settings: PlainSettings = Field(default={})
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 0
     threads: Count | None = None
 
     @property
     def config(self) -> dict[str, Any]:
-        """All that decides the result, as plain data for JSON."""
+        """Everything that affects the result, as plain data."""
         return self.model_dump(mode="json", exclude=NOT_DECIDING)
 
     @classmethod
-    def of(cls, config: Mapping[str, Any]) -> RunSpec:
-        """Read what `config` gave; anything else, such as the config.json of a model, is an error."""
+    def of(cls, config: Mapping[str, Any]) -> Self:
+        """Read the output of `config`; anything else, such as the config.json of a model, is an error."""
         try:
             return cls.model_validate(dict(config))
         except ValidationError as error:
@@ -296,22 +302,22 @@ class RunSpec(Settings):
 
 
 def find_run_folder(path: str) -> tuple[Path, bool] | None:
-    """Return the folder of a run that a text names, and whether its best checkpoint is meant; None if it names none."""
+    """Return the run's folder that a path names, and whether it asks for the best checkpoint; None if it is not one."""
     name, mark, which = path.rpartition(":")
     folder = Path(name if mark and which in ("best", "last") else path).expanduser()
     return (folder, which == "best" and bool(mark)) if (folder / "checkpoints").is_dir() else None
 
 
 def list_differences(one: Mapping[str, Any], other: Mapping[str, Any], prefix: str = "") -> list[str]:
-    """Name every key at which two records differ, with both values."""
-    found = []
+    """List every path at which two records differ, with both values."""
+    differences = []
     for key in dict.fromkeys([*one, *other]):
         mine, theirs = (_as_mapping(value.get(key)) for value in (one, other))
         if isinstance(mine, Mapping) and isinstance(theirs, Mapping):
-            found += list_differences(mine, theirs, f"{prefix}{key}.")
+            differences += list_differences(mine, theirs, f"{prefix}{key}.")
         elif mine != theirs:
-            found.append(f"{prefix}{key} ({mine!r}, there {theirs!r})")
-    return found
+            differences.append(f"{prefix}{key} ({mine!r}, there {theirs!r})")
+    return differences
 
 
 def _as_mapping(value: Any) -> Any:

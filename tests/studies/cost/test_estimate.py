@@ -93,7 +93,7 @@ def test_a_later_phase_has_the_firsts_tokenizer_and_is_said_to_lack_its_weights(
 @pytest.mark.usefixtures("here")
 def test_what_cannot_be_built_is_said_before_anything_is_run() -> None:
     odd = {"mechanism": "dot | softmax", "set": {"config.n_embd": 15}}
-    with pytest.raises(StudyError, match="recall, tiny, slow: no model can be built of this config"):
+    with pytest.raises(StudyError, match="recall, tiny, slow: no model can be built from this config"):
         estimate_cost(study(arms__slow=odd), method="counted")
     with pytest.raises(StudyError, match="workers are at least 1, not 0"):
         estimate_cost(study(), workers=0)

@@ -112,7 +112,7 @@ def test_the_command_refuses_spoiled_files_and_leaves_no_folder(
     [
         ("phases.recall.task=mqarr", "phase 'recall', size 'tiny', arm 'dot': there is no task 'mqarr'"),
         ("phases.recall.task_settings.vocabb=3", "has no setting 'vocabb', did you mean 'vocab'?"),
-        ("sizes.tiny.architecture=gtp2", "transformers knows no architecture 'gtp2', did you mean"),
+        ("sizes.tiny.architecture=gtp2", "transformers has no architecture 'gtp2', did you mean"),
         ("sizes.tiny.config.n_layers=3", "the config of 'gpt2' has no setting 'n_layers', did you mean 'n_layer'?"),
         ("phases.recall.data=recal", "takes the data 'recal', did you mean 'recall'?"),
         ("data.recall.train=embedded:mqarr", "mqarr"),

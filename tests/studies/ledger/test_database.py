@@ -12,7 +12,7 @@ import pytest
 
 from attnlab.errors import AttnlabError, StudyError
 from attnlab.studies.ledger.database import TABLES, VERSION, Delivery, Ledger, RunRow
-from attnlab.training.record import locked
+from attnlab.training.record.lock import lock_folder
 
 from ..samples import quiet, study
 
@@ -147,7 +147,7 @@ def test_a_second_process_in_one_folder_is_refused(tmp_path: Path) -> None:
         except AttnlabError as error:
             caught.append(error)
 
-    with locked(tmp_path / "out"):
+    with lock_folder(tmp_path / "out"):
         second = threading.Thread(target=try_too)
         second.start()
         second.join()

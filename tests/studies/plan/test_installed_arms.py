@@ -33,5 +33,5 @@ def test_the_key_depends_on_the_model_and_not_on_the_arms_name() -> None:
 
 def test_a_model_that_cannot_be_built_is_an_error_of_training() -> None:
     odd = Size(architecture="gpt2", config={"n_layer": 1, "n_embd": 15, "n_head": 2})
-    with pytest.raises(TrainingError, match="no model can be built of this config"):
+    with pytest.raises(TrainingError, match="no model can be built from this config"):
         InstalledArm(Arm(mechanism="dot | softmax"), "odd", odd, load("clm")).audit(True)

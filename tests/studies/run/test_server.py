@@ -10,14 +10,14 @@ import pytest
 
 from attnlab.studies.run.server import FAILED, INTERRUPTED, LOG, describe_end, wait_for_folder
 from attnlab.studies.run.workers import RunEvent, RunOrder
-from attnlab.training.record import locked
+from attnlab.training.record.lock import lock_folder
 
 
 def test_a_folder_that_is_still_held_is_waited_for(tmp_path: Path) -> None:
     held, done = threading.Event(), []
 
     def hold() -> None:
-        with locked(tmp_path):
+        with lock_folder(tmp_path):
             held.set()
             time.sleep(0.3)
             done.append(True)
@@ -32,7 +32,7 @@ def test_a_folder_that_is_still_held_is_waited_for(tmp_path: Path) -> None:
 
 def test_a_folder_that_stays_held_is_not_waited_for_for_ever(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("attnlab.studies.run.server.PATIENCE", 0.1)
-    with locked(tmp_path):
+    with lock_folder(tmp_path):
         wait_for_folder(tmp_path)
 
 

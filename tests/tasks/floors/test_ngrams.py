@@ -1,7 +1,5 @@
 """Unigram and bigram are distributions by Witten & Bell's formula, and know nothing of what they did not count."""
 
-from __future__ import annotations
-
 import math
 from types import SimpleNamespace
 from typing import Any

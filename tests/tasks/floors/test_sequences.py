@@ -1,7 +1,5 @@
 """Trivial strategies on probes reach what can be worked out by hand, and no more."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 from typing import Any
 

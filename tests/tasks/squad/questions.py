@@ -1,7 +1,5 @@
 """Questions about small texts, and SQuAD files of them."""
 
-from __future__ import annotations
-
 import json
 import random
 from pathlib import Path

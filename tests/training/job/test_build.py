@@ -1,7 +1,5 @@
 """From a run as data to a job: what is opened, cut, sized and refused before anything trains."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any
@@ -81,11 +79,11 @@ def test_mnli_is_evaluated_on_its_own_half(tmp_path: Path) -> None:
         ({"task": "mlm"}, {"masking": 0.3}, "masking of the task 'mlm' is a Masking, not 0.3"),
         ({"segments": (Segment(name="a", steps=1, length=1),)}, {}, "length of segment 'a' is a whole number of"),
         ({"data": LONG, "segments": (Segment(name="a", steps=1, length=65),)}, {}, "a row to train on has 65 tokens"),
-        ({"task": "squad", "tuning": Tuning(mode="prompt", length=20)}, {}, "has 48 tokens, .* positions for 44"),
+        ({"task": "squad", "tuning": Tuning(mode="prompt", length=20)}, {}, "has 48 tokens, .* positions for 44")
     ],
     ids=[
         "no source", "no tokenizer", "size", "embedded", "file", "packed squad", "packed probe", "positions",
-        "one token", "text", "unknown", "masking", "stage", "long segment", "prompt",
+        "one token", "text", "unknown", "masking", "stage", "long segment", "prompt"
     ],
 )  # fmt: skip
 def test_what_cannot_train_is_refused_before_it_does(changes: dict[str, Any], task: dict[str, Any], said: str) -> None:

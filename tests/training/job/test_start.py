@@ -1,7 +1,5 @@
 """Initial weights: each a function of the seed and its name, drawn as the architecture says."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 
@@ -85,7 +83,7 @@ def wide(kind: str) -> Any:
         "roberta": {"hidden_size": 128, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 128},
         "llama": {
             "hidden_size": 128, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 128,
-            "num_key_value_heads": 2,
+            "num_key_value_heads": 2
         },
     }  # fmt: skip
     marks = {"pad_token_id": 1, "bos_token_id": 0, "eos_token_id": 2}

@@ -1,7 +1,5 @@
 """Where a model's weights come from: an architecture, transformers, attnlab.save, or another run."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
@@ -130,27 +128,29 @@ def test_what_does_not_fit_a_run_is_refused(run: Path, tmp_path: Path) -> None:
         TrainingError, match=r"was trained with 'cosine\(scale=learned\) \| softmax', not 'dot \| softmax'"
     ):
         started(run)
-    with pytest.raises(TrainingError, match=r"the checkpoint has no 'bert\.\S+' that fits; it is of another body"):
+    with pytest.raises(
+        TrainingError, match=r"the checkpoint has no 'bert\.\S+' of the same shape; it is of another body"
+    ):
         started(run, mechanism=LINE, config={"num_hidden_layers": 3})
     with pytest.raises(TrainingError, match="has no setting 'foo'"):
         started(run, mechanism=LINE, config={"foo": 3})
     train(build(small("squad", tuning=Tuning(mode="head"))), tmp_path / "head", quiet())
-    with pytest.raises(TrainingError, match="tuned a 'head' alone; start from what it did"):
+    with pytest.raises(TrainingError, match="trained only a 'head'; start from the model that it started from"):
         started(tmp_path / "head")
     train(build(small(checkpoint_every=2)), tmp_path / "new", Stopping([3]))
-    with pytest.raises(TrainingError, match="was never evaluated, so none of its checkpoints is the best"):
+    with pytest.raises(TrainingError, match="was never evaluated, so it has no best checkpoint"):
         started(f"{tmp_path / 'new'}:best")
 
 
 @pytest.mark.parametrize(
     ("kind", "config", "said"),
     [
-        ("gtp2", {}, "transformers knows no architecture 'gtp2', did you mean 'gpt2'"),
+        ("gtp2", {}, "transformers has no architecture 'gtp2', did you mean 'gpt2'"),
         ("gpt2", {"n_layers": 3}, "the config of 'gpt2' has no setting 'n_layers', did you mean 'n_layer'"),
-        ("gpt2", {"n_layer": "abc"}, "no model can be built of this config .*n_layer"),
-        ("gpt2", {"n_embd": 15, "n_head": 2}, "no model can be built of this config .*divisible"),
-        ("gpt2", {"activation_function": "foo"}, "no model can be built of this config .*foo"),
-        ("t5", {}, "no model can be built of this config .*AutoModelForCausalLM"),
+        ("gpt2", {"n_layer": "abc"}, "no model can be built from this config .*n_layer"),
+        ("gpt2", {"n_embd": 15, "n_head": 2}, "no model can be built from this config .*divisible"),
+        ("gpt2", {"activation_function": "foo"}, "no model can be built from this config .*foo"),
+        ("t5", {}, "no model can be built from this config .*AutoModelForCausalLM"),
     ],
     ids=["architecture", "unknown", "text", "heads", "activation", "head"],
 )

@@ -1,7 +1,5 @@
 """torch.compile is given the layers around attention, each, and says what it costs."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
@@ -45,5 +43,5 @@ def test_only_a_run_that_asks_for_it_is_compiled(compiled: list[str], tmp_path: 
 
 
 def test_a_model_without_layers_is_refused() -> None:
-    with pytest.raises(TrainingError, match="Linear keeps its layers in no list"):
+    with pytest.raises(TrainingError, match="Linear has no list of layers"):
         compile_layers(nn.Linear(2, 2))

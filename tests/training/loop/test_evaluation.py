@@ -1,7 +1,5 @@
 """Figures on held-out examples do not depend on batches, on the run's seed, or on the mode the model is in."""
 
-from __future__ import annotations
-
 import dataclasses
 from typing import Any
 
@@ -9,7 +7,7 @@ import pytest
 import torch
 
 from attnlab.training import build, evaluate
-from attnlab.training.loop.evaluation import EvaluationStoppedError, as_answers
+from attnlab.training.loop.evaluation import EvaluationStoppedError, make_record
 from attnlab.training.record.plain import check_plain, spell
 from tests.training.runs import small
 
@@ -66,7 +64,7 @@ def test_a_request_to_stop_is_honoured_between_batches(task: str) -> None:
 def test_answers_are_plain_data() -> None:
     for task in ("clm", "squad"):
         job, dev = evaluated(task)
-        answers = spell(as_answers(*evaluate(job.model, job.task, dev)))
+        answers = spell(make_record(*evaluate(job.model, job.task, dev)))
         check_plain(answers, "answers")
         assert len(answers["ids"]) == len(dev.examples)
         assert (answers["predictions"] is None) == (task == "clm")

@@ -1,7 +1,5 @@
 """Threads, and what is said when memory or the disk does not suffice."""
 
-from __future__ import annotations
-
 import errno
 import os
 from pathlib import Path
@@ -12,8 +10,8 @@ import pytest
 from attnlab.errors import TrainingError
 from attnlab.machine import num_cores
 from attnlab.training import build, train
-from attnlab.training.loop.machine import choose_threads, whole_memory
-from attnlab.training.record import locked
+from attnlab.training.loop.machine import choose_threads, explain_memory_errors
+from attnlab.training.record.lock import lock_folder
 from tests.training.runs import assert_same_run, quiet, small
 
 ALLOCATOR = (
@@ -55,13 +53,13 @@ def test_a_wrong_number_of_threads_is_refused() -> None:
     ids=["cpu", "python", "gpu"],
 )  # fmt: skip
 def test_a_lack_of_memory_is_one_sentence(error: Exception) -> None:
-    with pytest.raises(TrainingError, match=r"memory did not suffice .* smaller micro_batch") as caught, whole_memory():
+    with pytest.raises(TrainingError, match=r"out of memory .* smaller micro_batch") as caught, explain_memory_errors():
         raise error
     assert "\n" not in str(caught.value)
 
 
 def test_other_errors_are_left_as_they_are() -> None:
-    with pytest.raises(RuntimeError, match="shapes"), whole_memory():
+    with pytest.raises(RuntimeError, match="shapes"), explain_memory_errors():
         raise RuntimeError("shapes do not fit")
 
 
@@ -75,7 +73,7 @@ def test_a_run_out_of_memory_goes_on_from_its_checkpoint(tmp_path: Path, monkeyp
             raise RuntimeError(ALLOCATOR)
 
     job.model.register_forward_pre_hook(full)
-    with pytest.raises(TrainingError, match="memory did not suffice"):
+    with pytest.raises(TrainingError, match="out of memory"):
         train(job, tmp_path / "full", quiet())
     train(build(run), tmp_path / "full", quiet())
     train(build(run), tmp_path / "whole", quiet())
@@ -116,12 +114,15 @@ def test_a_tokenizer_that_cannot_be_written_is_said(tmp_path: Path, monkeypatch:
 
 def test_a_second_process_is_refused(tmp_path: Path) -> None:
     job = build(small())
-    with locked(tmp_path), pytest.raises(TrainingError, match=r"another process works in .*; wait for it, stop it"):
+    with (
+        lock_folder(tmp_path),
+        pytest.raises(TrainingError, match=r"another process works in .*; wait for it, stop it"),
+    ):
         train(job, tmp_path, quiet())
     assert train(job, tmp_path, quiet()).status == "finished"
 
 
 def test_a_file_in_the_folders_place_is_said(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("", encoding="utf-8")
-    with pytest.raises(TrainingError, match="a file is in the place of a folder"):
+    with pytest.raises(TrainingError, match="there is a file where a folder is needed"):
         train(build(small()), tmp_path / "file", quiet())

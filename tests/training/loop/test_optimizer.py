@@ -1,7 +1,5 @@
 """Who decays, what the optimizers compute, and an optimizer's state by name."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest
@@ -10,7 +8,7 @@ from torch import nn
 
 from attnlab.errors import TrainingError
 from attnlab.training import Optimizer, build
-from attnlab.training.loop.optimizer import make_optimizer, optimizer_state, restore_optimizer
+from attnlab.training.loop.optimizer import get_optimizer_state, make_optimizer, restore_optimizer
 from tests.training.runs import small
 
 LINE = "minkowski(p=learned) | softmax | bypass(alpha=0.5, learn=true, per=head)"
@@ -80,7 +78,7 @@ def test_a_restored_state_goes_on_to_the_bit(name: Any) -> None:
     model = build(small()).model
     optimizer = make_optimizer(model, settings)
     step(model, optimizer, 1)
-    kept = {name: tensor.clone() for name, tensor in optimizer_state(optimizer, model).items()}
+    kept = {name: tensor.clone() for name, tensor in get_optimizer_state(optimizer, model).items()}
     other = build(small()).model
     other.load_state_dict(model.state_dict())
     fresh = make_optimizer(other, settings)

@@ -1,7 +1,5 @@
 """bf16 where it works and pays, fp32 where not; asked for and not to be had, an error; kept for those who go on."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
@@ -27,12 +25,12 @@ def machine(monkeypatch: pytest.MonkeyPatch, ratio: float | None) -> None:
 @pytest.mark.parametrize(
     ("asked", "ratio", "name", "said"),
     [
-        ("fp32", 9.0, "fp32", "as asked"),
+        ("fp32", 9.0, "fp32", "as requested"),
         ("auto", 2.0, "bf16", "torch's bf16 products take 0.50 times as long as those in fp32"),
         ("auto", 1.0, "fp32", "torch's bf16 products take 1.00 times as long"),
         ("auto", None, "fp32", "torch's bf16 products end the process here"),
         ("bf16", 2.0, "bf16", "torch's bf16 products take 0.50 times"),
-        ("bf16", 0.25, "bf16", "as asked, though torch's bf16 products take 4.00 times"),
+        ("bf16", 0.25, "bf16", "as requested, although torch's bf16 products take 4.00 times"),
     ],
     ids=["fp32", "auto", "no faster", "faulting", "asked", "asked though slower"],
 )
@@ -48,10 +46,10 @@ def test_the_choice_and_its_reason_are_said(
 def test_bf16_that_faults_and_was_asked_for_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     machine(monkeypatch, None)
     with pytest.raises(
-        TrainingError, match=r"bf16 was asked for, but torch's bf16 products end .*; ask for fp32, or auto"
+        TrainingError, match=r"bf16 was requested, but torch's bf16 products end .*; choose fp32 or auto"
     ):
         choose_precision("bf16", CPU)
-    with pytest.raises(TrainingError, match="the meta device has no bf16 that is known to work; ask for fp32"):
+    with pytest.raises(TrainingError, match="the meta device does not support bf16; choose fp32"):
         choose_precision("bf16", torch.device("meta"))
     assert choose_precision("auto", torch.device("meta")).name == "fp32"
 
@@ -63,7 +61,7 @@ def test_what_was_chosen_is_used_when_a_run_goes_on(tmp_path: Path, monkeypatch:
     machine(monkeypatch, 5.0)
     display = Listening()
     train(build(small(precision="auto")), tmp_path, display)
-    assert not any("round differently" in said for said in display.said)
+    assert not any("rounding differs" in said for said in display.said)
     train(build(small(precision="fp32")), tmp_path / "fp32", quiet())
     assert losses_of(tmp_path) == losses_of(tmp_path / "fp32")
 

@@ -1,14 +1,12 @@
 """What a person sees: plain lines every so often, or a bar where there is a terminal."""
 
-from __future__ import annotations
-
 import io
 from pathlib import Path
 
 import pytest
 
 from attnlab.training import Display, build, train
-from attnlab.training.loop.progress import in_words
+from attnlab.training.loop.progress import format_duration
 from tests.training.runs import small
 
 
@@ -63,4 +61,4 @@ def test_a_terminal_gets_a_bar_and_keeps_messages(tmp_path: Path) -> None:
     ids=str,
 )
 def test_time_left_is_said_as_people_do(seconds: float, words: str) -> None:
-    assert in_words(seconds) == words
+    assert format_duration(seconds) == words

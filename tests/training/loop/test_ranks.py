@@ -1,7 +1,5 @@
 """The same run under torchrun: two processes give the loss of one, and checkpoints move between one and two."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """The learning rate at every step."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 from typing import Any
@@ -9,7 +7,7 @@ from typing import Any
 import pytest
 
 from attnlab.training import Optimizer, Schedule, Segment
-from attnlab.training.loop.schedule import factor_at
+from attnlab.training.loop.schedule import compute_lr_factor
 from tests.training.runs import lines_of, small, trained
 
 
@@ -31,14 +29,14 @@ from tests.training.runs import lines_of, small, trained
     ids=["linear", "steps", "share", "floor", "constant", "cosine", "cosine floor", "warmup past the end"],
 )
 def test_factors_are_those_one_works_out_by_hand(schedule: Schedule, factors: list[float]) -> None:
-    assert [factor_at(schedule, step, 10) for step in range(10)] == pytest.approx(factors)
+    assert [compute_lr_factor(schedule, step, 10) for step in range(10)] == pytest.approx(factors)
 
 
 @pytest.mark.parametrize("kind", ["linear", "cosine", "constant"])
 @pytest.mark.parametrize("num_steps", [1, 2, 7])
 def test_short_runs_have_rates_above_zero(kind: Any, num_steps: int) -> None:
     for warmup in (0, 0.06, 0.5, 1, 3):
-        factors = [factor_at(Schedule(kind=kind, warmup=warmup), step, num_steps) for step in range(num_steps)]
+        factors = [compute_lr_factor(Schedule(kind=kind, warmup=warmup), step, num_steps) for step in range(num_steps)]
         assert all(0 < factor <= 1 for factor in factors)
 
 

@@ -1,7 +1,5 @@
 """The first Ctrl-C or SIGTERM asks, the second ends; outside a run signals are the caller's own."""
 
-from __future__ import annotations
-
 import signal
 import threading
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Traces: norms, entropy of attention a head, α and exponents, whatever is tuned."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 from typing import Any
@@ -10,7 +8,7 @@ import pytest
 import torch
 
 from attnlab.training import Tuning, build
-from attnlab.training.loop.trace import entropies, trace, weight_norms
+from attnlab.training.loop.trace import compute_entropies, compute_weight_norms, trace
 from tests.training.runs import lines_of, small, trained
 
 
@@ -27,7 +25,7 @@ def test_the_entropy_of_equal_weights_is_the_log_of_what_a_query_sees() -> None:
         for name, parameter in model.named_parameters():
             if "c_attn" in name:
                 parameter.zero_()
-    found = entropies(model, batch)
+    found = compute_entropies(model, batch)
     assert list(found) == ["transformer.h.0.attn", "transformer.h.1.attn"]
     lengths = batch["attention_mask"][:4].sum(1).tolist()
     by_hand = [math.log(seen) for length in lengths for seen in range(1, int(length) + 1)]
@@ -38,14 +36,14 @@ def test_the_entropy_of_equal_weights_is_the_log_of_what_a_query_sees() -> None:
 def test_token_types_are_what_the_model_trains_with() -> None:
     model, batch = traced(task="squad")
     without = {name: tensor for name, tensor in batch.items() if name != "token_type_ids"}
-    assert entropies(model, batch) != entropies(model, without)
+    assert compute_entropies(model, batch) != compute_entropies(model, without)
 
 
 @pytest.mark.parametrize("task", ["squad", "mlm", "clm"])
 @pytest.mark.parametrize("mode", ["prompt", "prefix", "lora"])
 def test_every_tuning_can_be_traced(task: str, mode: Any) -> None:
     model, batch = traced(task=task, tuning=Tuning(mode=mode, length=3, rank=2))
-    found = entropies(model, batch)
+    found = compute_entropies(model, batch)
     assert len(found) == 2
     assert all(math.isfinite(value) and value > 0 for heads in found.values() for value in heads)
 
@@ -56,7 +54,7 @@ def test_learned_numbers_of_a_mechanism_are_traced() -> None:
     names = {name.rpartition(".")[2] for name in found if "h.0" in name}
     assert names == {"minkowski_power", "bypass_alpha", "alpha_now", "entropy"}
     assert found["transformer.h.0.attn.bypass_alpha"] == [0.5, 0.5]
-    assert found["weight_norm"] == pytest.approx(sum(norm**2 for norm in weight_norms(model).values()) ** 0.5)
+    assert found["weight_norm"] == pytest.approx(sum(norm**2 for norm in compute_weight_norms(model).values()) ** 0.5)
 
 
 def test_a_scheduled_alpha_is_traced_as_it_is_then(tmp_path: Path) -> None:
@@ -70,4 +68,4 @@ def test_a_scheduled_alpha_is_traced_as_it_is_then(tmp_path: Path) -> None:
 
 def test_weights_that_do_not_sum_to_one_have_an_entropy() -> None:
     model, batch = traced(mechanism="cosine | relu(divide=n)")
-    assert all(math.isfinite(value) for heads in entropies(model, batch).values() for value in heads)
+    assert all(math.isfinite(value) for heads in compute_entropies(model, batch).values() for value in heads)

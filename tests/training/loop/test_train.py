@@ -1,7 +1,5 @@
 """A run that is stopped and goes on ends as one that was not, to the bit; what does not belong to it is refused."""
 
-from __future__ import annotations
-
 import dataclasses
 import signal
 from collections import Counter
@@ -15,7 +13,7 @@ import torch
 from attnlab.errors import TrainingError
 from attnlab.training import Data, Optimizer, Segment, Tuning, build, read_result, train
 from attnlab.training.loop import evaluation as evaluations
-from attnlab.training.record import Metrics
+from attnlab.training.record.metrics import Metrics
 from tests.training.runs import (
     DATA,
     Listening,
@@ -75,7 +73,7 @@ def test_a_stopped_run_ends_as_one_that_was_not(steps: tuple[int, ...], whole: P
 def test_a_run_stopped_amid_an_evaluation_makes_it_again(
     which: int, whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    plain, calls = evaluations.batches_of, []
+    plain, calls = evaluations.make_batches, []
 
     def interrupting(*arguments: Any) -> Any:
         calls.append(1)
@@ -84,7 +82,7 @@ def test_a_run_stopped_amid_an_evaluation_makes_it_again(
                 signal.raise_signal(signal.SIGTERM)
             yield batch
 
-    monkeypatch.setattr(evaluations, "batches_of", interrupting)
+    monkeypatch.setattr(evaluations, "make_batches", interrupting)
     assert train(build(full()), tmp_path, quiet()).status == "interrupted"
     assert len(lines_of(tmp_path, "evaluation")) == which - 1
     monkeypatch.undo()
@@ -178,16 +176,16 @@ def test_jobs_made_by_hand_are_held_against_their_checkpoint(tmp_path: Path) -> 
     train(job(), tmp_path / "full", Stopping([2]))
     head: dict[str, Any] = {"tuning": Tuning(mode="head"), "data": DATA["squad"]}
     train(dataclasses.replace(build(small("squad", **head)), config={}), tmp_path / "head", Stopping([2]))
-    with pytest.raises(TrainingError, match="the training data is other than that which the run had"):
+    with pytest.raises(TrainingError, match="the training data has changed"):
         train(job(data=DATA["clm"].replace(num_train=20)), tmp_path / "full", quiet())
-    with pytest.raises(TrainingError, match="the weights that train are not those of this model"):
+    with pytest.raises(TrainingError, match="its trained weights are not those of this model"):
         train(job(mechanism="additive | softmax"), tmp_path / "full", quiet())
     with pytest.raises(TrainingError, match=r"optimizer\.lr"):
         train(job(optimizer=Optimizer(lr=1.0)), tmp_path / "full", quiet())
     other = dataclasses.replace(build(small("squad", **head)), config={})
     with torch.no_grad():
         next(p for p in other.model.parameters() if not p.requires_grad).add_(1e-3)
-    with pytest.raises(TrainingError, match="the weights that do not train are other ones"):
+    with pytest.raises(TrainingError, match="the frozen weights have changed"):
         train(other, tmp_path / "head", quiet())
 
 
@@ -195,7 +193,7 @@ def test_a_smaller_pass_goes_on_with_the_same_run(tmp_path: Path) -> None:
     train(build(small()), tmp_path, Stopping([2]))
     display = Listening()
     train(build(small(segments=(Segment(steps=6, batch=4, micro_batch=2),))), tmp_path, display)
-    assert any("micro_batch [None], now [2]: sums round differently" in said for said in display.said)
+    assert any("micro_batch [None], now [2]: rounding differs" in said for said in display.said)
     trained(small(), tmp_path / "whole")
     assert losses_of(tmp_path) == pytest.approx(losses_of(tmp_path / "whole"), rel=1e-4)
 

@@ -1,7 +1,5 @@
 """None of the speed changes the mathematics: loss curves are those of a plain loop over full logits."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any

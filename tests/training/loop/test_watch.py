@@ -1,7 +1,5 @@
 """Samples, sentences and evaluations on the way: when they are due, what is written, and what is refused in time."""
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path
@@ -59,8 +57,8 @@ def test_the_late_evaluation_counts_neither_for_the_best_nor_for_patience(tmp_pa
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"task": "mlm", "sample_every": 1}, "which a run of 'mlm' has not; leave sample_every out"),
-        ({"task": "mqar", "sample_every": 1}, "samples need a model that reads forwards"),
+        ({"task": "mlm", "sample_every": 1}, "which a run of 'mlm' does not have; leave sample_every out"),
+        ({"task": "mqar", "sample_every": 1}, "samples need a causal model with a tokenizer"),
         ({"sample_every": 9, "num_tokens": 65}, "a prompt with its sample has 65 tokens"),
         ({"sample_every": 9, "prompts": ("a " * 30,)}, "a prompt with its sample has 70 tokens"),
         ({"sample_every": 9, "sentences": ("a " * 63,)}, "a sentence has 65 tokens"),

@@ -10,7 +10,9 @@ from typing import Any
 
 import torch
 
-from attnlab.training.record import Checkpoint, Checkpoints, Metrics, locked
+from attnlab.training.record.checkpoint import Checkpoint, Checkpoints
+from attnlab.training.record.lock import lock_folder
+from attnlab.training.record.metrics import Metrics
 
 # One server imports torch once; its forks start in milliseconds.
 CONTEXT = multiprocessing.get_context("forkserver")
@@ -94,7 +96,7 @@ def train_for_ever(run: Path, done: Connection) -> None:
 
 def hold(folder: Path, ready: Connection, with_child: bool) -> None:
     """Hold a run's lock until killed; a forked child, if asked for, goes on living."""
-    with locked(folder):
+    with lock_folder(folder):
         child = os.fork() if with_child else 0
         if with_child and child == 0:
             ready.poll(None)

@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from attnlab.errors import TrainingError
-from attnlab.training.record import Checkpoint, Checkpoints
+from attnlab.training.record.checkpoint import Checkpoint, Checkpoints
 from attnlab.training.record.files import Seal
 from tests.training.record.mortal import checkpoint_of, is_same
 
@@ -102,7 +102,7 @@ def test_a_damaged_one_is_named_and_the_one_before_is_used(
     assert len(said) == 1
     assert said[0].startswith(f"the checkpoint {checkpoints.folder / 'step-00000020'} is damaged: {file} is ")
     assert said[0].endswith("; trying the one before it")
-    with pytest.raises(TrainingError, match=rf"step-00000020 is damaged: {file} .* use another step \(there: 10\)"):
+    with pytest.raises(TrainingError, match=rf"step-00000020 is damaged: {file} .* use another step \(available: 10\)"):
         checkpoints.at(20)
 
 
@@ -135,10 +135,10 @@ def test_where_none_is_whole_the_run_does_not_start_over(checkpoints: Checkpoint
 
 
 def test_a_step_that_is_not_there(checkpoints: Checkpoints) -> None:
-    with pytest.raises(TrainingError, match=r"no checkpoint of step 5 in .*; the steps there: none"):
+    with pytest.raises(TrainingError, match=r"no checkpoint of step 5 in .*; available: none"):
         checkpoints.at(5)
     write(checkpoints, 10, 20)
-    with pytest.raises(TrainingError, match=r"no checkpoint of step 5 in .*; the steps there: 10, 20"):
+    with pytest.raises(TrainingError, match=r"no checkpoint of step 5 in .*; available: 10, 20"):
         checkpoints.at(5)
 
 
@@ -166,7 +166,7 @@ def test_another_format_is_not_taken_for_damage(checkpoints: Checkpoints, monkey
     monkeypatch.setattr("attnlab.training.record.checkpoint.FORMAT", 2)
     write(checkpoints, 20)
     monkeypatch.undo()
-    with pytest.raises(TrainingError, match="step-00000020 is of format 2, and this attnlab reads format 1"):
+    with pytest.raises(TrainingError, match="step-00000020 has format 2, and this attnlab reads format 1"):
         checkpoints.last()
 
 
@@ -199,7 +199,7 @@ def test_one_that_was_being_replaced_is_found_and_put_back(checkpoints: Checkpoi
 def test_other_bytes_read_back_are_no_checkpoint(checkpoints: Checkpoints, monkeypatch: pytest.MonkeyPatch) -> None:
     write(checkpoints, 10, 20)
     monkeypatch.setattr(Seal, "of", lambda path: Seal("0" * 64, 1))
-    with pytest.raises(TrainingError, match=r"gave back other bytes than were written to .*model\.safetensors"):
+    with pytest.raises(TrainingError, match=r"returned other bytes than were written to .*model\.safetensors"):
         write(checkpoints, 30)
     monkeypatch.undo()
     assert names(checkpoints) == ["step-00000010", "step-00000020"]

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from attnlab.errors import TrainingError
-from attnlab.training.record import read_json, write_json
+from attnlab.training.record.files import read_json, write_json
 from tests.training.record.mortal import run_until
 
 OLD, NEW = {"seed": 1}, {"seed": 2, "betas": [0.9, 0.95], "line": "dot | softmax", "α": None}
@@ -67,7 +67,7 @@ def test_what_json_cannot_hold(tmp_path: Path, content: Any, message: str) -> No
 @pytest.mark.parametrize(
     ("raw", "message"),
     [
-        (b'{"seed": ', r"config\.json is not JSON \(.*column 10.*\); bring it back from a copy"),
+        (b'{"seed": ', r"config\.json is not JSON \(.*column 10.*\); restore it from a copy"),
         (b"\xff\xfe\xfd", r"config\.json is not JSON"),
         (b"NaN", r"config\.json is not JSON \(NaN is not JSON\)"),
         (b"", r"config\.json is not JSON"),
@@ -83,5 +83,5 @@ def test_what_is_not_json(tmp_path: Path, raw: bytes, message: str) -> None:
 def test_what_cannot_be_read(tmp_path: Path) -> None:
     with pytest.raises(TrainingError, match=r"there is no .*config\.json; is .* the folder of a run\?"):
         read_json(tmp_path / "config.json")
-    with pytest.raises(TrainingError, match=r"cannot read .*: a folder is in the place of that file"):
+    with pytest.raises(TrainingError, match=r"cannot read .*: there is a folder where a file is needed"):
         read_json(tmp_path)

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from attnlab.training.record import Checkpoint, Checkpoints, Metrics
+from attnlab.training.record.checkpoint import Checkpoint, Checkpoints
+from attnlab.training.record.metrics import Metrics
 from tests.training.record.mortal import CONTEXT, checkpoint_of, is_same, run_until, train_for_ever, write_checkpoint
 
 

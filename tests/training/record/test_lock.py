@@ -14,7 +14,8 @@ from typing import Any
 import pytest
 
 from attnlab.errors import TrainingError
-from attnlab.training.record import lock, locked
+from attnlab.training.record import lock
+from attnlab.training.record.lock import lock_folder
 from tests.training.record.mortal import CONTEXT, hold
 
 
@@ -38,7 +39,7 @@ def holding(folder: Path, with_child: bool = False) -> Iterator[tuple[Any, int, 
 def test_the_folder_is_made_and_can_be_locked_again(tmp_path: Path) -> None:
     run = tmp_path / "runs" / "a"
     for _ in range(2):
-        with locked(run):
+        with lock_folder(run):
             assert f'"pid": {os.getpid()}' in (run / "lock").read_text()
         assert (run / "lock").read_text() == ""
 
@@ -46,7 +47,7 @@ def test_the_folder_is_made_and_can_be_locked_again(tmp_path: Path) -> None:
 def test_the_second_process_is_told_who_is_there(tmp_path: Path) -> None:
     with holding(tmp_path) as (process, _, _):
         wanted = f"another process works in {tmp_path}: process {process.pid} on {platform.node()}, since "
-        with pytest.raises(TrainingError, match=re.escape(wanted)), locked(tmp_path):
+        with pytest.raises(TrainingError, match=re.escape(wanted)), lock_folder(tmp_path):
             pytest.fail("two processes in one folder")
 
 
@@ -55,58 +56,57 @@ def test_a_killed_process_holds_nothing(tmp_path: Path) -> None:
         process.kill()
         process.join()
         assert (tmp_path / "lock").read_text() != ""
-        with locked(tmp_path):
+        with lock_folder(tmp_path):
             assert f'"pid": {os.getpid()}' in (tmp_path / "lock").read_text()
 
 
 def test_a_child_that_outlives_its_killed_parent_holds_nothing(tmp_path: Path) -> None:
     with holding(tmp_path, with_child=True) as (process, child, _):
-        with pytest.raises(TrainingError, match=f"process {process.pid} on"), locked(tmp_path):
+        with pytest.raises(TrainingError, match=f"process {process.pid} on"), lock_folder(tmp_path):
             pytest.fail("a fork gave the lock away")
         process.kill()
         process.join()
         os.kill(child, 0)
-        with locked(tmp_path):
+        with lock_folder(tmp_path):
             pass
         os.kill(child, signal.SIGKILL)
 
 
 def test_the_same_process_cannot_lock_twice(tmp_path: Path) -> None:
-    with locked(tmp_path):
-        with pytest.raises(TrainingError, match=f"process {os.getpid()} on"), locked(tmp_path):
-            pytest.fail("locked twice")
-        with pytest.raises(TrainingError, match="another process works in"), locked(tmp_path):
+    with lock_folder(tmp_path):
+        with pytest.raises(TrainingError, match=f"process {os.getpid()} on"), lock_folder(tmp_path):
+            pytest.fail("lock_folder twice")
+        with pytest.raises(TrainingError, match="another process works in"), lock_folder(tmp_path):
             pytest.fail("the first refusal freed the lock")
 
 
 def test_an_error_inside_frees_the_lock_and_stays_itself(tmp_path: Path) -> None:
-    with pytest.raises(OSError, match="mine"), locked(tmp_path):
+    with pytest.raises(OSError, match="mine"), lock_folder(tmp_path):
         raise OSError("mine")
-    with locked(tmp_path):
+    with lock_folder(tmp_path):
         pass
 
 
 def test_a_holder_that_has_not_yet_written_its_name(tmp_path: Path) -> None:
     with (tmp_path / "lock").open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
-        with pytest.raises(TrainingError, match="it has not yet said which it is"), locked(tmp_path):
+        with pytest.raises(TrainingError, match="it has not written its process id yet"), lock_folder(tmp_path):
             pytest.fail("two holders")
 
 
 def test_where_the_folder_cannot_be(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(TrainingError, match=r"cannot lock .*file: a file is in the place of a folder"):
-        locked(tmp_path / "file").__enter__()
+    with pytest.raises(TrainingError, match=r"cannot lock .*file: there is a file where a folder is needed"):
+        lock_folder(tmp_path / "file").__enter__()
     with pytest.raises(TrainingError, match=r"cannot lock .*: the path is too long"):
-        locked(tmp_path / ("x" * 300)).__enter__()
+        lock_folder(tmp_path / ("x" * 300)).__enter__()
     (tmp_path / "run" / "lock").mkdir(parents=True)
-    with pytest.raises(TrainingError, match=r"cannot lock .*run: a folder is in the place of that file"):
-        locked(tmp_path / "run").__enter__()
+    with pytest.raises(TrainingError, match=r"cannot lock .*run: there is a folder where a file is needed"):
+        lock_folder(tmp_path / "run").__enter__()
 
 
 @pytest.mark.parametrize(
-    ("name", "sentence"),
-    [("EACCES", "permission is denied"), ("EROFS", "the file system is read-only")],
+    ("name", "sentence"), [("EACCES", "permission is denied"), ("EROFS", "the file system is read-only")]
 )
 def test_where_nothing_may_be_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, sentence: str
@@ -116,7 +116,7 @@ def test_where_nothing_may_be_written(
 
     monkeypatch.setattr(os, "open", refuse)
     with pytest.raises(TrainingError, match=f"cannot lock the run's folder {tmp_path}: {sentence}"):
-        locked(tmp_path).__enter__()
+        lock_folder(tmp_path).__enter__()
 
 
 def test_a_full_disk_frees_the_lock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -126,8 +126,8 @@ def test_a_full_disk_frees_the_lock(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     with monkeypatch.context() as patch:
         patch.setattr(os, "write", full)
         with pytest.raises(TrainingError, match=r"cannot lock .* the disk is full"):
-            locked(tmp_path).__enter__()
-    with locked(tmp_path):
+            lock_folder(tmp_path).__enter__()
+    with lock_folder(tmp_path):
         pass
 
 
@@ -137,10 +137,10 @@ def test_a_file_system_without_locks(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
     monkeypatch.setattr(fcntl, "flock", refuse)
     with pytest.raises(TrainingError, match=r"has no locks \(No locks available\).*choose a folder on a local disk"):
-        locked(tmp_path).__enter__()
+        lock_folder(tmp_path).__enter__()
 
 
 def test_a_system_without_locks_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lock, "fcntl", None)
     with pytest.raises(TrainingError, match=r"cannot be locked on .*; train on Linux or macOS, or in WSL"):
-        locked(tmp_path).__enter__()
+        lock_folder(tmp_path).__enter__()

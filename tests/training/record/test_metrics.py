@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from attnlab.errors import TrainingError
-from attnlab.training.record import Metrics
+from attnlab.training.record.metrics import Metrics
 
 Opener = Callable[..., Metrics]
 
@@ -139,7 +139,7 @@ def test_a_run_that_does_not_repeat_itself_is_told_once(
     assert path.read_bytes() == before
     assert len(said) == 1
     assert said[0].startswith(
-        f"this run does not repeat itself exactly: from step 57 on, first in train loss, {texts[0]} in {path} and "
+        f"this run is not reproduced exactly: from step 57 on, first in train loss, {texts[0]} in {path} and "
         f"{texts[1]} now."
     )
 
@@ -255,9 +255,9 @@ def test_a_file_that_is_not_there_or_is_a_folder(path: Path, reopen: Opener) -> 
     with pytest.raises(TrainingError, match=r"there is no .*metrics.jsonl; is .*run the folder of a run\?"):
         Metrics.read(path)
     path.mkdir(parents=True)
-    with pytest.raises(TrainingError, match="a folder is in the place of that file"):
+    with pytest.raises(TrainingError, match="there is a folder where a file is needed"):
         reopen()
-    with pytest.raises(TrainingError, match="a folder is in the place of that file"):
+    with pytest.raises(TrainingError, match="there is a folder where a file is needed"):
         Metrics.read(path)
 
 

@@ -1,7 +1,5 @@
 """What a checkpoint keeps of a run's progress, and which evaluation is the best."""
 
-from __future__ import annotations
-
 import math
 
 import pytest
@@ -29,7 +27,10 @@ def evaluation(step: int, value: float) -> Evaluation:
 )
 def test_the_best_evaluation_is_the_first_of_the_best(values: list[float], higher: bool, best: int, stale: int) -> None:
     state = State()
-    said = [state.note(evaluation(step, value), higher_is_better=higher) for step, value in enumerate(values, start=1)]
+    said = [
+        state.add_evaluation(evaluation(step, value), higher_is_better=higher)
+        for step, value in enumerate(values, start=1)
+    ]
     assert state.best is not None
     assert (state.best.step, state.num_stale) == (best, stale)
     assert state.last == evaluation(len(values), values[-1]) or math.isnan(values[-1])
@@ -39,8 +40,8 @@ def test_the_best_evaluation_is_the_first_of_the_best(values: list[float], highe
 def test_a_state_comes_back_as_it_was() -> None:
     state = State()
     for loss in (3.0, 2.0, math.inf):
-        state.add(loss, 7)
-    state.note(evaluation(3, math.nan), higher_is_better=True)
+        state.add_update(loss, 7)
+    state.add_evaluation(evaluation(3, math.nan), higher_is_better=True)
     again = State.of(state.record())
     assert again.record() == state.record()
     assert (again.step, again.tokens, again.recent_losses) == (3, 21, [3.0, 2.0, math.inf])
@@ -52,9 +53,9 @@ def test_a_run_diverges_by_the_mean_of_ten_losses() -> None:
     state = State()
     for _ in range(18):
         assert not state.would_diverge(1e9, 3.0)
-        state.add(1.0, 1)
+        state.add_update(1.0, 1)
     assert not state.would_diverge(1e9, 3.0)
-    state.add(1.0, 1)
+    state.add_update(1.0, 1)
     assert state.would_diverge(22.0, 3.0)
     assert not state.would_diverge(20.0, 3.0)
     assert not state.would_diverge(1e9, None)

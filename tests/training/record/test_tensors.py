@@ -10,9 +10,9 @@ from safetensors import safe_open
 from torch import Tensor
 
 from attnlab.errors import TrainingError
+from attnlab.training.record.disk_errors import DamageError
 from attnlab.training.record.files import Seal
 from attnlab.training.record.tensors import DTYPES, read_tensors, write_tensors
-from attnlab.training.record.trouble import DamageError
 
 NAMES = [str(dtype).removeprefix("torch.") for dtype in DTYPES]
 
@@ -99,7 +99,7 @@ def test_others_can_read_it(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "tensor", "message"),
     [
-        ("__metadata__", torch.zeros(1), "safetensors keeps for itself"),
+        ("__metadata__", torch.zeros(1), "safetensors reserves"),
         ("w", torch.zeros(2, 2).to_sparse(), "'w' of file is torch.float32 with layout torch.sparse_coo"),
         ("w", torch.zeros(2, device="meta"), "on meta"),
         ("w", torch.zeros(2, dtype=torch.complex128), "'w' of file is torch.complex128"),

@@ -1,7 +1,5 @@
 """Tiny models with the heads that tuning tells apart, and what is compared of them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch
@@ -15,7 +13,7 @@ from transformers import (
 
 import attnlab
 from attnlab.training.spec import Tuning
-from attnlab.training.tuning import apply_tuning
+from attnlab.training.tuning.apply import apply_tuning
 from tests.install.models import build, padding, tokens
 
 HEADS: dict[str, Any] = {
@@ -25,7 +23,7 @@ HEADS: dict[str, Any] = {
     "causal": AutoModelForCausalLM,
 }
 TARGETS = {"distilbert": ("q_lin", "v_lin"), "modernbert": ("Wqkv",), "albert": ("query", "value")}
-"""For architectures that peft has no targets of its own for."""
+"""For architectures that peft has no default targets for."""
 
 
 def tuned(name: str, head: str, tuning: Tuning, *, line: str = "dot | softmax", seed: int = 0) -> Any:

@@ -1,7 +1,5 @@
 """Tuning through the tasks: the loss goes down, what trains moves, and what is frozen stays, bit for bit."""
 
-from __future__ import annotations
-
 from typing import Any, get_args
 
 import pytest
@@ -12,7 +10,8 @@ import attnlab
 from attnlab.errors import TrainingError
 from attnlab.tasks import LabelledText, Line, load
 from attnlab.training.spec import Mode, Tuning
-from attnlab.training.tuning import apply_tuning, count_parameters
+from attnlab.training.tuning.apply import apply_tuning
+from attnlab.training.tuning.parts import count_parameters
 from tests.install.models import build
 from tests.install.test_ecosystem import TRACING
 from tests.tasks import models as task_models
@@ -48,7 +47,7 @@ def prepared(name: str, kind: str, examples: Any, mode: str) -> tuple[Any, Any, 
 @pytest.mark.parametrize(("name", "kind", "examples"), TASKS, ids=[f"{name} {kind}" for name, kind, _ in TASKS])
 def test_a_few_steps_lower_the_loss_and_move_what_trains_alone(name: str, kind: str, examples: Any, mode: str) -> None:
     if (name, mode) == ("clm", "head"):
-        with pytest.raises(TrainingError, match="has none of its own"):
+        with pytest.raises(TrainingError, match="has no head of its own"):
             prepared(name, kind, examples, mode)
         return
     task, batch, model = prepared(name, kind, examples, mode)
@@ -103,17 +102,17 @@ def test_full_tuning_frees_what_was_frozen() -> None:
 def test_a_model_is_not_tuned_twice(mode: str) -> None:
     model = tuned("bert", "classes", way(mode))
     for again in get_args(Mode):
-        with pytest.raises(TrainingError, match=rf"holds a {mode} already; tune a model as it was built or loaded"):
+        with pytest.raises(TrainingError, match=rf"has a {mode} already; tune a model as it was built or loaded"):
             apply_tuning(model, way(again), has_new_head=True)
 
 
 def test_a_head_that_is_not_there_is_an_error() -> None:
-    tied = "GPT2LMHeadModel, which has none of its own: all of its head is tied to the body"
+    tied = "GPT2LMHeadModel has no head of its own: its head is tied to the body"
     with pytest.raises(TrainingError, match=tied):
         tuned("gpt2", "causal", Tuning(mode="head"))
     for mode in ("head", "prompt"):
         body = attnlab.install(build("bert"), "dot | softmax")
-        with pytest.raises(TrainingError, match=f"'{mode}' is to train the head .* it is a body without a head"):
+        with pytest.raises(TrainingError, match=f"'{mode}' trains the head .* it is a body without a head"):
             apply_tuning(body, way(mode), has_new_head=True)
         assert all(parameter.requires_grad for parameter in body.parameters())
 

@@ -1,7 +1,5 @@
 """LoRA through peft: nothing changes at first, every start is of seed and name, and mechanisms stay what they are."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 from torch import Tensor
@@ -9,7 +7,7 @@ from torch import Tensor
 import attnlab
 from attnlab.errors import InstallError, TrainingError
 from attnlab.training.spec import Tuning
-from attnlab.training.tuning import apply_tuning
+from attnlab.training.tuning.apply import apply_tuning
 from tests.install.models import build, tokens
 from tests.training.tuning.models import HEADS, padded, shaken, trained_names, tuned, way
 
@@ -78,11 +76,11 @@ def test_it_is_put_into_the_body_alone() -> None:
     [
         (
             "qeury",
-            r"'qeury' is no linear module in the body of this BertFor\w+, did you mean 'query'\? There are dense",
+            r"'qeury' is not a linear module in the body of this BertFor\w+, did you mean 'query'\? There are dense",
         ),
-        ("classifier", "'classifier' is no linear module in the body"),
-        ("LayerNorm", "'LayerNorm' is no linear module in the body"),
-        ("uery", r"'uery' is no linear module in the body of this BertFor\w+, did you mean 'query'\?"),
+        ("classifier", "'classifier' is not a linear module in the body"),
+        ("LayerNorm", "'LayerNorm' is not a linear module in the body"),
+        ("uery", r"'uery' is not a linear module in the body of this BertFor\w+, did you mean 'query'\?"),
     ],
 )
 def test_a_target_that_is_not_there_is_an_error(target: str, said: str) -> None:
@@ -94,7 +92,7 @@ def test_a_target_that_is_not_there_is_an_error(target: str, said: str) -> None:
 
 
 def test_an_architecture_that_peft_has_no_targets_for_needs_them_named() -> None:
-    said = r"peft has no targets of its own for 'distilbert'; name them: .* are called k_lin, lin1, lin2"
+    said = r"peft has no default targets for 'distilbert'; name them: .* are called k_lin, lin1, lin2"
     with pytest.raises(TrainingError, match=said):
         tuned("distilbert", "classes", Tuning(mode="lora"))
 

@@ -1,14 +1,13 @@
 """The exact numbers that each way of tuning trains, for every family and head."""
 
-from __future__ import annotations
-
 import pytest
 from torch import nn
 
 import attnlab
 from attnlab.errors import TrainingError
 from attnlab.training.spec import Tuning
-from attnlab.training.tuning import apply_tuning, count_parameters
+from attnlab.training.tuning.apply import apply_tuning
+from attnlab.training.tuning.parts import count_parameters
 from tests.install.models import WIDTH, build
 from tests.training.tuning.models import HEADS, way
 

@@ -1,7 +1,5 @@
 """A prompt among the input embeddings: what it gives against embeddings put in by hand; padding, positions, cache."""
 
-from __future__ import annotations
-
 import copy
 from typing import Any
 
@@ -13,7 +11,7 @@ from transformers import AutoModel
 import attnlab
 from attnlab.errors import InstallError, TrainingError
 from attnlab.training.spec import Tuning
-from attnlab.training.tuning import apply_tuning
+from attnlab.training.tuning.apply import apply_tuning
 from tests.install.models import LENGTH, build, padding, pair, tokens, twin
 from tests.training.tuning.models import HEADS, padded, second_row, shaken, tuned, way
 
@@ -201,17 +199,17 @@ def test_an_input_that_leaves_no_room_is_refused(name: str, positions: int) -> N
 def test_inputs_without_a_place_for_it_are_refused() -> None:
     model = tuned("gpt2", "causal", PROMPT)
     words = model.get_input_embeddings()(tokens())
-    with pytest.raises(TrainingError, match=r"GPT2Model has a prompt, .*; give it these, not inputs_embeds"):
+    with pytest.raises(TrainingError, match=r"GPT2Model has a prompt, .*; pass these, not inputs_embeds"):
         model(inputs_embeds=words)
     with pytest.raises(TrainingError, match=r"needs attention_mask as \[batch, length\], not \[3, 1, 9, 9\]"):
         model(tokens(), attention_mask=torch.ones(3, 1, 9, 9, dtype=torch.bool))
-    with pytest.raises(TrainingError, match=r"several sequences in a row \(packed\)"):
+    with pytest.raises(TrainingError, match=r"several sequences in one row \(packed\)"):
         model(tokens(), position_ids=torch.tensor([0, 1, 2, 3, 0, 1, 2, 3, 4]).expand(3, -1))
 
 
 def test_models_without_a_place_for_it_are_refused() -> None:
     for model in (pair(), build("bart")):
-        with pytest.raises(TrainingError, match="has no single sequence of tokens to put a prompt into"):
+        with pytest.raises(TrainingError, match="has no single sequence of tokens for a prompt"):
             apply_tuning(model, PROMPT, has_new_head=False)
         assert all(parameter.requires_grad for parameter in model.parameters())
 

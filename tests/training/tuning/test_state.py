@@ -1,7 +1,5 @@
 """What a checkpoint holds of a tuned model, and the hash of what it does not hold."""
 
-from __future__ import annotations
-
 from typing import get_args
 
 import pytest
@@ -9,7 +7,8 @@ import torch
 
 import attnlab
 from attnlab.training.spec import Mode, Tuning
-from attnlab.training.tuning import apply_tuning, frozen_hash, trained_state
+from attnlab.training.tuning.apply import apply_tuning
+from attnlab.training.tuning.state import frozen_hash, trained_state
 from tests.install.models import build, tokens
 from tests.training.tuning.models import HEADS, shaken, trained_names, tuned, way
 

@@ -22,14 +22,14 @@ from pydantic import TypeAdapter
 
 from attnlab.errors import StudyError
 from attnlab.training import Examples, Job, RunSpec, build
-from attnlab.training.job.build import TRAINED, find_tokenizer, opened
-from attnlab.training.job.stream import RankShare, updates
-from attnlab.training.job.weights import quiet
+from attnlab.training.job.build import TRAINED, find_tokenizer, open_data
+from attnlab.training.job.stream import RankShare, make_updates
+from attnlab.training.job.weights import silence_transformers
 from attnlab.training.loop.evaluation import EVALUATION_SEED
-from attnlab.training.loop.identity import leave_config
-from attnlab.training.loop.machine import choose_threads, whole_memory
+from attnlab.training.loop.identity import write_config
+from attnlab.training.loop.machine import choose_threads, explain_memory_errors
 from attnlab.training.loop.precision import choose_precision
-from attnlab.training.loop.ranks import joined
+from attnlab.training.loop.ranks import join_ranks
 from attnlab.training.loop.savepoint import Savepoints
 from attnlab.training.loop.update import Updater
 from attnlab.training.record.folder import save_tokenizer
@@ -115,9 +115,9 @@ def try_run(folder: Path, trial: Mapping[str, Any]) -> bool:
     """Try a run in this process, and write its workload, and its timing if it has a budget for that, into a folder."""
     memory, began, threads = _get_peak_bytes(), perf_counter(), torch.get_num_threads()
     timing = None
-    with tempfile.TemporaryDirectory(dir=folder) as place, whole_memory():
+    with tempfile.TemporaryDirectory(dir=folder) as place, explain_memory_errors():
         try:
-            with quiet():
+            with silence_transformers():
                 job = build(_prepare_run(trial, Path(place)))
             job.model.train()
             workload = count_workload(job)
@@ -137,14 +137,14 @@ def time_updates(
 ) -> Generator[tuple[float, int]]:
     """Make updates of a segment, batches included; yield the seconds and the tokens of each."""
     job, micro_batch = updater.job, updater.job.settings.segments[number].micro_batch
-    made = updates(job.streams[number], RankShare(micro_batch=micro_batch), 0, most)
+    made = make_updates(job.streams[number], RankShare(micro_batch=micro_batch), 0, most)
     with closing(made):  # type: ignore[type-var]
         began = clock()
         for place, update in enumerate(made):
             step = min(place, job.num_steps - 1)
             updater.move_to(step)
             outcome = updater.compute(update, step, number)
-            updater.take(outcome)
+            updater.apply(outcome)
             now = clock()
             yield now - began, outcome.tokens
             began = now
@@ -156,17 +156,17 @@ def _prepare_run(trial: Mapping[str, Any], folder: Path) -> RunSpec:
     if trial["first"] is None or str(run.data.tokenizer).partition(":")[0] not in TRAINED:
         return run
     first = RunSpec.of(trial["first"])
-    save_tokenizer(find_tokenizer(first, opened(first.data.train, "train", first.data.column)), folder / "tokenizer")
+    save_tokenizer(find_tokenizer(first, open_data(first.data.train, "train", first.data.column)), folder / "tokenizer")
     return run.replace(data=run.data.replace(tokenizer=str(folder / "tokenizer")))
 
 
 def _time_run(job: Job, folder: Path, budget: float, began: float) -> RunTiming:
     """Time the parts of a run. budget: seconds for the updates, and as many for the evaluation."""
-    with joined() as ranks:
+    with join_ranks() as ranks:
         job.model.to(ranks.device)  # type: ignore[arg-type]
         folder.mkdir()
         savepoints = Savepoints(job, folder, lambda message: None)
-        leave_config(job, folder)
+        write_config(job, folder)
         updater = Updater(job, choose_precision(job.settings.precision, ranks.device), ranks)
         start = perf_counter() - began
         paces = [_time_segment(updater, number, budget / len(job.streams)) for number in range(len(job.streams))]
@@ -220,7 +220,7 @@ def _time_checkpoint(savepoints: Savepoints, updater: Updater) -> float | None:
     if free < ROOM * count_workload(savepoints.job).checkpoint_bytes:
         return None
     began = perf_counter()
-    savepoints.keep(State(step=1), updater.optimizer, {})
+    savepoints.write(State(step=1), updater.optimizer, {})
     return perf_counter() - began
 
 

@@ -22,8 +22,8 @@ from attnlab.kernels.cost import estimate
 from attnlab.kernels.visibility import Visibility, as_mask
 from attnlab.tasks.objective import forward
 from attnlab.training import Job, count_parameters, late_step
-from attnlab.training.job.build import LANGUAGE_HEADS
-from attnlab.training.loop.update import num_tokens
+from attnlab.training.job.weights import LANGUAGE_HEADS
+from attnlab.training.loop.update import count_tokens
 from attnlab.training.tuning.parts import Part, parameters_by_part
 from attnlab.training.tuning.state import trained_state
 
@@ -114,7 +114,7 @@ def _count_segment(job: Job, number: int) -> SegmentWork:
     rows = stream.arrangement.rows(0, 0)
     batch = stream.make(rows, 0)
     tokens = len(rows) * stream.mean_length
-    labels = tokens * job.task.count(batch) / max(1, num_tokens(batch))
+    labels = tokens * job.task.count(batch) / max(1, count_tokens(batch))
     products = count_products(job.model, has_language_head=job.task.head in LANGUAGE_HEADS)
     longer = round(stream.mean_length) - batch["input_ids"].shape[1]
     attention = 0.0

@@ -7,7 +7,18 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import AfterValidator, Field, PlainValidator, ValidationInfo, field_validator, model_validator
 
 from attnlab.errors import AttnlabError
-from attnlab.training.spec import DataSource, Model, Name, PlainSettings, Positive, Section, Settings, Start, Text
+from attnlab.training.spec import (
+    DataSource,
+    Model,
+    Name,
+    PlainSettings,
+    Positive,
+    Section,
+    Start,
+    TaskSettings,
+    Text,
+    TokenizerChoice,
+)  # fmt: skip
 
 from .consistency import choose_entries, find_misfits
 
@@ -60,10 +71,8 @@ class Arm(Section):
         return {where.removeprefix(CONFIG): value for where, value in self.set.items() if where.startswith(CONFIG)}
 
 
-class Size(Model):
+class Size(TokenizerChoice, Model):
     """A model: an architecture with new weights, or a checkpoint to start from."""
-
-    tokenizer: Text | None = None
 
     def start(self, changes: Mapping[str, Any], line: str) -> Start:
         """Return what a run starts from. changes: settings of the model's config that an arm changes."""
@@ -71,16 +80,14 @@ class Size(Model):
         return Start(architecture=self.architecture, checkpoint=self.checkpoint, config=config, mechanism=line)
 
 
-class Phase(Settings):
+class Phase(TaskSettings):
     """One training of every run: pretraining, fine-tuning. A later one starts from an earlier one's weights."""
 
     name: Name
-    task: Text
     data: Text
     """The name of a source."""
     after: Name | None = None
     """The phase whose weights this one starts from; None starts from the weights of the size."""
-    task_settings: PlainSettings = Field(default={})
     smallest: Positive | None = None
     """The smallest difference that matters, in units of the task's deciding figure; None compares nothing."""
     is_shared: bool = False

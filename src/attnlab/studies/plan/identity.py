@@ -11,8 +11,8 @@ from attnlab.data import load_tokenizer, open_source
 from attnlab.errors import DataError, StudyError
 from attnlab.mechanisms import Mechanism
 from attnlab.training import RunSpec
-from attnlab.training.job.build import TRAINED, split_in
-from attnlab.training.job.weights import quiet
+from attnlab.training.job.build import TRAINED, choose_split
+from attnlab.training.job.weights import silence_transformers
 from attnlab.training.spec import NOT_DECIDING, DataSource
 
 from ..file.design import Design, Size
@@ -44,10 +44,10 @@ def compute_id(run: RunSpec, parent: str | None, contents: Mapping[str, str]) ->
 def hash_source(source: DataSource) -> Hashes:
     """Return the hash of the content of each split of a source."""
     dev = source.dev
-    if dev is None and split_in(source.train, "dev") is not None:
+    if dev is None and choose_split(source.train, "dev") is not None:
         dev = source.train  # what a run is evaluated on by default
     named = {"train": source.train, **({} if dev is None else {"dev": dev})}
-    return {split: open_source(name, split=split_in(name, split)).hash for split, name in named.items()}
+    return {split: open_source(name, split=choose_split(name, split)).hash for split, name in named.items()}
 
 
 def hash_size(size: Size) -> Hashes:
@@ -113,7 +113,7 @@ def _cut(error: Exception) -> str:
 def _open_size(size: Size) -> Hashes:
     """Return the hashes of a size; a model that cannot be opened is an error now, not in every run."""
     hashes = hash_size(size)
-    with quiet():
+    with silence_transformers():
         if size.tokenizer is not None and size.tokenizer.partition(":")[0] not in TRAINED:
             load_tokenizer(size.tokenizer)
         if size.checkpoint is not None and "checkpoint" not in hashes:

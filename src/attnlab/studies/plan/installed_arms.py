@@ -11,8 +11,8 @@ from transformers import PreTrainedModel
 from attnlab.audits import audit
 from attnlab.errors import TrainingError
 from attnlab.training import Start
-from attnlab.training.job.weights import build_model, quiet
-from attnlab.training.job.weights import config_of as model_config
+from attnlab.training.job.weights import build_model, silence_transformers
+from attnlab.training.job.weights import make_config as model_config
 
 from ..file.design import Arm, Size
 from .audit_keys import MARK
@@ -70,7 +70,7 @@ class InstalledArm:
 
     def audit(self, is_causal: bool) -> tuple[bool, list[Mapping[str, Any]]]:
         """Build the model and audit it; return whether it passed, and the findings, the model's description first."""
-        with quiet():
+        with silence_transformers():
             model, num_layers = self.build()
         result = audit(model, causal=is_causal, checks=CAUSAL if is_causal else OTHERWISE)
         num_audited = count_layers(model.config)

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from attnlab.errors import AttnlabError, StudyError, closest
-from attnlab.training import Data, RunSpec, Settings
-from attnlab.training.spec import DataSource
+from attnlab.training import Data, RunSpec
+from attnlab.training.spec import DataSource, TaskSettings
 
 from ..file.design import Design
 from ..file.overrides import apply_settings
@@ -63,9 +63,9 @@ def plan(
             for arm_name, arm in study.arms.items():
                 changed, line = apply_settings(phase, arm), arm.line(size_name)
                 spec = RunSpec(
-                    task=changed.task, task_settings=changed.task_settings, start=size.start(arm.config, line),
+                    start=size.start(arm.config, line),
                     data=Data(**dict(located[changed.data]), tokenizer=size.tokenizer),
-                    **{name: getattr(changed, name) for name in Settings.model_fields},
+                    **{name: getattr(changed, name) for name in TaskSettings.model_fields},
                 )  # fmt: skip
                 hashes = {**data_hashes[changed.data], **size_hashes[size_name], **hash_stages(line, plugins)}
                 if arm_name in leaking and spec.task.lower() == "clm":
@@ -129,15 +129,15 @@ def _list_data(study: Design) -> dict[str, str]:
 def _check_run(run: RunSpec, where: str) -> None:
     """Refuse a task, an architecture or settings with which no run could begin."""
     from attnlab.tasks import load as load_task
-    from attnlab.training.job.weights import config_of as model_config
-    from attnlab.training.job.weights import quiet
+    from attnlab.training.job.weights import make_config as model_config
+    from attnlab.training.job.weights import silence_transformers
 
     if "name" in run.task_settings:
         raise StudyError(f"{where}: a task has no setting 'name'; give it as task")
     try:
         task = load_task(run.task, **run.task_settings)
         if run.start.architecture is not None:
-            with quiet():
+            with silence_transformers():
                 model_config(run.start.architecture, run.start, task, None)
     except AttnlabError as error:
         raise StudyError(f"{where}: {error}") from error

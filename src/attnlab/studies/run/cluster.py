@@ -15,7 +15,7 @@ from typing import Any
 import torch
 
 from attnlab.errors import AttnlabError, StudyError, closest
-from attnlab.training.job.build import split_in
+from attnlab.training.job.build import choose_split
 
 from ..plan.identity import find_files
 from . import node
@@ -231,10 +231,10 @@ def resolve_data(config: dict[str, Any]) -> tuple[dict[str, Any], list[tuple[str
         name = data[split]
         if name is not None and Path(name).expanduser().exists():
             name = data[split] = str(Path(name).expanduser().resolve())
-        if name is None and split_in(data["train"], split) is not None:
+        if name is None and choose_split(data["train"], split) is not None:
             name = data["train"]  # what a run is evaluated on by default
         if name is not None:
-            sources.append((name, split_in(name, split), node.hash_split(name, split_in(name, split))))
+            sources.append((name, choose_split(name, split), node.hash_split(name, choose_split(name, split))))
     return {**config, "data": data}, sources
 
 

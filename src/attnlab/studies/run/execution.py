@@ -9,8 +9,9 @@ from typing import Any
 from attnlab.errors import AttnlabError, StudyError
 from attnlab.training import RunSpec
 from attnlab.training.loop.stopping import StopRequest
-from attnlab.training.record import Metrics, read_json
+from attnlab.training.record.files import read_json
 from attnlab.training.record.folder import PAIRING, RESULT
+from attnlab.training.record.metrics import Metrics
 from attnlab.training.record.plain import spell, unspell
 
 from ..ledger.database import ENDED, Delivery, Ledger, RunRow

@@ -21,7 +21,7 @@ from typing import Any
 
 from attnlab.errors import AttnlabError, TrainingError
 from attnlab.training import Display, RunSpec, build, train
-from attnlab.training.record import locked
+from attnlab.training.record.lock import lock_folder
 
 from .workers import RunEvent, RunOrder
 
@@ -94,7 +94,7 @@ def wait_for_folder(folder: Path) -> None:
     deadline = time.monotonic() + PATIENCE
     while time.monotonic() < deadline:
         try:
-            with locked(folder):
+            with lock_folder(folder):
                 return
         except TrainingError:
             time.sleep(POLL)

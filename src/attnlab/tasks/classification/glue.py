@@ -3,8 +3,6 @@
 Columns have the names of GLUE's own files first, then those of the hub.
 """
 
-from __future__ import annotations
-
 from .labels import BINARY, Labels, Range
 from .task import Classification
 from .text import Columns
@@ -32,10 +30,7 @@ GLUE = (
         "qqp", Columns(("question1",), ("is_duplicate", "label"), ("question2",)), BINARY, ("f1", "accuracy")
     ),
     Classification(
-        "stsb",
-        Columns(("sentence1",), ("score", "label"), ("sentence2",)),
-        Range(0, 5),
-        ("pearson", "spearman"),
+        "stsb", Columns(("sentence1",), ("score", "label"), ("sentence2",)), Range(0, 5), ("pearson", "spearman")
     ),
     Classification("mnli", MNLI, NLI, splits=(("dev", "dev_matched"), ("test", "test_matched"))),
     Classification("mnli_mismatched", MNLI, NLI, splits=(("dev", "dev_mismatched"), ("test", "test_mismatched"))),

@@ -1,11 +1,9 @@
 """Labels of classification: names of classes, or a range of numbers, and how values of a file are read."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 from attnlab.errors import TaskError, closest
 
@@ -20,7 +18,7 @@ class Labels:
     names: tuple[str, ...]
 
     @classmethod
-    def collect(cls, values: Iterable[Any]) -> Labels:
+    def collect(cls, values: Iterable[Any]) -> Self:
         """Return the classes that occur in a column, in numerical or alphabetical order."""
         names = {_normalize(value) for value in values}
         is_numeric = all(name.isdigit() for name in names)

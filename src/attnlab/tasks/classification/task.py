@@ -1,11 +1,9 @@
 """Classification of a text or a pair of texts, and regression, which differs in its loss."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from torch import Tensor, nn
@@ -73,7 +71,7 @@ class Classification:
             return {"num_labels": 1, "problem_type": "regression"}
         return {"num_labels": len(self.labels.names), "problem_type": "single_label_classification"}
 
-    def with_labels_of(self, source: str | Path | Source, split: str | None = None) -> Classification:
+    def with_labels_of(self, source: str | Path | Source, split: str | None = None) -> Self:
         """Return this task with the classes that occur in a file."""
         opened = self.columns.open(source, split)
         values = [row[find_column(row, self.columns.label, place)] for place, row in read_rows(opened)]

@@ -1,7 +1,5 @@
 """Examples of classification: a text or a pair of texts with a label, and how they are read."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path

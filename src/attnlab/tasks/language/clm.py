@@ -6,8 +6,6 @@
 mechanism saw the future. A whole line at once relies on the mask; a prefix does not contain what must not be seen.
 """
 
-from __future__ import annotations
-
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -26,14 +24,7 @@ from ..batch import IGNORED, Batch, BatchPadding, Feature, as_tokens, pad
 from ..floors import count_tokens
 from ..frame import check_fast
 from ..labelled import compute_label_losses, compute_mean_loss, count_labels
-from ..objective import (
-    add_penalty,
-    check_batches,
-    check_finite,
-    compute_logits,
-    compute_token_losses,
-    evaluation_mode,
-)
+from ..objective import add_penalty, check_batches, check_finite, compute_logits, compute_token_losses, evaluation_mode
 from ..scores import LOWER_IS_BETTER, Reference, Scores, compute_shares, find_clusters
 from .line import Line, LineLoss, read_lines, score_ngrams, sum_losses
 

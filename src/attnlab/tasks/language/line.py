@@ -1,13 +1,11 @@
 """A line of text as an example of language modelling, its loss, and the sums and floors of many lines."""
 
-from __future__ import annotations
-
 import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from attnlab.data import Source
 from attnlab.errors import TaskError
@@ -38,8 +36,8 @@ class LineLoss:
     num_bytes: int = 0
     """The UTF-8 bytes of the text of these tokens."""
 
-    def __add__(self, other: LineLoss) -> LineLoss:
-        return LineLoss(
+    def __add__(self, other: Self) -> Self:
+        return type(self)(
             self.nats + other.nats,
             self.num_tokens + other.num_tokens,
             self.num_right + other.num_right,

@@ -4,8 +4,6 @@ Devlin et al. 2019: 15 % of the tokens, of these 80 % become [MASK], 10 % anothe
 (Salazar et al. 2020) is exp of the mean of −log p(token | all others).
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Single sentences of a causal language model: their losses, and samples."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

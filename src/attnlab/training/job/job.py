@@ -1,6 +1,4 @@
-"""All that one run needs, in memory: a model ready to train, a task, batches, examples to evaluate on, settings."""
-
-from __future__ import annotations
+"""Everything that one run needs in memory: a model ready to train, a task, batches, examples and settings."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,7 +14,7 @@ from .stream import Stream
 
 @dataclass(frozen=True)
 class Examples:
-    """Examples of a task, and the features made of them."""
+    """Examples of a task, and their features."""
 
     examples: Sequence[Any]
     features: Sequence[Feature]
@@ -25,49 +23,41 @@ class Examples:
 
 @dataclass(frozen=True)
 class Job:
-    """A run that could start now. `model` has its mechanism installed, and its tuning applied."""
+    """A run that is ready to start: `model` has its mechanism installed and its tuning applied."""
 
     model: PreTrainedModel
     task: Any
     streams: Sequence[Stream]
-    """What each segment of the settings trains on."""
+    """The training data of each segment."""
     settings: Settings
     seed: int = 0
     dev: Examples | None = None
     known: Examples | None = None
-    """Some of what it trains on, to be scored at the end."""
+    """Training examples to score at the end."""
     tokenizer: Any = None
     config: Mapping[str, Any] = field(default_factory=dict)
-    """What the run is called by: saved as config.json, and compared with the one that is there."""
+    """What identifies the run: saved as config.json, and compared with an existing one."""
     threads: int | None = None
 
     @property
     def record(self) -> dict[str, Any]:
-        """All that a run is known by: its config, and its settings also where nobody wrote one."""
+        """The config, with the settings of a job that was made without one."""
         return {**self.settings.deciding, "seed": self.seed, **self.config}
 
     @property
     def steps_of_segments(self) -> list[int]:
-        """How many updates each segment has."""
-        return [
-            segment.num_steps(stream.arrangement.steps_per_epoch)
-            for segment, stream in zip(self.settings.segments, self.streams, strict=True)
-        ]
+        """The number of updates of each segment."""
+        pairs = zip(self.settings.segments, self.streams, strict=True)
+        return [segment.num_steps(stream.arrangement.steps_per_epoch) for segment, stream in pairs]
 
     @property
     def operations(self) -> float:
-        """Roughly how many operations the matrix products of the smallest pass take."""
-        weights = sum(p.numel() for p in self.model.parameters() if p.dim() >= 2)
-        return (
-            6.0
-            * weights
-            * min(
-                min(segment.micro_batch or segment.batch, segment.batch) * stream.mean_length
-                for segment, stream in zip(self.settings.segments, self.streams, strict=True)
-            )
-        )
+        """Roughly the operations of the matrix products in the smallest pass."""
+        pairs = zip(self.settings.segments, self.streams, strict=True)
+        tokens = min(min(part.micro_batch or part.batch, part.batch) * stream.mean_length for part, stream in pairs)
+        return 6.0 * sum(p.numel() for p in self.model.parameters() if p.dim() >= 2) * tokens
 
     @property
     def num_steps(self) -> int:
-        """How many updates the run has."""
+        """The number of updates."""
         return sum(self.steps_of_segments)

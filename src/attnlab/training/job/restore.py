@@ -1,13 +1,9 @@
-"""A run's model as one of its checkpoints has it: read from its folder alone where everything trained."""
+"""The model of a run as one of its checkpoints has it."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import torch
 from transformers import PreTrainedModel
 
 from attnlab.data import load_tokenizer
@@ -15,32 +11,31 @@ from attnlab.errors import TrainingError
 from attnlab.install import set_progress
 from attnlab.tasks import load as load_task
 
-from ..record import Checkpoint, Checkpoints, read_json
+from ..record.checkpoint import read_checkpoint
+from ..record.files import read_json
 from ..record.folder import CONFIG, TOKENIZER, read_num_steps
 from ..record.state import State
 from ..spec import RunSpec, Start, find_run_folder
-from ..tuning import apply_tuning, frozen_hash, trained_state
-from .build import LANGUAGE_HEADS
-from .weights import build_model, quiet
-
-Say = Callable[[str], Any]
+from ..tuning.apply import apply_tuning
+from ..tuning.state import frozen_hash
+from .weights import LANGUAGE_HEADS, Say, build_model, load_weights, silence_transformers
 
 
 @dataclass(frozen=True)
 class Restored:
-    """A model in eval mode with the weights of a checkpoint, and what is known of the run it is of."""
+    """A model in eval mode with the weights of a checkpoint, and the run it belongs to."""
 
     run: RunSpec
     task: Any
     model: PreTrainedModel
     tokenizer: Any
-    """None of a probe, whose tokens are no words."""
+    """None for a probe, whose tokens are not words."""
     state: State
-    """Of the run, when the checkpoint was written."""
+    """The state of the run in the checkpoint."""
     precision: str
-    """What its products were computed in."""
+    """The format of its matrix products."""
     streams: list[str]
-    """Hashes of what its segments train on."""
+    """Hashes of the training data of its segments."""
 
 
 def restore(folder: str | Path, *, is_best: bool = False, say: Say = str) -> Restored:
@@ -50,55 +45,25 @@ def restore(folder: str | Path, *, is_best: bool = False, say: Say = str) -> Res
         raise TrainingError(f"{folder} is not the folder of a run: it needs config.json and checkpoints")
     run = RunSpec.of(read_json(place / CONFIG))
     task = load_task(run.task, **run.task_settings)
-    kept = checkpoint_of(place, is_best, say)
+    checkpoint = read_checkpoint(place, is_best, say)
     start = run.start
     if run.tuning.mode == "full":
         start = Start(checkpoint=str(place), mechanism=run.start.mechanism)
-    with quiet():
+    with silence_transformers():
         tokenizer = load_tokenizer(place / TOKENIZER) if (place / TOKENIZER).is_dir() else None
         model = build_model(start, task, tokenizer, run.seed, say)
-    has_new_head = task.head not in LANGUAGE_HEADS
-    apply_tuning(model, run.tuning, has_new_head=has_new_head, seed=run.seed)
-    put(kept, model, place)
-    set_progress(model, share_done(kept.step, place, say))
-    model.eval()  # type: ignore[no-untyped-call]
-    return Restored(
-        run, task, model, tokenizer, State.of(kept.state["run"]), kept.state["precision"], kept.state["streams"]
-    )  # fmt: skip
-
-
-def share_done(step: int, folder: Path, say: Say) -> float:
-    """Return how far training was, by which scheduled stages of a mechanism go."""
-    num_steps = read_num_steps(folder)
-    if num_steps is None:
-        say(f"{folder} does not say how many updates its run has; scheduled stages are taken as they are at their end")
-    return 1.0 if num_steps is None else step / num_steps
-
-
-def checkpoint_of(folder: Path, is_best: bool, say: Say) -> Checkpoint:
-    """Read the last checkpoint of a run, or its best."""
-    checkpoints = Checkpoints(folder / "checkpoints", say)
-    newest = checkpoints.last()
-    if newest is None:
-        raise TrainingError(f"the run in {folder} has no checkpoint yet; wait for its first")
-    if not is_best:
-        return newest
-    best = State.of(newest.state["run"]).best
-    if best is None:
-        raise TrainingError(f"the run in {folder} was never evaluated, so none of its checkpoints is the best")
-    return checkpoints.at(best.step)
-
-
-def put(kept: Checkpoint, model: PreTrainedModel, folder: Path) -> None:
-    """Put a checkpoint's weights into a model; refuse weights that are not all of it, to the last name."""
-    own = trained_state(model)
-    if {name: tensor.shape for name, tensor in own.items()} != {name: t.shape for name, t in kept.model.items()}:
-        raise TrainingError(f"the checkpoint in {folder} has other weights than the model its config describes")
-    if kept.state["frozen"] != frozen_hash(model):
+    apply_tuning(model, run.tuning, has_new_head=task.head not in LANGUAGE_HEADS, seed=run.seed)
+    if not load_weights(checkpoint, model):
+        raise TrainingError(f"the checkpoint in {place} has other weights than the model its config describes")
+    if checkpoint.state["frozen"] != frozen_hash(model):
         raise TrainingError(
-            f"the run in {folder} trained a part of its model, and what it started from is not what it was; bring that "
-            "back to where config.json says (start.checkpoint)"
+            f"the run in {place} trained a part of its model, and the weights that it started from have changed; "
+            "restore them at the path in config.json (start.checkpoint)"
         )
-    with torch.no_grad():
-        for name, tensor in own.items():
-            tensor.copy_(kept.model[name])
+    num_steps = read_num_steps(place)
+    if num_steps is None:
+        say(f"{place} does not state its number of updates; scheduled stages have their final values")
+    set_progress(model, 1.0 if num_steps is None else checkpoint.step / num_steps)
+    model.eval()  # type: ignore[no-untyped-call]
+    state = checkpoint.state
+    return Restored(run, task, model, tokenizer, State.of(state["run"]), state["precision"], state["streams"])

@@ -1,9 +1,8 @@
-"""Where a model's weights begin: each a function of the seed and its own name, or taken from a checkpoint.
+"""Initial weights: each a function of the seed and its name, or taken from a checkpoint.
 
-So a variant with more parameters shifts no other weight's start, and arms of one seed begin alike in all they share.
+A variant with more parameters therefore changes no other initial weight, and arms of one seed start from the same
+values in everything they share.
 """
-
-from __future__ import annotations
 
 import functools
 from collections.abc import Collection
@@ -18,16 +17,16 @@ from attnlab.data.draws import keys_of, name_key
 
 INITIAL = name_key("initial weights")
 MARK = "_is_hf_initialized"
-"""transformers leaves alone what carries this mark."""
+"""transformers does not initialise modules and parameters with this attribute."""
 
 
 def initialise(model: PreTrainedModel, seed: int, only: Collection[str] | None = None) -> None:
-    """Draw the weights of a model as its architecture says, each module from the seed and its name.
+    """Draw the weights of a model as its architecture does, each module from the seed and its name.
 
-    only: names of parameters; the others stay as they are. torch's own generator is left alone.
+    only: names of parameters; the others keep their values. torch's global generator is not used.
     """
     names = {id(module): name for name, module in model.named_modules()}
-    owners = owners_of(model)
+    owners = _find_owners(model)
     for module in model.modules():
         vars(module).pop(MARK, None)
     for name, parameter in model.named_parameters(remove_duplicate=False):
@@ -35,7 +34,7 @@ def initialise(model: PreTrainedModel, seed: int, only: Collection[str] | None =
             setattr(parameter, MARK, only is not None and name not in only)
     parts = [part for part in model.modules() if isinstance(part, PreTrainedModel)]
     for part in parts:
-        vars(part)["_initialize_weights"] = functools.partial(seeded, part, names, owners, seed)
+        vars(part)["_initialize_weights"] = functools.partial(_initialize_seeded, part, names, owners, seed)
     try:
         with torch.random.fork_rng(devices=[]):
             model.init_weights()  # type: ignore[no-untyped-call]
@@ -46,25 +45,25 @@ def initialise(model: PreTrainedModel, seed: int, only: Collection[str] | None =
             vars(module)[MARK] = True
 
 
-def owners_of(model: PreTrainedModel) -> dict[int, str]:
-    """Return the name that each parameter is drawn under.
+def _find_owners(model: PreTrainedModel) -> dict[int, str]:
+    """Return the name that each parameter is drawn under; for a head tied to the body it is the body's.
 
-    Of a head that is tied to the body it is the body's, so that models with different heads begin with one body.
+    So models with different heads start with the same body.
     """
-    found: dict[int, str] = {}
+    owners: dict[int, str] = {}
     names = [(name, id(parameter)) for name, parameter in model.named_parameters(remove_duplicate=False)]
     for name, parameter in sorted(names, key=lambda pair: not pair[0].startswith(f"{model.base_model_prefix}.")):
-        found.setdefault(parameter, name)
-    return found
+        owners.setdefault(parameter, name)
+    return owners
 
 
-def seeded(
+def _initialize_seeded(
     part: PreTrainedModel, names: dict[int, str], owners: dict[int, str], seed: int, module: nn.Module, *more: Any
 ) -> None:
-    """Stand in for transformers' own method: the same draws, from a seed of this module's."""
+    """Call transformers' own method with a seed for this module; it draws a tied parameter only with its owner."""
     name = names[id(module)]
-    own = name.removeprefix(f"{part.base_model_prefix}.")
-    key = int(np.asarray(keys_of(INITIAL, seed, name_key(own))).astype(np.int64)) & (2**63 - 1)
+    name_in_body = name.removeprefix(f"{part.base_model_prefix}.")
+    key = int(np.asarray(keys_of(INITIAL, seed, name_key(name_in_body))).astype(np.int64)) & (2**63 - 1)
     torch.manual_seed(key)
     tied = [
         parameter

@@ -1,18 +1,19 @@
-"""Batches of one segment: from features of a task, or rows of a token file. A batch is a function of its position."""
+"""Batches of one segment: features of a task, rows of a token file, or new rows of a probe for every update.
 
-from __future__ import annotations
+A batch is a function of its position.
+"""
 
 import hashlib
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 import numpy as np
 from torch import Tensor
 
-from attnlab.data import Arrangement, BatchPlan, Loader, Position, TokenFile
+from attnlab.data import Arrangement, BatchPlan, Loader, Position, Probe, TokenFile
 from attnlab.data.batches.arrangement import Rows
 from attnlab.data.cache import hash_of
 from attnlab.errors import TrainingError
@@ -21,37 +22,11 @@ from attnlab.tasks.batch import BatchPadding, Feature
 from ..spec import Segment
 
 AHEAD = 2
-"""Updates whose batches are made before they are needed."""
-
-
-class Stream(Protocol):
-    """What a segment trains on."""
-
-    @property
-    def arrangement(self) -> Arrangement:
-        """Which rows make up which batch."""
-
-    @property
-    def identity(self) -> str:
-        """A hash of all that decides its batches."""
-
-    @property
-    def features(self) -> Iterable[Feature]:
-        """What it trains on, for trivial strategies to learn from."""
-
-    @property
-    def mean_length(self) -> float:
-        """Tokens of a row."""
-
-    @property
-    def longest(self) -> int:
-        """Tokens of the longest row."""
-
-    def make(self, rows: Rows, epoch: int) -> Mapping[str, Tensor]:
-        """Make a batch of rows."""
-
-    def names(self, rows: Rows) -> list[str]:
-        """Name the examples of rows, for a record of what a step had before it."""
+"""Updates whose batches are made in advance."""
+NUM_FRESH_ROWS = 1 << 40
+"""Rows of a fresh stream per seed, each drawn at most once; more than any run needs."""
+NUM_SHOWN = 1024
+"""Rows of a fresh stream that trivial strategies may learn from, and that identify the stream."""
 
 
 class FeatureStream:
@@ -59,7 +34,7 @@ class FeatureStream:
 
     def __init__(self, task: Any, features: Sequence[Feature], segment: Segment, seed: int) -> None:
         if not features:
-            raise TrainingError("there is nothing to train on: the task made no features of its data")
+            raise TrainingError("there is nothing to train on: the task made no features from its data")
         self.task, self.features, self.seed = task, features, seed
         self.lengths = np.array([len(feature) for feature in features])
         self.mean_length = float(self.lengths.mean())
@@ -72,9 +47,8 @@ class FeatureStream:
 
     def make(self, rows: Rows, epoch: int) -> Mapping[str, Tensor]:
         """Collate the features of rows."""
-        batch: Mapping[str, Tensor] = self.task.collate(
-            [self.features[row] for row in rows], seed=self.seed, epoch=epoch
-        )
+        features = [self.features[row] for row in rows]
+        batch: Mapping[str, Tensor] = self.task.collate(features, seed=self.seed, epoch=epoch)
         return batch
 
     def names(self, rows: Rows) -> list[str]:
@@ -92,14 +66,12 @@ class TokenStream:
         length = segment.length or task.max_len
         plan = BatchPlan(length=length, batch=segment.batch, objective=task.name, seed=seed, **more)
         self.loader = Loader(tokens, plan)
-        self.mean_length = float(plan.length)
-        self.longest = plan.length
-        self.arrangement = self.loader.arrangement
-        self.identity = self.loader.identity
+        self.mean_length, self.longest = float(plan.length), plan.length
+        self.arrangement, self.identity = self.loader.arrangement, self.loader.identity
 
     @property
     def features(self) -> Iterator[Feature]:
-        """Yield the rows in the order of the file, each made when it is asked for."""
+        """Yield the rows in the order of the file."""
         sequences = self.loader.sequences
         padding = BatchPadding(sequences.file.vocabulary.fill)
         for number in range(len(sequences)):
@@ -115,32 +87,62 @@ class TokenStream:
         return [str(row) for row in rows]
 
 
+class FreshStream:
+    """New rows of a probe for every update, a function of the seed and the update's number."""
+
+    def __init__(self, task: Any, probe: Probe, segment: Segment, seed: int) -> None:
+        if segment.steps is None:
+            raise TrainingError(f"segment '{segment.name}' counts epochs, and fresh rows have no epochs; give it steps")
+        self.task, self.probe, self.seed = task, probe, seed
+        self.mean_length, self.longest = float(probe.length), probe.length
+        self.arrangement = Arrangement(NUM_FRESH_ROWS, segment.batch, seed)
+        self.identity = hash_of([hash_features(list(self.features)), repr(probe), repr(task), segment.batch, seed])
+
+    @property
+    def features(self) -> Iterator[Feature]:
+        """Yield rows of the training distribution."""
+        yield from self.task.generate_features(self.probe, range(NUM_SHOWN), "train")
+
+    def make(self, rows: Rows, epoch: int) -> Mapping[str, Tensor]:
+        """Generate rows."""
+        batch: Mapping[str, Tensor] = self.task.collate(self.task.generate_features(self.probe, rows, "train"))
+        return batch
+
+    def names(self, rows: Rows) -> list[str]:
+        """Return the numbers of the rows, from which each can be generated again."""
+        return [str(row) for row in rows]
+
+
+Stream = FeatureStream | TokenStream | FreshStream
+"""The training data of a segment."""
+
+
 @dataclass(frozen=True)
 class RankShare:
-    """The part of an update that one process computes: its batches, of at most so many rows."""
+    """The part of an update that one process computes, in passes of at most `micro_batch` rows."""
 
     rank: int = 0
     num_ranks: int = 1
     micro_batch: int | None = None
 
     def parts(self, rows: Rows) -> list[Rows]:
-        """Cut the rows of an update: this process's own, in passes."""
-        own = np.array_split(rows, self.num_ranks)[self.rank]
-        size = self.micro_batch or max(1, own.size)
-        return [own[start : start + size] for start in range(0, own.size, size)]
+        """Return this process's rows of an update, split into passes."""
+        share = np.array_split(rows, self.num_ranks)[self.rank]
+        size = self.micro_batch or max(1, share.size)
+        return [share[start : start + size] for start in range(0, share.size, size)]
 
 
 @dataclass(frozen=True)
 class Update:
-    """What one update trains on: its rows over all processes, and this process's batches."""
+    """The data of one update: its rows over all processes, and this process's batches."""
 
     position: Position
     rows: Rows
     batches: list[Mapping[str, Tensor]]
 
 
-def updates(stream: Stream, share: RankShare, start: int, stop: int) -> Iterator[Update]:
-    """Yield the updates from a step of the segment to another, made ahead by a thread."""
+def make_updates(stream: Stream, share: RankShare, start: int, stop: int) -> Iterator[Update]:
+    """Yield the updates of a segment from step `start` to `stop`; a thread makes them in advance."""
     per_epoch = stream.arrangement.steps_per_epoch
 
     def make(step: int) -> Update:
@@ -160,7 +162,7 @@ def updates(stream: Stream, share: RankShare, start: int, stop: int) -> Iterator
 
 
 def hash_features(features: Sequence[Feature]) -> str:
-    """Return a hash of features: ids, and what should come out."""
+    """Return a hash of the inputs and targets of features."""
     digest = hashlib.sha256()
     for feature in features:
         for part in (feature.inputs, feature.targets):

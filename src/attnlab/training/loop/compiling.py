@@ -1,6 +1,4 @@
-"""torch.compile as an option: layer by layer, since the layers of a model are alike and compile once."""
-
-from __future__ import annotations
+"""torch.compile layer by layer, since the layers of a model are alike and compile once."""
 
 from torch import nn
 
@@ -9,7 +7,7 @@ from attnlab.install import attention_layers
 
 
 def compile_layers(model: nn.Module) -> str:
-    """Compile the layers around every attention, in place; return what it will cost."""
+    """Compile the layers around every attention in place; return a message about the cost."""
     names = {name for name, _, _ in attention_layers(model)}
     layers = [
         layer
@@ -19,7 +17,9 @@ def compile_layers(model: nn.Module) -> str:
         if any(name.startswith(f"{path}.{number}.") for name in names)
     ]
     if not layers:
-        raise TrainingError(f"{type(model).__name__} keeps its layers in no list that could be compiled one by one")
+        raise TrainingError(
+            f"{type(model).__name__} has no list of layers (nn.ModuleList) that can be compiled one by one"
+        )
     for layer in layers:
         layer.compile(dynamic=True)
     return (

@@ -1,6 +1,4 @@
-"""What a run shares with runs of other arms that have its seed, as hashes: that they are pairs can be checked."""
-
-from __future__ import annotations
+"""The files that identify a run: its config, and hashes that show which runs of other arms are paired with it."""
 
 import hashlib
 import json
@@ -23,33 +21,33 @@ NUM_BATCHES = 3
 
 
 def check_config(job: Job, folder: Path) -> None:
-    """Refuse a folder that holds another run. Passes of another size are still the same run, but for rounding."""
+    """Raise an error if a folder holds another run; another `micro_batch` only changes rounding and is allowed."""
     file = folder / CONFIG
     if not file.exists():
         return
-    found = [one for one in list_differences(job.record, read_json(file)) if f".{MICRO} " not in one]
-    if found:
+    differences = [text for text in list_differences(job.record, read_json(file)) if f".{MICRO} " not in text]
+    if differences:
         raise TrainingError(
-            f"{folder} holds another run, which differs in {'; '.join(found[:5])}; give this one a folder of its own"
+            f"{folder} holds another run, which differs in {'; '.join(differences[:5])}; choose another folder"
         )
 
 
-def leave_config(job: Job, folder: Path) -> None:
-    """Write down what run this is, and the model's config and tokenizer, which a run that starts from it needs."""
+def write_config(job: Job, folder: Path) -> None:
+    """Write the run's config, steps and pairing, and the model's config and tokenizer, unless they exist."""
     if not (folder / CONFIG).exists():
         write_json(folder / CONFIG, job.record)
     if not (folder / STEPS).exists():
         write_json(folder / STEPS, job.steps_of_segments)
     if not (folder / PAIRING).exists():
-        write_json(folder / PAIRING, pairing_of(job))
+        write_json(folder / PAIRING, compute_pairing(job))
     if not (folder / MODEL).exists():
         if job.tokenizer is not None:
             save_tokenizer(job.tokenizer, folder / TOKENIZER)
         write_json(folder / MODEL, json.loads(job.model.config.to_json_string(use_diff=False)))
 
 
-def pairing_of(job: Job) -> dict[str, Any]:
-    """Return hashes of the initial weights by name, of each segment's first batches, and of what is evaluated on."""
+def compute_pairing(job: Job) -> dict[str, Any]:
+    """Return hashes of the initial weights by name, of each segment's first batches, and of the evaluation data."""
     batches = hashlib.sha256()
     for stream in job.streams:
         batches.update(stream.identity.encode())

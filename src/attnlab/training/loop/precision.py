@@ -1,7 +1,5 @@
 """The number format of matrix products in training: bf16 if it works and is faster here, else fp32."""
 
-from __future__ import annotations
-
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Literal
@@ -31,25 +29,25 @@ class Precision:
         return f"matrix products in {self.name}: {self.reason}"
 
 
-def choose_precision(asked: Choice, device: torch.device) -> Precision:
-    """Choose by trying; bf16 that was requested but does not work is an error."""
-    if asked == "fp32":
-        return Precision("fp32", "as asked")
+def choose_precision(choice: Choice, device: torch.device) -> Precision:
+    """Choose by trying; bf16 that is requested but does not work is an error."""
+    if choice == "fp32":
+        return Precision("fp32", "as requested")
     if device.type != "cpu":
-        return _choose_on_gpu(asked, device)
+        return _choose_on_gpu(choice, device)
     pays, reason = decide_bf16()
     if pays:
         return Precision("bf16", reason)
-    if asked == "auto":
+    if choice == "auto":
         return Precision("fp32", reason)
     if try_bf16().fault:
-        raise TrainingError(f"bf16 was asked for, but {reason}; ask for fp32, or auto")
-    return Precision("bf16", f"as asked, though {reason}")
+        raise TrainingError(f"bf16 was requested, but {reason}; choose fp32 or auto")
+    return Precision("bf16", f"as requested, although {reason}")
 
 
-def _choose_on_gpu(asked: Choice, device: torch.device) -> Precision:
-    is_there = device.type == "cuda" and torch.cuda.is_bf16_supported(including_emulation=False)
-    reason = f"the {device.type} device {'has' if is_there else 'has no'} bf16 that is known to work"
-    if asked == "bf16" and not is_there:
-        raise TrainingError(f"bf16 was asked for, but {reason}; ask for fp32, or auto")
-    return Precision("bf16" if is_there else "fp32", reason)
+def _choose_on_gpu(choice: Choice, device: torch.device) -> Precision:
+    has_bf16 = device.type == "cuda" and torch.cuda.is_bf16_supported(including_emulation=False)
+    reason = f"the {device.type} device {'supports' if has_bf16 else 'does not support'} bf16"
+    if choice == "bf16" and not has_bf16:
+        raise TrainingError(f"bf16 was requested, but {reason}; choose fp32 or auto")
+    return Precision("bf16" if has_bf16 else "fp32", reason)

@@ -1,21 +1,18 @@
-"""What a person sees of a run: a bar where there is a terminal, else a plain line every so often. On stderr."""
-
-from __future__ import annotations
+"""The progress of a run on stderr: a bar on a terminal, else a plain line every few seconds."""
 
 import sys
 import time
-from types import TracebackType
-from typing import Any, TextIO
+from typing import Any, Self, TextIO
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 
 SECONDS = 15.0
-"""Between plain lines."""
+"""Time between plain lines."""
 
 
 class Display:
-    """Shows a run's progress and messages. Tokens a second and the time left are those of this process's own steps."""
+    """Shows a run's progress and messages. Tokens per second and remaining time are those of this process."""
 
     def __init__(self, stream: TextIO | None = None, *, is_quiet: bool = False) -> None:
         self.stream = stream or sys.stderr
@@ -26,30 +23,28 @@ class Display:
         self.first: tuple[float, int, int] | None = None
         self.shown_at = 0.0
 
-    def __enter__(self) -> Display:
+    def __enter__(self) -> Self:
         if self.has_terminal:
-            columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[said]}"))
+            columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[status]}"))
             self.bar = Progress(*columns, console=Console(file=self.stream), transient=True)
-            self.bar_task = self.bar.add_task("training", said="")
+            self.bar_task = self.bar.add_task("training", status="")
             self.bar.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *exception: object) -> None:
         if self.bar is not None:
             self.bar.stop()
             self.bar = None
 
     def say(self, message: str) -> None:
-        """Tell something, whatever the verbosity of progress."""
+        """Print a message."""
         if self.bar is not None:
             self.bar.console.print(message, markup=False, highlight=False, soft_wrap=True)
         elif not self.is_quiet:
             print(message, file=self.stream, flush=True)
 
     def advance(self, step: int, num_steps: int, tokens: int, loss: float) -> float:
-        """Show where a run is; return tokens a second since this process began."""
+        """Show the progress; return the tokens per second since this process began."""
         now = time.perf_counter()
         if self.first is None:
             self.first = now, step, tokens
@@ -58,17 +53,17 @@ class Display:
         elapsed = max(now - began, 1e-9)
         speed = (tokens - first_tokens) / elapsed
         left = (num_steps - step) * elapsed / max(1, step - first_step)
-        said = f"step {step:,}/{num_steps:,}  loss {loss:.4f}  {speed:,.0f} tokens/s  {in_words(left)} left"
+        status = f"step {step:,}/{num_steps:,}  loss {loss:.4f}  {speed:,.0f} tokens/s  {format_duration(left)} left"
         if self.bar is not None:
-            self.bar.update(self.bar_task, completed=step, total=num_steps, said=said)
+            self.bar.update(self.bar_task, completed=step, total=num_steps, status=status)
         elif now - self.shown_at > SECONDS or step == num_steps:
             self.shown_at = now
-            self.say(said)
+            self.say(status)
         return speed
 
 
-def in_words(seconds: float) -> str:
-    """Write a span of time as a person says it."""
+def format_duration(seconds: float) -> str:
+    """Write a duration in seconds, minutes or hours."""
     if seconds < 90:
         return f"{seconds:.0f} s"
     if seconds < 5400:

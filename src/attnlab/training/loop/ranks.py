@@ -1,6 +1,4 @@
-"""The processes of one run: alone, or several under torchrun that share each batch (gloo on CPU, nccl on GPU)."""
-
-from __future__ import annotations
+"""The processes of one run: one, or several under torchrun that share each batch (gloo on CPU, nccl on GPU)."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -17,12 +15,12 @@ from torch.nn.parallel import DistributedDataParallel
 from attnlab.errors import TrainingError
 
 WAIT = timedelta(hours=6)
-"""How long a process waits for another, which may be evaluating alone."""
+"""Timeout for the other processes, since the first one evaluates alone."""
 
 
 @dataclass(frozen=True)
 class Ranks:
-    """This process among those of a run."""
+    """The rank of this process, the number of processes, and its device."""
 
     rank: int = 0
     num: int = 1
@@ -30,28 +28,28 @@ class Ranks:
 
     @property
     def is_first(self) -> bool:
-        """Whether this is the process that writes and evaluates."""
+        """Whether this process writes and evaluates."""
         return self.rank == 0
 
-    def share(self, objective: nn.Module, has_unused: Callable[[], bool]) -> nn.Module:
-        """Let processes add up their gradients; they must know whether a loss leaves weights out, such as a pooler."""
+    def wrap(self, objective: nn.Module, has_unused: Callable[[], bool]) -> nn.Module:
+        """Wrap an objective so that gradients are averaged; has_unused: whether its loss ignores some weights."""
         if self.num == 1:
             return objective
         return DistributedDataParallel(objective, find_unused_parameters=has_unused())
 
-    def apart(self, objective: nn.Module) -> AbstractContextManager[object]:
-        """Keep gradients to this process for now, where a pass is not the last of an update."""
+    def no_sync(self, objective: nn.Module) -> AbstractContextManager[object]:
+        """Return a context without averaging, for all but the last pass of an update."""
         return objective.no_sync() if isinstance(objective, DistributedDataParallel) else nullcontext()
 
-    def total(self, *values: float) -> list[float]:
-        """Add numbers up over all processes."""
+    def sum(self, *values: float) -> list[float]:
+        """Sum numbers over all processes."""
         if self.num == 1:
             return list(values)
         summed = torch.tensor(values, dtype=torch.float64, device=self.device)
         dist.all_reduce(summed)
         return [float(value) for value in summed]
 
-    def told(self, value: Any) -> Any:
+    def broadcast(self, value: Any) -> Any:
         """Return the first process's value in every process."""
         if self.num == 1:
             return value
@@ -68,15 +66,15 @@ def choose_device() -> torch.device:
 
 
 @contextmanager
-def joined(device: torch.device | None = None) -> Iterator[Ranks]:
-    """Join the processes that torchrun has started, if it has."""
+def join_ranks(device: torch.device | None = None) -> Iterator[Ranks]:
+    """Join the processes that torchrun started, if any."""
     device = device or choose_device()
     num = int(os.environ.get("WORLD_SIZE", "1"))
     if num == 1:
         yield Ranks(device=device)
         return
     if dist.is_initialized():
-        raise TrainingError("this process is in a process group already; attnlab starts its own for a run")
+        raise TrainingError("this process is already in a process group; attnlab creates its own for a run")
     dist.init_process_group("nccl" if device.type == "cuda" else "gloo", timeout=WAIT)
     try:
         yield Ranks(dist.get_rank(), num, device)

@@ -1,6 +1,4 @@
-"""Ctrl-C and SIGTERM: the first asks a run to stop at the next safe moment, the second ends it at once."""
-
-from __future__ import annotations
+"""Ctrl-C and SIGTERM: the first stops a run at the next safe moment, the second at once."""
 
 import signal
 import threading
@@ -12,7 +10,7 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 class StopRequest:
-    """Whether somebody has asked this process to stop, and how."""
+    """Whether this process was asked to stop, and by which signal."""
 
     def __init__(self) -> None:
         self.signal: int | None = None
@@ -21,7 +19,7 @@ class StopRequest:
         return self.signal is not None
 
     def take(self, number: int, frame: FrameType | None) -> None:
-        """Note the first request; at the second give up."""
+        """Store the first request; raise KeyboardInterrupt at the second."""
         if self.signal is not None:
             raise KeyboardInterrupt
         self.signal = number
@@ -29,7 +27,7 @@ class StopRequest:
 
 @contextmanager
 def stop_request() -> Iterator[StopRequest]:
-    """Listen for requests; only a process's main thread can, in others there are none."""
+    """Catch the signals; only the main thread of a process receives them."""
     request = StopRequest()
     if threading.current_thread() is not threading.main_thread():
         yield request

@@ -1,57 +1,57 @@
-"""The loop: one run from its first update, or from its last checkpoint, to its end.
+"""The training loop: one run from its first update, or from its last checkpoint, to its end.
 
-A step: compute gradients → stop if they are no numbers → update → write down → look (evaluate, trace, sample) →
-checkpoint. All that is random is a function of the seed and the step, so a step computed again gives the same bits.
+A step: compute gradients → stop if they are not finite → update → record → observe (evaluate, trace, sample) →
+checkpoint. All random draws are functions of the seed and the step, so a repeated step gives the same bits.
 """
-
-from __future__ import annotations
 
 import math
 import time
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 import torch
 
 from attnlab.data import Position
 
 from ..job.job import Job
-from ..job.stream import RankShare, Update, updates
-from ..record import Metrics, locked, write_json
+from ..job.stream import RankShare, Update, make_updates
+from ..record.files import write_json
 from ..record.folder import MICRO, RESULT, read_result
+from ..record.lock import lock_folder
+from ..record.metrics import Metrics
 from ..record.state import State
 from ..result import ENDS, Divergence, Result, Status
-from ..tuning import count_parameters
+from ..tuning.parts import count_parameters
 from .compiling import compile_layers
-from .identity import check_config, leave_config
-from .machine import choose_threads, whole_memory
+from .identity import check_config, write_config
+from .machine import choose_threads, explain_memory_errors
 from .precision import choose_precision
 from .progress import Display
-from .ranks import Ranks, joined
+from .ranks import Ranks, join_ranks
 from .savepoint import Savepoints
 from .stopping import StopRequest, stop_request
-from .trace import weight_norms
+from .trace import compute_weight_norms
 from .update import Outcome, Updater
-from .watch import Diverged, Nowhere, Watch
+from .watch import Diverged, NoMetrics, Watch
 
 NUM_NORMS = 5
 
 
 def train(job: Job, folder: str | Path, display: Display | None = None) -> Result:
-    """Train to the end, or go on where a process stopped; a run that has ended is not repeated."""
+    """Train to the end, or resume after an interruption; a run that has ended is not repeated."""
     path = Path(folder)
-    with joined() as ranks:
+    with join_ranks() as ranks:
         if not ranks.is_first:
-            return Training(job, path, ranks, Display(is_quiet=True)).go()
-        with locked(path), display or Display() as shown:
+            return Training(job, path, ranks, Display(is_quiet=True)).run()
+        with lock_folder(path), display or Display() as shown:
             check_config(job, path)
-            return Training(job, path, ranks, shown).go()
+            return Training(job, path, ranks, shown).run()
 
 
 class DivergedError(Exception):
-    """A loss or a gradient that is no number, or grew past its bound."""
+    """A loss or a gradient is not finite, or the loss exceeds its bound."""
 
     def __init__(self, divergence: Divergence) -> None:
         super().__init__(divergence.reason)
@@ -59,7 +59,7 @@ class DivergedError(Exception):
 
 
 class Place(NamedTuple):
-    """A segment, and the steps of the run that are its own."""
+    """A segment, and its range of steps in the run."""
 
     segment: int
     start: int
@@ -67,46 +67,44 @@ class Place(NamedTuple):
 
 
 class Training:
-    """One run at work."""
+    """One run in progress."""
 
     def __init__(self, job: Job, folder: Path, ranks: Ranks, display: Display) -> None:
         self.job, self.folder, self.ranks, self.display = job, folder, ranks, display
-        self.ended: Result | None = ranks.told(read_result(folder) if ranks.is_first else None)
+        self.ended: Result | None = ranks.broadcast(read_result(folder) if ranks.is_first else None)
         if self.ended is not None:
             return
         job.model.to(ranks.device)  # type: ignore[arg-type]
         job.model.train()
         self.savepoints = Savepoints(job, folder, display.say)
-        kept = ranks.told(self.savepoints.checkpoints.last() if ranks.is_first else None)
-        asked = kept.state["precision"] if kept else job.settings.precision
+        checkpoint = ranks.broadcast(self.savepoints.checkpoints.last() if ranks.is_first else None)
+        precision = checkpoint.state["precision"] if checkpoint else job.settings.precision
         threads = job.threads
-        if threads is None and kept and kept.state["num_ranks"] == ranks.num:
-            threads = kept.state["threads"]
-        self.threads = ranks.told(choose_threads(threads, ranks.num, job.operations / ranks.num))
+        if threads is None and checkpoint and checkpoint.state["num_ranks"] == ranks.num:
+            threads = checkpoint.state["threads"]
+        self.threads = ranks.broadcast(choose_threads(threads, ranks.num, job.operations / ranks.num))
         torch.set_num_threads(self.threads)
-        self.precision = ranks.told(choose_precision(asked, ranks.device) if ranks.is_first else None)
+        self.precision = ranks.broadcast(choose_precision(precision, ranks.device) if ranks.is_first else None)
         self.updater = Updater(job, self.precision, ranks)
         self.state = State()
-        self.kept_step = -1
-        if kept is None:
-            self.say_start()
+        self.saved_step = -1
+        if checkpoint is None:
+            self._announce()
         else:
-            self.savepoints.restore(kept, self.updater.optimizer, self.setup)
-            self.state = State.of(kept.state["run"])
+            self.savepoints.restore(checkpoint, self.updater.optimizer, self.setup)
+            self.state = State.of(checkpoint.state["run"])
         if job.settings.is_compiled:
             display.say(compile_layers(job.model))
 
     @property
     def setup(self) -> dict[str, Any]:
-        """What rounding depends on besides the numbers themselves."""
+        """What affects rounding besides the numbers themselves."""
         passes = [segment.micro_batch for segment in self.job.settings.segments]
         return {
-            "precision": self.precision.name, "threads": self.threads,
-            "num_ranks": self.ranks.num, MICRO: passes,
+            "precision": self.precision.name, "threads": self.threads, "num_ranks": self.ranks.num, MICRO: passes,
         }  # fmt: skip
 
-    def say_start(self) -> None:
-        """Tell what begins."""
+    def _announce(self) -> None:
         segments = ", ".join(
             f"{segment.name}: {steps:,} steps of {segment.batch} rows"
             for segment, steps in zip(self.job.settings.segments, self.job.steps_of_segments, strict=True)
@@ -115,78 +113,74 @@ class Training:
         counts = count_parameters(self.job.model).sentence
         self.display.say(f"{counts}\n{segments}; {threads}; {self.precision.sentence}")
 
-    def go(self) -> Result:
-        """Train, and leave a result where the run has come to its end."""
+    def run(self) -> Result:
+        """Train, and write the result if the run has ended."""
         if self.ended is not None:
             self.display.say(f"{self.folder}: {self.ended.sentence}; nothing to do")
             return self.ended
-        with stop_request() as stop, closing(self.open_metrics()) as metrics, whole_memory():
+        with stop_request() as stop, closing(self._open_metrics()) as metrics, explain_memory_errors():
             self.metrics = metrics
             self.watch = Watch(self.job, self.folder, metrics, self.ranks, stop)
             if self.ranks.is_first:
-                leave_config(self.job, self.folder)
+                write_config(self.job, self.folder)
             try:
-                result = self.steps(stop)
+                result = self._make_updates(stop)
             except DivergedError as error:
-                self.keep()
-                result = self.result("diverged", error.divergence)
+                self._save()
+                result = self._make_result("diverged", error.divergence)
             if result.status in ENDS and self.ranks.is_first:
                 metrics.sync()
                 write_json(self.folder / RESULT, result.record())
         self.display.say(result.sentence)
         return result
 
-    def open_metrics(self) -> Any:
-        """Open the metrics; only the first process writes any."""
+    def _open_metrics(self) -> Any:
         if not self.ranks.is_first:
-            return Nowhere()
+            return NoMetrics()
         return Metrics(self.folder / "metrics.jsonl", self.display.say, self.state.step or -1)
 
-    def steps(self, stop: StopRequest) -> Result:
-        """Make every update that is left."""
+    def _make_updates(self, stop: StopRequest) -> Result:
         self.updater.move_to(self.state.step)
         self.clock = time.perf_counter()
-        if self.state.watched_step < self.state.step and not self.look():
-            return self.interrupt()
-        for place in self.places(self.state.step):
+        if self.state.watched_step < self.state.step and not self._observe():
+            return self._interrupt()
+        for place in self._iterate_places(self.state.step):
             share = RankShare(self.ranks.rank, self.ranks.num, self.job.settings.segments[place.segment].micro_batch)
             stream = self.job.streams[place.segment]
-            for update in updates(stream, share, self.state.step - place.start, place.stop - place.start):
-                if self.is_stale():
-                    return self.result("stopped early")
-                self.make(update, place)
-                is_asked = self.ranks.total(float(bool(stop)))[0] > 0
-                # After the last update there is nothing left to stop but a look at the model.
-                if not self.look() or (is_asked and self.state.step < self.job.num_steps):
-                    return self.interrupt()
-                if self.state.step % self.job.settings.checkpoint_every == 0 or self.is_stale():
-                    self.keep()
-        self.keep()
-        return self.result("finished")
+            for update in make_updates(stream, share, self.state.step - place.start, place.stop - place.start):
+                if self._is_stale():
+                    return self._make_result("stopped early")
+                self._make_update(update, place)
+                is_stopped = self.ranks.sum(float(bool(stop)))[0] > 0
+                # After the last update only the observation can be stopped.
+                if not self._observe() or (is_stopped and self.state.step < self.job.num_steps):
+                    return self._interrupt()
+                if self.state.step % self.job.settings.checkpoint_every == 0 or self._is_stale():
+                    self._save()
+        self._save()
+        return self._make_result("finished")
 
-    def places(self, step: int) -> Iterator[Place]:
-        """Yield the segments that are not over at a step."""
+    def _iterate_places(self, step: int) -> Iterator[Place]:
+        """Yield the segments that have not ended at a step."""
         start = 0
         for number, steps in enumerate(self.job.steps_of_segments):
             if step < start + steps:
                 yield Place(number, start, start + steps)
             start += steps
 
-    def make(self, update: Update, place: Place) -> None:
-        """Make one update, and write it down."""
+    def _make_update(self, update: Update, place: Place) -> None:
         outcome = self.updater.compute(update, self.state.step, place.segment)
         times = self.job.settings.divergence
         if not outcome.is_finite:
-            self.diverge(update, outcome, place, "the loss or its gradient is no finite number")
+            self._diverge(update, outcome, place, "the loss or its gradient is not finite")
         if self.state.would_diverge(outcome.loss, times):
-            self.diverge(update, outcome, place, f"the mean loss of the last steps is over {times:g} times the first")
-        self.updater.take(outcome)
-        self.state.add(outcome.loss, outcome.tokens)
+            self._diverge(update, outcome, place, f"the mean loss of the last steps is over {times:g} times the first")
+        self.updater.apply(outcome)
+        self.state.add_update(outcome.loss, outcome.tokens)
         self.updater.move_to(self.state.step)
-        self.write_down(outcome, update.position.epoch)
+        self._record_update(outcome, update.position.epoch)
 
-    def write_down(self, outcome: Outcome, epoch: int) -> None:
-        """Show and record an update."""
+    def _record_update(self, outcome: Outcome, epoch: int) -> None:
         now = time.perf_counter()
         self.state.seconds, self.clock = self.state.seconds + now - self.clock, now
         speed = self.display.advance(self.state.step, self.job.num_steps, self.state.tokens, outcome.loss)
@@ -198,70 +192,62 @@ class Training:
         }  # fmt: skip
         timing = {"tokens_per_second": speed, "seconds": self.state.seconds}
         self.metrics.write("train", self.state.step, values, timing)
-        self.watch.chart({**values, **timing}, self.state.step)
+        self.watch.write_tensorboard({**values, **timing}, self.state.step)
 
-    def look(self) -> bool:
-        """Evaluate, trace and sample where that is due; tell whether it came to its end."""
-        evaluation = self.ranks.told(self.watch.look(self.state.step) if self.ranks.is_first else None)
+    def _observe(self) -> bool:
+        """Evaluate, trace and sample if due; return whether that was completed."""
+        evaluation = self.ranks.broadcast(self.watch.observe(self.state.step) if self.ranks.is_first else None)
         if evaluation == "interrupted":
             return False
         if isinstance(evaluation, Diverged):
-            self.diverge_after(evaluation.reason)
+            self._diverge_after_update(evaluation.reason)
         self.state.watched_step = self.state.step
         if evaluation is not None:
-            is_best = self.watch.is_regular(self.state.step) and self.state.note(
+            is_best = self.watch.is_regular(self.state.step) and self.state.add_evaluation(
                 evaluation, higher_is_better=self.job.task.higher_is_better
             )
             self.display.say(f"{evaluation.sentence}{', the best so far' if is_best else ''}")
             if is_best:
-                self.keep()
+                self._save()
         self.clock = time.perf_counter()
         return True
 
-    def is_stale(self) -> bool:
-        """Tell whether evaluations have not got better for as long as was asked for."""
+    def _is_stale(self) -> bool:
         patience = self.job.settings.patience
         return patience is not None and self.state.num_stale >= patience
 
-    def keep(self) -> None:
-        """Write a checkpoint; the metrics up to it are on the disk before it is."""
-        if self.ranks.is_first and self.kept_step != self.state.step:
-            self.kept_step = self.state.step
+    def _save(self) -> None:
+        """Write a checkpoint, after the metrics up to it are synced to the disk."""
+        if self.ranks.is_first and self.saved_step != self.state.step:
+            self.saved_step = self.state.step
             self.metrics.sync()
-            self.savepoints.keep(self.state, self.updater.optimizer, self.setup)
+            self.savepoints.write(self.state, self.updater.optimizer, self.setup)
 
-    def interrupt(self) -> Result:
-        """Leave a checkpoint to go on from."""
-        self.keep()
-        self.display.say("the same command goes on from here")
-        return self.result("interrupted")
+    def _interrupt(self) -> Result:
+        self._save()
+        self.display.say("the same command resumes the run from here")
+        return self._make_result("interrupted")
 
-    def diverge(self, update: Update, outcome: Outcome, place: Place, reason: str) -> None:
-        """End the run with a record of where it diverged."""
-        found = Divergence(
+    def _diverge(self, update: Update, outcome: Outcome, place: Place, reason: str) -> NoReturn:
+        norms = compute_weight_norms(self.job.model).items()
+        largest = dict(sorted(norms, key=lambda pair: (not math.isnan(pair[1]), -pair[1]))[:NUM_NORMS])
+        raise DivergedError(Divergence(
             self.state.step, reason, outcome.loss, outcome.gradient_norm, outcome.lr,
             self.job.settings.segments[place.segment].name, update.position.epoch,
-            self.job.streams[place.segment].names(update.rows), self.largest_norms(),
-        )  # fmt: skip
-        raise DivergedError(found)
+            self.job.streams[place.segment].names(update.rows), largest,
+        ))  # fmt: skip
 
-    def diverge_after(self, reason: str) -> None:
-        """End the run with a record of the update after which the model answers with what is no number."""
+    def _diverge_after_update(self, reason: str) -> NoReturn:
+        """End the run with a record of the update after which the model's outputs are not finite."""
         step = self.state.step - 1
-        place = next(place for place in self.places(step) if step < place.stop)
+        place = next(place for place in self._iterate_places(step) if step < place.stop)
         stream = self.job.streams[place.segment]
         position = Position(*divmod(step - place.start, stream.arrangement.steps_per_epoch))
         rows = stream.arrangement.rows(*position)
-        outcome = Outcome(self.state.recent_losses[-1], math.nan, self.updater.rate(step, place.segment), 0)
-        self.diverge(Update(position, rows, []), outcome, place, reason)
+        outcome = Outcome(self.state.recent_losses[-1], math.nan, self.updater.compute_lr(step, place.segment), 0)
+        self._diverge(Update(position, rows, []), outcome, place, reason)
 
-    def largest_norms(self) -> dict[str, float]:
-        """Return the norms of the largest weights, by name."""
-        norms = weight_norms(self.job.model).items()
-        return dict(sorted(norms, key=lambda pair: (not math.isnan(pair[1]), -pair[1]))[:NUM_NORMS])
-
-    def result(self, status: Status, divergence: Divergence | None = None) -> Result:
-        """Say what became of the run."""
+    def _make_result(self, status: Status, divergence: Divergence | None = None) -> Result:
         state, counts = self.state, count_parameters(self.job.model)
         loss = state.recent_losses[-1] if state.recent_losses else None
         numbers = {str(part): number for part, number in counts.trained.items() if number}

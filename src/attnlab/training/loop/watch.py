@@ -1,6 +1,4 @@
-"""What is looked at between updates: evaluations, traces, samples, losses of sentences. None of it moves a weight."""
-
-from __future__ import annotations
+"""What is observed between updates: evaluations, traces, samples, losses of sentences. It changes no weights."""
 
 import dataclasses
 from collections.abc import Mapping
@@ -14,146 +12,132 @@ from attnlab.tasks.objective import NotFiniteError
 
 from ..job.job import Job
 from ..positions import check_positions
-from ..record import write_json
+from ..record.files import write_json
 from ..record.plain import spell
 from ..result import Evaluation, late_step
-from .evaluation import EvaluationStoppedError, as_answers, evaluate
+from .evaluation import EvaluationStoppedError, evaluate, make_record
 from .ranks import Ranks
 from .stopping import StopRequest
 from .trace import trace
 
 
 class Diverged(NamedTuple):
-    """What a model that answers with NaN or infinity was asked."""
+    """An evaluation in which the model's outputs were not finite."""
 
     reason: str
 
 
-Seen = Evaluation | Diverged | Literal["interrupted"] | None
-
-
 class Watch:
-    """Looks at a run, and writes down what it sees."""
+    """Observes a run, and records what it observes."""
 
     def __init__(self, job: Job, folder: Path, metrics: Any, ranks: Ranks, stop: StopRequest) -> None:
         self.job, self.folder, self.metrics, self.stop = job, folder, metrics, stop
         if job.settings.sample_every is not None:
-            self.check_voice()
-        is_charted = job.settings.has_tensorboard and ranks.is_first
-        self.writer = open_tensorboard(folder / "tensorboard") if is_charted else None
+            self._check_samples()
+        has_tensorboard = job.settings.has_tensorboard and ranks.is_first
+        self.writer = open_tensorboard(folder / "tensorboard") if has_tensorboard else None
 
-    def is_due(self, every: int | None, step: int) -> bool:
-        """Tell whether something is to be done after a step: every so many, and at the end."""
-        return every is not None and (step % every == 0 or step == self.job.num_steps)
-
-    def look(self, step: int) -> Seen:
-        """Look at the model after a step."""
+    def observe(self, step: int) -> Evaluation | Diverged | Literal["interrupted"] | None:
+        """Trace, sample and evaluate after a step, if due."""
         try:
-            return self.look_around(step)
+            self._trace_and_sample(step)
+            is_due = self.is_regular(step) or step == late_step(self.job.num_steps)
+            return self._evaluate(step) if is_due and self.job.dev is not None else None
         except EvaluationStoppedError:
             return "interrupted"
         except NotFiniteError as error:
             return Diverged(str(error))
 
-    def look_around(self, step: int) -> Evaluation | None:
-        """Trace, sample and evaluate, where that is due."""
-        watching = self.job.settings
-        if self.is_due(watching.trace_every, step):
+    def is_regular(self, step: int) -> bool:
+        """Tell whether a step's evaluation counts for the best one and for patience; the late one alone does not."""
+        return step == self.job.num_steps or self._is_due(self.job.settings.evaluate_every, step)
+
+    def _is_due(self, every: int | None, step: int) -> bool:
+        return every is not None and (step % every == 0 or step == self.job.num_steps)
+
+    def _trace_and_sample(self, step: int) -> None:
+        if self._is_due(self.job.settings.trace_every, step):
             stream = self.job.streams[-1]
             batch = stream.make(stream.arrangement.rows(0, 0), 0)
             self.metrics.write("trace", step, trace(self.job.model, batch))
-        if self.is_due(watching.sample_every, step):
-            self.listen(step)
-        is_last = step == self.job.num_steps
-        if is_last and self.job.known is not None:
+        if self._is_due(self.job.settings.sample_every, step):
+            self._sample(step)
+        if step == self.job.num_steps and self.job.known is not None:
             scores, _ = evaluate(self.job.model, self.job.task, self.job.known, self.stop.__bool__)
             self.metrics.write("training set", step, scores.record())
-        if self.job.dev is None or not (self.is_regular(step) or step == late_step(self.job.num_steps)):
-            return None
-        return self.evaluate(step)
-
-    def is_regular(self, step: int) -> bool:
-        """Tell whether a step's evaluation counts for the best one and for patience; the late one alone does not."""
-        return step == self.job.num_steps or self.is_due(self.job.settings.evaluate_every, step)
 
     @cached_property
     def floor(self) -> Reference | None:
-        """What the best trivial strategy reaches on what the run is evaluated on; found out once."""
-        found: Reference | None = self.job.task.floor(self.job.dev, self.job.streams[-1].features)
-        return found
+        """The figure of the best trivial strategy on the evaluation data."""
+        floor: Reference | None = self.job.task.floor(self.job.dev, self.job.streams[-1].features)
+        return floor
 
-    def evaluate(self, step: int) -> Evaluation:
-        """Ask the task for its figures; a request to stop is honoured between batches."""
+    def _evaluate(self, step: int) -> Evaluation:
         assert self.job.dev is not None
         task = self.job.task
         if getattr(task, "is_honest", False) and step != self.job.num_steps:
-            task = dataclasses.replace(task, is_honest=False)  # a pass for every position, which the end alone is worth
+            task = dataclasses.replace(task, is_honest=False)  # a pass per position, so only at the end
         scores, predictions = evaluate(self.job.model, task, self.job.dev, self.stop.__bool__)
         scores = dataclasses.replace(scores, floor=self.floor)
         self.metrics.write("evaluation", step, scores.record())
-        self.chart(scores.figures, step, "dev/")
-        answers = spell(as_answers(scores, predictions))
-        write_json(self.folder / "predictions" / f"step-{step:08d}.json", answers)
+        self.write_tensorboard(scores.figures, step, "dev/")
+        write_json(self.folder / "predictions" / f"step-{step:08d}.json", spell(make_record(scores, predictions)))
         note = scores.collapse.sentence if scores.collapse is not None else ""
         return Evaluation(step, scores.primary, dict(scores.figures), note, **scores.reference)  # type: ignore[arg-type]
 
-    def check_voice(self) -> None:
-        """Refuse samples that could not be drawn, before anything has been trained."""
+    def _check_samples(self) -> None:
+        """Raise an error before training if samples could not be drawn."""
         job = self.job
         if job.tokenizer is None or job.task.head != "AutoModelForCausalLM":
             raise TrainingError(
-                f"samples need a model that reads forwards and its tokenizer, which a run of '{job.task.name}' has "
-                "not; leave sample_every out"
+                f"samples need a causal model with a tokenizer, which a run of '{job.task.name}' does not have; leave "
+                "sample_every out"
             )
         for prompt in job.settings.prompts:
             sample(job.model, job.tokenizer, prompt, num_tokens=0)
-            check_positions(job.model, self.num_ids(prompt) + job.settings.num_tokens - 1, "a prompt with its sample")
+            length = self._count_ids(prompt) + job.settings.num_tokens - 1
+            check_positions(job.model, length, "a prompt with its sample")
         for sentence in job.settings.sentences:
-            check_positions(job.model, self.num_ids(sentence) + 1, "a sentence")
+            check_positions(job.model, self._count_ids(sentence) + 1, "a sentence")
         if job.settings.sentences:
             sentence_losses(job.model, job.tokenizer, job.settings.sentences)
 
-    def num_ids(self, text: str) -> int:
-        """Return how many tokens a text has behind a start token."""
+    def _count_ids(self, text: str) -> int:
         return 1 + len(self.job.tokenizer(text, add_special_tokens=False)["input_ids"])
 
-    def listen(self, step: int) -> None:
-        """Let a model that reads forwards continue prompts, and say the loss of sentences."""
-        job, watching = self.job, self.job.settings
-        for number, prompt in enumerate(watching.prompts):
-            text = sample(job.model, job.tokenizer, prompt, num_tokens=watching.num_tokens, seed=number)
+    def _sample(self, step: int) -> None:
+        """Record continuations of prompts, and losses of sentences."""
+        job, settings = self.job, self.job.settings
+        for number, prompt in enumerate(settings.prompts):
+            text = sample(job.model, job.tokenizer, prompt, num_tokens=settings.num_tokens, seed=number)
             self.metrics.write("sample", step, {"name": f"prompt {number}", "prompt": prompt, "text": text})
-        if watching.sentences:
-            losses = sentence_losses(job.model, job.tokenizer, watching.sentences)
-            for number, (text, loss) in enumerate(zip(watching.sentences, losses, strict=True)):
+        if settings.sentences:
+            losses = sentence_losses(job.model, job.tokenizer, settings.sentences)
+            for number, (text, loss) in enumerate(zip(settings.sentences, losses, strict=True)):
                 values = {"name": f"sentence {number}", "text": text, "loss": loss.per_token, "tokens": loss.num_tokens}
                 self.metrics.write("sentence", step, values)
 
-    def chart(self, figures: Mapping[str, Any], step: int, prefix: str = "train/") -> None:
-        """Hand figures to TensorBoard, where that was asked for."""
+    def write_tensorboard(self, figures: Mapping[str, Any], step: int, prefix: str = "train/") -> None:
+        """Write figures to TensorBoard, if it is switched on."""
         if self.writer is not None:
             for name, value in figures.items():
                 self.writer.add_scalar(prefix + name, value, step)
             self.writer.flush()
 
 
-class Nowhere:
+class NoMetrics:
     """The metrics of a process that writes none."""
 
     def write(self, *line: Any) -> None:
-        """Leave it to the first process."""
+        """Do nothing."""
 
-    def sync(self) -> None:
-        """Have nothing to put on the disk."""
-
-    def close(self) -> None:
-        """Have nothing to close."""
+    sync = close = write
 
 
 def open_tensorboard(folder: Path) -> Any:
-    """Open TensorBoard's event files."""
+    """Return a writer of TensorBoard's event files."""
     try:
-        # Imported here because it is an option, and most do without it.
+        # Imported here because it is optional.
         from torch.utils.tensorboard import SummaryWriter
     except ImportError as error:
         raise TrainingError("TensorBoard files need the package tensorboard; install attnlab[tensorboard]") from error

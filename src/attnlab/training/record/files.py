@@ -1,6 +1,4 @@
-"""Files that are on the disk when the call returns, and small JSON files that are always whole, old or new."""
-
-from __future__ import annotations
+"""Files that are on the disk when the call returns, and JSON files that are always complete, old or new."""
 
 import errno
 import hashlib
@@ -10,36 +8,36 @@ from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn, Self
 
 from attnlab.errors import TrainingError
 
+from .disk_errors import explain_disk_error
 from .plain import check_plain
-from .trouble import trouble
 
 CHUNK = 1 << 23
-"""Bytes hashed and written at a time: small enough for the cache of the file system, large enough to be quick."""
+"""Bytes hashed and written at a time: small enough for the file system's cache, large enough to be fast."""
 
 UNSYNCED = {errno.EINVAL, errno.EBADF, errno.ENOTSUP}
-"""What network file systems answer that sync files and not folders."""
+"""Errors of network file systems that can sync files but not folders."""
 
 
 @dataclass(frozen=True)
 class Seal:
-    """What a file must be: its hash and its size."""
+    """The hash and the size that a file must have."""
 
     sha256: str
     size: int
 
     @classmethod
-    def of(cls, path: Path) -> Seal:
-        """Read a file once for its seal."""
+    def of(cls, path: Path) -> Self:
+        """Compute the seal of a file."""
         with path.open("rb") as file:
             return cls(hashlib.file_digest(file, "sha256").hexdigest(), file.tell())
 
 
 def write_through(path: Path, pieces: Iterable[bytes | memoryview]) -> Seal:
-    """Write a new file down to the disk, and return the seal of what was meant to be in it."""
+    """Write a new file, sync it to the disk, and return the seal of the bytes that were to be written."""
     digest, size = hashlib.sha256(), 0
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_BINARY", 0), 0o666)
     try:
@@ -52,7 +50,7 @@ def write_through(path: Path, pieces: Iterable[bytes | memoryview]) -> Seal:
             size += len(whole)
         os.fsync(descriptor)
         if hasattr(os, "posix_fadvise"):
-            # Reading back from memory would prove nothing about the disk.
+            # Without this, reading the file back would test memory instead of the disk.
             with suppress(OSError):
                 os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
     finally:
@@ -61,14 +59,14 @@ def write_through(path: Path, pieces: Iterable[bytes | memoryview]) -> Seal:
 
 
 def write_all(descriptor: int, content: bytes | memoryview) -> None:
-    """Write every byte; a disk that takes only some of them gives its error on the rest."""
+    """Write every byte; if the disk accepts only some of them, writing the rest raises its error."""
     rest = memoryview(content)
     while rest:
         rest = rest[os.write(descriptor, rest) :]
 
 
 def make_folder(folder: Path) -> None:
-    """Make a folder and those above it, so that they last."""
+    """Make a folder and its parents, and sync them to the disk."""
     if folder.is_dir():
         return
     make_folder(folder.parent)
@@ -77,12 +75,11 @@ def make_folder(folder: Path) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Make the names in a folder last, where the file system lets a folder be synced."""
+    """Sync the names in a folder to the disk, if the file system can."""
     try:
         descriptor = os.open(folder, os.O_RDONLY)
     except PermissionError:
-        # Windows opens no folder, and elsewhere one may be writable and not readable; nothing more can be done.
-        return
+        return  # Windows cannot open folders, and elsewhere a folder may be writable but not readable
     try:
         os.fsync(descriptor)
     except OSError as error:
@@ -93,38 +90,42 @@ def sync_folder(folder: Path) -> None:
 
 
 def write_json(path: Path, content: Any) -> None:
-    """Write plain data so that a reader finds the old file or the new one, whatever happens; tuples become lists.
+    """Write plain data so that a reader finds the old file or the new one, never a part; tuples become lists.
 
-    One process at a time may write a file: the run's lock sees to that.
+    Only one process at a time may write a file, which the run's lock ensures.
     """
     check_plain(content, path.name)
     text = json.dumps(content, indent=2) + "\n"
-    aside = path.with_name(f".{path.name}.writing")
+    temporary = path.with_name(f".{path.name}.writing")
     try:
         make_folder(path.parent)
         try:
-            write_through(aside, [text.encode()])
-            aside.replace(path)
+            write_through(temporary, [text.encode()])
+            temporary.replace(path)
         finally:
-            # After a rename nothing is there; before one, half a file is.
             with suppress(OSError):
-                aside.unlink()
+                temporary.unlink()  # exists only if writing failed
         sync_folder(path.parent)
     except OSError as error:
-        raise trouble("write", path, error) from error
+        raise explain_disk_error("write", path, error) from error
 
 
 def read_json(path: Path) -> Any:
     """Read a JSON file."""
     try:
-        return json.loads(path.read_bytes(), parse_constant=_refuse)
+        return parse_json(path.read_bytes())
     except FileNotFoundError as error:
         raise TrainingError(f"there is no {path}; is {path.parent} the folder of a run?") from error
     except OSError as error:
-        raise trouble("read", path, error) from error
+        raise explain_disk_error("read", path, error) from error
     except ValueError as error:
-        raise TrainingError(f"{path} is not JSON ({error}); bring it back from a copy, or delete it") from error
+        raise TrainingError(f"{path} is not JSON ({error}); restore it from a copy, or delete it") from error
 
 
-def _refuse(constant: str) -> Any:
-    raise ValueError(f"{constant} is not JSON")
+def parse_json(text: bytes) -> Any:
+    """Parse JSON; NaN and Infinity, which Python accepts in it, are errors."""
+
+    def refuse(constant: str) -> NoReturn:
+        raise ValueError(f"{constant} is not JSON")
+
+    return json.loads(text, parse_constant=refuse)

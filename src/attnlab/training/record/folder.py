@@ -1,28 +1,25 @@
-"""The folder of a run: what it says of the run, so that another process knows it again or starts from it."""
-
-from __future__ import annotations
+"""The names of the files in a run's folder, and what other processes read from them."""
 
 from pathlib import Path
 from typing import Any
 
 from ..result import Result
+from .disk_errors import explain_disk_error
 from .files import read_json
-from .trouble import trouble
 
 RESULT, CONFIG, MODEL, PAIRING, TOKENIZER = "result.json", "config.json", "model.json", "pairing.json", "tokenizer"
 STEPS = "steps.json"
-"""What a run's folder holds besides its metrics, checkpoints and predictions."""
 MICRO = "micro_batch"
 
 
 def read_result(folder: Path) -> Result | None:
-    """Return what became of the run in a folder, or None where it has not ended."""
+    """Return the result of the run in a folder, or None if the run has not ended."""
     file = folder / RESULT
     return Result.of(read_json(file)) if file.exists() else None
 
 
 def read_num_steps(folder: Path) -> int | None:
-    """Return how many updates the run in a folder has; None where it has not begun, or does not say."""
+    """Return the number of updates of the run in a folder; None if it has not begun or the files do not say."""
     if (folder / STEPS).exists():
         return int(sum(read_json(folder / STEPS)))
     if (folder / RESULT).exists():
@@ -34,9 +31,9 @@ def read_num_steps(folder: Path) -> int | None:
 
 
 def save_tokenizer(tokenizer: Any, folder: Path) -> None:
-    """Let a tokenizer write its files; the library hides the disk's error in one of its own."""
+    """Save a tokenizer, with the disk's error, which the library wraps in one of its own."""
     try:
         tokenizer.save_pretrained(folder)
     except Exception as error:
-        why = error if isinstance(error, OSError) else OSError(str(error))
-        raise trouble("write the tokenizer to", folder, why) from error
+        cause = error if isinstance(error, OSError) else OSError(str(error))
+        raise explain_disk_error("write the tokenizer to", folder, cause) from error

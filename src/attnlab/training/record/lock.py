@@ -1,6 +1,4 @@
-"""One process a run: a lock on RUN/lock, which the system frees when its process ends, however it ends."""
-
-from __future__ import annotations
+"""The lock of a run's folder, RUN/lock, so that one process trains it. The system frees it when the process ends."""
 
 import errno
 import json
@@ -13,8 +11,8 @@ from pathlib import Path
 
 from attnlab.errors import TrainingError
 
+from .disk_errors import explain_disk_error
 from .files import make_folder, write_all
-from .trouble import trouble
 
 try:
     import fcntl
@@ -23,23 +21,22 @@ except ImportError:  # Windows
 
 LOCK = "lock"
 _HELD: set[int] = set()
-"""The descriptors this process holds locks by."""
+"""The file descriptors of the locks of this process."""
 
 
 @contextmanager
-def locked(folder: Path) -> Iterator[None]:
-    """Hold a run's folder, made if it is not there, for this process alone; another one gets an error at once."""
+def lock_folder(folder: Path) -> Iterator[None]:
+    """Make a run's folder if it is missing and lock it; raise an error if another process holds the lock."""
     if fcntl is None:
         raise TrainingError(
-            f"a run's folder cannot be locked on {platform.system()}, and without a lock two processes would ruin each "
-            "other's run; train on Linux or macOS, or in WSL on Windows"
+            f"a run's folder cannot be locked on {platform.system()}, and without a lock two processes would overwrite "
+            "each other's files; train on Linux or macOS, or in WSL on Windows"
         )
-    descriptor = _open(folder)
-    _take(descriptor, folder)
+    descriptor = _open_locked(folder)
     try:
         yield
     finally:
-        # A child that was forked has closed its copy already, and may neither empty the file nor close another's.
+        # A forked child has already closed its copy (see `_release_in_child`) and must not touch the file.
         if descriptor in _HELD:
             _HELD.discard(descriptor)
             with suppress(OSError):
@@ -47,26 +44,24 @@ def locked(folder: Path) -> Iterator[None]:
             os.close(descriptor)
 
 
-def _open(folder: Path) -> int:
+def _open_locked(folder: Path) -> int:
+    descriptor = None
     try:
         make_folder(folder)
-        return os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o666)
-    except OSError as error:
-        raise trouble("lock the run's folder", folder, error) from error
-
-
-def _take(descriptor: int, folder: Path) -> None:
-    try:
+        descriptor = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o666)
         _lock(descriptor, folder)
-        holder = {"pid": os.getpid(), "host": platform.node(), "started": _now()}
+        started = datetime.now().astimezone().isoformat(sep=" ", timespec="seconds")
+        holder = {"pid": os.getpid(), "host": platform.node(), "started": started}
         os.ftruncate(descriptor, 0)
         write_all(descriptor, (json.dumps(holder) + "\n").encode())
     except BaseException as error:
-        os.close(descriptor)
+        if descriptor is not None:
+            os.close(descriptor)
         if isinstance(error, OSError):
-            raise trouble("lock the run's folder", folder, error) from error
+            raise explain_disk_error("lock the run's folder", folder, error) from error
         raise
     _HELD.add(descriptor)
+    return descriptor
 
 
 def _lock(descriptor: int, folder: Path) -> None:
@@ -80,8 +75,8 @@ def _lock(descriptor: int, folder: Path) -> None:
         if error.errno not in (errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS, errno.EINVAL):
             raise
         raise TrainingError(
-            f"the file system of {folder} has no locks ({error.strerror}), and without one two processes would ruin "
-            "each other's run; choose a folder on a local disk"
+            f"the file system of {folder} has no locks ({error.strerror}), and without one two processes would "
+            "overwrite each other's files; choose a folder on a local disk"
         ) from error
 
 
@@ -90,15 +85,11 @@ def _holder(descriptor: int) -> str:
         holder = json.loads(os.pread(descriptor, 4096, 0))
         return f"process {holder['pid']} on {holder['host']}, since {holder['started']}"
     except (OSError, ValueError, TypeError, KeyError):
-        return "it has not yet said which it is"
+        return "it has not written its process id yet"
 
 
-def _now() -> str:
-    return datetime.now().astimezone().isoformat(sep=" ", timespec="seconds")
-
-
-def _let_go() -> None:
-    """Close what a forked child inherits: a data worker that outlives its killed parent must not hold the run."""
+def _release_in_child() -> None:
+    """Close inherited descriptors: a data worker that outlives its killed parent must not keep the lock."""
     for descriptor in _HELD:
         with suppress(OSError):
             os.close(descriptor)
@@ -106,4 +97,4 @@ def _let_go() -> None:
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_let_go)
+    os.register_at_fork(after_in_child=_release_in_child)

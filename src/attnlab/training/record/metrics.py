@@ -1,34 +1,32 @@
-"""metrics.jsonl: one line a measurement, only ever appended to; a line that is computed again is compared instead."""
-
-from __future__ import annotations
+"""metrics.jsonl: one line per measurement, append-only; a line that is computed again is compared instead."""
 
 import json
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 from attnlab.errors import TrainingError
 
-from .files import make_folder, sync_folder, write_all
+from .disk_errors import explain_disk_error
+from .files import make_folder, parse_json, sync_folder, write_all
 from .plain import check_plain, spell, unspell
-from .trouble import trouble
 
 Line = dict[str, Any]
 Key = tuple[str, int, Any]
 IDENTITY = ("kind", "step", "name")
-"""What tells one line from another, together."""
+"""The entries that identify a line together."""
 
 
 class Metrics:
-    """The metrics of one run, open for appending; the process that writes them has the run's lock."""
+    """The metrics of one run, open for appending by the process that holds the run's lock."""
 
     def __init__(self, path: Path, say: Callable[[str], None], after: int = -1) -> None:
-        """Open the file, cutting off a torn last line. `after` is the step a run goes on from, -1 for its beginning.
+        """Open the file, and cut off an incomplete last line.
 
-        Lines of that step and later are remembered, to compare with what is computed again; an earlier one is looked
-        up in the file.
+        after: the step that a run resumes from, -1 for a new run. Lines from that step on are kept in memory to be
+        compared with what is computed again.
         """
         self.path = path
         self.say = say
@@ -39,19 +37,24 @@ class Metrics:
         self._has_differed = False
         self._descriptor = _open(path)
         try:
-            self._cut_torn_line(end=self._remember())
+            whole = 0
+            for end, line in _scan(path):
+                whole = end
+                if line["step"] >= after:
+                    self._before[_key(line)] = line
+            self._cut_torn_line(whole)
         except BaseException:
             self.close()
             raise
 
     def write(self, kind: str, step: int, values: Mapping[str, Any], timing: Mapping[str, float] | None = None) -> None:
-        """Append a line, or compare it with the one that the file has of that kind, step and values["name"].
+        """Append a line, or compare it with the recorded line of that kind, step and values["name"].
 
-        `timing` may differ from one time to the next; values must be the same to the last bit.
+        Values must be equal to the last bit; `timing` may differ.
         """
         timing = timing or {}
         names = ["kind", "step", *values, *timing]
-        assert len(set(names)) == len(names), f"names twice in one line: {names}"
+        assert len(set(names)) == len(names), f"duplicate names in one line: {names}"
         line = spell({"kind": kind, "step": step, **values, **timing})
         assert _is_record(line), f"a line needs a kind, a step and, if any, a name that is text: {line}"
         check_plain(line, f"the metrics of step {step}")
@@ -68,34 +71,25 @@ class Metrics:
             self._newest[key] = line
 
     def sync(self) -> None:
-        """Make every line last. Before a checkpoint is written, so that no line before it is ever missing."""
+        """Sync every line to the disk: before a checkpoint is written, so that no line before it can be missing."""
         try:
             os.fsync(self._descriptor)
         except OSError as error:
-            raise trouble("write", self.path, error) from error
+            raise explain_disk_error("write", self.path, error) from error
 
     def close(self) -> None:
-        """Close the file; nothing can be written any more."""
+        """Close the file."""
         if self._descriptor >= 0:
             os.close(self._descriptor)
             self._descriptor = -1
 
     @staticmethod
     def read(path: Path) -> list[Line]:
-        """Read every whole line, with NaN and the infinities as floats again; a torn last line is left out."""
+        """Read every complete line, with NaN and the infinities as floats."""
         return [
             {name: value if name in IDENTITY else unspell(value) for name, value in line.items()}
             for _, line in _scan(path)
         ]
-
-    def _remember(self) -> int:
-        """Keep the lines that may be computed again, and return where the last whole line ends."""
-        whole = 0
-        for end, line in _scan(self.path):
-            whole = end
-            if line["step"] >= self._after:
-                self._before[_key(line)] = line
-        return whole
 
     def _cut_torn_line(self, end: int) -> None:
         torn = os.fstat(self._descriptor).st_size - end
@@ -105,19 +99,19 @@ class Metrics:
             os.ftruncate(self._descriptor, end)
             os.fsync(self._descriptor)
         except OSError as error:
-            raise trouble("write", self.path, error) from error
-        self.say(f"cut {torn:,} bytes off the end of {self.path}: a line that was not written to its end")
+            raise explain_disk_error("write", self.path, error) from error
+        self.say(f"cut {torn:,} bytes off the end of {self.path}: an incomplete line")
 
     def _append(self, line: bytes) -> None:
         end = os.fstat(self._descriptor).st_size
         try:
             write_all(self._descriptor, line)
         except BaseException as error:
-            # Half a line would spoil the next one; should cutting it fail too, the next start does it.
+            # A partial line would corrupt the next one. If cutting fails as well, the next start does it.
             with suppress(OSError):
                 os.ftruncate(self._descriptor, end)
             if isinstance(error, OSError):
-                raise trouble("write", self.path, error) from error
+                raise explain_disk_error("write", self.path, error) from error
             raise
 
     def _recorded(self, key: Key) -> Line | None:
@@ -136,9 +130,9 @@ class Metrics:
         self._has_differed = True
         name = differing[0]
         self.say(
-            f"this run does not repeat itself exactly: from step {line['step']} on, first in {line['kind']} {name}, "
-            f"{_text(recorded, name)} in {self.path} and {_text(line, name)} now. The recorded lines stay. The same "
-            "machine, threads, versions and settings are needed to repeat a run"
+            f"this run is not reproduced exactly: from step {line['step']} on, first in {line['kind']} {name}, "
+            f"{_text(recorded, name)} in {self.path} and {_text(line, name)} now. The recorded lines are kept. Exact "
+            "results need the same machine, threads, versions and settings"
         )
 
 
@@ -149,11 +143,11 @@ def _open(path: Path) -> int:
         sync_folder(path.parent)
         return descriptor
     except OSError as error:
-        raise trouble("write", path, error) from error
+        raise explain_disk_error("write", path, error) from error
 
 
 def _scan(path: Path) -> Iterator[tuple[int, Line]]:
-    """Yield where each line ends, and the line; stop before a torn last one, refuse a broken one before that."""
+    """Yield the end of each line and the line; stop before an incomplete last one, raise an error for any other."""
     end = 0
     try:
         with path.open("rb") as file:
@@ -163,23 +157,22 @@ def _scan(path: Path) -> Iterator[tuple[int, Line]]:
                     return
                 if not _is_record(line):
                     raise TrainingError(
-                        f"line {number} of {path} is not a line of metrics: {_start(raw)}; bring the file back from a "
-                        "copy, or take that line out if you can do without it"
+                        f"line {number} of {path} is not a line of metrics: {raw[:60].decode('utf-8', 'replace')!r}; "
+                        "restore the file from a copy, or delete that line"
                     )
                 end += len(raw)
                 yield end, line
     except FileNotFoundError as error:
         raise TrainingError(f"there is no {path}; is {path.parent} the folder of a run?") from error
     except OSError as error:
-        raise trouble("read", path, error) from error
+        raise explain_disk_error("read", path, error) from error
 
 
 def _parse(raw: bytes) -> Any:
-    """Read one line; None where it is torn."""
     if not raw.endswith(b"\n"):
         return None
     try:
-        return json.loads(raw, parse_constant=_refuse)
+        return parse_json(raw)
     except (ValueError, RecursionError):
         return None
 
@@ -190,10 +183,6 @@ def _is_record(line: Any) -> bool:
     return isinstance(line.get("kind"), str) and type(line.get("step")) is int
 
 
-def _refuse(constant: str) -> NoReturn:
-    raise ValueError(f"{constant} is not JSON")
-
-
 def _key(line: Line) -> Key:
     return line["kind"], line["step"], line.get("name")
 
@@ -201,7 +190,3 @@ def _key(line: Line) -> Key:
 def _text(line: Line, name: str) -> str:
     """Write a value as the file does: two floats have the same text only if they have the same bits."""
     return json.dumps(line[name], sort_keys=True) if name in line else "nothing"
-
-
-def _start(raw: bytes) -> str:
-    return repr(raw[:60].decode("utf-8", "replace"))

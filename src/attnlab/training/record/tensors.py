@@ -1,10 +1,8 @@
 """A file of named tensors in the safetensors format, hashed while it is written.
 
-Reading is the library's. Writing is not: it hashes nothing, hides the disk's error in a text and refuses tensors
-that share storage, where a checkpoint needs all three.
+The library reads it. Its writer is not used: it does not hash, hides the error of the disk, and refuses tensors that
+share storage.
 """
-
-from __future__ import annotations
 
 import json
 from collections.abc import Iterator
@@ -17,8 +15,8 @@ from torch import Tensor
 
 from attnlab.errors import TrainingError
 
+from .disk_errors import DamageError
 from .files import Seal, write_through
-from .trouble import DamageError
 
 METADATA = "__metadata__"
 
@@ -28,20 +26,20 @@ DTYPES = {
     torch.uint64: "U64", torch.uint32: "U32", torch.uint16: "U16", torch.uint8: "U8",
     torch.bool: "BOOL", torch.complex64: "C64",
 }  # fmt: skip
-"""What the format calls each dtype."""
+"""The names of dtypes in the format."""
 
 
 def write_tensors(path: Path, tensors: dict[str, Tensor]) -> Seal:
-    """Write tensors down to the disk, each whole, also those that are views or share storage with others."""
+    """Write tensors and sync them to the disk; views and tensors that share storage are written in full."""
     for name, tensor in tensors.items():
         _check(path, name, tensor)
-    # Widest first keeps every tensor aligned in the mapped file, as the format asks.
+    # Widest first keeps every tensor aligned, as the format requires.
     order = sorted(tensors, key=lambda name: (-tensors[name].element_size(), name))
     return write_through(path, _pieces(tensors, order))
 
 
 def read_tensors(path: Path) -> dict[str, Tensor]:
-    """Read a file whose seal was found good; the tensors are the caller's own, not views of the file."""
+    """Read a file with a verified seal; the tensors are copies, not views of the file."""
     try:
         return {name: tensor.clone() for name, tensor in load_file(path).items()}
     except (SafetensorError, OSError) as error:
@@ -53,7 +51,7 @@ def _pieces(tensors: dict[str, Tensor], order: list[str]) -> Iterator[bytes | me
     for name in order:
         if tensors[name].numel():
             dense = tensors[name].detach().cpu().resolve_conj().resolve_neg().contiguous()
-            # A single element counts as contiguous with any stride, and then cannot be viewed as bytes.
+            # A single element is contiguous with any stride, but only stride 1 can be viewed as bytes.
             flat = dense.as_strided((dense.numel(),), (1,))
             yield flat.view(torch.uint8).numpy().data
 
@@ -73,11 +71,9 @@ def _header(tensors: dict[str, Tensor], order: list[str]) -> bytes:
 
 def _check(path: Path, name: str, tensor: Tensor) -> None:
     if name == METADATA:
-        raise TrainingError(
-            f"a tensor of {path.name} is named {METADATA}, which safetensors keeps for itself; rename it"
-        )
+        raise TrainingError(f"a tensor of {path.name} is named {METADATA}, which safetensors reserves; rename it")
     if tensor.layout != torch.strided or tensor.is_meta or tensor.is_quantized or tensor.dtype not in DTYPES:
         raise TrainingError(
             f"the tensor '{name}' of {path.name} is {tensor.dtype} with layout {tensor.layout} on {tensor.device}; a "
-            "checkpoint takes dense tensors with values, of the usual dtypes"
+            "checkpoint takes dense tensors on a device, of the usual dtypes"
         )

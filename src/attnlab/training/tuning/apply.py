@@ -1,6 +1,4 @@
-"""Tune a model as a `Tuning` says: add what it adds, then let exactly its parts train and freeze the rest."""
-
-from __future__ import annotations
+"""Apply a `Tuning` to a model: add what the mode adds, and make exactly its parts trainable."""
 
 from transformers import PreTrainedModel
 
@@ -17,23 +15,27 @@ ADDED: tuple[Part, ...] = ("prompt", "prefix", "lora")
 
 
 def apply_tuning(model: PreTrainedModel, tuning: Tuning, *, has_new_head: bool, seed: int = 0) -> None:
-    """Tune a model in place; what is refused leaves it as it was.
+    """Tune a model in place, after its mechanism is installed and before its optimizer is made.
 
-    A mechanism is installed before, optimizers are made after.
-    has_new_head: whether the head starts anew for the task (classification, questions) and so must train in every
-    mode; a language model's head came with its body, and stays frozen beside a prompt, a prefix and LoRA.
-    seed: what is added starts from it and from its name; torch's own generator is left alone.
+    An error leaves the model unchanged. torch's global generator is not used.
+    has_new_head: whether the head is new for the task (classification, questions) and so trains in every mode; a
+    pretrained language model's head stays frozen with a prompt, a prefix or LoRA.
+    seed: the initial values of what is added depend on it and on their names.
     """
-    check(model, seed)
+    _check_model(model, seed)
     parts: set[Part] = set(PARTS) if tuning.mode == "full" else {tuning.mode}
     if has_new_head:
         parts.add("head")
     if tuning.mode != "full" and "head" in parts:
-        check_head(model, tuning)
+        _check_head(model, tuning)
     if tuning.mode == "prompt":
         add_prompt(model, tuning.length, seed)
     elif tuning.mode == "prefix":
-        check_mechanism(model)
+        if mechanism_of(model) is None:
+            raise TrainingError(
+                f"a prefix is put before the keys by attnlab's attention, and this {type(model).__name__} has none; "
+                "call attnlab.install(model, 'dot | softmax') first, which computes what the model did"
+            )
         set_prefix(model, tuning.length, seed=seed)
     elif tuning.mode == "lora":
         add_lora(model, tuning, seed)
@@ -44,8 +46,7 @@ def apply_tuning(model: PreTrainedModel, tuning: Tuning, *, has_new_head: bool, 
             parameter.requires_grad_(part in parts)
 
 
-def check(model: PreTrainedModel, seed: int) -> None:
-    """Refuse what is no Hugging Face model, is wrapped or compiled already, or holds something tuning added."""
+def _check_model(model: PreTrainedModel, seed: int) -> None:
     if not isinstance(model, PreTrainedModel) or getattr(model, "_compiled_call_impl", None) is not None:
         kind = "one that is compiled already" if isinstance(model, PreTrainedModel) else type(model).__name__
         raise TrainingError(
@@ -54,31 +55,19 @@ def check(model: PreTrainedModel, seed: int) -> None:
         )
     if isinstance(seed, bool) or not isinstance(seed, int):
         raise TrainingError(f"seed must be a whole number, not {seed!r}")
-    for _, _, part in parameters_by_part(model):
-        if part in ADDED:
-            raise TrainingError(
-                f"this {type(model).__name__} holds a {part} already; tune a model as it was built or loaded"
-            )
-
-
-def check_head(model: PreTrainedModel, tuning: Tuning) -> None:
-    """Refuse to train the head of a model that has none of its own."""
-    if not any(part == "head" for _, _, part in parameters_by_part(model)):
-        why = (
-            "it is a body without a head"
-            if model.base_model is model
-            else "all of its head is tied to the body (a language model's head is its input embedding)"
-        )
+    added = next((part for _, _, part in parameters_by_part(model) if part in ADDED), None)
+    if added is not None:
         raise TrainingError(
-            f"tuning '{tuning.mode}' is to train the head of this {type(model).__name__}, which has none of its own: "
-            f"{why}; build it with the task's head, or tune another way"
+            f"this {type(model).__name__} has a {added} already; tune a model as it was built or loaded"
         )
 
 
-def check_mechanism(model: PreTrainedModel) -> None:
-    """Refuse a model that attends by transformers' functions, which have no place for a prefix."""
-    if mechanism_of(model) is None:
-        raise TrainingError(
-            f"a prefix is put before the keys by attnlab's attention, and this {type(model).__name__} has none; call "
-            "attnlab.install(model, 'dot | softmax') first, which computes what the model did"
-        )
+def _check_head(model: PreTrainedModel, tuning: Tuning) -> None:
+    if any(part == "head" for _, _, part in parameters_by_part(model)):
+        return
+    is_body = model.base_model is model
+    reason = "it is a body without a head" if is_body else "its head is tied to the body's input embedding"
+    raise TrainingError(
+        f"tuning '{tuning.mode}' trains the head of a model, and this {type(model).__name__} has no head of its own: "
+        f"{reason}; build it with the task's head, or choose another tuning mode"
+    )

@@ -1,10 +1,8 @@
-"""A prompt: L learned vectors among the input embeddings, in place, the model's class untouched (Lester et al. 2021).
+"""A prompt: learned vectors among the input embeddings, added in place by hooks (Lester et al. 2021).
 
-The body's input is lengthened before it runs and its output cut back after, so heads and losses never see the prompt.
-In a causal model it stands before everything; elsewhere behind the first token, since heads read position 0 ([CLS]).
+The body's input is lengthened and its output cut back, so that heads and losses never see the prompt. It comes first
+in a causal model, and otherwise after the first token, since heads read position 0 ([CLS]).
 """
-
-from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping
@@ -16,15 +14,15 @@ from transformers import PreTrainedModel
 
 from attnlab.errors import TrainingError
 
-from ..positions import positions_of
-from .parts import PROMPT, generator_of
+from ..positions import count_positions
+from .parts import PROMPT, make_generator
 
 
 class Prompt(nn.Module):
-    """The vectors [n d], and the hooks by which they reach the embeddings of a body.
+    """The vectors [n d], and the hooks that put them among the embeddings of a body.
 
-    The body sees placeholders, so that it counts positions and padding by itself; the embedding's output has the
-    vectors in their places.
+    The body is given placeholder tokens, so that its own positions and padding are right; the embedding's output has
+    the vectors in their places.
     """
 
     def __init__(self, vectors: Tensor, body: PreTrainedModel) -> None:
@@ -32,7 +30,7 @@ class Prompt(nn.Module):
         self.vectors = nn.Parameter(vectors)
         self.start = 0 if is_causal(body) else 1
         self.placeholder = 1 if body.config.pad_token_id == 0 else 0
-        self.num_positions = positions_of(body)
+        self.num_positions = count_positions(body)
         self.body_name = type(body).__name__
         self.argument_names = tuple(inspect.signature(body.forward).parameters)
         self.is_awaited = False
@@ -40,82 +38,84 @@ class Prompt(nn.Module):
 
     @property
     def length(self) -> int:
-        """How many vectors there are."""
+        """The number of vectors."""
         return len(self.vectors)
 
     def extend(self, body: nn.Module, args: Any, kwargs: dict[str, Any]) -> tuple[tuple[()], dict[str, Any]]:
-        """Make room for the prompt in a body's inputs: a hook before its forward."""
+        """Insert the prompt's placeholders into a body's inputs: a hook before its forward."""
         inputs = {**dict(zip(self.argument_names, args, strict=False)), **kwargs}
         self.is_awaited, self.num_tokens = False, None
-        ids = self.checked(inputs)
+        ids = self._get_ids(inputs)
         cache = inputs.get("past_key_values")
         num_past = 0 if cache is None else int(cache.get_seq_length())
-        self.check_length(ids.shape[1], num_past)
+        self._check_length(ids.shape[1], num_past)
         if inputs.get("attention_mask") is not None:
-            inputs["attention_mask"] = self.inserted(inputs["attention_mask"], 1)
-        if num_past:  # the prompt is among the keys already, and only shifts what comes after it
+            inputs["attention_mask"] = self.insert(inputs["attention_mask"], 1)
+        if num_past:  # the prompt is in the cache already and only shifts later positions
             if inputs.get("position_ids") is not None:
                 inputs["position_ids"] = inputs["position_ids"] + self.length
             return (), inputs
-        inputs["input_ids"] = self.inserted(ids, self.placeholder)
+        inputs["input_ids"] = self.insert(ids, self.placeholder)
         if inputs.get("token_type_ids") is not None:
-            inputs["token_type_ids"] = self.inserted(inputs["token_type_ids"], 0)
+            inputs["token_type_ids"] = self.insert(inputs["token_type_ids"], 0)
         if inputs.get("position_ids") is not None:
-            inputs["position_ids"] = self.shifted(inputs["position_ids"])
+            inputs["position_ids"] = self._shift(inputs["position_ids"])
         self.is_awaited, self.num_tokens = True, ids.shape[1]
         return (), inputs
 
     def fill(self, embedding: nn.Module, args: Any, output: Tensor) -> Tensor | None:
-        """Put the vectors in the places of the placeholders: a hook after the embedding's forward."""
+        """Replace the placeholders' embeddings by the vectors: a hook after the embedding's forward."""
         if not self.is_awaited:
             return None
-        self.is_awaited = False  # GPT-2 looks token types up in the same embedding, a second time
+        self.is_awaited = False  # GPT-2 calls the same embedding again for token types
         before, after = output[:, : self.start], output[:, self.start + self.length :]
         vectors = self.vectors.to(output.dtype).expand(len(output), -1, -1)
         return torch.cat([before, vectors, after], 1)
 
     def trim(self, body: nn.Module, args: Any, output: Any) -> Any:
-        """Cut the prompt's places out of hidden states: a hook after the body's forward.
+        """Remove the prompt from hidden states: a hook after the body's forward.
 
-        Attention weights [b h q k] and the cache keep them: there the prompt is something to look at.
+        Attention weights [b h q k] and the cache keep it.
         """
         is_unused, self.is_awaited = self.is_awaited, False
-        if self.num_tokens is None or output is None:  # a pass that failed has none
+        if self.num_tokens is None or output is None:  # a failed pass has no output
             return None
         if is_unused:
-            raise TrainingError(f"{self.body_name} ran without its input embedding, so its prompt had no place to go")
+            raise TrainingError(
+                f"{self.body_name} ran without its input embedding, so its prompt could not be inserted"
+            )
         if isinstance(output, tuple):
-            return self.cut(output)
+            return self._cut(output)
         for name, value in output.items():
-            output[name] = self.cut(value)
+            output[name] = self._cut(value)
         return output
 
-    def cut(self, value: Any) -> Any:
-        """Return hidden states [b n d], or a tuple of them, without the prompt's places; anything else as it is."""
+    def _cut(self, value: Any) -> Any:
+        """Return hidden states [b n d], or a tuple of them, without the prompt; anything else unchanged."""
         if isinstance(value, tuple):
-            return tuple(self.cut(each) for each in value)
+            return tuple(self._cut(each) for each in value)
         if isinstance(value, Tensor) and value.dim() == 3 and value.shape[1] == (self.num_tokens or 0) + self.length:
             after = value[:, self.start + self.length :]
             return torch.cat([value[:, : self.start], after], 1) if self.start else after
         return value
 
-    def inserted(self, row: Tensor, number: int) -> Tensor:
-        """Insert a number for every vector into [b n]."""
+    def insert(self, row: Tensor, number: int) -> Tensor:
+        """Insert a number per vector into [b n]."""
         new = row.new_full((len(row), self.length), number)
         return torch.cat([row[:, : self.start], new, row[:, self.start :]], 1)
 
-    def shifted(self, positions: Tensor) -> Tensor:
-        """Give the vectors the positions after what stands before them, and shift those behind."""
+    def _shift(self, positions: Tensor) -> Tensor:
+        """Give the vectors the next positions, and shift those after them."""
         steps = torch.arange(self.length, device=positions.device)
         new = positions[:, :1] + 1 + steps if self.start else steps.expand(len(positions), -1)
         return torch.cat([positions[:, : self.start], new, positions[:, self.start :] + self.length], 1)
 
-    def checked(self, inputs: Mapping[str, Any]) -> Tensor:
-        """Return the token ids of a call; refuse one that has no place for a prompt."""
+    def _get_ids(self, inputs: Mapping[str, Any]) -> Tensor:
+        """Return the token ids of a call; raise an error if a prompt cannot be inserted."""
         ids, mask, positions = (inputs.get(name) for name in ("input_ids", "attention_mask", "position_ids"))
         if not isinstance(ids, Tensor) or inputs.get("inputs_embeds") is not None:
             raise TrainingError(
-                f"{self.body_name} has a prompt, which is put among input_ids; give it these, not inputs_embeds"
+                f"{self.body_name} has a prompt, which is inserted into input_ids; pass these, not inputs_embeds"
             )
         for name, given in (("input_ids", ids), ("attention_mask", mask), ("position_ids", positions)):
             if given is not None and not (isinstance(given, Tensor) and given.dim() == 2):
@@ -123,13 +123,12 @@ class Prompt(nn.Module):
                 raise TrainingError(f"{self.body_name} has a prompt and needs {name} as [batch, length], not {shape}")
         if mask is None and positions is not None and bool((positions.diff(dim=1) != 1).any()):
             raise TrainingError(
-                f"{self.body_name} was given several sequences in a row (packed), and its prompt would stand before "
-                "the first of them only; give each a row of its own"
+                f"{self.body_name} was given several sequences in one row (packed), and its prompt would come before "
+                "the first only; give each sequence its own row"
             )
         return ids
 
-    def check_length(self, num_tokens: int, num_past: int) -> None:
-        """Refuse an input that leaves no positions for the prompt."""
+    def _check_length(self, num_tokens: int, num_past: int) -> None:
         needed = num_tokens + (num_past or self.length)
         if self.num_positions is not None and needed > self.num_positions:
             raise TrainingError(
@@ -140,14 +139,14 @@ class Prompt(nn.Module):
 
 
 def add_prompt(model: PreTrainedModel, length: int, seed: int) -> None:
-    """Give a model a prompt that starts as the embeddings of tokens drawn by the seed."""
-    body, embedding = body_with_embedding(model)
-    num_positions = positions_of(body)
+    """Add a prompt that starts as the embeddings of tokens drawn by the seed."""
+    body, embedding = _find_embedding(model)
+    num_positions = count_positions(body)
     if num_positions is not None and length >= num_positions:
         raise TrainingError(
             f"a prompt of {length} leaves no room for an input: {type(body).__name__} has {num_positions} positions"
         )
-    prompt = Prompt(first_vectors(embedding, body.config.pad_token_id, length, seed), body)
+    prompt = Prompt(_draw_vectors(embedding, body.config.pad_token_id, length, seed), body)
     prompt.train(model.training)
     setattr(model, PROMPT, prompt)
     body.register_forward_pre_hook(prompt.extend, with_kwargs=True)
@@ -155,8 +154,8 @@ def add_prompt(model: PreTrainedModel, length: int, seed: int) -> None:
     body.register_forward_hook(prompt.trim, always_call=True)
 
 
-def body_with_embedding(model: PreTrainedModel) -> tuple[PreTrainedModel, nn.Embedding]:
-    """Return the innermost model that holds the input embedding, which heads of every kind call, and the embedding."""
+def _find_embedding(model: PreTrainedModel) -> tuple[PreTrainedModel, nn.Embedding]:
+    """Return the innermost model that holds the input embedding, which every head calls, and the embedding."""
     embedding = model.get_input_embeddings()
     holders = [
         part
@@ -165,28 +164,27 @@ def body_with_embedding(model: PreTrainedModel) -> tuple[PreTrainedModel, nn.Emb
     ]
     if model.config.is_encoder_decoder or not isinstance(embedding, nn.Embedding):
         raise TrainingError(
-            f"{type(model).__name__} has no single sequence of tokens to put a prompt into (an encoder and a decoder, "
-            "or no embedding of tokens); a prompt needs a model of one stack"
+            f"{type(model).__name__} has no single sequence of tokens for a prompt (it is an encoder-decoder, or has "
+            "no token embedding); a prompt needs a model with one stack"
         )
     return holders[-1], embedding
 
 
-def first_vectors(embedding: nn.Embedding, pad: int | None, length: int, seed: int) -> Tensor:
-    """Embed `length` tokens drawn by the seed, none of them padding."""
-    known = torch.tensor([token for token in range(embedding.num_embeddings) if token != pad])
-    drawn = known[torch.randint(len(known), (length,), generator=generator_of(seed, PROMPT))]
+def _draw_vectors(embedding: nn.Embedding, pad: int | None, length: int, seed: int) -> Tensor:
+    candidates = torch.tensor([token for token in range(embedding.num_embeddings) if token != pad])
+    drawn = candidates[torch.randint(len(candidates), (length,), generator=make_generator(seed, PROMPT))]
     with torch.no_grad():
-        # Not rows of the weight: some embeddings (Gemma's) scale them.
+        # The output, not rows of the weight: some embeddings (Gemma's) scale them.
         rows: Tensor = embedding(drawn.to(embedding.weight.device))
     return rows.clone()
 
 
 def is_causal(body: PreTrainedModel) -> bool:
-    """Tell whether a body reads from left to right, as its attention modules say."""
-    said = {module.is_causal for module in body.modules() if isinstance(getattr(module, "is_causal", None), bool)}
-    if len(said) != 1:
+    """Tell whether a body is causal, according to `is_causal` of its attention modules."""
+    values = {module.is_causal for module in body.modules() if isinstance(getattr(module, "is_causal", None), bool)}
+    if len(values) != 1:
         raise TrainingError(
-            f"{type(body).__name__} does not say whether it reads from left to right (`is_causal` of its attention "
-            "modules), on which the place of a prompt depends"
+            f"the attention modules of {type(body).__name__} do not say whether it is causal (`is_causal`), which "
+            "decides where a prompt goes"
         )
-    return bool(said.pop())
+    return bool(values.pop())

@@ -1,31 +1,24 @@
-"""What a checkpoint of a tuned model needs: the trained tensors, and a hash to know the frozen ones again."""
-
-from __future__ import annotations
+"""What a checkpoint of a tuned model stores: the trained tensors, and a hash that identifies the frozen ones."""
 
 import hashlib
-from collections.abc import Iterator
 
 import torch
 from torch import Tensor, nn
 
 
 def trained_state(model: nn.Module) -> dict[str, Tensor]:
-    """Return the parameters that train, each once under its first name, and the buffers that are saved.
+    """Return trainable parameters and persistent buffers, each once under its first name.
 
-    The tensors are the model's own, not copies; `model.load_state_dict(state, strict=False)` takes such a state back.
+    The tensors are not copies; `model.load_state_dict(state, strict=False)` loads such a state.
     """
-    trained = {name: p.detach() for name, p in model.named_parameters() if p.requires_grad}
-    return trained | dict(saved_buffers(model))
-
-
-def saved_buffers(model: nn.Module) -> Iterator[tuple[str, Tensor]]:
-    """Yield the buffers that belong to a model's state, each once; what a config determines does not."""
+    state = {name: p.detach() for name, p in model.named_parameters() if p.requires_grad}
     seen: set[int] = set()
     for path, module in model.named_modules():
         for name, buffer in module.named_buffers(recurse=False):
             if name not in module._non_persistent_buffers_set and id(buffer) not in seen:
                 seen.add(id(buffer))
-                yield f"{path}.{name}" if path else name, buffer
+                state[f"{path}.{name}" if path else name] = buffer
+    return state
 
 
 def frozen_hash(model: nn.Module) -> str:

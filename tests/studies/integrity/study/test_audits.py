@@ -58,7 +58,7 @@ def test_an_arm_that_cannot_be_built_is_said_to_be_unaudited_and_costs_itself_al
     said = list[str]()
     made = text_study(tmp_path, {"dot": "dot | softmax", "odd": odd}, seeds=[1])
     conclusion = made.run(tmp_path / "out", say=said.append)
-    assert any("cannot be audited: no model can be built of this config" in line for line in said)
+    assert any("cannot be audited: no model can be built from this config" in line for line in said)
     assert list(conclusion.failed) == ["text, tiny, odd, seed 1"]
     assert "a missing audit" in notes(tuple(conclusion.findings))
 

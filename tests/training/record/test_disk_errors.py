@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from attnlab.errors import TrainingError
-from attnlab.training.record import Checkpoints
+from attnlab.training.record.checkpoint import Checkpoints
 from tests.training.record.mortal import checkpoint_of, is_same
 
 SENTENCES = {
@@ -19,7 +19,7 @@ SENTENCES = {
     "EDQUOT": "the disk quota is used up; free some space",
     "EROFS": "the file system is read-only; choose another folder",
     "EACCES": "permission is denied; change the permissions of that folder",
-    "EIO": "the disk gives input/output errors",
+    "EIO": "the disk reports input/output errors",
     "EMFILE": "Too many open files",
 }
 
@@ -59,7 +59,7 @@ def fail(monkeypatch: pytest.MonkeyPatch, call: str, name: str, calls_before: in
     ("call", "calls_before", "name"),
     [
         *[("write", 2, name) for name in SENTENCES],
-        ("mkdir", 0, "EROFS"), ("write", 0, "ENOSPC"), ("fsync", 0, "EIO"), ("fsync", 3, "EIO"), ("rename", 0, "EIO"),
+        ("mkdir", 0, "EROFS"), ("write", 0, "ENOSPC"), ("fsync", 0, "EIO"), ("fsync", 3, "EIO"), ("rename", 0, "EIO")
     ],
     ids=[*SENTENCES, "mkdir", "first write", "first fsync", "folder's fsync", "rename"],
 )  # fmt: skip
@@ -147,10 +147,10 @@ def test_a_file_in_place_of_the_folder(tmp_path: Path) -> None:
     (tmp_path / "checkpoints").write_text("not a folder")
     for folder in (tmp_path / "checkpoints", tmp_path / "checkpoints" / "deeper"):
         checkpoints = Checkpoints(folder, print)
-        with pytest.raises(TrainingError, match=r"a file is in the place of a folder; move that file away.*\(at .*s\)"):
+        with pytest.raises(TrainingError, match=r"there is a file where a folder is needed; move it away.*\(at .*s\)"):
             checkpoints.write(checkpoint_of(1), best_step=None)
         with pytest.raises(
-            TrainingError, match=r"cannot look for checkpoints in .* a file is in the place of a folder"
+            TrainingError, match=r"cannot list the checkpoints in .* there is a file where a folder is needed"
         ):
             checkpoints.last()
     assert (tmp_path / "checkpoints").read_text() == "not a folder"
@@ -177,7 +177,8 @@ REAL = """
 import subprocess, sys, torch
 from pathlib import Path
 from attnlab.errors import TrainingError
-from attnlab.training.record import Checkpoint, Checkpoints, Metrics
+from attnlab.training.record.checkpoint import Checkpoint, Checkpoints
+from attnlab.training.record.metrics import Metrics
 
 run = Path(sys.argv[1])
 metrics = Metrics(run / "metrics.jsonl", print)
