@@ -170,12 +170,12 @@ def test_a_cache_never_holds_it_and_generation_is_the_same(name: str, line: str,
 def test_a_fused_projection_is_still_proved_by_its_values(name: str) -> None:
     model = with_prefix(build(name), "dot | softmax | bypass(alpha=0.5)")
     model(tokens())
-    assert all(layer.is_proved == (name == "gpt2") for _, _, layer in attention_layers(model))
+    assert all(layer.is_layout_checked == (name == "gpt2") for _, _, layer in attention_layers(model))
     plain = build("gpt2", AutoModelForSequenceClassification)
     attnlab.install(plain, "dot | softmax | bypass(alpha=0.5)")
     set_prefix(plain, LENGTH)  # as long as the input: keys twice as many are not taken for the projected ones
     plain(tokens()[:1])
-    assert all(layer.is_proved for _, _, layer in attention_layers(plain))
+    assert all(layer.is_layout_checked for _, _, layer in attention_layers(plain))
 
 
 def test_the_start_is_of_the_seed_and_the_layers_name_alone() -> None:

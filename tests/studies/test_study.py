@@ -194,7 +194,7 @@ def test_a_study_that_was_moved_goes_on(labels: Path, tmp_path: Path, monkeypatc
 
     monkeypatch.setattr(Display, "advance", stop_once)
     with monkeypatch.context() as limited:
-        limited.setattr("attnlab.studies.run.execution.MOST_FAILURES", 1)
+        limited.setattr("attnlab.studies.run.execution.MAX_FAILURES", 1)
         first = made.run(tmp_path / "out", say=quiet)
     assert len(first.failed) == 1
     (tmp_path / "out").rename(tmp_path / "moved")

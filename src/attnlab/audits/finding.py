@@ -45,7 +45,7 @@ class FindingPart:
 
 @dataclass(frozen=True)
 class Finding:
-    """The answer to one check: passed or not, by which figure against which bound, and why in one sentence.
+    """The result of one check: passed or not, the measured figure, its bound, and one sentence why.
 
     where: where to look, as a stage, a kernel or a pair of positions. judged: False if the check only reports.
     data: numbers for a picture or a program.
@@ -110,7 +110,7 @@ def show(figure: float | None) -> str:
 
 
 class Findings(Mapping[str, Finding]):
-    """Findings in the order in which they were made, by name or by any part of a name that fits only one."""
+    """Findings in the order in which they were made, by name or by a unique substring of a name."""
 
     def __init__(self, findings: Iterable[Finding]) -> None:
         self._by_name = {finding.name: finding for finding in findings}

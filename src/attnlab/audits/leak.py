@@ -24,7 +24,7 @@ DROPOUT = 0.2
 
 VERY_LONG = 2100
 BORDERS = (1, 31, 32, 33, 63, 64, 65, 127, 128, 129, LONG - 1)
-"""Positions at which the tiles and spans of kernels begin; everything from one of them on is changed at once."""
+"""Positions around kernel tile boundaries; all tokens from such a position on are perturbed together."""
 
 
 @check(NAME, kind="leak")
@@ -74,7 +74,7 @@ def _list_situations(subject: Subject) -> Iterator[tuple[Subject, Mode]]:
 
 
 def _list_lengths(mode: Mode) -> list[tuple[int, list[int]]]:
-    """Return lengths of long sequences, and for each the positions from which on the future is changed."""
+    """Return lengths of long sequences, each with the positions from which tokens are perturbed."""
     lengths = [(LONG, list(BORDERS))]
     # A kernel that sums over spans of 2048 tokens needs a sequence of more than one.
     if mode.kernel == "linear" and mode.dtype == torch.float32 and mode.mask == "none":
@@ -128,7 +128,7 @@ def _measure_gradients(
 ) -> dict[str, Tensor]:
     """Return how strongly outputs depend on each position, [rows length], for every input.
 
-    Batch row r is about output rows[r] alone, or with one_row=False about all outputs up to it.
+    Batch row r covers output rows[r] only or, with one_row=False, all outputs up to it.
     """
     inputs = subject.inputs(1, length, mode.dtype)
     leaves = {name: t.repeat(len(rows), 1, 1, 1).requires_grad_() for name, t in inputs.items()}

@@ -1,6 +1,6 @@
 """A forest plot: each arm's difference to the baseline with its interval and the pairs behind it.
 
-The band around 0 is the smallest relevant difference to either side. A faint dot is the difference of one pair.
+The band spans ± the smallest relevant difference. A faint dot is the difference of one pair.
 """
 
 import math
@@ -13,7 +13,7 @@ from .theme import FILE, Layer, Theme, frame, layer, nominal
 
 WIDTH, ROW = 340, 46
 LEFT, RIGHT = 0.35, 0.65
-"""Shares of the axis: left of the first, words begin at their point; right of the second, they end at it."""
+"""Fractions of the axis: below the first, labels are left-aligned at their point; above the second, right-aligned."""
 
 
 @dataclass(frozen=True)

@@ -64,7 +64,7 @@ def install(model: M, mechanism: str | Mechanism, *, seed: int = 0) -> M:
     for config, _ in record.implementations:
         set_attention_name(config, name_for(parsed))
     for part in _list_models(body):
-        # Saved the usual way, the weights would be read back into a model without the mechanism.
+        # Plain save_pretrained would lose the mechanism: the weights would load into a model without it.
         vars(part)["save_pretrained"] = functools.partial(save_instead, part)
         vars(part)["set_attn_implementation"] = functools.partial(_refuse_switch, part)
     vars(body)[RECORD] = record
@@ -100,7 +100,7 @@ def _list_models(body: PreTrainedModel) -> list[PreTrainedModel]:
 
 
 def _is_installed_elsewhere(body: PreTrainedModel) -> bool:
-    """Tell whether a model's mechanism was installed in the model around it, or in one inside."""
+    """Tell whether the mechanism was installed in an enclosing model or a submodel."""
     return RECORD not in vars(body) and next(attention_layers(body), None) is not None
 
 

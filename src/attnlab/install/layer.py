@@ -25,7 +25,7 @@ PREFIX = ("prefix_keys", "prefix_values")
 """The parameters [h n d] of a layer that `set_prefix` makes; None without a prefix."""
 
 
-class Acting(NamedTuple):
+class ActiveStage(NamedTuple):
     """A values stage at the current point of training, and the names of its parameters: the stage's and the layer's."""
 
     stage: Value
@@ -35,8 +35,8 @@ class Acting(NamedTuple):
 class Layer(nn.Module):
     """A mechanism in one attention module.
 
-    `values` are its values stages that act here. They act where the projections are computed (`valuepath`), since only
-    there are x and the new tokens known; `core` is the rest of the mechanism.
+    `values` are its values stages that act here. They act where the projections are computed (`valuepath`), since x
+    and the new tokens are known only there; `core` is the rest of the mechanism.
     """
 
     def __init__(self, mechanism: Mechanism, values: tuple[Value, ...], attention: AttentionModule, seed: int) -> None:
@@ -49,7 +49,7 @@ class Layer(nn.Module):
         self.undecayed: list[str] = []
         self.lenders: dict[str, tuple[Self]] = {}
         self.expected: Tensor | None = None
-        self.is_proved = False
+        self.is_layout_checked = False
         scales = (getattr(attention.module, "scaling", None), attention.head_dim and attention.head_dim**-0.5)
         self.scaled: dict[float, Mechanism] = {scale: self.core for scale in scales if isinstance(scale, float)}
         self.has_penalty = has_penalty(mechanism)
@@ -84,7 +84,7 @@ class Layer(nn.Module):
         return list(declared)
 
     def borrow(self, name: str, lender: Self) -> None:
-        """Use another layer's parameter instead of one's own."""
+        """Use the parameter of another layer."""
         delattr(self, name)
         self.undecayed.remove(name)
         # In a tuple, so that the other layer does not become a submodule of this one.
@@ -94,7 +94,7 @@ class Layer(nn.Module):
         """Set scheduled stages to this point of training; None if `set_progress` was not called yet."""
         self.progress = progress
         self.acting = tuple(
-            Acting(
+            ActiveStage(
                 stage.at(progress or 0.0),
                 tuple((name.removeprefix(f"{label(stage)}_"), name) for name in _declare_parameters(stage)),
             )
@@ -112,7 +112,7 @@ class Layer(nn.Module):
                 "step, with a fraction from 0 to 1"
             )
 
-    def parameters_of(self, acting: Acting) -> Mapping[str, Tensor]:
+    def parameters_of(self, acting: ActiveStage) -> Mapping[str, Tensor]:
         """Return the parameters of a values stage by the stage's names."""
         parameters = {name: getattr(self.lenders.get(full, (self,))[0], full) for name, full in acting.names}
         return acting.stage.parameters_at(parameters, self.progress or 0.0)
@@ -203,9 +203,9 @@ class Layer(nn.Module):
                 "instead (a sliding window, packed sequences, a static cache or a custom mask)"
             )
         expected, self.expected = self.expected, None
-        # A static cache holds more than was projected, so that the comparison waits for another pass.
+        # A static cache is longer than the projected values, so they are compared in a later pass.
         if expected is not None and v.shape[2] == expected.shape[2]:
-            self.is_proved = True
+            self.is_layout_checked = True
             if not torch.equal(v, expected):
                 raise InstallError(
                     f"'{self.attention_name}' lays out its fused projection in another way than queries, keys, values; "
@@ -213,7 +213,7 @@ class Layer(nn.Module):
                 )
 
     def __getstate__(self) -> dict[str, object]:
-        """Leave out the state of a pass."""
+        """Exclude the state of a forward pass."""
         return {**self.__dict__, "expected": None}
 
     def extra_repr(self) -> str:

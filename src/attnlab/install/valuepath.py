@@ -11,7 +11,7 @@ from attnlab.errors import InstallError
 from attnlab.mechanisms import Mechanism, Value
 
 from .attention_modules import AttentionModule
-from .layer import Acting, Layer
+from .layer import ActiveStage, Layer
 from .pass_context import get_pass_context
 from .projections import Part, Projection, StandIn, check_forward, in_width
 
@@ -43,7 +43,7 @@ class ValuePath(StandIn):
                     views = [_split_heads(each, num_parts) for each in (t, source, raw)]
                     t = _apply_stage(acting, self.attention, *views).transpose(1, 2).flatten(2)
             output = projection.replace(output, t)
-            is_pending = self.is_fused and not layer.is_proved
+            is_pending = self.is_fused and not layer.is_layout_checked
             if part == "v" and is_pending and not has_adapter and not torch.compiler.is_compiling():
                 layer.expected = _split_heads(t.detach(), num_heads)
         return output
@@ -77,7 +77,7 @@ def _split_heads(t: Tensor, num_heads: int) -> Tensor:
     return heads.transpose(1, 2)
 
 
-def _apply_stage(acting: Acting, attention: nn.Module, t: Tensor, x: Tensor, raw: Tensor) -> Tensor:
+def _apply_stage(acting: ActiveStage, attention: nn.Module, t: Tensor, x: Tensor, raw: Tensor) -> Tensor:
     """Apply one stage to t; raw is the projection before all stages."""
     layer: Layer = attention.attnlab  # type: ignore[assignment]
     stage = acting.stage

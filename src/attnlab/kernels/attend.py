@@ -46,17 +46,17 @@ def attend(
 ) -> Tensor:
     """Attend with q [b h q d], k [b h k d] and v [b h k e]; leading axes of size 1 may be omitted.
 
-    causal: no query sees a later key. The last query is at the position of the last key, so that queries against a
-    longer cache see everything before them; if there are more queries than keys, the first ones see nothing.
-    mask: booleans that broadcast to [b h q k], True = may attend. Masked tensors must still be finite.
+    causal: no query sees a later key. The causal mask is aligned to the lower right: queries see all of a longer
+    cache; if there are more queries than keys, the first ones see nothing.
+    mask: booleans that broadcast to [b h q k], True = may attend. Masked keys and values must be finite.
     scale: factor of dot or cosine scores, if the mechanism does not set one.
     kernel: a kernel's name, or 'auto' for the fastest one that can compute the call (see `attnlab.explain`).
     parameters: learned parameters by the names `Mechanism.parameters` declares; default: their initial values.
     dropout: the dropout rate of the weights. training: whether token_dropout is active.
-    x: the layer's input split by heads, for bypass; default: the projected tensor itself (a projection of 1).
+    x: the layer's input split by heads, for bypass; default: the projected tensor (an identity projection).
     first: the first layer's values, for value_residual; default: v.
-    positions: integers for stages that need positions: [k] or [b k] for the keys, with the queries at the last of
-    them; or a pair, for queries and keys. Default: 0, 1, …. `causal` follows the order of the keys.
+    positions: integers for stages that need positions: [k] or [b k] for the keys (queries take the last ones), or a
+    pair (queries, keys). Default: 0, 1, …. `causal` follows the order of the keys.
     generator: source of random numbers for dropout; default: torch's global generator.
     """
     call, num_axes = prepare(
@@ -65,7 +65,7 @@ def attend(
     )  # fmt: skip
     chosen, _ = choose(call.request, kernel)
     with _without_autocast(call.q):
-        out = _attend_to_nothing(call) if _is_empty(call) else chosen.attend(call)
+        out = _return_zeros(call) if _is_empty(call) else chosen.attend(call)
         for stage in call.mechanism.output:
             out = stage(out, call.q, call.params_of(stage)).to(out.dtype)
     return out.reshape(out.shape[4 - num_axes :])
@@ -76,7 +76,7 @@ def _is_empty(call: Call) -> bool:
     return 0 in (*call.q.shape, call.k.shape[2])
 
 
-def _attend_to_nothing(call: Call) -> Tensor:
+def _return_zeros(call: Call) -> Tensor:
     """Return zeros with gradients of zero."""
     everything = torch.ones((), dtype=torch.bool, device=call.q.device)
     zero = sum(x.masked_fill(everything, 0).sum() for x in (call.q, call.k, call.v))
@@ -172,7 +172,7 @@ def _add_axes(name: str, tensor: Tensor) -> Tensor:
 
 
 def _repeat_key_heads(q: Tensor, t: Tensor) -> Tensor:
-    """Repeat grouped key heads, one for every query head."""
+    """Repeat key or value heads for grouped-query attention."""
     if t.shape[1] == q.shape[1] or t.shape[1] == 0 or q.shape[1] % t.shape[1]:
         return t
     return t.repeat_interleave(q.shape[1] // t.shape[1], dim=1)

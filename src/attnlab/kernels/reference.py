@@ -37,22 +37,22 @@ def attend(call: Call) -> Tensor:
 def weights(call: Call) -> Tensor:
     """Return the weights [b h q k], before dropout."""
     mechanism, visibility = call.mechanism, call.visibility
-    visible, zeroed = visibility.pairs, None
+    visible, allowed = visibility.pairs, None
     if mechanism.mask.where != "before" and visibility.causal:
-        visible, zeroed = visibility.mask, visibility.causal_pairs
+        visible, allowed = visibility.mask, visibility.causal_pairs
     empty = visibility.empty
     # A row that sees nothing is computed as if it saw everything, so that no stage has to normalise an empty row.
     shown = visible | empty if visible is not None and empty is not None else visible
     score = mechanism.score
     scores = score(call.q, call.k, call.params_of(score), **call.needs_of(score, shown))
     _check_shape(score, scores, (*call.q.shape[:3], call.k.shape[2]))
-    if mechanism.mask.where == "zero" and zeroed is not None:
-        scores, zeroed = scores.masked_fill(~zeroed, 0), None
+    if mechanism.mask.where == "zero" and allowed is not None:
+        scores, allowed = scores.masked_fill(~allowed, 0), None
     if visible is not None:
         scores = fill_standins(scores, visible, empty)
     w = weigh(call, scores, shown)
-    if zeroed is not None:
-        w = w.masked_fill(~zeroed, 0)
+    if allowed is not None:
+        w = w.masked_fill(~allowed, 0)
     if empty is not None:
         w = w.masked_fill(empty, 0)
     stage, n = mechanism.weights, _lengths(call, scores)

@@ -1,7 +1,7 @@
 """One tile at a time, forward and backward with recomputation: scores, weights and their gradients occupy two or three
 buffers of a tile's size, and no tensor of size queries × keys is kept.
 
-Both passes are opaque operators to torch, so that a caller can be compiled.
+Both passes are custom operators, so callers work with torch.compile.
 """
 
 import functools
@@ -86,7 +86,7 @@ class Problem:
         return keep_tile(tile, self.seed, self.dropout).to(self.v) * scale(self.dropout)
 
     def forward(self, kept: Tensor) -> Tensor:
-        """Return weights·values; write the weights into `kept` if it has room."""
+        """Return weights·values; write the weights into `kept` unless it is empty."""
         out = self.v.new_empty(*self.v.shape[:2], self.visibility.num_queries, self.v.shape[3])
         space, at = self.buffer() if kept.numel() == 0 else kept, 0
         for tile in self.tiling:
@@ -150,7 +150,7 @@ def _fill_masked(s: Tensor, tile: Tile, visibility: Visibility, fill: float, ski
 
 @functools.lru_cache(maxsize=16)
 def _later_keys(num_rows: int, num_keys: int, device: torch.device) -> Tensor:
-    """Return which keys, starting at the one after the first query, come after each query, [r k]."""
+    """Return a mask [r k], True for keys after each query; key 0 is the one after the first query."""
     return torch.ones(num_rows, max(0, num_keys), dtype=torch.bool, device=device).triu_()
 
 
@@ -218,7 +218,7 @@ def _parse_weights(line: str, cls: type) -> Weights:
 
 
 def attend(call: Call, q: Tensor, k: Tensor, extra: Tensor | None, pairs: str) -> Tensor:
-    """Attend over features with the pair scores of this name, with the call's weights, divisor and dropout."""
+    """Attend to features q and k with the pair scores named `pairs`, and the call's weights, divisor and dropout."""
     mechanism, visibility = call.mechanism, call.visibility
     v, divisor = divide_values(call)
     n = as_divisor(visibility.count, q.dtype)
@@ -238,7 +238,7 @@ def refusal(request: Request) -> str | None:
     stage, mask = request.mechanism.weights, request.mechanism.mask
     if stage.tile_rule is None or REGISTRY.get(stage.name) is not type(stage):
         return f"has no tile-wise gradient for '{stage}'"
-    # Tiles give a masked pair no weight; these masks do the same.
+    # Tiles give masked pairs weight 0, which is right for these masks only.
     has_no_weight = mask.where == "before" or (mask.where == "after" and stage.pointwise) or stage.keeps_zero
     if request.causal and not has_no_weight:
         return f"excludes masked pairs before the weights; '{mask}' over '{stage.name}' does not"

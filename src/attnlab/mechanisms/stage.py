@@ -1,4 +1,4 @@
-"""A stage: one named choice of a mechanism, as a frozen dataclass whose fields are its arguments.
+"""A stage: one named component of a mechanism, as a frozen dataclass whose fields are its arguments.
 
 `@stage("name")` registers a class under the name that a line uses. A keyword-only parameter of its `__call__` requests
 an input beside the tensors (`NEEDS`): without a default it is required, with the default None it is optional.
@@ -40,7 +40,7 @@ class Dims:
 
 @dataclass(frozen=True)
 class Parameter:
-    """A learned parameter: its shape, led by the heads, and the uniform range it starts in."""
+    """A learned parameter: its shape, heads first, and the range of its uniform initialisation."""
 
     shape: tuple[int, ...]
     low: float
@@ -90,9 +90,9 @@ def argument(default: Any, *, shown: Shown = "changed", at_least: Bound = None, 
 
 @dataclass(frozen=True)
 class Stage(ABC):
-    """One choice of a mechanism. A stage has no state beyond its fields.
+    """One component of a mechanism. A stage has no state beyond its fields.
 
-    needs: the inputs that the call requests beside its tensors, and whether each is required; set by `@stage`.
+    needs: the inputs that `__call__` requests besides its tensors, and whether each is required; set by `@stage`.
     traits: the attributes that tell kernels and models what they may assume about the call.
     """
 

@@ -1,7 +1,7 @@
 """Weights as a pure function of scores along the last axis of [b h q k]; `divide` then divides by the visible length n.
 
-The weights of forbidden pairs are set to 0 afterwards; their scores are copies of a visible pair's of the same row, so
-arithmetic is safe. A stage whose weights depend on the other scores of a row requests `visible`, to exclude these.
+The weights of forbidden pairs are set to 0 afterwards; their scores are replaced by that of a visible pair in the
+same row, so they stay finite. A stage that normalises over a row requests `visible`, to exclude masked pairs.
 """
 
 from abc import abstractmethod
@@ -60,8 +60,8 @@ class Weights(Stage):
     def __call__(self, scores: Tensor, n: Tensor, p: Params, *args: Any, **needs: Any) -> Tensor:
         """Return the undivided weights; n [b|1 h|1 q 1] is the number of visible keys of each query, at least 1.
 
-        A stage names the inputs it requests as keyword-only parameters instead of the last two. `visible`
-        [b|1 h|1 q|1 k] has a pair in every row: a row without any is computed with all pairs visible, then set to 0.
+        Replace the last two parameters by keyword-only ones that name the requested inputs. `visible` [b|1 h|1 q|1 k]
+        is never all False in a row: fully masked rows are computed unmasked, then set to 0.
         """
 
     def parameters(self, dims: Dims) -> dict[str, Parameter]:
@@ -69,7 +69,7 @@ class Weights(Stage):
 
     @property
     def tile_rule(self) -> TileRule | None:
-        """How kernels compute a tile of weights, for a call without learned parameters; None if they use the call."""
+        """The in-place rule for a tile, for a stage without learned parameters; None: kernels use `__call__`."""
         return None
 
     def row_bias(self, n: Tensor) -> Tensor | float | None:

@@ -42,7 +42,7 @@ class Estimate:
 
     @property
     def t(self) -> float:
-        """The difference in standard errors."""
+        """The t statistic: difference / se."""
         return self.difference / self.se if self.se > 0 else math.nan
 
     @property

@@ -1,4 +1,4 @@
-"""The one place where numbers become a verdict, in exactly these words and no others (see docs/statistics.md).
+"""Turns estimates into a verdict from a fixed vocabulary (see docs/statistics.md).
 
 An interval without 0 is BETTER or WORSE: BY AT LEAST the threshold if the whole interval is beyond it, BELOW YOUR
 THRESHOLD if the estimate does not reach it. An interval inside ± the threshold is NO MEANINGFUL DIFFERENCE, any other
@@ -79,12 +79,12 @@ class Verdict:
 
     @property
     def depends_on_p(self) -> bool:
-        """Whether a p-value decided; other verdicts count in a family with p = 1."""
+        """Whether the verdict uses a p-value; others enter Holm's family with p = 1."""
         return self.outcome not in (NOT_COMPARABLE, TOO_FEW, NEITHER_LEARNED, DEGENERATE)
 
     @property
     def can_use_more_seeds(self) -> bool:
-        """Whether seeds could settle the question: they do not remove a leak, a missing spread or short training."""
+        """Whether more seeds could help; they cannot fix a leak, zero variance or short training."""
         return self.outcome not in (NOT_COMPARABLE, DEGENERATE, NEITHER_LEARNED, STILL_TRAINING)
 
     def __str__(self) -> str:

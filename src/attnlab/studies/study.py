@@ -235,7 +235,7 @@ class Study:
 
 
 def _audit_mechanism(line: str, is_causal: bool) -> tuple[bool, list[Mapping[str, Any]]]:
-    # Its cost depends on the machine, and decides nothing here.
+    # Cost depends on the machine and does not matter here.
     known = known_checks("mechanism").values()
     checks = [check.name for check in known if not check.is_slow and check.kind != "cost"]
     result = audit(line, causal=is_causal, checks=checks)

@@ -123,7 +123,7 @@ class Optimizer(Section):
     """The optimizer. Weight decay applies to matrices, not to α, exponents, norms and biases."""
 
     name: Literal["adamw", "adam", "sgd"] = "adamw"
-    """adamw decouples weight decay from the gradient (Loshchilov & Hutter 2019); adam and sgd add it to it."""
+    """adamw decouples weight decay from the gradient (Loshchilov & Hutter 2019); adam and sgd add it there."""
     lr: NotNegative = 5e-4
     betas: Annotated[tuple[Rate, Rate], Field(strict=False)] = (0.9, 0.999)
     eps: NotNegative = 1e-8
@@ -142,7 +142,7 @@ class Schedule(Section):
 
 
 class Tuning(Section):
-    """What trains: everything (`full`), the head alone (`head`), or something added to a frozen body (the others)."""
+    """What is trained: all (`full`), the head (`head`), or parameters added to a frozen model (the others)."""
 
     mode: Mode = "full"
     length: Count = 128
@@ -184,7 +184,7 @@ class Settings(Watching):
     clip: Positive | None = 1.0
     """The maximum norm of the gradient; None does not clip."""
     precision: Literal["auto", "fp32", "bf16"] = "auto"
-    """Of matrix products; weights, sums and updates are fp32. auto uses bf16 if it works and is faster."""
+    """For matrix products; weights, sums and updates are fp32. auto uses bf16 if it works and is faster."""
     divergence: Annotated[float, Field(ge=1, lt=1e12, allow_inf_nan=False)] | None = 3.0
     """A run diverged if its mean loss is this many times that of the first steps; NaN and infinity always diverge."""
     patience: Count | None = None
@@ -224,7 +224,7 @@ class DataSource(Section):
     dev: Text | None = None
     """None for the dev split of `train`, if it has splits."""
     num_train: Count | None = None
-    """Use only so many examples, the first ones."""
+    """Use only the first `num_train` examples."""
     num_dev: Count | None = None
     column: Text | None = None
     """The column of texts in a table, to train a language model or a tokenizer on."""
@@ -302,7 +302,7 @@ class RunSpec(TaskSettings):
 
 
 def find_run_folder(path: str) -> tuple[Path, bool] | None:
-    """Return the run's folder that a path names, and whether it asks for the best checkpoint; None if it is not one."""
+    """Return the run folder at a path, and whether it ends in `:best`; None if it is not a run folder."""
     name, mark, which = path.rpartition(":")
     folder = Path(name if mark and which in ("best", "last") else path).expanduser()
     return (folder, which == "best" and bool(mark)) if (folder / "checkpoints").is_dir() else None

@@ -11,7 +11,7 @@ import pytest
 
 from attnlab.studies.ledger.database import Ledger
 from attnlab.studies.run import execution
-from attnlab.studies.run.execution import MOST_LOSSES, Execution
+from attnlab.studies.run.execution import MAX_LOSSES, Execution
 from attnlab.studies.run.server import FAILED, describe_end
 from attnlab.studies.run.workers import RunEvent, RunOrder
 from attnlab.training.loop.stopping import StopRequest
@@ -148,9 +148,9 @@ def test_a_lost_node_is_no_failure_until_it_happens_too_often(tmp_path: Path, mo
     work.go()
     assert said[0] == f"{run.title}: on node far"
     assert said[1] == f"{run.title}: its node was lost (NodeDiedError); it starts again"
-    assert sum("starts again" in line for line in said) == MOST_LOSSES - 1
+    assert sum("starts again" in line for line in said) == MAX_LOSSES - 1
     assert [reason for _, reason in ledger.failures()] == [
-        f"its node was lost {number} times (NodeDiedError)" for number in (MOST_LOSSES, MOST_LOSSES + 1)
+        f"its node was lost {number} times (NodeDiedError)" for number in (MAX_LOSSES, MAX_LOSSES + 1)
     ]  # fmt: skip
     assert list(work.given_up) == [run.id]
     ledger.close()

@@ -36,7 +36,7 @@ class BatchPlan:
     layout: RowLayout = "packed"
     seed: int = 0
     last: Literal["drop", "short"] = "drop"
-    """Whether rows that do not fill a batch are left out or make a short batch, of which a rank's part may be empty."""
+    """Whether an incomplete last batch is dropped or kept; a rank's part of it may be empty."""
     window: int = 0
     """Number of consecutive batches whose rows are sorted by length together, to reduce padding; 0 does not sort."""
     masking: Masking = DEFAULT
@@ -50,7 +50,7 @@ class BatchPlan:
 
 
 class Loader:
-    """Iterates over batches without end, starting at `position`; `batch` returns any of them."""
+    """Iterates over batches indefinitely from `position`; `batch` gives random access."""
 
     def __init__(self, tokens: TokenFile, plan: BatchPlan, rank: int = 0, num_ranks: int = 1, workers: int = 0) -> None:
         if not 0 <= rank < num_ranks or plan.batch % num_ranks:

@@ -117,7 +117,7 @@ def _describe_state(record: Record) -> str:
 
 
 def _describe_training_length(record: Record) -> str:
-    # As the runs have it, which a budget may have changed.
+    # Read from the runs: a budget may override it.
     lengths = []
     for phase in record.design.phases:
         alike: dict[str, list[PlannedRun]] = {}

@@ -1,7 +1,7 @@
 """From a ledger to verdicts: each arm against the baseline, for every phase and size that the study compares.
 
-All primary comparisons of a study are one family: without an adjustment over its 18 comparisons, a study of 3 arms, 3
-phases and 3 sizes without any true difference would find one with a probability of a third.
+All primary comparisons of a study are one family: without adjustment, a study with 18 comparisons (3 arms, 3 phases,
+3 sizes) and no true difference would report one with probability 1/3.
 """
 
 import json
@@ -118,7 +118,7 @@ class _Cell:
 
     @property
     def figure(self) -> str:
-        """The figure that decides; empty before any run was evaluated."""
+        """The figure that is compared; empty before any evaluation."""
         return self.table.figure or ""
 
     def compare(self, arm: str, obstacle: str) -> Comparison:
@@ -159,19 +159,19 @@ class _Cell:
 
 @dataclass(frozen=True)
 class _Draft:
-    """A comparison before it is decided as one of a family. is_barred: the arms cannot be compared in any case."""
+    """A comparison before the family-wise decision. is_excluded: the arms cannot be compared in any case."""
 
     cell: _Cell
     arm: str
     obstacle: str
-    is_barred: bool
+    is_excluded: bool
     comparison: Comparison | None = None
     notes: tuple[str, ...] = ()
 
     def answer(self, decided: Comparison | None, status: RegistrationStatus) -> Answer:
         """Return the answer with the decided comparison and all notes."""
         cell = self.cell
-        on_scores = () if decided is None or self.is_barred else decided.notes  # of no use beside a leak
+        on_scores = () if decided is None or self.is_excluded else decided.notes  # irrelevant after a leak
         notes = (*self.notes, *on_scores, *filter(None, [status.note]), *cell.list_notes())
         verdict = NOT_COMPARABLE.format(self.obstacle) if decided is None else decided.verdict
         return Answer(cell.phase.name, cell.size, self.arm, cell.figure, verdict, decided, notes, status.words)
@@ -190,7 +190,7 @@ def analyse(
     ]  # fmt: skip
     drafts = [_draft(cell, arm, obstacles) for cell in cells for arm in study.arms if arm != study.baseline]
     # Arms that cannot be compared in any case are not part of the family.
-    family = {at: draft.comparison for at, draft in enumerate(drafts) if draft.comparison and not draft.is_barred}
+    family = {at: draft.comparison for at, draft in enumerate(drafts) if draft.comparison and not draft.is_excluded}
     decided = _decide_family(study, family, status)
     return [draft.answer(decided.get(at, draft.comparison), status) for at, draft in enumerate(drafts)]
 

@@ -21,9 +21,9 @@ from .parcel import update_paths
 from .workers import LocalWorkers, RunOrder, Workers
 
 RUNS = "runs"
-MOST_FAILURES = 2
+MAX_FAILURES = 2
 """Attempts of a run that may fail before it is given up."""
-MOST_LOSSES = 5
+MAX_LOSSES = 5
 """Times that the node of a run may be lost before that counts as a failure of the run."""
 Say = Callable[[str], None]
 Tick = Callable[[], None]
@@ -140,12 +140,12 @@ class Execution:
         self.tick()
 
     def _lose(self, run: PlannedRun, attempt: int | None, reason: str) -> None:
-        """Start a run again whose node is gone, which does not count as a failure."""
+        """Restart a run whose node was lost, without counting a failure."""
         self.ledger.say("lost", f"{run.id}: {reason}")
         if self.stop:
             return
         self.losses[run.id] = self.losses.get(run.id, 0) + 1
-        if self.losses[run.id] >= MOST_LOSSES:
+        if self.losses[run.id] >= MAX_LOSSES:
             self._fail(run, attempt, f"its node was lost {self.losses[run.id]} times ({reason})")
         else:
             self.say(f"{run.title}: its node was lost ({reason}); it starts again")
@@ -168,7 +168,7 @@ class Execution:
         self.ledger.fail(self.ledger.begin(run.id, self.on) if attempt is None else attempt, reason)
         self.failures[run.id] = self.failures.get(run.id, 0) + 1
         self.say(f"{run.title} failed: {reason} (see {self.folder / RUNS / run.id})")
-        if self.failures[run.id] >= MOST_FAILURES:
+        if self.failures[run.id] >= MAX_FAILURES:
             self._give_up(run, reason)
 
     def _give_up(self, run: PlannedRun, reason: str) -> None:

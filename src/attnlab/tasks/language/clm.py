@@ -1,9 +1,9 @@
 """Causal language modelling: predict each token from those before it.
 
-`perplexity` is exp of the mean loss over all tokens, `line_perplexity` the mean over lines of each line's own,
-`bits_per_byte` all nats in bits over the bytes of the text, the only one comparable across tokenizers.
+`perplexity` is exp of the mean loss over all tokens, `line_perplexity` is the mean perplexity of the lines,
+`bits_per_byte` is the total loss in bits per byte of text, the only one comparable across tokenizers.
 `honest_perplexity` predicts token t from a forward pass over tokens 0 … t−1 alone: if it is above `perplexity`, the
-mechanism saw the future. A whole line at once relies on the mask; a prefix does not contain what must not be seen.
+mechanism saw the future. A pass over a whole line relies on the mask; a prefix contains no future tokens.
 """
 
 import math
@@ -68,10 +68,10 @@ class Clm:
         return read_lines(source, split)
 
     def features(self, examples: Sequence[Line], tokenizer: Any) -> list[Feature]:
-        """Encode lines; one longer than `max_len` continues in a block that begins with the last token before it.
+        """Encode lines; a line over `max_len` is split into blocks that overlap by one token.
 
-        So every token but the first of a line is predicted exactly once, unless lines are cut. A line of a single
-        token has none to predict and gets no block; it is an error if no line has any.
+        So every token but the first of a line is predicted exactly once, unless lines are cut. A line of one token
+        gives no block; it is an error if no line gives one.
         """
         check_fast(tokenizer)
         encoded = tokenizer([line.text for line in examples], add_special_tokens=False).encodings
@@ -99,7 +99,7 @@ class Clm:
         return features
 
     def collate(self, features: Sequence[Feature], *, seed: int = 0, epoch: int = 0) -> Batch:
-        """Make a batch of blocks; labels are the tokens themselves, as models of the hub shift them."""
+        """Make a batch of blocks; labels equal input_ids; Hugging Face models shift them."""
         return pad(features)
 
     def loss(self, model: nn.Module, batch: Mapping[str, Tensor]) -> Tensor:
@@ -168,7 +168,7 @@ def compute_forced_losses(model: nn.Module, batch: Batch) -> list[LineLoss]:
 
 
 def compute_honest_losses(model: nn.Module, batch: Batch) -> list[LineLoss]:
-    """Return each block's loss, every token predicted from a forward pass over the tokens before it alone."""
+    """Return each block's loss, each token predicted by a separate pass over the tokens before it."""
     rows = [feature.inputs["input_ids"] for feature in batch.features]
     losses = [LineLoss() for _ in rows]
     # Prefixes of one length are one batch, so that nothing is padded.

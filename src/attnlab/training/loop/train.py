@@ -98,7 +98,7 @@ class Training:
 
     @property
     def setup(self) -> dict[str, Any]:
-        """What affects rounding besides the numbers themselves."""
+        """The execution settings that affect rounding."""
         passes = [segment.micro_batch for segment in self.job.settings.segments]
         return {
             "precision": self.precision.name, "threads": self.threads, "num_ranks": self.ranks.num, MICRO: passes,
@@ -152,7 +152,7 @@ class Training:
                     return self._make_result("stopped early")
                 self._make_update(update, place)
                 is_stopped = self.ranks.sum(float(bool(stop)))[0] > 0
-                # After the last update only the observation can be stopped.
+                # After the last update, only observing can be interrupted.
                 if not self._observe() or (is_stopped and self.state.step < self.job.num_steps):
                     return self._interrupt()
                 if self.state.step % self.job.settings.checkpoint_every == 0 or self._is_stale():
