@@ -30,17 +30,14 @@ def describe(comparison: Comparison) -> str:
         f"  difference   {_describe_difference(comparison)}",
         f"  baseline     {data.baseline}",
         f"  variant      {data.variant}",
-    ]
-    if exact is not None:
-        lines.append(f"  exact        {show_p(exact.p)} ({exact.method}; smallest possible {exact.smallest:.2g})")
-    lines += [
+        f"  exact        {show_p(exact.p)} ({exact.method}; smallest possible {exact.smallest:.2g})" if exact else None,
         f"  skewness     {show(comparison.skewness)}",
         f"  effect       {_describe_effect(comparison)}",
         f"  spread       SD ratio {show(spread.ratio)} [{show(low)}, {show(high)}], {spread.assumption}",
         f"  seeds        {_describe_plan(comparison)}",
         *(f"  note         {note}" for note in comparison.notes),
     ]
-    return "\n".join([*lines, *_describe_seeds(comparison)])
+    return "\n".join([line for line in lines if line is not None] + _describe_seeds(comparison))
 
 
 def _describe_difference(comparison: Comparison) -> str:
