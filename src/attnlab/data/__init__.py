@@ -3,8 +3,6 @@
 Names load on first use: reading a source needs neither torch nor transformers, and packing must stay small.
 """
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from attnlab.lazy import load_on_first_use
@@ -26,25 +24,6 @@ if TYPE_CHECKING:
     from .tokens.packing import pack
     from .tokens.tokenfile import TokenFile
 
-HOMES = {
-    "audit.data_audit": ("DataAudit", "audit_data"),
-    "batches.arrangement": ("Arrangement", "Position"),
-    "batches.loader": ("BatchPlan", "Loader"),
-    "batches.masking": ("Masking", "example_keys", "mask_tokens"),
-    "batches.order": ("Order",),
-    "batches.sequences": ("Sequences",),
-    "embedded.sets": ("SETS", "make_probe"),
-    "probes": ("PROBES", "Probe"),
-    "sources.cleaning": ("STEPS", "Cleaning"),
-    "sources.source": ("Source", "open_source"),
-    "tokenizers.loading": ("load_tokenizer",),
-    "tokenizers.training": ("train_tokenizer",),
-    "tokenizers.vocabulary": ("Vocabulary", "check_belongs", "hash_tokenizer"),
-    "tokens.packing": ("pack",),
-    "tokens.tokenfile": ("TokenFile",),
-}
-"""The public names of each file."""
-
 __all__ = [
     "PROBES", "SETS", "STEPS", "Arrangement", "BatchPlan", "Cleaning", "DataAudit", "Loader", "Masking", "Order",
     "Position", "Probe", "Sequences", "Source", "TokenFile", "Vocabulary", "audit_data", "check_belongs",
@@ -52,4 +31,4 @@ __all__ = [
     "train_tokenizer",
 ]  # fmt: skip
 
-__getattr__, __dir__ = load_on_first_use(__name__, {name: home for home, names in HOMES.items() for name in names})
+__getattr__, __dir__ = load_on_first_use(__name__)

@@ -7,9 +7,6 @@ from attnlab.lazy import load_on_first_use
 if TYPE_CHECKING:
     from .study import REPORT, write_report
 
-HOMES = {"REPORT": "study", "write_report": "study"}
-"""The sub-package of each public name."""
-
 __all__ = ["REPORT", "write_report"]
 
-__getattr__, __dir__ = load_on_first_use(__name__, HOMES)
+__getattr__, __dir__ = load_on_first_use(__name__)

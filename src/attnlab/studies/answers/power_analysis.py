@@ -67,8 +67,7 @@ class Prospect:
         """Return it as plain values, for JSON."""
         by_power = {"seeds": self.seeds, "detectable": self.detectable}
         named = {name: {f"{power:g}": value for power, value in values.items()} for name, values in by_power.items()}
-        values: dict[str, Any] = plain({**vars(self), **named})
-        return values
+        return dict(plain({**vars(self), **named}))
 
 
 def find_level(design: Design, alpha: float) -> float:
