@@ -1,7 +1,7 @@
 """From a ledger to verdicts: each arm against the baseline, for every phase and size that the study compares.
 
-All primary comparisons of a study are one family: without an adjustment over its 18 comparisons, a study of 3 arms, 3
-phases and 3 sizes without any true difference would find one with a probability of a third.
+All primary comparisons of a study are one family: without adjustment, a study with 18 comparisons (3 arms, 3 phases,
+3 sizes) and no true difference would report one with probability 1/3.
 """
 
 import json
