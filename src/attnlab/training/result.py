@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, Self
 
-from .record.plain import spell, unspell
+from .plain import spell, unspell
 
 Status = Literal["finished", "stopped early", "diverged", "interrupted"]
 ENDS: tuple[Status, ...] = ("finished", "stopped early", "diverged")

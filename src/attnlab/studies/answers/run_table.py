@@ -14,7 +14,7 @@ from attnlab.statistics import check_pairing
 from attnlab.statistics.question import Scale
 from attnlab.tasks.scores import LOG_FIGURES, LOWER_IS_BETTER
 from attnlab.training import late_step
-from attnlab.training.record.plain import unspell
+from attnlab.training.plain import unspell
 
 from ..ledger.database import ENDED, Ledger, ResultRow
 from ..plan.planning import PlannedRun

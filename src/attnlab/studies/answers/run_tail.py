@@ -6,7 +6,7 @@ from collections import deque
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from attnlab.training.record.plain import unspell
+from attnlab.training.plain import unspell
 
 METRICS = "metrics.jsonl"
 NUM_POINTS = 60

@@ -95,13 +95,9 @@ class Classification:
         """Encode each text, or pair, cut to `max_len` tokens, the longer of a pair first."""
         frame = Frame.of(tokenizer)
         has_pair = bool(self.columns.pair)
-        encoded = tokenizer(
-            [text.text for text in examples],
-            [text.pair for text in examples] if has_pair else None,
-            truncation="longest_first",
-            max_length=self.max_len - frame.num_added(has_pair),
-            padding=False,
-        )
+        texts, pairs = [text.text for text in examples], [text.pair for text in examples] if has_pair else None
+        max_length = self.max_len - frame.num_added(has_pair)
+        encoded = tokenizer(texts, pairs, truncation="longest_first", max_length=max_length)
         features = []
         for number, (text, encoding) in enumerate(zip(examples, encoded.encodings, strict=True)):
             targets = {} if text.label is None else {"labels": text.label}

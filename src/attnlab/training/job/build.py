@@ -14,10 +14,10 @@ from attnlab.install import mechanism_of
 from attnlab.tasks import load as load_task
 from attnlab.tasks.batch import Feature
 
-from ..positions import check_positions
 from ..record.folder import TOKENIZER
 from ..spec import RunSpec, Segment, find_run_folder
 from ..tuning.apply import apply_tuning
+from ..tuning.positions import check_positions
 from .job import Examples, Job
 from .stream import FeatureStream, FreshStream, Stream, TokenStream
 from .weights import LANGUAGE_HEADS, Say, build_model

@@ -83,14 +83,9 @@ def _check_settings(kind: str, settings: Mapping[str, Any]) -> None:
             raise TrainingError(f"the config of '{kind}' has no setting '{name}'{closest(name, known) or '.'}")
 
 
-def get_head_class(task: Any) -> Any:
-    """Return the class that gives a model the task's head."""
-    return getattr(transformers, task.head)
-
-
 def _build_new(config: Any, task: Any, seed: int) -> PreTrainedModel:
     with explain_config_errors():
-        model: PreTrainedModel = get_head_class(task).from_config(config)
+        model: PreTrainedModel = getattr(transformers, task.head).from_config(config)
     initialise(model, seed)
     return model
 
@@ -114,7 +109,7 @@ def _load_pretrained(path: str, start: Start, task: Any, seed: int, say: Say) ->
     with torch.random.fork_rng(devices=[]), silence_transformers():
         try:
             config = update_config(AutoConfig.from_pretrained(path), start, task)
-            model, info = get_head_class(task).from_pretrained(
+            model, info = getattr(transformers, task.head).from_pretrained(
                 path, config=config, output_loading_info=True, ignore_mismatched_sizes=True
             )
         except (OSError, ValueError) as error:

@@ -12,8 +12,8 @@ from typing import Any, NoReturn, Self
 
 from attnlab.errors import TrainingError
 
+from ..plain import check_plain
 from .disk_errors import explain_disk_error
-from .plain import check_plain
 
 CHUNK = 1 << 23
 """Bytes hashed and written at a time: small enough for the file system's cache, large enough to be fast."""

@@ -9,9 +9,9 @@ from typing import Any
 
 from attnlab.errors import TrainingError
 
+from ..plain import check_plain, spell, unspell
 from .disk_errors import explain_disk_error
 from .files import make_folder, parse_json, sync_folder, write_all
-from .plain import check_plain, spell, unspell
 
 Line = dict[str, Any]
 Key = tuple[str, int, Any]

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Self
 
+from ..plain import spell, unspell
 from ..result import Evaluation
-from .plain import spell, unspell
 
 NUM_LOSSES = 10
 """Losses per mean when checking for divergence."""

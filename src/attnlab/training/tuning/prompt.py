@@ -14,8 +14,8 @@ from transformers import PreTrainedModel
 
 from attnlab.errors import TrainingError
 
-from ..positions import count_positions
 from .parts import PROMPT, make_generator
+from .positions import count_positions
 
 
 class Prompt(nn.Module):
