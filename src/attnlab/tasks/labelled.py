@@ -6,7 +6,7 @@ Three ways give the same loss. `chunked` passes only labelled positions to the h
 
 import warnings
 import weakref
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Literal
 
@@ -16,7 +16,7 @@ from torch.nn import functional as F
 
 from attnlab.errors import AttnlabWarning, TaskError
 
-from .batch import IGNORED, Batch, Feature, pad
+from .batch import IGNORED, PaddedTask
 from .crossentropy import compute_losses_and_hits, compute_summed_loss
 from .objective import add_penalty, compute_logits, evaluation_mode, forward, get_device
 
@@ -29,16 +29,12 @@ TOLERANCE = {torch.float32: 1e-4, torch.float64: 1e-10}
 """Allowed error of logits computed for fewer positions, relative to the largest: other shapes round differently."""
 
 
-class LabelledTask:
+class LabelledTask(PaddedTask):
     """A task whose loss is the mean over the labelled positions of a batch."""
 
     def get_labels(self, batch: Mapping[str, Tensor]) -> Tensor:
         """Return the target of the logits at each position, `IGNORED` where there is none."""
         return batch["labels"]
-
-    def collate(self, features: Sequence[Feature], *, seed: int = 0, epoch: int = 0) -> Batch:
-        """Make a batch of sequences."""
-        return pad(features)
 
     def loss(self, model: nn.Module, batch: Mapping[str, Tensor]) -> Tensor:
         """Return the mean loss over the labelled positions."""
@@ -194,9 +190,8 @@ def _capture_input(head: nn.Linear) -> Iterator[list[Tensor]]:
         del vars(head)["forward"]
 
 
-def _get_body(model: Any) -> nn.Module:
-    body: nn.Module = getattr(model, "base_model", model)
-    return body
+def _get_body(model: Any) -> Any:
+    return getattr(model, "base_model", model)
 
 
 def _get_head(model: Any) -> object:

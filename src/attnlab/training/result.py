@@ -86,8 +86,7 @@ class Result:
 
     def record(self) -> dict[str, Any]:
         """Return the result as plain data."""
-        plain: dict[str, Any] = spell(asdict(self))
-        return plain
+        return dict(spell(asdict(self)))
 
     @classmethod
     def of(cls, record: Mapping[str, Any]) -> Self:

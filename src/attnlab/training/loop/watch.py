@@ -135,5 +135,4 @@ def open_tensorboard(folder: Path) -> Any:
         from torch.utils.tensorboard import SummaryWriter
     except ImportError as error:
         raise TrainingError("TensorBoard files need the package tensorboard; install attnlab[tensorboard]") from error
-    writer: Any = SummaryWriter(str(folder))
-    return writer
+    return SummaryWriter(str(folder))

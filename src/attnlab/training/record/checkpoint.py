@@ -46,8 +46,7 @@ class Checkpoints:
     """The checkpoints of one run. Any process may read them; the one that holds the run's lock writes."""
 
     def __init__(self, folder: Path, say: Callable[[str], None]) -> None:
-        self.folder = folder
-        self.say = say
+        self.folder, self.say = folder, say
         self._damaged: set[int] = set()
 
     def write(self, checkpoint: Checkpoint, *, best_step: int | None) -> Path:

@@ -73,8 +73,7 @@ class State:
 
     def record(self) -> dict[str, Any]:
         """Return the state as plain data."""
-        plain: dict[str, Any] = spell(asdict(self))
-        return plain
+        return dict(spell(asdict(self)))
 
     @classmethod
     def of(cls, record: Mapping[str, Any]) -> Self:
