@@ -154,8 +154,7 @@ class RunTable:
 
     def explain_unpaired(self, baseline: str, arm: str, seeds: Sequence[int]) -> str:
         """Return why the runs of two arms are not paired; empty if they are."""
-        first: dict[str, dict[str, str]] = {}
-        second: dict[str, dict[str, str]] = {}
+        first, second = {}, {}
         for seed in seeds:
             ours, theirs = (self._shared_hashes(self.runs[name][seed]) for name in (baseline, arm))
             first[str(seed)] = {what: _keep_common(ours[what], theirs.get(what, {})) for what in ours}
