@@ -32,14 +32,12 @@ class Tail:
 
     def _reset(self, inode: int | None) -> None:
         self.inode = inode
-        self.offset = 0
-        self.step = 0
+        self.offset = self.step = self.num_lines = 0
         self.loss: float | None = None
         self.tokens_per_second: float | None = None
         self.evaluation: EvaluationPoint | None = None
         self.points: list[tuple[int, float]] = []
         self.every = 1
-        self.num_lines = 0
         self.recent: deque[tuple[int, float]] = deque(maxlen=NUM_RECENT)
 
     def read(self) -> None:
