@@ -153,13 +153,9 @@ def percent(share: float) -> str:
 
 def show_count(number: float) -> str:
     """Write a number of seeds."""
-    if math.isnan(number):
-        return "–"
-    return "no number" if math.isinf(number) else f"{number:.0f}"
+    return "–" if math.isnan(number) else "no number" if math.isinf(number) else f"{number:.0f}"
 
 
 def show_p(p: float) -> str:
     """Write a p-value with three digits."""
-    if math.isnan(p):
-        return "p unknown"
-    return f"p = {p:.3g}" if p >= 1e-4 else "p < 0.0001"
+    return "p unknown" if math.isnan(p) else f"p = {p:.3g}" if p >= 1e-4 else "p < 0.0001"

@@ -31,11 +31,6 @@ class Ask(NamedTuple):
     variant: Any
     settings: Mapping[str, Any] = MappingProxyType({})
 
-    @property
-    def num_runs(self) -> int:
-        """Runs per arm so far."""
-        return len(self.baseline)
-
 
 Asks = Mapping[str, Ask]
 """All comparisons of a study at one look, by name."""
@@ -52,7 +47,8 @@ def start_study() -> Look:
     registered: dict[str, int] = {}
 
     def look(asks: Asks) -> Mapping[str, str]:
-        is_undeclared = any(registered.setdefault(name, ask.num_runs) != ask.num_runs for name, ask in asks.items())
+        num_runs = {name: len(ask.baseline) for name, ask in asks.items()}
+        is_undeclared = any(registered.setdefault(name, num) != num for name, num in num_runs.items())
         return decide_looks(asks, "open" if is_undeclared else None)
 
     return look

@@ -14,7 +14,7 @@ from attnlab.statistics import check_pairing
 from attnlab.statistics.question import Scale
 from attnlab.tasks.scores import LOG_FIGURES, LOWER_IS_BETTER
 from attnlab.training import late_step
-from attnlab.training.record.plain import unspell
+from attnlab.training.plain import unspell
 
 from ..ledger.database import ENDED, Ledger, ResultRow
 from ..plan.planning import PlannedRun
@@ -154,8 +154,7 @@ class RunTable:
 
     def explain_unpaired(self, baseline: str, arm: str, seeds: Sequence[int]) -> str:
         """Return why the runs of two arms are not paired; empty if they are."""
-        first: dict[str, dict[str, str]] = {}
-        second: dict[str, dict[str, str]] = {}
+        first, second = {}, {}
         for seed in seeds:
             ours, theirs = (self._shared_hashes(self.runs[name][seed]) for name in (baseline, arm))
             first[str(seed)] = {what: _keep_common(ours[what], theirs.get(what, {})) for what in ours}
