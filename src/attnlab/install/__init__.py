@@ -7,10 +7,8 @@ and the function of the same name must be one object.
 import sys
 from types import ModuleType
 
-from attnlab.mechanisms import Mechanism
-
 from .inspection import attention_layers, mechanism_of, penalty, set_progress, undecayed
-from .installation import M, install, uninstall
+from .installation import install, uninstall
 from .layer import Layer
 from .loading import load
 from .prefix import prefix_of, set_prefix
@@ -23,9 +21,7 @@ __all__ = [
 
 
 class _CallableModule(ModuleType):
-    def __call__(self, model: M, mechanism: str | Mechanism, *, seed: int = 0) -> M:
-        """Put a mechanism into a model: `install`."""
-        return install(model, mechanism, seed=seed)
+    __call__ = staticmethod(install)
 
 
 sys.modules[__name__].__class__ = _CallableModule
