@@ -7,8 +7,10 @@ and the function of the same name must be one object.
 import sys
 from types import ModuleType
 
+from attnlab.mechanisms import Mechanism
+
 from .inspection import attention_layers, mechanism_of, penalty, set_progress, undecayed
-from .installation import install, uninstall
+from .installation import M, install, uninstall
 from .layer import Layer
 from .loading import load
 from .prefix import prefix_of, set_prefix
@@ -21,7 +23,9 @@ __all__ = [
 
 
 class _CallableModule(ModuleType):
-    __call__ = staticmethod(install)
+    def __call__(self, model: M, mechanism: str | Mechanism, *, seed: int = 0) -> M:
+        """Put a mechanism into a model: `install`."""
+        return install(model, mechanism, seed=seed)
 
 
 sys.modules[__name__].__class__ = _CallableModule
