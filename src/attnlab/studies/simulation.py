@@ -70,8 +70,8 @@ def _make_study(asks: Asks) -> tuple[Study, dict[tuple[str, str], str]]:
     sizes = ["small", "large"] if len(asks) % 2 == 0 else ["small"]
     looks = first.settings.get("looks")
     design = _make_design(
-        len(asks) // len(sizes), tuple(sizes), first.num_runs, looks if isinstance(looks, str) else tuple(looks or ()),
-        float(first.settings.get("smallest", NO_THRESHOLD)),
+        len(asks) // len(sizes), tuple(sizes), len(first.baseline),
+        looks if isinstance(looks, str) else tuple(looks or ()), float(first.settings.get("smallest", NO_THRESHOLD)),
     )  # fmt: skip
     places = [(phase.name, size) for phase in design.design.phases for size in sizes]
     return design, dict(zip(places, asks, strict=True))

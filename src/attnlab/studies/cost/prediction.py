@@ -14,6 +14,7 @@ from time import process_time
 from typing import Any
 
 import torch
+import transformers
 from transformers import AutoConfig
 
 from attnlab.kernels.measure import one_thread
@@ -23,7 +24,6 @@ from attnlab.training.job.build import TRAINED
 from attnlab.training.job.weights import (
     LANGUAGE_HEADS,
     explain_config_errors,
-    get_head_class,
     make_config,
     silence_transformers,
     update_config,
@@ -138,7 +138,7 @@ def _count_model(architecture: str | None, checkpoint: str | None, content: str)
                 raise UnknownError(f"how large '{checkpoint}' is, which is not on this machine") from error
             config = update_config(original, start, task)
         with explain_config_errors(), torch.device("meta"):
-            model = get_head_class(task).from_config(config)
+            model = getattr(transformers, task.head).from_config(config)
     return count_layers(config) or 1, count_products(model, has_language_head=task.head in LANGUAGE_HEADS)
 
 
