@@ -85,13 +85,12 @@ def _make_design(
     phase = {"task": "copy", "task_settings": {"vocab": 8, "length": 9}, "data": "copy", "smallest": smallest}
     plain: dict[str, Any] = {
         "name": "simulated", "baseline": BASELINE, "seeds": list(range(1, num_seeds + 1)),
+        "looks": looks if isinstance(looks, str) else list(looks) or None,
         "arms": {BASELINE: "dot | softmax", VARIANT: "cosine | softmax"},
         "sizes": {name: {"architecture": "gpt2", "config": {"n_layer": 1 + at}} for at, name in enumerate(sizes)},
         "data": {"copy": {"train": source, "dev": source}},
         "phases": [{**phase, "name": f"phase-{at}", "segments": [{"steps": 1 + at}]} for at in range(num_phases)],
     }  # fmt: skip
-    if looks:
-        plain["looks"] = looks if isinstance(looks, str) else list(looks)
     return Study.of(plain)
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from scipy.special import pdtrc
 
 from ..tables.metrics import FRACTION, LIMITED, PERCENT, Values, find_resolution, recognise_metric
-from ..tables.table import Cell, ResultTable, Run, group_cells
+from ..tables.table import Cell, ResultTable, group_cells
 
 RepeatKind = Literal["own", "seed", "arm"]
 KINDS: tuple[RepeatKind, ...] = ("own", "seed", "arm")
@@ -106,8 +106,7 @@ def is_beyond_chance(sightings: Sequence[Sighting], odds: float) -> bool:
 
     Metrics are tested separately: chance repeats of a coarse metric must not hide those of a fine one.
     """
-    for metric in {sighting.cell.metric for sighting in sightings}:
-        of_metric = [sighting for sighting in sightings if sighting.cell.metric == metric]
+    for of_metric in group_cells(sightings, lambda sighting: sighting.cell.metric).values():
         for kind in KINDS:
             count = sum(sighting.repeat is not None and sighting.repeat.kind == kind for sighting in of_metric)
             expected = sum(sighting.expected[kind] for sighting in of_metric)
@@ -118,9 +117,7 @@ def is_beyond_chance(sightings: Sequence[Sighting], odds: float) -> bool:
 
 def find_twins(sightings: Sequence[Sighting], odds: float) -> list[Repeat]:
     """Return the repeats between runs that agree step by step more often than chance allows."""
-    by_run: dict[Run, list[Sighting]] = {}
-    for sighting in sightings:
-        by_run.setdefault(sighting.cell.run, []).append(sighting)
+    by_run = group_cells(sightings, lambda sighting: sighting.cell.run)
     num_pairs = max(1, len(by_run) * (len(by_run) - 1) // 2)
     twins = []
     for of_run in by_run.values():

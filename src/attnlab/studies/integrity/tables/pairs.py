@@ -55,17 +55,15 @@ def _make_pair(arm: str, baseline: Sequence[Cell], variant: Sequence[Cell], excl
     step = max(usable[0] & usable[1] or usable[0] | usable[1] or {cell.step for cell in both}, key=order_step)
     # Rows that give each run's own last step, as with early stopping, are results and no curve.
     chosen = {cell.run: cell for cell in both if cell.step == step or not has_curves}
-    scores: dict[str, Scores] = {baseline[0].arm: {}, arm: {}}
+    first = baseline[0]
+    scores: dict[str, Scores] = {first.arm: {}, arm: {}}
     for cell in both:
         last = chosen.get(cell.run)
         if last is None or last not in excluded:
             scores[cell.arm][cell.seed] = None if last is None else last.value
     used = tuple(cell for cell in both if (cell.step == step or not has_curves) and cell not in excluded)
-    first = baseline[0]
-    return ArmPair(
-        first.group, first.metric, arm, step if has_curves else None, scores[first.arm], scores[arm], used,
-        (baseline, variant),
-    )  # fmt: skip
+    last_step, curves = step if has_curves else None, (baseline, variant)
+    return ArmPair(first.group, first.metric, arm, last_step, scores[first.arm], scores[arm], used, curves)
 
 
 def measure_late_gain(cells: Sequence[Cell], end: float, is_log: bool) -> float | None:
