@@ -67,12 +67,10 @@ def start() -> Look:
 def _make_study(asks: Asks) -> tuple[Study, dict[tuple[str, str], str]]:
     """Return a study with a phase and size for every comparison, and the comparison of each."""
     first = next(iter(asks.values()))
-    sizes = ["small", "large"] if len(asks) % 2 == 0 else ["small"]
-    looks = first.settings.get("looks")
-    design = _make_design(
-        len(asks) // len(sizes), tuple(sizes), first.num_runs, looks if isinstance(looks, str) else tuple(looks or ()),
-        float(first.settings.get("smallest", NO_THRESHOLD)),
-    )  # fmt: skip
+    sizes = ("small", "large") if len(asks) % 2 == 0 else ("small",)
+    looks, smallest = first.settings.get("looks") or (), float(first.settings.get("smallest", NO_THRESHOLD))
+    looks = looks if isinstance(looks, str) else tuple(looks)
+    design = _make_design(len(asks) // len(sizes), sizes, first.num_runs, looks, smallest)
     places = [(phase.name, size) for phase in design.design.phases for size in sizes]
     return design, dict(zip(places, asks, strict=True))
 

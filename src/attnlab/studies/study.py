@@ -126,8 +126,7 @@ class Study:
                     server = LocalWorkers(self.plugins)  # now, since its imports take seconds
                     stack.callback(server.close, at_once=True)
                 planned, precision = self._prepare(ledger, planned, say, stop), self._choose_precision(ledger)
-                plugins = self.plugins
-                Execution(folder, ledger, planned, say, stop, workers, plugins, precision, tick, on, server).go()
+                Execution(folder, ledger, planned, say, stop, workers, self.plugins, precision, tick, on, server).go()
             return Conclusion.of(read(folder, ledger))
 
     def register(self, out: str | Path) -> Declaration:

@@ -111,13 +111,10 @@ def analyse(table: ResultTable, step: float | None, terms: AnalysisTerms, note: 
     roles = [ROLES[pair.metric not in terms.primary] for pair in pairs]
     # What cannot be compared counts in the family too, so that resolving it does not change the others' level.
     placeholder = compare([0.0], [0.0], paired=False, obstacle="not compared")
-    alone = {
-        n: placeholder if obstacle else _compare(pair, terms, pairs)
-        for n, (pair, obstacle) in enumerate(zip(pairs, obstacles, strict=True))
-    }
+    alone = [placeholder if obstacles[n] else _compare(pair, terms, pairs) for n, pair in enumerate(pairs)]
     concluded: dict[int, Comparison] = {}
     for role in ROLES:
-        concluded |= conclude_family({n: alone[n] for n in alone if roles[n] == role}, role=role)
+        concluded |= conclude_family({n: alone[n] for n in range(len(pairs)) if roles[n] == role}, role=role)
     rows = []
     for n, pair in enumerate(pairs):
         comparison = None if obstacles[n] else concluded[n]
@@ -126,7 +123,6 @@ def analyse(table: ResultTable, step: float | None, terms: AnalysisTerms, note: 
 
 
 def _find_obstacle(pair: ArmPair, terms: AnalysisTerms) -> str:
-    """Return why a pair cannot be compared at all; empty if it can."""
     if pair.metric in terms.obstacles:
         return terms.obstacles[pair.metric]
     for name, scores in (("the baseline", pair.baseline), (f"'{pair.arm}'", pair.variant)):

@@ -94,10 +94,8 @@ class ChanceOfRepeats:
     def expect(self, cell: Cell) -> dict[RepeatKind, float]:
         """Return how many cells of each kind have a cell's value by chance."""
         own = _count_near(self.runs[cell.run], cell, self.over_steps) - 1
-        in_run, in_arm, in_all = (
-            _count_near(values, cell, self.over_seeds)
-            for values in (self.runs[cell.run], self.arms[cell.arm], self.all)
-        )
+        nested = self.runs[cell.run], self.arms[cell.arm], self.all
+        in_run, in_arm, in_all = (_count_near(values, cell, self.over_seeds) for values in nested)
         return {"own": own * self.own_rate, "seed": (in_arm - in_run) * self.rate, "arm": (in_all - in_arm) * self.rate}
 
 
@@ -123,8 +121,7 @@ def find_twins(sightings: Sequence[Sighting], odds: float) -> list[Repeat]:
     for of_run in by_run.values():
         repeats = [sighting.repeat for sighting in of_run if sighting.repeat is not None]
         same_step = [repeat for repeat in repeats if repeat.kind != "own" and repeat.cell.step == repeat.earlier.step]
-        for other in {repeat.earlier.run for repeat in same_step}:
-            shared = [repeat for repeat in same_step if repeat.earlier.run == other]
+        for shared in group_cells(same_step, lambda repeat: repeat.earlier.run).values():
             for metric in {repeat.cell.metric for repeat in shared}:
                 count = sum(repeat.cell.metric == metric for repeat in shared)
                 expected = sum(sighting.rate for sighting in of_run if sighting.cell.metric == metric)

@@ -171,8 +171,7 @@ def _read_predictions(layout: TableLayout) -> Iterator[RunPredictions]:
 def _measure_accuracies(predictions: Sequence[RunPredictions]) -> Iterator[Cell]:
     for run in predictions:
         if run.labels:
-            share = sum(given == gold for given, gold in zip(run.predictions, run.labels, strict=True)) / len(
-                run.labels
-            )
+            num_right = sum(given == gold for given, gold in zip(run.predictions, run.labels, strict=True))
+            share = num_right / len(run.labels)
             place = f"the predictions of arm '{run.arm}', seed '{run.seed}'"
             yield Cell(run.arm, run.group, "accuracy", run.seed, None, share, repr(share), place, len(run.labels))
