@@ -36,7 +36,7 @@ def test_an_effect_is_in_sds_of_the_difference(name: str) -> None:
 
 @pytest.mark.parametrize("paired", [True, False])
 def test_a_difference_has_an_sd_of_1_and_pairs_are_correlated(paired: bool) -> None:
-    baseline, variant = Seeds(MANY, paired).draw(np.random.default_rng(1))
+    baseline, variant = draws.draw_equal(np.random.default_rng(1), Seeds(MANY, paired))
     assert np.std(variant - baseline) == pytest.approx(1.0, abs=0.02)
     assert np.corrcoef(baseline, variant)[0, 1] == pytest.approx(0.5 if paired else 0.0, abs=0.03)
 

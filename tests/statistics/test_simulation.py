@@ -23,7 +23,7 @@ def test_another_path_from_scores_to_words_can_be_plugged_in() -> None:
 
     def start() -> Look:
         def look(asks: Asks) -> Mapping[str, str]:
-            looks.append(next(iter(asks.values())).num_runs)
+            looks.append(len(next(iter(asks.values())).baseline))
             return dict.fromkeys(asks, "BETTER")
 
         return look

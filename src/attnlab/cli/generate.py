@@ -93,8 +93,8 @@ def _check_is_language_model(model: "PreTrainedModel", folder: Path) -> None:
 
 def _check_room(model: "PreTrainedModel", tokenizer: Any, prompt: str, num_tokens: int) -> None:
     # The prompt and the new tokens need a position each, except the last one.
-    from attnlab.training.positions import count_positions
     from attnlab.training.tuning.parts import PROMPT
+    from attnlab.training.tuning.positions import count_positions
 
     limit = count_positions(model)
     learned = getattr(model, PROMPT, None)

@@ -22,17 +22,6 @@ if TYPE_CHECKING:
     from .scores import Summary
     from .verdict import Verdict
 
-HOMES = {
-    "arms": ("compare", "compare_corpus", "compare_many", "compare_summaries", "conclude_family"),
-    "comparison": ("Comparison",), "eprocess": ("e_process",),
-    "estimate": ("Estimate", "Noise", "crossed", "crossed_apart", "paired_t", "welch"),
-    "exact": ("Exact", "permutation", "sign_flip"), "families": ("adjust",),
-    "glossary": ("MEANINGS", "verdict_anchor"), "looks": ("look_limits",), "pairing": ("Pairing", "check_pairing"),
-    "planning": ("Plan", "detectable_effect", "seeds_needed"), "question": ("Question",), "scores": ("Summary",),
-    "verdict": ("Verdict",),
-}  # fmt: skip
-"""Public names by file."""
-
 __all__ = [
     "MEANINGS", "Comparison", "Estimate", "Exact", "Noise", "Pairing", "Plan", "Question", "Summary", "Verdict",
     "adjust", "check_pairing", "compare", "compare_corpus", "compare_many", "compare_summaries", "conclude_family",
@@ -40,4 +29,4 @@ __all__ = [
     "seeds_needed", "sign_flip", "verdict_anchor", "welch",
 ]  # fmt: skip
 
-__getattr__, __dir__ = load_on_first_use(__name__, {name: home for home, names in HOMES.items() for name in names})
+__getattr__, __dir__ = load_on_first_use(__name__)

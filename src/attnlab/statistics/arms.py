@@ -98,29 +98,22 @@ def conclude_family(
     A verdict that does not depend on p, such as NOT COMPARABLE, counts with p = 1. Of a comparison with declared looks,
     the family adjusts the smallest alpha at which its look would end it.
     """
-    adjusted = adjust({key: _family_p(comparison) for key, comparison in comparisons.items()}, role, alpha)
+    ps = {
+        key: one.question.family_p(one.p, one.data.num_seeds, one.data.num_runs) if one.decision.depends_on_p else 1.0
+        for key, one in comparisons.items()
+    }
+    adjusted = adjust(ps, role, alpha)
     return {
         key: conclude(one.estimate, replace(one.question, alpha=adjusted[key].level), one.data, adjusted[key])
         for key, one in comparisons.items()
     }
 
 
-def _family_p(comparison: Comparison) -> float:
-    data = comparison.data
-    if not comparison.decision.depends_on_p:
-        return 1.0
-    return comparison.question.family_p(comparison.p, data.num_seeds, data.num_runs)
-
-
 def _conclude(estimate: Estimate, arms: tuple[ArmScores, ArmScores], paired: bool, question: Question) -> Comparison:
     skew = measure_skew(estimate, arms, paired)
-    scores = baseline, variant = arms[0].without_examples(), arms[1].without_examples()
-    moments = Summary.of(baseline), Summary.of(variant)
-    figures = moments if question.scale == "linear" else tuple(_summarize_figures(arm, question) for arm in scores)
+    baseline, variant = (replace(arm, values=arm.per_seed) for arm in arms)
+    figures = [np.array([question.to_figure(score) for score in arm.values.tolist()]) for arm in (baseline, variant)]
     failures = count_failures(baseline, variant, paired, question.higher_is_better)
-    return conclude(estimate, question, ArmData(figures[0], figures[1], paired, failures, moments, scores, skew))
-
-
-def _summarize_figures(arm: ArmScores, question: Question) -> Summary:
-    figures = np.array([question.to_figure(score) for score in arm.values.tolist()])
-    return Summary.of(replace(arm, values=figures))
+    moments, scores = (Summary.of(baseline.values), Summary.of(variant.values)), (baseline, variant)
+    data = ArmData(Summary.of(figures[0]), Summary.of(figures[1]), paired, failures, moments, scores, skew)
+    return conclude(estimate, question, data)

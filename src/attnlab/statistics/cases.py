@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 from functools import partial
+from itertools import product
 
 import numpy as np
 
@@ -56,21 +57,19 @@ def _list_plain() -> Iterator[Case]:
         ("a fifth of the seeds scores far below, in both arms", draws.draw_bad_seeds, 0.06),
         ("half of the variant's seeds score far below, equal means", bad_variant, SKEWED),
     ):
-        for paired in (True, False):
-            for n in (5, 10):
-                finds = look_once(draw, Seeds(n, paired))
-                yield Case("plain", f"{what}, {PAIRED[paired]}", str(n), finds, bound=bound, effect=EFFECTS[n])
+        for paired, n in product((True, False), (5, 10)):
+            finds = look_once(draw, Seeds(n, paired))
+            yield Case("plain", f"{what}, {PAIRED[paired]}", str(n), finds, bound=bound, effect=EFFECTS[n])
     for paired in (True, False):
         finds = look_once(draws.draw_examples, Seeds(5, paired))
         yield Case("plain", f"200 examples, {PAIRED[paired]}", "5", finds, effect=EFFECTS[5])
 
 
 def _list_failures() -> Iterator[Case]:
-    for share in (0.2, 0.3):
-        for n in (5, 10, 20):
-            finds = look_once(partial(draws.draw_diverging, share=share), Seeds(n), is_better)
-            what = f"the worst {share:.0%} of the variant's runs diverge: plain BETTER"
-            yield Case("failures", what, str(n), finds, "10–12.5 %", 0.03, EFFECTS[n])
+    for share, n in product((0.2, 0.3), (5, 10, 20)):
+        finds = look_once(partial(draws.draw_diverging, share=share), Seeds(n), is_better)
+        what = f"the worst {share:.0%} of the variant's runs diverge: plain BETTER"
+        yield Case("failures", what, str(n), finds, "10–12.5 %", 0.03, EFFECTS[n])
     finds = look_at_cells(5, Seeds(10), partial(draws.draw_diverging, share=0.3), is_better)
     what = "the worst 30% diverge in each of 5 arms: any plain BETTER"
     yield Case("failures", what, "10", finds, "10–12.5 %", 0.06, 2 * EFFECTS[10], cost=4)
@@ -109,9 +108,8 @@ def _list_examples() -> Iterator[Case]:
 
 
 def _list_skewed() -> Iterator[Case]:
-    for what, draw in SKEWED_DRAWS.items():
-        for n in (5, 10, 20):
-            yield Case("skewed", what, str(n), look_once(draw, Seeds(n)), "9–18 %", SKEWED, EFFECTS[n])
+    for (what, draw), n in product(SKEWED_DRAWS.items(), (5, 10, 20)):
+        yield Case("skewed", what, str(n), look_once(draw, Seeds(n)), "9–18 %", SKEWED, EFFECTS[n])
     for what in ("exponential", "lognormal, σ = 1"):
         finds = look_repeatedly(EVERY_SEED, SKEWED_DRAWS[what], looks="open")
         yield Case("skewed", f"{what}, open-ended, after every seed", "5 to 20", finds, "", SKEWED, 0.66, cost=4)

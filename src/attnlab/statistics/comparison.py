@@ -1,7 +1,5 @@
 """The result of comparing two arms: estimate, deciding interval, verdict, and further figures."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property, partial

@@ -26,43 +26,39 @@ class Seeds:
     num: int
     paired: bool = True
 
-    def draw(self, rng: Rng, effect: float = 0.0) -> tuple[Numbers, Numbers]:
-        """Draw normal arms; half of the variance of paired arms is shared."""
-        own = rng.standard_normal((2, self.num)) / math.sqrt(2)
-        shared = rng.standard_normal(self.num) / math.sqrt(2) if self.paired else np.zeros(self.num)
-        return shared + own[0], shared + own[1] + effect
-
 
 Draw = Callable[[Rng, Seeds, float], Pair]
 
 
 def draw_equal(rng: Rng, seeds: Seeds, effect: float = 0.0) -> Pair:
-    """Draw normal arms with the same SD."""
-    return seeds.draw(rng, effect)
+    """Draw normal arms with the same SD; half of the variance of paired arms is shared."""
+    own = rng.standard_normal((2, seeds.num)) / math.sqrt(2)
+    shared = rng.standard_normal(seeds.num) / math.sqrt(2) if seeds.paired else np.zeros(seeds.num)
+    return shared + own[0], shared + own[1] + effect
 
 
 def draw_wider(rng: Rng, seeds: Seeds, effect: float = 0.0) -> Pair:
     """Draw a variant with ten times the baseline's SD."""
-    baseline, variant = seeds.draw(rng)
+    baseline, variant = draw_equal(rng, seeds)
     return baseline, 10 * variant + 7.8 * effect
 
 
 def draw_bad_seeds(rng: Rng, seeds: Seeds, effect: float = 0.0) -> Pair:
     """Draw arms in which a fifth of the seeds scores far below, at the same rate in both."""
-    baseline, variant = seeds.draw(rng, effect * math.sqrt(1 + 2 * FAR**2 * 0.2 * 0.8))
+    baseline, variant = draw_equal(rng, seeds, effect * math.sqrt(1 + 2 * FAR**2 * 0.2 * 0.8))
     bad = rng.random((2, seeds.num)) < 0.2
     return baseline - FAR * bad[0], variant - FAR * bad[1]
 
 
 def draw_bad_variant(rng: Rng, seeds: Seeds, effect: float = 0.0, *, share: float) -> Pair:
     """Draw a variant in which a share of the seeds scores far below; the others make the means equal."""
-    baseline, variant = seeds.draw(rng, effect * math.sqrt(1 + FAR**2 * share * (1 - share)))
+    baseline, variant = draw_equal(rng, seeds, effect * math.sqrt(1 + FAR**2 * share * (1 - share)))
     return baseline, variant + FAR * share - FAR * (rng.random(seeds.num) < share)
 
 
 def draw_diverging(rng: Rng, seeds: Seeds, effect: float = 0.0, *, share: float) -> Pair:
     """Draw a variant whose worst runs diverge and have no score, so that the others look better."""
-    baseline, variant = seeds.draw(rng, effect)
+    baseline, variant = draw_equal(rng, seeds, effect)
     # The SD of one paired arm is 1; −0.84 and −0.52 SDs cut off the worst 20 and 30 %.
     # The best run always has a score: without any there would be nothing to compare.
     limit = min(effect - {0.2: 0.8416, 0.3: 0.5244}[share], float(variant.max()))
@@ -94,7 +90,7 @@ def draw_examples(rng: Rng, seeds: Seeds, effect: float = 0.0, num_examples: int
 
     Without an effect the arms may differ on these examples, but not on the population of examples.
     """
-    by_seed = 0.5 * np.stack(seeds.draw(rng, effect))[:, :, None]
+    by_seed = 0.5 * np.stack(draw_equal(rng, seeds, effect))[:, :, None]
     by_example = rng.standard_normal((2, 1, num_examples))
     scores = by_seed + by_example + rng.standard_normal((2, seeds.num, num_examples))
     return scores[0], scores[1]
@@ -122,12 +118,5 @@ def draw_clusters(rng: Rng, seeds: Seeds, effect: float = 0.0, *, sizes: Numbers
 def draw_half(rng: Rng, seeds: Seeds, effect: float) -> Pair:
     """Draw a true difference of half of a threshold of 1."""
     # With this SD a t test of five seeds finds it in 7 % of cases.
-    baseline, variant = seeds.draw(rng)
+    baseline, variant = draw_equal(rng, seeds)
     return baseline, baseline + 2 * (variant - baseline) + 0.5 + effect
-
-
-def draw_one_seed(rng: Rng, num_examples: int, seed_sd: float) -> Pair:
-    """Draw one run per arm, with scores like F1 in percent: seeds shift the mean, examples have SD 40."""
-    shift = seed_sd * rng.standard_normal((2, 1))
-    scores = shift + 40.0 / math.sqrt(2) * rng.standard_normal((2, num_examples))
-    return scores[0], scores[1]

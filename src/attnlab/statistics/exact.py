@@ -105,15 +105,13 @@ def _sample_p(
     draw: Callable[[np.random.Generator, int], Numbers], observed: float, scores: Numbers, name: str
 ) -> Exact:  # fmt: skip
     rng = np.random.default_rng(0)
-    block, num_extreme, left = max(1, BLOCK // len(scores)), 0.0, DRAWS
-    while left:
-        num = min(block, left)
+    block, num_extreme = max(1, BLOCK // len(scores)), 0.0
+    for start in range(0, DRAWS, block):
+        num = min(block, DRAWS - start)
         num_extreme += _share_extreme(draw(rng, num), observed, scores) * num
-        left -= num
     # The data themselves are one arrangement, so the share is never 0.
     return Exact((round(num_extreme) + 1) / (DRAWS + 1), 1 / (DRAWS + 1), f"{name}, drawn", is_drawn=True)
 
 
 def _share_extreme(sums: Numbers, observed: float, scores: Numbers) -> float:
-    slack = SLACK * float(np.abs(scores).sum())
-    return float(np.mean(np.abs(sums) >= abs(observed) - slack))
+    return float(np.mean(np.abs(sums) >= abs(observed) - SLACK * float(np.abs(scores).sum())))

@@ -12,7 +12,7 @@ import numpy as np
 import scipy
 
 from .exact import Exact, permutation, sign_flip
-from .scores import ArmScores, Numbers
+from .scores import ArmScores
 
 
 @dataclass(frozen=True)
@@ -65,16 +65,12 @@ def compare_with_worst(
     first, second = (arm.score_by_seed | dict.fromkeys(arm.failed, worst) for arm in (baseline, variant))
     if paired:
         pairs = ((first[seed], second[seed]) for seed in first)
-        signed_ranks = _rank_with_sign(np.array([0.0 if low == high else high - low for low, high in pairs]))
+        differences = np.array([0.0 if low == high else high - low for low, high in pairs])
+        # A difference of 0 keeps rank 0, as in Wilcoxon's test.
+        sizes, ranks = np.abs(differences), np.zeros(len(differences))
+        ranks[sizes > 0] = scipy.stats.rankdata(sizes[sizes > 0])
+        signed_ranks = np.sign(differences) * ranks
         return sign_flip(signed_ranks), int(np.sign(signed_ranks.sum()))
     ranks = scipy.stats.rankdata([*first.values(), *second.values()])
     of_first, of_second = ranks[: len(first)], ranks[len(first) :]
     return permutation(of_first, of_second), int(np.sign(of_second.mean() - of_first.mean()))
-
-
-def _rank_with_sign(differences: Numbers) -> Numbers:
-    # A difference of 0 keeps rank 0, as in Wilcoxon's test.
-    sizes, ranks = np.abs(differences), np.zeros(len(differences))
-    ranks[sizes > 0] = scipy.stats.rankdata(sizes[sizes > 0])
-    signed: Numbers = np.sign(differences) * ranks
-    return signed

@@ -30,17 +30,14 @@ def describe(comparison: Comparison) -> str:
         f"  difference   {_describe_difference(comparison)}",
         f"  baseline     {data.baseline}",
         f"  variant      {data.variant}",
-    ]
-    if exact is not None:
-        lines.append(f"  exact        {show_p(exact.p)} ({exact.method}; smallest possible {exact.smallest:.2g})")
-    lines += [
+        f"  exact        {show_p(exact.p)} ({exact.method}; smallest possible {exact.smallest:.2g})" if exact else None,
         f"  skewness     {show(comparison.skewness)}",
         f"  effect       {_describe_effect(comparison)}",
         f"  spread       SD ratio {show(spread.ratio)} [{show(low)}, {show(high)}], {spread.assumption}",
         f"  seeds        {_describe_plan(comparison)}",
         *(f"  note         {note}" for note in comparison.notes),
     ]
-    return "\n".join([*lines, *_describe_seeds(comparison)])
+    return "\n".join([line for line in lines if line is not None] + _describe_seeds(comparison))
 
 
 def _describe_difference(comparison: Comparison) -> str:
@@ -91,15 +88,10 @@ def _describe_seeds(comparison: Comparison) -> list[str]:
     for seed, baseline, variant in rows[:MOST_ROWS]:
         cells = ["failed" if score is None else f"{score:.6g}" for score in (baseline, variant)]
         if paired and baseline is not None and variant is not None:
-            cells.append(_describe_seed_difference(comparison, baseline, variant))
+            change = f"{signed(100 * (variant / baseline - 1))} %" if baseline > 0 else "–"
+            cells.append(signed(variant - baseline) if comparison.question.scale == "linear" else change)
         lines.append(f"  {seed.ljust(8)}{''.join(cell.rjust(12) for cell in cells)}".rstrip())
     return [*lines, f"  … and {len(rows) - MOST_ROWS} more"] if len(rows) > MOST_ROWS else lines
-
-
-def _describe_seed_difference(comparison: Comparison, baseline: float, variant: float) -> str:
-    if comparison.question.scale == "linear":
-        return signed(variant - baseline)
-    return f"{signed(100 * (variant / baseline - 1))} %" if baseline > 0 else "–"
 
 
 def record(comparison: Comparison) -> dict[str, Any]:
@@ -110,19 +102,12 @@ def record(comparison: Comparison) -> dict[str, Any]:
         **{name: getattr(comparison, name) for name in RECORDED},
         **{name: getattr(question, name) for name in RECORDED_OF_QUESTION},
         **{name: None if value is None else vars(value) for name, value in optional.items()},
-        "reason": comparison.decision.reason,
-        "stability_reason": data.stability.reason,
+        "reason": comparison.decision.reason, "stability_reason": data.stability.reason,
         "outcome": comparison.decision.outcome.partition(" (")[0],
-        "interval_95": comparison.interval_at(ALPHA),
-        "se": comparison.estimate.se,
-        "df": comparison.estimate.df,
-        "paired": data.paired,
-        "num_examples": data.num_examples,
-        "num_clusters": data.num_clusters,
-        "baseline": vars(data.baseline),
-        "variant": vars(data.variant),
-        "effects": vars(comparison.effects),
-        "spread": vars(comparison.spread),
+        "interval_95": comparison.interval_at(ALPHA), "se": comparison.estimate.se, "df": comparison.estimate.df,
+        "paired": data.paired, "num_examples": data.num_examples, "num_clusters": data.num_clusters,
+        "baseline": vars(data.baseline), "variant": vars(data.variant),
+        "effects": vars(comparison.effects), "spread": vars(comparison.spread),
         "spread_test": {"p": data.stability.spread_p, "method": data.stability.spread_method},
         "failed": {**dict(zip(("baseline", "variant"), data.failures.failed, strict=True)),
                    "p": data.failures.fisher_p, "worst_p": data.failures.worst_p},
@@ -168,13 +153,9 @@ def percent(share: float) -> str:
 
 def show_count(number: float) -> str:
     """Write a number of seeds."""
-    if math.isnan(number):
-        return "–"
-    return "no number" if math.isinf(number) else f"{number:.0f}"
+    return "–" if math.isnan(number) else "no number" if math.isinf(number) else f"{number:.0f}"
 
 
 def show_p(p: float) -> str:
     """Write a p-value with three digits."""
-    if math.isnan(p):
-        return "p unknown"
-    return f"p = {p:.3g}" if p >= 1e-4 else "p < 0.0001"
+    return "p unknown" if math.isnan(p) else f"p = {p:.3g}" if p >= 1e-4 else "p < 0.0001"

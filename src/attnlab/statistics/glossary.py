@@ -1,93 +1,60 @@
 """The meaning of every word of a verdict, in two sentences each; docs/statistics.md and every report use these."""
 
+import re
 from collections.abc import Mapping
 
 from attnlab.errors import StatisticsError
 
-MEANINGS: Mapping[str, str] = {
-    "NOT COMPARABLE": (
-        "The arms differ in more than the mechanism under test, for the reason in parentheses, such as a leak or runs "
-        "that are not paired. This verdict is also given if one arm fails so much more often (Fisher's exact test, "
-        "p < 0.05, for any number of arms or looks) that its finished runs are not a fair sample."
-    ),
-    "STILL TRAINING": (
-        "In the last fifth of training an arm still gained more than half of `smallest`, so longer runs may give "
-        "another result. The verdict on the present scores follows, marked SO FAR."
-    ),
-    "AMONG RUNS THAT FINISHED": (
-        "One arm failed or diverged more often than the other, so the finished runs that are compared may be its "
-        "better ones. The verdict holds only for runs that finish; the reason printed with it says whether the "
-        "difference is still found if every failed run counts as the worst result."
-    ),
-    "BELOW YOUR THRESHOLD": (
-        "There is a difference, but its estimate is smaller than `smallest`, the difference that you called worth "
-        "having. More seeds will measure it more precisely, and will rarely make it larger."
-    ),
-    "BY AT LEAST": (
-        "The whole interval is at or beyond `smallest`, so even the end closest to 0 is a difference worth having. "
-        "BETTER or WORSE without these words means only that there is a difference, not that it is this large."
-    ),
-    "BETTER": (
-        "The interval is entirely on the good side of 0, so the variant would very likely win again with other seeds "
-        "(and with other examples, if scores of examples were given). The interval shows how much better it may be, "
-        "which can be less than `smallest`."
-    ),
-    "WORSE": (
-        "The interval is entirely on the bad side of 0, so the variant would very likely lose again with other seeds. "
-        "This verdict is also given if a test that counts every failed run as the worst result finds the variant worse."
-    ),
-    "NO MEANINGFUL DIFFERENCE": (
-        "The whole interval is closer to 0 than `smallest`, in both directions. Unlike INCONCLUSIVE this is a result: "
-        "if there is a difference, it is too small to be worth having."
-    ),
-    "INCONCLUSIVE": (
-        "The interval contains 0 and also differences worth having, so these seeds do not answer the question. The "
-        "number in parentheses is how many more seeds per arm would answer it with 80 % power if the difference stays "
-        "as it is, and ∞ if more seeds cannot help because there are too few examples."
-    ),
-    "TOO FEW SEEDS": (
-        "An arm has fewer than 5 seeds with a score, which is too few to estimate how much seeds vary. No other "
-        "verdict is given, however large the difference is."
-    ),
-    "NEITHER LEARNED THE TASK": (
-        "No arm's 95 % interval over its seeds is beyond the score of a trivial strategy, such as always giving the "
-        "most common answer. If neither model has learned the task, a difference between them says nothing about their "
-        "mechanisms, so the verdict does not name a winner."
-    ),
-    "BOTH AT CEILING": (
-        "Both arms are within `smallest` of the best possible score, or perfect in every seed, and no difference was "
-        "found. The task is too easy to compare them, so use a harder one."
-    ),
-    "DEGENERATE": (
-        "The differences do not vary at all over seeds, so no interval can be computed. The usual causes are copied "
-        "runs, or a variant that was not installed in the model."
-    ),
-    "LESS STABLE": (
-        "The variant's scores vary more over seeds than the baseline's, or more of its runs fail. This is tested from "
-        "8 seeds per arm on and printed beside the verdict."
-    ),
-    "MORE STABLE": (
-        "The variant's scores vary less over seeds than the baseline's, or fewer of its runs fail. This is tested from "
-        "8 seeds per arm on and printed beside the verdict."
-    ),
-    "STABILITY UNKNOWN": (
-        "There are too few seeds to test how much the scores vary, or the test found no difference. It does not mean "
-        "that the arms are equally stable."
-    ),
-    "CHANGED AFTER LOOKING": (
-        "After a verdict had been printed, something that decides verdicts was changed; the change is in parentheses. "
-        "Changes made after seeing results can produce a difference by chance, so treat the verdict as exploratory."
-    ),
-    "UNDECLARED LOOK": (
-        "A verdict had been printed before, and seeds were added without declaring it beforehand; the number counts "
-        "the looks. A new test at every look gives too many false positives (18.5 % after each of 5 to 20 seeds), so "
-        "this verdict uses the e-process, a test that stays valid for any number of looks."
-    ),
-    "AS REGISTERED": (
-        "Arms, seeds, looks, `smallest` and the family of comparisons are those that were fixed before the first "
-        "verdict. The false-positive rate is therefore the stated one."
-    ),
-}
+_GLOSSARY = """
+NOT COMPARABLE: The arms differ in more than the mechanism under test, for the reason in parentheses, such as a leak
+  or runs that are not paired. This verdict is also given if one arm fails so much more often (Fisher's exact test,
+  p < 0.05, for any number of arms or looks) that its finished runs are not a fair sample.
+STILL TRAINING: In the last fifth of training an arm still gained more than half of `smallest`, so longer runs may
+  give another result. The verdict on the present scores follows, marked SO FAR.
+AMONG RUNS THAT FINISHED: One arm failed or diverged more often than the other, so the finished runs that are
+  compared may be its better ones. The verdict holds only for runs that finish; the reason printed with it says
+  whether the difference is still found if every failed run counts as the worst result.
+BELOW YOUR THRESHOLD: There is a difference, but its estimate is smaller than `smallest`, the difference that you
+  called worth having. More seeds will measure it more precisely, and will rarely make it larger.
+BY AT LEAST: The whole interval is at or beyond `smallest`, so even the end closest to 0 is a difference worth
+  having. BETTER or WORSE without these words means only that there is a difference, not that it is this large.
+BETTER: The interval is entirely on the good side of 0, so the variant would very likely win again with other seeds
+  (and with other examples, if scores of examples were given). The interval shows how much better it may be, which
+  can be less than `smallest`.
+WORSE: The interval is entirely on the bad side of 0, so the variant would very likely lose again with other seeds.
+  This verdict is also given if a test that counts every failed run as the worst result finds the variant worse.
+NO MEANINGFUL DIFFERENCE: The whole interval is closer to 0 than `smallest`, in both directions. Unlike INCONCLUSIVE
+  this is a result: if there is a difference, it is too small to be worth having.
+INCONCLUSIVE: The interval contains 0 and also differences worth having, so these seeds do not answer the question.
+  The number in parentheses is how many more seeds per arm would answer it with 80 % power if the difference stays
+  as it is, and ∞ if more seeds cannot help because there are too few examples.
+TOO FEW SEEDS: An arm has fewer than 5 seeds with a score, which is too few to estimate how much seeds vary. No
+  other verdict is given, however large the difference is.
+NEITHER LEARNED THE TASK: No arm's 95 % interval over its seeds is beyond the score of a trivial strategy, such as
+  always giving the most common answer. If neither model has learned the task, a difference between them says
+  nothing about their mechanisms, so the verdict does not name a winner.
+BOTH AT CEILING: Both arms are within `smallest` of the best possible score, or perfect in every seed, and no
+  difference was found. The task is too easy to compare them, so use a harder one.
+DEGENERATE: The differences do not vary at all over seeds, so no interval can be computed. The usual causes are
+  copied runs, or a variant that was not installed in the model.
+LESS STABLE: The variant's scores vary more over seeds than the baseline's, or more of its runs fail. This is tested
+  from 8 seeds per arm on and printed beside the verdict.
+MORE STABLE: The variant's scores vary less over seeds than the baseline's, or fewer of its runs fail. This is
+  tested from 8 seeds per arm on and printed beside the verdict.
+STABILITY UNKNOWN: There are too few seeds to test how much the scores vary, or the test found no difference. It
+  does not mean that the arms are equally stable.
+CHANGED AFTER LOOKING: After a verdict had been printed, something that decides verdicts was changed; the change is
+  in parentheses. Changes made after seeing results can produce a difference by chance, so treat the verdict as
+  exploratory.
+UNDECLARED LOOK: A verdict had been printed before, and seeds were added without declaring it beforehand; the number
+  counts the looks. A new test at every look gives too many false positives (18.5 % after each of 5 to 20 seeds), so
+  this verdict uses the e-process, a test that stays valid for any number of looks.
+AS REGISTERED: Arms, seeds, looks, `smallest` and the family of comparisons are those that were fixed before the
+  first verdict. The false-positive rate is therefore the stated one.
+"""
+MEANINGS: Mapping[str, str] = dict(
+    " ".join(entry.split()).split(": ", 1) for entry in re.split(r"\n(?! )", _GLOSSARY.strip())
+)
 """Every word. Of several in one verdict, the first in this order is the one that is explained."""
 
 

@@ -40,7 +40,7 @@ def infer(estimate: Estimate, question: Question, data: ArmData, level: float) -
     """Return the interval and p-value that decide at a level, on the analysis scale."""
     if question.looks == "open":
         factor = few_seeds_factor(data.num_seeds, data.paired, FEWEST_AT_ANY_TIME)
-        return _infer_at_any_time(_list_differences(data), data.skew.widen(factor), level)
+        return _infer_at_any_time(data, data.skew.widen(factor), level)
     skew = data.skew.widen(few_seeds_factor(data.num_seeds, data.paired))
     reach = -float(stdtrit(estimate.df, level / 2)) * estimate.se
     interval = estimate.difference - reach * skew.low, estimate.difference + reach * skew.high
@@ -60,7 +60,13 @@ def infer(estimate: Estimate, question: Question, data: ArmData, level: float) -
     return Inference(level, interval, exact.p, f"{estimate.method}, overruled by {exact.method}", skew, exact)
 
 
-def _infer_at_any_time(differences: Numbers, skew: Skew, level: float) -> Inference:
+def _infer_at_any_time(data: ArmData, skew: Skew, level: float) -> Inference:
+    if data.scores is None or data.scores[0].num_seeds != data.scores[1].num_seeds:
+        raise StatisticsError(
+            "an open-ended comparison needs the score of each seed, in the order of the runs, and as many seeds in "
+            "both arms; give them, or declare looks such as (5, 10, 15, 20)"
+        )
+    differences = data.scores[1].per_seed - data.scores[0].per_seed
     # The evidence of the e-process grows with t, so the factors that widen t's interval apply to it as well.
     mean = float(differences.mean())
     low, high = e_process(differences, level).interval
@@ -73,13 +79,3 @@ def _extend_to_exact(interval: Interval, differences: Numbers, level: float) -> 
     (low, high), (exact_low, exact_high) = interval, sign_flip_interval(differences, level)
     # The exact p says that 0 is inside; min and max keep it there despite rounding.
     return (min(low, exact_low, 0.0), high) if low > 0 else (low, max(high, exact_high, 0.0)) if high < 0 else interval
-
-
-def _list_differences(data: ArmData) -> Numbers:
-    if data.scores is None or data.scores[0].num_seeds != data.scores[1].num_seeds:
-        raise StatisticsError(
-            "an open-ended comparison needs the score of each seed, in the order of the runs, and as many seeds in "
-            "both arms; give them, or declare looks such as (5, 10, 15, 20)"
-        )
-    differences: Numbers = data.scores[1].per_seed - data.scores[0].per_seed
-    return differences

@@ -60,11 +60,11 @@ def sequential_p(p: float, num_seeds: int, looks: Sequence[int]) -> float:
 def crossing_probability(bounds: Sequence[float], information: Sequence[float]) -> float:
     """Return how often a null statistic reaches one of the bounds |z| at these shares of the data."""
     path, weights = _make_grid(bounds[0], information[0])
-    density = _normal_density(path, information[0])
+    density = normal_density(path, information[0])
     for number in range(1, len(bounds)):
         further, further_weights = _make_grid(bounds[number], information[number])
         step = information[number] - information[number - 1]
-        density = _normal_density(further[:, None] - path[None, :], step) @ (weights * density)
+        density = normal_density(further[:, None] - path[None, :], step) @ (weights * density)
         path, weights = further, further_weights
     return float(1 - weights @ density)
 
@@ -95,6 +95,7 @@ def _make_grid(bound: float, share: float) -> tuple[Numbers, Numbers]:
     return NODES * reach, WEIGHTS * reach
 
 
-def _normal_density(x: Numbers, variance: float) -> Numbers:
+def normal_density(x: Numbers, variance: float = 1.0) -> Numbers:
+    """Return the density of a normal distribution with mean 0."""
     density: Numbers = np.exp(-(x**2) / (2 * variance)) / math.sqrt(2 * math.pi * variance)
     return density

@@ -14,11 +14,11 @@ from scipy.special import chdtri, ndtr, ndtri, stdtrit
 from attnlab.errors import StatisticsError
 
 from .estimate import Noise
+from .looks import normal_density
 from .scores import Numbers
 from .spread import sd_upper_bound
 
 POWERS = (0.8, 0.9)
-CONFIDENCE = 0.8
 MOST_SEEDS = 1_000_000
 """If this many do not suffice, the answer is ∞."""
 NODES, WEIGHTS = (np.array(column) / 2 for column in np.polynomial.legendre.leggauss(200))
@@ -56,7 +56,7 @@ def make_plan(noise: Noise, present: int, smallest: float, alpha: float = 0.05) 
 
 def at_upper_bound(noise: Noise) -> Noise:
     """Return the noise at the upper limit of its 80 % confidence bound."""
-    return replace(noise, per_seed=sd_upper_bound(math.sqrt(noise.per_seed), noise.df, CONFIDENCE) ** 2)
+    return replace(noise, per_seed=sd_upper_bound(math.sqrt(noise.per_seed), noise.df) ** 2)
 
 
 def more_seeds(noise: Noise, present: int, difference: float, smallest: float, alpha: float = 0.05) -> float:
@@ -125,8 +125,8 @@ def exaggeration_at(se: float, df: float, effect: float, alpha: float = 0.05) ->
         return power
     shift, limits = abs(effect) / se, _critical_differences(df, alpha)
     # E[|x|; |x| > c] of a normal x with mean `shift` and SD 1.
-    above = shift * ndtr(shift - limits) + _normal_density(limits - shift)
-    below = -shift * ndtr(-shift - limits) + _normal_density(limits + shift)
+    above = shift * ndtr(shift - limits) + normal_density(limits - shift)
+    below = -shift * ndtr(-shift - limits) + normal_density(limits + shift)
     return float(WEIGHTS @ (above + below)) / (power * shift) if power > 0 else math.inf
 
 
@@ -134,8 +134,3 @@ def _critical_differences(df: float, alpha: float) -> Numbers:
     """Return the smallest difference that is found, in true standard errors, at each node of the sample SD."""
     sample_sds: Numbers = np.sqrt(chdtri(df, 0.5 - NODES) / df)
     return -float(stdtrit(df, alpha / 2)) * sample_sds
-
-
-def _normal_density(x: Numbers) -> Numbers:
-    density: Numbers = np.exp(-(x**2) / 2) / math.sqrt(2 * math.pi)
-    return density

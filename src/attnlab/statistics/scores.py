@@ -59,10 +59,6 @@ class ArmScores:
         """The score of each seed by name, including those without a pair."""
         return dict([*zip(self.seeds, self.per_seed.tolist(), strict=True), *self.alone])
 
-    def without_examples(self) -> Self:
-        """Return the arm with one number per seed."""
-        return replace(self, values=self.per_seed)
-
     def select_seeds(self, seeds: Sequence[str]) -> Self:
         """Return the scores of these seeds, in this order; the others become `alone`."""
         places = [self.seeds.index(seed) for seed in seeds]
@@ -79,9 +75,9 @@ class Summary:
     n: int
 
     @classmethod
-    def of(cls, arm: ArmScores) -> Self:
-        """Summarize an arm."""
-        return cls(float(arm.per_seed.mean()), sd_of(arm.per_seed), arm.num_seeds)
+    def of(cls, per_seed: Numbers) -> Self:
+        """Summarize one number per seed."""
+        return cls(float(per_seed.mean()), sd_of(per_seed), len(per_seed))
 
     def check(self, name: str) -> None:
         """Raise an error if these are not a mean, an SD and a number of seeds."""
@@ -121,14 +117,6 @@ def read_arms(baseline: Any, variant: Any, paired: bool) -> tuple[ArmScores, Arm
         )
     if not paired:
         return first, second
-    _check_same_seeds(first, second)
-    both = [seed for seed in first.seeds if seed in second.seeds]
-    if not both:
-        raise StatisticsError("no seed has a score in both arms, so there are no pairs to compare")
-    return first.select_seeds(both), second.select_seeds(both)
-
-
-def _check_same_seeds(first: ArmScores, second: ArmScores) -> None:
     ours, theirs = {*first.seeds, *first.failed}, {*second.seeds, *second.failed}
     if ours != theirs:
         raise StatisticsError(
@@ -136,6 +124,10 @@ def _check_same_seeds(first: ArmScores, second: ArmScores) -> None:
             f"{len(theirs)}, and seed '{min(ours ^ theirs)}' is only in one of them. Give None as the score of a run "
             "that failed, or compare with paired=False"
         )
+    both = [seed for seed in first.seeds if seed in second.seeds]
+    if not both:
+        raise StatisticsError("no seed has a score in both arms, so there are no pairs to compare")
+    return first.select_seeds(both), second.select_seeds(both)
 
 
 def read_arm(name: str, scores: Any) -> ArmScores:
@@ -148,15 +140,12 @@ def read_arm(name: str, scores: Any) -> ArmScores:
         if len(rows) < len(scores):
             raise StatisticsError(f"two seeds of the {name} have the same name: {', '.join(map(str, scores))}")
     else:
-        if not isinstance(scores, list | tuple):
-            scores = _as_numbers(name, scores)
-            _check_shape(name, scores)
+        scores = scores if isinstance(scores, list | tuple) else _as_table(name, scores)
         rows = {str(number): row for number, row in enumerate(scores, start=1)}
     finished = {seed: row for seed, row in rows.items() if row is not None}
     if rows and not finished:
         raise StatisticsError(f"every run of the {name} failed, so there is no score to compare")
-    values = _as_numbers(name, list(finished.values()))
-    _check_shape(name, values)
+    values = _as_table(name, list(finished.values()))
     _check_finite(name, values, list(finished))
     if values.ndim == 2 and values.shape[1] == 1:
         values = values[:, 0]
@@ -165,7 +154,7 @@ def read_arm(name: str, scores: Any) -> ArmScores:
     return ArmScores(name, tuple(finished), values, failed, num_examples=num_examples)
 
 
-def _as_numbers(name: str, scores: Any) -> Numbers:
+def _as_table(name: str, scores: Any) -> Numbers:
     try:
         array = np.asarray(scores)
     except (ValueError, TypeError, OverflowError) as error:
@@ -178,10 +167,7 @@ def _as_numbers(name: str, scores: Any) -> Numbers:
         text = repr(scores) if len(repr(scores)) <= 60 else f"{repr(scores)[:60]}…"
         kind = kinds.get(array.dtype.kind, str(array.dtype))
         raise StatisticsError(f"the {name}'s scores must be numbers, not {kind}: {text}")
-    return array.astype(np.float64)
-
-
-def _check_shape(name: str, values: Numbers) -> None:
+    values = array.astype(np.float64)
     if values.ndim not in (1, 2) or values.size == 0:
         raise StatisticsError(
             f"the {name}'s scores must be one number per seed, or rows [seed, example]; they have the shape "
@@ -192,6 +178,7 @@ def _check_shape(name: str, values: Numbers) -> None:
             f"the {name} has {len(values)} seeds, more than {MOST_SEEDS}. If these are scores of examples, give them "
             "as [seed, example]: a test over examples alone does not generalize to other seeds"
         )
+    return values
 
 
 def _check_finite(name: str, values: Numbers, seeds: Sequence[str]) -> None:

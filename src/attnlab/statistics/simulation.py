@@ -4,6 +4,7 @@ Simulated scores take the real path from scores to words. A `Path` starts a stud
 comparisons at one look and returns the words of each verdict, so that a case can use another path.
 """
 
+import math
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -30,11 +31,6 @@ class Ask(NamedTuple):
     variant: Any
     settings: Mapping[str, Any] = MappingProxyType({})
 
-    @property
-    def num_runs(self) -> int:
-        """Runs per arm so far."""
-        return len(self.baseline)
-
 
 Asks = Mapping[str, Ask]
 """All comparisons of a study at one look, by name."""
@@ -51,7 +47,8 @@ def start_study() -> Look:
     registered: dict[str, int] = {}
 
     def look(asks: Asks) -> Mapping[str, str]:
-        is_undeclared = any(registered.setdefault(name, ask.num_runs) != ask.num_runs for name, ask in asks.items())
+        num_runs = {name: len(ask.baseline) for name, ask in asks.items()}
+        is_undeclared = any(registered.setdefault(name, num) != num for name, num in num_runs.items())
         return decide_looks(asks, "open" if is_undeclared else None)
 
     return look
@@ -131,22 +128,17 @@ def measure(case: Case, num_repeats: int, *, with_power: bool = True) -> Rate:
 
 def look_once(draw: Draw, seeds: Seeds, counts: Callable[[str], bool] = is_difference, **settings: Any) -> Finds:
     """Look once at one comparison."""
-
-    def finds(path: Path, rng: Rng, effect: float) -> bool:
-        ask = Ask(*draw(rng, seeds, effect), {"paired": seeds.paired, **settings})
-        return counts(path()({"variant": ask})["variant"])
-
-    return finds
+    return look_at_cells(1, seeds, draw, counts, paired=seeds.paired, **settings)
 
 
 def look_at_cells(
     num: int, seeds: Seeds, draw: Draw = draws.draw_equal, counts: Callable[[str], bool] = is_difference,
-    alone: bool = False,
+    alone: bool = False, **settings: Any,
 ) -> Finds:  # fmt: skip
     """Look once at several comparisons; only the first one has the effect, and its power is measured."""
 
     def finds(path: Path, rng: Rng, effect: float) -> bool:
-        asks = {str(cell): Ask(*draw(rng, seeds, effect if cell == 0 else 0.0)) for cell in range(num)}
+        asks = {str(cell): Ask(*draw(rng, seeds, 0.0 if cell else effect), settings) for cell in range(num)}
         if alone:
             return any(counts(path()({name: ask})[name]) for name, ask in asks.items())
         words = path()(asks)
@@ -184,8 +176,9 @@ def look_as_advised(path: Path, rng: Rng, effect: float, **settings: Any) -> boo
 
 
 def t_over_examples(path: Path, rng: Rng, effect: float, *, seed_sd: float) -> bool:
-    """Test one seed over its examples."""
-    baseline, variant = draws.draw_one_seed(rng, 10_570, seed_sd)
+    """Test one seed over its examples, with scores like F1 in percent: seeds shift the mean, examples have SD 40."""
+    shift = seed_sd * rng.standard_normal((2, 1))
+    baseline, variant = shift + 40.0 / math.sqrt(2) * rng.standard_normal((2, 10_570))
     differences = variant - baseline
     return bool(abs(differences.mean()) > 1.96 * differences.std() / np.sqrt(len(differences)))
 
@@ -209,5 +202,4 @@ def find_without_exaggeration_note(path: Path, rng: Rng, effect: float) -> bool:
 def compare_stability(path: Path, rng: Rng, effect: float, *, draw: Draw, seeds: Seeds) -> bool:
     """Look for LESS or MORE STABLE; an effect is the ratio of the arms' SDs."""
     baseline, variant = draw(rng, seeds, 0.0)
-    variant = variant * effect if effect else variant
-    return compare(baseline, variant, seeds.paired, NO_THRESHOLD).stability != UNKNOWN
+    return compare(baseline, variant * (effect or 1.0), seeds.paired, NO_THRESHOLD).stability != UNKNOWN

@@ -15,7 +15,7 @@ import numpy as np
 from scipy.special import stdtr, stdtrit
 
 from .estimate import Estimate
-from .scores import ArmScores, Numbers
+from .scores import ArmScores
 
 GUARD, TOLERATED = 6.0, 0.1
 """How much wider a side gets per unit of κ, and the κ up to which it does not."""
@@ -52,7 +52,8 @@ def measure_skew(estimate: Estimate, arms: tuple[ArmScores, ArmScores], paired: 
         parts.append(arms[1].values.mean(axis=0) - arms[0].values.mean(axis=0))
     # With the variance of n rather than n − 1, so that κ·√n of paired differences is their skewness g.
     spread = estimate.se * ((n - 1) / n) ** 0.5
-    of_mean = sum(_third_moment(part / spread) / len(part) ** 2 for part in parts)
+    scaled = [part / spread for part in parts]
+    of_mean = sum(float(np.mean((part - part.mean()) ** 3)) / len(part) ** 2 for part in scaled)
     low, high = (1 + GUARD * max(0.0, side * of_mean - TOLERATED) for side in (-1, 1))
     return Skew(of_mean * n**0.5, low, high)
 
@@ -66,7 +67,3 @@ def find_t_level(level: float, df: float, num_seeds: float, paired: bool) -> flo
     """Return the level at which a plain t test agrees with the widened one on symmetric differences."""
     factor = few_seeds_factor(num_seeds, paired)
     return level if factor == 1 or not df > 0 else 2 * float(stdtr(df, factor * float(stdtrit(df, level / 2))))
-
-
-def _third_moment(values: Numbers) -> float:
-    return float(np.mean((values - values.mean()) ** 3))

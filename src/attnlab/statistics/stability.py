@@ -36,23 +36,21 @@ def judge_stability(
     failures = failures or count_failures(baseline, variant, paired)
     spread_p, method = compare_spread(baseline.per_seed, variant.per_seed, paired)
     level = alpha / max((not math.isnan(failures.fisher_p)) + (not math.isnan(spread_p)), 1)
+    n, is_less = min(baseline.num_seeds, variant.num_seeds), None
     # A run without a score is worse than one with an unusual score, so failures come first.
     if failures.fisher_p < level:
         is_less = failures.failed[1] / failures.runs[1] > failures.failed[0] / failures.runs[0]
         reason = f"{failures.text} (Fisher's exact test, p = {failures.fisher_p:.2g})"
-        return Stability(LESS if is_less else MORE, reason, spread_p, method)
-    if spread_p < level:
+    elif spread_p < level:
         is_less = _deviations(variant.per_seed).mean() > _deviations(baseline.per_seed).mean()
         reason = f"the variant's seeds vary {'more' if is_less else 'less'} ({method}, p = {spread_p:.2g})"
-        return Stability(LESS if is_less else MORE, reason, spread_p, method)
-    n = min(baseline.num_seeds, variant.num_seeds)
-    if n < FEWEST:
+    elif n < FEWEST:
         reason = f"a test of spread needs {FEWEST} seeds per arm; there are {n}"
     elif math.isnan(spread_p):
         reason = "the seeds have too few distinct values to test their spread"
     else:
         reason = f"{n} seeds do not show that one arm varies more (p = {spread_p:.2g})"
-    return Stability(UNKNOWN, reason, spread_p, method)
+    return Stability(UNKNOWN if is_less is None else LESS if is_less else MORE, reason, spread_p, method)
 
 
 def compare_spread(baseline: Numbers, variant: Numbers, paired: bool) -> tuple[float, str]:

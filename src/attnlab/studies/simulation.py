@@ -70,7 +70,7 @@ def _make_study(asks: Asks) -> tuple[Study, dict[tuple[str, str], str]]:
     sizes = ("small", "large") if len(asks) % 2 == 0 else ("small",)
     looks, smallest = first.settings.get("looks") or (), float(first.settings.get("smallest", NO_THRESHOLD))
     looks = looks if isinstance(looks, str) else tuple(looks)
-    design = _make_design(len(asks) // len(sizes), sizes, first.num_runs, looks, smallest)
+    design = _make_design(len(asks) // len(sizes), sizes, len(first.baseline), looks, smallest)
     places = [(phase.name, size) for phase in design.design.phases for size in sizes]
     return design, dict(zip(places, asks, strict=True))
 

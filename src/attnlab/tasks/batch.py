@@ -71,6 +71,18 @@ class Batch(dict[str, Tensor]):
         return type(self)({name: tensor.to(device) for name, tensor in self.items()}, self.features)
 
 
+class PaddedTask:
+    """A task whose batches are padded sequences, and whose loss is a mean over the sequences."""
+
+    def collate(self, features: Sequence[Feature], *, seed: int = 0, epoch: int = 0) -> Batch:
+        """Make a batch of sequences."""
+        return pad(features)
+
+    def count(self, batch: Mapping[str, Tensor]) -> int:
+        """Return how many sequences there are."""
+        return len(batch["input_ids"])
+
+
 def pad(features: Sequence[Feature]) -> Batch:
     """Make one batch of features, each padded on the right to the longest."""
     if not features:

@@ -16,9 +16,9 @@ from torch.nn import functional as F
 
 from attnlab.errors import AttnlabWarning, TaskError
 
-from .batch import IGNORED
+from .batch import IGNORED, PaddedTask
 from .crossentropy import compute_losses_and_hits, compute_summed_loss
-from .objective import compute_logits, evaluation_mode, forward, get_device
+from .objective import add_penalty, compute_logits, evaluation_mode, forward, get_device
 
 Way = Literal["chunked", "labelled", "whole"]
 
@@ -29,10 +29,26 @@ TOLERANCE = {torch.float32: 1e-4, torch.float64: 1e-10}
 """Allowed error of logits computed for fewer positions, relative to the largest: other shapes round differently."""
 
 
+class LabelledTask(PaddedTask):
+    """A task whose loss is the mean over the labelled positions of a batch."""
+
+    def get_labels(self, batch: Mapping[str, Tensor]) -> Tensor:
+        """Return the target of the logits at each position, `IGNORED` where there is none."""
+        return batch["labels"]
+
+    def loss(self, model: nn.Module, batch: Mapping[str, Tensor]) -> Tensor:
+        """Return the mean loss over the labelled positions."""
+        return add_penalty(model, compute_mean_loss(model, batch, self.get_labels(batch)))
+
+    def count(self, batch: Mapping[str, Tensor]) -> int:
+        """Return how many positions are labelled."""
+        return int((self.get_labels(batch) != IGNORED).sum())
+
+
 def compute_mean_loss(model: nn.Module, batch: Mapping[str, Tensor], labels: Tensor, way: Way | None = None) -> Tensor:
     """Return the mean of −log p over the labels [b, n] that are not ignored; no label at all is an error, not NaN."""
     is_labelled = labels != IGNORED
-    count = count_labels(labels)
+    count = int(is_labelled.sum())
     if not count:
         raise TaskError("no position of this batch has a label, so it has no loss; use longer sequences or more rows")
     states, head = compute_head_input(model, batch, is_labelled, way or choose_way(model, batch, labels))
@@ -174,15 +190,9 @@ def _capture_input(head: nn.Linear) -> Iterator[list[Tensor]]:
         del vars(head)["forward"]
 
 
-def _get_body(model: Any) -> nn.Module:
-    body: nn.Module = getattr(model, "base_model", model)
-    return body
+def _get_body(model: Any) -> Any:
+    return getattr(model, "base_model", model)
 
 
 def _get_head(model: Any) -> object:
     return model.get_output_embeddings() if hasattr(model, "get_output_embeddings") else None
-
-
-def count_labels(labels: Tensor) -> int:
-    """Return how many positions have a label."""
-    return int((labels != IGNORED).sum())

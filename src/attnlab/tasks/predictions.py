@@ -36,19 +36,20 @@ class PredictionFile:
     given: Mapping[str, PlacedPrediction]
     has_ids: bool
 
-    def find_missing(self, examples: Sequence[PlacedExample]) -> list[PlacedExample]:
-        """Return the examples without a prediction."""
-        return [example for example in examples if example.id not in self.given]
+    def describe_missing(self, examples: Sequence[PlacedExample]) -> str:
+        """Name the first example without a prediction, and count them; empty if there is none."""
+        missing = [example for example in examples if example.id not in self.given]
+        if not missing:
+            return ""
+        first = f"'{missing[0].id}' ({missing[0].place})"
+        return f"{self.path} has no prediction for {first}, one of {len(missing)} missing of {len(examples)}"
 
     def match(self, examples: Sequence[PlacedExample]) -> dict[str, PlacedPrediction]:
         """Return one prediction for each example; missing and unknown ones are errors."""
         if not self.has_ids:
             return self._match_in_order(examples)
-        if missing := self.find_missing(examples):
-            raise TaskError(
-                f"{self.path} has no prediction for '{missing[0].id}' ({missing[0].place}), one of {len(missing)} "
-                f"missing of {len(examples)}; every row needs one"
-            )
+        if problem := self.describe_missing(examples):
+            raise TaskError(f"{problem}; every row needs one")
         known = {example.id for example in examples}
         unknown = [key for key in self.given if key not in known]
         if unknown:

@@ -76,16 +76,11 @@ def _read_texts(file: PredictionFile, questions: list[SquadQuestion]) -> dict[st
 
 
 def _check_missing(file: PredictionFile, questions: list[SquadQuestion], is_error: bool) -> None:
-    missing = file.find_missing(questions) if file.has_ids else []
-    if not missing:
-        return
-    message = (
-        f"{file.path} has no prediction for '{missing[0].id}' ({missing[0].place}), one of {len(missing)} missing of "
-        f"{len(questions)}"
-    )
-    if is_error:
-        raise TaskError(f"{message}; every question needs one, '' where the system answers nothing")
-    warnings.warn(f"{message}; they count as wrong, as in the official v1.1 script", AttnlabWarning, stacklevel=3)
+    problem = file.describe_missing(questions) if file.has_ids else ""
+    if problem and is_error:
+        raise TaskError(f"{problem}; every question needs one, '' where the system answers nothing")
+    if problem:
+        warnings.warn(f"{problem}; they count as wrong, as in the official v1.1 script", AttnlabWarning, stacklevel=3)
 
 
 def _read_null_scores(file: PredictionFile, questions: list[SquadQuestion]) -> dict[str, float]:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, Self
 
-from .record.plain import spell, unspell
+from .plain import spell, unspell
 
 Status = Literal["finished", "stopped early", "diverged", "interrupted"]
 ENDS: tuple[Status, ...] = ("finished", "stopped early", "diverged")
@@ -86,8 +86,7 @@ class Result:
 
     def record(self) -> dict[str, Any]:
         """Return the result as plain data."""
-        plain: dict[str, Any] = spell(asdict(self))
-        return plain
+        return dict(spell(asdict(self)))
 
     @classmethod
     def of(cls, record: Mapping[str, Any]) -> Self:

@@ -58,7 +58,7 @@ def test_rows_that_are_left_out_by_agreement(tmp_path: Path) -> None:
         ("stsb", "sentence1\tsentence2\tscore\na\tb\t7.5\n", "row 1.*7.5 is not from 0 to 5"),
         ("wnli", "index\tsentence1\tsentence2\tlabel\n3\ta\tb\t1\n3\tc\td\t0\n", "row 2.*the id '3' stands at .*row 1"),
         ("qqp", "id\tquestion1\tquestion2\tis_duplicate\n0\t \t\t1\n", "row 1.*where a text is needed"),
-        ("cola", "label\tsentences\n1\tFine.\n", "fields where 4 are needed"),
+        ("cola", "label\tsentences\n1\tFine.\n", "fields, but 4 are needed"),
     ],
 )
 def test_the_file_of_another_task_is_refused(tmp_path: Path, task: str, content: str, message: str) -> None:

@@ -8,7 +8,7 @@ import torch
 
 from attnlab.training import build, evaluate
 from attnlab.training.loop.evaluation import EvaluationStoppedError, make_record
-from attnlab.training.record.plain import check_plain, spell
+from attnlab.training.plain import check_plain, spell
 from tests.training.runs import small
 
 

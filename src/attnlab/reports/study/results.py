@@ -112,7 +112,7 @@ def find_status(record: Record, run: PlannedRun) -> str:
 def summarize(values: Mapping[Any, Any]) -> Summary:
     """Return mean, SD and count of numbers, ignoring missing values."""
     numbers = {key: number for key, value in values.items() if (number := read_number(value)) is not None}
-    return Summary.of(read_arm("arm", numbers)) if numbers else NOTHING
+    return Summary.of(read_arm("arm", numbers).per_seed) if numbers else NOTHING
 
 
 def read_number(value: Any) -> float | None:

@@ -122,7 +122,6 @@ class _Cell:
         return self.table.figure or ""
 
     def compare(self, arm: str, obstacle: str) -> Comparison:
-        """Compare an arm with the baseline."""
         measured = self.table.measure((self.study.baseline, arm), self.figure)
         gains = [self.table.late_gain(name, self.figure) for name in (self.study.baseline, arm)]
         return compare(
@@ -157,26 +156,6 @@ class _Cell:
                 return
 
 
-@dataclass(frozen=True)
-class _Draft:
-    """A comparison before it is decided as one of a family. is_barred: the arms cannot be compared in any case."""
-
-    cell: _Cell
-    arm: str
-    obstacle: str
-    is_barred: bool
-    comparison: Comparison | None = None
-    notes: tuple[str, ...] = ()
-
-    def answer(self, decided: Comparison | None, status: RegistrationStatus) -> Answer:
-        """Return the answer with the decided comparison and all notes."""
-        cell = self.cell
-        on_scores = () if decided is None or self.is_barred else decided.notes  # of no use beside a leak
-        notes = (*self.notes, *on_scores, *filter(None, [status.note]), *cell.list_notes())
-        verdict = NOT_COMPARABLE.format(self.obstacle) if decided is None else decided.verdict
-        return Answer(cell.phase.name, cell.size, self.arm, cell.figure, verdict, decided, notes, status.words)
-
-
 def analyse(
     study: Design, planned: Sequence[PlannedRun], ledger: Ledger, obstacles: Mapping[str, str],
     status: RegistrationStatus,
@@ -188,26 +167,36 @@ def analyse(
         for phase in study.phases if phase.smallest is not None
         for size in study.sizes
     ]  # fmt: skip
-    drafts = [_draft(cell, arm, obstacles) for cell in cells for arm in study.arms if arm != study.baseline]
+    drafts = [(cell, _draft(cell, arm, obstacles)) for cell in cells for arm in study.arms if arm != study.baseline]
     # Arms that cannot be compared in any case are not part of the family.
-    family = {at: draft.comparison for at, draft in enumerate(drafts) if draft.comparison and not draft.is_barred}
-    decided = _decide_family(study, family, status)
-    return [draft.answer(decided.get(at, draft.comparison), status) for at, draft in enumerate(drafts)]
+    free = {arm for arm in study.arms if not obstacles.get(arm) and not obstacles.get(study.baseline)}
+    family = {at: one.comparison for at, (_, one) in enumerate(drafts) if one.comparison and one.arm in free}
+    decided, answers = _decide_family(study, family, status), []
+    for at, (cell, draft) in enumerate(drafts):
+        comparison = decided.get(at, draft.comparison)
+        on_scores = decided[at].notes if at in decided else ()
+        notes = (*draft.notes, *on_scores, *filter(None, [status.note]), *cell.list_notes())
+        verdict = draft.verdict if comparison is None else comparison.verdict
+        answers.append(replace(draft, verdict=verdict, comparison=comparison, notes=notes, registration=status.words))
+    return answers
 
 
-def _draft(cell: _Cell, arm: str, obstacles: Mapping[str, str]) -> _Draft:
-    baseline = cell.study.baseline
+def _draft(cell: _Cell, arm: str, obstacles: Mapping[str, str]) -> Answer:
+    """Return an answer before it is decided as one of a family."""
+    baseline, comparison = cell.study.baseline, None
     barred = obstacles.get(arm) or (f"of the baseline, {obstacles[baseline]}" if obstacles.get(baseline) else "")
     missing = cell.explain_missing(arm)
-    if missing:
-        return _Draft(cell, arm, barred or missing, bool(barred))
-    seeds = cell.table.shared_seeds(baseline, arm, figure=cell.figure)
-    obstacle = barred or cell.table.explain_unpaired(baseline, arm, seeds)
-    notes = (explain_leak(cell.table, arm, baseline, cell.figure),) if obstacles.get(arm) else ()
-    try:
-        return _Draft(cell, arm, obstacle, bool(barred), cell.compare(arm, obstacle), notes)
-    except StatisticsError as error:
-        return _Draft(cell, arm, str(error), bool(barred), None, notes)
+    obstacle = barred or missing
+    if not missing:
+        seeds = cell.table.shared_seeds(baseline, arm, figure=cell.figure)
+        obstacle = barred or cell.table.explain_unpaired(baseline, arm, seeds)
+        try:
+            comparison = cell.compare(arm, obstacle)
+        except StatisticsError as error:
+            obstacle = str(error)
+    verdict = NOT_COMPARABLE.format(obstacle) if comparison is None else comparison.verdict
+    notes = (explain_leak(cell.table, arm, baseline, cell.figure),) if obstacles.get(arm) and not missing else ()
+    return Answer(cell.phase.name, cell.size, arm, cell.figure, verdict, comparison, notes)
 
 
 def _decide_family(

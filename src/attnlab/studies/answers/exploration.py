@@ -43,8 +43,7 @@ class Exploration:
 
     def record(self) -> dict[str, Any]:
         """Return it as plain values, for JSON."""
-        values: dict[str, Any] = plain(vars(self))
-        return values
+        return dict(plain(vars(self)))
 
 
 def explore(record: Record) -> list[Exploration]:

@@ -67,8 +67,7 @@ class Prospect:
         """Return it as plain values, for JSON."""
         by_power = {"seeds": self.seeds, "detectable": self.detectable}
         named = {name: {f"{power:g}": value for power, value in values.items()} for name, values in by_power.items()}
-        values: dict[str, Any] = plain({**vars(self), **named})
-        return values
+        return dict(plain({**vars(self), **named}))
 
 
 def find_level(design: Design, alpha: float) -> float:
@@ -127,8 +126,7 @@ def _plan_from_pilot(blank: Prospect, design: Design, phase: Phase, pilot: Recor
     first, second = ({seed: measured.tables[arm][seed] for seed in seeds} for arm in arms)
     noise = compare(first, second, clusters=measured.clusters, scale=measured.scale).estimate.noise
     if not noise.per_seed > 0:
-        why = "every pair of seeds differs by the same: the pilot has no spread to plan from"
-        blank = replace(blank, obstacle=why)
+        blank = replace(blank, obstacle="every pair of seeds differs by the same: the pilot has no spread to plan from")
     return _plan_with(blank, at_upper_bound(noise), aim, sd=blank.question.to_difference(math.sqrt(noise.per_seed)))
 
 

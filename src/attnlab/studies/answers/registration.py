@@ -10,6 +10,7 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from itertools import takewhile
 from typing import Any, Self
 
 from attnlab.errors import StudyError
@@ -110,7 +111,9 @@ def list_changes(declared: Declaration, now: Declaration) -> list[str]:
 def check_registration(ledger: Ledger, design: Design, results: str) -> RegistrationStatus:
     """Compare a verdict on these results with what was declared before it."""
     now = Declaration.of(design)
-    earlier = list(_list_earlier_looks(ledger, now, results))
+    # Looks before this verdict was first printed, so that it can be printed again unchanged.
+    looks = takewhile(lambda look: look[:2] != (now, results), _read_looks(ledger))
+    earlier = [declaration for declaration, _, is_look in looks if is_look]
     events = ledger.events(REGISTRATION)
     registered = Declaration(**json.loads(events[-1])) if events else None
     if not earlier:
@@ -174,15 +177,6 @@ def _check_first_verdict(registered: Declaration | None, now: Declaration) -> Re
         note = f"not as registered ({'; '.join(changed)}); no verdict had been printed before the change"
         return RegistrationStatus("", note)
     return RegistrationStatus(AS_REGISTERED, f"registered as {registered.digest} before any verdict was printed")
-
-
-def _list_earlier_looks(ledger: Ledger, now: Declaration, results: str) -> Iterator[Declaration]:
-    """Yield the looks before this verdict was first printed, so that it can be printed again unchanged."""
-    for declaration, earlier_results, is_look in _read_looks(ledger):
-        if (declaration, earlier_results) == (now, results):
-            return
-        if is_look:
-            yield declaration
 
 
 def _compare_names(what: str, before: Mapping[str, str], now: Mapping[str, str]) -> Iterator[str]:

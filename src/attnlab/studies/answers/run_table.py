@@ -14,7 +14,7 @@ from attnlab.statistics import check_pairing
 from attnlab.statistics.question import Scale
 from attnlab.tasks.scores import LOG_FIGURES, LOWER_IS_BETTER
 from attnlab.training import late_step
-from attnlab.training.record.plain import unspell
+from attnlab.training.plain import unspell
 
 from ..ledger.database import ENDED, Ledger, ResultRow
 from ..plan.planning import PlannedRun
@@ -138,13 +138,13 @@ class RunTable:
         Positive is better, in units of the figure; in percent if the figure is compared on the log scale.
         """
         gains = []
-        for run in self.runs[arm].values():
-            last = self._final_evaluation(run)
-            if last is None:
+        for seed, now in self.values(arm, figure).items():
+            last = self._final_evaluation(run := self.runs[arm][seed])
+            if now is None or last is None:
                 continue
-            before = self._value_at(run.id, late_step(int(last["step"])), figure)
-            now = float(unspell(last["figures"]).get(figure, math.nan))
-            if before is None or not math.isfinite(now):
+            lines = {line["step"]: line for line in self.ledger.lines(run.id, "evaluation")}
+            before = unspell(lines.get(late_step(int(last["step"])), {}).get(figure))
+            if not isinstance(before, int | float) or not math.isfinite(before):
                 continue
             if figure in LOG_FIGURES:
                 gains.append(100 * (before / now - 1))
@@ -152,15 +152,9 @@ class RunTable:
                 gains.append(before - now if figure in LOWER_IS_BETTER else now - before)
         return float(np.mean(gains)) if gains else None
 
-    def _value_at(self, run: str, step: int, figure: str) -> float | None:
-        lines = {line["step"]: line for line in self.ledger.lines(run, "evaluation")}
-        value = unspell(lines[step].get(figure)) if step in lines else None
-        return float(value) if isinstance(value, int | float) and math.isfinite(value) else None
-
     def explain_unpaired(self, baseline: str, arm: str, seeds: Sequence[int]) -> str:
         """Return why the runs of two arms are not paired; empty if they are."""
-        first: dict[str, dict[str, str]] = {}
-        second: dict[str, dict[str, str]] = {}
+        first, second = {}, {}
         for seed in seeds:
             ours, theirs = (self._shared_hashes(self.runs[name][seed]) for name in (baseline, arm))
             first[str(seed)] = {what: _keep_common(ours[what], theirs.get(what, {})) for what in ours}

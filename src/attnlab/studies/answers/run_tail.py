@@ -6,7 +6,7 @@ from collections import deque
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from attnlab.training.record.plain import unspell
+from attnlab.training.plain import unspell
 
 METRICS = "metrics.jsonl"
 NUM_POINTS = 60
@@ -32,14 +32,12 @@ class Tail:
 
     def _reset(self, inode: int | None) -> None:
         self.inode = inode
-        self.offset = 0
-        self.step = 0
+        self.offset = self.step = self.num_lines = 0
         self.loss: float | None = None
         self.tokens_per_second: float | None = None
         self.evaluation: EvaluationPoint | None = None
         self.points: list[tuple[int, float]] = []
         self.every = 1
-        self.num_lines = 0
         self.recent: deque[tuple[int, float]] = deque(maxlen=NUM_RECENT)
 
     def read(self) -> None:

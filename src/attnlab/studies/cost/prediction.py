@@ -14,6 +14,7 @@ from time import process_time
 from typing import Any
 
 import torch
+import transformers
 from transformers import AutoConfig
 
 from attnlab.kernels.measure import one_thread
@@ -131,7 +132,7 @@ def _count_model(architecture: str | None, checkpoint: str | None, content: str)
                 raise UnknownError(f"how large '{checkpoint}' is, which is not on this machine") from error
             config = weights.update_config(original, start, task)
         with weights.explain_config_errors(), torch.device("meta"):
-            model = weights.get_head_class(task).from_config(config)
+            model = getattr(transformers, task.head).from_config(config)
     return count_layers(config) or 1, count_products(model, has_language_head=task.head in weights.LANGUAGE_HEADS)
 
 

@@ -8,10 +8,10 @@ from typing import Any
 from attnlab.errors import AttnlabError, StudyError
 from attnlab.training import RunSpec
 from attnlab.training.loop.stopping import StopRequest
+from attnlab.training.plain import spell, unspell
 from attnlab.training.record.files import read_json
 from attnlab.training.record.folder import PAIRING, RESULT
 from attnlab.training.record.metrics import Metrics
-from attnlab.training.record.plain import spell, unspell
 
 from ..ledger.database import ENDED, Delivery, Ledger, RunRow
 from ..plan.planning import PlannedRun

@@ -10,28 +10,18 @@ from .text import Columns
 SENTENCES = ("sentence1", "premise"), ("sentence2", "hypothesis")
 ENTAILMENT = Labels(("entailment", "not_entailment"))
 NLI = Labels(("entailment", "neutral", "contradiction"))
+COLA = Columns(("sentence",), headerless=("source", "label", "mark", "sentence"))
+MRPC = Columns(("#1 String", "sentence1"), ("Quality", "label"), ("#2 String", "sentence2"))
+QQP = Columns(("question1",), ("is_duplicate", "label"), ("question2",))
+STSB = Columns(("sentence1",), ("score", "label"), ("sentence2",))
 MNLI = Columns(SENTENCES[0], ("gold_label", "label"), SENTENCES[1])
 
 GLUE = (
-    Classification(
-        "cola",
-        Columns(("sentence",), headerless=("source", "label", "mark", "sentence")),
-        BINARY,
-        ("matthews", "accuracy"),
-    ),
+    Classification("cola", COLA, BINARY, ("matthews", "accuracy")),
     Classification("sst2", Columns(("sentence",)), BINARY),
-    Classification(
-        "mrpc",
-        Columns(("#1 String", "sentence1"), ("Quality", "label"), ("#2 String", "sentence2")),
-        BINARY,
-        ("f1", "accuracy"),
-    ),
-    Classification(
-        "qqp", Columns(("question1",), ("is_duplicate", "label"), ("question2",)), BINARY, ("f1", "accuracy")
-    ),
-    Classification(
-        "stsb", Columns(("sentence1",), ("score", "label"), ("sentence2",)), Range(0, 5), ("pearson", "spearman")
-    ),
+    Classification("mrpc", MRPC, BINARY, ("f1", "accuracy")),
+    Classification("qqp", QQP, BINARY, ("f1", "accuracy")),
+    Classification("stsb", STSB, Range(0, 5), ("pearson", "spearman")),
     Classification("mnli", MNLI, NLI, splits=(("dev", "dev_matched"), ("test", "test_matched"))),
     Classification("mnli_mismatched", MNLI, NLI, splits=(("dev", "dev_mismatched"), ("test", "test_mismatched"))),
     Classification("qnli", Columns(("question",), pair=("sentence",)), ENTAILMENT),
@@ -43,12 +33,8 @@ GLUE = (
 SPELLINGS = {"sst-2": "sst2", "sts-b": "stsb", "mnli-m": "mnli", "mnli-mm": "mnli_mismatched", "mnli_matched": "mnli"}
 """Other ways in which GLUE's tasks are written."""
 
-BOOLQ = Classification(
-    "boolq",
-    Columns(("question",), ("label", "answer"), ("passage",), cluster=("title", "passage")),
-    Labels(("false", "true")),
-    max_len=256,
-)
+PASSAGES = Columns(("question",), ("label", "answer"), ("passage",), cluster=("title", "passage"))
+BOOLQ = Classification("boolq", PASSAGES, Labels(("false", "true")), max_len=256)
 """Yes or no to a question about a passage. The larger class of its validation set, yes, is 2033 of 3270: 0.6217."""
 
 TEXT = Classification("text", Columns(("text", "sentence")))

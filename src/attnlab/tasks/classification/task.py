@@ -12,8 +12,8 @@ from torch.nn import functional as F
 from attnlab.data import Source
 from attnlab.errors import TaskError
 
-from ..batch import Batch, Feature, pad
-from ..floors import find_best_class
+from ..batch import Batch, Feature, PaddedTask
+from ..floors import choose_best
 from ..frame import Frame
 from ..metrics import classes, correlation
 from ..objective import add_penalty, check_batches, check_finite, compute_logits, evaluation_mode
@@ -32,7 +32,7 @@ METRICS: Mapping[str, Callable[[object, object], float]] = {
 
 
 @dataclass(frozen=True)
-class Classification:
+class Classification(PaddedTask):
     """Choose the class of a text; with a `Range` of labels, predict a number."""
 
     name: str
@@ -57,7 +57,9 @@ class Classification:
         if isinstance(self.labels, Range):
             return Reference(0.0, "always the same number")
         gold = np.array([text.label for text in dev.examples], dtype=np.int64)
-        return find_best_class(METRICS[self.primary], gold, self.labels.names)
+        metric, names = METRICS[self.primary], self.labels.names
+        values = {f"always '{name}'": metric(gold, np.full(gold.shape, at)) for at, name in enumerate(names)}
+        return choose_best(values, higher_is_better=True)
 
     @property
     def is_regression(self) -> bool:
@@ -95,22 +97,14 @@ class Classification:
         """Encode each text, or pair, cut to `max_len` tokens, the longer of a pair first."""
         frame = Frame.of(tokenizer)
         has_pair = bool(self.columns.pair)
-        encoded = tokenizer(
-            [text.text for text in examples],
-            [text.pair for text in examples] if has_pair else None,
-            truncation="longest_first",
-            max_length=self.max_len - frame.num_added(has_pair),
-            padding=False,
-        )
+        texts, pairs = [text.text for text in examples], [text.pair for text in examples] if has_pair else None
+        max_length = self.max_len - frame.num_added(has_pair)
+        encoded = tokenizer(texts, pairs, truncation="longest_first", max_length=max_length)
         features = []
         for number, (text, encoding) in enumerate(zip(examples, encoded.encodings, strict=True)):
             targets = {} if text.label is None else {"labels": text.label}
             features.append(Feature(text.id, number, frame.complete(encoding).inputs, targets, frame.padding))
         return features
-
-    def collate(self, features: Sequence[Feature], *, seed: int = 0, epoch: int = 0) -> Batch:
-        """Make a batch of texts."""
-        return pad(features)
 
     def loss(self, model: nn.Module, batch: Mapping[str, Tensor]) -> Tensor:
         """Return the cross-entropy, or the mean squared error of a number."""
@@ -123,10 +117,6 @@ class Classification:
         if self.is_regression:
             return add_penalty(model, F.mse_loss(logits.squeeze(-1).float(), labels.float()))
         return add_penalty(model, F.cross_entropy(logits.float(), labels))
-
-    def count(self, batch: Mapping[str, Tensor]) -> int:
-        """Return how many texts there are."""
-        return len(batch["input_ids"])
 
     def predict(self, model: nn.Module, batches: Iterable[Batch]) -> dict[str, int | float]:
         """Return the class number of every text, or the number predicted."""

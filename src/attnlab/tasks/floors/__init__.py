@@ -1,10 +1,10 @@
 """Floors: the figure of the best trivial strategy on a task; a model below it has learned nothing of the task."""
 
-from .constants import NUM_WORDS, answer_first_words, choose_best, find_best_class
+from .constants import NUM_WORDS, answer_first_words, choose_best
 from .ngrams import NUM_TOKENS, Ids, NgramCounts, compute_ngram_losses, count_tokens
 from .sequences import score_sequence_strategies
 
 __all__ = [
     "NUM_TOKENS", "NUM_WORDS", "Ids", "NgramCounts", "answer_first_words", "choose_best", "compute_ngram_losses",
-    "count_tokens", "find_best_class", "score_sequence_strategies",
+    "count_tokens", "score_sequence_strategies",
 ]  # fmt: skip

@@ -1,9 +1,6 @@
-"""Constant answers: one class for every text, the first words of every paragraph; and the best of strategies."""
+"""The best of several strategies, and a constant answer: the first words of every paragraph."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-
-import numpy as np
-from numpy.typing import NDArray
+from collections.abc import Iterable, Mapping
 
 from ..scores import Reference
 
@@ -16,14 +13,6 @@ def choose_best(values: Mapping[str, float], *, higher_is_better: bool) -> Refer
     sign = 1 if higher_is_better else -1
     strategy = max(values, key=lambda name: sign * values[name])
     return Reference(values[strategy], strategy)
-
-
-def find_best_class(
-    metric: Callable[[object, object], float], gold: NDArray[np.int64], names: Sequence[str]
-) -> Reference:
-    """Return the best value of predicting one class for everything: the majority class for most metrics."""
-    values = {f"always '{name}'": metric(gold, np.full(gold.shape, number)) for number, name in enumerate(names)}
-    return choose_best(values, higher_is_better=True)
 
 
 def answer_first_words(contexts: Iterable[tuple[str, str]], count: int) -> dict[str, str]:

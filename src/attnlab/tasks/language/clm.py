@@ -7,26 +7,23 @@ mechanism saw the future. A whole line at once relies on the mask; a prefix does
 """
 
 import math
-from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from attnlab.data import Source
 from attnlab.errors import TaskError
 
-from ..batch import IGNORED, Batch, BatchPadding, Feature, as_tokens, pad
+from ..batch import IGNORED, Batch, BatchPadding, Feature, as_tokens
 from ..floors import count_tokens
 from ..frame import check_fast
-from ..labelled import compute_label_losses, compute_mean_loss, count_labels
-from ..objective import add_penalty, check_batches, check_finite, compute_logits, compute_token_losses, evaluation_mode
+from ..labelled import compute_label_losses
+from ..objective import check_finite, compute_logits, compute_token_losses, evaluation_mode
 from ..scores import LOWER_IS_BETTER, Reference, Scores, compute_shares, find_clusters
-from .line import Line, LineLoss, read_lines, score_ngrams, sum_losses
+from .line import LanguageTask, Line, LineLoss, score_ngrams, sum_losses
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +34,7 @@ class Block(Feature):
 
 
 @dataclass(frozen=True)
-class Clm:
+class Clm(LanguageTask):
     """Predict the next token. A line begins with the tokenizer's start token and ends with its end token, if any."""
 
     name: str = "clm"
@@ -51,9 +48,6 @@ class Clm:
     head: str = "AutoModelForCausalLM"
     primary: str = "perplexity"
     higher_is_better: bool = False
-    ceiling: ClassVar[float | None] = None
-    """The entropy of text is not known."""
-    head_settings: ClassVar[Mapping[str, Any]] = {}
 
     def floor(self, dev: Any, train_features: Iterable[Feature] = ()) -> Reference | None:
         """Return the better of the unigram and the bigram of the training tokens."""
@@ -62,10 +56,6 @@ class Clm:
         blocks = [block.inputs["input_ids"].astype(np.int64) for block in dev.features]
         counts = count_tokens(train_features, 1 + max(int(ids.max()) for ids in blocks))
         return score_ngrams(self, dev, counts, [(ids[:-1], ids[1:]) for ids in blocks])
-
-    def examples(self, source: str | Path | Source, split: str | None = None) -> list[Line]:
-        """Read the lines of a text."""
-        return read_lines(source, split)
 
     def features(self, examples: Sequence[Line], tokenizer: Any) -> list[Feature]:
         """Encode lines; one longer than `max_len` continues in a block that begins with the last token before it.
@@ -98,30 +88,23 @@ class Clm:
             )
         return features
 
-    def collate(self, features: Sequence[Feature], *, seed: int = 0, epoch: int = 0) -> Batch:
-        """Make a batch of blocks; labels are the tokens themselves, as models of the hub shift them."""
-        return pad(features)
+    def get_labels(self, batch: Mapping[str, Tensor]) -> Tensor:
+        """Return the next token at each position; a batch holds the tokens themselves, which hub models shift."""
+        return torch.nn.functional.pad(batch["labels"][:, 1:], (0, 1), value=IGNORED)
 
-    def loss(self, model: nn.Module, batch: Mapping[str, Tensor]) -> Tensor:
-        """Return the mean loss of the next token."""
-        return add_penalty(model, compute_mean_loss(model, batch, _shift_labels(batch)))
+    def compute_losses(self, model: nn.Module, batch: Batch) -> list[LineLoss]:
+        """Return each block's loss from one forward pass over the whole block, which relies on the causal mask."""
+        nats, is_right = compute_label_losses(model, batch, self.get_labels(batch))
+        check_finite(nats, [feature.key for feature in batch.features])
+        losses = []
+        for row, feature in enumerate(batch.features):
+            n, num_bytes = len(feature) - 1, getattr(feature, "num_bytes", 0)
+            losses.append(LineLoss(float(nats[row, :n].sum()), n, int(is_right[row, :n].sum()), num_bytes))
+        return losses
 
-    def count(self, batch: Mapping[str, Tensor]) -> int:
-        """Return how many tokens are predicted."""
-        return count_labels(_shift_labels(batch))
-
-    def predict(self, model: nn.Module, batches: Iterable[Batch]) -> dict[str, tuple[LineLoss, LineLoss | None]]:
-        """Return each line's loss, and beside it the honest one if the task asks for it."""
-        forced: defaultdict[str, LineLoss] = defaultdict(LineLoss)
-        honest: defaultdict[str, LineLoss] = defaultdict(LineLoss)
-        for batch in check_batches(batches):
-            losses = compute_forced_losses(model, batch)
-            honest_losses = compute_honest_losses(model, batch) if self.is_honest else []
-            for feature, loss in zip(batch.features, losses, strict=True):
-                forced[feature.key] += loss
-            for feature, loss in zip(batch.features, honest_losses, strict=False):
-                honest[feature.key] += loss
-        return {key: (loss, honest.get(key)) for key, loss in forced.items()}
+    def compute_others(self, model: nn.Module, batch: Batch) -> list[LineLoss]:
+        """Return the honest loss of each block, if the task asks for it."""
+        return compute_honest_losses(model, batch) if self.is_honest else []
 
     def score(self, predictions: Mapping[str, tuple[LineLoss, LineLoss | None]], examples: Sequence[Line]) -> Scores:
         """Return perplexities and bits per byte, and each line's mean loss."""
@@ -149,22 +132,6 @@ class Clm:
             single["honest_loss"] = compute_shares([honest[line.id].nats for line in examples], honest_total.num_tokens)
         ids, clusters = [line.id for line in examples], find_clusters(examples, "line ")
         return Scores(self.name, self.primary, figures, ids, single, clusters=clusters)
-
-
-def _shift_labels(batch: Mapping[str, Tensor]) -> Tensor:
-    return torch.nn.functional.pad(batch["labels"][:, 1:], (0, 1), value=IGNORED)
-
-
-def compute_forced_losses(model: nn.Module, batch: Batch) -> list[LineLoss]:
-    """Return each block's loss from one forward pass over the whole block, which relies on the causal mask."""
-    nats, is_right = compute_label_losses(model, batch, _shift_labels(batch))
-    check_finite(nats, [feature.key for feature in batch.features])
-    losses = []
-    for row, feature in enumerate(batch.features):
-        n = len(feature) - 1
-        num_bytes = feature.num_bytes if isinstance(feature, Block) else 0
-        losses.append(LineLoss(float(nats[row, :n].sum()), n, int(is_right[row, :n].sum()), num_bytes))
-    return losses
 
 
 def compute_honest_losses(model: nn.Module, batch: Batch) -> list[LineLoss]:

@@ -2,15 +2,20 @@
 
 import math
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self
+
+from torch import Tensor, nn
 
 from attnlab.data import Source
 from attnlab.errors import TaskError
 
+from ..batch import IGNORED, Batch
 from ..floors import Ids, NgramCounts, choose_best, compute_ngram_losses
+from ..labelled import LabelledTask, compute_label_losses
+from ..objective import check_batches, check_finite
 from ..reading import get_source
 from ..scores import Reference
 
@@ -37,12 +42,8 @@ class LineLoss:
     """The UTF-8 bytes of the text of these tokens."""
 
     def __add__(self, other: Self) -> Self:
-        return type(self)(
-            self.nats + other.nats,
-            self.num_tokens + other.num_tokens,
-            self.num_right + other.num_right,
-            self.num_bytes + other.num_bytes,
-        )
+        num_tokens, num_right = self.num_tokens + other.num_tokens, self.num_right + other.num_right
+        return type(self)(self.nats + other.nats, num_tokens, num_right, self.num_bytes + other.num_bytes)
 
     @property
     def per_token(self) -> float:
@@ -58,18 +59,51 @@ class LineLoss:
             return math.inf
 
 
-def read_lines(source: str | Path | Source, split: str | None = None) -> list[Line]:
-    """Read the documents of a source: lines of a text file, or the text column of a table."""
-    source = get_source(source, split)
-    return [
-        Line(str(number), text, f"{source.name}, document {number + 1}", article)
-        for number, (text, article) in enumerate(source.documents_of_articles())
-    ]
-
-
 def make_lines(texts: Sequence[str]) -> list[Line]:
     """Make examples of given texts."""
     return [Line(str(number), text, f"text {number + 1}") for number, text in enumerate(texts)]
+
+
+class LanguageTask(LabelledTask):
+    """What masked and causal language modelling have in common: lines of text, each with one or two losses."""
+
+    ceiling: ClassVar[float | None] = None
+    """The entropy of text is not known."""
+    head_settings: ClassVar[Mapping[str, Any]] = {}
+
+    def examples(self, source: str | Path | Source, split: str | None = None) -> list[Line]:
+        """Read the lines of a text: lines of a text file, or the text column of a table."""
+        source = get_source(source, split)
+        return [
+            Line(str(number), text, f"{source.name}, document {number + 1}", article)
+            for number, (text, article) in enumerate(source.documents_of_articles())
+        ]
+
+    def predict(self, model: nn.Module, batches: Iterable[Batch]) -> dict[str, tuple[LineLoss, LineLoss | None]]:
+        """Return each line's loss, and beside it the pseudo-loss or the honest loss if the task asks for it."""
+        losses: defaultdict[str, LineLoss] = defaultdict(LineLoss)
+        others: defaultdict[str, LineLoss] = defaultdict(LineLoss)
+        for batch in check_batches(batches):
+            for feature, loss in zip(batch.features, self.compute_losses(model, batch), strict=True):
+                losses[feature.key] += loss
+            for feature, loss in zip(batch.features, self.compute_others(model, batch), strict=False):
+                others[feature.key] += loss
+        return {key: (loss, others.get(key)) for key, loss in losses.items()}
+
+    def compute_losses(self, model: nn.Module, batch: Batch) -> list[LineLoss]:
+        """Return the loss of each row of a batch."""
+        return sum_rows(batch, *compute_label_losses(model, batch, self.get_labels(batch)))
+
+    def compute_others(self, model: nn.Module, batch: Batch) -> list[LineLoss]:
+        """Return the second loss of each row, empty if the task does not ask for it."""
+        raise NotImplementedError
+
+
+def sum_rows(batch: Batch, nats: Tensor, is_right: Tensor) -> list[LineLoss]:
+    """Sum the losses of each row of a batch over its labels; NaN or infinity is an error."""
+    check_finite(nats, [feature.key for feature in batch.features])
+    counts = (batch["labels"].cpu() != IGNORED).sum(1)
+    return [LineLoss(float(nats[row].sum()), int(n), int(is_right[row].sum())) for row, n in enumerate(counts)]
 
 
 def sum_losses(losses: Mapping[str, LineLoss], lines: Sequence[Line]) -> LineLoss:

@@ -4,25 +4,22 @@ Devlin et al. 2019: 15 % of the tokens, of these 80 % become [MASK], 10 % anothe
 (Salazar et al. 2020) is exp of the mean of −log p(token | all others).
 """
 
-from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import nn
 
-from attnlab.data import Masking, Source, Vocabulary, example_keys, mask_tokens
+from attnlab.data import Masking, Vocabulary, example_keys, mask_tokens
 from attnlab.errors import TaskError
 
 from ..batch import IGNORED, Batch, BatchPadding, Feature, as_tokens, pad
 from ..floors import Ids, count_tokens
-from ..labelled import compute_label_losses, compute_mean_loss, count_labels
-from ..objective import add_penalty, check_batches, check_finite
+from ..labelled import compute_label_losses
 from ..scores import LOWER_IS_BETTER, Reference, Scores, compute_shares, find_clusters
-from .line import Line, LineLoss, read_lines, score_ngrams, sum_losses
+from .line import LanguageTask, Line, LineLoss, score_ngrams, sum_losses
 
 COPIES = 64
 """Copies of a line, each with one token hidden, in one batch."""
@@ -36,7 +33,7 @@ class Maskable(Feature):
 
 
 @dataclass(frozen=True)
-class Mlm:
+class Mlm(LanguageTask):
     """Predict hidden tokens."""
 
     name: str = "mlm"
@@ -47,10 +44,6 @@ class Mlm:
     head: str = "AutoModelForMaskedLM"
     primary: str = "loss"
     higher_is_better: bool = False
-
-    ceiling: ClassVar[float | None] = None
-    """The entropy of text is not known."""
-    head_settings: ClassVar[Mapping[str, Any]] = {}
 
     def floor(self, dev: Any, train_features: Iterable[Feature] = ()) -> Reference | None:
         """Return the better of unigram and left-neighbour bigram of what is trained on, on the hidden tokens."""
@@ -67,22 +60,13 @@ class Mlm:
         places = np.flatnonzero(labels != IGNORED)
         return batch["input_ids"][0].numpy()[places - 1], labels[places]
 
-    def examples(self, source: str | Path | Source, split: str | None = None) -> list[Line]:
-        """Read the lines of a text."""
-        return read_lines(source, split)
-
     def features(self, examples: Sequence[Line], tokenizer: Any) -> list[Feature]:
         """Encode lines with the tokenizer's marks, a long one in several pieces."""
         if tokenizer.mask_token_id is None:
             raise TaskError(f"{type(tokenizer).__name__} has no mask token, which masked language modelling needs")
         vocabulary, padding = Vocabulary.of(tokenizer), BatchPadding.of(tokenizer)
-        encoded = tokenizer(
-            [line.text for line in examples],
-            truncation=True,
-            max_length=self.max_len,
-            return_overflowing_tokens=True,
-            padding=False,
-        )
+        texts = [line.text for line in examples]
+        encoded = tokenizer(texts, truncation=True, max_length=self.max_len, return_overflowing_tokens=True)
         features: list[Feature] = []
         for row, encoding in zip(encoded["overflow_to_sample_mapping"], encoded.encodings, strict=True):
             inputs = {"input_ids": as_tokens(encoding.ids), "token_type_ids": as_tokens(encoding.type_ids)}
@@ -97,38 +81,16 @@ class Mlm:
         batch["input_ids"], batch["labels"] = torch.from_numpy(ids).long(), torch.from_numpy(labels).long()
         return batch
 
-    def loss(self, model: nn.Module, batch: Mapping[str, Tensor]) -> Tensor:
-        """Return the mean loss of the hidden tokens."""
-        return add_penalty(model, compute_mean_loss(model, batch, batch["labels"]))
-
-    def count(self, batch: Mapping[str, Tensor]) -> int:
-        """Return how many tokens are hidden."""
-        return count_labels(batch["labels"])
-
-    def predict(self, model: nn.Module, batches: Iterable[Batch]) -> dict[str, tuple[LineLoss, LineLoss | None]]:
-        """Return each line's loss on its hidden tokens, and beside it the pseudo-loss where that was asked for."""
-        losses: defaultdict[str, LineLoss] = defaultdict(LineLoss)
-        pseudo: defaultdict[str, LineLoss] = defaultdict(LineLoss)
-        for batch in check_batches(batches):
-            nats, is_right = compute_label_losses(model, batch, batch["labels"])
-            check_finite(nats, [feature.key for feature in batch.features])
-            is_hidden = batch["labels"].cpu() != IGNORED
-            for row, feature in enumerate(batch.features):
-                loss = LineLoss(float(nats[row].sum()), int(is_hidden[row].sum()), int(is_right[row].sum()))
-                losses[feature.key] += loss
-                if self.is_pseudo:
-                    pseudo[feature.key] += compute_pseudo_loss(model, feature)
-        return {key: (loss, pseudo.get(key)) for key, loss in losses.items()}
+    def compute_others(self, model: nn.Module, batch: Batch) -> list[LineLoss]:
+        """Return the pseudo-loss of each row, if the task asks for it."""
+        return [compute_pseudo_loss(model, feature) for feature in batch.features] if self.is_pseudo else []
 
     def score(self, predictions: Mapping[str, tuple[LineLoss, LineLoss | None]], examples: Sequence[Line]) -> Scores:
         """Return loss, accuracy and perplexity over hidden tokens; a short line may have none of them."""
         losses = {key: masked for key, (masked, _) in predictions.items()}
         total = sum_losses(losses, examples)
-        figures = {
-            "loss": total.per_token,
-            "accuracy": total.num_right / total.num_tokens,
-            "perplexity": total.perplexity,
-        }
+        accuracy = total.num_right / total.num_tokens
+        figures = {"loss": total.per_token, "accuracy": accuracy, "perplexity": total.perplexity}
         line_losses = [losses[line.id] for line in examples]
         single = {
             "loss": compute_shares([loss.nats for loss in line_losses], total.num_tokens),

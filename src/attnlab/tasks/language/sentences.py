@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from attnlab.errors import TaskError
 
 from ..objective import NotFiniteError, compute_logits, evaluation_mode
-from .clm import Clm, compute_forced_losses, compute_honest_losses
+from .clm import Clm
 from .line import LineLoss, make_lines
 
 
@@ -20,7 +20,7 @@ def sentence_losses(
     task = Clm() if task is None else task
     lines = make_lines(sentences)
     losses = [LineLoss()] * len(lines)
-    compute_losses = compute_honest_losses if task.is_honest else compute_forced_losses
+    compute_losses = task.compute_others if task.is_honest else task.compute_losses
     for feature in task.features(lines, tokenizer):
         losses[int(feature.key)] += compute_losses(model, task.collate([feature]))[0]
     empty = next((line for line, loss in zip(lines, losses, strict=True) if not loss.num_tokens), None)

@@ -15,11 +15,11 @@ from torch import Tensor, nn
 from attnlab.data import PROBES, Probe, Source
 from attnlab.errors import TaskError
 
-from ..batch import IGNORED, Batch, BatchPadding, Feature, as_tokens, pad
+from ..batch import IGNORED, Batch, BatchPadding, Feature, as_tokens
 from ..floors import choose_best, score_sequence_strategies
-from ..labelled import compute_label_losses, compute_mean_loss, count_labels
-from ..language.line import LineLoss
-from ..objective import add_penalty, check_batches, check_finite
+from ..labelled import LabelledTask, compute_label_losses
+from ..language.line import LineLoss, sum_rows
+from ..objective import check_batches
 from ..reading import find_column, get_source, read_rows
 from ..scores import Reference, Scores, compute_shares
 
@@ -35,7 +35,7 @@ class ProbeExample:
 
 
 @dataclass(frozen=True)
-class ProbeTask:
+class ProbeTask(LabelledTask):
     """Predict the token at every labelled position."""
 
     name: str
@@ -96,28 +96,12 @@ class ProbeTask:
             )
         return probe
 
-    def collate(self, features: Sequence[Feature], *, seed: int = 0, epoch: int = 0) -> Batch:
-        """Make a batch of sequences."""
-        return pad(features)
-
-    def loss(self, model: nn.Module, batch: Mapping[str, Tensor]) -> Tensor:
-        """Return the mean loss over the labelled positions."""
-        return add_penalty(model, compute_mean_loss(model, batch, batch["labels"]))
-
-    def count(self, batch: Mapping[str, Tensor]) -> int:
-        """Return how many positions are labelled."""
-        return count_labels(batch["labels"])
-
     def predict(self, model: nn.Module, batches: Iterable[Batch]) -> dict[str, LineLoss]:
         """Return each sequence's loss, and how many of its labels the model predicts."""
         predictions: dict[str, LineLoss] = {}
         for batch in check_batches(batches):
-            nats, is_right = self._compute_losses(model, batch)
-            check_finite(nats, [feature.key for feature in batch.features])
-            is_labelled = batch["labels"].cpu() != IGNORED
-            for row, feature in enumerate(batch.features):
-                counts = int(is_labelled[row].sum()), int(is_right[row].sum())
-                predictions[feature.key] = LineLoss(float(nats[row].sum()), *counts)
+            losses = sum_rows(batch, *self._compute_losses(model, batch))
+            predictions |= {feature.key: loss for feature, loss in zip(batch.features, losses, strict=True)}
         return predictions
 
     def score(self, predictions: Mapping[str, LineLoss], examples: Sequence[ProbeExample]) -> Scores:
@@ -129,11 +113,10 @@ class ProbeTask:
         losses = [predictions[example.id] for example in examples]
         total = sum(losses, LineLoss())
         figures = {"accuracy": total.num_right / total.num_tokens, "loss": total.per_token}
-        parts: dict[str, list[float]] = {
-            "accuracy": [loss.num_right for loss in losses],
-            "loss": [loss.nats for loss in losses],
+        single = {
+            "accuracy": compute_shares([loss.num_right for loss in losses], total.num_tokens),
+            "loss": compute_shares([loss.nats for loss in losses], total.num_tokens),
         }
-        single = {name: compute_shares(values, total.num_tokens) for name, values in parts.items()}
         ids = [example.id for example in examples]
         return Scores(self.name, self.primary, figures, ids, single, ceiling=self.ceiling)
 

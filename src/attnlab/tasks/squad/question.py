@@ -51,16 +51,9 @@ def read_questions(source: str | Path | Source, split: str | None = None) -> lis
 def _read_question(row: Row, place: str) -> SquadQuestion:
     for needed in ("id", "question", "context", "answers"):
         find_column(row, [needed], place)
-    answers = row["answers"]
-    question = SquadQuestion(
-        str(row["id"]),
-        str(row["question"]).strip(),
-        str(row["context"]),
-        tuple(answers["text"]),
-        tuple(answers["answer_start"]),
-        place,
-        str(row.get("title") or ""),
-    )
+    text, context, title = str(row["question"]).strip(), str(row["context"]), str(row.get("title") or "")
+    answers, starts = (tuple(row["answers"][name]) for name in ("text", "answer_start"))
+    question = SquadQuestion(str(row["id"]), text, context, answers, starts, place, title)
     for what, text in (("context", question.context), ("question", question.text)):
         if not text.strip():
             raise TaskError(f"{place}: question '{question.id}' has an empty {what}; fill it in or remove the row")

@@ -12,7 +12,7 @@ from torch.nn import functional as F
 from attnlab.data import Source
 from attnlab.errors import TaskError
 
-from ..batch import Batch, Feature, pad
+from ..batch import Batch, Feature, PaddedTask
 from ..floors import NUM_WORDS, answer_first_words, choose_best
 from ..metrics.squad import SquadFigures, score_v1, score_v2
 from ..objective import add_penalty, check_batches, check_finite, evaluation_mode, forward
@@ -30,7 +30,7 @@ HEAD = "AutoModelForQuestionAnswering"
 
 
 @dataclass(frozen=True)
-class Squad:
+class Squad(PaddedTask):
     """Answer a question with a span of its context; in v2.0 the answer may be empty."""
 
     name: str = "squad"
@@ -74,10 +74,6 @@ class Squad:
         """Encode each question with its context, in overlapping windows if the context is long."""
         return list(make_windows(examples, tokenizer, self.max_len, self.stride))
 
-    def collate(self, features: Sequence[Feature], *, seed: int = 0, epoch: int = 0) -> Batch:
-        """Make a batch of windows."""
-        return pad(features)
-
     def loss(self, model: nn.Module, batch: Mapping[str, Tensor]) -> Tensor:
         """Return the mean of the losses of start and end."""
         starts, ends = _get_logits(model, forward(model, batch))
@@ -88,10 +84,6 @@ class Squad:
         first = F.cross_entropy(starts.float(), batch["start_positions"].to(starts.device))
         last = F.cross_entropy(ends.float(), batch["end_positions"].to(ends.device))
         return add_penalty(model, (first + last) / 2)
-
-    def count(self, batch: Mapping[str, Tensor]) -> int:
-        """Return how many windows there are."""
-        return len(batch["input_ids"])
 
     def predict(self, model: nn.Module, batches: Iterable[Batch]) -> dict[str, SquadAnswer]:
         """Return the answer to every question with a window in the batches, whose order does not matter."""

@@ -58,15 +58,9 @@ def make_windows(questions: Sequence[SquadQuestion], tokenizer: Any, max_len: in
     for start in range(0, len(questions), CHUNK):
         chunk = questions[start : start + CHUNK]
         _check_fits(chunk, tokenizer, *sizes)
-        encoded = tokenizer(
-            [question.text for question in chunk],
-            [question.context for question in chunk],
-            truncation="only_second",
-            max_length=sizes[0],
-            stride=stride,
-            return_overflowing_tokens=True,
-            padding=False,
-        )
+        texts, contexts = [question.text for question in chunk], [question.context for question in chunk]
+        sizing = {"truncation": "only_second", "max_length": sizes[0], "stride": stride}
+        encoded = tokenizer(texts, contexts, return_overflowing_tokens=True, **sizing)
         for row, encoding in zip(encoded["overflow_to_sample_mapping"], encoded.encodings, strict=True):
             windows.append(_make_window(chunk[row], frame.complete(encoding), frame, len(windows)))
     return windows

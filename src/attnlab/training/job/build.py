@@ -14,10 +14,10 @@ from attnlab.install import mechanism_of
 from attnlab.tasks import load as load_task
 from attnlab.tasks.batch import Feature
 
-from ..positions import check_positions
 from ..record.folder import TOKENIZER
 from ..spec import RunSpec, Segment, find_run_folder
 from ..tuning.apply import apply_tuning
+from ..tuning.positions import check_positions
 from .job import Examples, Job
 from .stream import FeatureStream, FreshStream, Stream, TokenStream
 from .weights import LANGUAGE_HEADS, Say, build_model
@@ -97,7 +97,8 @@ def find_tokenizer(run: RunSpec, source: Source) -> Any:
 
 
 def _make_streams(run: RunSpec, task: Any, source: Source, tokenizer: Any, say: Say) -> list[Stream]:
-    pairs = [(segment, _compute_segment_seed(run.seed, number)) for number, segment in enumerate(run.segments)]
+    seeds = [int(keys_of(SEGMENT, run.seed, number) >> np.uint64(2)) for number in range(1, len(run.segments))]
+    pairs = list(zip(run.segments, [run.seed, *seeds], strict=True))
     if run.data.is_packed:
         tokens = pack(source, tokenizer)
         return [TokenStream(task, tokens, segment, seed) for segment, seed in pairs]
@@ -114,10 +115,6 @@ def _make_streams(run: RunSpec, task: Any, source: Source, tokenizer: Any, say: 
             _select_examples(examples, features[segment.length], "to train on", say)
         streams.append(FeatureStream(sized_task, features[segment.length], segment, seed))
     return streams
-
-
-def _compute_segment_seed(seed: int, number: int) -> int:
-    return seed if number == 0 else int(keys_of(SEGMENT, seed, number) >> np.uint64(2))
 
 
 def _check_length(what: str, value: object) -> None:

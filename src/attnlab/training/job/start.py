@@ -8,7 +8,6 @@ import functools
 from collections.abc import Collection
 from typing import Any
 
-import numpy as np
 import torch
 from torch import nn
 from transformers import PreTrainedModel
@@ -63,8 +62,7 @@ def _initialize_seeded(
     """Call transformers' own method with a seed for this module; it draws a tied parameter only with its owner."""
     name = names[id(module)]
     name_in_body = name.removeprefix(f"{part.base_model_prefix}.")
-    key = int(np.asarray(keys_of(INITIAL, seed, name_key(name_in_body))).astype(np.int64)) & (2**63 - 1)
-    torch.manual_seed(key)
+    torch.manual_seed(int(keys_of(INITIAL, seed, name_key(name_in_body))) & (2**63 - 1))
     tied = [
         parameter
         for local, parameter in module.named_parameters(recurse=False)

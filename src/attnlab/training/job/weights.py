@@ -38,7 +38,8 @@ def build_model(start: Start, task: Any, tokenizer: Any, seed: int, say: Say) ->
     if (of_run := find_run_folder(path)) is not None:
         return _load_run(*of_run, start, task, seed, say)
     folder = Path(path).expanduser()
-    if _is_saved_by_attnlab(folder):
+    saved = json.loads((folder / CONFIG).read_text(encoding="utf-8")) if (folder / CONFIG).is_file() else {}
+    if str(saved.get("model_type", "")).startswith(PREFIX):
         donor = load(folder, start.mechanism)
         state = {name: tensor.detach() for name, tensor in donor.state_dict().items()}
         return _transplant(state, donor.config, start, task, seed)
@@ -83,14 +84,9 @@ def _check_settings(kind: str, settings: Mapping[str, Any]) -> None:
             raise TrainingError(f"the config of '{kind}' has no setting '{name}'{closest(name, known) or '.'}")
 
 
-def get_head_class(task: Any) -> Any:
-    """Return the class that gives a model the task's head."""
-    return getattr(transformers, task.head)
-
-
 def _build_new(config: Any, task: Any, seed: int) -> PreTrainedModel:
     with explain_config_errors():
-        model: PreTrainedModel = get_head_class(task).from_config(config)
+        model: PreTrainedModel = getattr(transformers, task.head).from_config(config)
     initialise(model, seed)
     return model
 
@@ -111,10 +107,11 @@ def silence_transformers() -> Iterator[None]:
 
 def _load_pretrained(path: str, start: Start, task: Any, seed: int, say: Say) -> PreTrainedModel:
     """Load a checkpoint of transformers; weights it lacks, such as a new head's, start from the seed."""
+    model: PreTrainedModel
     with torch.random.fork_rng(devices=[]), silence_transformers():
         try:
             config = update_config(AutoConfig.from_pretrained(path), start, task)
-            model, info = get_head_class(task).from_pretrained(
+            model, info = getattr(transformers, task.head).from_pretrained(
                 path, config=config, output_loading_info=True, ignore_mismatched_sizes=True
             )
         except (OSError, ValueError) as error:
@@ -131,13 +128,12 @@ def _load_pretrained(path: str, start: Start, task: Any, seed: int, say: Say) ->
     resized = {name for name, *_ in info["mismatched_keys"]}
     missing, unused = sorted({*info["missing_keys"], *resized}), sorted(info["unexpected_keys"])
     initialise(model, seed, set(missing))
-    model.float()
+    model.float()  # type: ignore[no-untyped-call]
     if missing:
         say(f"{path} has no {', '.join(missing[:4])}{' …' * (len(missing) > 4)} of this size: started from the seed")
     if unused:
         say(f"{path} also has {', '.join(unused[:4])}{' …' * (len(unused) > 4)}, which this model does not use")
-    loaded: PreTrainedModel = model
-    return loaded
+    return model
 
 
 def update_config(config: Any, start: Start, task: Any) -> Any:
@@ -147,11 +143,6 @@ def update_config(config: Any, start: Start, task: Any) -> Any:
         for name, value in {**task.head_settings, **start.config}.items():
             setattr(config, name, value)
     return config
-
-
-def _is_saved_by_attnlab(folder: Path) -> bool:
-    file = folder / CONFIG
-    return file.is_file() and str(json.loads(file.read_text(encoding="utf-8")).get("model_type", "")).startswith(PREFIX)
 
 
 def _load_run(folder: Path, is_best: bool, start: Start, task: Any, seed: int, say: Say) -> PreTrainedModel:

@@ -57,9 +57,3 @@ def restore_optimizer(optimizer: torch.optim.Optimizer, model: nn.Module, state:
             raise TrainingError(f"the checkpoint has optimizer state of '{name}', which does not train in this run")
         # Fused updates need the step count on the parameter's device, too.
         optimizer.state[trained[name]][entry] = value.to(trained[name].device)
-
-
-def set_lr(optimizer: torch.optim.Optimizer, lr: float) -> None:
-    """Set the learning rate of every group."""
-    for group in optimizer.param_groups:
-        group["lr"] = lr

@@ -33,21 +33,13 @@ def choose_precision(choice: Choice, device: torch.device) -> Precision:
     """Choose by trying; bf16 that is requested but does not work is an error."""
     if choice == "fp32":
         return Precision("fp32", "as requested")
-    if device.type != "cpu":
-        return _choose_on_gpu(choice, device)
-    pays, reason = decide_bf16()
-    if pays:
-        return Precision("bf16", reason)
-    if choice == "auto":
-        return Precision("fp32", reason)
-    if try_bf16().fault:
+    if device.type == "cpu":
+        pays, reason = decide_bf16()
+    else:
+        pays = device.type == "cuda" and torch.cuda.is_bf16_supported(including_emulation=False)
+        reason = f"the {device.type} device {'supports' if pays else 'does not support'} bf16"
+    if pays or choice == "auto":
+        return Precision("bf16" if pays else "fp32", reason)
+    if device.type != "cpu" or try_bf16().fault:
         raise TrainingError(f"bf16 was requested, but {reason}; choose fp32 or auto")
     return Precision("bf16", f"as requested, although {reason}")
-
-
-def _choose_on_gpu(choice: Choice, device: torch.device) -> Precision:
-    has_bf16 = device.type == "cuda" and torch.cuda.is_bf16_supported(including_emulation=False)
-    reason = f"the {device.type} device {'supports' if has_bf16 else 'does not support'} bf16"
-    if choice == "bf16" and not has_bf16:
-        raise TrainingError(f"bf16 was requested, but {reason}; choose fp32 or auto")
-    return Precision("bf16" if has_bf16 else "fp32", reason)

@@ -15,8 +15,7 @@ class Display:
     """Shows a run's progress and messages. Tokens per second and remaining time are those of this process."""
 
     def __init__(self, stream: TextIO | None = None, *, is_quiet: bool = False) -> None:
-        self.stream = stream or sys.stderr
-        self.is_quiet = is_quiet
+        self.stream, self.is_quiet = stream or sys.stderr, is_quiet
         self.has_terminal = not is_quiet and self.stream.isatty()
         self.bar: Progress | None = None
         self.bar_task: Any = None

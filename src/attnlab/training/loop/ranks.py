@@ -58,24 +58,18 @@ class Ranks:
         return box[0]
 
 
-def choose_device() -> torch.device:
-    """Return the GPU of this process, or the CPU."""
-    if torch.cuda.is_available():
-        return torch.device("cuda", int(os.environ.get("LOCAL_RANK", "0")))
-    return torch.device("cpu")
-
-
 @contextmanager
-def join_ranks(device: torch.device | None = None) -> Iterator[Ranks]:
-    """Join the processes that torchrun started, if any."""
-    device = device or choose_device()
+def join_ranks() -> Iterator[Ranks]:
+    """Join the processes that torchrun started, if any; each uses its GPU, or the CPU."""
+    has_gpu = torch.cuda.is_available()
+    device = torch.device("cuda", int(os.environ.get("LOCAL_RANK", "0"))) if has_gpu else torch.device("cpu")
     num = int(os.environ.get("WORLD_SIZE", "1"))
     if num == 1:
         yield Ranks(device=device)
         return
     if dist.is_initialized():
         raise TrainingError("this process is already in a process group; attnlab creates its own for a run")
-    dist.init_process_group("nccl" if device.type == "cuda" else "gloo", timeout=WAIT)
+    dist.init_process_group("nccl" if has_gpu else "gloo", timeout=WAIT)
     try:
         yield Ranks(dist.get_rank(), num, device)
     finally:

@@ -9,11 +9,12 @@ import time
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NoReturn
 
 import torch
 
 from attnlab.data import Position
+from attnlab.tasks.objective import NotFiniteError
 
 from ..job.job import Job
 from ..job.stream import RankShare, Update, make_updates
@@ -34,7 +35,7 @@ from .savepoint import Savepoints
 from .stopping import StopRequest, stop_request
 from .trace import compute_weight_norms
 from .update import Outcome, Updater
-from .watch import Diverged, NoMetrics, Watch
+from .watch import NoMetrics, Watch
 
 NUM_NORMS = 5
 
@@ -51,19 +52,7 @@ def train(job: Job, folder: str | Path, display: Display | None = None) -> Resul
 
 
 class DivergedError(Exception):
-    """A loss or a gradient is not finite, or the loss exceeds its bound."""
-
-    def __init__(self, divergence: Divergence) -> None:
-        super().__init__(divergence.reason)
-        self.divergence = divergence
-
-
-class Place(NamedTuple):
-    """A segment, and its range of steps in the run."""
-
-    segment: int
-    start: int
-    stop: int
+    """A loss or a gradient is not finite, or the loss exceeds its bound; its argument is the `Divergence`."""
 
 
 class Training:
@@ -127,7 +116,7 @@ class Training:
                 result = self._make_updates(stop)
             except DivergedError as error:
                 self._save()
-                result = self._make_result("diverged", error.divergence)
+                result = self._make_result("diverged", error.args[0])
             if result.status in ENDS and self.ranks.is_first:
                 metrics.sync()
                 write_json(self.folder / RESULT, result.record())
@@ -144,13 +133,13 @@ class Training:
         self.clock = time.perf_counter()
         if self.state.watched_step < self.state.step and not self._observe():
             return self._interrupt()
-        for place in self._iterate_places(self.state.step):
-            share = RankShare(self.ranks.rank, self.ranks.num, self.job.settings.segments[place.segment].micro_batch)
-            stream = self.job.streams[place.segment]
-            for update in make_updates(stream, share, self.state.step - place.start, place.stop - place.start):
+        for segment, start, stop_step in self._iterate_segments(self.state.step):
+            share = RankShare(self.ranks.rank, self.ranks.num, self.job.settings.segments[segment].micro_batch)
+            stream = self.job.streams[segment]
+            for update in make_updates(stream, share, self.state.step - start, stop_step - start):
                 if self._is_stale():
                     return self._make_result("stopped early")
-                self._make_update(update, place)
+                self._make_update(update, segment)
                 is_stopped = self.ranks.sum(float(bool(stop)))[0] > 0
                 # After the last update only the observation can be stopped.
                 if not self._observe() or (is_stopped and self.state.step < self.job.num_steps):
@@ -160,21 +149,22 @@ class Training:
         self._save()
         return self._make_result("finished")
 
-    def _iterate_places(self, step: int) -> Iterator[Place]:
-        """Yield the segments that have not ended at a step."""
+    def _iterate_segments(self, step: int) -> Iterator[tuple[int, int, int]]:
+        """Yield the segments that have not ended at a step, each with its first step and the one after its last."""
         start = 0
         for number, steps in enumerate(self.job.steps_of_segments):
             if step < start + steps:
-                yield Place(number, start, start + steps)
+                yield number, start, start + steps
             start += steps
 
-    def _make_update(self, update: Update, place: Place) -> None:
-        outcome = self.updater.compute(update, self.state.step, place.segment)
+    def _make_update(self, update: Update, segment: int) -> None:
+        outcome = self.updater.compute(update, self.state.step, segment)
         times = self.job.settings.divergence
         if not outcome.is_finite:
-            self._diverge(update, outcome, place, "the loss or its gradient is not finite")
+            self._diverge(update, outcome, segment, "the loss or its gradient is not finite")
         if self.state.would_diverge(outcome.loss, times):
-            self._diverge(update, outcome, place, f"the mean loss of the last steps is over {times:g} times the first")
+            reason = f"the mean loss of the last steps is over {times:g} times the first"
+            self._diverge(update, outcome, segment, reason)
         self.updater.apply(outcome)
         self.state.add_update(outcome.loss, outcome.tokens)
         self.updater.move_to(self.state.step)
@@ -199,8 +189,8 @@ class Training:
         evaluation = self.ranks.broadcast(self.watch.observe(self.state.step) if self.ranks.is_first else None)
         if evaluation == "interrupted":
             return False
-        if isinstance(evaluation, Diverged):
-            self._diverge_after_update(evaluation.reason)
+        if isinstance(evaluation, NotFiniteError):
+            self._diverge_after_update(str(evaluation))
         self.state.watched_step = self.state.step
         if evaluation is not None:
             is_best = self.watch.is_regular(self.state.step) and self.state.add_evaluation(
@@ -228,24 +218,23 @@ class Training:
         self.display.say("the same command resumes the run from here")
         return self._make_result("interrupted")
 
-    def _diverge(self, update: Update, outcome: Outcome, place: Place, reason: str) -> NoReturn:
+    def _diverge(self, update: Update, outcome: Outcome, segment: int, reason: str) -> NoReturn:
         norms = compute_weight_norms(self.job.model).items()
         largest = dict(sorted(norms, key=lambda pair: (not math.isnan(pair[1]), -pair[1]))[:NUM_NORMS])
         raise DivergedError(Divergence(
             self.state.step, reason, outcome.loss, outcome.gradient_norm, outcome.lr,
-            self.job.settings.segments[place.segment].name, update.position.epoch,
-            self.job.streams[place.segment].names(update.rows), largest,
+            self.job.settings.segments[segment].name, update.position.epoch,
+            self.job.streams[segment].names(update.rows), largest,
         ))  # fmt: skip
 
     def _diverge_after_update(self, reason: str) -> NoReturn:
         """End the run with a record of the update after which the model's outputs are not finite."""
         step = self.state.step - 1
-        place = next(place for place in self._iterate_places(step) if step < place.stop)
-        stream = self.job.streams[place.segment]
-        position = Position(*divmod(step - place.start, stream.arrangement.steps_per_epoch))
-        rows = stream.arrangement.rows(*position)
-        outcome = Outcome(self.state.recent_losses[-1], math.nan, self.updater.compute_lr(step, place.segment), 0)
-        self._diverge(Update(position, rows, []), outcome, place, reason)
+        segment, start, _ = next(self._iterate_segments(step))
+        arrangement = self.job.streams[segment].arrangement
+        position = Position(*divmod(step - start, arrangement.steps_per_epoch))
+        outcome = Outcome(self.state.recent_losses[-1], math.nan, self.updater.compute_lr(step, segment), 0)
+        self._diverge(Update(position, arrangement.rows(*position), []), outcome, segment, reason)
 
     def _make_result(self, status: Status, divergence: Divergence | None = None) -> Result:
         state, counts = self.state, count_parameters(self.job.model)

@@ -6,7 +6,6 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -15,7 +14,7 @@ from attnlab.install import set_progress
 
 from ..job.job import Job
 from ..job.stream import Update
-from .optimizer import get_trained_parameters, make_optimizer, set_lr
+from .optimizer import get_trained_parameters, make_optimizer
 from .precision import Precision
 from .ranks import Ranks
 from .schedule import compute_lr_factor
@@ -28,8 +27,7 @@ class Objective(nn.Module):
 
     def __init__(self, model: nn.Module, task: Any) -> None:
         super().__init__()
-        self.model = model
-        self.task = task
+        self.model, self.task = model, task
 
     def forward(self, batch: Mapping[str, Tensor]) -> Tensor:
         """Return the mean loss of a batch, including a mechanism's penalty."""
@@ -102,7 +100,8 @@ class Updater:
 
     def apply(self, outcome: Outcome) -> None:
         """Update the weights with the gradients that were computed."""
-        set_lr(self.optimizer, outcome.lr)
+        for group in self.optimizer.param_groups:
+            group["lr"] = outcome.lr
         self.optimizer.step()
         self.optimizer.zero_grad(set_to_none=True)
 
@@ -113,7 +112,7 @@ class Updater:
 
 def compute_dropout_seed(seed: int, step: int, rank: int, number: int) -> int:
     """Return the seed of dropout in one pass; it depends on no earlier draw, so a resumed run draws the same."""
-    return int(np.asarray(keys_of(DROPOUT, seed, step, rank, number)).astype(np.int64)) & (2**63 - 1)
+    return int(keys_of(DROPOUT, seed, step, rank, number)) & (2**63 - 1)
 
 
 def count_tokens(batch: Mapping[str, Tensor]) -> int:

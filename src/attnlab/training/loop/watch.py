@@ -4,27 +4,21 @@ import dataclasses
 from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 from attnlab.errors import TrainingError
 from attnlab.tasks import Reference, sample, sentence_losses
 from attnlab.tasks.objective import NotFiniteError
 
 from ..job.job import Job
-from ..positions import check_positions
+from ..plain import spell
 from ..record.files import write_json
-from ..record.plain import spell
 from ..result import Evaluation, late_step
+from ..tuning.positions import check_positions
 from .evaluation import EvaluationStoppedError, evaluate, make_record
 from .ranks import Ranks
 from .stopping import StopRequest
 from .trace import trace
-
-
-class Diverged(NamedTuple):
-    """An evaluation in which the model's outputs were not finite."""
-
-    reason: str
 
 
 class Watch:
@@ -37,8 +31,8 @@ class Watch:
         has_tensorboard = job.settings.has_tensorboard and ranks.is_first
         self.writer = open_tensorboard(folder / "tensorboard") if has_tensorboard else None
 
-    def observe(self, step: int) -> Evaluation | Diverged | Literal["interrupted"] | None:
-        """Trace, sample and evaluate after a step, if due."""
+    def observe(self, step: int) -> Evaluation | NotFiniteError | Literal["interrupted"] | None:
+        """Trace, sample and evaluate after a step, if due; an error that the model diverged is returned."""
         try:
             self._trace_and_sample(step)
             is_due = self.is_regular(step) or step == late_step(self.job.num_steps)
@@ -46,7 +40,7 @@ class Watch:
         except EvaluationStoppedError:
             return "interrupted"
         except NotFiniteError as error:
-            return Diverged(str(error))
+            return error
 
     def is_regular(self, step: int) -> bool:
         """Tell whether a step's evaluation counts for the best one and for patience; the late one alone does not."""
@@ -141,5 +135,4 @@ def open_tensorboard(folder: Path) -> Any:
         from torch.utils.tensorboard import SummaryWriter
     except ImportError as error:
         raise TrainingError("TensorBoard files need the package tensorboard; install attnlab[tensorboard]") from error
-    writer: Any = SummaryWriter(str(folder))
-    return writer
+    return SummaryWriter(str(folder))

@@ -18,9 +18,9 @@ from torch import Tensor
 
 from attnlab.errors import TrainingError
 
+from ..plain import check_plain
 from .disk_errors import DamageError, explain_disk_error
 from .files import Seal, make_folder, sync_folder, write_through
-from .plain import check_plain
 from .tensors import read_tensors, write_tensors
 
 MODEL, OPTIMIZER, STATE = "model.safetensors", "optimizer.safetensors", "state.json"
@@ -28,9 +28,7 @@ FORMAT = 1
 WRITING, REPLACED, REMOVING = ".writing-", ".replaced-", ".removing-"
 """Prefixes of the folder of a checkpoint that is being written, replaced by a new one of its step, or removed."""
 
-FOLDER = re.compile(
-    r"(?P<mark>\.writing-|\.replaced-|\.removing-|)(?P<name>step-(?P<step>\d{8,}))(?P<token>-[0-9a-f]{8})?"
-)
+FOLDER = re.compile(r"(?P<mark>|\.(writing|replaced|removing)-)(?P<name>step-(?P<step>\d{8,}))(?P<token>-[0-9a-f]{8})?")
 
 
 @dataclass(frozen=True)
@@ -48,8 +46,7 @@ class Checkpoints:
     """The checkpoints of one run. Any process may read them; the one that holds the run's lock writes."""
 
     def __init__(self, folder: Path, say: Callable[[str], None]) -> None:
-        self.folder = folder
-        self.say = say
+        self.folder, self.say = folder, say
         self._damaged: set[int] = set()
 
     def write(self, checkpoint: Checkpoint, *, best_step: int | None) -> Path:
@@ -59,7 +56,11 @@ class Checkpoints:
             make_folder(self.folder)
             self.tidy()
             try:
-                self._put(self._write_aside(checkpoint), target)
+                aside = self._write_aside(checkpoint)
+                if target.exists():  # removed only after the new one is in its place
+                    target.rename(self.folder / f"{REPLACED}{target.name}")
+                aside.rename(target)
+                sync_folder(self.folder)
             finally:
                 self.tidy()
         except OSError as error:
@@ -163,13 +164,6 @@ class Checkpoints:
                     "earlier ones are intact: check the disk, then give the same command again"
                 )
         return aside
-
-    def _put(self, aside: Path, target: Path) -> None:
-        """Rename a verified checkpoint. An older one of that step is removed only afterwards."""
-        if target.exists():
-            target.rename(self.folder / f"{REPLACED}{target.name}")
-        aside.rename(target)
-        sync_folder(self.folder)
 
     def _remove_older(self, step: int, best_step: int | None) -> None:
         """Keep the last intact one before this step and the best."""

@@ -1,6 +1,8 @@
 """Errors of a run's files, as one sentence: what failed, where, and what to do."""
 
 import errno
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from attnlab.errors import TrainingError
@@ -33,3 +35,12 @@ def explain_disk_error(action: str, path: Path, error: OSError) -> TrainingError
     # The failing path may differ from the one requested, such as a file where a parent folder is needed.
     culprit = f" (at {error.filename})" if error.filename and Path(error.filename) != path else ""
     return TrainingError(f"cannot {action} {path}: {reason}{culprit}")
+
+
+@contextmanager
+def explain_disk_errors(action: str, path: Path) -> Iterator[None]:
+    """Turn an error of the disk into that of `explain_disk_error`."""
+    try:
+        yield
+    except OSError as error:
+        raise explain_disk_error(action, path, error) from error

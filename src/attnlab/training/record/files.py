@@ -12,8 +12,8 @@ from typing import Any, NoReturn, Self
 
 from attnlab.errors import TrainingError
 
-from .disk_errors import explain_disk_error
-from .plain import check_plain
+from ..plain import check_plain
+from .disk_errors import explain_disk_error, explain_disk_errors
 
 CHUNK = 1 << 23
 """Bytes hashed and written at a time: small enough for the file system's cache, large enough to be fast."""
@@ -97,7 +97,7 @@ def write_json(path: Path, content: Any) -> None:
     check_plain(content, path.name)
     text = json.dumps(content, indent=2) + "\n"
     temporary = path.with_name(f".{path.name}.writing")
-    try:
+    with explain_disk_errors("write", path):
         make_folder(path.parent)
         try:
             write_through(temporary, [text.encode()])
@@ -106,8 +106,6 @@ def write_json(path: Path, content: Any) -> None:
             with suppress(OSError):
                 temporary.unlink()  # exists only if writing failed
         sync_folder(path.parent)
-    except OSError as error:
-        raise explain_disk_error("write", path, error) from error
 
 
 def read_json(path: Path) -> Any:

@@ -9,9 +9,9 @@ from typing import Any
 
 from attnlab.errors import TrainingError
 
-from .disk_errors import explain_disk_error
+from ..plain import check_plain, spell, unspell
+from .disk_errors import explain_disk_error, explain_disk_errors
 from .files import make_folder, parse_json, sync_folder, write_all
-from .plain import check_plain, spell, unspell
 
 Line = dict[str, Any]
 Key = tuple[str, int, Any]
@@ -28,9 +28,7 @@ class Metrics:
         after: the step that a run resumes from, -1 for a new run. Lines from that step on are kept in memory to be
         compared with what is computed again.
         """
-        self.path = path
-        self.say = say
-        self._after = after
+        self.path, self.say, self._after = path, say, after
         self._before: dict[Key, Line] = {}
         self._newest: dict[Key, Line] = {}
         self._newest_step = -1
@@ -59,8 +57,7 @@ class Metrics:
         assert _is_record(line), f"a line needs a kind, a step and, if any, a name that is text: {line}"
         check_plain(line, f"the metrics of step {step}")
         key = _key(line)
-        recorded = self._recorded(key)
-        if recorded is not None:
+        if (recorded := self._recorded(key)) is not None:
             self._compare(line, recorded, set(timing))
             return
         self._append((json.dumps(line) + "\n").encode())
@@ -72,10 +69,8 @@ class Metrics:
 
     def sync(self) -> None:
         """Sync every line to the disk: before a checkpoint is written, so that no line before it can be missing."""
-        try:
+        with explain_disk_errors("write", self.path):
             os.fsync(self._descriptor)
-        except OSError as error:
-            raise explain_disk_error("write", self.path, error) from error
 
     def close(self) -> None:
         """Close the file."""
@@ -95,24 +90,21 @@ class Metrics:
         torn = os.fstat(self._descriptor).st_size - end
         if torn == 0:
             return
-        try:
+        with explain_disk_errors("write", self.path):
             os.ftruncate(self._descriptor, end)
             os.fsync(self._descriptor)
-        except OSError as error:
-            raise explain_disk_error("write", self.path, error) from error
         self.say(f"cut {torn:,} bytes off the end of {self.path}: an incomplete line")
 
     def _append(self, line: bytes) -> None:
         end = os.fstat(self._descriptor).st_size
-        try:
-            write_all(self._descriptor, line)
-        except BaseException as error:
-            # A partial line would corrupt the next one. If cutting fails as well, the next start does it.
-            with suppress(OSError):
-                os.ftruncate(self._descriptor, end)
-            if isinstance(error, OSError):
-                raise explain_disk_error("write", self.path, error) from error
-            raise
+        with explain_disk_errors("write", self.path):
+            try:
+                write_all(self._descriptor, line)
+            except BaseException:
+                # A partial line would corrupt the next one. If cutting fails as well, the next start does it.
+                with suppress(OSError):
+                    os.ftruncate(self._descriptor, end)
+                raise
 
     def _recorded(self, key: Key) -> Line | None:
         for known in (self._newest, self._before):
@@ -137,13 +129,11 @@ class Metrics:
 
 
 def _open(path: Path) -> int:
-    try:
+    with explain_disk_errors("write", path):
         make_folder(path.parent)
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0), 0o666)
         sync_folder(path.parent)
-        return descriptor
-    except OSError as error:
-        raise explain_disk_error("write", path, error) from error
+    return descriptor
 
 
 def _scan(path: Path) -> Iterator[tuple[int, Line]]:

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Self
 
+from ..plain import spell, unspell
 from ..result import Evaluation
-from .plain import spell, unspell
 
 NUM_LOSSES = 10
 """Losses per mean when checking for divergence."""
@@ -73,8 +73,7 @@ class State:
 
     def record(self) -> dict[str, Any]:
         """Return the state as plain data."""
-        plain: dict[str, Any] = spell(asdict(self))
-        return plain
+        return dict(spell(asdict(self)))
 
     @classmethod
     def of(cls, record: Mapping[str, Any]) -> Self:

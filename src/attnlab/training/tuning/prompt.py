@@ -14,8 +14,8 @@ from transformers import PreTrainedModel
 
 from attnlab.errors import TrainingError
 
-from ..positions import count_positions
 from .parts import PROMPT, make_generator
+from .positions import count_positions
 
 
 class Prompt(nn.Module):
@@ -28,6 +28,7 @@ class Prompt(nn.Module):
     def __init__(self, vectors: Tensor, body: PreTrainedModel) -> None:
         super().__init__()
         self.vectors = nn.Parameter(vectors)
+        self.length = len(vectors)
         self.start = 0 if is_causal(body) else 1
         self.placeholder = 1 if body.config.pad_token_id == 0 else 0
         self.num_positions = count_positions(body)
@@ -35,11 +36,6 @@ class Prompt(nn.Module):
         self.argument_names = tuple(inspect.signature(body.forward).parameters)
         self.is_awaited = False
         self.num_tokens: int | None = None
-
-    @property
-    def length(self) -> int:
-        """The number of vectors."""
-        return len(self.vectors)
 
     def extend(self, body: nn.Module, args: Any, kwargs: dict[str, Any]) -> tuple[tuple[()], dict[str, Any]]:
         """Insert the prompt's placeholders into a body's inputs: a hook before its forward."""
@@ -146,7 +142,11 @@ def add_prompt(model: PreTrainedModel, length: int, seed: int) -> None:
         raise TrainingError(
             f"a prompt of {length} leaves no room for an input: {type(body).__name__} has {num_positions} positions"
         )
-    prompt = Prompt(_draw_vectors(embedding, body.config.pad_token_id, length, seed), body)
+    tokens = torch.tensor([token for token in range(embedding.num_embeddings) if token != body.config.pad_token_id])
+    drawn = tokens[torch.randint(len(tokens), (length,), generator=make_generator(seed, PROMPT))]
+    with torch.no_grad():
+        # The output, not rows of the weight: some embeddings (Gemma's) scale them.
+        prompt = Prompt(embedding(drawn.to(embedding.weight.device)).clone(), body)
     prompt.train(model.training)
     setattr(model, PROMPT, prompt)
     body.register_forward_pre_hook(prompt.extend, with_kwargs=True)
@@ -168,15 +168,6 @@ def _find_embedding(model: PreTrainedModel) -> tuple[PreTrainedModel, nn.Embeddi
             "no token embedding); a prompt needs a model with one stack"
         )
     return holders[-1], embedding
-
-
-def _draw_vectors(embedding: nn.Embedding, pad: int | None, length: int, seed: int) -> Tensor:
-    candidates = torch.tensor([token for token in range(embedding.num_embeddings) if token != pad])
-    drawn = candidates[torch.randint(len(candidates), (length,), generator=make_generator(seed, PROMPT))]
-    with torch.no_grad():
-        # The output, not rows of the weight: some embeddings (Gemma's) scale them.
-        rows: Tensor = embedding(drawn.to(embedding.weight.device))
-    return rows.clone()
 
 
 def is_causal(body: PreTrainedModel) -> bool:

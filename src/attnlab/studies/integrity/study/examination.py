@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from attnlab.training.record.plain import unspell
+from attnlab.training.plain import unspell
 
 from ..analysis import ComparisonRow, check_seeds
 from ..checks.budgets import check_budgets

@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from attnlab.data import PROBES
-from attnlab.training.record.plain import unspell
+from attnlab.training.plain import unspell
 
 from ...ledger.database import ENDED, ResultRow
 from ..tables.metrics import COUNTED, recognise_metric

@@ -8,7 +8,7 @@ import transformers
 
 from attnlab.errors import TrainingError
 from attnlab.training import Tuning, build
-from attnlab.training.positions import check_positions
+from attnlab.training.tuning.positions import check_positions
 from tests.training.runs import small
 
 

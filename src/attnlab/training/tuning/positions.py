@@ -4,7 +4,7 @@ from transformers import PreTrainedModel
 
 from attnlab.errors import TrainingError
 
-from .tuning.parts import PROMPT
+from .parts import PROMPT
 
 
 def check_positions(model: PreTrainedModel, length: int, what: str) -> None:
