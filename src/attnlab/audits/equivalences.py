@@ -210,9 +210,8 @@ def _check_hidden_pairs(subject: Subject) -> FindingPart:
 def _weigh_visible(call: Call, scores: Tensor, row: int, keys: Tensor) -> Tensor:
     """Turn the scores of one row into weights, as if there were no keys but the visible ones."""
     stage, positions = call.mechanism.weights, call.positions
-    given: dict[str, Tensor | Positions] = {"visible": torch.ones_like(scores, dtype=torch.bool)}
     if positions is not None:
-        given["positions"] = Positions(positions.queries[..., row : row + 1], positions.keys[..., keys])
+        positions = Positions(positions.queries[..., row : row + 1], positions.keys[..., keys])
+    needed = dataclasses.replace(call, positions=positions).needs_of(stage, torch.ones_like(scores, dtype=torch.bool))
     n = torch.full((1, 1, 1, 1), len(keys), dtype=scores.dtype)
-    needed = {name: given[name] for name in stage.needs if name in given}
     return stage(scores, n, call.params_of(stage), **needed).detach()

@@ -44,6 +44,7 @@ def causal_leak(subject: Subject) -> Finding | None:
             if is_moved and part.figure != part.figure:
                 part = dataclasses.replace(part, bound=None, note="void: the moved parameters give NaN")
             parts.append(part)
+    by_input = _measure_gradients(subject, Mode(True), SHORT, list(range(SHORT)), one_row=True)
     num_trials = sum(part.bound is not None for part in parts)
     return judge_parts(
         NAME, parts,
@@ -56,7 +57,7 @@ def causal_leak(subject: Subject) -> Finding | None:
             "so its training loss will look better than it can be in use."
         ),
         where=lambda bad: subject.locate_fault(parts, f"the stages of '{subject.mechanism}'; {bad.note}"),
-        data={"map": _map_gradients(subject).tolist()},
+        data={"map": torch.stack(list(by_input.values())).amax(0).tolist()},
     )  # fmt: skip
 
 
@@ -138,9 +139,3 @@ def _measure_gradients(
     cotangent = torch.randn(out.shape, generator=torch.Generator().manual_seed(5)).to(out.dtype)
     gradients = compute_gradients(out, leaves.values(), cotangent * is_included[:, None, :, None])
     return {name: g.abs().double().amax((1, 3)) for name, g in zip(leaves, gradients, strict=True)}
-
-
-def _map_gradients(subject: Subject) -> Tensor:
-    """Return how strongly output i depends on token j through any input, [n n]."""
-    by_input = _measure_gradients(subject, Mode(True), SHORT, list(range(SHORT)), one_row=True)
-    return torch.stack(list(by_input.values())).amax(0)

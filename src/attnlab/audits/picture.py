@@ -20,11 +20,8 @@ def draw(audit: Audit, theme: Theme = FILE, only: FindingKind | None = None) -> 
     findings = [finding for finding in audit.findings.values() if only in (None, finding.kind)]
     by_kind = [(make, finding) for kind, make in PANELS.items() for finding in findings if finding.kind == kind]
     panels = [panel for make, finding in by_kind if (panel := make(finding, theme))]
-    margins = [
-        Margin(finding.name, finding.figure, finding.bound)
-        for finding in findings
-        if finding.kind in DIFFERENCES and finding.bound is not None
-    ]
+    differences = [finding for finding in findings if finding.kind in DIFFERENCES]
+    margins = [Margin(each.name, each.figure, each.bound) for each in differences if each.bound is not None]
     if margins:
         title = ("Differences that must be 0", "a point right of its mark is above its bound")
         panels.append(evidence.margins(title, margins, theme))
@@ -49,13 +46,13 @@ def _draw_growth(finding: Finding, theme: Theme) -> Panel | None:
 
 def _draw_gradients(finding: Finding, theme: Theme) -> Panel | None:
     """Draw the gradients of a mechanism's inputs and parameters; a model has too many."""
+    if "none" in finding.data:
+        return None
     rows = [
         Bar(part.name.removeprefix("gradient to "), part.figure, part.note != "")
         for part in finding.parts
         if part.name.startswith("gradient to ") and "left" not in part.name and (part.figure or part.note)
     ]
-    if "none" in finding.data:
-        return None
     return evidence.bars(("Who gets a gradient", "the largest that arrives; what gets 0 cannot learn"), rows, theme)
 
 

@@ -115,13 +115,9 @@ class Subject:
         """Draw inputs, the same in every call with the same arguments."""
         draw = torch.Generator().manual_seed(1000 * self.seed + salt)
         names = ("q", "k", "v", "x", "first") if self.mechanism.values else ("q", "k", "v")
-        widths = {"q": self.head_dim, "k": self.head_dim}
-        return {
-            name: torch.randn(
-                batch, self.num_heads, length, widths.get(name, self.value_dim), generator=draw, dtype=torch.float64
-            ).to(dtype)
-            for name in names
-        }
+        widths = {name: self.head_dim if name in ("q", "k") else self.value_dim for name in names}
+        shapes = {name: (batch, self.num_heads, length, width) for name, width in widths.items()}
+        return {name: torch.randn(s, generator=draw, dtype=torch.float64).to(dtype) for name, s in shapes.items()}
 
     def attend(self, inputs: Inputs, mode: Mode, mask: Tensor | None = None, positions: Tensor | None = None) -> Tensor:
         """Compute the mechanism; dropout, and a stage that draws random numbers, draw the same in every call.

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from .theme import Layer, Theme, layer, nominal, quantitative
 
@@ -30,9 +31,10 @@ class Margin:
     bound: float
 
 
-def make_title(title: str, subtitle: str) -> Layer:
-    """Return a panel's title."""
-    return {"text": title, "subtitle": subtitle, "fontSize": 13, "offset": 8}
+def make_panel(title: tuple[str, str], height: float = SIZE, offset: int = 8, **parts: Any) -> Layer:
+    """Return a panel with its title and subtitle."""
+    heading = {"text": title[0], "subtitle": title[1], "fontSize": 13, "offset": offset}
+    return {"title": heading, "width": SIZE, "height": height, **parts}
 
 
 def bars(title: tuple[str, str], rows: Sequence[Bar], theme: Theme, rule: tuple[float, str] | None = None) -> Layer:
@@ -59,14 +61,9 @@ def bars(title: tuple[str, str], rows: Sequence[Bar], theme: Theme, rule: tuple[
         layers.append(layer(place, "rule", at, stroke=theme.ink, strokeDash=[4, 3]))
         layers.append(layer(place, "text", {**at, "text": nominal("name")}, **text, y=-6))
     x = quantitative("value", scale=scale, axis={"title": None, "tickCount": 4, "grid": True})
-    return {
-        "title": {**make_title(*title), "offset": 18 if rule else 8},
-        "width": SIZE,
-        "height": ROW * len(rows),
-        "data": {"values": values},
-        "encoding": {"x": x, "y": _names([row.name for row in rows])},
-        "layer": layers,
-    }
+    encoding = {"x": x, "y": _names([row.name for row in rows])}
+    offset = 18 if rule else 8
+    return make_panel(title, ROW * len(rows), offset, data={"values": values}, encoding=encoding, layer=layers)
 
 
 def margins(title: tuple[str, str], rows: Sequence[Margin], theme: Theme) -> Layer:
@@ -86,18 +83,13 @@ def margins(title: tuple[str, str], rows: Sequence[Margin], theme: Theme) -> Lay
     tick = {"type": "tick", "thickness": 2, "size": 14, "color": theme.ink}
     point = {"type": "point", "filled": True, "size": 90, "opacity": 1}
     text = {"type": "text", "align": "left", "dx": 0, "dy": -13, "fontSize": 11, "fill": theme.ink}
-    return {
-        "title": make_title(*title),
-        "width": SIZE,
-        "height": 1.6 * ROW * len(rows),
-        "data": {"values": values},
-        "encoding": {"y": _names([row.name for row in rows])},
-        "layer": [
-            {"mark": tick, "encoding": {"x": bound}},
-            {"mark": point, "encoding": {"x": figure, "color": colour}},
-            {"mark": text, "encoding": {"x": figure, "text": nominal("shown")}},
-        ],
-    }
+    layers = [
+        {"mark": tick, "encoding": {"x": bound}},
+        {"mark": point, "encoding": {"x": figure, "color": colour}},
+        {"mark": text, "encoding": {"x": figure, "text": nominal("shown")}},
+    ]
+    encoding = {"y": _names([row.name for row in rows])}
+    return make_panel(title, 1.6 * ROW * len(rows), data={"values": values}, encoding=encoding, layer=layers)
 
 
 def _names(names: Sequence[str]) -> Layer:

@@ -45,21 +45,16 @@ def draw(effects: Sequence[Effect], smallest: float, titles: tuple[str, str, str
     reach = [number for effect in effects for number in effect.reach]
     axis = Axis.fit([-1.1 * smallest, 1.1 * smallest, *reach], is_logarithmic=False)
     labels = {"title": None, "ticks": False, "domain": False, "labelLimit": 180, "offset": 4}
-    places = {
-        "x": axis.encode_across("difference", across),
-        "y": nominal("arm", sort=[effect.arm for effect in effects], axis=labels),
-    }
-    layers = [*_ground(smallest, axis.encode_across("low", across), theme), *_rows(effects, axis, places, theme)]
-    return frame(title, subtitle, theme, width=WIDTH, height=ROW * max(1, len(effects)), layer=layers)
-
-
-def _ground(smallest: float, x: Layer, theme: Theme) -> list[Layer]:
-    """Draw the band of differences that are too small, and the line of no difference."""
+    y = nominal("arm", sort=[effect.arm for effect in effects], axis=labels)
+    places = {"x": axis.encode_across("difference", across), "y": y}
+    x = axis.encode_across("low", across)
     band = {"x": x, "x2": {"field": "high"}}
-    return [
+    layers = [
         layer([{"low": -smallest, "high": smallest}], "rect", band, fill=theme.grid, opacity=0.6),
         layer([{"low": 0}], "rule", {"x": x}, stroke=theme.ink, strokeDash=[4, 3]),
+        *_rows(effects, axis, places, theme),
     ]
+    return frame(title, subtitle, theme, width=WIDTH, height=ROW * max(1, len(effects)), layer=layers)
 
 
 def _rows(effects: Sequence[Effect], axis: Axis, places: Layer, theme: Theme) -> list[Layer]:
@@ -67,27 +62,20 @@ def _rows(effects: Sequence[Effect], axis: Axis, places: Layer, theme: Theme) ->
     pairs = [
         {"arm": effect.arm, "difference": pair} for effect in effects for pair in effect.pairs if math.isfinite(pair)
     ]
-    spans = [
-        {"arm": effect.arm, "low": effect.interval[0], "high": effect.interval[1]}
-        for effect in effects
-        if effect.has_interval
-    ]
-    means = [{"arm": effect.arm, "difference": effect.difference, "words": effect.words} for effect in effects]
-    sides = [choose_side(axis.share(effect.difference)) for effect in effects]
+    bounded = [effect for effect in effects if effect.has_interval]
+    spans = [{"arm": effect.arm, "low": effect.interval[0], "high": effect.interval[1]} for effect in bounded]
+    means: list[Layer] = [{"arm": each.arm, "difference": each.difference, "words": each.words} for each in effects]
+    aligned: dict[str, list[Layer]] = {"left": [], "center": [], "right": []}
+    for row in means:
+        aligned[choose_side(axis.share(row["difference"]))].append(row)
     span = {**places, "x": {**places["x"], "field": "low"}, "x2": {"field": "high"}}
     words, point = {**places, "text": {"field": "words"}}, {"filled": True, "opacity": 1}
     return [
         layer(pairs, "point", places, **point, size=30, fillOpacity=0.45, color=theme.orange, yOffset=10),
         layer(spans, "rule", span, strokeWidth=3, color=theme.blue),
         layer(means, "point", places, **point, shape="square", size=90, color=theme.blue),
-        *(
-            layer(
-                [row for row, align in zip(means, sides, strict=True) if align == which],
-                "text", words, align=which, dy=-13, fontSize=11, fill=theme.ink,
-            )
-            for which in ("left", "center", "right")
-        ),
-    ]  # fmt: skip
+        *(layer(aligned[side], "text", words, align=side, dy=-13, fontSize=11, fill=theme.ink) for side in aligned),
+    ]
 
 
 def choose_side(share: float) -> str:

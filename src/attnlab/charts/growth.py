@@ -54,12 +54,8 @@ def _panel(values: list[Layer], field: str, num_panels: int, theme: Theme) -> La
     label, lengths = PANELS[field], [value["length"] for value in values]
     axis = Axis.fit([value[field] for value in values if value[field] > 0], is_logarithmic=True)
     legend = _legend([value["name"] for value in values], num_panels)
-    tooltip = [
-        nominal("name", title="line"),
-        nominal("kind", title="computed by"),
-        quantitative("length", title="length, tokens"),
-        quantitative(field, title=label, format=".3~r"),
-    ]
+    tooltip = [nominal("name", title="line"), nominal("kind", title="computed by")]
+    tooltip += [quantitative("length", title="length, tokens"), quantitative(field, title=label, format=".3~r")]
     shared = {"color": {**_marks(values, "name", theme.colours), "legend": legend}, "tooltip": tooltip}
     shape = {**_marks(values, "name", SHAPES), "legend": legend}
     line, point = {"type": "line", "strokeWidth": 2}, {"type": "point", "size": 45, "filled": True, "opacity": 1}

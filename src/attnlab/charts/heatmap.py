@@ -63,10 +63,8 @@ def _panel(picture: Picture, tokens: Sequence[str], causal: bool, theme: Theme) 
     signs = {"domain": ["positive", "negative"], "range": [theme.orange, theme.blue]}
     # The square root, since the first rows, whose few keys share all the weight, would leave the others pale.
     sizes = {"type": "sqrt", "domain": [0, max((cell["size"] for cell in cells), default=1)], "range": [0, 1]}
-    fill = {
-        "fill": nominal("sign", scale=signs, legend=None),
-        "fillOpacity": quantitative("size", scale=sizes, legend=None),
-    }
+    opacity = quantitative("size", scale=sizes, legend=None)
+    fill = {"fill": nominal("sign", scale=signs, legend=None), "fillOpacity": opacity}
     return {
         "title": {"text": textwrap.wrap(picture.title, width), "subtitle": textwrap.wrap(picture.sentence, width)},
         "width": SIZE,

@@ -145,13 +145,8 @@ def _curves(panel: CurvePanel, theme: Theme) -> Layer:
     dashes = [DASHES[number % len(DASHES)] for number in range(len(names))]
     start, end = min((row["x"] for row in values), default=0.0), max((row["x"] for row in values), default=1.0)
     ticks = {"values": _powers(start, end), "format": "~g"} if panel.is_logarithmic else {}
-    legend = {
-        "symbolType": "stroke",
-        "symbolSize": 400,
-        "symbolStrokeWidth": 3,
-        "columns": 3,
-        "direction": "horizontal",
-    }
+    stroke = {"symbolType": "stroke", "symbolSize": 400, "symbolStrokeWidth": 3}
+    legend = {**stroke, "columns": 3, "direction": "horizontal"}
     colour, dash = (
         nominal("line", title=None, sort=names, scale={"domain": names, "range": marks}, legend=legend)
         for marks in (colours, dashes)
@@ -160,14 +155,8 @@ def _curves(panel: CurvePanel, theme: Theme) -> Layer:
     x = quantitative("x", scale=scale, axis={"title": panel.across, "grid": False, "tickCount": 5, **ticks})
     y_axis = {"title": panel.axis, "tickCount": 5}
     y = quantitative("y", scale={"domain": [0, 1 + HEADROOM], "nice": False}, axis=y_axis)
-    return {
-        "width": WIDTH,
-        "encoding": {"x": x, "y": y},
-        "layer": [
-            *_marks(panel, start, end, theme),
-            layer(values, "line", {"color": colour, "strokeDash": dash}, strokeWidth=2.5, clip=True),
-        ],
-    }
+    lines = layer(values, "line", {"color": colour, "strokeDash": dash}, strokeWidth=2.5, clip=True)
+    return {"width": WIDTH, "encoding": {"x": x, "y": y}, "layer": [*_marks(panel, start, end, theme), lines]}
 
 
 def _powers(start: float, end: float) -> list[float]:
@@ -196,15 +185,12 @@ def _points(panel: Points, theme: Theme) -> Layer:
     hidden = {"title": None, "labels": False, "ticks": False, "grid": False, "domain": False}
     x, y = (quantitative(name, scale={"zero": False, "padding": 26}, axis=hidden) for name in "xy")
     colour = {"condition": {"test": "datum.is_strong", "value": theme.orange}, "value": theme.blue}
-    return {
-        "width": WIDTH,
-        "encoding": {"x": x, "y": y},
-        "layer": [
-            *(_outline(corners, theme) for corners in panel.outlines),
-            layer(values, "point", {"color": colour}, filled=True, size=90, opacity=1),
-            layer(values, "text", {"text": {"field": "name"}}, dy=-13, fontSize=12, fill=theme.ink),
-        ],
-    }
+    layers = [
+        *(_outline(corners, theme) for corners in panel.outlines),
+        layer(values, "point", {"color": colour}, filled=True, size=90, opacity=1),
+        layer(values, "text", {"text": {"field": "name"}}, dy=-13, fontSize=12, fill=theme.ink),
+    ]
+    return {"width": WIDTH, "encoding": {"x": x, "y": y}, "layer": layers}
 
 
 def _outline(corners: Sequence[tuple[float, float]], theme: Theme) -> Layer:

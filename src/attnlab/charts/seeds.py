@@ -42,12 +42,18 @@ def draw(drawn: Dots, title: str, subtitle: str | Sequence[str] = "", theme: The
     floors = [] if drawn.floor is None else [drawn.floor]
     axis = Axis.fit([*(dot.value for dot in dots), *floors], is_logarithmic=drawn.is_logarithmic)
     names = {arm: shorten(arm) for arm in drawn.arms}
-    rows = [{"arm": names[dot.arm], "seed": dot.seed, "value": dot.value} for dot in dots]
+    rows: list[Layer] = [{"arm": names[dot.arm], "seed": dot.seed, "value": dot.value} for dot in dots]
     labels = {"title": None, "ticks": False, "domain": False, "labelLimit": 220, "offset": 4, "grid": True}
     y = nominal("arm", scale={"domain": list(names.values())}, axis=labels)
+    bars, order = compute_means(dots, names, drawn.is_logarithmic), list(names.values())
+    ordered = [{**row, "row": order.index(row["arm"])} for row in rows]
+    by_seed = {"detail": nominal("seed"), "order": quantitative("row")}
+    tooltip = {"tooltip": [nominal("arm"), nominal("seed"), quantitative("value", format=".5~g")]}
     layers = [
         *(draw_floor(floor, {"y": {"value": 0}, "y2": {"value": "height"}}, theme) for floor in floors),
-        *_layers(rows, compute_means(dots, names, drawn.is_logarithmic), list(names.values()), theme),
+        layer(ordered, "line", by_seed, strokeWidth=1, strokeOpacity=0.3, color=theme.ink),
+        layer(bars, "tick", thickness=3, size=22, color=theme.orange),
+        layer(rows, "point", tooltip, filled=True, size=45, opacity=1, fillOpacity=0.85, color=theme.blue),
     ]
     encoding = {"x": axis.encode_across("value", drawn.across), "y": y}
     height = ROW * max(1, len(drawn.arms))
@@ -63,14 +69,3 @@ def compute_means(dots: Sequence[SeedDot], names: dict[str, str], is_logarithmic
             mean = math.exp(fmean(map(math.log, values))) if is_logarithmic else fmean(values)
             rows.append({"arm": name, "value": mean})
     return rows
-
-
-def _layers(rows: list[Layer], bars: list[Layer], names: list[str], theme: Theme) -> list[Layer]:
-    ordered = [{**row, "row": names.index(row["arm"])} for row in rows]
-    by_seed = {"detail": nominal("seed"), "order": quantitative("row")}
-    tooltip = {"tooltip": [nominal("arm"), nominal("seed"), quantitative("value", format=".5~g")]}
-    return [
-        layer(ordered, "line", by_seed, strokeWidth=1, strokeOpacity=0.3, color=theme.ink),
-        layer(bars, "tick", thickness=3, size=22, color=theme.orange),
-        layer(rows, "point", tooltip, filled=True, size=45, opacity=1, fillOpacity=0.85, color=theme.blue),
-    ]

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 
 from .axis import Axis
 from .chart import Spec
-from .evidence import SIZE, make_title
+from .evidence import make_panel
 from .growth import draw_guides, encode_length
 from .theme import FILE, GREEN, PURPLE, Layer, Theme, frame, layer, nominal, quantitative
 
@@ -38,20 +38,14 @@ def leak_map(leaks: Sequence[Sequence[float]], theme: Theme) -> Layer:
     scale = {"domain": ["allowed", "later token: a leak"], "range": [theme.blue, theme.orange]}
     has_leak = any(value["token"] > value["output"] for value in values)
     subtitle = "orange: an output that depends on a later token" if has_leak else "no output depends on a later token"
-    return {
-        "title": make_title("Who depends on whom", subtitle),
-        "width": SIZE,
-        "height": SIZE,
-        "data": {"values": values},
-        "mark": {"type": "rect", "stroke": theme.background, "strokeWidth": 0.5, "aria": False},
-        "encoding": {
-            "x": _tokens("token", "token that is changed", num_tokens), "x2": {"field": "right"},
-            "y": _tokens("output", "output that is observed", num_tokens), "y2": {"field": "below"},
-            "fill": nominal("whose", scale=scale, legend=None),
-            "fillOpacity": quantitative("strength", scale=None),
-            "tooltip": [quantitative("output"), quantitative("token"), quantitative("dependence", format=".2e")],
-        },
+    encoding = {
+        "x": _tokens("token", "token that is changed", num_tokens), "x2": {"field": "right"},
+        "y": _tokens("output", "output that is observed", num_tokens), "y2": {"field": "below"},
+        "fill": nominal("whose", scale=scale, legend=None), "fillOpacity": quantitative("strength", scale=None),
+        "tooltip": [quantitative("output"), quantitative("token"), quantitative("dependence", format=".2e")],
     }  # fmt: skip
+    mark = {"type": "rect", "stroke": theme.background, "strokeWidth": 0.5, "aria": False}
+    return make_panel(("Who depends on whom", subtitle), data={"values": values}, mark=mark, encoding=encoding)
 
 
 def _tokens(field: str, title: str, num_tokens: int) -> Layer:
@@ -73,17 +67,14 @@ def growth_curves(growth: Mapping[str, Sequence[float]], lengths: Sequence[int],
     kinds = list(dict.fromkeys(value["kind"] for value in values))
     colour = nominal("kind", title=None, scale={"domain": kinds, "range": [theme.blue, GREEN, PURPLE][: len(kinds)]})
     tooltip = [nominal("kind"), quantitative("length"), quantitative("size", format=".3~r")]
-    return {
-        "title": make_title("Growth with the length", "constant is sound; the thin lines grow as √n and n"),
-        "width": SIZE,
-        "height": SIZE,
-        "encoding": {"x": encode_length(lengths), "y": axis.encode_up("size", "size of the output")},
-        "layer": [
-            *draw_guides(GUIDES, lengths, "size", axis, theme),
-            layer(values, "line", {"color": colour}, strokeWidth=2),
-            layer(values, "point", {"color": colour, "tooltip": tooltip}, filled=True, size=45, opacity=1),
-        ],
-    }
+    layers = [
+        *draw_guides(GUIDES, lengths, "size", axis, theme),
+        layer(values, "line", {"color": colour}, strokeWidth=2),
+        layer(values, "point", {"color": colour, "tooltip": tooltip}, filled=True, size=45, opacity=1),
+    ]
+    title = ("Growth with the length", "constant is sound; the thin lines grow as √n and n")
+    encoding = {"x": encode_length(lengths), "y": axis.encode_up("size", "size of the output")}
+    return make_panel(title, encoding=encoding, layer=layers)
 
 
 def _fit_axis(sizes: Sequence[float]) -> Axis:

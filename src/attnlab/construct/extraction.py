@@ -124,23 +124,12 @@ def extract(
     v_b = sign * worst if value_b is None else _read_member("value_b", value_b, b)
     problem = read_problem(torch.eye(2), torch.stack([v_a, v_b]))
     query = torch.zeros(2, dtype=torch.float64)
-    mixture = problem.output(query)
-    matrix = 2 * a @ a.T
+    weights, mixture, matrix = problem.weights(query), problem.output(query), 2 * a @ a.T
+    angles, output = torch.rad2deg(torch.arccos(cosines.clamp(max=1.0))), matrix @ mixture
     return Extraction(
-        problem=problem,
-        basis=a,
-        other=b,
-        is_orthonormal=is_orthonormal,
-        matrix=matrix,
-        angles=torch.rad2deg(torch.arccos(cosines.clamp(max=1.0))),
-        query=query,
-        weights=problem.weights(query),
-        mixture=mixture,
-        output=matrix @ mixture,
-        error=float((matrix @ mixture - v_a).norm()),
-        largest_error=largest,
-        oblique=_project_along(a, b),
-    )
+        problem, a, b, is_orthonormal, matrix, angles, query, weights, mixture, output,
+        error=float((output - v_a).norm()), largest_error=largest, oblique=_project_along(a, b),
+    )  # fmt: skip
 
 
 def _project_along(a: Tensor, b: Tensor) -> Tensor | None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import torch
@@ -17,11 +16,7 @@ from .problem import ARGMAX, SOFTMAX
 from .words import name_key, name_keys, short
 
 if TYPE_CHECKING:
-    from .argmax import ArgmaxResult
-    from .extraction import Extraction
-    from .focus import Focus
-    from .placement import Placement
-    from .strength import Strength
+    from . import ArgmaxResult, Extraction, Focus, Placement, Strength
 
 MOST_PLACES = 12
 """How many keys can be named in a plane."""
@@ -29,7 +24,6 @@ MOST_BARS, MOST_LINES = 10, 5
 OTHERS = "all others"
 STEPS = 61
 """How many points a curve has."""
-NO_NAMES: Mapping[int, str] = MappingProxyType({})
 
 Place = tuple[float, float]
 Lines = dict[str, list[Place]]
@@ -41,7 +35,7 @@ def draw_focus(result: Focus) -> Spec:
     names, is_one = name_keys(result.subset), len(result.subset) == 1
     naive, constructed = f"q = {names}" if is_one else "q = the mean of the keys", "constructed q"
     groups = {naive: result.naive, constructed: result.weights}
-    panels: list[Panel] = [_make_bars(groups, result.subset, "Weight of each key")]
+    panels: list[Panel] = [_make_bars(groups, result.subset)]
     if result.strength:
         length = float(result.naive_query.norm())
         first, last = result.strength / 30, _find_last_strength(result)
@@ -77,13 +71,9 @@ def draw_proof(result: Focus) -> Spec:
     shown = [*result.subset, *used][:MOST_BARS]
     places = {name_key(i): place for i, place in enumerate(plane) if i in shown or len(plane) <= MOST_PLACES}
     both, strong = result.affine + result.combination, [name_key(i) for i in result.subset]
-    bars = Bars(
-        "Two combinations that are one point",
-        [name_key(i) for i in shown],
-        {"part of the combination": [float(both[i]) for i in shown]},
-        axis="part of the combination",
-        strong=strong,
-    )
+    labels, axis = [name_key(i) for i in shown], "part of the combination"
+    heights = {axis: [float(both[i]) for i in shown]}
+    bars = Bars("Two combinations that are one point", labels, heights, axis, strong=strong)
     hulls = [_find_hull([plane[i] for i in group]) for group in (used, result.subset)]
     points = Points("The keys in the plane of their widest spread", places, strong, hulls)
     verdict = "No query" if result.feasible is False else "Perhaps no query"
@@ -95,21 +85,20 @@ def draw_strength(result: Strength) -> Spec:
     problem = result.problem
     pair = problem.keys[0] + problem.keys[1]
     groups = {"q = k0 + k1": problem.weights(pair), f"q = {short(float(result))}·(k0 + k1)": result.weights}
-    bars = _make_bars(groups, (0, 1), "Weight of each key")
+    bars = _make_bars(groups, (0, 1))
     xs = torch.linspace(min(0.0, 2 * float(result)), max(2 * float(result), 2.0), STEPS, dtype=torch.float64)
     lines = _make_lines(xs, problem.weights(torch.outer(xs, pair)), (0, 1))
     marks = {f"S = {short(float(result))}": float(result)}
     curves = CurvePanel("q = S·(k0 + k1)", lines, "strength S", marks=marks, faint=[OTHERS])
-    return draw(
-        [bars, curves], f"Averaging two of {result.num_keys} orthonormal keys, head_dim {result.head_dim}", str(result)
-    )
+    title = f"Averaging two of {result.num_keys} orthonormal keys, head_dim {result.head_dim}"
+    return draw([bars, curves], title, str(result))
 
 
 def draw_argmax(result: ArgmaxResult) -> Spec:
     """Draw the weights of argmax and softmax, and one weight as the query moves towards the next best key."""
     problem = result.problem
     groups = {"softmax": result.softmax_weights, "argmax": result.weights}
-    panels: list[Panel] = [_make_bars(groups, (result.index,), "Weight of each key")]
+    panels: list[Panel] = [_make_bars(groups, (result.index,))]
     rest = [i for i in range(problem.num_keys) if i != result.index]
     if rest:
         next_best = max(rest, key=lambda i: float(problem.scores(result.query)[i]))
@@ -137,17 +126,15 @@ def draw_placement(result: Placement) -> Spec:
     """Draw the weights before and after, and how they change with the length of the new key along the query."""
     problem, new = result.problem, result.problem.num_keys - 1
     before = torch.cat([result.before, torch.zeros(1, dtype=torch.float64)])
-    bars = _make_bars(
-        {"before": before, "with the new key": result.weights}, result.subset, "Weight of each key", {new: "new"}
-    )
-    panels: list[Panel] = [bars]
+    groups = {"before": before, "with the new key": result.weights}
+    panels: list[Panel] = [_make_bars(groups, result.subset, new)]
     norm, length = float(result.key.norm()), float(result.query.norm())
     if length:
         signed = norm if float(result.query @ result.key) >= 0 else -norm
         xs = torch.linspace(min(0.0, 2 * signed), 2 * max(norm, result.least_norm), STEPS, dtype=torch.float64)
         old = problem.scores(result.query)[:-1].expand(STEPS, -1)
         weights = torch.cat([old, xs[:, None] * length * problem.scale], dim=1).softmax(dim=1)
-        lines = _make_lines(xs, weights, result.subset, {new: "new"})
+        lines = _make_lines(xs, weights, result.subset, new)
         title, marks = "The new key, made longer along the query", {f"norm {short(norm)}": signed}
         panels.append(CurvePanel(title, lines, "length of the new key along the query", marks=marks, faint=[OTHERS]))
     does = f"averaged with {name_keys(result.subset[:-1])}" if result.goal == "average" else "returned alone"
@@ -158,12 +145,9 @@ def draw_extraction(result: Extraction) -> Spec:
     """Draw the coordinates of v_a, the mixture and the output, and the largest error at every angle."""
     shown = range(min(len(result.value_a), MOST_BARS))
     vectors = {"v_a": result.value_a, "(v_a + v_b)/2": result.mixture, "M(v_a + v_b)/2": result.output}
-    bars = Bars(
-        "Coordinates" if len(shown) == len(result.value_a) else f"The first {len(shown)} coordinates",
-        [f"x{i}" for i in shown],
-        {name: [float(vector[i]) for i in shown] for name, vector in vectors.items()},
-        axis="coordinate",
-    )
+    title = "Coordinates" if len(shown) == len(result.value_a) else f"The first {len(shown)} coordinates"
+    heights = {name: [float(vector[i]) for i in shown] for name, vector in vectors.items()}
+    bars = Bars(title, [f"x{i}" for i in shown], heights, "coordinate")
     degrees = torch.linspace(0, 90, STEPS, dtype=torch.float64)
     angle = float(result.angles[0]) if len(result.angles) else 90.0
     lines = {"cos θ": _list_points(degrees, torch.cos(torch.deg2rad(degrees)))}
@@ -174,23 +158,21 @@ def draw_extraction(result: Extraction) -> Spec:
     return draw([bars, curves], "Taking v_a out of (v_a + v_b)/2", str(result))
 
 
-def _make_bars(
-    groups: Mapping[str, Tensor], subset: Sequence[int], title: str, names: Mapping[int, str] = NO_NAMES
-) -> Bars:
+def _make_bars(groups: Mapping[str, Tensor], subset: Sequence[int], new: int | None = None) -> Bars:
     """Show each query's weights of a subset and of the other keys with the largest weights; the rest are one bar."""
     shown, left = _choose_keys(list(groups.values())[-1], subset, MOST_BARS)
-    labels = [names.get(i, name_key(i)) for i in shown] + ([f"{len(left)} more"] if left else [])
+    labels = ["new" if i == new else name_key(i) for i in shown] + ([f"{len(left)} more"] if left else [])
     heights = {
         name: [float(weights[i]) for i in shown] + ([float(weights[left].sum())] if left else [])
         for name, weights in groups.items()
     }
-    return Bars(title, labels, heights)
+    return Bars("Weight of each key", labels, heights)
 
 
-def _make_lines(xs: Tensor, weights: Tensor, subset: Sequence[int], names: Mapping[int, str] = NO_NAMES) -> Lines:
+def _make_lines(xs: Tensor, weights: Tensor, subset: Sequence[int], new: int | None = None) -> Lines:
     """Return the weights [x n] of a subset as curves by name, and the sum of all others as OTHERS."""
     shown = list(subset)[:MOST_LINES]
-    lines = {names.get(i, name_key(i)): _list_points(xs, weights[:, i]) for i in shown}
+    lines = {"new" if i == new else name_key(i): _list_points(xs, weights[:, i]) for i in shown}
     rest = [i for i in range(weights.shape[1]) if i not in shown]
     return lines | ({OTHERS: _list_points(xs, weights[:, rest].sum(dim=1))} if rest else {})
 

@@ -154,15 +154,7 @@ def _place(
     length, norm = float(query.norm()), float(key.norm())
     needed = torch.logsumexp(problem.scores(query), 0) + math.log(1 / problem.tolerance - 1)
     gaps = norm - (problem.keys @ _normalise(query)).numpy()
-    return Placement(
-        problem=extended,
-        goal=goal,
-        subset=shared,
-        query=query,
-        key=key,
-        weights=weights,
-        output=extended.output(query),
-        error=misplaced(weights, target_of(extended, shared)),
-        least_norm=max(float(needed), 0.0) / problem.scale / length if length else math.inf,
-        strength=least_strength(gaps, 1, problem) if gaps.min() > 0 and length else math.inf,
-    )
+    least_norm = max(float(needed), 0.0) / problem.scale / length if length else math.inf
+    strength = least_strength(gaps, 1, problem) if gaps.min() > 0 and length else math.inf
+    output, error = extended.output(query), misplaced(weights, target_of(extended, shared))
+    return Placement(extended, goal, shared, query, key, weights, output, error, least_norm, strength)

@@ -70,16 +70,10 @@ def separate(keys: Array, subset: Sequence[int]) -> Separation:
     directions = [free @ direction for direction, _ in proposals]
     direction = max(directions, key=lambda u: float(_measure_gaps(u, inside, outside).min()))
     proofs = [_complete_proof(weights, inside, outside) for _, weights in proposals]
-    convex, affine, residual = min(proofs, key=lambda proof: proof[2])
-    return Separation(
-        direction=direction,
-        gaps=_measure_gaps(direction, inside, outside) * unit,
-        convex=_scatter(convex, ~is_inside),
-        affine=_scatter(affine, is_inside),
-        residual=residual * unit,
-        rounding=rounding * unit,
-        size=size * unit,
-    )
+    convex, affine = np.zeros((2, len(keys)))
+    convex[~is_inside], affine[is_inside], residual = min(proofs, key=lambda proof: proof[2])
+    gaps = _measure_gaps(direction, inside, outside) * unit
+    return Separation(direction, gaps, convex, affine, residual * unit, rounding * unit, size * unit)
 
 
 def _find_complement(tangents: Array, rounding: float) -> Array:
@@ -104,13 +98,9 @@ def _propose(differences: Array) -> Iterator[Proposal]:
 def solve_program(differences: Array) -> Proposal:
     """Maximise m such that u·difference ≥ m with all coordinates of u in [−1, 1]; the dual is the combination."""
     num_rows, dim = differences.shape
-    solution = linprog(
-        c=np.append(np.zeros(dim), -1.0),
-        A_ub=np.hstack([-differences, np.ones((num_rows, 1))]),
-        b_ub=np.zeros(num_rows),
-        bounds=[(-1.0, 1.0)] * dim + [(None, None)],
-        method="highs",
-    )
+    objective, rows = np.append(np.zeros(dim), -1.0), np.hstack([-differences, np.ones((num_rows, 1))])
+    bounds = [(-1.0, 1.0)] * dim + [(None, None)]
+    solution = linprog(objective, A_ub=rows, b_ub=np.zeros(num_rows), bounds=bounds, method="highs")
     if solution.x is None:
         return np.zeros(dim), np.full(num_rows, 1 / num_rows)
     return unit_vector(solution.x[:-1]), _clip_to_simplex(-solution.ineqlin.marginals)
@@ -163,9 +153,3 @@ def _clip_to_simplex(weights: Array) -> Array:
     clipped = np.maximum(weights, 0.0)
     total = float(clipped.sum())
     return clipped / total if total > 0 else np.full(len(weights), 1 / len(weights))
-
-
-def _scatter(part: Array, mask: NDArray[np.bool_]) -> Array:
-    whole = np.zeros(len(mask))
-    whole[mask] = part
-    return whole

@@ -52,6 +52,17 @@ def first_layer(model: nn.Module) -> Layer:
     )
 
 
+def find_own_layer(body: nn.Module, advice: str) -> Layer:
+    """Return the first layer of a model; refuse one whose mechanism is not called, or was installed elsewhere."""
+    layer = first_layer(body)
+    check_in_use(body)
+    if RECORD not in vars(body):
+        raise InstallError(
+            f"the mechanism in this {type(body).__name__} was installed in another model, around it or inside; {advice}"
+        )
+    return layer
+
+
 def mechanism_of(model: nn.Module) -> Mechanism | None:
     """Return the mechanism installed in a model, or None."""
     _check_module(model)

@@ -60,7 +60,9 @@ def attention(
     for name, what in UNSUPPORTED.items():
         if rest.get(name) is not None:
             raise InstallError(f"'{layer.attention_name}' has {what}, which '{layer.mechanism}' does not support")
-    query, scaling = _undo_scaling(module, query, scaling)
+    own_scale = getattr(module, "scaling", None)
+    if scaling == 1.0 and isinstance(own_scale, float) and own_scale != 1.0:
+        query, scaling = query / own_scale, own_scale  # the model (OPT, Whisper) has multiplied them already
     rule = read_mask(attention_mask, module, is_causal)
     needs_weights = bool(rest.get("output_attentions")) or records_attentions()
     out, weights = layer(query, key, value, rule, scaling, dropout, needs_weights)
@@ -68,11 +70,3 @@ def attention(
         get_pass_context(module).add(term)
     # Contiguous, as from transformers' own functions: some models take a view of it.
     return out.transpose(1, 2).contiguous(), weights
-
-
-def _undo_scaling(module: nn.Module, query: Tensor, scaling: float | None) -> tuple[Tensor, float | None]:
-    """Return the projected query and the scale of a model (OPT, Whisper) that has multiplied them already."""
-    own_scale = getattr(module, "scaling", None)
-    if scaling == 1.0 and isinstance(own_scale, float) and own_scale != 1.0:
-        return query / own_scale, own_scale
-    return query, scaling

@@ -61,7 +61,7 @@ class Layer(nn.Module):
         layer_seed = zlib.crc32(f"{attention.name}:{seed}".encode())
         self.learned = self._declare(self.core, attention, "q", layer_seed)
         for stage in values:
-            self._declare(_make_mechanism(stage), attention, stage.target, layer_seed)
+            self._declare(Mechanism(values=(stage,)), attention, stage.target, layer_seed)
         self.move_to(None)
 
     def _declare(self, mechanism: Mechanism, attention: AttentionModule, part: Part, seed: int) -> list[str]:
@@ -221,12 +221,8 @@ class Layer(nn.Module):
         return f"'{self.mechanism}'"
 
 
-def _make_mechanism(stage: Value) -> Mechanism:
-    return dataclasses.replace(Mechanism(), values=(stage,))
-
-
 def _declare_parameters(stage: Value) -> dict[str, Parameter]:
-    return _make_mechanism(stage).parameters(1, 1)
+    return Mechanism(values=(stage,)).parameters(1, 1)
 
 
 def list_shared_parameters(stage: Value) -> list[str]:

@@ -13,7 +13,7 @@ from attnlab.errors import InstallError, RequestError
 
 from .attention_modules import AttentionModule, find_attention_modules
 from .body import find_body, has_cross_attention
-from .inspection import RECORD, attention_layers, check_in_use, first_layer
+from .inspection import attention_layers, find_own_layer
 
 DEVIATION = 0.02
 """The standard deviation of the initial values, as for the weights of BERT and GPT-2."""
@@ -30,13 +30,7 @@ def set_prefix(model: nn.Module, length: int, *, seed: int = 0) -> None:
     if isinstance(seed, bool) or not isinstance(seed, int):
         raise RequestError(f"seed must be a whole number, not {seed!r}")
     body = find_body(model)
-    first_layer(body)
-    check_in_use(body)
-    if RECORD not in vars(body):
-        raise InstallError(
-            f"the mechanism in this {type(body).__name__} was installed in another model, around it or inside; give "
-            "that one the prefix"
-        )
+    find_own_layer(body, "give that one the prefix")
     if has_cross_attention(body):
         raise InstallError(
             f"{type(body).__name__} has cross-attention (an encoder and a decoder), where a prefix would "

@@ -17,7 +17,7 @@ from transformers import PreTrainedModel
 from attnlab.errors import InstallError, RequestError
 
 from .body import find_body
-from .inspection import RECORD, check_in_use, first_layer
+from .inspection import find_own_layer
 from .prefix import prefix_of
 
 CONFIG = "config.json"
@@ -43,13 +43,7 @@ def save(model: nn.Module, path: str | os.PathLike[str]) -> None:
 
 def _write(body: PreTrainedModel, path: Path, state: dict[str, Tensor] | None) -> None:
     """Write config and weights; `state` replaces the model's weights, if someone has gathered them."""
-    layer = first_layer(body)
-    check_in_use(body)
-    if RECORD not in vars(body):
-        raise InstallError(
-            f"the mechanism in this {type(body).__name__} was installed in another model, around it or inside; save "
-            "that one, since only it knows the whole mechanism"
-        )
+    layer = find_own_layer(body, "save that one, since only it knows the whole mechanism")
     if UNSAVED in vars(body):
         raise InstallError(
             f"this {type(body).__name__} holds {vars(body)[UNSAVED]}, which attnlab.load would not "

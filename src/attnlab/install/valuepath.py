@@ -11,7 +11,7 @@ from attnlab.errors import InstallError
 from attnlab.mechanisms import Mechanism, Value
 
 from .attention_modules import AttentionModule
-from .layer import Acting, Layer
+from .layer import Layer
 from .pass_context import get_pass_context
 from .projections import Part, Projection, StandIn, check_forward, in_width
 
@@ -35,13 +35,18 @@ class ValuePath(StandIn):
             has_adapter = getattr(self.attention, projection.name) is not self.module
             t = raw = projection.cut(output)
             for acting in layer.acting:
-                if acting.stage.target == part:
+                stage = acting.stage
+                if stage.target == part:
                     if has_adapter:
-                        _check_adapter(acting.stage, projection, getattr(self.attention, projection.name))
-                    num_parts = num_heads if acting.stage.acts_by_head else 1
+                        _check_adapter(stage, projection, getattr(self.attention, projection.name))
+                    layer.check_progress(stage)
+                    num_parts = num_heads if stage.acts_by_head else 1
                     source = x if x.shape[-1] == projection.width else raw
-                    views = [_split_heads(each, num_parts) for each in (t, source, raw)]
-                    t = _apply_stage(acting, self.attention, *views).transpose(1, 2).flatten(2)
+                    heads, inputs, first = (_split_heads(each, num_parts) for each in (t, source, raw))
+                    if stage.uses_first:
+                        first = get_pass_context(self.attention).first(layer.stack, first)
+                    heads = stage(heads, inputs, first, layer.parameters_of(acting)).to(t.dtype)
+                    t = heads.transpose(1, 2).flatten(2)
             output = projection.replace(output, t)
             is_pending = self.is_fused and not layer.is_proved
             if part == "v" and is_pending and not has_adapter and not torch.compiler.is_compiling():
@@ -75,15 +80,6 @@ def _split_heads(t: Tensor, num_heads: int) -> Tensor:
     """Split [b n w] into heads, [b h n d]."""
     heads: Tensor = t.unflatten(-1, (num_heads, -1))
     return heads.transpose(1, 2)
-
-
-def _apply_stage(acting: Acting, attention: nn.Module, t: Tensor, x: Tensor, raw: Tensor) -> Tensor:
-    """Apply one stage to t; raw is the projection before all stages."""
-    layer: Layer = attention.attnlab  # type: ignore[assignment]
-    stage = acting.stage
-    layer.check_progress(stage)
-    first = get_pass_context(attention).first(layer.stack, raw) if stage.uses_first else raw
-    return stage(t, x, first, layer.parameters_of(acting)).to(t.dtype)
 
 
 def find_stages(mechanism: Mechanism, attention: AttentionModule) -> tuple[Value, ...]:

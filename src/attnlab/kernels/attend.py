@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from attnlab.errors import ParameterError, RequestError, ShapeError, closest
-from attnlab.mechanisms import Mechanism, Params, TokenDropout
+from attnlab.mechanisms import Mechanism, Params
 
 from . import reference
 from .call import Call
@@ -130,7 +130,8 @@ def prepare(
     mask = as_mask(mask, (*q.shape[:3], k.shape[2]))
     seed = int(torch.randint(2**62, (), generator=generator)) if dropout else 0
     if parsed.drop is not None and training and parsed.drop.p > 0:
-        kept_keys = _draw_kept_keys(parsed.drop, k, generator)
+        source = generator or torch.Generator().manual_seed(int(torch.randint(2**62, ())))
+        kept_keys = parsed.drop.draw_kept_keys(k.shape[0], k.shape[2], source).to(k.device)
         mask = kept_keys if mask is None else mask & kept_keys
     visibility = Visibility(q.shape[2], k.shape[2], causal, mask, q.device)
     # Positions cost time, so they are computed only if a stage needs them, and checked if they are passed.
@@ -138,12 +139,6 @@ def prepare(
     known_positions = as_positions(positions, q, k) if has_positions else None
     q, k, v = tensors.values()
     return Call(parsed, q, k, v, p, visibility, dropout, seed, known_positions), num_axes
-
-
-def _draw_kept_keys(drop: TokenDropout, k: Tensor, generator: torch.Generator | None) -> Tensor:
-    """Draw the keys that token dropout keeps, [b 1 1 k]."""
-    source = generator or torch.Generator().manual_seed(int(torch.randint(2**62, ())))
-    return drop.draw_kept_keys(k.shape[0], k.shape[2], source).to(k.device)
 
 
 @functools.lru_cache(maxsize=1024)

@@ -1,6 +1,7 @@
 """What a kernel computes: a Call holds the tensors; a Request describes a call without tensors, so that a kernel can
 be chosen and explained before they exist."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -89,3 +90,21 @@ def check_sizes(**sizes: object) -> None:
     for name, size in sizes.items():
         if not isinstance(size, int) or size < 1:
             raise RequestError(f"{name} must be a positive integer, not {size!r}")
+
+
+def register_backward(operator: Any, backward: Callable[..., Any], num_tensors: int, num_options: int) -> None:
+    """Differentiate an operator whose second output is kept for its backward operator.
+
+    num_tensors, num_options: the first inputs of the operator, which the backward operator takes after both.
+    """
+
+    def save_inputs(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
+        ctx.set_materialize_grads(False)
+        ctx.save_for_backward(output[1], *inputs[:num_tensors])
+        ctx.options, ctx.num_inputs = inputs[num_tensors : num_tensors + num_options], len(inputs)
+
+    def call_backward(ctx: Any, grad: Tensor | None, _: Tensor | None) -> tuple[Tensor | None, ...]:
+        gradients = () if grad is None else backward(grad.contiguous(), *ctx.saved_tensors, *ctx.options)
+        return (*gradients, *[None] * (ctx.num_inputs - len(gradients)))
+
+    operator.register_autograd(call_backward, setup_context=save_inputs)

@@ -1,6 +1,7 @@
 """A mechanism compared with two peers, forward and backward on the same inputs: torch's SDPA, the standard attention,
 and eager, the plain code of the reference that one would write without attnlab."""
 
+import functools
 from dataclasses import asdict, dataclass
 
 import torch
@@ -92,8 +93,5 @@ def own_step(mechanism: Mechanism, length: int, setting: Setting, kernel: str = 
 
 def sdpa_step(length: int, setting: Setting) -> TrainingStep:
     """Return the training step of torch's scaled-dot-product attention."""
-
-    def run(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-        return F.scaled_dot_product_attention(q, k, v, is_causal=setting.causal)
-
+    run = functools.partial(F.scaled_dot_product_attention, is_causal=setting.causal)
     return training_step(run, *setting.inputs(length))

@@ -14,6 +14,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from .call import register_backward
+
 CHUNK = 64
 """Tokens per chunk."""
 
@@ -39,9 +41,11 @@ class Tokens:
 
     def __init__(self, x: Tensor, unit: bool, factor: Tensor | None) -> None:
         self.x = x
-        self.inverse = _unit_factor(x) if unit else None
+        self.inverse: Tensor | None = None
         self.scale = factor
-        if self.inverse is not None:
+        if unit:
+            norm = torch.linalg.vector_norm(x, dim=-1, keepdim=True)
+            self.inverse = norm.masked_fill_(norm == 0, 1).reciprocal_()
             self.scale = self.inverse if factor is None else self.inverse * factor
 
     def __getitem__(self, span: slice) -> Tensor:
@@ -58,12 +62,6 @@ class Tokens:
             to[:, span] = grad
         else:
             torch.mul(grad, self.scale[:, span], out=to[:, span])
-
-
-def _unit_factor(x: Tensor) -> Tensor:
-    """Return 1/‖x‖, or 1 if x is 0, [g n 1]."""
-    norm: Tensor = torch.linalg.vector_norm(x, dim=-1, keepdim=True)
-    return norm.masked_fill_(norm == 0, 1).reciprocal_()
 
 
 def _chunks(x: Tensor) -> Tensor:
@@ -174,17 +172,4 @@ def _(grad: Tensor, total: Tensor, q: Tensor, k: Tensor, v: Tensor, state: Tenso
     return q.new_empty(q.shape), k.new_empty(k.shape), v.new_empty(v.shape), state.new_empty(state.shape)
 
 
-def _save_inputs(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
-    ctx.set_materialize_grads(False)
-    ctx.save_for_backward(output[1], *inputs[:5])
-    ctx.options = inputs[5:]
-
-
-def _call_backward(ctx: Any, grad: Tensor | None, _: Tensor | None) -> tuple[Tensor | None, ...]:
-    if grad is None:
-        return (None,) * 7
-    gradients = torch.ops.attnlab.running_backward(grad.contiguous(), *ctx.saved_tensors, *ctx.options)
-    return (*gradients, None, None, None)
-
-
-running.register_autograd(_call_backward, setup_context=_save_inputs)
+register_backward(running, running_backward, num_tensors=5, num_options=2)

@@ -53,7 +53,9 @@ def attend(call: Call) -> Tensor:
         q, k = make_factors(score, q, k, call.params_of(score))
     is_flat = visibility.is_by_key and (not visibility.causal or visibility.offset == 0)
     if q.device.type == "cpu" and is_flat and (is_euclidean or visibility.mask is not None):
-        mask = None if visibility.mask is None else _as_scores(visibility.mask, q.dtype)
+        mask = visibility.mask
+        if mask is not None:  # as a term of the scores
+            mask = torch.zeros(mask.shape, dtype=q.dtype).masked_fill_(~mask, -torch.inf)
         out = Flash.apply(q, k, v, mask, visibility.blind, visibility.causal, scale, is_euclidean)  # type: ignore[no-untyped-call]
         return divide(out, divisor)
     if is_euclidean:
@@ -71,11 +73,6 @@ def _add_coordinate(q: Tensor, k: Tensor) -> tuple[Tensor, Tensor]:
     q, k = q - start, k - start
     halves = k.square().sum(-1, keepdim=True) * -0.5
     return torch.cat([q, torch.ones_like(q[..., :1])], -1) * scale, torch.cat([k, halves], -1)
-
-
-def _as_scores(mask: Tensor, dtype: torch.dtype) -> Tensor:
-    """Return a boolean mask as a term of the scores: 0 or −∞."""
-    return torch.zeros(mask.shape, dtype=dtype).masked_fill_(~mask, -torch.inf)
 
 
 def _pad_width(x: Tensor, width: int, start: Tensor | None = None) -> Tensor:

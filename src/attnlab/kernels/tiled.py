@@ -13,7 +13,7 @@ from torch import Tensor
 from attnlab.mechanisms import REGISTRY, Mechanism, Weights
 
 from . import compat
-from .call import Call, Request, at_least_float
+from .call import Call, Request, at_least_float, register_backward
 from .cpu import native
 from .cpu.pairs import AnglePairs, CompiledPairs, DotPairs, add_product, groups, last_seen
 from .division import as_divisor, divide, divide_values, refuse_key_division
@@ -189,20 +189,7 @@ def _(grad: Tensor, kept: Tensor, q: Tensor, k: Tensor, v: Tensor, extra: Tensor
     return q.new_empty(q.shape), k.new_empty(k.shape), v.new_empty(v.shape), extra.new_empty(extra.shape)
 
 
-def _save_inputs(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
-    ctx.set_materialize_grads(False)
-    ctx.save_for_backward(output[1], *inputs[:6])
-    ctx.options = inputs[6:-1]
-
-
-def _call_backward(ctx: Any, grad: Tensor | None, _: Tensor | None) -> tuple[Tensor | None, ...]:
-    if grad is None:
-        return (None,) * 12
-    gradients = torch.ops.attnlab.tiled_backward(grad.contiguous(), *ctx.saved_tensors, *ctx.options)
-    return (*gradients, *[None] * 8)
-
-
-tiled.register_autograd(_call_backward, setup_context=_save_inputs)
+register_backward(tiled, tiled_backward, num_tensors=6, num_options=5)
 
 
 def keeps_weights(mechanism: Mechanism, num_pairs: int) -> bool:

@@ -44,10 +44,8 @@ def padding_invariance(subject: ModelSubject) -> Finding:
             parts.append(FindingPart("input of the encoder", difference, bound, "the encoder's padding"))
         batch = torch.cat([subject.tokens(1, real, 13), tokens, subject.tokens(1, real, 14)])
         difference = peak(subject.outputs(batch)[1:2] - whole)
-        parts += [
-            FindingPart("neighbours", difference, bound, "its neighbours in the batch"),
-            _compare_in_large_batch(subject),
-        ]
+        parts.append(FindingPart("neighbours", difference, bound, "its neighbours in the batch"))
+        parts.append(_compare_in_large_batch(subject))
     return judge_parts(
         NAME, parts,
         passed=f"Neither padding on the {' or '.join(sides)}, nor other sequences of the batch change a real token.",

@@ -32,7 +32,8 @@ def prefix_consistency(subject: ModelSubject) -> Finding | None:
     tokens = subject.tokens(2)
     with torch.no_grad(), subject.mode(False):
         whole = subject.outputs(tokens)
-        outputs = {"prefix alone": _run_prefixes(subject, tokens)}
+        prefixes = [subject.outputs(tokens[:, :end])[:, -1:] for end in range(1, tokens.shape[1] + 1)]
+        outputs = {"prefix alone": torch.cat(prefixes, 1)}
         if _can_cache(subject, tokens):
             outputs["cache, a token at a time"] = _decode(subject, tokens, 1)
             outputs[f"cache, {CHUNK} tokens at a time"] = _decode(subject, tokens, CHUNK)
@@ -54,11 +55,6 @@ def prefix_consistency(subject: ModelSubject) -> Finding | None:
         ),
         where=lambda _: subject.locate_fault("its mask, and the positions of queries against a longer cache"),
     )  # fmt: skip
-
-
-def _run_prefixes(subject: ModelSubject, tokens: Tensor) -> Tensor:
-    ends = range(1, tokens.shape[1] + 1)
-    return torch.cat([subject.outputs(tokens[:, :end])[:, -1:] for end in ends], 1)
 
 
 def _can_cache(subject: ModelSubject, tokens: Tensor) -> bool:
