@@ -13,12 +13,6 @@ if TYPE_CHECKING:
     from .ledger.database import Ledger
     from .study import Conclusion, Study
 
-HOMES = {
-    "Answer": "answers.analysis", "Conclusion": "study", "Design": "file.design", "Ledger": "ledger.database",
-    "Study": "study",
-}  # fmt: skip
-"""The file of each public name."""
-
 __all__ = ["Answer", "Conclusion", "Design", "Ledger", "Study"]
 
-__getattr__, __dir__ = load_on_first_use(__name__, HOMES)
+__getattr__, __dir__ = load_on_first_use(__name__)

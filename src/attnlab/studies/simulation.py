@@ -67,12 +67,10 @@ def start() -> Look:
 def _make_study(asks: Asks) -> tuple[Study, dict[tuple[str, str], str]]:
     """Return a study with a phase and size for every comparison, and the comparison of each."""
     first = next(iter(asks.values()))
-    sizes = ["small", "large"] if len(asks) % 2 == 0 else ["small"]
-    looks = first.settings.get("looks")
-    design = _make_design(
-        len(asks) // len(sizes), tuple(sizes), len(first.baseline),
-        looks if isinstance(looks, str) else tuple(looks or ()), float(first.settings.get("smallest", NO_THRESHOLD)),
-    )  # fmt: skip
+    sizes = ("small", "large") if len(asks) % 2 == 0 else ("small",)
+    looks, smallest = first.settings.get("looks") or (), float(first.settings.get("smallest", NO_THRESHOLD))
+    looks = looks if isinstance(looks, str) else tuple(looks)
+    design = _make_design(len(asks) // len(sizes), sizes, len(first.baseline), looks, smallest)
     places = [(phase.name, size) for phase in design.design.phases for size in sizes]
     return design, dict(zip(places, asks, strict=True))
 
@@ -85,13 +83,12 @@ def _make_design(
     phase = {"task": "copy", "task_settings": {"vocab": 8, "length": 9}, "data": "copy", "smallest": smallest}
     plain: dict[str, Any] = {
         "name": "simulated", "baseline": BASELINE, "seeds": list(range(1, num_seeds + 1)),
+        "looks": looks if isinstance(looks, str) else list(looks) or None,
         "arms": {BASELINE: "dot | softmax", VARIANT: "cosine | softmax"},
         "sizes": {name: {"architecture": "gpt2", "config": {"n_layer": 1 + at}} for at, name in enumerate(sizes)},
         "data": {"copy": {"train": source, "dev": source}},
         "phases": [{**phase, "name": f"phase-{at}", "segments": [{"steps": 1 + at}]} for at in range(num_phases)],
     }  # fmt: skip
-    if looks:
-        plain["looks"] = looks if isinstance(looks, str) else list(looks)
     return Study.of(plain)
 
 

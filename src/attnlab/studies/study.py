@@ -1,8 +1,8 @@
 """A study: read, planned, audited, run and analyzed; the same call resumes a study that was stopped."""
 
 import json
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -18,9 +18,7 @@ from attnlab.training.record.lock import lock_folder
 
 from .answers.analysis import Answer
 from .answers.registration import Declaration, register
-from .answers.study_folder import FILE, Record, read
-from .answers.study_folder import LEDGER as LEDGER
-from .answers.study_folder import PLAN as PLAN
+from .answers.study_folder import FILE, LEDGER, PLAN, Record, read
 from .file.design import Design
 from .file.mistakes import Origin, validate_design
 from .file.reading import read_design
@@ -34,11 +32,11 @@ from .plan.installed_arms import InstalledArm, mark_key
 from .plan.planning import PlannedRun, hash_data, locate_sources, plan
 from .plan.provenance import collect_provenance, read_plugins, write_command
 from .run.cluster import connect_workers
-from .run.execution import Execution, Tick, no_tick, start_workers_early
+from .run.execution import Execution, Say, Tick
 from .run.overlap import count_overlaps
+from .run.workers import LocalWorkers
 
 LEAKS = "its audit finds a leak"
-Say = Callable[[str], None]
 
 
 @dataclass(frozen=True)
@@ -108,7 +106,7 @@ class Study:
         return plan(self.design, self.sources, self.threads, self.plugins, leaking)
 
     def run(
-        self, out: str | Path, workers: int | None = None, say: Say = print, *, on: str = "local", tick: Tick = no_tick
+        self, out: str | Path, workers: int | None = None, say: Say = print, *, on: str = "local", tick: Tick = None
     ) -> Conclusion:  # fmt: skip
         """Execute the runs that have not ended, and analyze; a folder with another study, or in use, is refused.
 
@@ -122,13 +120,13 @@ class Study:
         with connect_workers(on, self.threads), self._open_ledger(out) as (folder, ledger), stop_request() as stop:
             self.enter(folder, ledger, workers, on)
             results = ledger.results()
-            is_needed = on == "local" and any(run.id not in results for run in planned)
-            with start_workers_early(self.plugins, is_needed) as server:
-                planned = self._prepare(ledger, planned, say, stop)
-                Execution(
-                    folder, ledger, planned, say, stop, workers, self.plugins, self._choose_precision(ledger), tick, on,
-                    server,
-                ).go()  # fmt: skip
+            with ExitStack() as stack:
+                server = None
+                if on == "local" and any(run.id not in results for run in planned):
+                    server = LocalWorkers(self.plugins)  # now, since its imports take seconds
+                    stack.callback(server.close, at_once=True)
+                planned, precision = self._prepare(ledger, planned, say, stop), self._choose_precision(ledger)
+                Execution(folder, ledger, planned, say, stop, workers, self.plugins, precision, tick, on, server).go()
             return Conclusion.of(read(folder, ledger))
 
     def register(self, out: str | Path) -> Declaration:

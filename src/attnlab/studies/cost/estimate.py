@@ -65,10 +65,8 @@ class RunCost:
     def record(self) -> dict[str, Any]:
         """Return it as plain data."""
         work = self.workload
-        totals = {} if work is None else {
-            "num_steps": work.num_steps, "num_tokens": work.num_tokens, "operations": work.operations,
-            "kept_bytes": work.kept_bytes,
-        }  # fmt: skip
+        names = ("num_steps", "num_tokens", "operations", "kept_bytes") if work is not None else ()
+        totals = {name: getattr(work, name) for name in names}
         return {**asdict(self), **totals, "memory": self.memory if work else None}
 
 

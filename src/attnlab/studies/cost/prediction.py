@@ -20,14 +20,8 @@ from transformers import AutoConfig
 from attnlab.kernels.measure import one_thread
 from attnlab.tasks import load as load_task
 from attnlab.training import Data, RunSpec, Segment, Start, build
+from attnlab.training.job import weights
 from attnlab.training.job.build import TRAINED
-from attnlab.training.job.weights import (
-    LANGUAGE_HEADS,
-    explain_config_errors,
-    make_config,
-    silence_transformers,
-    update_config,
-)
 from attnlab.training.loop.precision import choose_precision
 from attnlab.training.loop.ranks import Ranks
 from attnlab.training.loop.update import Updater
@@ -94,7 +88,7 @@ def measure_speed() -> tuple[float, float]:
 
     Return the overhead, seconds of a layer in an update independent of its size, and the pace, operations per second.
     """
-    with one_thread(), silence_transformers():
+    with one_thread(), weights.silence_transformers():
         fast, few = _time_model(*SMALL)
         slow, many = _time_model(*LARGE)
     pace = (many - few) / (slow - fast)
@@ -117,7 +111,7 @@ def _find_vocabulary(size: Size, task: Any) -> dict[str, int]:
         return {}
     if number.isdigit():
         return {"vocab_size": int(number)}
-    if task.head in LANGUAGE_HEADS:
+    if task.head in weights.LANGUAGE_HEADS:
         raise UnknownError(f"how many tokens the tokenizer '{kind}' finds in the text")
     return {}
 
@@ -128,18 +122,18 @@ def _count_model(architecture: str | None, checkpoint: str | None, content: str)
     name, task_settings, settings = json.loads(content)
     task = load_task(name, **task_settings)
     start = Start(architecture=architecture, checkpoint=checkpoint, config=settings)
-    with silence_transformers():
+    with weights.silence_transformers():
         if architecture is not None:
-            config = make_config(architecture, start, task, None)
+            config = weights.make_config(architecture, start, task, None)
         else:
             try:
                 original = AutoConfig.from_pretrained(str(checkpoint), local_files_only=True)
             except (OSError, ValueError) as error:
                 raise UnknownError(f"how large '{checkpoint}' is, which is not on this machine") from error
-            config = update_config(original, start, task)
-        with explain_config_errors(), torch.device("meta"):
+            config = weights.update_config(original, start, task)
+        with weights.explain_config_errors(), torch.device("meta"):
             model = getattr(transformers, task.head).from_config(config)
-    return count_layers(config) or 1, count_products(model, has_language_head=task.head in LANGUAGE_HEADS)
+    return count_layers(config) or 1, count_products(model, has_language_head=task.head in weights.LANGUAGE_HEADS)
 
 
 def _time_model(width: int, batch: int, length: int) -> tuple[float, float]:

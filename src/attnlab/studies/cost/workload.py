@@ -9,6 +9,7 @@ it have the forward pass only. Embedding lookups and padding cost nothing.
 
 import dataclasses
 from collections.abc import Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -95,9 +96,8 @@ def count_workload(job: Job) -> Workload:
     """Count the workload of a run; one row passes through the model, to record what its layers attend to."""
     counts = count_parameters(job.model)
     steps, every = job.num_steps, job.settings.evaluate_every
-    regular = {steps, *range(every, steps + 1, every)} if every is not None else {steps}
-    regular = regular if job.dev is not None else set()
-    looks = regular | ({late_step(steps)} if job.dev is not None else set())
+    regular = set[int]() if job.dev is None else {steps, *range(every or steps, steps + 1, every or steps)}
+    looks = regular if job.dev is None else regular | {late_step(steps)}
     kept = regular | {steps, *range(job.settings.checkpoint_every, steps + 1, job.settings.checkpoint_every)}
     saved = sum(tensor.numel() * tensor.element_size() for tensor in trained_state(job.model).values())
     moments = 4 * counts.num_trained * MOMENTS[job.settings.optimizer.name]
@@ -157,12 +157,9 @@ def _list_requests(model: Any, batch: Mapping[str, Tensor]) -> list[Request]:
         sight = Visibility(q.shape[2], k.shape[2], rule.causal, as_mask(rule.mask, shape), q.device)
         requests.append(Call(layer.at_scale(scale), q, k, v, {}, sight, dropout).request)
 
-    hooks = [layer.register_forward_pre_hook(record) for _, _, layer in attention_layers(model)]
-    try:
+    with ExitStack() as hooks, torch.no_grad():
+        for _, _, layer in attention_layers(model):
+            hooks.enter_context(layer.register_forward_pre_hook(record))
         set_progress(model, 0.0)  # as in the first update, for stages that change during training
-        with torch.no_grad():
-            forward(model, batch)
-    finally:
-        for hook in hooks:
-            hook.remove()
+        forward(model, batch)
     return requests

@@ -7,18 +7,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import AfterValidator, Field, PlainValidator, ValidationInfo, field_validator, model_validator
 
 from attnlab.errors import AttnlabError
-from attnlab.training.spec import (
-    DataSource,
-    Model,
-    Name,
-    PlainSettings,
-    Positive,
-    Section,
-    Start,
-    TaskSettings,
-    Text,
-    TokenizerChoice,
-)  # fmt: skip
+from attnlab.training import spec
 
 from .consistency import choose_entries, find_misfits
 
@@ -50,16 +39,16 @@ def _normalize_line(line: str, info: ValidationInfo) -> str:
         raise ValueError(str(error)) from error
 
 
-Line = Annotated[Text, AfterValidator(_normalize_line)]
+Line = Annotated[spec.Text, AfterValidator(_normalize_line)]
 
 
-class Arm(Section):
+class Arm(spec.Section):
     """A mechanism, and the settings that differ from the phase's, by their paths as in `--set`."""
 
     mechanism: Line
-    by_size: dict[Text, Line] = Field(default_factory=dict)
+    by_size: dict[spec.Text, Line] = Field(default_factory=dict)
     """Another line for a size, such as an α that depends on the width."""
-    set: PlainSettings = Field(default_factory=dict)
+    set: spec.PlainSettings = Field(default_factory=dict)
 
     def line(self, size: str) -> str:
         """Return the mechanism in a model of some size."""
@@ -71,46 +60,46 @@ class Arm(Section):
         return {where.removeprefix(CONFIG): value for where, value in self.set.items() if where.startswith(CONFIG)}
 
 
-class Size(TokenizerChoice, Model):
+class Size(spec.TokenizerChoice, spec.Model):
     """A model: an architecture with new weights, or a checkpoint to start from."""
 
-    def start(self, changes: Mapping[str, Any], line: str) -> Start:
+    def start(self, changes: Mapping[str, Any], line: str) -> spec.Start:
         """Return what a run starts from. changes: settings of the model's config that an arm changes."""
         config = {**self.config, **changes}
-        return Start(architecture=self.architecture, checkpoint=self.checkpoint, config=config, mechanism=line)
+        return spec.Start(architecture=self.architecture, checkpoint=self.checkpoint, config=config, mechanism=line)
 
 
-class Phase(TaskSettings):
+class Phase(spec.TaskSettings):
     """One training of every run: pretraining, fine-tuning. A later one starts from an earlier one's weights."""
 
-    name: Name
-    data: Text
+    name: spec.Name
+    data: spec.Text
     """The name of a source."""
-    after: Name | None = None
+    after: spec.Name | None = None
     """The phase whose weights this one starts from; None starts from the weights of the size."""
-    smallest: Positive | None = None
+    smallest: spec.Positive | None = None
     """The smallest difference that matters, in units of the task's deciding figure; None compares nothing."""
     is_shared: bool = False
     """Whether the training of the first seed is used for all seeds of an arm; seeds then vary later phases only."""
 
 
-class Design(Section):
+class Design(spec.Section):
     """Arms, compared with a baseline over paired seeds."""
 
-    name: Name
-    question: Text = ""
-    baseline: Name
+    name: spec.Name
+    question: spec.Text = ""
+    baseline: spec.Name
     seeds: list[Annotated[int, Field(ge=0, lt=2**31)]] = Field(min_length=1, max_length=1000)
     looks: Annotated[list[int] | Literal["open"] | None, PlainValidator(_check_looks)] = None
     """Numbers of seeds at which the study is analyzed; "open" after every seed, None once at the end."""
     has_leaking: bool = False
     """Whether arms whose audit finds a leak are trained; they are never compared."""
-    only_arms: list[Name] | None = None
-    only_sizes: list[Name] | None = None
+    only_arms: list[spec.Name] | None = None
+    only_sizes: list[spec.Name] | None = None
     """The arms and sizes of the file that are used, None for all: budgets choose some."""
-    arms: dict[Name, Arm] = Field(min_length=1, max_length=200)
-    sizes: dict[Name, Size] = Field(min_length=1, max_length=50)
-    data: dict[Name, DataSource] = Field(default_factory=dict)
+    arms: dict[spec.Name, Arm] = Field(min_length=1, max_length=200)
+    sizes: dict[spec.Name, Size] = Field(min_length=1, max_length=50)
+    data: dict[spec.Name, spec.DataSource] = Field(default_factory=dict)
     phases: list[Phase] = Field(min_length=1, max_length=20)
 
     @model_validator(mode="before")

@@ -43,8 +43,7 @@ def read_design(path: str | Path, budget: str | None = None, assignments: Mappin
 
 def _read_variant(text: str, file: Path, lines: Lines, budget: str | None, assignments: Mapping[str, Any]) -> Design:
     content = _parse(text, file)  # again for each budget, whose values are set in place
-    budgets = _read_budgets(content, file)
-    content.pop(BUDGETS, None)
+    budgets = content.pop(BUDGETS, {})
     given: dict[tuple[str, ...], str] = {}
     for where, value in budgets[budget].items() if budget is not None else ():
         origin = f"{Origin(str(file), lines).describe((BUDGETS, str(budget), where))}, budget '{budget}'"

@@ -17,7 +17,7 @@ from attnlab.statistics.verdict import FEWEST_SEEDS, NOT_COMPARABLE, TOO_FEW
 from .checks.units import Units
 from .finding import IntegrityFinding, IntegrityKind, list_first
 from .tables.metrics import BOUNDED, PERPLEXITIES, SIGNED, choose_smallest, higher_is_better, recognise_metric
-from .tables.pairs import ArmPair, Scores, find_pairs, measure_late_gain
+from .tables.pairs import ArmPair, find_pairs, measure_late_gain
 from .tables.table import Cell, ResultTable, join_words, show_step
 
 PRESUMED = (
@@ -111,24 +111,18 @@ def analyse(table: ResultTable, step: float | None, terms: AnalysisTerms, note: 
     roles = [ROLES[pair.metric not in terms.primary] for pair in pairs]
     # What cannot be compared counts in the family too, so that resolving it does not change the others' level.
     placeholder = compare([0.0], [0.0], paired=False, obstacle="not compared")
-    alone = {
-        n: placeholder if obstacle else _compare(pair, terms, pairs)
-        for n, (pair, obstacle) in enumerate(zip(pairs, obstacles, strict=True))
-    }
+    alone = [placeholder if obstacles[n] else _compare(pair, terms, pairs) for n, pair in enumerate(pairs)]
     concluded: dict[int, Comparison] = {}
     for role in ROLES:
-        concluded |= conclude_family({n: alone[n] for n in alone if roles[n] == role}, role=role)
-    rows = [
-        ComparisonRow(
-            pair.group, pair.metric, pair.arm, pair.step, None if obstacles[n] else concluded[n], obstacles[n], roles[n]
-        )
-        for n, pair in enumerate(pairs)
-    ]
+        concluded |= conclude_family({n: alone[n] for n in range(len(pairs)) if roles[n] == role}, role=role)
+    rows = []
+    for n, pair in enumerate(pairs):
+        comparison = None if obstacles[n] else concluded[n]
+        rows.append(ComparisonRow(pair.group, pair.metric, pair.arm, pair.step, comparison, obstacles[n], roles[n]))
     return TableAnalysis(step, tuple(rows), note)
 
 
 def _find_obstacle(pair: ArmPair, terms: AnalysisTerms) -> str:
-    """Return why a pair cannot be compared at all; empty if it can."""
     if pair.metric in terms.obstacles:
         return terms.obstacles[pair.metric]
     for name, scores in (("the baseline", pair.baseline), (f"'{pair.arm}'", pair.variant)):
@@ -149,9 +143,14 @@ def _compare(pair: ArmPair, terms: AnalysisTerms, pairs: Sequence[ArmPair]) -> C
     scale = next((terms.units.find_scale(cell) for cell in pair.cells if cell.value), None)
     compared = dict.fromkeys(cell for other in pairs if other.metric == pair.metric for cell in other.cells)
     values = [cell.value for cell in compared if cell.value is not None]
+    transform = math.log if is_log else float
+    baseline, variant = (
+        {seed: None if score is None else transform(score) for seed, score in scores.items()}
+        for scores in (pair.baseline, pair.variant)
+    )
     return compare(
-        _take_logs(pair.baseline) if is_log else pair.baseline,
-        _take_logs(pair.variant) if is_log else pair.variant,
+        baseline,
+        variant,
         paired=False,
         smallest=terms.smallest.get(pair.metric) or choose_smallest(pair.metric, scale, values),
         higher_is_better=higher_is_better(pair.metric),
@@ -160,10 +159,6 @@ def _compare(pair: ArmPair, terms: AnalysisTerms, pairs: Sequence[ArmPair]) -> C
         ceiling=scale if name in BOUNDED | SIGNED else None,
         late_gain=_measure_late_gain(pair, terms, is_log),
     )
-
-
-def _take_logs(scores: Scores) -> Scores:
-    return {seed: None if score is None else math.log(score) for seed, score in scores.items()}
 
 
 def _measure_late_gain(pair: ArmPair, terms: AnalysisTerms, is_log: bool) -> float | None:
@@ -182,8 +177,7 @@ def _measure_late_gain(pair: ArmPair, terms: AnalysisTerms, is_log: bool) -> flo
 
 def check_seeds(rows: Sequence[ComparisonRow]) -> Iterator[IntegrityFinding]:
     """Find comparisons with too few seeds for a verdict, and say how many more each would need."""
-    compared = [(row, row.comparison) for row in rows if row.comparison is not None]
-    weak = [(row, comparison) for row, comparison in compared if comparison.decision.outcome == TOO_FEW]
+    weak = [(row, row.comparison) for row in rows if row.comparison and row.comparison.decision.outcome == TOO_FEW]
     if not weak:
         return
     counts = sorted({comparison.data.num_seeds for _, comparison in weak})

@@ -44,14 +44,8 @@ class IntegrityFinding:
 
     def record(self) -> dict[str, Any]:
         """Return all of it as plain values, for JSON."""
-        return {
-            "kind": self.kind.name.lower(),
-            "check": self.check,
-            "is_fault": self.is_fault,
-            "sentence": self.sentence,
-            "places": list(self.places),
-            **self.data,
-        }
+        kind = {"kind": self.kind.name.lower(), "check": self.check, "is_fault": self.is_fault}
+        return {**kind, "sentence": self.sentence, "places": list(self.places), **self.data}
 
 
 def list_first(items: list[str], most: int = 4) -> str:

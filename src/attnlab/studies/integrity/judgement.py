@@ -43,21 +43,14 @@ class Judgement:
 
     def record(self) -> dict[str, Any]:
         """Return all of it as plain values, for JSON."""
-        return {
-            "table": self.table.name,
-            "read_as": list(self.table.layout),
-            "baseline": self.table.baseline,
-            "arms": self.table.arms,
-            "groups": self.table.groups,
-            "metrics": self.table.metrics,
-            "primary": list(self.primary),
-            "is_clean": self.is_clean,
-            "findings": [finding.record() for finding in self.findings],
-            "left_out": [{"value": cell.text, "place": cell.place} for cell in self.left_out],
-            "changes": list(self.changes),
-            "analyses": [analysis.record() for analysis in self.analyses],
-            "presumed": list(self.presumed),
-        }
+        table = self.table
+        axes = {"baseline": table.baseline, "arms": table.arms, "groups": table.groups, "metrics": table.metrics}
+        findings = [finding.record() for finding in self.findings]
+        left_out = [{"value": cell.text, "place": cell.place} for cell in self.left_out]
+        analyses = [analysis.record() for analysis in self.analyses]
+        about = {"table": table.name, "read_as": list(table.layout), **axes, "primary": list(self.primary)}
+        checks = {"is_clean": self.is_clean, "findings": findings, "left_out": left_out, "changes": list(self.changes)}
+        return {**about, **checks, "analyses": analyses, "presumed": list(self.presumed)}
 
 
 def judge(table: ResultTable, options: JudgeOptions | None = None) -> Judgement:
@@ -68,28 +61,18 @@ def judge(table: ResultTable, options: JudgeOptions | None = None) -> Judgement:
     impossible = list(find_impossible(settled, units))
     left_out = list(dict.fromkeys(cell for values in impossible for cell in values.cells))
     primary = options.find_primary(settled)
-    terms = AnalysisTerms(
-        units,
-        options.find_smallest(settled, units),
-        options.find_floors(settled, units),
-        primary,
-        {values.metric: f"most values of {values.metric} are impossible" for values in impossible if values.metric},
-        frozenset(left_out),
-    )
+    smallest, floors = options.find_smallest(settled, units), options.find_floors(settled, units)
+    wrong = [values.metric for values in impossible if values.metric]
+    obstacles = {metric: f"most values of {metric} are impossible" for metric in wrong}
+    terms = AnalysisTerms(units, smallest, floors, primary, obstacles, frozenset(left_out))
     repeated = list(check_repetition(table))
     analyses = _analyse(settled, repeated, terms)
     possible = settled.without([*left_out, *units.fractions])
-    findings = [
-        *repeated,
-        *mixed,
-        *check_predictions(table),
-        *_explain(impossible),
-        *(check_lone_seed(possible, analyses[-1].step) if analyses else ()),
-        *check_missing(settled),
-        *check_budgets(table),
-        *(check_seeds(analyses[-1].rows) if analyses else ()),
-        *(check_summaries(table, options.summary) if options.summary is not None else ()),
-    ]
+    findings = [*repeated, *mixed, *check_predictions(table), *_explain(impossible)]
+    findings += check_lone_seed(possible, analyses[-1].step) if analyses else ()
+    findings += [*check_missing(settled), *check_budgets(table)]
+    findings += check_seeds(analyses[-1].rows) if analyses else ()
+    findings += check_summaries(table, options.summary) if options.summary is not None else ()
     changes = tuple(_find_changes(settled, analyses[-1], terms)) if analyses and left_out else ()
     ordered = sorted(findings, key=lambda finding: not finding.is_fault)
     return Judgement(settled, tuple(ordered), tuple(analyses), tuple(primary), tuple(left_out), changes)

@@ -11,8 +11,7 @@ from transformers import PreTrainedModel
 from attnlab.audits import audit
 from attnlab.errors import TrainingError
 from attnlab.training import Start
-from attnlab.training.job.weights import build_model, silence_transformers
-from attnlab.training.job.weights import make_config as model_config
+from attnlab.training.job.weights import build_model, make_config, silence_transformers
 
 from ..file.design import Arm, Size
 from .audit_keys import MARK
@@ -91,7 +90,7 @@ class InstalledArm:
             whole: PreTrainedModel | None = build_model(self.start, self.task, None, SEED, str)
             config: Any = whole.config  # type: ignore[union-attr]
         else:
-            whole, config = None, model_config(self.start.architecture, self.start, self.task, tokenizer)
+            whole, config = None, make_config(self.start.architecture, self.start, self.task, tokenizer)
         num_layers, width = count_layers(config), getattr(config, "hidden_size", None)
         num_weights = 12 * width**2 * (num_layers or 0) if isinstance(width, int) else 0
         if num_layers is not None and num_layers > FEW and num_weights > MANY and "layers=" not in self.line:

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 
 from attnlab.errors import AttnlabError, StudyError, closest
@@ -58,28 +59,23 @@ def plan(
     data_hashes, size_hashes = hash_inputs(study, located, phases)
     planned: dict[tuple[str, str, str, int], PlannedRun] = {}
     shared = {phase.name for phase in study.phases if phase.is_shared}
-    for phase in study.phases:
-        for size_name, size in study.sizes.items():
-            for arm_name, arm in study.arms.items():
-                changed, line = apply_settings(phase, arm), arm.line(size_name)
-                spec = RunSpec(
-                    start=size.start(arm.config, line),
-                    data=Data(**dict(located[changed.data]), tokenizer=size.tokenizer),
-                    **{name: getattr(changed, name) for name in TaskSettings.model_fields},
-                )  # fmt: skip
-                hashes = {**data_hashes[changed.data], **size_hashes[size_name], **hash_stages(line, plugins)}
-                if arm_name in leaking and spec.task.lower() == "clm":
-                    spec = spec.replace(task_settings={**spec.task_settings, "is_honest": True})
-                _check_run(spec, f"phase '{phase.name}', size '{size_name}', arm '{arm_name}'")
-                for seed in study.seeds[:1] if phase.is_shared else study.seeds:
-                    parent = None
-                    if phase.after is not None:
-                        first_seed = study.seeds[0] if phase.after in shared else seed
-                        parent = planned[phase.after, size_name, arm_name, first_seed].id
-                    run = spec.replace(seed=seed, threads=threads)
-                    planned[phase.name, size_name, arm_name, seed] = PlannedRun(
-                        compute_id(run, parent, hashes), arm_name, size_name, phase.name, seed, run, parent
-                    )
+    for phase, (size_name, size), (arm_name, arm) in product(study.phases, study.sizes.items(), study.arms.items()):
+        changed, line = apply_settings(phase, arm), arm.line(size_name)
+        data = Data(**dict(located[changed.data]), tokenizer=size.tokenizer)
+        settings = {name: getattr(changed, name) for name in TaskSettings.model_fields}
+        spec = RunSpec(start=size.start(arm.config, line), data=data, **settings)
+        hashes = {**data_hashes[changed.data], **size_hashes[size_name], **hash_stages(line, plugins)}
+        if arm_name in leaking and spec.task.lower() == "clm":
+            spec = spec.replace(task_settings={**spec.task_settings, "is_honest": True})
+        _check_run(spec, f"phase '{phase.name}', size '{size_name}', arm '{arm_name}'")
+        for seed in study.seeds[:1] if phase.is_shared else study.seeds:
+            parent = None
+            if phase.after is not None:
+                first_seed = study.seeds[0] if phase.after in shared else seed
+                parent = planned[phase.after, size_name, arm_name, first_seed].id
+            run = spec.replace(seed=seed, threads=threads)
+            key, id = (phase.name, size_name, arm_name, seed), compute_id(run, parent, hashes)
+            planned[key] = PlannedRun(id, arm_name, size_name, phase.name, seed, run, parent)
     runs: dict[str, PlannedRun] = {}
     for planned_run in planned.values():
         # Two equal runs would compare an arm with itself.
@@ -129,8 +125,7 @@ def _list_data(study: Design) -> dict[str, str]:
 def _check_run(run: RunSpec, where: str) -> None:
     """Refuse a task, an architecture or settings with which no run could begin."""
     from attnlab.tasks import load as load_task
-    from attnlab.training.job.weights import make_config as model_config
-    from attnlab.training.job.weights import silence_transformers
+    from attnlab.training.job.weights import make_config, silence_transformers
 
     if "name" in run.task_settings:
         raise StudyError(f"{where}: a task has no setting 'name'; give it as task")
@@ -138,6 +133,6 @@ def _check_run(run: RunSpec, where: str) -> None:
         task = load_task(run.task, **run.task_settings)
         if run.start.architecture is not None:
             with silence_transformers():
-                model_config(run.start.architecture, run.start, task, None)
+                make_config(run.start.architecture, run.start, task, None)
     except AttnlabError as error:
         raise StudyError(f"{where}: {error}") from error

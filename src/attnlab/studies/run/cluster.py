@@ -32,9 +32,7 @@ PATIENCE = 20.0
 """Seconds that a cluster has to answer."""
 REACH = 3.0
 """Seconds that its port has to open."""
-QUIET = {
-    "RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0", "RAY_DEDUP_LOGS_SKIP_REGEX": ".",
-}  # fmt: skip
+QUIET = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0", "RAY_DEDUP_LOGS_SKIP_REGEX": "."}
 """Environment variables that Ray reads on import; the last one suppresses the log of a lost node."""
 CONNECT = "import sys, ray; ray.init(address=sys.argv[1], log_to_driver=False)"
 ADVICE = "start one with `ray start --head` on this machine, or set RAY_ADDRESS=HOST:PORT to that of its head"

@@ -1,7 +1,6 @@
 """The execution of a study: workers train its runs, and each result enters the ledger once, also after a kill."""
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -26,22 +25,7 @@ MAX_FAILURES = 2
 MAX_LOSSES = 5
 """Times that the node of a run may be lost before that counts as a failure of the run."""
 Say = Callable[[str], None]
-Tick = Callable[[], None]
-
-
-def no_tick() -> None:
-    """Do nothing between events of the workers."""
-
-
-@contextmanager
-def start_workers_early(plugins: Sequence[str], is_needed: bool) -> Iterator[Workers | None]:
-    """Start local workers, whose imports take seconds, before they are needed; end them in any case."""
-    workers = LocalWorkers(plugins) if is_needed else None
-    try:
-        yield workers
-    finally:
-        if workers is not None:
-            workers.close(at_once=True)
+Tick = Callable[[], None] | None
 
 
 @dataclass
@@ -58,7 +42,7 @@ class Execution:
     plugins: Sequence[str] = ()
     precision: str | None = None
     """The precision that `auto` stands for, the same for all runs of a study."""
-    tick: Tick = no_tick
+    tick: Tick = None
     """Called several times a second during execution."""
     on: str = "local"
     workers: Workers | None = None
@@ -137,7 +121,8 @@ class Execution:
                 self._lose(run, attempt, event.detail)
             else:
                 self._fail(run, attempt, event.detail)
-        self.tick()
+        if self.tick is not None:
+            self.tick()
 
     def _lose(self, run: PlannedRun, attempt: int | None, reason: str) -> None:
         """Restart a run whose node was lost, without counting a failure."""

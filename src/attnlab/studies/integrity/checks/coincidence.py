@@ -13,7 +13,7 @@ import numpy as np
 from scipy.special import pdtrc
 
 from ..tables.metrics import FRACTION, LIMITED, PERCENT, Values, find_resolution, recognise_metric
-from ..tables.table import Cell, ResultTable, Run, group_cells
+from ..tables.table import Cell, ResultTable, group_cells
 
 RepeatKind = Literal["own", "seed", "arm"]
 KINDS: tuple[RepeatKind, ...] = ("own", "seed", "arm")
@@ -94,10 +94,8 @@ class ChanceOfRepeats:
     def expect(self, cell: Cell) -> dict[RepeatKind, float]:
         """Return how many cells of each kind have a cell's value by chance."""
         own = _count_near(self.runs[cell.run], cell, self.over_steps) - 1
-        in_run, in_arm, in_all = (
-            _count_near(values, cell, self.over_seeds)
-            for values in (self.runs[cell.run], self.arms[cell.arm], self.all)
-        )
+        nested = self.runs[cell.run], self.arms[cell.arm], self.all
+        in_run, in_arm, in_all = (_count_near(values, cell, self.over_seeds) for values in nested)
         return {"own": own * self.own_rate, "seed": (in_arm - in_run) * self.rate, "arm": (in_all - in_arm) * self.rate}
 
 
@@ -106,8 +104,7 @@ def is_beyond_chance(sightings: Sequence[Sighting], odds: float) -> bool:
 
     Metrics are tested separately: chance repeats of a coarse metric must not hide those of a fine one.
     """
-    for metric in {sighting.cell.metric for sighting in sightings}:
-        of_metric = [sighting for sighting in sightings if sighting.cell.metric == metric]
+    for of_metric in group_cells(sightings, lambda sighting: sighting.cell.metric).values():
         for kind in KINDS:
             count = sum(sighting.repeat is not None and sighting.repeat.kind == kind for sighting in of_metric)
             expected = sum(sighting.expected[kind] for sighting in of_metric)
@@ -118,16 +115,13 @@ def is_beyond_chance(sightings: Sequence[Sighting], odds: float) -> bool:
 
 def find_twins(sightings: Sequence[Sighting], odds: float) -> list[Repeat]:
     """Return the repeats between runs that agree step by step more often than chance allows."""
-    by_run: dict[Run, list[Sighting]] = {}
-    for sighting in sightings:
-        by_run.setdefault(sighting.cell.run, []).append(sighting)
+    by_run = group_cells(sightings, lambda sighting: sighting.cell.run)
     num_pairs = max(1, len(by_run) * (len(by_run) - 1) // 2)
     twins = []
     for of_run in by_run.values():
         repeats = [sighting.repeat for sighting in of_run if sighting.repeat is not None]
         same_step = [repeat for repeat in repeats if repeat.kind != "own" and repeat.cell.step == repeat.earlier.step]
-        for other in {repeat.earlier.run for repeat in same_step}:
-            shared = [repeat for repeat in same_step if repeat.earlier.run == other]
+        for shared in group_cells(same_step, lambda repeat: repeat.earlier.run).values():
             for metric in {repeat.cell.metric for repeat in shared}:
                 count = sum(repeat.cell.metric == metric for repeat in shared)
                 expected = sum(sighting.rate for sighting in of_run if sighting.cell.metric == metric)

@@ -11,19 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..finding import IntegrityFinding, IntegrityKind, list_first
-from ..tables.metrics import (
-    COUNTED,
-    LIMITED,
-    PERCENT,
-    PERPLEXITIES,
-    SETS,
-    SIGNED,
-    are_multiples,
-    count_decimals,
-    find_known_set,
-    find_resolution,
-    recognise_metric,
-)  # fmt: skip
+from ..tables import metrics
 from ..tables.table import Cell, ResultTable, group_cells
 from .units import Units
 
@@ -53,12 +41,12 @@ def find_impossible(table: ResultTable, units: Units) -> Iterator[ImpossibleValu
 
 
 def _find_beyond_limits(metric: str, cells: Sequence[Cell], scale: float | None) -> Iterator[ImpossibleValues]:
-    name = recognise_metric(metric)
-    if name in LIMITED and scale is not None:
-        low = -scale if name in SIGNED else 0.0
+    name = metrics.recognise_metric(metric)
+    if name in metrics.LIMITED and scale is not None:
+        low = -scale if name in metrics.SIGNED else 0.0
         wrong = [cell for cell in cells if not low <= cell.number <= scale * (1 + 1e-9)]
         limits = f"{metric} lies between {low:g} and {scale:g}"
-    elif name in PERPLEXITIES:
+    elif name in metrics.PERPLEXITIES:
         wrong = [cell for cell in cells if cell.number < 1]
         limits = f"{metric} is 1 or more"
     else:
@@ -74,16 +62,16 @@ def _find_no_multiples(
     metric: str, cells: Sequence[Cell], scale: float | None, given: int | None
 ) -> Iterator[ImpossibleValues]:  # fmt: skip
     """Find accuracies that are not a whole number of correct answers among n examples."""
-    if recognise_metric(metric) not in COUNTED or scale is None:
+    if metrics.recognise_metric(metric) not in metrics.COUNTED or scale is None:
         return
     # A value beyond the limits is reported as that.
     inside = [cell for cell in cells if 0 <= cell.number <= scale]
     values = np.array([cell.number for cell in inside])
-    _, rounding = find_resolution(metric, inside)
-    n = given or find_known_set(np.unique(values), scale, rounding)
+    _, rounding = metrics.find_resolution(metric, inside)
+    n = given or metrics.find_known_set(np.unique(values), scale, rounding)
     if n is None:
         return
-    fits = are_multiples(values, n, scale, rounding)
+    fits = metrics.are_multiples(values, n, scale, rounding)
     wrong = [cell for cell, is_fitting in zip(inside, fits, strict=True) if not is_fitting]
     data = {"metric": metric, "num_examples": n, "is_guessed": given is None}
     if len(wrong) > MOST * len(inside):
@@ -93,21 +81,21 @@ def _find_no_multiples(
         )
         yield ImpossibleValues(_report(sentence, wrong, data), ())
     elif wrong:
-        source = "" if given else f" (guessed: the others are, as on {SETS[n]})"
+        source = "" if given else f" (guessed: the others are, as on {metrics.SETS[n]})"
         sentence = f"{metric} is a multiple of 1/{n}{source}; {_show_misfits(wrong)}"
         yield ImpossibleValues(_report(sentence, wrong, data), tuple(wrong))
 
 
 def _find_below_exact_match(table: ResultTable, units: Units) -> Iterator[ImpossibleValues]:
     """An answer that matches exactly has an F1 of 1, so a run's F1 is never below its exact match."""
-    exact = {(cell.run, cell.step): cell for cell in table.values if recognise_metric(cell.metric) in EXACT}
+    exact = {(cell.run, cell.step): cell for cell in table.values if metrics.recognise_metric(cell.metric) in EXACT}
     wrong = []
     for f1 in table.values:
         em = exact.get((f1.run, f1.step))
-        if recognise_metric(f1.metric) != "f1" or em is None:
+        if metrics.recognise_metric(f1.metric) != "f1" or em is None:
             continue
-        factors = [PERCENT / (units.find_scale(cell) or PERCENT) for cell in (f1, em)]
-        digits = [count_decimals(cell.text) for cell in (f1, em)]
+        factors = [metrics.PERCENT / (units.find_scale(cell) or metrics.PERCENT) for cell in (f1, em)]
+        digits = [metrics.count_decimals(cell.text) for cell in (f1, em)]
         slack = sum(0.51 * 10.0**-num * factor for num, factor in zip(digits, factors, strict=True))
         if f1.number * factors[0] < em.number * factors[1] - slack:
             wrong.append((f1, em))

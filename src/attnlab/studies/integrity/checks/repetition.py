@@ -22,10 +22,8 @@ def check_repetition(table: ResultTable) -> Iterator[IntegrityFinding]:
     # A test for each step, for all of them, and for twins.
     odds = ODDS / max(1, (len(by_step) + 2) * len(table.metrics) * len(KINDS))
     beyond = {step for step, sightings in by_step.items() if is_beyond_chance(sightings, odds)}
-    repeated = {step for step, sightings in by_step.items() if all(sighting.repeat for sighting in sightings)}
-    stale = [
-        step for step in by_step if step in beyond & repeated and step is not None and len(by_step[step]) >= FEWEST
-    ]
+    repeated = {step for step, sightings in by_step.items() if all(sighting.repeat for sighting in sightings)} - {None}
+    stale = [step for step in by_step if step in beyond & repeated and len(by_step[step]) >= FEWEST]
     for step in stale:
         num = len(by_step[step])
         yield _report([step], by_step[step], f"{show_step(step).capitalize()} holds no new value: of its {num} cells, ")

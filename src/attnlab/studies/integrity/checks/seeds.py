@@ -69,8 +69,11 @@ def _find_lone_seed(sample: Sequence[Cell], resolution: float, odds: float) -> I
     cell, sd, sd_without = sample[place], float(values.std(ddof=1)), float(others.std(ddof=1))
     # Values that are equal after rounding may still differ by less than the rounding.
     spread = max(sd_without, resolution / math.sqrt(12))
+    # The probability that the farthest of n normal seeds is so far from the mean of the others.
+    n, distance = len(values), abs(cell.number - float(others.mean()))
+    p = min(1.0, n * float(2 * stdtr(n - 2, -distance / (spread * math.sqrt(n / (n - 1))))))
     # Among many seeds an outlier need not determine the SD.
-    if sd < MANY * spread or _outlier_p(cell.number, float(others.mean()), spread, len(values)) >= odds:
+    if sd < MANY * spread or p >= odds:
         return
     yield IntegrityFinding(
         IntegrityKind.SPREAD_OF_ONE_SEED,
@@ -79,9 +82,3 @@ def _find_lone_seed(sample: Sequence[Cell], resolution: float, odds: float) -> I
         places=(cell.place,),
         data={"seed": cell.seed, "sd": sd, "sd_without": sd_without},
     )
-
-
-def _outlier_p(value: float, mean: float, sd: float, n: int) -> float:
-    """Return the probability that the farthest of n normal seeds is so far from the mean of the others."""
-    t = abs(value - mean) / (sd * math.sqrt(n / (n - 1)))
-    return min(1.0, n * float(2 * stdtr(n - 2, -t)))

@@ -93,9 +93,7 @@ def _read_summary(path: str, table: ResultTable) -> list[ReportedFigure]:
     return figures
 
 
-def _read_figures(
-    rows: CsvRows, columns: Mapping[str, re.Match[str]], table: ResultTable
-) -> Iterator[ReportedFigure]:  # fmt: skip
+def _read_figures(rows: CsvRows, columns: Mapping[str, re.Match[str]], table: ResultTable) -> Iterator[ReportedFigure]:
     stems = {name: name[: match.start()] for name, match in columns.items()}
     is_long = not any(stems.values())
     pattern = None if is_long else guess_pattern(list(dict.fromkeys(stems.values())), ("arm", "metric"))

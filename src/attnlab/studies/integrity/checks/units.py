@@ -53,12 +53,10 @@ def settle_units(table: ResultTable, asked: Mapping[str, Unit]) -> tuple[ResultT
     """
     by_metric = {metric: [cell for cell in table.values if cell.metric == metric] for metric in table.metrics}
     parts = [_settle_metric(metric, cells, asked.get(metric)) for metric, cells in by_metric.items()]
-    converted = {cell: _convert(cell) for part in parts for cell in part.converted}
-    units = Units(
-        {key: scale for part in parts for key, scale in part.scales.items()},
-        frozenset(cell for part in parts for cell in part.fractions),
-    )
-    findings = [finding for part in parts for finding in part.findings]
+    all_scales = {key: scale for scales, *_ in parts for key, scale in scales.items()}
+    units = Units(all_scales, frozenset(cell for _, fractions, *_ in parts for cell in fractions))
+    converted = {cell: _convert(cell) for *_, chosen, _ in parts for cell in chosen}
+    findings = [finding for *_, of_metric in parts for finding in of_metric]
     cells = tuple(converted.get(cell, cell) for cell in table.cells)
     return replace(table, cells=cells), units, [*findings, *_compare_metrics(table.metrics, units)]
 
@@ -71,23 +69,18 @@ def read_units(table: ResultTable) -> Units:
     return Units({(cell.metric, cell.group): scales[cell.metric] for cell in limited})
 
 
-@dataclass(frozen=True)
-class _MetricUnits:
-    scales: Scales
-    fractions: Sequence[Cell] = ()
-    converted: Sequence[Cell] = ()
-    findings: Sequence[IntegrityFinding] = ()
-
-
-def _settle_metric(metric: str, cells: Sequence[Cell], asked: Unit | None) -> _MetricUnits:
+def _settle_metric(
+    metric: str, cells: Sequence[Cell], asked: Unit | None
+) -> tuple[Scales, list[Cell], list[Cell], list[IntegrityFinding]]:
+    """Return the scales of a metric by group, its fractions, the cells to convert, and the findings."""
     groups = group_cells(cells, lambda cell: cell.group)
     name = recognise_metric(metric)
     is_limited = name in LIMITED
     if asked in ("percent", "fraction"):
         scale = (PERCENT if asked == "percent" else FRACTION) if is_limited else None
-        return _MetricUnits({(metric, group): scale for group in groups})
+        return {(metric, group): scale for group in groups}, [], [], []
     if not is_limited and name not in RATES | UNNAMED | {""}:
-        return _MetricUnits({(metric, group): None for group in groups})
+        return {(metric, group): None for group in groups}, [], [], []
     fractions = [cell for group in groups.values() for cell in _find_fractions(group, is_limited)]
     marked = set(fractions)
     scales = {
@@ -100,14 +93,14 @@ def _settle_metric(metric: str, cells: Sequence[Cell], asked: Unit | None) -> _M
         in_fractions = [cell for cell in cells if scales[metric, cell.group] == FRACTION]
         chosen = [*fractions, *(in_fractions if is_split else ())]
         note = [_report_conversion(metric, chosen, "as --units asks")] if chosen else []
-        return _MetricUnits(dict.fromkeys(scales, PERCENT if is_limited else None), (), chosen, note)
+        return dict.fromkeys(scales, PERCENT if is_limited else None), [], chosen, note
     if fractions and all(map(_has_sign, percentages)):
         note = [_report_conversion(metric, fractions, "since all other values carry a percent sign")]
-        return _MetricUnits(scales, (), fractions, note)
+        return scales, [], fractions, note
     findings = [_report_mixture(metric, fractions, percentages)] if fractions else []
     if is_split:
         findings.append(_report_groups(metric, scales))
-    return _MetricUnits(scales, fractions, (), findings)
+    return scales, fractions, [], findings
 
 
 def _find_fractions(cells: Sequence[Cell], is_limited: bool) -> list[Cell]:

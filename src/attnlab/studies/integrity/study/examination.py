@@ -19,6 +19,7 @@ from ..checks.repetition import check_repetition
 from ..checks.seeds import check_lone_seed
 from ..checks.units import read_units
 from ..finding import IntegrityFinding, IntegrityKind, list_first
+from ..tables.table import join_words
 from .audits import check_audited, check_leaks
 from .phase_runs import PhaseRuns
 
@@ -36,9 +37,7 @@ def examine(record: Record) -> tuple[IntegrityFinding, ...]:
     findings = [*check_leaks(record), *_check_overlap(record)]
     for phase in record.design.phases:
         findings += _examine_phase(PhaseRuns(record, phase.name))
-    findings += _check_seeds(record)
-    findings += _check_settings(record)
-    findings += [*check_audited(record), *_check_left_out(record)]
+    findings += [*_check_seeds(record), *_check_settings(record), *check_audited(record), *_check_left_out(record)]
     return tuple(sorted(findings, key=lambda finding: not finding.is_fault))
 
 
@@ -64,16 +63,15 @@ def _check_overlap(record: Record) -> Iterator[IntegrityFinding]:
 
 def _check_answers(runs: PhaseRuns) -> Iterator[IntegrityFinding]:
     """Find runs that give one answer to everything; the seeds of an arm are reported together."""
-    seeds: dict[tuple[str, str], list[int]] = {}
-    last: dict[tuple[str, str], tuple[Mapping[str, int], float | None]] = {}
+    by_answer: dict[tuple[str, str, str], list[tuple[int, Mapping[str, int], float | None]]] = {}
     for run, counts, majority in runs.count_answers():
         if is_one_answer(counts, majority):
-            key = runs.name_arm(run), max(counts, key=lambda answer: counts[answer])
-            seeds.setdefault(key, []).append(run.seed)
-            last[key] = counts, majority
-    for key, of_arm in seeds.items():
-        title = f"{key[0]}, {'seeds' if len(of_arm) > 1 else 'seed'} {', '.join(map(str, of_arm))}"
-        yield report_one_answer(title, *last[key])
+            key = runs.name_group(run), run.arm, max(counts, key=lambda answer: counts[answer])
+            by_answer.setdefault(key, []).append((run.seed, counts, majority))
+    for (group, arm, _), answers in by_answer.items():
+        seeds = f"{'seeds' if len(answers) > 1 else 'seed'} {', '.join(str(seed) for seed, *_ in answers)}"
+        title = join_words(f"arm '{arm}'", group)
+        yield report_one_answer(f"{title}, {seeds}", *answers[-1][1:])
 
 
 def _check_budgets(runs: PhaseRuns) -> Iterator[IntegrityFinding]:

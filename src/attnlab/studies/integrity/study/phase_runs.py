@@ -13,13 +13,12 @@ from typing import TYPE_CHECKING, Any
 from attnlab.data import PROBES
 from attnlab.training.plain import unspell
 
-from ...ledger.database import ENDED
+from ...ledger.database import ENDED, ResultRow
 from ..tables.metrics import COUNTED, recognise_metric
-from ..tables.table import Cell, ResultTable, Run, join_words
+from ..tables.table import Cell, ResultTable, Run
 
 if TYPE_CHECKING:
     from ...answers.study_folder import Record
-    from ...ledger.database import ResultRow
     from ...plan.planning import PlannedRun
 
 SCORES = {"exact_match": "exact"}
@@ -54,10 +53,6 @@ class PhaseRuns:
         """Name the group that a run is compared in: its phase and size, if the study has several."""
         design = self.record.design
         return ", ".join([run.phase] * (len(design.phases) > 1) + [run.size] * (len(design.sizes) > 1))
-
-    def name_arm(self, run: PlannedRun) -> str:
-        """Name an arm within its group."""
-        return join_words(f"arm '{run.arm}'", self.name_group(run))
 
     @cached_property
     def table(self) -> ResultTable:

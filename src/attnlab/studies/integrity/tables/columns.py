@@ -4,6 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import compress
 
 from attnlab.errors import RequestError, closest
 
@@ -178,12 +179,10 @@ def guess_pattern(names: Sequence[str], wanted: Sequence[str]) -> ColumnPattern 
     roles = _assign_parts(list(zip(*words.values(), strict=True)), wanted)
     if "arm" in wanted and "arm" not in roles:
         return None
-    meanings: dict[str, dict[str, str]] = {}
-    for name, split in words.items():
-        parts: dict[str, str] = {}
-        for part, word in zip(roles, split, strict=True):
-            parts[part] = f"{parts[part]}_{word}" if part in parts else word
-        meanings[name] = parts
+    meanings = {
+        name: {part: "_".join(compress(split, [role == part for role in roles])) for part in roles}
+        for name, split in words.items()
+    }
     between = BETWEEN.split(next(iter(words)))[1::2]
     text = "".join(f"{{{part}}}{sign}" for part, sign in zip(roles, [*between, ""], strict=True))
     return ColumnPattern(re.sub(r"\{group\}([^{]+\{group\})+", "{group}", text), meanings)

@@ -134,8 +134,6 @@ def find_known_set(values: Values, scale: float, rounding: float) -> int | None:
     """Return the size of the known evaluation set that nearly all values fit; None if there is none."""
     if len(values) < 5:
         return None
-    for n in SETS:
-        # If most rounded numbers are multiples of 1/n, being one is no evidence.
-        if n / scale * rounding < 0.2 and are_multiples(values, n, scale, rounding).mean() >= FITTING:
-            return n
-    return None
+    # If most rounded numbers are multiples of 1/n, being one is no evidence.
+    sizes = [n for n in SETS if n / scale * rounding < 0.2]
+    return next((n for n in sizes if are_multiples(values, n, scale, rounding).mean() >= FITTING), None)

@@ -5,7 +5,7 @@ without it only runs that finished would be compared.
 """
 
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from .table import Cell, ResultTable, group_cells, order_step
@@ -32,40 +32,35 @@ class ArmPair:
     curves: tuple[Sequence[Cell], Sequence[Cell]]
 
 
-def find_pairs(table: ResultTable, left_out: Collection[Cell] = ()) -> Iterator[ArmPair]:
+def find_pairs(table: ResultTable, left_out: frozenset[Cell] = frozenset()) -> Iterator[ArmPair]:
     """Yield every arm with the baseline, by metric and group. left_out: cells that are neither scores nor failures."""
     by_arm = group_cells(table.cells, lambda cell: (cell.metric, cell.group, cell.arm))
-    excluded = set(left_out)
     for metric in table.metrics:
         for group in table.groups:
             baseline = by_arm.get((metric, group, table.baseline), [])
             for arm in table.arms[1:]:
                 variant = by_arm.get((metric, group, arm), [])
                 if baseline and variant:
-                    yield _make_pair(arm, baseline, variant, excluded)
+                    yield _make_pair(arm, baseline, variant, left_out)
 
 
-def _make_pair(arm: str, baseline: Sequence[Cell], variant: Sequence[Cell], excluded: set[Cell]) -> ArmPair:
-    both = [*baseline, *variant]
+def _make_pair(arm: str, baseline: Sequence[Cell], variant: Sequence[Cell], excluded: frozenset[Cell]) -> ArmPair:
+    both, curves = [*baseline, *variant], (baseline, variant)
     runs = group_cells(both, lambda cell: cell.run).values()
     has_curves = any(len({cell.step for cell in run}) > 1 for run in runs)
-    usable = [
-        {cell.step for cell in side if cell.value is not None and cell not in excluded} for side in (baseline, variant)
-    ]
+    usable = [{cell.step for cell in side if cell.value is not None and cell not in excluded} for side in curves]
     step = max(usable[0] & usable[1] or usable[0] | usable[1] or {cell.step for cell in both}, key=order_step)
     # Rows that give each run's own last step, as with early stopping, are results and no curve.
     chosen = {cell.run: cell for cell in both if cell.step == step or not has_curves}
-    scores: dict[str, Scores] = {baseline[0].arm: {}, arm: {}}
+    first = baseline[0]
+    scores: dict[str, Scores] = {first.arm: {}, arm: {}}
     for cell in both:
         last = chosen.get(cell.run)
         if last is None or last not in excluded:
             scores[cell.arm][cell.seed] = None if last is None else last.value
     used = tuple(cell for cell in both if (cell.step == step or not has_curves) and cell not in excluded)
-    first = baseline[0]
-    return ArmPair(
-        first.group, first.metric, arm, step if has_curves else None, scores[first.arm], scores[arm], used,
-        (baseline, variant),
-    )  # fmt: skip
+    last_step = step if has_curves else None
+    return ArmPair(first.group, first.metric, arm, last_step, scores[first.arm], scores[arm], used, curves)
 
 
 def measure_late_gain(cells: Sequence[Cell], end: float, is_log: bool) -> float | None:

@@ -7,19 +7,10 @@ from dataclasses import dataclass, replace
 from attnlab.errors import RequestError, closest
 from attnlab.statistics.scores import LARGEST
 
-from .columns import (
-    BASELINES,
-    SETTINGS,
-    ColumnPattern,
-    ColumnRoles,
-    find_roles,
-    guess_pattern,
-    read_map,
-    read_pattern,
-)  # fmt: skip
+from .columns import BASELINES, SETTINGS, ColumnPattern, ColumnRoles, find_roles, guess_pattern, read_map, read_pattern
 from .metrics import recognise_metric, split_words
 from .rows import NOTHING, CsvRows, parse_number, read_rows
-from .table import Cell, ResultTable, Run, RunPredictions, join_words
+from .table import Cell, ResultTable, Run, RunPredictions, group_cells, join_words
 
 
 @dataclass(frozen=True)
@@ -106,7 +97,9 @@ def _read_cells(layout: TableLayout) -> Iterator[Cell]:
     counts, lines = Counter[tuple[str, ...]](), dict[tuple[object, ...], int]()
     for (arm, group, seed), number, row in layout.runs():
         where = f"line {number} of '{layout.rows.name}'"
-        step = _read_step(where, layout.part("step", row)) if "step" in layout.roles.parts else None
+        step = parse_number(layout.part("step", row))
+        if step is None and "step" in layout.roles.parts:
+            raise RequestError(f"{where}: the step must be a number, not '{layout.part('step', row)}'")
         num_examples = _read_count(where, layout, row) if "examples" in layout.roles.parts else None
         for name in layout.roles.values:
             parts = layout.pattern.meanings[name] if layout.pattern is not None else {}
@@ -130,13 +123,6 @@ def _read_cells(layout: TableLayout) -> Iterator[Cell]:
                 )
             lines[key] = number
             yield cell
-
-
-def _read_step(where: str, text: str) -> float:
-    value = parse_number(text)
-    if value is None:
-        raise RequestError(f"{where}: the step must be a number, not '{text}'")
-    return value
 
 
 def _read_score(where: str, name: str, text: str) -> float | None:
@@ -176,17 +162,13 @@ def _read_budgets(layout: TableLayout) -> dict[Run, dict[str, str]]:
 
 
 def _read_predictions(layout: TableLayout) -> Iterator[RunPredictions]:
-    by_run: dict[Run, list[Mapping[str, str]]] = {}
-    for run, _, row in layout.runs():
-        by_run.setdefault(run, []).append(row)
-    for (arm, group, seed), rows in by_run.items():
-        predictions = tuple(layout.part("prediction", row) for row in rows)
-        labels = tuple(layout.part("label", row) for row in rows) if "label" in layout.roles.parts else ()
+    for (arm, group, seed), rows in group_cells(layout.runs(), lambda row: row[0]).items():
+        predictions = tuple(layout.part("prediction", row) for _, _, row in rows)
+        labels = tuple(layout.part("label", row) for _, _, row in rows) if "label" in layout.roles.parts else ()
         yield RunPredictions(arm or "all", group, seed or "1", predictions, labels)
 
 
 def _measure_accuracies(predictions: Sequence[RunPredictions]) -> Iterator[Cell]:
-    """Yield the accuracy of each run whose predictions come with labels."""
     for run in predictions:
         if run.labels:
             num_right = sum(given == gold for given, gold in zip(run.predictions, run.labels, strict=True))

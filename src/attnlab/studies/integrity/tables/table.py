@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Self, TypeVar
 
+Item = TypeVar("Item")
 Key = TypeVar("Key")
 Run = tuple[str, str, str]
 """Arm, group and seed."""
@@ -110,9 +111,9 @@ class ResultTable:
         return replace(self, cells=tuple(cell for cell in self.cells if cell not in dropped))
 
 
-def group_cells(cells: Iterable[Cell], key: Callable[[Cell], Key]) -> dict[Key, list[Cell]]:
-    """Collect cells that share a key."""
-    groups: dict[Key, list[Cell]] = {}
+def group_cells(cells: Iterable[Item], key: Callable[[Item], Key]) -> dict[Key, list[Item]]:
+    """Collect cells, or what belongs to them, that share a key."""
+    groups: dict[Key, list[Item]] = {}
     for cell in cells:
         groups.setdefault(key(cell), []).append(cell)
     return groups
