@@ -58,7 +58,7 @@ def list_targets(node: ast.ImportFrom, place: tuple[str, ...], package: str) -> 
 def import_graph(package: str) -> dict[str, set[str]]:
     """Map each part of a package to the other parts it imports."""
     folder = SOURCE / package
-    graph = defaultdict(set)
+    graph: dict[str, set[str]] = defaultdict(set)
     for file in sorted(folder.rglob("*.py")):
         place = file.relative_to(folder).parts
         part = place[0] if len(place) > 1 else file.stem
