@@ -1,4 +1,4 @@
-"""Batches are padded on the right, keep their features, and token types reach only models that have them."""
+"""Batches are padded on the right and keep their features."""
 
 from typing import Any
 
@@ -6,12 +6,8 @@ import pytest
 import torch
 
 from attnlab.errors import TaskError
-from attnlab.tasks import Batch, load
 from attnlab.tasks.batch import BatchPadding, Feature, as_tokens, pad
-from attnlab.tasks.labelled import compute_mean_loss
-from attnlab.tasks.objective import forward
 
-from .models import batches, build
 from .tokenizers import byte_level, wordpiece
 
 
@@ -51,28 +47,3 @@ class Neither:
 def test_a_tokenizer_that_cannot_pad_is_refused() -> None:
     with pytest.raises(TaskError, match="Neither has neither a pad token nor an end token"):
         BatchPadding.of(Neither())
-
-
-def test_gpt2_never_gets_token_types_which_it_would_look_up_among_its_words() -> None:
-    model = build("gpt2", load("clm"), byte_level())
-    ids = torch.tensor([[5, 6, 7]])
-    batch = {"input_ids": ids, "token_type_ids": torch.ones_like(ids)}
-    assert torch.equal(forward(model, batch).logits, model(ids).logits)
-    bert = build("bert", load("mlm"), wordpiece())
-    assert torch.equal(forward(bert, batch).logits, bert(ids, token_type_ids=torch.ones_like(ids)).logits)
-
-
-def test_asking_leaves_a_model_in_its_mode() -> None:
-    task, tokenizer = load("sst2"), wordpiece()
-    model = build("bert", task, tokenizer).train()
-    texts = load("boolq").examples("embedded:boolq", "dev")[:2]
-    task.predict(model, batches(task, task.features(texts, tokenizer)))
-    assert model.training
-
-
-def test_batches_of_unknown_origin_and_batches_without_labels_are_refused() -> None:
-    task = load("sst2")
-    with pytest.raises(TaskError, match=r"batches from task.collate"):
-        task.predict(build("bert", task, wordpiece()), [Batch({"input_ids": torch.tensor([[5]])})])
-    with pytest.raises(TaskError, match="no position of this batch has a label"):
-        compute_mean_loss(build("gpt2", load("clm")), {"input_ids": torch.ones(1, 2).long()}, torch.full((1, 2), -100))

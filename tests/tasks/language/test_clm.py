@@ -9,12 +9,12 @@ import torch
 
 import attnlab
 from attnlab.errors import TaskError
-from attnlab.tasks import load, sample, sentence_losses
+from attnlab.tasks import load
 from attnlab.tasks.language import Clm
 from attnlab.tasks.language.line import make_lines
 
 from ..models import batches, build
-from ..tokenizers import SENTENCES, byte_level, wordpiece
+from ..tokenizers import SENTENCES, byte_level
 
 LINES = make_lines([SENTENCES[0], SENTENCES[1][:40], SENTENCES[2][:30]])
 
@@ -147,33 +147,6 @@ def test_a_penalty_is_part_of_the_loss_while_training_alone() -> None:
         if isinstance(module, torch.nn.Dropout):
             module.p = 0.0
     assert task.loss(model, batch).item() > plain + 1e-4
-
-
-def test_sentences_have_their_own_loss() -> None:
-    task, tokenizer = load("clm"), byte_level()
-    model = build("gpt2", task, tokenizer)
-    losses = sentence_losses(model, tokenizer, [line.text for line in LINES])
-    single = task.score(task.predict(model, batches(task, task.features(LINES, tokenizer))), LINES)
-    assert [loss.per_token for loss in losses] == pytest.approx(single.of_examples("line_loss").tolist(), rel=1e-5)
-    honest = sentence_losses(model, tokenizer, [LINES[1].text], load("clm", is_honest=True))
-    assert honest[0].nats == pytest.approx(losses[1].nats, rel=1e-4)
-
-
-def test_samples_are_seeded_and_follow_temperature_and_top_k() -> None:
-    tokenizer = byte_level()
-    model = build("gpt2", load("clm"), tokenizer)
-    drawn = sample(model, tokenizer, "The Denver", num_tokens=8, seed=3)
-    assert drawn.startswith("The Denver")
-    assert drawn == sample(model, tokenizer, "The Denver", num_tokens=8, seed=3)
-    assert len({sample(model, tokenizer, num_tokens=6, seed=seed) for seed in range(4)}) > 1
-    greedy = sample(model, tokenizer, "The", num_tokens=6, temperature=0)
-    assert greedy == sample(model, tokenizer, "The", num_tokens=6, top_k=1, seed=9)
-    with pytest.raises(TaskError, match="temperature is 0 or more"):
-        sample(model, tokenizer, temperature=-1)
-    with pytest.raises(TaskError, match="top_k is 1 or more"):
-        sample(model, tokenizer, top_k=0)
-    with pytest.raises(TaskError, match="give a prompt"):
-        sample(model, wordpiece())
 
 
 def test_lines_are_read_and_all_must_be_predicted(tmp_path: Path) -> None:
