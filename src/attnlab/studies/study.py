@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -32,9 +32,8 @@ from .plan.installed_arms import InstalledArm, mark_key
 from .plan.planning import PlannedRun, hash_data, locate_sources, plan
 from .plan.provenance import collect_provenance, read_plugins, write_command
 from .run.cluster import connect_workers
-from .run.execution import Execution, Say, Tick
+from .run.execution import Execution, Say, Tick, start_workers_early
 from .run.overlap import count_overlaps
-from .run.workers import LocalWorkers
 
 LEAKS = "its audit finds a leak"
 
@@ -120,11 +119,8 @@ class Study:
         with connect_workers(on, self.threads), self._open_ledger(out) as (folder, ledger), stop_request() as stop:
             self.enter(folder, ledger, workers, on)
             results = ledger.results()
-            with ExitStack() as stack:
-                server = None
-                if on == "local" and any(run.id not in results for run in planned):
-                    server = LocalWorkers(self.plugins)  # now, since its imports take seconds
-                    stack.callback(server.close, at_once=True)
+            is_needed = on == "local" and any(run.id not in results for run in planned)
+            with start_workers_early(self.plugins, is_needed) as server:
                 planned, precision = self._prepare(ledger, planned, say, stop), self._choose_precision(ledger)
                 Execution(folder, ledger, planned, say, stop, workers, self.plugins, precision, tick, on, server).go()
             return Conclusion.of(read(folder, ledger))

@@ -1,6 +1,7 @@
 """The execution of a study: workers train its runs, and each result enters the ledger once, also after a kill."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,17 @@ MAX_LOSSES = 5
 """Times that the node of a run may be lost before that counts as a failure of the run."""
 Say = Callable[[str], None]
 Tick = Callable[[], None] | None
+
+
+@contextmanager
+def start_workers_early(plugins: Sequence[str], is_needed: bool) -> Iterator[Workers | None]:
+    """Start local workers, whose imports take seconds, before they are needed; end them in any case."""
+    workers = LocalWorkers(plugins) if is_needed else None
+    try:
+        yield workers
+    finally:
+        if workers is not None:
+            workers.close(at_once=True)
 
 
 @dataclass
