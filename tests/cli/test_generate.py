@@ -105,7 +105,7 @@ def test_wrong_requests_are_one_message(
         ([str(run), "--checkpoint", "newest"], "'newest' is not one of 'last', 'best'"),
         ([str(run), "--temperature", "-1"], "--temperature is a number from 0 up, not -1"),
         ([str(run), "--temperature", "nan"], "--temperature is a number from 0 up, not nan"),
-        ([str(run), "--top-k", "0"], "'--top-k': 0 is not in the range x>=1"),
+        ([str(run), "--top-k", "0"], "Invalid value for '--top-k': "),
         ([str(run), "--tokens", "0"], "--tokens"),
         ([str(run), "--arm", "dot"], "choose a run of a study"),
         ([str(tmp_path / "nothing")], "is not a folder"),
