@@ -14,6 +14,7 @@ from attnlab.machine import describe
 from benchmarks import (
     additive,
     bypass,
+    commands,
     data,
     distance,
     flex,
@@ -37,6 +38,7 @@ TABLES: Mapping[str, Callable[[], Table]] = {
     "data": data.table,
     "training": training.table,
     "report": report.table,
+    "commands": commands.table,
     "flex": flex.table,
     "growth": growth.table,
     "mqar": mqar.table,

@@ -1,8 +1,11 @@
 """Themes: every chart has the shared frame, and its colours can be told apart."""
 
+import re
+
 import pytest
 
-from attnlab.charts.theme import FILE, PAGE, Theme, config, frame, layer, nominal, quantitative
+from attnlab.charts import svg
+from attnlab.charts.theme import FILE, PAGE, Theme, config, frame, layer, nominal, print_on_white, quantitative
 
 
 @pytest.mark.parametrize("theme", [FILE, PAGE])
@@ -37,3 +40,18 @@ def test_layers_and_encodings_are_vega_lites() -> None:
     assert drawn["data"] == {"values": [{"a": 1}]}
     assert drawn["mark"] == {"type": "rule", "strokeWidth": 2}
     assert drawn["encoding"] == {"x": nominal("a")}
+
+
+def test_a_picture_of_a_page_becomes_one_of_a_file() -> None:
+    def draw(theme: Theme) -> str:
+        bars = layer([{"x": 1}], "bar", {"x": quantitative("x")}, color=theme.blue)
+        return svg(frame("A title", "below", theme, **bars))
+
+    size = re.compile(r'<svg[^>]* width="(\d+)" height="(\d+)"')
+    page, file = draw(PAGE), draw(FILE)
+    printed = print_on_white(page)
+    assert "var(--" in page
+    assert "var(--" not in printed
+    assert size.findall(printed) == size.findall(file)
+    for colour in (FILE.ink, FILE.grid, FILE.blue, FILE.background):
+        assert printed.count(f'"{colour}"') == file.count(f'"{colour}"') > 0

@@ -2,12 +2,13 @@
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 from attnlab.errors import RequestError
+
+from .kept import keep_drawing
 
 Spec = Mapping[str, Any]
 """A Vega-Lite chart as plain data."""
@@ -54,24 +55,35 @@ def check(path: str | Path) -> Path:
 
 def svg(spec: Spec) -> str:
     """Return a chart as an SVG element, for a page."""
-    import vl_convert
 
-    return vl_convert.vegalite_to_svg(dict(spec), vl_version=VERSION)
+    def draw() -> bytes:
+        import vl_convert
+
+        return vl_convert.vegalite_to_svg(dict(spec), vl_version=VERSION).encode()
+
+    return keep_drawing(json.dumps(spec), draw).decode()
 
 
 def png(picture: str) -> bytes:
-    """Return an SVG element as a PNG; a chart that is needed as both is drawn once."""
-    import vl_convert
+    """Return an SVG element as a PNG."""
 
-    return vl_convert.svg_to_png(picture, scale=PIXELS_PER_UNIT)
+    def draw() -> bytes:
+        import vl_convert
+
+        return vl_convert.svg_to_png(picture, scale=PIXELS_PER_UNIT)
+
+    return keep_drawing(f"{PIXELS_PER_UNIT} {picture}", draw)
 
 
-@cache
 def runtime() -> str:
     """Return the script that defines `vegaEmbed` in a page, which draws specs without a network."""
-    import vl_convert
 
-    return vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", vl_version=VERSION)
+    def bundle() -> bytes:
+        import vl_convert
+
+        return vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", vl_version=VERSION).encode()
+
+    return keep_drawing("window.vegaEmbed", bundle).decode()
 
 
 def _as_html(spec: dict[str, Any]) -> bytes:

@@ -1,6 +1,7 @@
 """The colours, sizes and frame that all charts share. A file is printed on white; a chart inside a page takes the
 page's colours, light or dark."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -40,6 +41,21 @@ class Theme:
 FILE = Theme("white", "#333333", "#E4E4E4", "#F2F2F2", "#0072B2", "#D55E00", padding=12)
 PAGE = Theme("transparent", "var(--ink)", "var(--grid)", "var(--ground)", "var(--blue)", "var(--orange)", padding=0)
 """For a chart in a page whose CSS sets these variables."""
+_SIZE = re.compile(r'width="([\d.]+)" height="([\d.]+)" viewBox="[^"]*">')
+
+
+def print_on_white(picture: str) -> str:
+    """Return an SVG that was drawn for a page in the colours and with the padding of a file."""
+    for name in ("ink", "grid", "ground", "blue", "orange"):
+        picture = picture.replace(f'"{getattr(PAGE, name)}"', f'"{getattr(FILE, name)}"')
+    return _SIZE.sub(_pad, picture, count=1)
+
+
+def _pad(size: re.Match[str]) -> str:
+    sides = [float(side) + 2 * FILE.padding for side in size.groups()]
+    outer, corner = f'width="{sides[0]:g}" height="{sides[1]:g}"', -FILE.padding
+    background = f'<rect x="{corner}" y="{corner}" {outer} fill="{FILE.background}"/>'
+    return f'{outer} viewBox="{corner} {corner} {sides[0]:g} {sides[1]:g}">{background}'
 
 
 def config(theme: Theme) -> Layer:

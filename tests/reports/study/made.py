@@ -29,6 +29,7 @@ class Made:
     """A folder with a ledger."""
 
     def __init__(self, folder: Path, obstacles: Mapping[str, str] | None = None, **changes: Any) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
         self.folder = folder
         self.study = Study.of({**content(seeds=[1, 2, 3, 4, 5]), "arms": ARMS, **changes})
         self.planned = self.study.plan()
@@ -96,12 +97,12 @@ def whole(folder: Path) -> Path:
     return made.done()
 
 
-def large(folder: Path) -> Path:
-    """Make a study of ten arms and ten seeds."""
-    lines = [*ARMS.values(), *(f"dot | softmax | bypass(alpha={number / 10})" for number in range(1, 9))]
+def large(folder: Path, num_arms: int = 10, num_seeds: int = 10) -> Path:
+    """Make a study of many arms and seeds."""
+    lines = [*ARMS.values(), *(f"dot | softmax | bypass(alpha={number / 100})" for number in range(1, num_arms - 1))]
     arms = {f"arm-{number}" if number else "dot": line for number, line in enumerate(lines)}
-    made = Made(folder, arms=arms, seeds=list(range(10)))
+    made = Made(folder, arms=arms, seeds=list(range(num_seeds)))
     for number, arm in enumerate(arms):
-        values = [0.5 + number / 100 + seed / 1000 for seed in range(10)]
+        values = [0.5 + number / 100 + seed / 1000 for seed in range(num_seeds)]
         made.give(arm, values, metrics=history(num_steps=50, shift=number / 10))
     return made.done()

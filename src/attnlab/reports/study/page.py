@@ -7,9 +7,7 @@ every chart twice: as a picture, and as a spec that the bundled Vega makes inter
 import base64
 import hashlib
 import json
-from collections.abc import Sequence
-from contextlib import suppress
-from importlib.metadata import version
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -17,15 +15,11 @@ import jinja2
 from markupsafe import Markup
 
 from attnlab.charts import Spec, runtime, svg
-from attnlab.charts.chart import VERSION
 from attnlab.charts.theme import PAGE
-from attnlab.errors import RequestError
-from attnlab.machine import cache_folder
 
 from .cells import COLUMNS
 from .contents import Contents
 from .figures import Figure
-from .files import write_atomically
 
 HERE = Path(__file__).parent
 CHECKED = (
@@ -40,22 +34,27 @@ SECTIONS = {
 
 
 class Drawing(NamedTuple):
-    """A chart on a page: its id, picture and spec."""
+    """A chart in the page's colours: its id, its picture as SVG, and its spec as JSON."""
 
     id: str
     picture: Markup
     spec: Markup
 
 
-def render_page(shown: Contents) -> str:
-    """Write the page."""
+def draw_figures(shown: Contents) -> dict[str, Drawing]:
+    """Draw every chart of a page once; return them by the names of their files."""
+    return {figure.name: _draw_figure(number, figure) for number, figure in enumerate(shown.all_figures)}
+
+
+def render_page(shown: Contents, drawings: Mapping[str, Drawing] | None = None) -> str:
+    """Write the page, with charts that are drawn already or with all of them drawn now."""
+    drawings = draw_figures(shown) if drawings is None else drawings
     # Only our own pictures, specs, style and scripts are Markup; the rest is escaped, and a misspelt name is an error.
     environment = jinja2.Environment(
         autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    drawings = {figure.name: _draw_figure(number, figure) for number, figure in enumerate(shown.all_figures)}
     style, script = ((HERE / name).read_text(encoding="utf-8") for name in ("page.css", "page.js"))
-    library = _load_runtime() if drawings else ""
+    library = runtime() if drawings else ""
     rows = [[make_cell(row) for make_cell in COLUMNS.values()] for place in shown.places for row in place.rows]
     template = environment.from_string((HERE / "page.html").read_text(encoding="utf-8"))
     return template.render(
@@ -70,18 +69,6 @@ def render_page(shown: Contents) -> str:
         script=Markup(script),
         runtime=Markup(library),
     )
-
-
-def _load_runtime() -> str:
-    # Bundling takes over a second, and the script depends only on these versions.
-    file = cache_folder() / f"vega-embed-{version('vl-convert-python')}-{VERSION}.js"
-    with suppress(OSError, ValueError):
-        return file.read_text(encoding="utf-8")
-    script = runtime()
-    with suppress(OSError, RequestError):  # a script that cannot be kept is bundled again next time
-        file.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(file, script)
-    return script
 
 
 def _draw_figure(number: int, figure: Figure) -> Drawing:

@@ -1,15 +1,16 @@
 """Write the report of a study's folder from its ledger: the page, the tables and the figures."""
 
+from collections.abc import Mapping
 from pathlib import Path
 
-from attnlab.charts import png, svg
-from attnlab.charts.theme import FILE
+from attnlab.charts import png
+from attnlab.charts.theme import print_on_white
 from attnlab.studies.answers.study_folder import open_record
 
 from .contents import Contents, collect_contents
 from .figures import KINDS, TRACES
 from .files import remove_stale_figures, write_atomically
-from .page import render_page
+from .page import Drawing, draw_figures, render_page
 from .tables import write_latex, write_markdown, write_per_seed, write_summary
 
 REPORT = "report.html"
@@ -25,14 +26,15 @@ def write_report(folder: str | Path) -> Path:
         write_atomically(tables / "summary.csv", write_summary(contents.places))
         write_atomically(tables / "results.md", write_markdown(contents.headline, contents.places))
         write_atomically(tables / "results.tex", write_latex(contents.headline, contents.places))
-        _write_figures(record.folder / FIGURES, contents)
-        return write_atomically(record.folder / REPORT, render_page(contents))
+        drawings = draw_figures(contents)
+        _write_figures(record.folder / FIGURES, contents, drawings)
+        return write_atomically(record.folder / REPORT, render_page(contents, drawings))
 
 
-def _write_figures(folder: Path, contents: Contents) -> None:
+def _write_figures(folder: Path, contents: Contents, drawings: Mapping[str, Drawing]) -> None:
     kept = set()
     for figure in contents.all_figures:
-        picture = svg(figure.draw(FILE))
+        picture = print_on_white(str(drawings[figure.name].picture))
         kept.add(write_atomically(folder / f"{figure.name}.svg", picture))
         # Hundreds of pale lines take seconds to rasterize, and traces are not printed.
         if figure.kind != TRACES:

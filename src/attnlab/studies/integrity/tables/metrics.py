@@ -6,6 +6,7 @@ The resolution is given by the decimals of the values, or is 1/n for a fraction 
 
 import re
 from collections.abc import Iterable
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,6 +58,7 @@ def split_words(name: str) -> list[str]:
     return [word for word in re.split(r"[^a-z0-9]+", name.lower()) if word]
 
 
+@cache
 def recognise_metric(name: str) -> str:
     """Return the known metric in a name, such as 'accuracy' in eval_accuracy, or an empty string."""
     words = split_words(name)
