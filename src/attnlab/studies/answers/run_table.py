@@ -14,7 +14,7 @@ from attnlab.statistics import check_pairing
 from attnlab.statistics.question import Scale
 from attnlab.tasks.scores import LOG_FIGURES, LOWER_IS_BETTER
 from attnlab.training import late_step
-from attnlab.training.plain import unspell
+from attnlab.training.plain import decode_nonfinite
 
 from ..ledger.database import ENDED, Ledger, ResultRow
 from ..plan.planning import PlannedRun
@@ -76,13 +76,13 @@ class RunTable:
     @property
     def floor(self) -> tuple[float, str] | None:
         """The score of the best trivial strategy on these examples, and the strategy; None if unknown."""
-        floor = unspell(self._evaluation.get("floor"))
+        floor = decode_nonfinite(self._evaluation.get("floor"))
         return None if floor is None else (float(floor), str(self._evaluation.get("floor_strategy", "")))
 
     @property
     def ceiling(self) -> float | None:
         """The best possible figure; None if there is no such limit."""
-        ceiling = unspell(self._evaluation.get("ceiling"))
+        ceiling = decode_nonfinite(self._evaluation.get("ceiling"))
         return None if ceiling is None else float(ceiling)
 
     def values(self, arm: str, figure: str) -> dict[int, float | None]:
@@ -90,7 +90,7 @@ class RunTable:
         values: dict[int, float | None] = {}
         for seed, run in self.runs[arm].items():
             last = self._final_evaluation(run)
-            value = float(unspell(last["figures"]).get(figure, math.nan)) if last else math.nan
+            value = float(decode_nonfinite(last["figures"]).get(figure, math.nan)) if last else math.nan
             values[seed] = value if math.isfinite(value) else None
         return values
 
@@ -143,7 +143,7 @@ class RunTable:
             if now is None or last is None:
                 continue
             lines = {line["step"]: line for line in self.ledger.lines(run.id, "evaluation")}
-            before = unspell(lines.get(late_step(int(last["step"])), {}).get(figure))
+            before = decode_nonfinite(lines.get(late_step(int(last["step"])), {}).get(figure))
             if not isinstance(before, int | float) or not math.isfinite(before):
                 continue
             if figure in LOG_FIGURES:

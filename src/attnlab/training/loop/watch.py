@@ -11,7 +11,7 @@ from attnlab.tasks import Reference, sample, sentence_losses
 from attnlab.tasks.objective import NotFiniteError
 
 from ..job.job import Job
-from ..plain import spell
+from ..plain import encode_nonfinite
 from ..record.files import write_json
 from ..result import Evaluation, late_step
 from ..tuning.positions import check_positions
@@ -75,7 +75,9 @@ class Watch:
         scores = dataclasses.replace(scores, floor=self.floor)
         self.metrics.write("evaluation", step, scores.record())
         self.write_tensorboard(scores.figures, step, "dev/")
-        write_json(self.folder / "predictions" / f"step-{step:08d}.json", spell(make_record(scores, predictions)))
+        write_json(
+            self.folder / "predictions" / f"step-{step:08d}.json", encode_nonfinite(make_record(scores, predictions))
+        )
         note = scores.collapse.sentence if scores.collapse is not None else ""
         return Evaluation(step, scores.primary, dict(scores.figures), note, **scores.reference)  # type: ignore[arg-type]
 

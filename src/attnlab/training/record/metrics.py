@@ -9,7 +9,7 @@ from typing import Any
 
 from attnlab.errors import TrainingError
 
-from ..plain import check_plain, spell, unspell
+from ..plain import check_plain, decode_nonfinite, encode_nonfinite
 from .disk_errors import explain_disk_error, explain_disk_errors
 from .files import make_folder, parse_json, sync_folder, write_all
 
@@ -53,7 +53,7 @@ class Metrics:
         timing = timing or {}
         names = ["kind", "step", *values, *timing]
         assert len(set(names)) == len(names), f"duplicate names in one line: {names}"
-        line = spell({"kind": kind, "step": step, **values, **timing})
+        line = encode_nonfinite({"kind": kind, "step": step, **values, **timing})
         assert _is_record(line), f"a line needs a kind, a step and, if any, a name that is text: {line}"
         check_plain(line, f"the metrics of step {step}")
         key = _key(line)
@@ -82,7 +82,7 @@ class Metrics:
     def read(path: Path) -> list[Line]:
         """Read every complete line, with NaN and the infinities as floats."""
         return [
-            {name: value if name in IDENTITY else unspell(value) for name, value in line.items()}
+            {name: value if name in IDENTITY else decode_nonfinite(value) for name, value in line.items()}
             for _, line in _scan(path)
         ]
 
