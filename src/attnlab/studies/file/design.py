@@ -39,14 +39,14 @@ def _normalize_line(line: str, info: ValidationInfo) -> str:
         raise ValueError(str(error)) from error
 
 
-Line = Annotated[spec.Text, AfterValidator(_normalize_line)]
+MechanismText = Annotated[spec.Text, AfterValidator(_normalize_line)]
 
 
 class Arm(spec.Section):
     """A mechanism, and the settings that differ from the phase's, by their paths as in `--set`."""
 
-    mechanism: Line
-    by_size: dict[spec.Text, Line] = Field(default_factory=dict)
+    mechanism: MechanismText
+    by_size: dict[spec.Text, MechanismText] = Field(default_factory=dict)
     """Another line for a size, such as an α that depends on the width."""
     set: spec.PlainSettings = Field(default_factory=dict)
 

@@ -197,8 +197,9 @@ def _read_delivery(run: str, attempt: int, folder: Path) -> Delivery:
             predictions = read_json(folder / "predictions" / f"step-{result['last']['step']:08d}.json")
         metrics = Metrics.read(folder / "metrics.jsonl") if (folder / "metrics.jsonl").exists() else []
         return Delivery(
-            run, attempt, result["status"], result, [encode_nonfinite(line) for line in metrics], read_json(folder / PAIRING),
-            predictions["ids"], decode_nonfinite(predictions["per_example"]), predictions["clusters"],
+            run, attempt, result["status"], result, [encode_nonfinite(line) for line in metrics],
+            read_json(folder / PAIRING), predictions["ids"], decode_nonfinite(predictions["per_example"]),
+            predictions["clusters"],
         )  # fmt: skip
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise StudyError(

@@ -23,7 +23,7 @@ from ..frame import check_fast
 from ..labelled import compute_label_losses
 from ..objective import check_finite, compute_logits, compute_token_losses, evaluation_mode
 from ..scores import LOWER_IS_BETTER, Reference, Scores, compute_shares, find_clusters
-from .line import LanguageTask, Line, LineLoss, score_ngrams, sum_losses
+from .line import LanguageTask, LineLoss, LineLosses, TextLine, score_ngrams, sum_losses
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class Clm(LanguageTask):
         counts = count_tokens(train_features, 1 + max(int(ids.max()) for ids in blocks))
         return score_ngrams(self, dev, counts, [(ids[:-1], ids[1:]) for ids in blocks])
 
-    def features(self, examples: Sequence[Line], tokenizer: Any) -> list[Feature]:
+    def features(self, examples: Sequence[TextLine], tokenizer: Any) -> list[Feature]:
         """Encode lines; a line over `max_len` is split into blocks that overlap by one token.
 
         So every token but the first of a line is predicted exactly once, unless lines are cut. A line of one token
@@ -106,7 +106,7 @@ class Clm(LanguageTask):
         """Return the honest loss of each block, if the task asks for it."""
         return compute_honest_losses(model, batch) if self.is_honest else []
 
-    def score(self, predictions: Mapping[str, tuple[LineLoss, LineLoss | None]], examples: Sequence[Line]) -> Scores:
+    def score(self, predictions: Mapping[str, LineLosses], examples: Sequence[TextLine]) -> Scores:
         """Return perplexities and bits per byte, and each line's mean loss."""
         losses = {key: forced for key, (forced, _) in predictions.items()}
         total = sum_losses(losses, examples)

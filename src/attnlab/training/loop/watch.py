@@ -75,9 +75,8 @@ class Watch:
         scores = dataclasses.replace(scores, floor=self.floor)
         self.metrics.write("evaluation", step, scores.record())
         self.write_tensorboard(scores.figures, step, "dev/")
-        write_json(
-            self.folder / "predictions" / f"step-{step:08d}.json", encode_nonfinite(make_record(scores, predictions))
-        )
+        answers = encode_nonfinite(make_record(scores, predictions))
+        write_json(self.folder / "predictions" / f"step-{step:08d}.json", answers)
         note = scores.collapse.sentence if scores.collapse is not None else ""
         return Evaluation(step, scores.primary, dict(scores.figures), note, **scores.reference)  # type: ignore[arg-type]
 
