@@ -21,7 +21,8 @@ from ..plan.planning import PlannedRun
 
 Table = Mapping[int, Any]
 """By seed: a number, or a row of examples; None for a run that failed or diverged."""
-SHOWN, HONEST = "perplexity", "honest_perplexity"
+LEAK_FREE = ("leak_free_perplexity", "honest_perplexity")
+"""The metric of today, and its name in folders of older studies."""
 
 
 @dataclass(frozen=True)
@@ -182,13 +183,13 @@ def _keep_common(own: Any, other: Any) -> Any:
 def explain_leak(table: RunTable, arm: str, baseline: str, figure: str) -> str:
     """Compare the perplexity of an arm that sees the future with its leak-free one and the baseline's, if measured."""
 
-    def list_values(arm: str, figure: str) -> list[float]:
-        return [value for value in table.values(arm, figure).values() if value is not None]
+    def list_values(arm: str, *metrics: str) -> list[float]:
+        return [value for name in metrics for value in table.values(arm, name).values() if value is not None]
 
-    honest, shown = list_values(arm, HONEST), list_values(arm, SHOWN)
-    if not honest:
+    leak_free, measured = list_values(arm, *LEAK_FREE), list_values(arm, "perplexity")
+    if not leak_free:
         return f"{figure} was measured with access to future tokens; this task has no leak-free figure"
-    count = f" (mean of {len(honest)} seeds)" if len(honest) > 1 else ""
-    text = f"fed nothing but the past its perplexity is {fmean(honest):.4g}{count}, not the {fmean(shown):.4g} it shows"
-    other = list_values(baseline, HONEST) or list_values(baseline, SHOWN)
+    count = f" (mean of {len(leak_free)} seeds)" if len(leak_free) > 1 else ""
+    text = f"its perplexity without access to future tokens is {fmean(leak_free):.4g}{count}, not {fmean(measured):.4g}"
+    other = list_values(baseline, *LEAK_FREE) or list_values(baseline, "perplexity")
     return f"{text}; the baseline's is {fmean(other):.4g}" if other else text

@@ -1,4 +1,4 @@
-"""Language modelling: masked, causal, honest about the past, one sentence at a time, and samples."""
+"""Language modelling: masked and causal (with leak-free perplexity), sentence by sentence, and samples."""
 
 from .clm import Clm
 from .line import LineLoss, TextLine

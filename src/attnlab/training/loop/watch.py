@@ -69,8 +69,8 @@ class Watch:
     def _evaluate(self, step: int) -> Evaluation:
         assert self.job.dev is not None
         task = self.job.task
-        if getattr(task, "is_honest", False) and step != self.job.num_steps:
-            task = dataclasses.replace(task, is_honest=False)  # a pass per position, so only at the end
+        if getattr(task, "has_leak_free_perplexity", False) and step != self.job.num_steps:
+            task = dataclasses.replace(task, has_leak_free_perplexity=False)  # a pass per position, so only at the end
         scores, predictions = evaluate(self.job.model, task, self.job.dev, self.stop.__bool__)
         scores = dataclasses.replace(scores, floor=self.floor)
         self.metrics.write("evaluation", step, scores.record())
