@@ -54,7 +54,8 @@ class Arrangement:
         self.order = Order(self.num_rows, self.seed)
         if not self.steps_per_epoch:
             raise DataError(
-                f"{self.num_rows} rows are fewer than one batch of {self.batch}; use a smaller batch or last_batch='short'"
+                f"{self.num_rows} rows are fewer than one batch of {self.batch}; use a smaller batch or "
+                "last_batch='short'"
             )
 
     @property
