@@ -128,7 +128,7 @@ class Execution:
             elif event.kind == "finished":
                 self._take_in(run, self.ledger.begin(run.id, self.on) if attempt is None else attempt)
             elif event.kind == "interrupted":
-                self.ledger.say("interrupted", f"{run.id} was asked to stop")
+                self.ledger.add_event("interrupted", f"{run.id} was asked to stop")
             elif event.kind == "lost":
                 self._lose(run, attempt, event.detail)
             else:
@@ -138,7 +138,7 @@ class Execution:
 
     def _lose(self, run: PlannedRun, attempt: int | None, reason: str) -> None:
         """Restart a run whose node was lost, without counting a failure."""
-        self.ledger.say("lost", f"{run.id}: {reason}")
+        self.ledger.add_event("lost", f"{run.id}: {reason}")
         if self.stop:
             return
         self.losses[run.id] = self.losses.get(run.id, 0) + 1

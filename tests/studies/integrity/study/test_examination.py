@@ -104,7 +104,7 @@ def test_too_few_seeds_are_said_and_no_fault_since_no_verdict_claims_more(tmp_pa
 def test_held_out_examples_that_were_trained_on_are_said(
     num_found: int, dev: str, faulty: list[str], noted: list[str], study: RecordedStudy
 ) -> None:
-    study.ledger.say("overlap", json.dumps({
+    study.ledger.add_event("overlap", json.dumps({
         "source": "recall", "unit": "sequence", "train": "t", "dev": dev, "num_train": None, "num_dev": None,
         "num_held_out": 300, "num_found": num_found,
     }))  # fmt: skip
