@@ -200,9 +200,9 @@ class Settings(Watching):
         return segments
 
     @property
-    def deciding(self) -> dict[str, Any]:
+    def result_settings(self) -> dict[str, Any]:
         """The settings that affect the result, as plain data."""
-        return self.model_dump(mode="json", include=Settings.model_fields.keys() - NOT_DECIDING)
+        return self.model_dump(mode="json", include=Settings.model_fields.keys() - WITHOUT_EFFECT)
 
 
 class TaskSettings(Settings):
@@ -212,7 +212,7 @@ class TaskSettings(Settings):
     task_settings: PlainSettings = Field(default={})
 
 
-NOT_DECIDING = {*Watching.model_fields, "threads"}
+WITHOUT_EFFECT = {*Watching.model_fields, "threads"}
 """Settings that do not affect the result."""
 
 
@@ -287,7 +287,7 @@ class RunSpec(TaskSettings):
     @property
     def config(self) -> dict[str, Any]:
         """Everything that affects the result, as plain data."""
-        return self.model_dump(mode="json", exclude=NOT_DECIDING)
+        return self.model_dump(mode="json", exclude=WITHOUT_EFFECT)
 
     @classmethod
     def of(cls, config: Mapping[str, Any]) -> Self:

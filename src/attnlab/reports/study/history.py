@@ -56,7 +56,7 @@ class History:
         ]
 
     def list_figures(self) -> list[str]:
-        """List the figures of evaluations that vary, the deciding one first."""
+        """List the figures of evaluations that vary, the primary one first."""
         seen: dict[str, set[float]] = {self.place.figure: set()} if self.place.figure else {}
         for some in self.read_lines("evaluation").values():
             for line in some:

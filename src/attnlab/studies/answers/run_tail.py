@@ -16,7 +16,7 @@ NUM_RECENT = 10
 
 
 class EvaluationPoint(NamedTuple):
-    """The deciding figure of an evaluation during training."""
+    """The primary metric of an evaluation during training."""
 
     step: int
     name: str

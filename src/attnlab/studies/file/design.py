@@ -78,7 +78,7 @@ class Phase(spec.TaskSettings):
     after: spec.Name | None = None
     """The phase whose weights this one starts from; None starts from the weights of the size."""
     smallest: spec.Positive | None = None
-    """The smallest difference that matters, in units of the task's deciding figure; None compares nothing."""
+    """The smallest difference that matters, in units of the task's primary metric; None compares nothing."""
     is_shared: bool = False
     """Whether the training of the first seed is used for all seeds of an arm; seeds then vary later phases only."""
 

@@ -17,7 +17,7 @@ from .optimizer import get_optimizer_state, restore_optimizer
 
 
 class Checkpointer:
-    """Writes and restores checkpoints: trained weights, optimizer, state of the run, and a hash of the frozen weights."""
+    """Writes and restores checkpoints: what trains, optimizer, state of the run, and a hash of the frozen weights."""
 
     def __init__(self, job: Job, folder: Path, say: Say) -> None:
         self.job, self.say = job, say
