@@ -167,8 +167,8 @@ def test_parameters_carry_the_name_of_their_stage() -> None:
 
 def test_alpha_and_the_scalars_stay_out_of_weight_decay() -> None:
     line = "cosine(scale=learned) | relu(divide=learned) | bypass(learn=true) | value_residual"
-    assert not any(p.decays for p in Mechanism.parse(line).parameters(2, 4).values())
-    assert all(p.decays for p in Mechanism.parse("additive | gate").parameters(2, 4).values())
+    assert not any(p.has_weight_decay for p in Mechanism.parse(line).parameters(2, 4).values())
+    assert all(p.has_weight_decay for p in Mechanism.parse("additive | gate").parameters(2, 4).values())
 
 
 @given(mechanisms(moderate=True))

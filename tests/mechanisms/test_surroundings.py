@@ -22,7 +22,7 @@ def test_a_gate_is_as_wide_as_what_it_gates(per: str, width: int) -> None:
     (gate,) = Mechanism.parse(f"gate(per={per})").output
     (declared,) = gate.parameters(DIMS).values()
     assert declared.shape == (3, width, 4)
-    assert declared.decays
+    assert declared.has_weight_decay
     assert (declared.low, declared.high) == (-0.5, 0.5)
     assert gate(normal(2, 3, 6, 5), normal(2, 3, 6, 4), draw(gate, DIMS)).shape == (2, 3, 6, 5)
 

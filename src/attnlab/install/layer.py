@@ -79,7 +79,7 @@ class Layer(nn.Module):
         for name, value in initial_values(mechanism, *sizes, seed).items():
             value = value if declared[name].per == "head" else value[:1]
             self.register_parameter(name, nn.Parameter(value.to(torch.get_default_dtype(), copy=True)))
-            if not declared[name].decays:
+            if not declared[name].has_weight_decay:
                 self.undecayed.append(name)
         return list(declared)
 

@@ -152,9 +152,8 @@ def note_verdict(ledger: Ledger, design: Design, results: str, is_look: bool) ->
     """
     declaration = Declaration.of(design)
     if not any(look[:2] == (declaration, results) for look in _read_looks(ledger)):
-        ledger.add_event(
-            VERDICT, json.dumps({"declaration": asdict(declaration), "results": results, "is_look": is_look})
-        )
+        content = {"declaration": asdict(declaration), "results": results, "is_look": is_look}
+        ledger.add_event(VERDICT, json.dumps(content))
 
 
 def digest(value: Any) -> str:
