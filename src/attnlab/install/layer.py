@@ -47,7 +47,7 @@ class Layer(nn.Module):
         self.scheduled = [(text, stage) for text, stage in self.core.label_stages() if stage.is_scheduled]
         self.attention_name, self.stack = attention.name, attention.stack
         self.undecayed: list[str] = []
-        self.lenders: dict[str, tuple[Self]] = {}
+        self.owners: dict[str, tuple[Self]] = {}
         self.expected: Tensor | None = None
         self.is_layout_checked = False
         scales = (getattr(attention.module, "scaling", None), attention.head_dim and attention.head_dim**-0.5)
@@ -83,12 +83,12 @@ class Layer(nn.Module):
                 self.undecayed.append(name)
         return list(declared)
 
-    def borrow(self, name: str, lender: Self) -> None:
-        """Use the parameter of another layer."""
+    def share_parameter(self, name: str, owner: Self) -> None:
+        """Use the parameter of another layer instead of its own."""
         delattr(self, name)
         self.undecayed.remove(name)
         # In a tuple, so that the other layer does not become a submodule of this one.
-        self.lenders[name] = (lender,)
+        self.owners[name] = (owner,)
 
     def move_to(self, progress: float | None) -> None:
         """Set scheduled stages to this point of training; None if `set_progress` was not called yet."""
@@ -114,7 +114,7 @@ class Layer(nn.Module):
 
     def parameters_of(self, acting: ActiveStage) -> Mapping[str, Tensor]:
         """Return the parameters of a values stage by the stage's names."""
-        parameters = {name: getattr(self.lenders.get(full, (self,))[0], full) for name, full in acting.names}
+        parameters = {name: getattr(self.owners.get(full, (self,))[0], full) for name, full in acting.names}
         return acting.stage.parameters_at(parameters, self.progress or 0.0)
 
     def at_scale(self, scale: float | None) -> Mechanism:

@@ -54,15 +54,15 @@ class Tie:
     """Separate modules that hold the parameters of the first one."""
 
     def __init__(self, projections: Sequence[Projection]) -> None:
-        self.lender, *self.borrowers = (projection.module for projection in projections)
-        for module in self.borrowers:
-            module.weight, module.bias = self.lender.weight, self.lender.bias
+        self.first, *self.others = (projection.module for projection in projections)
+        for module in self.others:
+            module.weight, module.bias = self.first.weight, self.first.bias
 
     def undo(self) -> None:
         """Give every module its own parameters, with the current values."""
-        for module in self.borrowers:
+        for module in self.others:
             for name in ("weight", "bias"):
-                shared = getattr(self.lender, name)
+                shared = getattr(self.first, name)
                 if shared is not None:
                     setattr(module, name, nn.Parameter(shared.detach().clone(), shared.requires_grad))
 
