@@ -197,7 +197,7 @@ class Layer(nn.Module):
 
     def _check(self, v: Tensor, rule: Rule) -> None:
         """Refuse a mask that the mask stage cannot act on, and values that are not those of the value path."""
-        if rule.is_instead and self.mechanism.mask.where != "before":
+        if rule.replaces_causal and self.mechanism.mask.where != "before":
             raise InstallError(
                 f"'{self.mechanism.mask}' acts on the causal mask, but '{self.attention_name}' was given single pairs "
                 "instead (a sliding window, packed sequences, a static cache or a custom mask)"
