@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from attnlab.mechanisms import Dims, Mechanism
-from attnlab.mechanisms.surroundings import Gate, Mask, Penalize, Share, TokenDropout
+from attnlab.mechanisms.surroundings import Gate, Mask, Penalize, SharedProjections, TokenDropout
 
 from .parameters import draw
 
@@ -99,7 +99,7 @@ def test_masks(where: str) -> None:
 
 @pytest.mark.parametrize("what", ["separate", "qk", "qkv"])
 def test_shares(what: str) -> None:
-    assert Mechanism.parse(f"share({what})").share == Share(what)  # type: ignore[arg-type]
+    assert Mechanism.parse(f"share({what})").share == SharedProjections(what)  # type: ignore[arg-type]
 
 
 def test_what_is_left_out_is_the_plain_case() -> None:

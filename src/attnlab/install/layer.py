@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from attnlab.errors import InstallError
 from attnlab.kernels import attend, initial_values, weights
-from attnlab.mechanisms import Mechanism, Positions, Share, Stage, Value
+from attnlab.mechanisms import Mechanism, Positions, SharedProjections, Stage, Value
 from attnlab.mechanisms.mechanism import label
 from attnlab.mechanisms.stage import Parameter
 
@@ -42,7 +42,7 @@ class Layer(nn.Module):
     def __init__(self, mechanism: Mechanism, values: tuple[Value, ...], attention: AttentionModule, seed: int) -> None:
         super().__init__()
         self.mechanism = mechanism
-        self.core = dataclasses.replace(mechanism, values=(), share=Share())
+        self.core = dataclasses.replace(mechanism, values=(), share=SharedProjections())
         self.values = values
         self.scheduled = [(text, stage) for text, stage in self.core.label_stages() if stage.is_scheduled]
         self.attention_name, self.stack = attention.name, attention.stack
@@ -100,7 +100,7 @@ class Layer(nn.Module):
             )
             for stage in self.values
         )
-        self.core = dataclasses.replace(self.mechanism, values=(), share=Share()).at(progress or 0.0)
+        self.core = dataclasses.replace(self.mechanism, values=(), share=SharedProjections()).at(progress or 0.0)
         # Made now, since torch.compile cannot trace how a stage checks its arguments.
         self.scaled = {scale: self._set_scale(scale) for scale in self.scaled}
 

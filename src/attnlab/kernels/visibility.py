@@ -109,7 +109,7 @@ class Visibility:
 
     @property
     def empty_rows(self) -> Tensor | None:
-        """The queries that see nothing, [b|1 h|1 q 1], or None if there are none, which saves a pass over the weights."""
+        """The queries that see nothing, [b|1 h|1 q 1], or None if there are none, which saves a pass."""
         if self.mask is None and self.num_keys > 0 and not (self.causal and self.offset < 0):
             return None
         empty = self.count == 0

@@ -13,7 +13,7 @@ from .stage import Dims, Parameter, Params, Slot, Stage, argument, stage
 
 @stage("share")
 @dataclass(frozen=True)
-class Share(Stage):
+class SharedProjections(Stage):
     """Projections that share weights: qk or qkv. Acts on a model's projections, not on q, k and v."""
 
     slot: ClassVar[Slot] = "share"
