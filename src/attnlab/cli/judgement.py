@@ -85,8 +85,8 @@ def _explain_rows(rows: Sequence["ComparisonRow"]) -> Iterator[str]:
         for note in row.comparison.typed_notes:
             if not is_odd and note.kind not in OMITTED_NOTES:
                 notes.setdefault(note.sentence, []).append(row.name)
-    for note, names in notes.items():
-        yield f"{', '.join(names)}: {note}."
+    for sentence, names in notes.items():
+        yield f"{', '.join(names)}: {sentence}."
 
 
 def _explain_table(rows: Sequence["ComparisonRow"], primary: Sequence[str]) -> Iterator[str]:
