@@ -195,8 +195,8 @@ WRONG: list[tuple[str, list[str], str]] = [
     ("vocabulary", [*CLM, *settings("config.vocab_size=9"), "--out", "OUT"], "they do not belong together"),
     (
         "task setting",
-        [*CLM, *settings("task_settings.is_honest=2"), "--out", "OUT"],
-        "is_honest of the task 'clm' is a bool",
+        [*CLM, *settings("task_settings.has_leak_free_perplexity=2"), "--out", "OUT"],
+        "has_leak_free_perplexity of the task 'clm' is a bool",
     ),
     ("start", ["train", "clm", "--start", "no/where", *MODEL[2:], "--out", "OUT"], "no model can be loaded from 'no/"),
     ("head", ["train", "mlm", *CLM[2:], "--out", "OUT"], "no model can be built from this config"),

@@ -25,7 +25,7 @@ Wanted = Mapping[str, Collection[str]]
 
 @dataclass(frozen=True)
 class SeedScores:
-    """The deciding figure of every run of one phase and size, by arm and seed, or the status of the run."""
+    """The primary metric of every run of one phase and size, by arm and seed, or the status of the run."""
 
     phase: str
     size: str

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from attnlab.studies.integrity.analysis import ComparisonRow, TableAnalysis
 
 COLUMNS = (
-    "arm", "group", "metric", "step", "seeds", "baseline", "variant", "SD ratio", "difference", "deciding interval",
+    "arm", "group", "metric", "step", "seeds", "baseline", "variant", "SD ratio", "difference", "verdict interval",
     "p", "adjusted p", "verdict",
 )  # fmt: skip
 UNKNOWN = "–"
@@ -108,13 +108,13 @@ def _explain_table(rows: Sequence["ComparisonRow"], primary: Sequence[str]) -> I
     if any("more seeds" in row.verdict for row in rows):
         yield (
             "'About N more seeds' is the number per arm, in addition to those in the table, that would settle the "
-            "comparison with 80 % power at its deciding level if the difference stays as it is."
+            "comparison with 80 % power at the level of its verdict if the difference stays as it is."
         )
 
 
 def _explain_family(num_primary: int, num_others: int, primary: Sequence[str]) -> Iterator[str]:
     if num_primary:
-        yield "A verdict follows from its deciding interval. "
+        yield "A verdict follows from its verdict interval. "
     if num_primary > 1:
         yield (
             f"The {num_primary} comparisons of {', '.join(primary)} are one family, and the level of each interval "

@@ -83,7 +83,7 @@ def _check_numbers(powers: Sequence[float], alpha: float, spread: float | None) 
     if not 0 < alpha < 0.5:
         raise RequestError(f"--alpha takes a number between 0 and 0.5, such as 0.05; it has {alpha:g}")
     if spread is not None and not 0 < spread < math.inf:
-        raise RequestError(f"--spread takes a number above 0, in units of the deciding figure; it has {spread:g}")
+        raise RequestError(f"--spread takes a number above 0, in units of the primary metric; it has {spread:g}")
 
 
 def _check_compares(design: "Design", path: str) -> None:

@@ -45,7 +45,7 @@ class Parameter:
     shape: tuple[int, ...]
     low: float
     high: float
-    decays: bool = False
+    has_weight_decay: bool = False
     per: Literal["head", "layer", "model"] = "head"
     """In a model: one value per head, one per layer, or one for all layers."""
 

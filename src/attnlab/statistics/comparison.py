@@ -1,4 +1,4 @@
-"""The result of comparing two arms: estimate, deciding interval, verdict, and further figures."""
+"""The result of comparing two arms: estimate, verdict interval, verdict, and further figures."""
 
 import math
 from dataclasses import dataclass, replace
@@ -53,7 +53,7 @@ class Comparison:
 
     @property
     def level(self) -> float:
-        """The level of the deciding interval, after looks and the family."""
+        """The level of the verdict interval, after looks and the family."""
         return self.inference.level
 
     @property

@@ -82,10 +82,11 @@ def test_perplexities_are_measured_in_logs(runs: Runs) -> None:
     assert measured.tables["dot"] == {1: pytest.approx(math.log(100)), 2: None, 3: None, 4: None, 5: None}
 
 
-def test_a_leak_is_explained_with_the_leak_free_perplexity(runs: Runs) -> None:
-    runs.give("better", [{"perplexity": 2.0, "honest_perplexity": 300.0}] * 2, "perplexity")
+@pytest.mark.parametrize("metric", ["leak_free_perplexity", "honest_perplexity"])
+def test_a_leak_is_explained_with_the_leak_free_perplexity_also_by_its_old_name(runs: Runs, metric: str) -> None:
+    runs.give("better", [{"perplexity": 2.0, metric: 300.0}] * 2, "perplexity")
     runs.give("dot", [50.0], "perplexity")
     assert explain_leak(runs.table, "better", "dot", "perplexity") == (
-        "fed nothing but the past its perplexity is 300 (mean of 2 seeds), not the 2 it shows; the baseline's is 50"
+        "its perplexity without access to future tokens is 300 (mean of 2 seeds), not 2; the baseline's is 50"
     )
     assert "no leak-free figure" in explain_leak(runs.table, "dot", "dot", "accuracy")

@@ -26,7 +26,7 @@ class ArmRow:
     figure: str
     is_baseline: bool
     values: Mapping[int, float | None]
-    """The deciding figure of each seed; None if it has none."""
+    """The primary metric of each seed; None if it has none."""
     statuses: Mapping[int, str]
     results: Sequence[ResultRow]
     """Of the runs that have ended."""

@@ -14,14 +14,15 @@ from attnlab.statistics import check_pairing
 from attnlab.statistics.question import Scale
 from attnlab.tasks.scores import LOG_FIGURES, LOWER_IS_BETTER
 from attnlab.training import late_step
-from attnlab.training.plain import unspell
+from attnlab.training.plain import decode_nonfinite
 
 from ..ledger.database import ENDED, Ledger, ResultRow
 from ..plan.planning import PlannedRun
 
 Table = Mapping[int, Any]
 """By seed: a number, or a row of examples; None for a run that failed or diverged."""
-SHOWN, HONEST = "perplexity", "honest_perplexity"
+LEAK_FREE = ("leak_free_perplexity", "honest_perplexity")
+"""The metric of today, and its name in folders of older studies."""
 
 
 @dataclass(frozen=True)
@@ -76,13 +77,13 @@ class RunTable:
     @property
     def floor(self) -> tuple[float, str] | None:
         """The score of the best trivial strategy on these examples, and the strategy; None if unknown."""
-        floor = unspell(self._evaluation.get("floor"))
+        floor = decode_nonfinite(self._evaluation.get("floor"))
         return None if floor is None else (float(floor), str(self._evaluation.get("floor_strategy", "")))
 
     @property
     def ceiling(self) -> float | None:
         """The best possible figure; None if there is no such limit."""
-        ceiling = unspell(self._evaluation.get("ceiling"))
+        ceiling = decode_nonfinite(self._evaluation.get("ceiling"))
         return None if ceiling is None else float(ceiling)
 
     def values(self, arm: str, figure: str) -> dict[int, float | None]:
@@ -90,7 +91,7 @@ class RunTable:
         values: dict[int, float | None] = {}
         for seed, run in self.runs[arm].items():
             last = self._final_evaluation(run)
-            value = float(unspell(last["figures"]).get(figure, math.nan)) if last else math.nan
+            value = float(decode_nonfinite(last["figures"]).get(figure, math.nan)) if last else math.nan
             values[seed] = value if math.isfinite(value) else None
         return values
 
@@ -143,7 +144,7 @@ class RunTable:
             if now is None or last is None:
                 continue
             lines = {line["step"]: line for line in self.ledger.lines(run.id, "evaluation")}
-            before = unspell(lines.get(late_step(int(last["step"])), {}).get(figure))
+            before = decode_nonfinite(lines.get(late_step(int(last["step"])), {}).get(figure))
             if not isinstance(before, int | float) or not math.isfinite(before):
                 continue
             if figure in LOG_FIGURES:
@@ -182,13 +183,13 @@ def _keep_common(own: Any, other: Any) -> Any:
 def explain_leak(table: RunTable, arm: str, baseline: str, figure: str) -> str:
     """Compare the perplexity of an arm that sees the future with its leak-free one and the baseline's, if measured."""
 
-    def list_values(arm: str, figure: str) -> list[float]:
-        return [value for value in table.values(arm, figure).values() if value is not None]
+    def list_values(arm: str, *metrics: str) -> list[float]:
+        return [value for name in metrics for value in table.values(arm, name).values() if value is not None]
 
-    honest, shown = list_values(arm, HONEST), list_values(arm, SHOWN)
-    if not honest:
+    leak_free, measured = list_values(arm, *LEAK_FREE), list_values(arm, "perplexity")
+    if not leak_free:
         return f"{figure} was measured with access to future tokens; this task has no leak-free figure"
-    count = f" (mean of {len(honest)} seeds)" if len(honest) > 1 else ""
-    text = f"fed nothing but the past its perplexity is {fmean(honest):.4g}{count}, not the {fmean(shown):.4g} it shows"
-    other = list_values(baseline, HONEST) or list_values(baseline, SHOWN)
+    count = f" (mean of {len(leak_free)} seeds)" if len(leak_free) > 1 else ""
+    text = f"its perplexity without access to future tokens is {fmean(leak_free):.4g}{count}, not {fmean(measured):.4g}"
+    other = list_values(baseline, *LEAK_FREE) or list_values(baseline, "perplexity")
     return f"{text}; the baseline's is {fmean(other):.4g}" if other else text

@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from attnlab.data import PROBES
-from attnlab.training.plain import unspell
+from attnlab.training.plain import decode_nonfinite
 
 from ...ledger.database import ENDED, ResultRow
 from ..tables.metrics import COUNTED, recognise_metric
@@ -47,7 +47,7 @@ class PhaseRuns:
     def evaluations(self) -> dict[str, list[dict[str, Any]]]:
         """The evaluations of each run, by id."""
         lines = self.record.ledger.lines
-        return {run.id: [unspell(line) for line in lines(run.id, "evaluation")] for run, _ in self.ended}
+        return {run.id: [decode_nonfinite(line) for line in lines(run.id, "evaluation")] for run, _ in self.ended}
 
     def name_group(self, run: PlannedRun) -> str:
         """Name the group that a run is compared in: its phase and size, if the study has several."""
@@ -75,7 +75,7 @@ class PhaseRuns:
         """The last evaluation of every run, which decides."""
         cells: list[Cell] = []
         for run, last in self.last:
-            cells += self._make_cell(run, last["step"], last["primary"], unspell(last["figures"]))
+            cells += self._make_cell(run, last["step"], last["primary"], decode_nonfinite(last["figures"]))
         return self._make_table(cells, {})
 
     def _make_table(self, cells: list[Cell], budgets: Mapping[Run, Mapping[str, str]]) -> ResultTable:
