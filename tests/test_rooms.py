@@ -127,6 +127,13 @@ def test_nothing_imports_cli() -> None:
     assert "cli" not in MODULES_MAY_IMPORT["__init__"]
 
 
+def test_cli_has_no_html_or_javascript() -> None:
+    files = [file for file in (SOURCE / "cli").rglob("*") if file.is_file() and file.suffix != ".pyc"]
+    assert {file.suffix for file in files} == {".py", ".toml"}
+    markup = re.compile(r"</?(html|head|body|div|script|span|svg|style|table)\b|\bdocument\.|\bwindow\.", re.IGNORECASE)
+    assert [file.name for file in files if markup.search(file.read_text(encoding="utf-8"))] == []
+
+
 def test_the_table_has_no_cycle() -> None:
     settled: set[str] = set()
     while len(settled) < len(MAY_IMPORT):
