@@ -127,6 +127,13 @@ def test_nothing_imports_cli() -> None:
     assert "cli" not in MODULES_MAY_IMPORT["__init__"]
 
 
+def test_cli_has_no_html_or_javascript() -> None:
+    files = [file for file in (SOURCE / "cli").rglob("*") if file.is_file() and file.suffix != ".pyc"]
+    assert {file.suffix for file in files} == {".py", ".toml"}
+    markup = re.compile(r"</?(html|head|body|div|script|span|svg|style|table)\b|\bdocument\.|\bwindow\.", re.IGNORECASE)
+    assert [file.name for file in files if markup.search(file.read_text(encoding="utf-8"))] == []
+
+
 def test_the_table_has_no_cycle() -> None:
     settled: set[str] = set()
     while len(settled) < len(MAY_IMPORT):
@@ -170,7 +177,7 @@ def test_architecture_names_every_package_and_only_files_that_exist() -> None:
         ("reports/study/page.py", "from attnlab.cli import main", "cli"),
         ("__init__.py", "from attnlab.cli import main", "cli"),
         ("errors.py", "from attnlab.mechanisms import Mechanism", "mechanisms"),
-        ("machine.py", "from attnlab.kernels import compiler", "kernels"),
+        ("machine.py", "from attnlab.kernels import explain", "kernels"),
     ],
 )
 def test_a_planted_violation_is_found(tmp_path: Path, path: str, code: str, forbidden: str) -> None:

@@ -9,7 +9,20 @@ import pytest
 
 from attnlab.kernels.comparison import Setting
 from attnlab.tasks import load
-from benchmarks import additive, bypass, data, distance, flex, growth, install, linear, mqar, pointwise, threads, training
+from benchmarks import (
+    additive,
+    bypass,
+    data,
+    distance,
+    flex,
+    growth,
+    install,
+    linear,
+    mqar,
+    pointwise,
+    threads,
+    training,
+)
 from benchmarks.__main__ import TABLES, main
 from benchmarks.corpora import clm_features
 from benchmarks.table import COLUMNS, Row, Table, Target, at_most, compared, less_by
@@ -44,8 +57,8 @@ def test_a_table_runs(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert status == ("✗" in out)
 
 
-def test_every_table_runs_here_but_flex_which_compiles_for_long_and_that_of_a_browser() -> None:
-    assert set(TABLES) - set(TINY_TABLES) == {"flex", "report"}
+def test_every_table_runs_here_but_flex_which_compiles_for_long_and_those_of_a_browser_and_of_commands() -> None:
+    assert set(TABLES) - set(TINY_TABLES) == {"flex", "report", "commands"}
 
 
 def test_flex_that_fails_is_said_not_hidden(monkeypatch: pytest.MonkeyPatch) -> None:

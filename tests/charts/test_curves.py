@@ -1,4 +1,4 @@
-"""Learning curves show each arm with its name, its seeds and an honest mean of them."""
+"""Learning curves show each arm with its name, its seeds and their mean."""
 
 import math
 from collections.abc import Callable

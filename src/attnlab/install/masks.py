@@ -119,7 +119,7 @@ class Rule:
 
     causal: bool
     mask: Tensor | None = None
-    is_instead: bool = False
+    replaces_causal: bool = False
     positions: Positions | None = None
 
     def locate(self, num_queries: int, num_keys: int, device: torch.device) -> Positions | None:
@@ -157,11 +157,11 @@ def read_mask(mask: Tensor | None, module: torch.nn.Module, is_causal: bool | No
         return Rule(True, mask.view(torch.bool) if any(mask.stride()) else None)
     if mask.dtype == torch.int64 and _has_positions(mask):
         pairs, positions = _decode_positions(mask)
-        return Rule(False, pairs, is_instead=bool(is_causal) and pairs.shape[2] > 1, positions=positions)
+        return Rule(False, pairs, replaces_causal=bool(is_causal) and pairs.shape[2] > 1, positions=positions)
     allowed = mask if mask.dtype == torch.bool else _read_additive_mask(mask, module)
     if allowed.shape[2] > 1 and allowed.stride(2) == 0:
         allowed = allowed[:, :, :1]
-    return Rule(False, allowed, is_instead=bool(is_causal) and allowed.shape[2] > 1)
+    return Rule(False, allowed, replaces_causal=bool(is_causal) and allowed.shape[2] > 1)
 
 
 def _read_additive_mask(bias: Tensor, module: torch.nn.Module) -> Tensor:

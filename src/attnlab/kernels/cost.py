@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from .call import Request, at_least_float
 from .rowwise import ELEMENTS
 from .running import CHUNK
-from .tiled import keeps_weights
+from .tiled import stores_weights
 from .tiles import Tiling
 
 
@@ -46,7 +46,7 @@ def estimate(request: Request, kernel: str) -> Cost:
     tiling = Tiling(request.batch, request.num_heads, request.num_queries, request.num_keys, request.causal)
     # The reference forms a vector for each pair of an additive or distance score.
     channels = request.head_dim if request.mechanism.score.form not in (None, "dot", "cosine", "angle") else 1
-    num_kept = pairs if keeps_weights(request.mechanism, pairs) else 0
+    num_kept = pairs if stores_weights(request.mechanism, pairs) else 0
     work = {
         "reference": 2 * pairs * channels,
         "rowwise": 2 * min(ELEMENTS, pairs * channels),

@@ -40,7 +40,7 @@ def weights(call: Call) -> Tensor:
     visible, allowed = visibility.pairs, None
     if mechanism.mask.where != "before" and visibility.causal:
         visible, allowed = visibility.mask, visibility.causal_pairs
-    empty = visibility.empty
+    empty = visibility.empty_rows
     # A row that sees nothing is computed as if it saw everything, so that no stage has to normalise an empty row.
     shown = visible | empty if visible is not None and empty is not None else visible
     score = mechanism.score

@@ -24,11 +24,11 @@ from .visibility import Visibility
 LOWEST = -1e30
 """The score of a masked pair in the compiled loops, which do not handle infinities: its weight is 0."""
 
-KEPT = 2**21
-"""The most weights (8 MB) that are kept for the backward pass instead of recomputed, for scores in `KEEPING`."""
+MAX_STORED_WEIGHTS = 2**21
+"""The most weights (8 MB) that are stored for the backward pass instead of recomputed, for scores in `STORED_FORMS`."""
 
-KEEPING = ("additive", "manhattan", "chebyshev")
-"""The scores whose weights are kept: expensive ones whose backward pass does not need the scores."""
+STORED_FORMS = ("additive", "manhattan", "chebyshev")
+"""The forms of scores whose weights are stored: expensive ones whose backward pass does not need the scores."""
 
 
 class Problem:
@@ -49,7 +49,7 @@ class Problem:
         self.dtype = q.dtype if is_product else accumulator
         q, k, self.v, extra = (x.to(self.dtype).contiguous() for x in (q, k, v, extra))
         self.visibility = Visibility(q.shape[2], k.shape[2], causal, mask, q.device)
-        self.empty = self.visibility.blind
+        self.empty = self.visibility.empty_rows
         self.tiling = Tiling(q.shape[0], q.shape[1], q.shape[2], k.shape[2], causal)
         self.first = self.visibility.offset if causal else None
         self.pairs: DotPairs | CompiledPairs
@@ -57,8 +57,12 @@ class Problem:
             self.pairs = (DotPairs if pairs == "dot" else AnglePairs)(q, k, accumulator)
         else:
             self.pairs = CompiledPairs(pairs, q, k, extra, self.first)
-        may_compile = rule.loop is not None and bias is None and self.dtype == accumulator and q.device.type == "cpu"
+        # torch's own softmax is as fast on whole tiles, so plain attention with dropout needs no loops.
+        has_loop = rule.loop is not None and not (is_product and stage.is_softmax)
+        may_compile = has_loop and bias is None and self.dtype == accumulator and q.device.type == "cpu"
         self.loop = rule.loop if may_compile and native.explain_missing() is None else None
+        if may_compile and self.loop is None:
+            native.warn_missing()
 
     def buffer(self) -> Tensor:
         """Return a new work space for the largest tile."""
@@ -192,11 +196,11 @@ def _(grad: Tensor, kept: Tensor, q: Tensor, k: Tensor, v: Tensor, extra: Tensor
 register_backward(tiled, tiled_backward, num_tensors=6, num_options=5)
 
 
-def keeps_weights(mechanism: Mechanism, num_pairs: int) -> bool:
-    """Tell whether the weights are kept for the backward pass."""
+def stores_weights(mechanism: Mechanism, num_pairs: int) -> bool:
+    """Tell whether the weights are stored for the backward pass."""
     rule = mechanism.weights.tile_rule
     needs_scores = rule is not None and rule.needs_scores
-    return mechanism.score.form in KEEPING and not needs_scores and num_pairs <= KEPT
+    return mechanism.score.form in STORED_FORMS and not needs_scores and num_pairs <= MAX_STORED_WEIGHTS
 
 
 @functools.lru_cache(maxsize=256)
@@ -214,7 +218,7 @@ def attend(call: Call, q: Tensor, k: Tensor, extra: Tensor | None, pairs: str) -
         bias = torch.as_tensor(bias, dtype=n.dtype, device=n.device).expand_as(n).contiguous()
     extra = q.new_zeros(0) if extra is None else extra
     num_pairs = q.shape[0] * q.shape[1] * q.shape[2] * k.shape[2]
-    num_kept = num_pairs if torch.is_grad_enabled() and keeps_weights(mechanism, num_pairs) else 0
+    num_kept = num_pairs if torch.is_grad_enabled() and stores_weights(mechanism, num_pairs) else 0
     options = (pairs, mechanism.weights_line, visibility.causal, call.dropout, call.seed, num_kept)
     out, _ = tiled(q, k, v, extra, visibility.mask, bias, *options)
     return divide(out, divisor)

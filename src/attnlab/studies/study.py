@@ -146,7 +146,7 @@ class Study:
             planned = self.plan(leaking)
         trained = planned if self.design.has_leaking else [run for run in planned if run.arm not in leaking]
         ids, hashes = [run.id for run in trained], hash_data(self.design, self.sources)
-        ledger.say_news(PLAN, json.dumps({"runs": ids, "obstacles": leaking, "data": hashes, "audits": audits}))
+        ledger.add_event_if_new(PLAN, json.dumps({"runs": ids, "obstacles": leaking, "data": hashes, "audits": audits}))
         if left_out := count_left_out(ledger, set(ids)):
             say(f"{describe_left_out(left_out)}; they stay in the ledger")
         sources = locate_sources(self.design, self.sources or {})
@@ -157,14 +157,14 @@ class Study:
         """Write the design, versions and command into the ledger, and copy the study file into its folder."""
         plugins = read_plugins(self.plugins)
         ledger.note_fact("study", self.design.name)
-        ledger.say_news("design", json.dumps(self.design.model_dump(mode="json")))
+        ledger.add_event_if_new("design", json.dumps(self.design.model_dump(mode="json")))
         command = write_command(
             str(self.file or FILE), str(folder), self.budget, self.assign, self.sources, self.plugins,
             threads=self.threads, **({} if workers is None else {"workers": workers}),
         )  # fmt: skip
         if on != "local":
             command += f" --on {on}" + (" --workers 1" if workers == 1 else "")
-        ledger.say("started", json.dumps({**collect_provenance(), "command": command, "plugins": plugins}))
+        ledger.add_event("started", json.dumps({**collect_provenance(), "command": command, "plugins": plugins}))
         if self.file is not None and self.file.is_file():
             content, copy = self.file.read_bytes(), folder / FILE
             if not copy.exists() or copy.read_bytes() != content:

@@ -32,8 +32,8 @@ class Folder:
         study = Study.of(two_arms(seeds=list(range(1, num_seeds + 1)), **changed))
         ledger = Ledger(self.path / LEDGER)
         planned = study.plan()
-        ledger.say_news("design", json.dumps(study.design.model_dump(mode="json")))
-        ledger.say_news(
+        ledger.add_event_if_new("design", json.dumps(study.design.model_dump(mode="json")))
+        ledger.add_event_if_new(
             PLAN, json.dumps({"runs": [run.id for run in planned], "obstacles": {}, "data": {}, "audits": {}})
         )
         ledger.add_runs([make_row(run) for run in planned])

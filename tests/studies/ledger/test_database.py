@@ -58,7 +58,7 @@ def test_no_row_can_be_changed_removed_or_replaced(table: str, ledger: Ledger) -
     ledger.fail(1, "why")
     ledger.give_up("r1", "why")
     ledger.add_answers("basis", "[]")
-    ledger.say("started", "now")
+    ledger.add_event("started", "now")
     ledger.add_audit("dot | softmax", True, True, [])
     column = ledger.do(f"SELECT * FROM {table}").description[-1][0]
     for command in (f"UPDATE {table} SET {column} = 'x'", f"DELETE FROM {table}"):
@@ -92,7 +92,7 @@ def test_what_is_on_the_disk_is_what_a_reader_finds_meanwhile(ledger: Ledger) ->
     assert ledger.do("PRAGMA synchronous").fetchone() == (2,)
     reader = Ledger(ledger.path, is_new=False)
     with ledger.together():
-        ledger.say("a", "b")
+        ledger.add_event("a", "b")
         assert reader.events("a") == []
     assert reader.events("a") == ["b"]
     reader.close()

@@ -141,7 +141,7 @@ def register(ledger: Ledger, design: Design) -> Declaration:
             "register the study in another folder, before it is run"
         )
     declaration = Declaration.of(design)
-    ledger.say_news(REGISTRATION, json.dumps(asdict(declaration)))
+    ledger.add_event_if_new(REGISTRATION, json.dumps(asdict(declaration)))
     return declaration
 
 
@@ -152,7 +152,8 @@ def note_verdict(ledger: Ledger, design: Design, results: str, is_look: bool) ->
     """
     declaration = Declaration.of(design)
     if not any(look[:2] == (declaration, results) for look in _read_looks(ledger)):
-        ledger.say(VERDICT, json.dumps({"declaration": asdict(declaration), "results": results, "is_look": is_look}))
+        content = {"declaration": asdict(declaration), "results": results, "is_look": is_look}
+        ledger.add_event(VERDICT, json.dumps(content))
 
 
 def digest(value: Any) -> str:

@@ -216,14 +216,14 @@ class Ledger:
         row = (mechanism, int(is_causal), int(passed), json.dumps(list(findings)), time.time())
         self.do("INSERT OR IGNORE INTO audits VALUES (?, ?, ?, ?, ?)", row)
 
-    def say(self, kind: str, said: str) -> None:
+    def add_event(self, kind: str, content: str) -> None:
         """Add an event."""
-        self.do("INSERT INTO events (kind, said, at) VALUES (?, ?, ?)", (kind, said, time.time()))
+        self.do("INSERT INTO events (kind, said, at) VALUES (?, ?, ?)", (kind, content, time.time()))
 
-    def say_news(self, kind: str, said: str) -> None:
+    def add_event_if_new(self, kind: str, content: str) -> None:
         """Add an event, unless the last one of its kind is the same."""
-        if self.events(kind)[-1:] != [said]:
-            self.say(kind, said)
+        if self.events(kind)[-1:] != [content]:
+            self.add_event(kind, content)
 
     def runs(self) -> list[RunRow]:
         """List all runs in the order they were planned."""

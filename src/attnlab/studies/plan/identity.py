@@ -13,11 +13,11 @@ from attnlab.mechanisms import Mechanism
 from attnlab.training import RunSpec
 from attnlab.training.job.build import TRAINED, choose_split
 from attnlab.training.job.weights import silence_transformers
-from attnlab.training.spec import NOT_DECIDING, DataSource
+from attnlab.training.spec import WITHOUT_EFFECT, DataSource
 
 from ..file.design import Design, Size
 
-RESULTS_VERSION = 2
+RESULTS_VERSION = 3
 """Increased when the same settings give other results, so that older runs are not reused."""
 MARKS = (":best", ":last")
 IGNORED = ("lock", "log.txt")
@@ -29,7 +29,7 @@ Hashes = dict[str, str]
 
 def compute_id(run: RunSpec, parent: str | None, contents: Mapping[str, str]) -> str:
     """Return the hash of all that determines a run's result and differs from the defaults."""
-    config = run.model_dump(mode="json", exclude=NOT_DECIDING, exclude_defaults=True)
+    config = run.model_dump(mode="json", exclude=WITHOUT_EFFECT, exclude_defaults=True)
     for name in ("train", "dev"):
         config.get("data", {}).pop(name, None)
     for place, name in (("start", "checkpoint"), ("data", "tokenizer")):

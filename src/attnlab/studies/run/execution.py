@@ -9,7 +9,7 @@ from typing import Any
 from attnlab.errors import AttnlabError, StudyError
 from attnlab.training import RunSpec
 from attnlab.training.loop.stopping import StopRequest
-from attnlab.training.plain import spell, unspell
+from attnlab.training.plain import decode_nonfinite, encode_nonfinite
 from attnlab.training.record.files import read_json
 from attnlab.training.record.folder import PAIRING, RESULT
 from attnlab.training.record.metrics import Metrics
@@ -128,7 +128,7 @@ class Execution:
             elif event.kind == "finished":
                 self._take_in(run, self.ledger.begin(run.id, self.on) if attempt is None else attempt)
             elif event.kind == "interrupted":
-                self.ledger.say("interrupted", f"{run.id} was asked to stop")
+                self.ledger.add_event("interrupted", f"{run.id} was asked to stop")
             elif event.kind == "lost":
                 self._lose(run, attempt, event.detail)
             else:
@@ -138,7 +138,7 @@ class Execution:
 
     def _lose(self, run: PlannedRun, attempt: int | None, reason: str) -> None:
         """Restart a run whose node was lost, without counting a failure."""
-        self.ledger.say("lost", f"{run.id}: {reason}")
+        self.ledger.add_event("lost", f"{run.id}: {reason}")
         if self.stop:
             return
         self.losses[run.id] = self.losses.get(run.id, 0) + 1
@@ -197,8 +197,9 @@ def _read_delivery(run: str, attempt: int, folder: Path) -> Delivery:
             predictions = read_json(folder / "predictions" / f"step-{result['last']['step']:08d}.json")
         metrics = Metrics.read(folder / "metrics.jsonl") if (folder / "metrics.jsonl").exists() else []
         return Delivery(
-            run, attempt, result["status"], result, [spell(line) for line in metrics], read_json(folder / PAIRING),
-            predictions["ids"], unspell(predictions["per_example"]), predictions["clusters"],
+            run, attempt, result["status"], result, [encode_nonfinite(line) for line in metrics],
+            read_json(folder / PAIRING), predictions["ids"], decode_nonfinite(predictions["per_example"]),
+            predictions["clusters"],
         )  # fmt: skip
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise StudyError(

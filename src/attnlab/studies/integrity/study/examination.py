@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from attnlab.training.plain import unspell
+from attnlab.training.plain import decode_nonfinite
 
 from ..analysis import ComparisonRow, check_seeds
 from ..checks.budgets import check_budgets
@@ -117,7 +117,7 @@ def _check_recorded(runs: PhaseRuns) -> Iterator[IntegrityFinding]:
     wrong = list[str]()
     for run, last in runs.last:
         evaluation = {line["step"]: line for line in runs.evaluations[run.id]}.get(last["step"], {})
-        for name, value in unspell(last["figures"]).items():
+        for name, value in decode_nonfinite(last["figures"]).items():
             scores = runs.load_scores(run, name)
             if scores is not None and len(scores) and not np.isclose(scores.mean(), value):
                 mean = f"the mean of its {len(scores)} examples {scores.mean():.6g}"

@@ -16,8 +16,8 @@ from ..tuning.state import frozen_hash, trained_state
 from .optimizer import get_optimizer_state, restore_optimizer
 
 
-class Savepoints:
-    """Stores what trains, the state of optimizer and run, and a hash of the frozen weights."""
+class Checkpointer:
+    """Writes and restores checkpoints: what trains, optimizer, state of the run, and a hash of the frozen weights."""
 
     def __init__(self, job: Job, folder: Path, say: Say) -> None:
         self.job, self.say = job, say
