@@ -21,6 +21,10 @@ SIZES: dict[str, Any] = {"n_layer": 1, "n_embd": 8, "n_head": 2, "n_positions": 
 HOSTILE = "from pathlib import Path\nPath(__file__).with_name('was-run').touch()\n"
 
 
+def make_model() -> Any:
+    return transformers.GPT2LMHeadModel(transformers.GPT2Config(**SIZES))  # type: ignore[no-untyped-call]
+
+
 @pytest.fixture
 def hostile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Make a folder whose config asks for code of its own, and a user who would type y."""
@@ -49,7 +53,7 @@ def test_the_tokenizer_of_a_checkpoint_with_code_is_refused(hostile: Path) -> No
 
 
 def test_pickled_weights_are_not_read(tmp_path: Path) -> None:
-    model: Any = transformers.AutoModelForCausalLM.from_config(transformers.GPT2Config(**SIZES))
+    model = make_model()
     model.config.save_pretrained(tmp_path)
     torch.save(model.state_dict(), tmp_path / "pytorch_model.bin")
     with pytest.raises(PretrainedError, match="safetensors"):
@@ -57,7 +61,7 @@ def test_pickled_weights_are_not_read(tmp_path: Path) -> None:
 
 
 def test_a_whole_checkpoint_is_loaded(tmp_path: Path) -> None:
-    model: Any = transformers.AutoModelForCausalLM.from_config(transformers.GPT2Config(**SIZES))
+    model = make_model()
     model.save_pretrained(tmp_path)
     for kind in (transformers.GPT2LMHeadModel, transformers.AutoModelForCausalLM):
         loaded = load_pretrained(kind, tmp_path)

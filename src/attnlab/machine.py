@@ -109,6 +109,14 @@ def cache_sizes() -> dict[str, str]:
     return sizes
 
 
+@functools.cache
+def cache_bytes(level: str) -> int | None:
+    """Return the size of a data cache, such as "L2", in bytes; None if the system does not report it."""
+    size = cache_sizes().get(level, "")
+    number, factor = size[:-1], {"K": 2**10, "M": 2**20, "G": 2**30}.get(size[-1:])
+    return int(number) * factor if factor and number.isdigit() else None
+
+
 def cache_folder() -> Path:
     """Return the folder for cached files: $ATTNLAB_CACHE, or the platform's cache folder."""
     named = os.environ.get("ATTNLAB_CACHE")

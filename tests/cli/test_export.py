@@ -128,8 +128,8 @@ def test_wrong_requests_are_one_message_and_leave_nothing(tmp_path: Path, capsys
         ([str(tmp_path), "--out", str(tmp_path / "full")], "is a folder that is not empty"),
         ([str(tmp_path), "--out", str(tmp_path / "full" / "kept")], "is a file"),
         ([str(tmp_path / "nothing"), *out], "is not a folder"),
-        ([str(tmp_path / "full"), *out], "holds no model"),
-        ([str(tmp_path / "run"), *out], "is not that of a run"),
+        ([str(tmp_path / "full"), *out], "has no config.json"),
+        ([str(tmp_path / "run"), *out], "does not describe a run"),
     ):
         assert main(["export", *arguments]) == 2
         assert said in capsys.readouterr().err

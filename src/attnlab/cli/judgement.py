@@ -15,8 +15,8 @@ COLUMNS = (
     "p", "adjusted p", "verdict",
 )  # fmt: skip
 UNKNOWN = "–"
-SHOWN_ELSEWHERE = ("the exact test cannot", "have no score")
-"""Words of notes that are omitted: about an exact test that is not shown, and failed runs that the table shows."""
+OMITTED_NOTES = ("exact test", "missing scores")
+"""Kinds of notes that are omitted: the exact test is not shown, and the table shows the missing scores itself."""
 
 
 def print_finding(finding: "IntegrityFinding") -> None:
@@ -82,11 +82,11 @@ def _explain_rows(rows: Sequence["ComparisonRow"]) -> Iterator[str]:
         is_odd = decision.outcome in (AT_CEILING, DEGENERATE, NEITHER_LEARNED, STILL_TRAINING)
         if is_odd or FINISHED in decision.words:
             yield f"{row.name}: {decision.reason}."
-        for note in row.comparison.notes:
-            if not is_odd and not any(words in note for words in SHOWN_ELSEWHERE):
-                notes.setdefault(note, []).append(row.name)
-    for note, names in notes.items():
-        yield f"{', '.join(names)}: {note}."
+        for note in row.comparison.typed_notes:
+            if not is_odd and note.kind not in OMITTED_NOTES:
+                notes.setdefault(note.sentence, []).append(row.name)
+    for sentence, names in notes.items():
+        yield f"{', '.join(names)}: {sentence}."
 
 
 def _explain_table(rows: Sequence["ComparisonRow"], primary: Sequence[str]) -> Iterator[str]:

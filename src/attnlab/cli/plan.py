@@ -44,9 +44,9 @@ def plan(
     is_folder = Path(path).expanduser().is_dir()
     given = {"--pilot": pilot, "--spread": spread, "--budget": budget, "--set": assign}
     if is_folder and (wrong := [option for option, value in given.items() if value is not None]):
-        raise RequestError(f"{path} is the folder of a study, which is its own pilot; {wrong[0]} is for a study file")
+        raise RequestError(f"{path} is the folder of a study, whose runs are the pilot; omit {wrong[0]}")
     if pilot is not None and spread is not None:
-        raise RequestError("--pilot and --spread say the same thing; give one of them")
+        raise RequestError("--pilot and --spread both give the spread of seeds; give one of them")
     from attnlab.studies.answers.power_analysis import Aim, estimate_seed_time, plan_seeds
     from attnlab.studies.answers.study_folder import open_record
     from attnlab.studies.file.reading import read_design

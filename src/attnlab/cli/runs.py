@@ -13,12 +13,12 @@ def find_run_folder(path: str, **options: str | int | None) -> Path:
     wanted = {name: value for name, value in options.items() if value is not None}
     place = Path(path).expanduser()
     if not place.is_dir():
-        raise RequestError(f"{path} is not a folder; give that of a run: DIR/runs/ID of a study, or of attnlab train")
+        raise RequestError(f"{path} is not a folder; give a run: DIR/runs/ID of a study, or --out of attnlab train")
     if not (place / LEDGER).is_file():
         if wanted:
-            raise RequestError(f"--arm, --run-seed, --phase and --size choose a run of a study; {path} is none")
+            raise RequestError(f"--arm, --run-seed, --phase and --size choose a run of a study; {path} is not a study")
         if not (place / "config.json").is_file():
-            raise RequestError(f"{path} holds no model: neither a run (config.json, checkpoints) nor a saved one")
+            raise RequestError(f"{path} has no config.json; give the folder of a run or of a model saved by attnlab")
         return place
     with open_record(place) as record:
         started = [run for run in record.runs if record.folder_of(run).is_dir()]

@@ -90,7 +90,7 @@ def train(
 def describe_run(task: str, settings: dict[str, Any], extent: dict[str, Any], segments: list[str]) -> "RunSpec":
     """Return the run that the options describe. extent: steps, epochs and batch of every segment."""
     if settings.get("start.architecture") is None and settings.get("start.checkpoint") is None:
-        raise RequestError("which model? --architecture TYPE for a new one (bert, gpt2 …), or --start PATH")
+        raise RequestError("a model is missing; give --architecture TYPE for a new one (bert, gpt2 …), or --start PATH")
     texts = [split_assignments(text.split(","), "--segment") for text in segments] or [{}]
     content: dict[str, Any] = {
         "task": task, "data": {"train": ""},

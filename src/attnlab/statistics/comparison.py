@@ -12,7 +12,7 @@ from .exact import Exact, permutation, sign_flip
 from .families import Adjusted
 from .formatting import describe, record
 from .inference import Inference, infer
-from .notes import write_notes
+from .notes import Note, make_notes
 from .planning import Plan, at_upper_bound, exaggeration_at, make_plan, more_seeds, power_at
 from .question import ALPHA, Question
 from .skewness import FEWEST_FOR_EXACT, few_seeds_factor, find_t_level
@@ -137,16 +137,21 @@ class Comparison:
         if self.data.scores is None:
             return ()
         baseline, variant = (
-            {seed: self.question.to_figure(score) for seed, score in arm.score_by_seed.items()}
+            {seed: self.question.to_metric(score) for seed, score in arm.score_by_seed.items()}
             for arm in self.data.scores
         )
         seeds = dict.fromkeys(seed for arm in self.data.scores for seed in (*arm.seeds, *arm.failed))
         return tuple((seed, baseline.get(seed), variant.get(seed)) for seed in seeds)
 
     @property
+    def typed_notes(self) -> tuple[Note, ...]:
+        """Remarks on the numbers, each with its kind."""
+        return make_notes(self)
+
+    @property
     def notes(self) -> tuple[str, ...]:
         """Remarks to print beside the numbers."""
-        return write_notes(self)
+        return tuple(note.sentence for note in self.typed_notes)
 
     def record(self) -> dict[str, Any]:
         """Return all of it as plain values, for JSON."""

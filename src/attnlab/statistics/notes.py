@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
 from .arm_data import has_learned
-from .formatting import show, show_figure, show_p
+from .formatting import show, show_p, show_value
 from .question import ALPHA
 from .verdict import NEITHER_LEARNED, STILL_TRAINING
 
@@ -23,79 +23,94 @@ LOW_POWER = 0.5
 """Power below which the expected exaggeration is printed."""
 
 
-def write_notes(comparison: Comparison) -> tuple[str, ...]:
-    """Write every note that applies."""
+class Note(NamedTuple):
+    """A remark, and what it is about, for programs that show only some."""
+
+    kind: Literal["method", "exact test", "skewness", "missing scores", "failures", "learning", "examples", "power"]
+    sentence: str
+
+
+def make_notes(comparison: Comparison) -> tuple[Note, ...]:
+    """Return every note that applies."""
     parts = (_note_method, _note_skewness, _note_runs, _note_learning, _note_examples, _note_power)
     return tuple(note for part in parts for note in part(comparison))
 
 
-def _note_method(comparison: Comparison) -> Iterator[str]:
+def _note_method(comparison: Comparison) -> Iterator[Note]:
     if comparison.estimate.note:
-        yield comparison.estimate.note
+        yield Note("method", comparison.estimate.note)
     if comparison.question.looks == "open" and comparison.data.num_examples is not None:
-        yield "with open-ended looks the interval generalizes to other seeds, not to other examples"
+        yield Note("method", "with open-ended looks the interval generalizes to other seeds, not to other examples")
     exact = comparison.exact
     if exact is not None and exact.smallest > ALPHA:
-        yield f"with so few seeds the exact test cannot give a p-value below {exact.smallest:.3g}"
+        yield Note("exact test", f"with so few seeds the exact test cannot give a p-value below {exact.smallest:.3g}")
 
 
-def _note_skewness(comparison: Comparison) -> Iterator[str]:
+def _note_skewness(comparison: Comparison) -> Iterator[Note]:
     inference, skewness = comparison.inference, comparison.skewness
     if inference.exact is not None:
-        yield (
+        yield Note(
+            "method",
             f"the exact sign-flip test overrules t: {show_p(inference.exact.p)} instead of "
-            f"{show_p(comparison.estimate.p)}, and the interval is extended to the exact one"
+            f"{show_p(comparison.estimate.p)}, and the interval is extended to the exact one",
         )
     if comparison.question.looks != "open" and abs(skewness) > SKEWED:
         side, factor = ("upper", inference.skew.high) if skewness > 0 else ("lower", inference.skew.low)
-        yield (
+        yield Note(
+            "skewness",
             f"the differences are skewed ({show(skewness)}), which a t interval does not account for: its {side} half "
-            f"is widened by a factor of {factor:.2g}"
+            f"is widened by a factor of {factor:.2g}",
         )
 
 
-def _note_runs(comparison: Comparison) -> Iterator[str]:
+def _note_runs(comparison: Comparison) -> Iterator[Note]:
     for arm in comparison.data.scores or ():
         if arm.failed:
-            yield f"{len(arm.failed)} of {arm.num_runs} runs of the {arm.name} have no score"
+            sentence = f"{len(arm.failed)} of {arm.num_runs} runs of the {arm.name} have no score"
+            yield Note("missing scores", sentence)
         if arm.num_seeds > 1 and np.ptp(arm.per_seed) == 0:
-            score = comparison.question.to_figure(float(arm.per_seed[0]))
-            yield f"all seeds of the {arm.name} score the same, {score:.6g}"
+            score = comparison.question.to_metric(float(arm.per_seed[0]))
+            yield Note("learning", f"all seeds of the {arm.name} score the same, {score:.6g}")
     failures = comparison.data.failures
     if failures.is_uneven:
-        yield (
+        yield Note(
+            "failures",
             f"{failures.text}; with failed runs counted as the worst result p = {failures.worst_p:.2g}, and Fisher's "
-            f"exact test of equal failure rates has p = {failures.fisher_p:.2g}"
+            f"exact test of equal failure rates has p = {failures.fisher_p:.2g}",
         )
 
 
-def _note_learning(comparison: Comparison) -> Iterator[str]:
+def _note_learning(comparison: Comparison) -> Iterator[Note]:
     question, words = comparison.question, comparison.verdict
     has_learned_by_arm = [has_learned(summary, question) for summary in comparison.data.moments]
     if words != NEITHER_LEARNED and not all(has_learned_by_arm):
         who = {(True, False): "the variant is not", (False, True): "the baseline is not"}
         subject = who.get((has_learned_by_arm[0], has_learned_by_arm[1]), "neither arm is")
-        yield f"{subject} beyond the floor, {show_figure(question.floor or 0.0)}, which a trivial strategy scores"
+        floor = show_value(question.floor or 0.0)
+        yield Note("learning", f"{subject} beyond the floor, {floor}, which a trivial strategy scores")
     if question.is_still_training and not words.startswith(STILL_TRAINING):
-        yield f"still training: the last fifth gained {question.late_gain:.3g}{question.unit}"
+        yield Note("learning", f"still training: the last fifth gained {question.late_gain:.3g}{question.unit}")
 
 
-def _note_examples(comparison: Comparison) -> Iterator[str]:
+def _note_examples(comparison: Comparison) -> Iterator[Note]:
     num_examples, num_clusters = comparison.data.num_examples, comparison.data.num_clusters
     if num_clusters is not None and num_clusters < FEW_EXAMPLES:
-        yield (
+        yield Note(
+            "examples",
             f"{num_clusters} clusters of {num_examples} examples: fewer than {FEW_EXAMPLES} clusters say little about "
-            "others"
+            "others",
         )
     elif num_clusters is None and num_examples is not None and num_examples < FEW_EXAMPLES:
-        yield f"{num_examples} examples or documents: fewer than {FEW_EXAMPLES} say little about others"
+        sentence = f"{num_examples} examples or documents: fewer than {FEW_EXAMPLES} say little about others"
+        yield Note("examples", sentence)
 
 
-def _note_power(comparison: Comparison) -> Iterator[str]:
+def _note_power(comparison: Comparison) -> Iterator[Note]:
     is_low = comparison.power_at_smallest < LOW_POWER
     if comparison.question.looks != "open" and is_low and comparison.decision.is_difference:
-        yield (
+        yield Note(
+            "power",
             f"power is {comparison.power_at_smallest:.0%} for a true difference of "
             f"{comparison.question.shown_smallest}: if it is found, it is shown {comparison.exaggeration:.2g} × too "
-            "large on average"
+            "large on average",
         )

@@ -296,8 +296,8 @@ class RunSpec(TaskSettings):
             return cls.model_validate(dict(config))
         except ValidationError as error:
             raise TrainingError(
-                f"this config.json is not that of a run of this attnlab ({describe_error(error, cls)}); is it a "
-                "model's, or written by another version?"
+                f"this config.json does not describe a run of this version of attnlab ({describe_error(error, cls)}); "
+                "it belongs to a model or to another version: give the folder of a run"
             ) from error
 
 

@@ -136,8 +136,8 @@ def test_positions_run_through_epochs(packed: TokenFile) -> None:
     ("plan", "ranks", "message"),
     [
         ({"batch": 10**6}, (0, 1), r"gives \d+ rows of 128, fewer than one batch of 1000000"),
-        ({"batch": 6}, (0, 4), "a batch of 6 rows must be divisible by 4 ranks"),
-        ({"batch": 8}, (2, 2), "rank 2 one of them"),
+        ({"batch": 6}, (0, 4), "rank 0 of 4, batch 6: the rank must be 0 … 3, and the batch a multiple"),
+        ({"batch": 8}, (2, 2), "rank 2 of 2, batch 8: the rank must be 0 … 1"),
     ],
 )
 def test_what_gives_no_batches_is_refused(
@@ -148,11 +148,11 @@ def test_what_gives_no_batches_is_refused(
 
 
 def test_a_plan_that_cannot_be_is_refused(packed: TokenFile) -> None:
-    with pytest.raises(DataError, match="objective is 'mlm' or 'clm', not 'nsp'"):
+    with pytest.raises(DataError, match="objective must be 'mlm' or 'clm', not 'nsp'"):
         BatchPlan(objective="nsp")  # type: ignore[arg-type]
     with pytest.raises(DataError, match="at least 1 row"):
         BatchPlan(batch=0)
-    with pytest.raises(DataError, match="packed rows all have one length"):
+    with pytest.raises(DataError, match="window=3 sorts rows by length"):
         BatchPlan(window=3)
     loader = Loader(packed, PLANS["mlm"])
     with pytest.raises(DataError, match="an epoch has steps 0 to"):

@@ -43,10 +43,10 @@ class BatchPlan:
 
     def __post_init__(self) -> None:
         if self.objective not in ("mlm", "clm"):
-            raise DataError(f"objective is 'mlm' or 'clm', not '{self.objective}'")
+            raise DataError(f"objective must be 'mlm' or 'clm', not '{self.objective}'")
         check_batching(self.batch, self.window, self.last_batch)
         if self.window and self.layout == "packed":
-            raise DataError("packed rows all have one length, and a window sorts padded rows; set window=0")
+            raise DataError(f"window={self.window} sorts rows by length, and packed rows have one length; set window=0")
 
 
 class Loader:
@@ -55,7 +55,8 @@ class Loader:
     def __init__(self, tokens: TokenFile, plan: BatchPlan, rank: int = 0, num_ranks: int = 1, workers: int = 0) -> None:
         if not 0 <= rank < num_ranks or plan.batch % num_ranks:
             raise DataError(
-                f"a batch of {plan.batch} rows must be divisible by {num_ranks} ranks, and rank {rank} one of them"
+                f"rank {rank} of {num_ranks}, batch {plan.batch}: the rank must be 0 … {num_ranks - 1}, and the batch "
+                "a multiple of the number of ranks"
             )
         self.plan = plan
         self.sequences = Sequences(tokens, plan.length, plan.layout)

@@ -130,6 +130,10 @@ def _find_obstacle(pair: ArmPair, terms: AnalysisTerms) -> str:
             return f"every value of {name} is impossible"
         if all(score is None for score in scores.values()):
             return f"{f'all {len(scores)} runs' if len(scores) > 1 else 'the only run'} of {name} failed"
+        if recognise_metric(pair.metric) in PERPLEXITIES and any(s is not None and s <= 0 for s in scores.values()):
+            return (
+                f"a perplexity is at least 1, and one of {name} is {min(s for s in scores.values() if s is not None):g}"
+            )
     if terms.units.are_mixed(pair.cells):
         num = sum(cell in terms.units.fractions for cell in pair.cells)
         looks = "looks like a fraction" if num == 1 else "look like fractions"

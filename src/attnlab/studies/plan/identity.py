@@ -18,7 +18,7 @@ from attnlab.training.spec import WITHOUT_EFFECT, DataSource
 
 from ..file.design import Design, Size
 
-RESULTS_VERSION = 2
+RESULTS_VERSION = 3
 """Increased when the same settings give other results, so that older runs are not reused."""
 MARKS = (":best", ":last")
 IGNORED = ("lock", "log.txt")

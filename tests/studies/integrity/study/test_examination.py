@@ -122,7 +122,7 @@ def test_a_leaking_arm_gets_its_leak_free_figure_and_overlap_is_counted(
     (answer,) = conclusion.answers
     assert answer.verdict == "NOT COMPARABLE (its audit finds a leak)"
     assert answer.notes[0].startswith("its perplexity without access to future tokens is ")
-    assert "(mean of 2 seeds), not the " in answer.notes[0]
+    assert "(mean of 2 seeds), not " in answer.notes[0]
     assert "; the baseline's is " in answer.notes[0]
     assert faults(tuple(conclusion.findings)) == ["a leaking arm", "trained on what is held out"]
     overlap = "3 of 12 documents that 'text' holds out (not counting 1 headings or texts of fewer than 5 words) are"

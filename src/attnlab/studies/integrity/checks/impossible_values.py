@@ -48,7 +48,7 @@ def _find_beyond_limits(metric: str, cells: Sequence[Cell], scale: float | None)
         limits = f"{metric} lies between {low:g} and {scale:g}"
     elif name in metrics.PERPLEXITIES:
         wrong = [cell for cell in cells if cell.number < 1]
-        limits = f"{metric} is 1 or more"
+        limits = f"{metric}: a perplexity is at least 1"
     else:
         return
     if len(wrong) > MAX_WRONG_SHARE * len(cells):
