@@ -178,7 +178,7 @@ def test_architecture_names_every_package_and_only_files_that_exist() -> None:
         ("reports/study/page.py", "from attnlab.cli import main", "cli"),
         ("__init__.py", "from attnlab.cli import main", "cli"),
         ("errors.py", "from attnlab.mechanisms import Mechanism", "mechanisms"),
-        ("machine.py", "from attnlab.kernels import compiler", "kernels"),
+        ("machine.py", "from attnlab.kernels import explain", "kernels"),
     ],
 )
 def test_a_planted_violation_is_found(tmp_path: Path, path: str, code: str, forbidden: str) -> None:
