@@ -16,7 +16,7 @@ from attnlab.charts import Spec
 from attnlab.errors import RequestError
 
 from . import pictures
-from .focus import misplaced, target_of
+from .focus import compute_error, make_target
 from .problem import TOLERANCE, ConstructionProblem, is_number, read_integer
 from .words import short
 
@@ -72,7 +72,7 @@ class Strength(float):
     @property
     def error(self) -> float:
         """The share of misplaced weight, 1 − 2α for α ≤ ½."""
-        return misplaced(self.weights, target_of(self.problem, (0, 1)))
+        return compute_error(self.weights, make_target(self.problem, (0, 1)))
 
     @property
     def alone(self) -> float:

@@ -12,7 +12,7 @@ from .exact import Exact, permutation, sign_flip
 from .families import Adjusted
 from .formatting import describe, record
 from .inference import Inference, infer
-from .notes import Note, make_notes
+from .notes import write_notes
 from .planning import Plan, at_upper_bound, exaggeration_at, make_plan, more_seeds, power_at
 from .question import ALPHA, Question
 from .skewness import FEWEST_FOR_EXACT, few_seeds_factor, find_t_level
@@ -144,14 +144,14 @@ class Comparison:
         return tuple((seed, baseline.get(seed), variant.get(seed)) for seed in seeds)
 
     @property
-    def typed_notes(self) -> tuple[Note, ...]:
-        """Remarks on the numbers, each with its kind."""
-        return make_notes(self)
+    def notes_by_kind(self) -> dict[str, tuple[str, ...]]:
+        """Remarks on the numbers; the kinds are the keys of `statistics.notes.WRITERS`."""
+        return write_notes(self)
 
     @property
     def notes(self) -> tuple[str, ...]:
         """Remarks to print beside the numbers."""
-        return tuple(note.sentence for note in self.typed_notes)
+        return tuple(note for notes in self.notes_by_kind.values() for note in notes)
 
     def record(self) -> dict[str, Any]:
         """Return all of it as plain values, for JSON."""

@@ -137,7 +137,7 @@ def show(number: float) -> str:
 
 
 def show_value(value: float) -> str:
-    """Write a figure with four digits."""
+    """Write a value of a metric with four digits."""
     return f"{value:.4g}".replace("-", "−")
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from attnlab.statistics import Comparison
-from attnlab.statistics.formatting import show, show_p, signed
+from attnlab.statistics.formatting import show, show_p, show_value, signed
 
 from .results import ArmRow
 
@@ -31,11 +31,6 @@ def make_number_cell(value: float | None, write: Callable[[float], str] = show) 
 
 def _format_count(value: float) -> str:
     return f"{value:,.0f}"
-
-
-def format_value(value: float) -> str:
-    """Write a figure with four digits."""
-    return f"{value:.4g}".replace("-", "−")
 
 
 def _format_seconds(value: float) -> str:
@@ -118,7 +113,7 @@ COLUMNS: Mapping[str, Callable[[ArmRow], TableCell]] = {
     "phase": lambda row: TableCell(row.phase),
     "size": lambda row: TableCell(row.size),
     "figure": lambda row: TableCell(row.figure or "–"),
-    "mean": lambda row: make_number_cell(row.summary.mean, format_value),
+    "mean": lambda row: make_number_cell(row.summary.mean, show_value),
     "SD": lambda row: make_number_cell(row.summary.sd),
     "seeds": lambda row: make_number_cell(row.summary.n, _format_count),
     "failed": lambda row: make_number_cell(row.num_lost, _format_count),

@@ -25,7 +25,7 @@ AS_REGISTERED = "AS REGISTERED"
 CHANGED = "CHANGED AFTER LOOKING ({})"
 UNDECLARED = "UNDECLARED LOOK ({})"
 
-UNDECIDING = (
+NOT_DECLARED = (
     "smallest", "evaluate_every", "checkpoint_every", "log_every", "trace_every", "sample_every", "prompts",
     "sentences", "num_tokens", "num_scored",
 )  # fmt: skip
@@ -51,7 +51,7 @@ class Declaration:
     @classmethod
     def of(cls, design: Design) -> Self:
         """Return what a design declares."""
-        hidden = set(UNDECIDING)
+        hidden = set(NOT_DECLARED)
         return cls(
             design.baseline,
             {name: json.dumps(arm.model_dump(mode="json"), sort_keys=True) for name, arm in design.arms.items()},
@@ -125,7 +125,7 @@ def check_registration(ledger: Ledger, design: Design, results: str) -> Registra
     if tuple(now.seeds) not in seen and not declared.allows_seeds(now.seeds):
         words.append(UNDECLARED.format(_ordinal(len(seen) + 1)))
     if not words:
-        return RegistrationStatus(AS_REGISTERED, "nothing that decides the verdicts was changed since it was declared")
+        return RegistrationStatus(AS_REGISTERED, "nothing that affects the verdicts was changed since it was declared")
     note = (
         "a verdict had been printed before this was changed; the e-process decides, which stays valid however often "
         "one looks, and needs more seeds"
