@@ -20,7 +20,7 @@ from .focus import compute_error, make_target
 from .problem import TOLERANCE, ConstructionProblem, is_number, read_integer
 from .words import short
 
-MOST_NUMBERS = 10**7
+MAX_NUMBERS = 10**7
 """The largest number of key coordinates for which weights are computed."""
 
 
@@ -44,7 +44,7 @@ class Strength(float):
     @cached_property
     def problem(self) -> ConstructionProblem:
         """The keys: unit vectors, the first two unlike all others; the rest repeat if there are too few dimensions."""
-        if self.num_keys * self.head_dim > MOST_NUMBERS:
+        if self.num_keys * self.head_dim > MAX_NUMBERS:
             raise RequestError(
                 f"{self.num_keys} keys of head_dim {self.head_dim} are too many numbers to lay out; the strength and "
                 "its weight are there without them"

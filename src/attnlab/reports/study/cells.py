@@ -9,7 +9,7 @@ from attnlab.statistics.formatting import show, show_p, show_value, signed
 
 from .results import ArmRow
 
-MOST_DECIMALS = 12
+MAX_DECIMALS = 12
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ def _choose_decimals(comparison: Comparison) -> int | None:
     smallest = min(abs(end) for end in (high - low, low, high) if end)
     wanted = 1 - math.floor(math.log10((high - low) / 2))
     needed = -math.floor(math.log10(2 * smallest))
-    return min(max(0, wanted, needed), MOST_DECIMALS)
+    return min(max(0, wanted, needed), MAX_DECIMALS)
 
 
 def _format_signed(value: float, places: int | None) -> str:

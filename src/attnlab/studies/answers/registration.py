@@ -14,7 +14,7 @@ from itertools import takewhile
 from typing import Any, Self
 
 from attnlab.errors import StudyError
-from attnlab.statistics.verdict import FEWEST_SEEDS
+from attnlab.statistics.verdict import MIN_SEEDS
 
 from ..file.design import Design
 from ..ledger.database import Ledger
@@ -169,7 +169,7 @@ def _read_looks(ledger: Ledger) -> list[tuple[Declaration, str, bool]]:
 def _check_first_verdict(registered: Declaration | None, now: Declaration) -> RegistrationStatus:
     # No verdict had been printed, so no change can depend on results.
     is_possible = now.looks is None or replace(now, seeds=now.seeds[:1]).allows_seeds(now.seeds)
-    if not is_possible and len(now.seeds) >= FEWEST_SEEDS:
+    if not is_possible and len(now.seeds) >= MIN_SEEDS:
         declared = f"{len(now.seeds)} seeds are none of the declared looks ({_show_looks(now.looks)})"
         return RegistrationStatus(UNDECLARED.format("1st"), f"{declared}; the e-process decides", is_declared=False)
     if registered is None:
