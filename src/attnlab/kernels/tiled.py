@@ -57,8 +57,12 @@ class Problem:
             self.pairs = (DotPairs if pairs == "dot" else AnglePairs)(q, k, accumulator)
         else:
             self.pairs = CompiledPairs(pairs, q, k, extra, self.first)
-        may_compile = rule.loop is not None and bias is None and self.dtype == accumulator and q.device.type == "cpu"
+        # torch's own softmax is as fast on whole tiles, so plain attention with dropout needs no loops.
+        has_loop = rule.loop is not None and not (is_product and stage.is_softmax)
+        may_compile = has_loop and bias is None and self.dtype == accumulator and q.device.type == "cpu"
         self.loop = rule.loop if may_compile and native.explain_missing() is None else None
+        if may_compile and self.loop is None:
+            native.warn_missing()
 
     def buffer(self) -> Tensor:
         """Return a new work space for the largest tile."""

@@ -137,7 +137,7 @@ class Comparison:
         if self.data.scores is None:
             return ()
         baseline, variant = (
-            {seed: self.question.to_figure(score) for seed, score in arm.score_by_seed.items()}
+            {seed: self.question.to_metric(score) for seed, score in arm.score_by_seed.items()}
             for arm in self.data.scores
         )
         seeds = dict.fromkeys(seed for arm in self.data.scores for seed in (*arm.seeds, *arm.failed))

@@ -136,7 +136,7 @@ def show(number: float) -> str:
     return "–" if math.isnan(number) else f"{number:.3g}".replace("-", "−")
 
 
-def show_figure(value: float) -> str:
+def show_value(value: float) -> str:
     """Write a figure with four digits."""
     return f"{value:.4g}".replace("-", "−")
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import numpy as np
 
 from .arm_data import has_learned
-from .formatting import show, show_figure, show_p
+from .formatting import show, show_p, show_value
 from .question import ALPHA
 from .verdict import NEITHER_LEARNED, STILL_TRAINING
 
@@ -69,7 +69,7 @@ def _note_runs(comparison: Comparison) -> Iterator[Note]:
             sentence = f"{len(arm.failed)} of {arm.num_runs} runs of the {arm.name} have no score"
             yield Note("missing scores", sentence)
         if arm.num_seeds > 1 and np.ptp(arm.per_seed) == 0:
-            score = comparison.question.to_figure(float(arm.per_seed[0]))
+            score = comparison.question.to_metric(float(arm.per_seed[0]))
             yield Note("learning", f"all seeds of the {arm.name} score the same, {score:.6g}")
     failures = comparison.data.failures
     if failures.is_uneven:
@@ -86,7 +86,7 @@ def _note_learning(comparison: Comparison) -> Iterator[Note]:
     if words != NEITHER_LEARNED and not all(has_learned_by_arm):
         who = {(True, False): "the variant is not", (False, True): "the baseline is not"}
         subject = who.get((has_learned_by_arm[0], has_learned_by_arm[1]), "neither arm is")
-        floor = show_figure(question.floor or 0.0)
+        floor = show_value(question.floor or 0.0)
         yield Note("learning", f"{subject} beyond the floor, {floor}, which a trivial strategy scores")
     if question.is_still_training and not words.startswith(STILL_TRAINING):
         yield Note("learning", f"still training: the last fifth gained {question.late_gain:.3g}{question.unit}")

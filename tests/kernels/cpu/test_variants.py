@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from attnlab.kernels.cpu import native
+from attnlab.kernels.cpu import variants
 from attnlab.machine import find_compiler, instruction_set
 
 CHECK = Path(__file__).with_name("check_pairs.cpp")
@@ -28,7 +28,7 @@ needs_x86 = pytest.mark.skipif(
 
 
 def compile_loops(compiler: list[str], *options: str) -> None:
-    command = [*compiler, *native.FLAGS, *WARNINGS, "-I", str(native.SOURCE.parent), *options]
+    command = [*compiler, *variants.FLAGS, *WARNINGS, "-I", str(variants.SOURCE.parent), *options]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
 
@@ -50,7 +50,7 @@ def count_arithmetic(assembly: str) -> dict[str, Counter[str]]:
 @pytest.mark.parametrize("level", X86)
 def test_hot_loops_use_whole_registers(level: str, tmp_path: Path) -> None:
     file = tmp_path / "loops.s"
-    compile_loops(find_compiler() or [], f"-march={level}", *native.WIDE, "-S", str(native.SOURCE), "-o", str(file))
+    compile_loops(find_compiler() or [], f"-march={level}", *variants.WIDE, "-S", str(variants.SOURCE), "-o", str(file))
     counts = count_arithmetic(file.read_text(encoding="utf-8"))
     assert len(counts) == 13  # seven kinds forward, six backward; chebyshev's backward pass scatters
     # What remains narrow is outside the loop over channels: the sum of w, and what is left over of it.
@@ -62,7 +62,7 @@ def test_hot_loops_use_whole_registers(level: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("level", X86)
 def test_results_of_each_level(level: str, tmp_path: Path) -> None:
     program = tmp_path / "check"
-    compile_loops(find_compiler() or [], f"-march={level}", *native.WIDE, str(CHECK), "-o", str(program), "-pthread")
+    compile_loops(find_compiler() or [], f"-march={level}", *variants.WIDE, str(CHECK), "-o", str(program), "-pthread")
     if X86[level] not in instruction_set().split():
         pytest.skip(f"compiled; this processor cannot run {level}")
     done = subprocess.run([program], capture_output=True, text=True, check=False)
@@ -78,3 +78,24 @@ def test_results_on_aarch64(tmp_path: Path) -> None:
     done = subprocess.run([emulator, program], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout
     assert "vectors of 16 bytes" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("machine", "lacks", "name"),
+    [
+        ("x86_64", set(), "x86-64-v4"),
+        ("x86_64", {"avx512vl"}, "x86-64-v3"),
+        ("x86_64", {"fma"}, None),
+        ("aarch64", set(), "aarch64"),
+        ("riscv64", set(), None),
+    ],
+)
+def test_the_fastest_variant_that_a_processor_can_run(
+    machine: str, lacks: set[str], name: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    features = " ".join((variants.AVX2 | variants.AVX512 | {"asimd", "sse2"}) - lacks)
+    monkeypatch.setattr("sys.platform", "linux")
+    found = variants.find_variant(f"flags : {features}", machine)
+    assert (found.name if found else None) == name
+    monkeypatch.setattr("sys.platform", "darwin")
+    assert variants.find_variant(features, machine) is None

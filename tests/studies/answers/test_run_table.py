@@ -46,16 +46,16 @@ def runs(tmp_path: Path) -> Iterator[Runs]:
 
 def test_a_table_without_results_is_empty(runs: Runs) -> None:
     table = runs.table
-    assert (table.figure, table.floor, table.ceiling) == (None, None, None)
+    assert (table.metric, table.floor, table.ceiling) == (None, None, None)
     assert table.values("dot", "accuracy") == dict.fromkeys(range(1, 6))
-    assert table.shared_seeds("dot", "better", figure="accuracy") == []
+    assert table.shared_seeds("dot", "better", metric="accuracy") == []
     assert table.late_gain("dot", "accuracy") is None
 
 
 def test_seeds_are_shared_if_both_arms_have_a_finite_figure(runs: Runs) -> None:
     runs.give("dot", [0.5, 0.5, "NaN", 0.5])
     runs.give("better", [0.6, "Infinity", 0.6, 0.6, 0.6])
-    assert runs.table.shared_seeds("dot", "better", figure="accuracy") == [1, 4]
+    assert runs.table.shared_seeds("dot", "better", metric="accuracy") == [1, 4]
     assert runs.table.values("dot", "accuracy") == {1: 0.5, 2: 0.5, 3: None, 4: 0.5, 5: None}
 
 

@@ -33,7 +33,7 @@ def _format_count(value: float) -> str:
     return f"{value:,.0f}"
 
 
-def format_figure(value: float) -> str:
+def format_value(value: float) -> str:
     """Write a figure with four digits."""
     return f"{value:.4g}".replace("-", "−")
 
@@ -118,7 +118,7 @@ COLUMNS: Mapping[str, Callable[[ArmRow], TableCell]] = {
     "phase": lambda row: TableCell(row.phase),
     "size": lambda row: TableCell(row.size),
     "figure": lambda row: TableCell(row.figure or "–"),
-    "mean": lambda row: make_number_cell(row.summary.mean, format_figure),
+    "mean": lambda row: make_number_cell(row.summary.mean, format_value),
     "SD": lambda row: make_number_cell(row.summary.sd),
     "seeds": lambda row: make_number_cell(row.summary.n, _format_count),
     "failed": lambda row: make_number_cell(row.num_lost, _format_count),

@@ -9,8 +9,9 @@ from transformers import AutoConfig
 
 from attnlab.data import load_tokenizer, open_source
 from attnlab.data.cache import hash_once
-from attnlab.errors import DataError, StudyError
+from attnlab.errors import DataError, PretrainedError, StudyError
 from attnlab.mechanisms import Mechanism
+from attnlab.pretrained import load_pretrained
 from attnlab.training import RunSpec
 from attnlab.training.job.build import TRAINED, choose_split
 from attnlab.training.job.weights import silence_transformers
@@ -23,7 +24,7 @@ RESULTS_VERSION = 3
 MARKS = (":best", ":last")
 IGNORED = ("lock", "log.txt")
 """Files of a run's folder that do not affect its weights."""
-UNREADABLE = (DataError, StudyError, OSError, ValueError)
+UNREADABLE = (DataError, PretrainedError, StudyError, OSError, ValueError)
 Hashes = dict[str, str]
 """Hashes of the contents of files, by part."""
 
@@ -118,7 +119,7 @@ def _open_size(size: Size) -> Hashes:
         if size.tokenizer is not None and size.tokenizer.partition(":")[0] not in TRAINED:
             load_tokenizer(size.tokenizer)
         if size.checkpoint is not None and "checkpoint" not in hashes:
-            AutoConfig.from_pretrained(size.checkpoint)
+            load_pretrained(AutoConfig, size.checkpoint)
             if size.tokenizer is None:
                 load_tokenizer(size.checkpoint)
     return hashes

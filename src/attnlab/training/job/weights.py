@@ -14,9 +14,10 @@ from transformers import AutoConfig, PreTrainedModel
 from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 from transformers.utils import logging as transformers_logging
 
-from attnlab.errors import TrainingError, closest
+from attnlab.errors import PretrainedError, TrainingError, closest
 from attnlab.install import install, load, mechanism_of
 from attnlab.install.saving import PREFIX
+from attnlab.pretrained import load_pretrained
 
 from ..record.checkpoint import Checkpoint, read_checkpoint
 from ..record.files import read_json
@@ -110,14 +111,15 @@ def _load_pretrained(path: str, start: Start, task: Any, seed: int, say: Say) ->
     model: PreTrainedModel
     with torch.random.fork_rng(devices=[]), silence_transformers():
         try:
-            config = update_config(AutoConfig.from_pretrained(path), start, task)
-            model, info = getattr(transformers, task.head).from_pretrained(
-                path, config=config, output_loading_info=True, ignore_mismatched_sizes=True
-            )
-        except (OSError, ValueError) as error:
+            config = update_config(load_pretrained(AutoConfig, path), start, task)
+            model, info = load_pretrained(
+                getattr(transformers, task.head), path, config=config, output_loading_info=True,
+                ignore_mismatched_sizes=True,
+            )  # fmt: skip
+        except PretrainedError as error:
             raise TrainingError(
-                f"no model can be loaded from '{path}': {str(error).splitlines()[0]}; give a directory with "
-                "config.json and model.safetensors, or a name of the hub while online"
+                f"no model can be loaded from '{path}': {error}; give a directory with config.json and "
+                "model.safetensors, or a name of the hub while online"
             ) from error
     for name, stored, needed in sorted(info["mismatched_keys"]):
         if name.startswith(f"{model.base_model_prefix}."):
