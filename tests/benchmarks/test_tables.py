@@ -9,7 +9,20 @@ import pytest
 
 from attnlab.kernels.comparison import Setting
 from attnlab.tasks import load
-from benchmarks import additive, bypass, data, distance, flex, growth, install, linear, mqar, pointwise, training
+from benchmarks import (
+    additive,
+    bypass,
+    data,
+    distance,
+    flex,
+    growth,
+    install,
+    linear,
+    mqar,
+    pointwise,
+    threads,
+    training,
+)
 from benchmarks.__main__ import TABLES, main
 from benchmarks.corpora import clm_features
 from benchmarks.table import COLUMNS, Row, Table, Target, at_most, compared, less_by
@@ -26,6 +39,7 @@ TINY_TABLES: dict[str, Callable[[], Table]] = {
     "pointwise": partial(pointwise.table, TINY, 8, 0),
     "linear": partial(linear.table, TINY, 8, 0),
     "distance": partial(distance.table, TINY, 8, TINY, 8, 0),
+    "threads": partial(threads.table, TINY, 8, 1),
     "bypass": partial(bypass.table, TINY, 8, 0),
     "install": partial(install.table, install.Size(1, 16, 2, 32, 2, 8), 0, install.CASES[-1:]),
     "data": partial(data.table, data.Corpus("embedded:squad?articles=1", "embedded:squad?articles=1", None, None), 0),
@@ -43,8 +57,8 @@ def test_a_table_runs(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert status == ("✗" in out)
 
 
-def test_every_table_runs_here_but_flex_which_compiles_for_long_and_that_of_a_browser() -> None:
-    assert set(TABLES) - set(TINY_TABLES) == {"flex", "report"}
+def test_every_table_runs_here_but_flex_which_compiles_for_long_and_those_of_a_browser_and_of_commands() -> None:
+    assert set(TABLES) - set(TINY_TABLES) == {"flex", "report", "commands"}
 
 
 def test_flex_that_fails_is_said_not_hidden(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -123,7 +123,7 @@ class Study:
             is_needed = on == "local" and any(run.id not in results for run in planned)
             with start_workers_early(self.plugins, is_needed) as server:
                 planned, precision = self._prepare(ledger, planned, say, stop), self._choose_precision(ledger)
-                Execution(folder, ledger, planned, say, stop, workers, self.plugins, precision, tick, on, server).go()
+                Execution(folder, ledger, planned, say, stop, workers, self.plugins, precision, tick, on, server).run()
             return Conclusion.of(read(folder, ledger))
 
     def register(self, out: str | Path) -> Declaration:
