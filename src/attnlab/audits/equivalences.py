@@ -193,7 +193,7 @@ def _check_hidden_pairs(subject: Subject) -> FindingPart:
         x=inputs.get("x"), first=inputs.get("first"),
     )  # fmt: skip
     score = call.mechanism.score
-    scores = score(call.q, call.k, call.params_of(score), **call.needs_of(score, pairs)).detach()
+    scores = score(call.q, call.k, call.params_of(score), **call.gather_needs(score, pairs)).detach()
     masked = reference.weigh(call, fill_standins(scores, pairs, None), pairs).detach()
     differences, bounds = [], []
     for i in range(SHORT):
@@ -212,6 +212,7 @@ def _weigh_visible(call: Call, scores: Tensor, row: int, keys: Tensor) -> Tensor
     stage, positions = call.mechanism.weights, call.positions
     if positions is not None:
         positions = Positions(positions.queries[..., row : row + 1], positions.keys[..., keys])
-    needed = dataclasses.replace(call, positions=positions).needs_of(stage, torch.ones_like(scores, dtype=torch.bool))
+    visible = torch.ones_like(scores, dtype=torch.bool)
+    needed = dataclasses.replace(call, positions=positions).gather_needs(stage, visible)
     n = torch.full((1, 1, 1, 1), len(keys), dtype=scores.dtype)
     return stage(scores, n, call.params_of(stage), **needed).detach()

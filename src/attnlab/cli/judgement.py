@@ -82,11 +82,11 @@ def _explain_rows(rows: Sequence["ComparisonRow"]) -> Iterator[str]:
         is_odd = decision.outcome in (AT_CEILING, DEGENERATE, NEITHER_LEARNED, STILL_TRAINING)
         if is_odd or FINISHED in decision.words:
             yield f"{row.name}: {decision.reason}."
-        for note in row.comparison.typed_notes:
-            if not is_odd and note.kind not in OMITTED_NOTES:
-                notes.setdefault(note.sentence, []).append(row.name)
-    for sentence, names in notes.items():
-        yield f"{', '.join(names)}: {sentence}."
+        for kind, sentences in row.comparison.notes_by_kind.items():
+            for note in sentences if not is_odd and kind not in OMITTED_NOTES else ():
+                notes.setdefault(note, []).append(row.name)
+    for note, names in notes.items():
+        yield f"{', '.join(names)}: {note}."
 
 
 def _explain_table(rows: Sequence["ComparisonRow"], primary: Sequence[str]) -> Iterator[str]:

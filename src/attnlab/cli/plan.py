@@ -124,7 +124,7 @@ def _print_prospects(
 def _list_needed_seeds(
     prospects: Sequence["Prospect"], design: "Design", aim: "Aim", seed_time: tuple[int, float] | None
 ) -> Iterator[str]:
-    from attnlab.statistics.verdict import FEWEST_SEEDS
+    from attnlab.statistics.verdict import MIN_SEEDS
     from attnlab.training.loop.progress import format_duration
 
     for power in aim.powers:
@@ -134,7 +134,7 @@ def _list_needed_seeds(
         if math.isinf(max(needs)):
             yield f"{power:.0%}: for some comparisons no number of seeds is enough, because the examples are too few"
             continue
-        needed = max(FEWEST_SEEDS, int(max(needs)))
+        needed = max(MIN_SEEDS, int(max(needs)))
         more = needed - len(design.seeds)
         if more <= 0:
             yield f"{power:.0%}: the study's {len(design.seeds)} seeds are enough for every comparison above"
@@ -149,7 +149,7 @@ def _list_needed_seeds(
 
 
 def _list_notes(prospects: Sequence["Prospect"], design: "Design", aim: "Aim") -> Iterator[str]:
-    from attnlab.statistics.verdict import FEWEST_SEEDS
+    from attnlab.statistics.verdict import MIN_SEEDS
     from attnlab.studies.answers.analysis import count_comparisons
     from attnlab.studies.answers.power_analysis import find_level
 
@@ -166,8 +166,8 @@ def _list_notes(prospects: Sequence["Prospect"], design: "Design", aim: "Aim") -
             yield f"more than {design.looks[-1]} seeds are past the declared looks, and need another study"
     elif design.looks == "open":
         yield "looks are open-ended and need more seeds than this, which does not account for them"
-    if any(need < FEWEST_SEEDS for prospect in prospects for need in prospect.seeds.values()):
-        yield f"a verdict needs at least {FEWEST_SEEDS} seeds in any case"
+    if any(need < MIN_SEEDS for prospect in prospects for need in prospect.seeds.values()):
+        yield f"a verdict needs at least {MIN_SEEDS} seeds in any case"
 
 
 def _print_without_spread(design: "Design", path: str, aim: "Aim", as_json: bool) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 from attnlab.errors import RequestError
 from attnlab.studies.answers.study_folder import LEDGER, open_record
 
-MOST_LISTED = 20
+MAX_LISTED = 20
 
 
 def find_run_folder(path: str, **options: str | int | None) -> Path:
@@ -26,8 +26,8 @@ def find_run_folder(path: str, **options: str | int | None) -> Path:
         if len(matching) == 1:
             return record.folder_of(matching[0])
         listed = matching or started
-        shown = "".join(f"\n  {record.folder_of(run)}  {run.title}" for run in listed[:MOST_LISTED])
-        more = f"\n  and {len(listed) - MOST_LISTED} more" if len(listed) > MOST_LISTED else ""
+        shown = "".join(f"\n  {record.folder_of(run)}  {run.title}" for run in listed[:MAX_LISTED])
+        more = f"\n  and {len(listed) - MAX_LISTED} more" if len(listed) > MAX_LISTED else ""
         count = "several of its runs match" if matching else "none of its runs matches"
         why = f"holds a study, and {count}" if wanted else "holds a study"
         listing = f":{shown}{more}" if listed else "; none of its runs has begun"

@@ -12,7 +12,7 @@ from attnlab.charts import Spec
 from attnlab.errors import RequestError, closest
 
 from . import pictures
-from .focus import least_strength, misplaced, target_of
+from .focus import compute_error, find_least_strength, make_target
 from .problem import (
     TOLERANCE,
     ConstructionProblem,
@@ -155,6 +155,6 @@ def _place(
     needed = torch.logsumexp(problem.scores(query), 0) + math.log(1 / problem.tolerance - 1)
     gaps = norm - (problem.keys @ _normalise(query)).numpy()
     least_norm = max(float(needed), 0.0) / problem.scale / length if length else math.inf
-    strength = least_strength(gaps, 1, problem) if gaps.min() > 0 and length else math.inf
-    output, error = extended.output(query), misplaced(weights, target_of(extended, shared))
+    strength = find_least_strength(gaps, 1, problem) if gaps.min() > 0 and length else math.inf
+    output, error = extended.output(query), compute_error(weights, make_target(extended, shared))
     return Placement(extended, goal, shared, query, key, weights, output, error, least_norm, strength)

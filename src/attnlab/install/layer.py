@@ -18,7 +18,7 @@ from attnlab.mechanisms.mechanism import label
 from attnlab.mechanisms.stage import Parameter
 
 from .attention_modules import AttentionModule
-from .masks import Rule
+from .masks import MaskRule
 from .projections import Part
 
 PREFIX = ("prefix_keys", "prefix_values")
@@ -132,7 +132,7 @@ class Layer(nn.Module):
         return dataclasses.replace(self.core, score=dataclasses.replace(score, scale=scale))
 
     def forward(
-        self, q: Tensor, k: Tensor, v: Tensor, rule: Rule, scale: float | None, dropout: float, needs_weights: bool,
+        self, q: Tensor, k: Tensor, v: Tensor, rule: MaskRule, scale: float | None, dropout: float, needs_weights: bool,
     ) -> tuple[Tensor, Tensor | None]:  # fmt: skip
         """Attend; return the output [b h q d], and the weights [b h q k] if they are needed."""
         self._check(v, rule)
@@ -156,7 +156,7 @@ class Layer(nn.Module):
             parameters |= {f"{text}_{name}": value for name, value in current.items()}
         return parameters
 
-    def _locate(self, rule: Rule, q: Tensor, k: Tensor) -> Positions | None:
+    def _locate(self, rule: MaskRule, q: Tensor, k: Tensor) -> Positions | None:
         """Return the positions of queries and keys, with the prefix before all tokens, if a stage needs them."""
         stages = self.core.find_stages_needing("positions")
         if not stages:
@@ -173,7 +173,7 @@ class Layer(nn.Module):
         before = torch.arange(-self.prefix_keys.shape[1], 0, device=q.device).expand(*positions.keys.shape[:2], -1)
         return Positions(positions.queries, torch.cat([before, positions.keys], -1))
 
-    def _add_prefix(self, k: Tensor, v: Tensor, rule: Rule) -> tuple[Tensor, Tensor, Rule]:
+    def _add_prefix(self, k: Tensor, v: Tensor, rule: MaskRule) -> tuple[Tensor, Tensor, MaskRule]:
         """Put the layer's prefix, if any, before the keys and values; every query may see it."""
         keys, values = self.prefix_keys, self.prefix_values
         if keys is None or values is None:
@@ -195,7 +195,7 @@ class Layer(nn.Module):
             return []
         return [term for stage in self.core.output if (term := stage.penalty(out)) is not None]
 
-    def _check(self, v: Tensor, rule: Rule) -> None:
+    def _check(self, v: Tensor, rule: MaskRule) -> None:
         """Refuse a mask that the mask stage cannot act on, and values that are not those of the value path."""
         if rule.replaces_causal and self.mechanism.mask.where != "before":
             raise InstallError(

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -23,94 +23,92 @@ LOW_POWER = 0.5
 """Power below which the expected exaggeration is printed."""
 
 
-class Note(NamedTuple):
-    """A remark, and what it is about, for programs that show only some."""
-
-    kind: Literal["method", "exact test", "skewness", "missing scores", "failures", "learning", "examples", "power"]
-    sentence: str
+def write_notes(comparison: Comparison) -> dict[str, tuple[str, ...]]:
+    """Write every note that applies, by kind."""
+    return {kind: tuple(write(comparison)) for kind, write in WRITERS.items()}
 
 
-def make_notes(comparison: Comparison) -> tuple[Note, ...]:
-    """Return every note that applies."""
-    parts = (_note_method, _note_skewness, _note_runs, _note_learning, _note_examples, _note_power)
-    return tuple(note for part in parts for note in part(comparison))
-
-
-def _note_method(comparison: Comparison) -> Iterator[Note]:
+def _note_method(comparison: Comparison) -> Iterator[str]:
     if comparison.estimate.note:
-        yield Note("method", comparison.estimate.note)
+        yield comparison.estimate.note
     if comparison.question.looks == "open" and comparison.data.num_examples is not None:
-        yield Note("method", "with open-ended looks the interval generalizes to other seeds, not to other examples")
+        yield "with open-ended looks the interval generalizes to other seeds, not to other examples"
+
+
+def _note_exact_test(comparison: Comparison) -> Iterator[str]:
     exact = comparison.exact
     if exact is not None and exact.smallest > ALPHA:
-        yield Note("exact test", f"with so few seeds the exact test cannot give a p-value below {exact.smallest:.3g}")
+        yield f"with so few seeds the exact test cannot give a p-value below {exact.smallest:.3g}"
 
 
-def _note_skewness(comparison: Comparison) -> Iterator[Note]:
+def _note_skewness(comparison: Comparison) -> Iterator[str]:
     inference, skewness = comparison.inference, comparison.skewness
     if inference.exact is not None:
-        yield Note(
-            "method",
+        yield (
             f"the exact sign-flip test overrules t: {show_p(inference.exact.p)} instead of "
-            f"{show_p(comparison.estimate.p)}, and the interval is extended to the exact one",
+            f"{show_p(comparison.estimate.p)}, and the interval is extended to the exact one"
         )
     if comparison.question.looks != "open" and abs(skewness) > SKEWED:
         side, factor = ("upper", inference.skew.high) if skewness > 0 else ("lower", inference.skew.low)
-        yield Note(
-            "skewness",
+        yield (
             f"the differences are skewed ({show(skewness)}), which a t interval does not account for: its {side} half "
-            f"is widened by a factor of {factor:.2g}",
+            f"is widened by a factor of {factor:.2g}"
         )
 
 
-def _note_runs(comparison: Comparison) -> Iterator[Note]:
+def _note_missing_scores(comparison: Comparison) -> Iterator[str]:
     for arm in comparison.data.scores or ():
         if arm.failed:
-            sentence = f"{len(arm.failed)} of {arm.num_runs} runs of the {arm.name} have no score"
-            yield Note("missing scores", sentence)
+            yield f"{len(arm.failed)} of {arm.num_runs} runs of the {arm.name} have no score"
+
+
+def _note_runs(comparison: Comparison) -> Iterator[str]:
+    for arm in comparison.data.scores or ():
         if arm.num_seeds > 1 and np.ptp(arm.per_seed) == 0:
             score = comparison.question.to_metric(float(arm.per_seed[0]))
-            yield Note("learning", f"all seeds of the {arm.name} score the same, {score:.6g}")
+            yield f"all seeds of the {arm.name} score the same, {score:.6g}"
     failures = comparison.data.failures
     if failures.is_uneven:
-        yield Note(
-            "failures",
+        yield (
             f"{failures.text}; with failed runs counted as the worst result p = {failures.worst_p:.2g}, and Fisher's "
-            f"exact test of equal failure rates has p = {failures.fisher_p:.2g}",
+            f"exact test of equal failure rates has p = {failures.fisher_p:.2g}"
         )
 
 
-def _note_learning(comparison: Comparison) -> Iterator[Note]:
+def _note_learning(comparison: Comparison) -> Iterator[str]:
     question, words = comparison.question, comparison.verdict
     has_learned_by_arm = [has_learned(summary, question) for summary in comparison.data.moments]
     if words != NEITHER_LEARNED and not all(has_learned_by_arm):
         who = {(True, False): "the variant is not", (False, True): "the baseline is not"}
         subject = who.get((has_learned_by_arm[0], has_learned_by_arm[1]), "neither arm is")
-        floor = show_value(question.floor or 0.0)
-        yield Note("learning", f"{subject} beyond the floor, {floor}, which a trivial strategy scores")
+        yield f"{subject} beyond the floor, {show_value(question.floor or 0.0)}, which a trivial strategy scores"
     if question.is_still_training and not words.startswith(STILL_TRAINING):
-        yield Note("learning", f"still training: the last fifth gained {question.late_gain:.3g}{question.unit}")
+        yield f"still training: the last fifth gained {question.late_gain:.3g}{question.unit}"
 
 
-def _note_examples(comparison: Comparison) -> Iterator[Note]:
+def _note_examples(comparison: Comparison) -> Iterator[str]:
     num_examples, num_clusters = comparison.data.num_examples, comparison.data.num_clusters
     if num_clusters is not None and num_clusters < FEW_EXAMPLES:
-        yield Note(
-            "examples",
+        yield (
             f"{num_clusters} clusters of {num_examples} examples: fewer than {FEW_EXAMPLES} clusters say little about "
-            "others",
+            "others"
         )
     elif num_clusters is None and num_examples is not None and num_examples < FEW_EXAMPLES:
-        sentence = f"{num_examples} examples or documents: fewer than {FEW_EXAMPLES} say little about others"
-        yield Note("examples", sentence)
+        yield f"{num_examples} examples or documents: fewer than {FEW_EXAMPLES} say little about others"
 
 
-def _note_power(comparison: Comparison) -> Iterator[Note]:
+def _note_power(comparison: Comparison) -> Iterator[str]:
     is_low = comparison.power_at_smallest < LOW_POWER
     if comparison.question.looks != "open" and is_low and comparison.decision.is_difference:
-        yield Note(
-            "power",
+        yield (
             f"power is {comparison.power_at_smallest:.0%} for a true difference of "
             f"{comparison.question.shown_smallest}: if it is found, it is shown {comparison.exaggeration:.2g} × too "
-            "large on average",
+            "large on average"
         )
+
+
+WRITERS: dict[str, Callable[[Comparison], Iterator[str]]] = {
+    "method": _note_method, "exact test": _note_exact_test, "skewness": _note_skewness,
+    "missing scores": _note_missing_scores, "runs": _note_runs, "learning": _note_learning, "examples": _note_examples,
+    "power": _note_power,
+}  # fmt: skip

@@ -10,10 +10,10 @@ from attnlab.studies.answers.study_folder import Record
 
 from .results import PhaseResults, read_number
 
-MOST_STEPS, FEWEST_STEPS = 150, 12
-MOST_POINTS = 4000
+MAX_STEPS, MIN_STEPS = 150, 12
+MAX_POINTS = 4000
 """Of one chart: with many arms and seeds each has fewer steps, so that a page stays small."""
-MOST_FIGURES = 6
+MAX_FIGURES = 6
 NO_FIGURES = {"kind", "step", "task", "primary", "collapse", "missing", "name"}
 WHOLE = ""
 """The layer of a quantity of the whole model."""
@@ -64,7 +64,7 @@ class History:
                     if is_number(line[name]) and (value := read_number(line[name])) is not None:
                         seen.setdefault(name, set()).add(value)
         others = sorted(name for name, values in seen.items() if len(values) > 1 and name != self.place.figure)
-        return [*([self.place.figure] if self.place.figure else []), *others][:MOST_FIGURES]
+        return [*([self.place.figure] if self.place.figure else []), *others][:MAX_FIGURES]
 
     def find_traces(self) -> dict[str, dict[str, str]]:
         """Return the traced kinds, each with its layers and their names in a line."""
@@ -82,7 +82,7 @@ class History:
 def thin_steps(steps: Iterable[int], num_curves: int) -> set[int]:
     """Choose evenly spaced steps, as many as a chart with this number of curves can show."""
     ordered = sorted(steps)
-    most = min(MOST_STEPS, max(FEWEST_STEPS, MOST_POINTS // max(1, num_curves)))
+    most = min(MAX_STEPS, max(MIN_STEPS, MAX_POINTS // max(1, num_curves)))
     if len(ordered) <= most:
         return set(ordered)
     return {ordered[round(number * (len(ordered) - 1) / (most - 1))] for number in range(most)}

@@ -18,7 +18,7 @@ from attnlab.errors import StatisticsError
 from attnlab.statistics import Comparison, compare, conclude_family
 from attnlab.statistics.comparison import conclude as conclude_comparison
 from attnlab.statistics.question import ALPHA
-from attnlab.statistics.verdict import FEWEST_SEEDS, NOT_COMPARABLE
+from attnlab.statistics.verdict import MIN_SEEDS, NOT_COMPARABLE
 from attnlab.tasks.scores import LOWER_IS_BETTER
 
 from ..file.design import Design, Phase
@@ -72,7 +72,7 @@ def conclude(
         return _storage().validate_python(json.loads(stored))
     answers = analyse(study, planned, ledger, obstacles, status)
     compared = [answer.comparison for answer in answers if answer.comparison is not None]
-    is_look = any(not one.question.obstacle and one.data.num_seeds >= FEWEST_SEEDS for one in compared)
+    is_look = any(not one.question.obstacle and one.data.num_seeds >= MIN_SEEDS for one in compared)
     with ledger.together():
         note_verdict(ledger, study, results, is_look)
         ledger.add_answers(basis, json.dumps(_storage().dump_python(answers)))

@@ -16,7 +16,7 @@ from attnlab.statistics.formatting import plain
 from .analysis import Answer
 from .study_folder import Record
 
-FEWEST = 2
+MIN_SHARED_SEEDS = 2
 """Seeds that a figure must have in both arms."""
 
 
@@ -63,7 +63,7 @@ def _explore_place(record: Record, place: tuple[str, str], answers: list[Answer]
             continue
         for metric in names:
             seeds = table.shared_seeds(baseline, answer.arm, metric=metric)
-            if metric == answer.figure or len(seeds) < FEWEST:
+            if metric == answer.figure or len(seeds) < MIN_SHARED_SEEDS:
                 continue
             measured = table.measure((baseline, answer.arm), metric)
             try:

@@ -21,7 +21,7 @@ from ..file.design import Design, Phase
 from .analysis import count_comparisons
 from .study_folder import Record
 
-FEWEST = 2
+MIN_SEEDS_FOR_SPREAD = 2
 """Seeds of a pilot from which a spread can be estimated."""
 
 
@@ -111,9 +111,9 @@ def _plan_from_pilot(blank: Prospect, design: Design, phase: Phase, pilot: Recor
     arms, metric = (design.baseline, blank.arm), table.metric or ""
     seeds = table.shared_seeds(*arms, metric=metric)
     blank = replace(blank, figure=metric)
-    if len(seeds) < FEWEST:
+    if len(seeds) < MIN_SEEDS_FOR_SPREAD:
         count = f"{len(seeds)} {'seed has' if len(seeds) == 1 else 'seeds have'} ended in both arms"
-        return replace(blank, obstacle=f"{count}; a spread needs at least {FEWEST}, better 3 to 5")
+        return replace(blank, obstacle=f"{count}; a spread needs at least {MIN_SEEDS_FOR_SPREAD}, better 3 to 5")
     if unpaired := table.explain_unpaired(*arms, seeds):
         return replace(blank, obstacle=unpaired)
     blank = replace(blank, num_pilot=len(seeds))

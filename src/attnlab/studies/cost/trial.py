@@ -39,8 +39,8 @@ from ..run.server import load_plugins, serve
 from ..run.workers import LocalWorkers, RunOrder
 from .workload import Workload, count_workload
 
-MOST_UPDATES = 30
-MOST_BATCHES = 4
+MAX_UPDATES = 30
+MAX_BATCHES = 4
 ROOM = 2
 """Times the size of a checkpoint that must be free on the disk to write one."""
 RESULT = "trial.json"
@@ -181,7 +181,7 @@ def _time_run(job: Job, folder: Path, budget: float, began: float) -> RunTiming:
 def _time_segment(updater: Updater, number: int, budget: float) -> tuple[float, float, int]:
     """Return the seconds of a segment's first update, those of a later one of mean length, and how many were timed."""
     first, total, paces = 0.0, 0.0, list[float]()
-    with closing(time_updates(updater, number, 1 + MOST_UPDATES)) as times:
+    with closing(time_updates(updater, number, 1 + MAX_UPDATES)) as times:
         for seconds, tokens in times:
             if not first:
                 first = seconds
@@ -203,7 +203,7 @@ def _time_evaluation(job: Job, examples: Examples | None, budget: float) -> floa
     features = sorted(examples.features, key=len)
     batches = [features[start : start + examples.batch] for start in range(0, len(features), examples.batch)]
     job.task.predict(job.model, [job.task.collate(features[:1], seed=EVALUATION_SEED)])  # warm
-    num = min(MOST_BATCHES, len(batches))
+    num = min(MAX_BATCHES, len(batches))
     chosen = [batches[(2 * place + 1) * len(batches) // (2 * num)] for place in range(num)]
     tokens, began = 0, perf_counter()
     for batch in chosen:

@@ -12,7 +12,7 @@ from typing import Any
 from attnlab.statistics import Comparison, compare, conclude_family
 from attnlab.statistics.families import Role
 from attnlab.statistics.formatting import plain
-from attnlab.statistics.verdict import FEWEST_SEEDS, NOT_COMPARABLE, TOO_FEW
+from attnlab.statistics.verdict import MIN_SEEDS, NOT_COMPARABLE, TOO_FEW
 
 from .checks.units import Units
 from .finding import IntegrityFinding, IntegrityKind, list_first
@@ -189,7 +189,7 @@ def check_seeds(rows: Sequence[ComparisonRow]) -> Iterator[IntegrityFinding]:
     yield IntegrityFinding(
         IntegrityKind.TOO_FEW_SEEDS,
         f"{len(weak)} of {len(rows)} comparisons {'has' if len(weak) == 1 else 'have'} {' or '.join(map(str, counts))} "
-        f"{'seed' if counts == [1] else 'seeds'} per arm; with fewer than {FEWEST_SEEDS} no verdict is given: "
+        f"{'seed' if counts == [1] else 'seeds'} per arm; with fewer than {MIN_SEEDS} no verdict is given: "
         f"{list_first(needs)}",
         data={"num_seeds": counts, "comparisons": [row.name for row, _ in weak]},
     )

@@ -1,4 +1,4 @@
-"""The execution of a study: workers train its runs, and each result enters the ledger once, also after a kill."""
+"""The execution of a study: workers train its runs, and each result enters the ledger once, even after a kill."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -66,13 +66,13 @@ class Execution:
     losses: dict[str, int] = field(default_factory=dict)
     given_up: dict[str, str] = field(default_factory=dict)
 
-    def go(self) -> None:
+    def run(self) -> None:
         """Run until all runs have ended, or a stop is requested."""
         self.ledger.add_runs([make_row(run) for run in self.planned])
         self.statuses = {run: row.status for run, row in self.ledger.results().items()}
         for run in self.planned:  # runs that ended after the study was killed
             if run.id not in self.statuses and has_ended(self.folder / RUNS / run.id):
-                self._take_in(run, self.ledger.begin(run.id, "found"))
+                self._record_result(run, self.ledger.begin(run.id, "found"))
         if self.stop or not self._list_ready():
             return
         workers = self.workers or (RayWorkers(self.plugins) if self.on == "ray" else LocalWorkers(self.plugins))
@@ -83,7 +83,7 @@ class Execution:
                 self._receive(workers)
                 self._send_runs(workers)
             if self.running:
-                self.say("stopping: the running runs write a checkpoint")
+                self.say("stopping: every active run writes a checkpoint")
                 workers.stop()
             while self.running:
                 self._receive(workers)
@@ -126,17 +126,17 @@ class Execution:
                 if self.on == "ray":
                     self.say(f"{run.title}: on node {event.detail}")
             elif event.kind == "finished":
-                self._take_in(run, self.ledger.begin(run.id, self.on) if attempt is None else attempt)
+                self._record_result(run, self.ledger.begin(run.id, self.on) if attempt is None else attempt)
             elif event.kind == "interrupted":
                 self.ledger.add_event("interrupted", f"{run.id} was asked to stop")
             elif event.kind == "lost":
-                self._lose(run, attempt, event.detail)
+                self._handle_loss(run, attempt, event.detail)
             else:
                 self._fail(run, attempt, event.detail)
         if self.tick is not None:
             self.tick()
 
-    def _lose(self, run: PlannedRun, attempt: int | None, reason: str) -> None:
+    def _handle_loss(self, run: PlannedRun, attempt: int | None, reason: str) -> None:
         """Restart a run whose node was lost, without counting a failure."""
         self.ledger.add_event("lost", f"{run.id}: {reason}")
         if self.stop:
@@ -147,7 +147,7 @@ class Execution:
         else:
             self.say(f"{run.title}: its node was lost ({reason}); it starts again")
 
-    def _take_in(self, run: PlannedRun, attempt: int) -> None:
+    def _record_result(self, run: PlannedRun, attempt: int) -> None:
         try:
             delivery = _read_delivery(run.id, attempt, self.folder / RUNS / run.id)
         except AttnlabError as error:
@@ -157,8 +157,8 @@ class Execution:
         self.statuses[run.id] = delivery.status
         num_ended = sum(planned.id in self.statuses for planned in self.planned)
         last = delivery.result.get("last")
-        figure = "" if last is None else f", {last['primary']} {float(last['figures'][last['primary']]):.6g}"
-        self.say(f"{num_ended}/{len(self.planned)} {run.title}: {delivery.status}{figure}")
+        score = "" if last is None else f", {last['primary']} {float(last['figures'][last['primary']]):.6g}"
+        self.say(f"{num_ended}/{len(self.planned)} {run.title}: {delivery.status}{score}")
 
     def _fail(self, run: PlannedRun, attempt: int | None, reason: str) -> None:
         """Note a failed attempt, and give up a run that has failed too often since the study was started."""

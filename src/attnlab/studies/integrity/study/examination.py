@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from ...answers.study_folder import Record
     from ...ledger.database import Ledger
 
-MOST_OVERLAP = 0.01
+MAX_OVERLAP = 0.01
 """From this share on it is a fault: memorised examples can change an accuracy by as much, and many studies look for
 differences of one point. Less is only noted, since published datasets contain some such rows."""
 
@@ -57,7 +57,7 @@ def _check_overlap(record: Record) -> Iterator[IntegrityFinding]:
     for overlap in record.overlaps:
         if overlap.num_found:
             data = {"source": overlap.source, "share": overlap.share, "num_held_out": overlap.num_held_out}
-            is_fault = overlap.share >= MOST_OVERLAP
+            is_fault = overlap.share >= MAX_OVERLAP
             yield IntegrityFinding(IntegrityKind.TRAINED_ON_HELD_OUT, overlap.sentence, is_fault, data=data)
 
 
