@@ -31,7 +31,8 @@ def load_or_draw(source: str, draw: Callable[[], bytes]) -> bytes:
     with suppress(OSError):
         file.parent.mkdir(parents=True, exist_ok=True)
         aside = file.with_name(f".{key}.{os.getpid()}")
-        aside.write_bytes(hashlib.sha256(drawn).digest() + drawn)
+        with aside.open("xb") as opened:
+            opened.write(hashlib.sha256(drawn).digest() + drawn)
         aside.replace(file)
         _remove_oldest(file.parent)
     return drawn

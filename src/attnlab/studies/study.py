@@ -14,6 +14,7 @@ from attnlab.audits.check import known_checks
 from attnlab.errors import AttnlabError, StudyError
 from attnlab.training.loop.precision import choose_precision
 from attnlab.training.loop.stopping import StopRequest, stop_request
+from attnlab.training.record.files import write_through
 from attnlab.training.record.lock import lock_folder
 
 from .answers.analysis import Answer
@@ -169,7 +170,7 @@ class Study:
             content, copy = self.file.read_bytes(), folder / FILE
             if not copy.exists() or copy.read_bytes() != content:
                 temporary = folder / f".{FILE}.writing"
-                temporary.write_bytes(content)
+                write_through(temporary, [content])
                 temporary.replace(copy)
 
     def _choose_precision(self, ledger: Ledger) -> str | None:

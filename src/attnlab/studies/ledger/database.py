@@ -93,6 +93,9 @@ class Ledger:
         if not is_new and not path.exists():
             raise StudyError(f"{path.parent} holds no study: it has no {path.name}")
         self.path = path
+        for file in (path.with_name(path.name + ending) for ending in ("", "-wal", "-shm", "-journal")):
+            if file.is_symlink():
+                raise StudyError(f"{file} is a symbolic link, which may lead anywhere; remove it")
         try:
             self.base = sqlite3.connect(path, isolation_level=None, timeout=60)
         except sqlite3.Error as error:

@@ -11,7 +11,7 @@ from attnlab.errors import TrainingError
 
 from ..plain import check_plain, decode_nonfinite, encode_nonfinite
 from .disk_errors import explain_disk_error, explain_disk_errors
-from .files import make_folder, parse_json, sync_folder, write_all
+from .files import make_folder, open_file, parse_json, sync_folder, write_all
 
 MetricRow = dict[str, Any]
 Key = tuple[str, int, Any]
@@ -131,7 +131,7 @@ class Metrics:
 def _open(path: Path) -> int:
     with explain_disk_errors("write", path):
         make_folder(path.parent)
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0), 0o666)
+        descriptor = open_file(path, os.O_RDWR | os.O_APPEND)
         sync_folder(path.parent)
     return descriptor
 
