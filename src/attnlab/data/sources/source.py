@@ -109,13 +109,9 @@ class Source:
 
 
 def open_source(
-    name: str | Path,
-    *,
-    split: str | None = None,
-    column: str | None = None,
-    unit: Unit = "line",
+    name: str | Path, *, split: str | None = None, column: str | None = None, unit: Unit = "line",
     columns: Sequence[str] | None = None,
-) -> Source:
+) -> Source:  # fmt: skip
     """Open a source by its name.
 
     `split` selects the files of a folder by their names, or a split of the hub or an embedded set. `column` is the
