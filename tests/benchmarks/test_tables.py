@@ -9,6 +9,7 @@ import pytest
 
 from attnlab.kernels.comparison import Setting
 from attnlab.tasks import load
+from attnlab.training import FeatureStream, Segment
 from benchmarks import (
     additive,
     bypass,
@@ -25,13 +26,13 @@ from benchmarks import (
 )
 from benchmarks.__main__ import TABLES, main
 from benchmarks.corpora import clm_features
-from benchmarks.table import COLUMNS, Row, Table, Target, at_most, compared, less_by
+from benchmarks.table import COLUMNS, Row, Table, Target, at_most, compared, less_by, share_of
 
 TINY = Setting(num_heads=2, head_dim=8)
 
 TINY_RUN = training.Case(
     "tiny", load("clm", max_len=12), {"n_layer": 1, "n_head": 2, "n_embd": 8, "vocab_size": 26604}, "gpt2",
-    clm_features, 4, 2, 100, at_most(1e6),
+    clm_features, 4, 2, 100, at_most(1e6), share_of(0),
 )  # fmt: skip
 
 TINY_TABLES: dict[str, Callable[[], Table]] = {
@@ -101,6 +102,27 @@ def test_a_missed_target_is_status_1(capsys: pytest.CaptureFixture[str]) -> None
     assert main([], {"good": lambda: table(0.5)}) == 0
     assert main([], {"good": lambda: table(0.5), "bad": lambda: table(2.0)}) == 1
     assert "Targets missed: 1." in capsys.readouterr().out
+
+
+def test_a_share_of_a_speed_is_judged() -> None:
+    for speed, met in ((0.75e9, "✓"), (0.74e9, "✗")):
+        row = Row("x", "speed", speed, "the peak", 1e9, share_of(0.75))
+        cells = dict(zip(COLUMNS, row.cells(), strict=True))
+        assert (cells["target"], cells["met"]) == ("≥ 75 %", met)
+        assert cells["own against peer's"] == f"{speed / 1e7:.0f} %"
+    assert Row("x", "speed", 1.0, "the peak", 2.0).cells()[-1] == "–"
+
+
+def test_useful_operations_are_counted_without_padding() -> None:
+    features = clm_features(TINY_RUN.task, 16)
+    stream = FeatureStream(TINY_RUN.task, features[:-4], Segment(steps=2, batch=4), 0)
+    batch = stream.make(stream.arrangement.rows(0, 1), 0)
+    lengths = batch["attention_mask"].sum(1)
+    num_labels = int((lengths - 1).sum())
+    body, head = 12 * 8 * 8, 8 * 26604
+    attention = int((lengths * (lengths + 1)).sum()) * 8
+    expected = 6 * (int(lengths.sum()) * body + num_labels * head + attention)
+    assert training.count_operations(TINY_RUN, features) == expected
 
 
 def test_an_unknown_table_names_the_closest(capsys: pytest.CaptureFixture[str]) -> None:

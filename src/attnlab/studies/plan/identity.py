@@ -8,6 +8,7 @@ from pathlib import Path
 from transformers import AutoConfig
 
 from attnlab.data import load_tokenizer, open_source
+from attnlab.data.cache import hash_once
 from attnlab.errors import DataError, PretrainedError, StudyError
 from attnlab.mechanisms import Mechanism
 from attnlab.pretrained import load_pretrained
@@ -124,15 +125,18 @@ def _open_size(size: Size) -> Hashes:
     return hashes
 
 
+def _hash_file(file: Path) -> str:
+    with file.open("rb") as opened:
+        return hashlib.file_digest(opened, "sha256").hexdigest()
+
+
 def _hash_files(place: Path) -> str:
     files = [file for file in sorted(place.rglob("*")) if file.is_file()] if place.is_dir() else [place]
     total = hashlib.sha256()
     try:
         for file in files:
             if file.name not in IGNORED:
-                with file.open("rb") as opened:
-                    digest = hashlib.file_digest(opened, "sha256").hexdigest()
-                total.update(f"{file.relative_to(place)} {digest}\n".encode())
+                total.update(f"{file.relative_to(place)} {hash_once(file, _hash_file)}\n".encode())
     except OSError as error:
         raise StudyError(f"cannot read {error.filename}, which the study starts from: {error.strerror}") from error
     return total.hexdigest()
