@@ -109,13 +109,9 @@ class Focus:
 
 
 def select(
-    keys: Numbers,
-    j: SupportsIndex,
-    *,
-    values: Numbers | None = None,
-    scale: float | None = None,
+    keys: Numbers, j: SupportsIndex, *, values: Numbers | None = None, scale: float | None = None,
     tolerance: float = TOLERANCE,
-) -> Focus:
+) -> Focus:  # fmt: skip
     """Find a query that gives key j all of the weight up to the tolerance, or prove that there is none.
 
     keys [n d]: a tensor, an array or lists. values [n e]: what is mixed; by default the output is the weights.
@@ -128,13 +124,9 @@ def select(
 
 
 def average(
-    keys: Numbers,
-    subset: Sequence[int] | None = None,
-    *,
-    values: Numbers | None = None,
-    scale: float | None = None,
+    keys: Numbers, subset: Sequence[int] | None = None, *, values: Numbers | None = None, scale: float | None = None,
     tolerance: float = TOLERANCE,
-) -> Focus:
+) -> Focus:  # fmt: skip
     """Find a query that gives equal weights to a subset of the keys and none to others, or prove that there is none.
 
     Without a subset all keys are averaged, and q = 0 does it exactly. The obvious query, the mean of the keys, scores

@@ -90,16 +90,9 @@ class Placement:
 
 
 def place_key(
-    keys: Numbers,
-    query: Numbers,
-    goal: Goal = "average",
-    *,
-    subset: Sequence[int] | None = None,
-    norm: float | None = None,
-    values: Numbers | None = None,
-    scale: float | None = None,
-    tolerance: float = TOLERANCE,
-) -> Placement:
+    keys: Numbers, query: Numbers, goal: Goal = "average", *, subset: Sequence[int] | None = None,
+    norm: float | None = None, values: Numbers | None = None, scale: float | None = None, tolerance: float = TOLERANCE,
+) -> Placement:  # fmt: skip
     """Find one more key, for a given query.
 
     goal="average": the shortest key such that the query averages its value with those of a subset, by default the two

@@ -57,7 +57,7 @@ class Problem:
             self.pairs = (DotPairs if pairs == "dot" else AnglePairs)(q, k, accumulator)
         else:
             self.pairs = CompiledPairs(pairs, q, k, extra, self.first)
-        # torch's own softmax is as fast on whole tiles, so plain attention with dropout needs no loops.
+        # Plain attention with dropout must not wait for a compiler; torch's softmax is only a few percent slower.
         has_loop = rule.loop is not None and not (is_product and stage.is_softmax)
         may_compile = has_loop and bias is None and self.dtype == accumulator and q.device.type == "cpu"
         self.loop = rule.loop if may_compile and native.explain_missing() is None else None

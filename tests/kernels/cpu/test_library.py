@@ -85,10 +85,9 @@ def test_folders_that_do_not_allow_execution_are_survived(monkeypatch: pytest.Mo
             raise OSError("failed to map segment from shared object")
         return load(path)
 
-    for folder in (first, second):
-        folder.mkdir()
+    first.mkdir()
     monkeypatch.setattr(ctypes, "CDLL", refuse)
-    assert library.load(body, [first, tmp_path / "missing", second]).forward_f32
+    assert library.load(body, [first, second]).forward_f32
     assert [Path(path).parents[1] for path in tried[-2:]] == [first, second]
     assert list(second.iterdir()) == []
     with pytest.raises(OSError, match=r"cannot be loaded \(from memory: .*; from .*noexec: failed to map"):

@@ -74,7 +74,7 @@ def test_a_first_verdict_says_nothing_and_is_in_the_ledger_once(folder: Folder) 
     assert words(folder.read()) == ""
     ledger = Ledger(folder.path / LEDGER, is_new=False)
     assert len(ledger.events(VERDICT)) == 1
-    assert len(ledger.do("SELECT * FROM answers").fetchall()) == 1
+    assert len(ledger.execute("SELECT * FROM answers").fetchall()) == 1
     ledger.close()
 
 

@@ -18,7 +18,7 @@ def test_a_checkpoint_resumes_only_with_its_own_data(tmp_path: Path) -> None:
     for data, is_refused in ((DATA["clm"], False), (DATA["clm"].replace(num_train=20), True)):
         job = build(small(data=data))
         checkpointer = Checkpointer(job, tmp_path, messages.append)
-        checkpoint = checkpointer.checkpoints.last()
+        checkpoint = checkpointer.checkpoints.load_last()
         assert checkpoint is not None
         optimizer = make_optimizer(job.model, job.settings.optimizer)
         if is_refused:

@@ -132,12 +132,9 @@ class DataAudit:
 
 
 def audit_data(
-    source: Source,
-    tokenizer: FastTokenizer | None = None,
-    against: Source | None = None,
-    cleaning: str | Cleaning | None = None,
-    progress: Callable[[int], None] | None = None,
-) -> DataAudit:
+    source: Source, tokenizer: FastTokenizer | None = None, against: Source | None = None,
+    cleaning: str | Cleaning | None = None, progress: Callable[[int], None] | None = None,
+) -> DataAudit:  # fmt: skip
     """Audit a corpus in one pass, with a few bytes of memory per document.
 
     `against` is a text that should not occur in it, such as the test set: the overlap is measured. `cleaning` runs

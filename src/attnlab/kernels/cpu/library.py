@@ -79,6 +79,8 @@ def load(body: bytes, folders: Iterable[Path | None]) -> ctypes.CDLL:
         problems.append(f"from memory: {error}")
     for parent in folders:  # some are mounted noexec
         try:
+            if parent is not None:
+                parent.mkdir(parents=True, exist_ok=True)
             with tempfile.TemporaryDirectory(dir=parent) as folder:
                 file = Path(folder) / "loops.so"
                 file.write_bytes(body)

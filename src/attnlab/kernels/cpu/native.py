@@ -73,8 +73,10 @@ def _load_loops() -> tuple[ctypes.CDLL | None, Loops]:
         try:
             prebuilt = _load(library.unseal(file.read_bytes(), file))
             return prebuilt, Loops(True, f"prebuilt for {variant.name}", "this processor has its instructions")
-        except (OSError, ValueError) as error:
-            problems.append(f"{_describe(error)}; reinstall attnlab")
+        except ValueError as error:
+            problems.append(f"{error}; reinstall attnlab")
+        except OSError as error:  # such as a C library that is too old
+            problems.append(f"the loops prebuilt for {variant.name} are not used, because {_describe(error)}")
     loaded, loops = _load_compiled(problems)
     if loaded is not None and problems:
         warnings.warn(f"attnlab: {'; '.join(problems)}", AttnlabWarning, stacklevel=2)
@@ -118,7 +120,9 @@ def _load_compiled(problems: list[str]) -> tuple[ctypes.CDLL | None, Loops]:
     try:
         library.store(file, body)
     except OSError as error:
-        reason = f"every process compiles them again, because {_describe(error)}"
+        why = f"{file.parent}: {error.strerror}" if error.strerror else str(error)
+        reason = f"every process compiles them again, because {why}"
+        problems += [problem] if problem not in ("", why) else []
         problems.append(f"the compiled loops cannot be stored: {reason}; or set ATTNLAB_CACHE to another folder")
         return loaded, Loops(True, name, reason)
     if problem:

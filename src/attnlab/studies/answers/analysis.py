@@ -73,7 +73,7 @@ def conclude(
     answers = analyse(study, planned, ledger, obstacles, status)
     compared = [answer.comparison for answer in answers if answer.comparison is not None]
     is_look = any(not one.question.obstacle and one.data.num_seeds >= MIN_SEEDS for one in compared)
-    with ledger.together():
+    with ledger.transaction():
         note_verdict(ledger, study, results, is_look)
         ledger.add_answers(basis, json.dumps(_storage().dump_python(answers)))
     return answers

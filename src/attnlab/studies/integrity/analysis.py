@@ -153,16 +153,12 @@ def _compare(pair: ArmPair, terms: AnalysisTerms, pairs: Sequence[ArmPair]) -> C
         for scores in (pair.baseline, pair.variant)
     )
     return compare(
-        baseline,
-        variant,
-        paired=False,
+        baseline, variant, paired=False,
         smallest=terms.smallest.get(pair.metric) or choose_smallest(pair.metric, scale, values),
-        higher_is_better=higher_is_better(pair.metric),
-        scale="log" if is_log else "linear",
-        floor=terms.floors.get(pair.metric),
-        ceiling=scale if name in BOUNDED | SIGNED else None,
+        higher_is_better=higher_is_better(pair.metric), scale="log" if is_log else "linear",
+        floor=terms.floors.get(pair.metric), ceiling=scale if name in BOUNDED | SIGNED else None,
         late_gain=_measure_late_gain(pair, terms, is_log),
-    )
+    )  # fmt: skip
 
 
 def _measure_late_gain(pair: ArmPair, terms: AnalysisTerms, is_log: bool) -> float | None:

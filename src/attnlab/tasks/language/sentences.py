@@ -30,15 +30,9 @@ def sentence_losses(
 
 
 def sample(
-    model: nn.Module,
-    tokenizer: Any,
-    prompt: str = "",
-    *,
-    num_tokens: int = 40,
-    temperature: float = 1.0,
-    top_k: int | None = None,
-    seed: int = 0,
-) -> str:
+    model: nn.Module, tokenizer: Any, prompt: str = "", *, num_tokens: int = 40, temperature: float = 1.0,
+    top_k: int | None = None, seed: int = 0,
+) -> str:  # fmt: skip
     """Continue a prompt with tokens drawn one by one, until the end token; a temperature of 0 takes the likeliest.
 
     Each step runs the whole past without a cache, so that no cache can hide what the mechanism does.

@@ -23,7 +23,7 @@ from ..record.checkpoint import Checkpoint, read_checkpoint
 from ..record.files import read_json
 from ..record.folder import CONFIG, MODEL
 from ..spec import RunSpec, Start, find_run_folder
-from ..tuning.state import trained_state
+from ..tuning.state import get_trained_state
 from .start import initialise
 
 LANGUAGE_HEADS = ("AutoModelForCausalLM", "AutoModelForMaskedLM")
@@ -180,7 +180,7 @@ def _transplant(
 
 def load_weights(checkpoint: Checkpoint, model: PreTrainedModel) -> bool:
     """Copy a checkpoint's weights into what trains in a model; return False if names or shapes differ."""
-    state = trained_state(model)
+    state = get_trained_state(model)
     if {name: tensor.shape for name, tensor in state.items()} != {n: t.shape for n, t in checkpoint.model.items()}:
         return False
     with torch.no_grad():

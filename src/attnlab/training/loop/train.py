@@ -66,7 +66,7 @@ class Training:
         job.model.to(ranks.device)  # type: ignore[arg-type]
         job.model.train()
         self.checkpointer = Checkpointer(job, folder, display.say)
-        checkpoint = ranks.broadcast(self.checkpointer.checkpoints.last() if ranks.is_first else None)
+        checkpoint = ranks.broadcast(self.checkpointer.checkpoints.load_last() if ranks.is_first else None)
         precision = checkpoint.state["precision"] if checkpoint else job.settings.precision
         threads = job.threads
         if threads is None and checkpoint and checkpoint.state["num_ranks"] == ranks.num:
