@@ -45,7 +45,7 @@ def estimate(request: Request, kernel: str) -> Cost:
         return Cost(groups * request.num_keys * per_token, groups * num_states * product * 2 * item, 1)
     tiling = Tiling(request.batch, request.num_heads, request.num_queries, request.num_keys, request.causal)
     # The reference forms a vector for each pair of an additive or distance score.
-    channels = request.head_dim if request.mechanism.score.form not in (None, "dot", "cosine", "angle") else 1
+    channels = request.head_dim if request.mechanism.score.form not in (None, "dot", "cosine", "angle", "features") else 1
     num_kept = pairs if keeps_weights(request.mechanism, pairs) else 0
     work = {
         "reference": 2 * pairs * channels,
