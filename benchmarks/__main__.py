@@ -24,6 +24,7 @@ from benchmarks import (
     mqar,
     pointwise,
     report,
+    stages,
     training,
 )
 from benchmarks.table import Table
@@ -33,6 +34,7 @@ TABLES: Mapping[str, Callable[[], Table]] = {
     "pointwise": pointwise.table,
     "linear": linear.table,
     "distance": distance.table,
+    "stages": stages.table,
     "bypass": bypass.table,
     "install": install.table,
     "data": data.table,

@@ -96,3 +96,8 @@ def test_bf16_is_tried_in_a_process_that_can_end() -> None:
     # The tests themselves run under the remedy.
     assert machine.try_bf16().fault == ""
     assert machine.try_bf16({"MKL_X": "1", "PYTHONHOME": "/nowhere"}).fault.startswith("fail (")
+
+
+def test_cache_sizes_are_read_as_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(machine, "cache_sizes", lambda: {"L1": "32K", "L2": "2M", "L3": "512"})
+    assert machine.cache_bytes() == {"L1": 2**15, "L2": 2**21, "L3": 512}

@@ -109,6 +109,12 @@ def cache_sizes() -> dict[str, str]:
     return sizes
 
 
+def cache_bytes() -> dict[str, int]:
+    """Return `cache_sizes` as numbers of bytes."""
+    units = {"K": 2**10, "M": 2**20, "G": 2**30}
+    return {level: int(size.rstrip("KMG")) * units.get(size[-1:], 1) for level, size in cache_sizes().items()}
+
+
 def cache_folder() -> Path:
     """Return the folder for cached files: $ATTNLAB_CACHE, or the platform's cache folder."""
     named = os.environ.get("ATTNLAB_CACHE")

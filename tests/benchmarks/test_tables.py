@@ -9,7 +9,20 @@ import pytest
 
 from attnlab.kernels.comparison import Setting
 from attnlab.tasks import load
-from benchmarks import additive, bypass, data, distance, flex, growth, install, linear, mqar, pointwise, training
+from benchmarks import (
+    additive,
+    bypass,
+    data,
+    distance,
+    flex,
+    growth,
+    install,
+    linear,
+    mqar,
+    pointwise,
+    stages,
+    training,
+)
 from benchmarks.__main__ import TABLES, main
 from benchmarks.corpora import clm_features
 from benchmarks.table import COLUMNS, Row, Table, Target, at_most, compared, less_by
@@ -26,6 +39,7 @@ TINY_TABLES: dict[str, Callable[[], Table]] = {
     "pointwise": partial(pointwise.table, TINY, 8, 0),
     "linear": partial(linear.table, TINY, 8, 0),
     "distance": partial(distance.table, TINY, 8, TINY, 8, 0),
+    "stages": partial(stages.table, TINY, 8, 0),
     "bypass": partial(bypass.table, TINY, 8, 0),
     "install": partial(install.table, install.Size(1, 16, 2, 32, 2, 8), 0, install.CASES[-1:]),
     "data": partial(data.table, data.Corpus("embedded:squad?articles=1", "embedded:squad?articles=1", None, None), 0),

@@ -5,6 +5,7 @@ Both passes are custom operators, so callers work with torch.compile.
 """
 
 import functools
+from collections.abc import Iterable
 from typing import Any
 
 import torch
@@ -62,6 +63,10 @@ class Problem:
         assert stage.tile_rule is not None
         return stage.tile_rule
 
+    def list_tiles(self) -> Iterable[Tile]:
+        """Return the tiles in the order in which they are computed."""
+        return self.tiling
+
     def buffer(self) -> Tensor:
         """Return a new work space for the largest tile."""
         return self.v.new_empty(self.tiling.largest)
@@ -91,7 +96,7 @@ class Problem:
         """Return weights·values; write the weights into `kept` unless it is empty."""
         out = self.v.new_empty(*self.v.shape[:2], self.visibility.num_queries, self.v.shape[3])
         space, at = self.buffer() if kept.numel() == 0 else kept, 0
-        for tile in self.tiling:
+        for tile in self.list_tiles():
             w = _take_tile(space, tile, at)
             self.weigh(tile, w)
             at += w.numel() if kept.numel() else 0
@@ -108,7 +113,7 @@ class Problem:
         self.pairs.start()
         space, second, at = self.buffer() if kept.numel() == 0 else kept, self.buffer(), 0
         third = self.buffer() if self.pairs.needs_scores or self.rule.needs_scores else None
-        for tile in self.tiling:
+        for tile in self.list_tiles():
             w, dw = _take_tile(space, tile, at), _take_tile(second, tile)
             scores = None if third is None else _take_tile(third, tile)
             if kept.numel() == 0:

@@ -72,7 +72,7 @@ class Score(Stage):
         if self.form is not None:
             return ""
         return (
-            f"{type(self).__name__} declares no form: if the score is a dot product of functions of q and of k, declare "
+            f"{type(self).__name__} declares no form: if the score is a dot product of functions of q and k, declare "
             'form = "features" and define query_features(q, p) and key_features(k, p); if it adds a bias of positions, '
             'declare bias_of = "distances" or "positions" too and define position_bias(positions, p)'
         )
