@@ -9,7 +9,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 TOOLS := .venv/.tools
 
-.PHONY: setup demo demo-long test check bench smoke soak cross clean
+.PHONY: setup demo demo-long test check bench smoke soak cross wheel clean
 .DEFAULT_GOAL := check
 
 setup: $(TOOLS)
@@ -60,6 +60,10 @@ soak: $(TOOLS)
 # The compiled loops for every instruction set; AArch64 with g++-aarch64-linux-gnu and qemu-user.
 cross: $(TOOLS)
 	$(BIN)/python -m pytest -q -rs tests/kernels/cpu/test_variants.py
+
+# With prebuilt loops for x86-64 and, if g++-aarch64-linux-gnu is installed, AArch64.
+wheel: $(TOOLS)
+	$(BIN)/python -m hatchling build -t wheel
 
 clean:
 	rm -rf build dist out .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -25,6 +25,7 @@ from benchmarks import (
     pointwise,
     report,
     stages,
+    threads,
     training,
 )
 from benchmarks.table import Table
@@ -35,6 +36,7 @@ TABLES: Mapping[str, Callable[[], Table]] = {
     "linear": linear.table,
     "distance": distance.table,
     "stages": stages.table,
+    "threads": threads.table,
     "bypass": bypass.table,
     "install": install.table,
     "data": data.table,

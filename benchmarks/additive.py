@@ -22,7 +22,7 @@ def table(setting: Setting = SETTING, length: int = 100, budget: float = 10) -> 
     )
     own, sdpa, eager = taken["own"], taken["sdpa"], taken["eager"]
     rows = [
-        time_row(LINE, own, "SDPA", sdpa, at_most(2.5)),
+        time_row(LINE, own, "SDPA", sdpa, at_most(2.0)),
         time_row(LINE, own, "eager tanh", eager, less_by(20)),
         memory_row(LINE, own, "eager tanh", eager, less_by(10)),
         memory_row(LINE, own, "SDPA", sdpa),

@@ -18,7 +18,7 @@ from attnlab.machine import cache_folder
 from benchmarks.table import Table
 
 RATES = tuple(float(f"{rate:.2e}") for rate in np.logspace(-4, -2, 4))
-COLUMNS = ("layers", "mechanism", "learning rate", "accuracy", "floor", "minutes", "target", "met")
+COLUMNS = ("layers", "mechanism", "learning rate", "accuracy", "floor", "solved at step", "minutes", "target", "met")
 SOLVED, UNSOLVED, APART = 0.99, 0.5, 0.05
 
 
@@ -55,6 +55,7 @@ class Outcome:
     rate: float
     accuracy: float
     floor: float
+    solved_at: int | None
     seconds: float
 
 
@@ -76,9 +77,10 @@ def table(size: Size | None = None, rates: Sequence[float] = RATES, folder: Path
     rows = []
     for one in outcomes:
         target, is_met = targets[one.arm] if one is best[one.arm] else ("", True)
+        solved_at = "never" if one.solved_at is None else f"{one.solved_at:,}"
         rows.append((
             str(one.arm.layers), one.arm.mechanism, f"{one.rate:.2g}", f"{one.accuracy:.4f}", f"{one.floor:.4f}",
-            f"{one.seconds / 60:.1f}", target, "" if not target else "✓" if is_met else "✗",
+            solved_at, f"{one.seconds / 60:.1f}", target, "" if not target else "✓" if is_met else "✗",
         ))  # fmt: skip
     title = (
         f"MQAR, {size.length} tokens, {size.pairs} pairs, vocabulary {size.vocab:,}: GPT-2, {size.width} wide, one "
@@ -90,6 +92,7 @@ def table(size: Size | None = None, rates: Sequence[float] = RATES, folder: Path
 def trained(size: Size, arm: Arm, rate: float, folder: Path) -> Outcome:
     """Train one run, or go on with it, or read what it came to."""
     from attnlab.training import Data, Display, Optimizer, RunSpec, Schedule, Segment, Start, build, train
+    from attnlab.training.record.metrics import Metrics
 
     name = f"embedded:mqar?vocab={size.vocab}&length={size.length}&pairs={size.pairs}&examples={size.held_out}"
     config = {
@@ -107,7 +110,7 @@ def trained(size: Size, arm: Arm, rate: float, folder: Path) -> Outcome:
         optimizer=Optimizer(lr=rate, weight_decay=0.1),
         schedule=Schedule(kind="cosine"),
         precision="fp32",
-        evaluate_every=max(1, size.steps // 10),
+        evaluate_every=max(1, size.steps // 20),
         log_every=max(1, size.steps // 10),
         threads=1,
     )
@@ -115,4 +118,6 @@ def trained(size: Size, arm: Arm, rate: float, folder: Path) -> Outcome:
     result = train(build(run), place, Display(is_quiet=True))
     if result.last is None or result.last.floor is None:
         raise RuntimeError(f"{place}: {result.sentence}; delete the folder to run it again")
-    return Outcome(arm, rate, result.last.value, result.last.floor, result.seconds)
+    evaluations = [line for line in Metrics.read(place / "metrics.jsonl") if line["kind"] == "evaluation"]
+    solved_at = next((int(line["step"]) for line in evaluations if line["accuracy"] >= SOLVED), None)
+    return Outcome(arm, rate, result.last.value, result.last.floor, solved_at, result.seconds)

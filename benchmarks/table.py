@@ -9,19 +9,22 @@ from typing import Literal
 from attnlab.kernels.comparison import Setting
 from attnlab.kernels.measure import Measurement, show_bytes, show_seconds, three_digits
 
-Quantity = Literal["time", "memory"]
+Quantity = Literal["time", "memory", "speed"]
 NOTHING = "–"
 COLUMNS = ("what", "quantity", "own", "peer's", "peer", "own against peer's", "target", "met")
 
 
 @dataclass(frozen=True)
 class Target:
-    """A bound on the ratio: at most so many times the peer's, or at least so many times less."""
+    """A bound on the ratio: at most so many times the peer's, so many times less, or at least a share of it."""
 
     bound: float
     is_less: bool = False
+    is_share: bool = False
 
     def __str__(self) -> str:
+        if self.is_share:
+            return f"≥ {100 * self.bound:g} %"
         return f"≥ {self.bound:g}× less" if self.is_less else f"≤ {self.bound:g}×"
 
 
@@ -35,9 +38,14 @@ def less_by(bound: float) -> Target:
     return Target(bound, is_less=True)
 
 
+def share_of(bound: float) -> Target:
+    """Ask for at least a share of the peer's speed."""
+    return Target(bound, is_share=True)
+
+
 @dataclass(frozen=True)
 class Row:
-    """One cost beside a peer's: seconds or bytes."""
+    """One cost beside a peer's: seconds or bytes; or a speed, operations per second."""
 
     what: str
     quantity: Quantity
@@ -54,6 +62,8 @@ class Row:
     @property
     def is_less(self) -> bool:
         """Whether to count how many times less the cost is: as the target does, else where it is less."""
+        if self.quantity == "speed":
+            return False
         return self.own < self.other if self.target is None else self.target.is_less
 
     @property
@@ -61,14 +71,22 @@ class Row:
         """Whether the target is kept; true where there is none."""
         if self.target is None:
             return True
-        return self.ratio >= self.target.bound if self.is_less else self.ratio <= self.target.bound
+        is_least = self.is_less or self.target.is_share
+        return self.ratio >= self.target.bound if is_least else self.ratio <= self.target.bound
 
     def cells(self) -> tuple[str, ...]:
         """Write the row under COLUMNS."""
-        show = show_seconds if self.quantity == "time" else show_bytes
+        show = {"time": show_seconds, "memory": show_bytes, "speed": show_speed}[self.quantity]
         ratio = f"{three_digits(self.ratio)}×{' less' * self.is_less}"
+        if self.quantity == "speed":
+            ratio = f"{100 * self.ratio:.0f} %"
         verdict = (str(self.target), "✓" if self.is_met else "✗") if self.target else (NOTHING, NOTHING)
         return (self.what, self.quantity, show(self.own), show(self.other), self.peer, ratio, *verdict)
+
+
+def show_speed(speed: float) -> str:
+    """Write operations per second."""
+    return f"{three_digits(speed / 1e9)} GFLOP/s"
 
 
 @dataclass(frozen=True)

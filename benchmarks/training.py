@@ -1,6 +1,14 @@
 """One run against Hugging Face's Trainer: the same model, weights, batches and optimizer, step for step.
 
-Both are whole: loading, clipping, the update and the rate are in it. The Trainer pads as the example scripts do.
+Both are whole: loading, clipping, the update and the rate are in it. Both compute in fp32; if bf16 pays here, rows in
+bf16 stand beside those. "HF Trainer" pads to the greatest length, as the example scripts do; "padded like ours" gets
+the batches of attnlab, rows of similar lengths padded to the longest of the batch.
+
+The share of the peak counts useful operations: 2 per weight and position in the forward pass and 4 in the backward
+pass, for every linear layer at each token that is not padding, for the vocabulary head at each label, and likewise for
+each visible pair in the two products of attention. What is computed besides (elementwise operations, products that
+are computed again, padding) counts nothing. The peak is that of a product of square matrices, in the same run.
+
 With ATTNLAB_DATA naming a folder that has enwiki2015/, lm1b_class/, squad/ and vocabs/, the text is real; without it,
 it is random tokens of like lengths.
 """
@@ -14,12 +22,17 @@ from time import perf_counter
 from typing import Any
 
 import torch
+from torch import nn
 
 from attnlab.kernels.measure import one_thread, peak_memory
+from attnlab.machine import decide_bf16
 from benchmarks.corpora import clm_features, mlm_features, squad_features, where_from
-from benchmarks.table import Row, Table, Target, at_most, compared, less_by
+from benchmarks.table import Row, Table, Target, at_most, compared, less_by, share_of
 
 ROUNDS = 2
+SIDE = 1536
+"""Rows and columns of the matrices whose product gives the peak."""
+PEER, PEER_LIKE_OURS = "HF Trainer", "HF Trainer, padded like ours"
 SAME = 0.01
 """How far the mean losses of both may be apart."""
 
@@ -37,6 +50,7 @@ class Case:
     steps: int
     padded_to: int
     target: Target
+    share: Target
     lr: float = 5e-4
     mechanism: str = "dot | softmax"
 
@@ -59,33 +73,34 @@ def cases() -> list[Case]:
     }  # fmt: skip
     gpt = {"n_layer": 3, "n_head": 3, "n_embd": 48, "vocab_size": 26604, "tie_word_embeddings": False}
     return [
-        Case("MLM, 4 layers of 256, 48 × 128", load("mlm"), bert, "bert", mlm_features, 48, 5, 128, less_by(4)),
+        Case("MLM, 4 layers of 256, 48 × 128", load("mlm"), bert, "bert", mlm_features, 48, 5, 128,
+             less_by(2.8), share_of(0.75)),
         Case("mini-GPT, 3 layers of 48, 32 × ≤ 100", load("clm", max_len=100), gpt, "gpt2", clm_features, 32, 12, 100,
-             less_by(5)),
+             less_by(9), share_of(0.45)),
         Case("SQuAD, 4 layers of 256, 16 × ≤ 384", load("squad"), bert, "bert", squad_features, 16, 10, 384,
-             less_by(3), lr=5e-5),
+             less_by(2.4), share_of(0.75), lr=5e-5),
     ]  # fmt: skip
 
 
 def table(rounds: int = ROUNDS, compared_cases: Sequence[Case] | None = None) -> Table:
     """Compare whole runs of a few steps, in turn."""
-    from attnlab.training.loop.precision import choose_precision
-
-    precision = choose_precision("auto", torch.device("cpu"))
+    pays, reason = decide_bf16()
     rows: list[Row] = []
-    notes = [f"Own: {precision.sentence}. The Trainer: fp32, its default.", where_from()]
+    notes = [f"bf16 {'has rows of its own' if pays else 'has no rows'}: {reason}.", where_from()]
     num_apart = 0
     for case in cases() if compared_cases is None else compared_cases:
         features = case.features(case.task, (case.steps + 2) * case.batch)
-        taken = compare(case, features, rounds, precision.name)
-        for peer, target in (("HF Trainer", case.target), ("HF Trainer, padded to the longest", None)):
-            rows.append(Row(case.name, "time", taken["own"].seconds, peer, taken[peer].seconds, target))
-        if precision.name != "fp32":
-            fp32, other = taken["own, fp32"], taken["HF Trainer"]
-            rows.append(Row(f"{case.name}, own in fp32", "time", fp32.seconds, "HF Trainer", other.seconds))
-        said, is_apart = same_loss(case, taken["own"], taken["HF Trainer"])
-        notes.append(said)
-        num_apart += is_apart
+        for precision in ("fp32", *(["bf16"] if pays else [])):
+            taken, peak = compare(case, features, rounds, precision)
+            name, has_targets = f"{case.name}, {precision}", precision == "fp32"
+            for peer, target in ((PEER, case.target), (PEER_LIKE_OURS, None)):
+                target = target if has_targets else None
+                rows.append(Row(name, "time", taken["own"].seconds, peer, taken[peer].seconds, target))
+            speed = count_operations(case, features) / taken["own"].seconds
+            rows.append(Row(name, "speed", speed, "the peak", peak, case.share if has_targets else None))
+            said, is_apart = same_loss(case, taken["own"], taken[PEER])
+            notes.append(said)
+            num_apart += is_apart
         if case.architecture == "gpt2":
             rows += more_of_mini_gpt(case, features, rounds)
     made = compared(
@@ -96,13 +111,13 @@ def table(rounds: int = ROUNDS, compared_cases: Sequence[Case] | None = None) ->
 
 def more_of_mini_gpt(case: Case, features: list[Any], rounds: int) -> list[Row]:
     """Compare memory, and the additive score with the dot product."""
-    own = peak_memory(lambda: run_own(case, features, steps=2))
+    own = peak_memory(lambda: run_own(case, features, steps=2, precision="fp32"))
     other = peak_memory(lambda: run_trainer(case, features, steps=2))
     additive = Case(**{**vars(case), "mechanism": "additive | softmax"})
     times: dict[str, float] = {}
     for _ in range(rounds + 1):
         for one in (additive, case):
-            taken = run_own(one, features).seconds
+            taken = run_own(one, features, precision="fp32").seconds
             times[one.mechanism] = min(times.get(one.mechanism, taken), taken)
     return [
         Row(case.name, "memory", own, "HF Trainer", other, less_by(2)),
@@ -111,23 +126,62 @@ def more_of_mini_gpt(case: Case, features: list[Any], rounds: int) -> list[Row]:
     ]  # fmt: skip
 
 
-def compare(case: Case, features: list[Any], rounds: int, precision: str) -> dict[str, Timing]:
-    """Run all in turn, and keep the best time of each."""
+def compare(case: Case, features: list[Any], rounds: int, precision: Any) -> tuple[dict[str, Timing], float]:
+    """Run all in turn; return the best time of each, and the best speed of a large product in this precision."""
     ways: dict[str, Callable[[], Timing]] = {
-        "own": lambda: run_own(case, features),
-        "HF Trainer": lambda: run_trainer(case, features),
-        "HF Trainer, padded to the longest": lambda: run_trainer(case, features, is_fixed=False),
+        "own": lambda: run_own(case, features, precision=precision),
+        PEER: lambda: run_trainer(case, features, precision=precision),
+        PEER_LIKE_OURS: lambda: run_trainer(case, features, precision=precision, is_fixed=False),
     }
-    if precision != "fp32":
-        ways["own, fp32"] = lambda: run_own(case, features, precision="fp32")
     best: dict[str, Timing] = {}
+    peak = 0.0
     with one_thread():
         for _ in range(rounds):
             for name, way in ways.items():
                 taken = way()
                 if name not in best or taken.seconds < best[name].seconds:
                     best[name] = taken
-    return best
+                peak = max(peak, measure_peak(torch.bfloat16 if precision == "bf16" else torch.float32))
+    return best, peak
+
+
+def measure_peak(dtype: torch.dtype) -> float:
+    """Return the operations per second of a product of large matrices, the best of some."""
+    left, right = torch.randn(2, SIDE, SIDE).to(dtype)
+    out = torch.empty_like(left)
+    best = float("inf")
+    for _ in range(4):
+        start = perf_counter()
+        torch.mm(left, right, out=out)
+        best = min(best, perf_counter() - start)
+    return 2 * SIDE**3 / best
+
+
+def count_operations(case: Case, features: list[Any]) -> float:
+    """Return the useful operations of the timed steps: of products, forward and backward, without padding."""
+    from transformers.pytorch_utils import Conv1D
+
+    from attnlab.training import FeatureStream, Segment
+
+    model = build_model(case)
+    weights = {
+        name: module.weight.numel() for name, module in model.named_modules() if isinstance(module, nn.Linear | Conv1D)
+    }
+    in_body = sum(size for name, size in weights.items() if name.startswith(model.base_model_prefix))
+    in_head = sum(weights.values()) - in_body
+    is_causal = case.architecture == "gpt2"
+    has_labels = case.task.name in ("mlm", "clm")
+    stream = FeatureStream(case.task, features[: -case.batch], Segment(steps=case.steps, batch=case.batch), 0)
+    forward = 0.0
+    for step in range(1, case.steps):  # the first is not timed
+        batch = stream.make(stream.arrangement.rows(0, step), 0)
+        lengths = batch["attention_mask"].sum(1).double()
+        pairs = float((lengths * (lengths + 1) / 2 if is_causal else lengths**2).sum())
+        num_tokens = float(lengths.sum())
+        num_labels = case.task.count(batch) if has_labels else num_tokens
+        attention = 2 * pairs * model.config.num_hidden_layers * model.config.hidden_size
+        forward += 2 * (num_tokens * in_body + num_labels * in_head + attention)
+    return 3 * forward
 
 
 def same_loss(case: Case, own: Timing, other: Timing) -> tuple[str, bool]:
@@ -202,7 +256,9 @@ def clocked() -> Any:
     return Clock()
 
 
-def run_trainer(case: Case, features: list[Any], steps: int | None = None, *, is_fixed: bool = True) -> Timing:
+def run_trainer(
+    case: Case, features: list[Any], steps: int | None = None, *, is_fixed: bool = True, precision: str = "fp32"
+) -> Timing:
     """Train with Hugging Face's Trainer on the batches that attnlab takes; padded to one length, or to the longest."""
     import transformers
     from torch.utils.data import SequentialSampler
@@ -210,7 +266,7 @@ def run_trainer(case: Case, features: list[Any], steps: int | None = None, *, is
     from attnlab.training import FeatureStream, Segment
 
     steps = steps or case.steps
-    segment = Segment(steps=steps, batch=case.batch, window=50 if is_fixed else 0)
+    segment = Segment(steps=steps, batch=case.batch)
     arrangement = FeatureStream(case.task, features[: -case.batch], segment, 0).arrangement
     ordered = [features[row] for step in range(steps) for row in arrangement.rows(0, step)]
     times: list[float] = []
@@ -236,7 +292,7 @@ def run_trainer(case: Case, features: list[Any], steps: int | None = None, *, is
         arguments = transformers.TrainingArguments(
             folder, max_steps=steps, per_device_train_batch_size=case.batch, learning_rate=case.lr, weight_decay=0.01,
             use_cpu=True, report_to="none", log_level="error", save_strategy="no", disable_tqdm=True,
-            logging_strategy="no", remove_unused_columns=False,
+            logging_strategy="no", remove_unused_columns=False, bf16=precision == "bf16",
         )  # fmt: skip
         trainer = InOrder(
             build_model(case), arguments, train_dataset=ordered, data_collator=collate, callbacks=[Clock()]

@@ -29,6 +29,13 @@ def test_the_processor_has_a_name_and_cores() -> None:
     assert machine.num_cores() >= 1
 
 
+@pytest.mark.parametrize(("size", "expected"), [("512K", 512 * 1024), ("32M", 32 * 2**20), ("", None), ("many", None)])
+def test_the_size_of_a_cache_is_in_bytes(monkeypatch: pytest.MonkeyPatch, size: str, expected: int | None) -> None:
+    monkeypatch.setattr(machine, "cache_sizes", lambda: {"L2": size})
+    assert machine.cache_bytes.__wrapped__("L2") == expected
+    assert machine.cache_bytes.__wrapped__("L9") is None
+
+
 def test_the_cache_folder_is_the_one_that_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("ATTNLAB_CACHE", str(tmp_path))
     assert machine.cache_folder() == tmp_path
@@ -96,8 +103,3 @@ def test_bf16_is_tried_in_a_process_that_can_end() -> None:
     # The tests themselves run under the remedy.
     assert machine.try_bf16().fault == ""
     assert machine.try_bf16({"MKL_X": "1", "PYTHONHOME": "/nowhere"}).fault.startswith("fail (")
-
-
-def test_cache_sizes_are_read_as_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(machine, "cache_sizes", lambda: {"L1": "32K", "L2": "2M", "L3": "512"})
-    assert machine.cache_bytes() == {"L1": 2**15, "L2": 2**21, "L3": 512}

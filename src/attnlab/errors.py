@@ -6,6 +6,7 @@ AttnlabError
 ├── ParameterError      learned parameters that are missing, unknown or have the wrong shape
 ├── KernelError         a kernel that cannot compute the request
 ├── InstallError        a model that cannot take, save or load a mechanism
+├── PretrainedError     a folder or a name of the hub that transformers cannot load
 ├── DataError           an invalid source, tokenizer or token file
 ├── TaskError           examples, predictions or a model that a task cannot work with
 ├── TrainingError       a run that cannot start, resume or be read
@@ -41,6 +42,10 @@ class KernelError(AttnlabError):
 
 class InstallError(AttnlabError):
     """A model that cannot take, save or load a mechanism."""
+
+
+class PretrainedError(AttnlabError):
+    """A folder or a name of the hub that transformers cannot load."""
 
 
 class DataError(AttnlabError):

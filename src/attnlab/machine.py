@@ -109,10 +109,12 @@ def cache_sizes() -> dict[str, str]:
     return sizes
 
 
-def cache_bytes() -> dict[str, int]:
-    """Return `cache_sizes` as numbers of bytes."""
-    units = {"K": 2**10, "M": 2**20, "G": 2**30}
-    return {level: int(size.rstrip("KMG")) * units.get(size[-1:], 1) for level, size in cache_sizes().items()}
+@functools.cache
+def cache_bytes(level: str) -> int | None:
+    """Return the size of a data cache, such as "L2", in bytes; None if the system does not report it."""
+    size = cache_sizes().get(level, "")
+    number, factor = size[:-1], {"K": 2**10, "M": 2**20, "G": 2**30}.get(size[-1:])
+    return int(number) * factor if factor and number.isdigit() else None
 
 
 def cache_folder() -> Path:

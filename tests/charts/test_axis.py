@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attnlab.charts.axis import LINE, MOST_TICKS, Axis, spread
+from attnlab.charts.axis import LINE, MAX_TICKS, Axis, spread
 
 NAMES = st.dictionaries(st.text(max_size=4), st.floats(0, 300), max_size=18)
 
@@ -36,7 +36,7 @@ def test_a_share_and_its_value_are_inverses(is_logarithmic: bool) -> None:
 )
 def test_ticks_of_a_logarithmic_axis_are_round_and_few(low: float, high: float, ticks: list[float] | None) -> None:
     found = Axis(low, high, True).ticks()
-    assert 3 <= len(found) <= MOST_TICKS
+    assert 3 <= len(found) <= MAX_TICKS
     assert ticks is None or found == pytest.approx(ticks)
 
 
@@ -48,7 +48,7 @@ def test_ticks_of_a_level_axis_are_round_and_none_is_at_the_top(
 ) -> None:
     axis = Axis(low, high)
     found = axis.ticks()
-    assert 3 <= len(found) <= MOST_TICKS + 1
+    assert 3 <= len(found) <= MAX_TICKS + 1
     assert axis.share(found[-1]) < 0.98
     assert ticks is None or found == pytest.approx(ticks)
 

@@ -1,4 +1,4 @@
-"""Learning curves show each arm with its name, its seeds and an honest mean of them."""
+"""Learning curves show each arm with its name, its seeds and their mean."""
 
 import math
 from collections.abc import Callable
@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from attnlab.charts import curves, save, svg
-from attnlab.charts.curves import MOST_DOTS, Curves, Point, compute_averages
+from attnlab.charts.curves import MAX_DOTS, Curves, Point, compute_averages
 from attnlab.charts.theme import PAGE
 
 ARMS = ("baseline", "additive")
@@ -96,7 +96,7 @@ def test_marks_are_diamonds_tied_to_their_curves() -> None:
 
 
 def test_values_are_dots_where_they_are_few() -> None:
-    few, many = (Curves(points(steps=range(number))) for number in (MOST_DOTS, MOST_DOTS + 1))
+    few, many = (Curves(points(steps=range(number))) for number in (MAX_DOTS, MAX_DOTS + 1))
     assert len(layers(few, "point")) == len(layers(many, "point")) + 1
 
 
@@ -110,7 +110,7 @@ def test_no_two_of_many_arms_look_alike_and_all_names_have_room() -> None:
 
 def test_a_long_name_keeps_both_ends() -> None:
     name = "cosine(scale=learned) | softmax | bypass(alpha=0.25)"
-    assert len(curves.shorten(name)) <= curves.MOST_CHARACTERS
+    assert len(curves.shorten(name)) <= curves.MAX_CHARACTERS
     assert curves.shorten(name).startswith("cosine")
     assert curves.shorten(name).endswith("0.25)")
     assert curves.shorten("baseline") == "baseline"

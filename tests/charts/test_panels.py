@@ -62,7 +62,7 @@ def test_a_logarithmic_axis_names_powers_of_ten() -> None:
         return found
 
     assert axis(True)["axis"]["values"] == [0.1, 1, 10, 100, 1000]
-    assert len(axis(True, 1e-30)["axis"]["values"]) <= panels.MOST_POWERS + 1
+    assert len(axis(True, 1e-30)["axis"]["values"]) <= panels.MAX_POWERS + 1
     assert "values" not in axis(False)["axis"]
 
 

@@ -87,7 +87,7 @@ def test_the_figure_is_drawn(tmp_path: Path, capsys: pytest.CaptureFixture[str])
         (["baseline", "--heads", "-1"], "--heads"),
         (["baseline", "--head-dim", "wide"], "--head-dim"),
         (["baseline", "--dtype", "fp16"], "bf16"),
-        (["baseline", "--dtype", "float32"], "short name of 'float32': fp32"),
+        (["baseline", "--dtype", "float32"], "write fp32 instead of 'float32'"),
         (["baseline", "--lengths", "64", "128"], "separate lengths by commas: --lengths 64,128"),
         (["baseline", "--kernel", "blokwise"], "did you mean 'blockwise'?"),
         (["baseline", "--kernel", "linear"], "needs identity weights"),

@@ -1,19 +1,29 @@
 """`attnlab doctor` says what is there, and what a lack costs."""
 
 import json
-from types import SimpleNamespace
 
 import pytest
 import torch
 
 import attnlab
 from attnlab.cli import doctor, main
+from attnlab.kernels import Loops
 
 
 def test_everything_looked_at_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["doctor"]) == 0
     out = capsys.readouterr().out
-    for subject in ("python", "torch", "C++ compiler", "processor", "bf16", "threads", "disk free", "kernels"):
+    for subject in (
+        "python",
+        "torch",
+        "C++ compiler",
+        "compiled loops",
+        "processor",
+        "bf16",
+        "threads",
+        "disk free",
+        "kernels",
+    ):
         assert subject in out
     assert str(torch.__version__) in out
     for kernel in attnlab.kernels.KERNELS:
@@ -26,18 +36,30 @@ def test_json_says_the_same(capsys: pytest.CaptureFixture[str]) -> None:
     assert [entry["subject"] for entry in shown] == [seen.subject for seen in doctor.observe()]
 
 
-def test_a_missing_compiler_says_why_and_what_it_costs(monkeypatch: pytest.MonkeyPatch) -> None:
-    missing = SimpleNamespace(available=False, path=None, reason="no g++ on PATH")
-    monkeypatch.setattr(attnlab.kernels, "compiler", lambda: missing)
-    seen = doctor.observe_compiler()
-    assert "no g++ on PATH" in seen.found
+def loops(monkeypatch: pytest.MonkeyPatch, available: bool, name: str, reason: str) -> None:
+    monkeypatch.setattr(attnlab.kernels, "describe_loops", lambda: Loops(available, name, reason))
+
+
+def test_the_loops_in_use_are_named_with_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    loops(monkeypatch, True, "prebuilt for x86-64-v3", "this processor has its instructions")
+    seen = doctor.observe_loops()
+    assert (seen.found, seen.consequence) == ("prebuilt for x86-64-v3", "this processor has its instructions")
+
+
+def test_missing_loops_say_why_and_what_it_costs(monkeypatch: pytest.MonkeyPatch) -> None:
+    loops(monkeypatch, False, "none", "no g++ on PATH")
+    seen = doctor.observe_loops()
+    assert seen.found == "none"
+    assert "no g++ on PATH" in seen.consequence
     assert "slower" in seen.consequence
+    kernels = doctor.observe_kernels()
+    assert "additive" not in kernels.found
+    assert "additive and distance cannot run here" in kernels.consequence
 
 
-def test_a_present_compiler_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    present = SimpleNamespace(available=True, path="/usr/bin/g++", reason="")
-    monkeypatch.setattr(attnlab.kernels, "compiler", lambda: present)
-    assert doctor.observe_compiler().found == "/usr/bin/g++"
+def test_a_compiler_is_named_and_a_missing_one_may_not_matter() -> None:
+    assert doctor.observe_compiler(["/usr/bin/g++", "-m64"]).found == "/usr/bin/g++ -m64"
+    assert "only if" in doctor.observe_compiler(None).consequence
 
 
 @pytest.mark.parametrize("instruction", ["avx512_bf16", "amx_bf16", "bf16"])
@@ -62,14 +84,3 @@ def test_unused_processors_are_mentioned(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr("os.cpu_count", lambda: 8)
     assert doctor.observe_threads(8).consequence == ""
     assert "OMP_NUM_THREADS" in doctor.observe_threads(2).consequence
-
-
-def test_a_compiler_whose_work_cannot_be_kept_is_still_there(monkeypatch: pytest.MonkeyPatch) -> None:
-    lost = SimpleNamespace(available=False, path="/usr/bin/g++", reason="cannot be kept in /cache")
-    monkeypatch.setattr(attnlab.kernels, "compiler", lambda: lost)
-    seen = doctor.observe_compiler()
-    assert seen.found == "/usr/bin/g++"
-    assert "cannot be kept in /cache" in seen.consequence
-    kernels = doctor.observe_kernels()
-    assert "additive" not in kernels.found
-    assert "additive and distance cannot run here" in kernels.consequence

@@ -128,8 +128,8 @@ def test_wrong_requests_are_one_message_and_leave_nothing(tmp_path: Path, capsys
         ([str(tmp_path), "--out", str(tmp_path / "full")], "is a folder that is not empty"),
         ([str(tmp_path), "--out", str(tmp_path / "full" / "kept")], "is a file"),
         ([str(tmp_path / "nothing"), *out], "is not a folder"),
-        ([str(tmp_path / "full"), *out], "holds no model"),
-        ([str(tmp_path / "run"), *out], "is not that of a run"),
+        ([str(tmp_path / "full"), *out], "has no config.json"),
+        ([str(tmp_path / "run"), *out], "does not describe a run"),
     ):
         assert main(["export", *arguments]) == 2
         assert said in capsys.readouterr().err
@@ -198,7 +198,9 @@ def test_a_file_of_stages_that_is_not_the_studys_is_said_to_be_another(
     trained(small(segments=SHORT, mechanism="dot | cubed"), tmp_path / "runs" / moment.run("bypass", 1).id)
     said = []
     for sha256 in (hashlib.sha256(OWN.encode()).hexdigest(), "a" * 64):
-        moment.ledger.say("started", json.dumps({"plugins": [{"file": "cubed.py", "sha256": sha256, "text": ""}]}))
+        moment.ledger.add_event(
+            "started", json.dumps({"plugins": [{"file": "cubed.py", "sha256": sha256, "text": ""}]})
+        )
         out = ["--out", str(tmp_path / sha256[:4]), "--plugin", str(tmp_path / "cubed.py")]
         assert main(["export", str(tmp_path), "--arm", "bypass", "--run-seed", "1", *out]) == 0
         said.append((capsys.readouterr().err, card(tmp_path / sha256[:4])))

@@ -103,13 +103,13 @@ def test_wrong_requests_are_one_message(
         ([str(masked)], "holds a BertForMaskedLM, which does not predict the next token"),
         ([str(run), "--prompt", long], "a prompt of 61 tokens and --tokens 40 need 100 positions; this GPT2LMHead"),
         ([str(run), "--checkpoint", "newest"], "'newest' is not one of 'last', 'best'"),
-        ([str(run), "--temperature", "-1"], "--temperature is a number from 0 up, not -1"),
-        ([str(run), "--temperature", "nan"], "--temperature is a number from 0 up, not nan"),
+        ([str(run), "--temperature", "-1"], "--temperature must be 0 or more, not -1"),
+        ([str(run), "--temperature", "nan"], "--temperature must be 0 or more, not nan"),
         ([str(run), "--top-k", "0"], "Invalid value for '--top-k': "),
         ([str(run), "--tokens", "0"], "--tokens"),
         ([str(run), "--arm", "dot"], "choose a run of a study"),
         ([str(tmp_path / "nothing")], "is not a folder"),
-        ([str(tmp_path / "empty")], "holds no model: neither a run"),
+        ([str(tmp_path / "empty")], "has no config.json"),
     ):
         assert main(["generate", *arguments]) == 2
         shown = capsys.readouterr()
@@ -143,4 +143,4 @@ def test_a_study_lists_its_runs_or_takes_the_one_that_is_named(
 def test_a_probe_has_no_words(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     trained(small("mqar", segments=(Segment(steps=1, batch=4),)), tmp_path)
     assert main(["generate", str(tmp_path)]) == 2
-    assert "is of 'mqar', whose tokens are not text" in capsys.readouterr().err
+    assert "was trained on 'mqar', whose tokens are not text" in capsys.readouterr().err

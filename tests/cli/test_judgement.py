@@ -20,10 +20,10 @@ def test_one_arm_is_said_to_be_alone(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert "There is only one arm, so nothing is compared." in capsys.readouterr().out
 
 
-def test_the_deciding_interval_and_its_level_are_shown(clean: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_verdict_interval_and_its_level_are_shown(clean: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["judge", clean]) == 0
     shown = capsys.readouterr().out
-    assert "deciding interval" in shown
+    assert "verdict interval" in shown
     assert "at 98.75 %" in shown  # four comparisons of two groups and two metrics
     assert "95 %" not in shown
     text = " ".join(shown.split())

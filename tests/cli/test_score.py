@@ -85,10 +85,10 @@ def test_glue_takes_the_name_of_a_task(tmp_path: Path, capsys: pytest.CaptureFix
     ("words", "message"),
     [
         (["squad"], "--predictions FILE is missing; for example: attnlab score squad"),
-        (["glue"], "which GLUE task? One of cola, sst2"),
+        (["glue"], "attnlab score glue needs a task, one of cola, sst2"),
         (["glue", "colaa"], "no task 'colaa', did you mean 'cola'?"),
-        (["squad", "more"], "'squad' takes no second word"),
-        (["mlm"], "'mlm' has no predictions in files"),
+        (["squad", "more"], "'squad' takes no second name"),
+        (["mlm"], "cannot score files of 'mlm'"),
         (["boolk"], "no task 'boolk', did you mean 'boolq'?"),
     ],
 )

@@ -155,7 +155,7 @@ def test_ctrl_c_stops_a_process_and_no_other_takes_its_folder(
 
 WRONG: list[tuple[str, list[str], str]] = [
     ("no folder", ["train", "clm"], "--out DIR is missing"),
-    ("no model", ["train", "clm", "--data", "x", "--out", "OUT"], "which model? --architecture TYPE"),
+    ("no model", ["train", "clm", "--data", "x", "--out", "OUT"], "a model is missing; give --architecture TYPE"),
     ("no run", ["train", "--out", "OUT"], "holds no run to resume; to start one, name a task"),
     ("task", ["train", "clmm", *CLM[2:], "--out", "OUT"], "there is no task 'clmm', did you mean 'clm'?"),
     ("mechanism", [*CLM, "--mechanism", "dott | softmax", "--out", "OUT"], "unknown stage 'dott', did you mean 'dot'?"),
@@ -195,8 +195,8 @@ WRONG: list[tuple[str, list[str], str]] = [
     ("vocabulary", [*CLM, *settings("config.vocab_size=9"), "--out", "OUT"], "they do not belong together"),
     (
         "task setting",
-        [*CLM, *settings("task_settings.is_honest=2"), "--out", "OUT"],
-        "is_honest of the task 'clm' is a bool",
+        [*CLM, *settings("task_settings.has_leak_free_perplexity=2"), "--out", "OUT"],
+        "has_leak_free_perplexity of the task 'clm' is a bool",
     ),
     ("start", ["train", "clm", "--start", "no/where", *MODEL[2:], "--out", "OUT"], "no model can be loaded from 'no/"),
     ("head", ["train", "mlm", *CLM[2:], "--out", "OUT"], "no model can be built from this config"),
@@ -254,7 +254,7 @@ def test_another_run_is_refused_its_folder(finished: Path, capsys: pytest.Captur
 def test_the_folder_of_a_model_is_no_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "config.json").write_text('{"model_type": "gpt2"}', encoding="utf-8")
     assert main(["train", "--out", str(tmp_path)]) == 2
-    assert "is not that of a run" in capsys.readouterr().err
+    assert "does not describe a run" in capsys.readouterr().err
 
 
 def test_a_disk_that_is_full_or_read_only_is_said(

@@ -1,10 +1,12 @@
 """What every verb shares: help without torch, exit statuses, and errors as one message."""
 
 import os
+import re
 import subprocess
 import sys
 import warnings
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -80,9 +82,27 @@ def test_a_phase_that_is_unknown_may_be_in_a_file_that_was_not_given(capsys: pyt
     assert "a stage of your own comes with --plugin FILE.py" in capsys.readouterr().err
 
 
-def test_a_fault_of_ours_keeps_its_traceback() -> None:
-    with pytest.raises(ZeroDivisionError):
-        main(["fail"], {"fail": raising(ZeroDivisionError())})
+def test_a_bug_of_ours_is_one_sentence_and_its_traceback_is_in_a_file(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["fail"], {"fail": raising(ZeroDivisionError("by nought"))}) == 3
+    said = capsys.readouterr().err
+    assert said.startswith("attnlab: this is a bug in attnlab, not in what you typed: `attnlab fail` ended with Zero")
+    assert said.count("\n") == 1
+    log = Path(re.search(r"which is in (.*)\.\n", said)[1])  # type: ignore[index]
+    text = log.read_text()
+    log.unlink()
+    assert "attnlab fail" in text
+    assert "Traceback" in text
+    assert "by nought" in text
+
+
+def test_a_file_that_cannot_be_opened_is_one_sentence(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["fail"], {"fail": raising(PermissionError(13, "Permission denied", "a/file"))}) == 2
+    assert capsys.readouterr().err.startswith("attnlab: a/file: Permission denied; ")
+
+
+def test_too_little_memory_is_one_sentence(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["fail"], {"fail": raising(MemoryError())}) == 2
+    assert "not enough memory" in capsys.readouterr().err
 
 
 def test_ctrl_c_stops_cleanly(capsys: pytest.CaptureFixture[str]) -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import attnlab
 from attnlab.construct import EXAMPLE_KEYS, average, focus, select
-from attnlab.construct.focus import least_error, misplaced
+from attnlab.construct.focus import bound_error, compute_error
 from attnlab.construct.separation import Array
 from tests.construct.strategies import exact_scores, keys_and_subset, keys_of_any_kind
 
@@ -55,7 +55,7 @@ def test_no_query_comes_below_the_least_error(drawn: tuple[Array, list[int]], se
     generator = torch.Generator().manual_seed(seed)
     for strength in (0.1, 1.0, 10.0, 100.0):
         query = strength / size * torch.randn(keys.shape[1], dtype=torch.float64, generator=generator)
-        assert misplaced(found.problem.weights(query), found.target) >= found.error - 1e-9
+        assert compute_error(found.problem.weights(query), found.target) >= found.error - 1e-9
 
 
 @pytest.mark.parametrize("j", range(4))
@@ -63,7 +63,7 @@ def test_no_smaller_strength_along_the_direction_is_enough(j: int) -> None:
     found = select(EXAMPLE_KEYS, j)
     assert found.query is not None
     assert found.strength == pytest.approx(float(found.query.norm()))
-    assert misplaced(found.problem.weights(0.9999 * found.query), found.target) > found.problem.tolerance
+    assert compute_error(found.problem.weights(0.9999 * found.query), found.target) > found.problem.tolerance
     assert found.error == pytest.approx(found.problem.tolerance)
 
 
@@ -106,8 +106,8 @@ def test_the_least_error_of_one_key_is_that_of_an_even_spread() -> None:
     assert found.error == pytest.approx(0.8)
     # q = 0 has it: the bound is reached.
     zero = torch.zeros(3, dtype=torch.float64)
-    assert misplaced(found.problem.weights(zero), found.target) == pytest.approx(found.error)
-    assert least_error(np.array([0.0, 1.0]), np.array([1.0, 0.0]), 1) == pytest.approx(0.5)
+    assert compute_error(found.problem.weights(zero), found.target) == pytest.approx(found.error)
+    assert bound_error(np.array([0.0, 1.0]), np.array([1.0, 0.0]), 1) == pytest.approx(0.5)
 
 
 def test_a_border_that_float64_cannot_see_is_left_open(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -161,7 +161,7 @@ def test_the_mean_of_the_keys_is_not_enough() -> None:
     # It collapses onto one key when scaled up, because the keys' lengths differ.
     collapsed = found.problem.weights(5000 * found.naive_query)
     assert float(collapsed[1]) > 0.999
-    assert misplaced(collapsed, found.target) > 0.49
+    assert compute_error(collapsed, found.target) > 0.49
 
 
 @pytest.mark.parametrize(

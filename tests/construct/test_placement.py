@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import attnlab
 from attnlab.construct import EXAMPLE_KEYS, average, place_key
-from attnlab.construct.focus import misplaced
+from attnlab.construct.focus import compute_error
 from attnlab.errors import RequestError, ShapeError
 
 QUERY = average(EXAMPLE_KEYS, [0, 1], tolerance=1e-4).query
@@ -75,7 +75,7 @@ def test_where_the_error_is_too_much_no_key_has_less(seed: int, num_keys: int, d
     target[list(found.subset)] = 1 / len(found.subset)
     for part in np.linspace(-20, 20, 200):
         extended = torch.from_numpy(np.vstack([keys, part * query / (query @ query)]))
-        assert misplaced(attnlab.weights(found.query[None], extended)[0], target) >= found.error - 1e-9
+        assert compute_error(attnlab.weights(found.query[None], extended)[0], target) >= found.error - 1e-9
     assert str(found).startswith("No key makes the query average")
 
 

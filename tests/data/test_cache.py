@@ -1,11 +1,68 @@
-"""Keys depend on content alone, and a folder appears complete or not at all."""
+"""Keys depend on content alone, a file is hashed once, and a folder appears complete or not at all."""
 
+import os
 from pathlib import Path
 
 import pytest
 
-from attnlab.data.cache import hash_of, write_folder
+from attnlab.data import cache
+from attnlab.data.cache import hash_of, hash_once, write_folder
 from attnlab.errors import DataError
+
+
+class CountingHash:
+    """Hashes files, and counts how often."""
+
+    def __init__(self) -> None:
+        self.num_calls = 0
+        self.__qualname__ = "count_hashes"
+
+    def __call__(self, path: Path) -> str:
+        self.num_calls += 1
+        return hash_of(path.read_text(encoding="utf-8"))
+
+
+@pytest.fixture
+def count_hashes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> CountingHash:
+    monkeypatch.setenv("ATTNLAB_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(cache, "SETTLED", -1)
+    return CountingHash()
+
+
+def test_a_file_is_hashed_once_and_again_after_a_change(tmp_path: Path, count_hashes: CountingHash) -> None:
+    file = tmp_path / "text.txt"
+    file.write_text("one", encoding="utf-8")
+    assert [hash_once(file, count_hashes) for _ in range(3)] == [hash_of("one")] * 3
+    assert count_hashes.num_calls == 1
+    before = file.stat()
+    while file.stat().st_ctime_ns == before.st_ctime_ns:  # the clock of a file system has ticks
+        file.write_text("two", encoding="utf-8")
+        os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert hash_once(file, count_hashes) == hash_of("two")
+    assert count_hashes.num_calls == 2
+
+
+def test_a_file_that_just_changed_is_not_remembered(
+    tmp_path: Path, count_hashes: CountingHash, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cache, "SETTLED", 10**15)
+    file = tmp_path / "text.txt"
+    for text in ("one", "two", "two"):
+        file.write_text(text, encoding="utf-8")
+        assert hash_once(file, count_hashes) == hash_of(text)
+    assert count_hashes.num_calls == 3
+
+
+def test_a_damaged_hash_in_the_cache_is_computed_again(tmp_path: Path, count_hashes: CountingHash) -> None:
+    file = tmp_path / "text.txt"
+    file.write_text("one", encoding="utf-8")
+    hash_once(file, count_hashes)
+    (kept,) = (tmp_path / "cache" / "hashes").iterdir()
+    kept.write_text("12ab", encoding="utf-8")
+    assert hash_once(file, count_hashes) == hash_of("one") == hash_once(file, count_hashes)
+    assert count_hashes.num_calls == 2
+    with pytest.raises(FileNotFoundError):
+        hash_once(tmp_path / "missing", count_hashes)
 
 
 def test_the_order_of_keys_does_not_change_the_hash() -> None:

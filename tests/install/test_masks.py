@@ -13,7 +13,7 @@ from transformers.masking_utils import AttentionMaskInterface, bidirectional_mas
 
 import attnlab
 from attnlab.errors import InstallError
-from attnlab.install.masks import CAUSAL, Rule, make_mask, read_mask
+from attnlab.install.masks import CAUSAL, MaskRule, make_mask, read_mask
 from tests.install.models import LENGTH, SMALL, build, padding, tokens, twin
 
 RELU = "cosine | relu(divide=n)"
@@ -172,7 +172,7 @@ def test_the_causal_rule_and_padding_are_kept_apart() -> None:
         # Causal whatever the module says of itself, and known to hide nothing without being read.
         assert plain is not None
         assert (plain.dtype, plain.shape, plain.stride()) == (CAUSAL, (1, 1, 1, 3), (0, 0, 0, 0))
-        assert read_mask(plain, torch.nn.Module(), is_causal=False) == Rule(True)
+        assert read_mask(plain, torch.nn.Module(), is_causal=False) == MaskRule(True)
     padded = make_mask(1, 3, 3, attention_mask=keys)
     assert padded is not None
     assert padded.dtype == CAUSAL

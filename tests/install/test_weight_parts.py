@@ -27,9 +27,9 @@ def test_the_parts_of_a_model_are_all_its_weights(structure: str) -> None:
 
 
 @pytest.mark.parametrize("structure", ["gpt2", "bert"])
-@pytest.mark.parametrize(("share", "borrowing"), [("qk", "k"), ("qkv", "kv")])
-def test_tied_projections_keep_the_queries_and_leave_out_what_borrows(
-    structure: str, share: str, borrowing: str
+@pytest.mark.parametrize(("share", "tied_parts"), [("qk", "k"), ("qkv", "kv")])
+def test_tied_projections_keep_the_queries_and_leave_out_what_is_tied(
+    structure: str, share: str, tied_parts: str
 ) -> None:
     apart = parts(structure, "dot | softmax")
     tied = parts(structure, f"dot | softmax | share({share})")
@@ -37,5 +37,5 @@ def test_tied_projections_keep_the_queries_and_leave_out_what_borrows(
     assert all(torch.equal(tied[name], apart[name]) for name in tied)
     missing = apart.keys() - tied.keys()
     marks = {"k": ("[k]", ".key."), "v": ("[v]", ".value.")}
-    assert all(any(mark in name for part in borrowing for mark in marks[part]) for name in missing)
-    assert len(missing) == 4 * len(borrowing)  # weight and bias in two layers
+    assert all(any(mark in name for part in tied_parts for mark in marks[part]) for name in missing)
+    assert len(missing) == 4 * len(tied_parts)  # weight and bias in two layers

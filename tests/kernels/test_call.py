@@ -35,11 +35,11 @@ def test_a_stage_gets_what_it_asks_for_or_an_error(own_stages: None) -> None:
 
     x = torch.zeros(1, 1, 4, 2)
     call, _ = prepare(x, x, x, "asking | relu")
-    given = call.needs_of(call.mechanism.score, None)
+    given = call.gather_needs(call.mechanism.score, None)
     assert given["positions"].keys.flatten().tolist() == [0, 1, 2, 3]
     assert given["visible"].all()
     with pytest.raises(RequestError, match="needs positions, and this call has none: pass positions="):
-        dataclasses.replace(call, positions=None).needs_of(call.mechanism.score, None)
+        dataclasses.replace(call, positions=None).gather_needs(call.mechanism.score, None)
 
 
 def test_reductions_are_at_least_in_fp32() -> None:

@@ -32,8 +32,8 @@ def test_a_row_that_sees_nothing_gives_zeros_and_zero_gradients(name: str, causa
             for dtype in (torch.float32, torch.float64):
                 found = case.solve(kernel, dtype)
                 assert not any(x.isnan().any() for x in found.values()), kernel
-                blind = found["out"][0, :, 4] if one is mask else found["out"][1]
-                assert (blind == 0).all(), kernel
+                hidden = found["out"][0, :, 4] if one is mask else found["out"][1]
+                assert (hidden == 0).all(), kernel
                 unseeing = found["dq"][0, :, 4] if one is mask else found["dq"][1]
                 assert (unseeing == 0).all(), kernel
                 if one is by_key:

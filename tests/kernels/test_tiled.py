@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from attnlab import attend, explain
-from attnlab.kernels.tiled import KEPT, keeps_weights, tiled
+from attnlab.kernels.tiled import MAX_STORED_WEIGHTS, stores_weights, tiled
 from attnlab.mechanisms import Mechanism
 
 
@@ -46,8 +46,8 @@ def test_many_more_queries_than_keys_see_nothing_at_first(line: str) -> None:
 )
 def test_weights_are_kept_for_costly_scores_of_small_problems(line: str, is_kept: bool) -> None:
     mechanism = Mechanism.parse(line)
-    assert keeps_weights(mechanism, KEPT) is is_kept
-    assert not keeps_weights(mechanism, KEPT + 1)
+    assert stores_weights(mechanism, MAX_STORED_WEIGHTS) is is_kept
+    assert not stores_weights(mechanism, MAX_STORED_WEIGHTS + 1)
 
 
 def test_a_mask_that_tiles_cannot_express_is_refused() -> None:

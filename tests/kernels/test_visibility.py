@@ -29,10 +29,9 @@ def test_counts_and_blocks_agree_with_the_pairs(num_queries: int, num_keys: int,
     visibility = make(num_queries, num_keys, causal, kind)
     pairs = full_pairs(visibility)
     assert torch.equal(visibility.count.expand(2, 1, -1, -1), pairs.sum(-1, keepdim=True))
-    empty = visibility.empty
-    blind = ~pairs.any(-1, keepdim=True)
-    assert bool(blind.any()) is (visibility.blind is not None)
-    assert empty is None or torch.equal(empty.expand(2, 1, -1, -1), blind)
+    empty = ~pairs.any(-1, keepdim=True)
+    assert bool(empty.any()) is (visibility.empty_rows is not None)
+    assert visibility.empty_rows is None or torch.equal(visibility.empty_rows.expand(2, 1, -1, -1), empty)
     for start in range(num_queries):
         horizon = visibility.horizon(start + 1)
         rows = visibility.rows(start, start + 1, horizon)

@@ -15,7 +15,7 @@ from attnlab.errors import MechanismError
 from attnlab.mechanisms import Dims, Mechanism, Output, Stage, Value
 from attnlab.mechanisms.arguments import write
 from attnlab.mechanisms.scores import Cosine, Dot, Minkowski, Score
-from attnlab.mechanisms.surroundings import Gate, Mask, Penalize, Share, TokenDropout
+from attnlab.mechanisms.surroundings import Gate, Mask, Penalize, SharedProjections, TokenDropout
 from attnlab.mechanisms.values import Bypass, UnitValues, ValueResidual
 from attnlab.mechanisms.weights import Identity, Relu, Softmax
 
@@ -29,7 +29,7 @@ EXAMPLES = {
     "cosine | identity(divide=learned)": Mechanism(Cosine(), Identity(divide="learned")),
     "dot | softmax | bypass(alpha=0.5)": Mechanism(values=(Bypass(alpha=0.5),)),
     "dot | softmax | mask(after)": Mechanism(mask=Mask("after")),
-    "minkowski(p=learned) | softmax | share(qk)": Mechanism(Minkowski(p="learned"), share=Share("qk")),
+    "minkowski(p=learned) | softmax | share(qk)": Mechanism(Minkowski(p="learned"), share=SharedProjections("qk")),
 }
 
 # Several ways to write one mechanism; the first is the one that `str` writes.
@@ -167,8 +167,8 @@ def test_parameters_carry_the_name_of_their_stage() -> None:
 
 def test_alpha_and_the_scalars_stay_out_of_weight_decay() -> None:
     line = "cosine(scale=learned) | relu(divide=learned) | bypass(learn=true) | value_residual"
-    assert not any(p.decays for p in Mechanism.parse(line).parameters(2, 4).values())
-    assert all(p.decays for p in Mechanism.parse("additive | gate").parameters(2, 4).values())
+    assert not any(p.has_weight_decay for p in Mechanism.parse(line).parameters(2, 4).values())
+    assert all(p.has_weight_decay for p in Mechanism.parse("additive | gate").parameters(2, 4).values())
 
 
 @given(mechanisms(moderate=True))
@@ -197,7 +197,7 @@ def test_the_baseline_learns_nothing() -> None:
 def test_all_slots_at_once_read_well() -> None:
     mechanism = Mechanism(
         Cosine(scale="learned"), Softmax(divide="n"), Mask("zero"), (ValueResidual(learn=False),),
-        TokenDropout(0.25), (Gate(per="head"), Penalize(strength=1)), Share("qk"),
+        TokenDropout(0.25), (Gate(per="head"), Penalize(strength=1)), SharedProjections("qk"),
     )  # fmt: skip
     assert str(mechanism) == (
         "cosine(scale=learned) | softmax(divide=n) | mask(zero) | value_residual(learn=false) | "

@@ -206,8 +206,8 @@ class NoEquation(Score):
         (object, "must derive from Score, Weights, Value or another slot"),
         (derived(object), "must derive from Score, Weights, Value or another slot"),
         (derived(Stage), "must derive from Score, Weights, Value or another slot"),
-        (NoDataclass, r"must be a dataclass\(frozen=True\), below @stage"),
-        (NoEquation, "stage 'mine' must define __call__"),
+        (NoDataclass, r"must be a frozen dataclass: put @dataclass\(frozen=True\) below @stage"),
+        (NoEquation, "stage 'mine' must define the methods __call__"),
         (
             derived(Score, mode=(str, "fast")),
             "argument 'mode' of Mine is annotated <class 'str'>; a stage's arguments",
@@ -220,8 +220,8 @@ class NoEquation(Score):
         (derived(Score, mode=(Literal["very fast"], "very fast")), "a line cannot write 'very fast'"),
         (derived(Score, mode=(Literal["3", "4"], "3")), "a line cannot write '3'"),
         (derived(Score, mode=(Literal["true", "maybe"], "true")), "a line cannot write 'true'"),
-        (derived(Score, name=(float, 1.0)), "cannot have 'name' as an argument"),
-        (derived(Score, cache=(float, dataclasses.field(default=1.0, init=False))), "cannot have 'cache'"),
+        (derived(Score, name=(float, 1.0)), "cannot have a field 'name': attnlab uses that name"),
+        (derived(Score, cache=(float, dataclasses.field(default=1.0, init=False))), "'cache' has init=False"),
     ],
 )
 def test_a_class_that_is_no_stage_is_refused(cls: Any, said: str) -> None:

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from attnlab.mechanisms import Dims, Mechanism
-from attnlab.mechanisms.surroundings import Gate, Mask, Penalize, Share, TokenDropout
+from attnlab.mechanisms.surroundings import Gate, Mask, Penalize, SharedProjections, TokenDropout
 
 from .parameters import draw
 
@@ -22,7 +22,7 @@ def test_a_gate_is_as_wide_as_what_it_gates(per: str, width: int) -> None:
     (gate,) = Mechanism.parse(f"gate(per={per})").output
     (declared,) = gate.parameters(DIMS).values()
     assert declared.shape == (3, width, 4)
-    assert declared.decays
+    assert declared.has_weight_decay
     assert (declared.low, declared.high) == (-0.5, 0.5)
     assert gate(normal(2, 3, 6, 5), normal(2, 3, 6, 4), draw(gate, DIMS)).shape == (2, 3, 6, 5)
 
@@ -99,7 +99,7 @@ def test_masks(where: str) -> None:
 
 @pytest.mark.parametrize("what", ["separate", "qk", "qkv"])
 def test_shares(what: str) -> None:
-    assert Mechanism.parse(f"share({what})").share == Share(what)  # type: ignore[arg-type]
+    assert Mechanism.parse(f"share({what})").share == SharedProjections(what)  # type: ignore[arg-type]
 
 
 def test_what_is_left_out_is_the_plain_case() -> None:

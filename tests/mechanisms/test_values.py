@@ -86,7 +86,7 @@ def test_the_normed_input_is_normed_over_the_whole_width() -> None:
 def test_a_learned_alpha_is_one_a_head_and_starts_where_said() -> None:
     stage = parse("bypass(alpha=0.25, learn=true, per=head)")
     (declared,) = stage.parameters(Dims(3, 5, 5)).values()
-    assert (declared.shape, declared.low, declared.high, declared.decays) == ((3,), 0.25, 0.25, False)
+    assert (declared.shape, declared.low, declared.high, declared.has_weight_decay) == ((3,), 0.25, 0.25, False)
     t, x, first = tensors()
     alpha = torch.tensor([0.0, 1.0, -2.0], dtype=torch.float64)
     got = stage(t, x, first, {"alpha": alpha})
@@ -134,7 +134,7 @@ def test_value_residual_mixes_in_the_first_layer() -> None:
 def test_value_residual_learns_unless_told_not_to() -> None:
     stage = parse("value_residual(own=0.75)")
     declared = stage.parameters(Dims(3, 5, 5))
-    assert {name: (p.shape, p.low, p.high, p.decays) for name, p in declared.items()} == {
+    assert {name: (p.shape, p.low, p.high, p.has_weight_decay) for name, p in declared.items()} == {
         "own": ((3,), 0.75, 0.75, False),
         "first": ((3,), 0.5, 0.5, False),
     }

@@ -76,7 +76,7 @@ def test_drawn_and_counted_agree(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(3)
     differences, arms = rng.normal(0.4, 1, 12), (rng.normal(0, 1, 7), rng.normal(0.8, 1, 7))
     counted = sign_flip(differences).p, permutation(*arms).p
-    monkeypatch.setattr("attnlab.statistics.exact.MOST", 1)
+    monkeypatch.setattr("attnlab.statistics.exact.MAX_ENUMERATED", 1)
     drawn = sign_flip(differences).p, permutation(*arms).p
     for one, other in zip(counted, drawn, strict=True):
         assert other == pytest.approx(one, abs=4 * math.sqrt(one * (1 - one) / 99_999))

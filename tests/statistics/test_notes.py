@@ -16,6 +16,7 @@ def test_an_arm_at_its_ceiling_is_said_and_still_compared() -> None:
     found = compare([100.0] * 6, [99.0, 98.5, 97.9, 99.3, 98.2, 98.8])
     assert found.verdict == "WORSE"
     assert "all seeds of the baseline score the same, 100" in found.notes
+    assert found.notes_by_kind["runs"] == ("all seeds of the baseline score the same, 100",)
 
 
 def test_five_seeds_cannot_bring_the_exact_p_down_and_it_says_so() -> None:

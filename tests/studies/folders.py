@@ -34,9 +34,9 @@ def write_folder(folder: Path, given: Given, plain: Mapping[str, Any] | None = N
     folder.mkdir(parents=True)
     ledger = Ledger(folder / LEDGER)
     ledger.note_fact("study", study.design.name)
-    ledger.say("design", json.dumps(study.design.model_dump(mode="json"), sort_keys=True))
-    ledger.say("started", "{}")
-    ledger.say(PLAN, json.dumps({"runs": [run.id for run in planned], "obstacles": {}, "data": {}, "audits": {}}))
+    ledger.add_event("design", json.dumps(study.design.model_dump(mode="json"), sort_keys=True))
+    ledger.add_event("started", "{}")
+    ledger.add_event(PLAN, json.dumps({"runs": [run.id for run in planned], "obstacles": {}, "data": {}, "audits": {}}))
     ledger.add_runs([make_row(run) for run in planned])
     for arm, values in given.items():
         runs = [run for run in planned if run.arm == arm]

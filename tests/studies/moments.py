@@ -25,8 +25,8 @@ class Moment:
         self.folder, self.study = folder, own or study()
         self.ledger = Ledger(folder / "ledger.sqlite")
         self.ledger.note_fact("study", self.study.design.name)
-        self.ledger.say("design", json.dumps(self.study.design.model_dump(mode="json")))
-        self.ledger.say("started", "{}")
+        self.ledger.add_event("design", json.dumps(self.study.design.model_dump(mode="json")))
+        self.ledger.add_event("started", "{}")
         self.obstacles = obstacles or {}
         self.planned: list[PlannedRun] = []
 
@@ -39,7 +39,7 @@ class Moment:
         """Plan the runs."""
         self.planned = self.study.plan()
         content = {"runs": [run.id for run in self.planned], "obstacles": self.obstacles, "data": {}, "audits": {}}
-        self.ledger.say(PLAN, json.dumps(content))
+        self.ledger.add_event(PLAN, json.dumps(content))
         self.ledger.add_runs([make_row(run) for run in self.planned])
 
     def run(self, arm: str, seed: int) -> PlannedRun:

@@ -193,7 +193,7 @@ def test_a_study_that_was_killed_and_stopped_ends_as_one_that_was_not(
     assert stopped.wait(30) == 130
     assert not processes_in(out)
     said = (tmp_path / "out.log").read_text(encoding="utf-8")
-    assert "stopping: the running runs write a checkpoint" in said
+    assert "stopping: every active run writes a checkpoint" in said
     assert "the same command resumes the study" in said
 
     finish(file, out, *plugin)

@@ -103,7 +103,7 @@ def test_a_second_phase_starts_from_the_firsts_weights_and_is_comparable(labels:
     runs = {(run.phase, run.arm, run.seed): run for run in made.plan()}
     child = tmp_path / "out" / "runs" / runs["fine", "bypass", 2].id
     parent = tmp_path / "out" / "runs" / runs["text", "bypass", 2].id
-    last = Checkpoints(parent / "checkpoints", quiet).last()
+    last = Checkpoints(parent / "checkpoints", quiet).load_last()
     assert last is not None
     own = read_json(child / "pairing.json")["weights"]
     fresh = read_json(parent / "pairing.json")["weights"]
@@ -176,7 +176,7 @@ def test_a_run_that_ended_unseen_is_taken_in(tmp_path: Path) -> None:
     said = list[str]()
     assert made.run(tmp_path / "out", say=said.append).is_whole
     ledger = Ledger(tmp_path / "out" / "ledger.sqlite", is_new=False)
-    assert [row[0] for row in ledger.do("SELECT worker FROM attempts")] == ["found"] * 3
+    assert [row[0] for row in ledger.execute("SELECT worker FROM attempts")] == ["found"] * 3
     ledger.close()
 
 

@@ -84,7 +84,7 @@ def test_wrong_names_are_answered_with_the_closest() -> None:
     ("name", "settings", "said"),
     [
         ("clm", {"max_len": "long"}, "max_len of the task 'clm' is a int, such as 512, not 'long'"),
-        ("clm", {"is_honest": 1}, "is_honest of the task 'clm' is a bool"),
+        ("clm", {"has_leak_free_perplexity": 1}, "has_leak_free_perplexity of the task 'clm' is a bool"),
         ("mlm", {"masking": 0.3}, "masking of the task 'mlm' is a Masking, not 0.3; it can be set from Python alone"),
     ],
     ids=["text", "number", "object"],

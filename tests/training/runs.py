@@ -124,7 +124,7 @@ def checkpoints_of(folder: Path) -> Checkpoints:
 
 def last_of(folder: Path) -> Checkpoint:
     """Return the last checkpoint of a run."""
-    found = checkpoints_of(folder).last()
+    found = checkpoints_of(folder).load_last()
     assert found is not None
     return found
 

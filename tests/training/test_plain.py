@@ -7,14 +7,14 @@ from typing import Any
 import pytest
 
 from attnlab.errors import TrainingError
-from attnlab.training.plain import check_plain, spell, unspell
+from attnlab.training.plain import check_plain, decode_nonfinite, encode_nonfinite
 
 
 def test_values_that_are_not_finite_survive_json() -> None:
     data = {"a": [1.5, math.inf, -math.inf], "b": {"c": math.nan, "d": "text"}}
-    written = spell(data)
+    written = encode_nonfinite(data)
     check_plain(written, "data")
-    read = unspell(json.loads(json.dumps(written, allow_nan=False)))
+    read = decode_nonfinite(json.loads(json.dumps(written, allow_nan=False)))
     assert math.isnan(read["b"].pop("c"))
     assert read == {"a": [1.5, math.inf, -math.inf], "b": {"d": "text"}}
 

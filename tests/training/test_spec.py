@@ -32,7 +32,7 @@ def test_a_run_is_read_as_it_was_written() -> None:
     ids=["nothing", "a model", "an older run"],
 )
 def test_the_config_of_something_else_is_refused(config: dict[str, Any]) -> None:
-    with pytest.raises(TrainingError, match=r"not that of a run .* is it a model's"):
+    with pytest.raises(TrainingError, match=r"does not describe a run .* belongs to a model"):
         RunSpec.of(config)
 
 

@@ -32,14 +32,9 @@ from .subject import Subject
 
 
 def audit(
-    subject: str | Mechanism | nn.Module,
-    *,
-    causal: bool | None = None,
-    checks: Sequence[str] | None = None,
-    train: bool = False,
-    seed: int = 0,
-    progress: Callable[[str], None] | None = None,
-) -> Audit:
+    subject: str | Mechanism | nn.Module, *, causal: bool | None = None, checks: Sequence[str] | None = None,
+    train: bool = False, seed: int = 0, progress: Callable[[str], None] | None = None,
+) -> Audit:  # fmt: skip
     """Run every check on a mechanism, or on a Hugging Face model, and return the findings.
 
     causal: whether no token may see a later one. If you omit it, a mechanism is audited with and without a causal

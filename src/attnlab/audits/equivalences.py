@@ -69,10 +69,10 @@ def _check_declarations(subject: Subject) -> Iterator[FindingPart]:
     )  # fmt: skip
     score, weights = call.mechanism.score, call.mechanism.weights
     p = call.params_of(score)
-    scores = score(call.q, call.k, p, **call.needs_of(score, None)).detach()
+    scores = score(call.q, call.k, p, **call.gather_needs(score, None)).detach()
     name = type(weights).__name__
     if weights.pointwise:
-        n, given = torch.full((1, 1, 1, 1), SHORT, dtype=scores.dtype), call.needs_of(weights, None)
+        n, given = torch.full((1, 1, 1, 1), SHORT, dtype=scores.dtype), call.gather_needs(weights, None)
         changed = torch.cat([scores[..., :1], scores[..., 1:].flip(-1) + 1], -1)
         first, second = (weights(s, n, call.params_of(weights), **given)[..., :1].detach() for s in (scores, changed))
         claim = f"{name} declares pointwise = True: each weight depends only on its own score"
@@ -235,7 +235,7 @@ def _check_hidden_pairs(subject: Subject) -> FindingPart:
         x=inputs.get("x"), first=inputs.get("first"),
     )  # fmt: skip
     score = call.mechanism.score
-    scores = score(call.q, call.k, call.params_of(score), **call.needs_of(score, pairs)).detach()
+    scores = score(call.q, call.k, call.params_of(score), **call.gather_needs(score, pairs)).detach()
     masked = reference.weigh(call, fill_standins(scores, pairs, None), pairs).detach()
     differences, bounds = [], []
     for i in range(SHORT):
@@ -254,6 +254,7 @@ def _weigh_visible(call: Call, scores: Tensor, row: int, keys: Tensor) -> Tensor
     stage, positions = call.mechanism.weights, call.positions
     if positions is not None:
         positions = Positions(positions.queries[..., row : row + 1], positions.keys[..., keys])
-    needed = dataclasses.replace(call, positions=positions).needs_of(stage, torch.ones_like(scores, dtype=torch.bool))
+    visible = torch.ones_like(scores, dtype=torch.bool)
+    needed = dataclasses.replace(call, positions=positions).gather_needs(stage, visible)
     n = torch.full((1, 1, 1, 1), len(keys), dtype=scores.dtype)
     return stage(scores, n, call.params_of(stage), **needed).detach()

@@ -140,7 +140,7 @@ class Subject:
         score = self.mechanism.score
         call, _ = prepare(q, k, k, dataclasses.replace(self.mechanism, values=()))
         learned = self.mechanism.params_of(score, self.cast_parameters(q.dtype))
-        return score(q, k, learned, **call.needs_of(score, None))
+        return score(q, k, learned, **call.gather_needs(score, None))
 
     def apply_value_stages(self, inputs: Inputs) -> tuple[Self, Inputs]:
         """Apply the values stages; return the subject without them and the q, k and v that a cache would hold."""

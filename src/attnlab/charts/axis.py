@@ -11,7 +11,7 @@ MARGIN = 0.04
 """The share of the axis beyond the lowest and the highest value."""
 LINE = 16
 """The height of a label."""
-FEWEST_TICKS, MOST_TICKS = 3, 7
+MIN_TICKS, MAX_TICKS = 3, 7
 LABEL = (
     "datum.value == 0 || abs(datum.value) >= 1e-4 && abs(datum.value) < 1e6 "
     "? format(datum.value, ',~r') : format(datum.value, '~e')"
@@ -79,9 +79,9 @@ class Axis:
             powers = range(math.floor(math.log10(self.low)), math.ceil(math.log10(self.high)) + 1)
             for steps in ((1,), (1, 2, 5)):
                 ticks = self._within([step * 10.0**power for power in powers for step in steps])
-                if len(ticks) >= FEWEST_TICKS:
-                    return ticks[:: math.ceil(len(ticks) / MOST_TICKS)]
-        least = (self.high - self.low) / MOST_TICKS
+                if len(ticks) >= MIN_TICKS:
+                    return ticks[:: math.ceil(len(ticks) / MAX_TICKS)]
+        least = (self.high - self.low) / MAX_TICKS
         power = 10.0 ** math.floor(math.log10(least))
         apart = next(step * power for step in (1, 2, 5, 10) if step * power >= least)
         numbers = range(math.ceil(self.low / apart), math.floor(self.high / apart) + 1)

@@ -8,7 +8,7 @@ from typing import Any
 
 from attnlab.errors import RequestError
 
-from .kept import keep_drawing
+from .drawing_cache import load_or_draw
 
 Spec = Mapping[str, Any]
 """A Vega-Lite chart as plain data."""
@@ -61,7 +61,7 @@ def svg(spec: Spec) -> str:
 
         return vl_convert.vegalite_to_svg(dict(spec), vl_version=VERSION).encode()
 
-    return keep_drawing(json.dumps(spec), draw).decode()
+    return load_or_draw(json.dumps(spec), draw).decode()
 
 
 def png(picture: str) -> bytes:
@@ -72,7 +72,7 @@ def png(picture: str) -> bytes:
 
         return vl_convert.svg_to_png(picture, scale=PIXELS_PER_UNIT)
 
-    return keep_drawing(f"{PIXELS_PER_UNIT} {picture}", draw)
+    return load_or_draw(f"{PIXELS_PER_UNIT} {picture}", draw)
 
 
 def runtime() -> str:
@@ -83,7 +83,7 @@ def runtime() -> str:
 
         return vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", vl_version=VERSION).encode()
 
-    return keep_drawing("window.vegaEmbed", bundle).decode()
+    return load_or_draw("window.vegaEmbed", bundle).decode()
 
 
 def _as_html(spec: dict[str, Any]) -> bytes:

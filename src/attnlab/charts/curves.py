@@ -17,9 +17,9 @@ from .theme import DASHES, FILE, Layer, Theme, frame, layer, nominal, quantitati
 WIDTH, HEIGHT = 340, 300
 GAP = 16
 """Pixels between the plot and the names."""
-MOST_CHARACTERS = 41
+MAX_CHARACTERS = 41
 """The most characters of a name."""
-MOST_DOTS = 12
+MAX_DOTS = 12
 """The most values of a line that are drawn as dots."""
 
 
@@ -134,8 +134,8 @@ def find_ends(points: Sequence[Point], means: Sequence[Average]) -> list[Point |
 
 def shorten(name: str) -> str:
     """Cut a long name in its middle: similar mechanisms differ at their ends."""
-    kept = (MOST_CHARACTERS - 1) // 2
-    return name if len(name) <= MOST_CHARACTERS else f"{name[:kept]}…{name[-kept:]}"
+    kept = (MAX_CHARACTERS - 1) // 2
+    return name if len(name) <= MAX_CHARACTERS else f"{name[:kept]}…{name[-kept:]}"
 
 
 def _lines(points: Sequence[Point], means: Sequence[Average], curves: Curves, dashes: Layer) -> list[Layer]:
@@ -149,7 +149,7 @@ def _lines(points: Sequence[Point], means: Sequence[Average], curves: Curves, da
         layer(thin, "line", {"detail": nominal("seed"), **dashes}, strokeWidth=1, strokeOpacity=0.4),
         layer(bold, "line", dashes, strokeWidth=2.25),
     ]
-    if max((sum(mean.arm == arm for mean in means) for arm in curves.arms), default=0) <= MOST_DOTS:
+    if max((sum(mean.arm == arm for mean in means) for arm in curves.arms), default=0) <= MAX_DOTS:
         layers.append(layer(bold, "point", filled=True, size=35, opacity=1, tooltip={"content": "data"}))
     return layers
 

@@ -13,7 +13,7 @@ from .theme import FILE, Layer, Theme, config, layer, nominal, quantitative
 SIZE = 216
 """The side of a picture; a line of its title holds this many pixels of words."""
 PIXELS_PER_CHARACTER = 6.0
-MOST_LABELS = 24
+MAX_LABELS = 24
 """The most tokens that can be named along a side."""
 
 
@@ -84,7 +84,7 @@ def _cell(query: int, key: int, num_keys: int = 1) -> Layer:
 def _axis(field: str, tokens: Sequence[str], side: str) -> Layer:
     """Name as many tokens as there is room for, at the middle of their rows or columns."""
     num_tokens = len(tokens)
-    step = max(1, math.ceil(num_tokens / MOST_LABELS))
+    step = max(1, math.ceil(num_tokens / MAX_LABELS))
     labels = {
         "values": [i + 0.5 for i in range(0, num_tokens, step)],
         "labelExpr": f"{json.dumps(list(tokens))}[floor(datum.value)]",

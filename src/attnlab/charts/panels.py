@@ -16,7 +16,7 @@ FAINT = "#A8A8A8"
 AXIS = 45
 """The width of an axis and its title beside a panel."""
 PIXELS_PER_CHARACTER = 6.2
-MOST_POWERS = 6
+MAX_POWERS = 6
 """The most powers of ten that can be named along an axis."""
 HEADROOM = 0.09
 """The share of an axis above its highest bar or curve, for numbers and words."""
@@ -162,7 +162,7 @@ def _curves(panel: CurvePanel, theme: Theme) -> Layer:
 def _powers(start: float, end: float) -> list[float]:
     """Return the powers of ten within a range."""
     first, last = math.ceil(math.log10(start) - 1e-9), math.floor(math.log10(end) + 1e-9)
-    step = max(1, (last - first) // MOST_POWERS + 1)
+    step = max(1, (last - first) // MAX_POWERS + 1)
     return [float(f"1e{power}") for power in range(first, last + 1, step)]
 
 

@@ -89,8 +89,8 @@ def _read_dtype(text: str) -> Dtype:
         if text == name:
             return name
         if text == torch_name:
-            raise RequestError(f"--dtype takes the short name of '{text}': {name}")
-    raise RequestError(f"--dtype is one of {', '.join(DTYPES)}, not '{text}'")
+            raise RequestError(f"--dtype takes short names; write {name} instead of '{text}'")
+    raise RequestError(f"--dtype must be one of {', '.join(DTYPES)}, not '{text}'")
 
 
 def _refuse_bare_lengths(lines: Sequence[str], lengths: str) -> None:

@@ -25,7 +25,7 @@ Wanted = Mapping[str, Collection[str]]
 
 @dataclass(frozen=True)
 class SeedScores:
-    """The deciding figure of every run of one phase and size, by arm and seed, or the status of the run."""
+    """The primary metric of every run of one phase and size, by arm and seed, or the status of the run."""
 
     phase: str
     size: str
@@ -89,9 +89,9 @@ def _list_seed_scores(record: "Record", wanted: Wanted) -> Iterator[SeedScores]:
     for phase in record.design.phases:
         for size in record.design.sizes:
             table = record.table(phase.name, size)
-            figure = table.figure
+            metric = table.metric
             if (
-                figure is None
+                metric is None
                 or phase.name not in (wanted["phase"] or [phase.name])
                 or size not in (wanted["size"] or [size])
             ):
@@ -103,9 +103,9 @@ def _list_seed_scores(record: "Record", wanted: Wanted) -> Iterator[SeedScores]:
                 if runs and arm in (baseline, *(wanted["arm"] or [arm])):
                     values[arm] = {
                         seed: _describe_status(record, runs[seed].id) if value is None else value
-                        for seed, value in table.values(arm, figure).items()
+                        for seed, value in table.values(arm, metric).items()
                     }
-            yield SeedScores(phase.name, size, figure, values)
+            yield SeedScores(phase.name, size, metric, values)
 
 
 def _describe_status(record: "Record", run: str) -> str:

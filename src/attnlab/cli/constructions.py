@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     Result = ArgmaxResult | Extraction | Focus | Placement | Selections | Strength
 
-MOST_ROWS, MOST_NUMBERED = 20, 8
+MAX_ROWS, MAX_NUMBERED = 20, 8
 """The largest number of keys with their own row, and of columns with numbers."""
 BLOCKS = " ░▒▓█"
 LETTERS = " .:*#"
@@ -87,7 +87,7 @@ def _print_focus(result: Any) -> None:
 def _print_selections(result: Any) -> None:
     print()
     names = [f"k{i}" for i in range(len(result.each))]
-    write = format_weight if len(names) <= MOST_NUMBERED else shade
+    write = format_weight if len(names) <= MAX_NUMBERED else shade
     rows = [
         [name, *(write(weight) for weight in row)] for name, row in zip(names, result.weights.tolist(), strict=True)
     ]
@@ -108,8 +108,8 @@ def _print_extraction(result: Any) -> None:
         for i in range(len(result.value_a))
     ]
     print(f"angles between the subspaces: {', '.join(f'{angle:.1f}°' for angle in result.angles.tolist()) or 'none'}\n")
-    print_table(("", *vectors), rows[:MOST_ROWS])
-    if len(result.matrix) <= MOST_NUMBERED:
+    print_table(("", *vectors), rows[:MAX_ROWS])
+    if len(result.matrix) <= MAX_NUMBERED:
         print("\nM = 2AAᵀ:")
         for row in result.matrix.tolist():
             print("  ".join(f"{part:6.3f}" for part in row))
@@ -140,17 +140,17 @@ def _print_keys(result: Any, weights: Mapping[str, Any]) -> None:
     count = len(next(iter(columns.values())))
     rows = [
         [f"k{i}", *(note[i] for note in notes.values()), *(format_weight(column[i]) for column in columns.values())]
-        for i in range(min(count, MOST_ROWS))
+        for i in range(min(count, MAX_ROWS))
     ]
     print_table(("key", *notes, *columns), rows)
-    if count > MOST_ROWS:
-        rest = ", ".join(f"{name} {sum(column[MOST_ROWS:]):.3f}" for name, column in columns.items())
-        print(f"and {count - MOST_ROWS} more keys, together: {rest}")
+    if count > MAX_ROWS:
+        rest = ", ".join(f"{name} {sum(column[MAX_ROWS:]):.3f}" for name, column in columns.items())
+        print(f"and {count - MAX_ROWS} more keys, together: {rest}")
 
 
 def _print_vector(name: str, vector: "Tensor") -> None:
-    shown = _format_numbers(vector[:MOST_NUMBERED])
-    more = f", … ({len(vector)} numbers)" if len(vector) > MOST_NUMBERED else ""
+    shown = _format_numbers(vector[:MAX_NUMBERED])
+    more = f", … ({len(vector)} numbers)" if len(vector) > MAX_NUMBERED else ""
     print(f"{name}: {', '.join(shown)}{more}")
 
 

@@ -2,6 +2,7 @@
 
 import os
 import platform
+import shlex
 import shutil
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -27,7 +28,7 @@ class Observation:
 
 
 def examine(as_json: AsJson = False) -> int:
-    """Show what this machine has: versions, compiler, bf16, threads, disk, kernels."""
+    """Show what this machine has: versions, compiler, compiled loops, bf16, threads, disk, kernels."""
     observations = observe()
     if as_json:
         print_json([asdict(observation) for observation in observations])
@@ -47,7 +48,8 @@ def observe() -> list[Observation]:
     return [
         Observation("python", platform.python_version()),
         Observation("torch", str(torch.__version__)),
-        observe_compiler(),
+        observe_compiler(machine.find_compiler()),
+        observe_loops(),
         Observation("processor", machine.processor_name(), f"caches: {caches}" if caches else ""),
         observe_bf16(torch.cpu.get_capabilities(), machine.bf16_fault(), *machine.decide_bf16()),
         observe_threads(torch.get_num_threads()),
@@ -56,15 +58,20 @@ def observe() -> list[Observation]:
     ]
 
 
-def observe_compiler() -> Observation:
-    """Report whether kernels can be compiled."""
-    compiler = attnlab.kernels.compiler()
-    if compiler.available:
-        return Observation("C++ compiler", str(compiler.path), "kernels are compiled once, then cached on disk")
+def observe_compiler(command: list[str] | None) -> Observation:
+    """Report the C++ compiler, which is needed only if no loops were prebuilt for this processor."""
+    if command is None:
+        return Observation("C++ compiler", "none", "needed only if 'compiled loops' says so")
+    return Observation("C++ compiler", shlex.join(command))
+
+
+def observe_loops() -> Observation:
+    """Report which compiled loops are used, and why, or what their absence costs."""
+    loops = attnlab.kernels.describe_loops()
+    if loops.available:
+        return Observation("compiled loops", loops.name, loops.reason)
     cost = "additive and distance scores run uncompiled: same results, many times slower"
-    if compiler.path is None:
-        return Observation("C++ compiler", f"none: {compiler.reason}", cost)
-    return Observation("C++ compiler", str(compiler.path), f"{compiler.reason}; {cost}")
+    return Observation("compiled loops", "none", f"{loops.reason}; {cost}")
 
 
 def observe_bf16(capabilities: Mapping[str, Any], fault: str, pays: bool, reason: str) -> Observation:
@@ -86,6 +93,6 @@ def observe_threads(num_threads: int) -> Observation:
 def observe_kernels() -> Observation:
     """Name the kernels that `attend` can choose from, and those that cannot run here."""
     hint = "attnlab explain shows the kernel of a mechanism"
-    unusable = () if attnlab.kernels.compiler().available else COMPILED
+    unusable = () if attnlab.kernels.describe_loops().available else COMPILED
     usable = ", ".join(name for name in attnlab.kernels.KERNELS if name not in unusable)
     return Observation("kernels", usable, f"{' and '.join(unusable)} cannot run here; {hint}" if unusable else hint)

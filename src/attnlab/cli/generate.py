@@ -34,7 +34,7 @@ def generate(
 ) -> int:
     """Continue a text with a trained language model."""
     if not 0 <= temperature < float("inf"):
-        raise RequestError(f"--temperature is a number from 0 up, not {temperature:g}")
+        raise RequestError(f"--temperature must be 0 or more, not {temperature:g}")
     from attnlab.cli.runs import find_run_folder
     from attnlab.tasks import sample
 
@@ -73,7 +73,10 @@ def _load_model(folder: Path, checkpoint: str) -> tuple["PreTrainedModel", Any]:
         restored = restore(folder, is_best=checkpoint == "best", say=partial(print, file=sys.stderr, flush=True))
         model, tokenizer = restored.model, restored.tokenizer
         if tokenizer is None:
-            raise RequestError(f"the run in {folder} is of '{restored.run.task}', whose tokens are not text")
+            raise RequestError(
+                f"the run in {folder} was trained on '{restored.run.task}', whose tokens are not text; give a run of a "
+                "language model"
+            )
     _check_is_language_model(model, folder)
     return model, tokenizer
 

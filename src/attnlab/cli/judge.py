@@ -78,9 +78,7 @@ def judge(
 def _judge_study(folder: str, given: Mapping[str, object], as_json: bool) -> int:
     unwanted = next((option for option, value in given.items() if value is not None), None)
     if unwanted is not None:
-        raise RequestError(
-            f"{unwanted} is only for tables; the folder {folder} has it in its ledger, so omit the option"
-        )
+        raise RequestError(f"{unwanted} is only for tables; omit it, since the ledger in {folder} has this information")
     from attnlab.studies.answers.study_folder import open_record
 
     with open_record(folder) as record:

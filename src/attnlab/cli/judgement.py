@@ -11,12 +11,12 @@ if TYPE_CHECKING:
     from attnlab.studies.integrity.analysis import ComparisonRow, TableAnalysis
 
 COLUMNS = (
-    "arm", "group", "metric", "step", "seeds", "baseline", "variant", "SD ratio", "difference", "deciding interval",
+    "arm", "group", "metric", "step", "seeds", "baseline", "variant", "SD ratio", "difference", "verdict interval",
     "p", "adjusted p", "verdict",
 )  # fmt: skip
 UNKNOWN = "–"
-SHOWN_ELSEWHERE = ("the exact test cannot", "have no score")
-"""Words of notes that are omitted: about an exact test that is not shown, and failed runs that the table shows."""
+OMITTED_NOTES = ("exact test", "missing scores")
+"""Kinds of notes that are omitted: the exact test is not shown, and the table shows the missing scores itself."""
 
 
 def print_finding(finding: "IntegrityFinding") -> None:
@@ -82,8 +82,8 @@ def _explain_rows(rows: Sequence["ComparisonRow"]) -> Iterator[str]:
         is_odd = decision.outcome in (AT_CEILING, DEGENERATE, NEITHER_LEARNED, STILL_TRAINING)
         if is_odd or FINISHED in decision.words:
             yield f"{row.name}: {decision.reason}."
-        for note in row.comparison.notes:
-            if not is_odd and not any(words in note for words in SHOWN_ELSEWHERE):
+        for kind, sentences in row.comparison.notes_by_kind.items():
+            for note in sentences if not is_odd and kind not in OMITTED_NOTES else ():
                 notes.setdefault(note, []).append(row.name)
     for note, names in notes.items():
         yield f"{', '.join(names)}: {note}."
@@ -108,13 +108,13 @@ def _explain_table(rows: Sequence["ComparisonRow"], primary: Sequence[str]) -> I
     if any("more seeds" in row.verdict for row in rows):
         yield (
             "'About N more seeds' is the number per arm, in addition to those in the table, that would settle the "
-            "comparison with 80 % power at its deciding level if the difference stays as it is."
+            "comparison with 80 % power at the level of its verdict if the difference stays as it is."
         )
 
 
 def _explain_family(num_primary: int, num_others: int, primary: Sequence[str]) -> Iterator[str]:
     if num_primary:
-        yield "A verdict follows from its deciding interval. "
+        yield "A verdict follows from its verdict interval. "
     if num_primary > 1:
         yield (
             f"The {num_primary} comparisons of {', '.join(primary)} are one family, and the level of each interval "

@@ -44,9 +44,9 @@ def plan(
     is_folder = Path(path).expanduser().is_dir()
     given = {"--pilot": pilot, "--spread": spread, "--budget": budget, "--set": assign}
     if is_folder and (wrong := [option for option, value in given.items() if value is not None]):
-        raise RequestError(f"{path} is the folder of a study, which is its own pilot; {wrong[0]} is for a study file")
+        raise RequestError(f"{path} is the folder of a study, whose runs are the pilot; omit {wrong[0]}")
     if pilot is not None and spread is not None:
-        raise RequestError("--pilot and --spread say the same thing; give one of them")
+        raise RequestError("--pilot and --spread both give the spread of seeds; give one of them")
     from attnlab.studies.answers.power_analysis import Aim, estimate_seed_time, plan_seeds
     from attnlab.studies.answers.study_folder import open_record
     from attnlab.studies.file.reading import read_design
@@ -83,7 +83,7 @@ def _check_numbers(powers: Sequence[float], alpha: float, spread: float | None) 
     if not 0 < alpha < 0.5:
         raise RequestError(f"--alpha takes a number between 0 and 0.5, such as 0.05; it has {alpha:g}")
     if spread is not None and not 0 < spread < math.inf:
-        raise RequestError(f"--spread takes a number above 0, in units of the deciding figure; it has {spread:g}")
+        raise RequestError(f"--spread takes a number above 0, in units of the primary metric; it has {spread:g}")
 
 
 def _check_compares(design: "Design", path: str) -> None:
@@ -124,7 +124,7 @@ def _print_prospects(
 def _list_needed_seeds(
     prospects: Sequence["Prospect"], design: "Design", aim: "Aim", seed_time: tuple[int, float] | None
 ) -> Iterator[str]:
-    from attnlab.statistics.verdict import FEWEST_SEEDS
+    from attnlab.statistics.verdict import MIN_SEEDS
     from attnlab.training.loop.progress import format_duration
 
     for power in aim.powers:
@@ -134,7 +134,7 @@ def _list_needed_seeds(
         if math.isinf(max(needs)):
             yield f"{power:.0%}: for some comparisons no number of seeds is enough, because the examples are too few"
             continue
-        needed = max(FEWEST_SEEDS, int(max(needs)))
+        needed = max(MIN_SEEDS, int(max(needs)))
         more = needed - len(design.seeds)
         if more <= 0:
             yield f"{power:.0%}: the study's {len(design.seeds)} seeds are enough for every comparison above"
@@ -149,7 +149,7 @@ def _list_needed_seeds(
 
 
 def _list_notes(prospects: Sequence["Prospect"], design: "Design", aim: "Aim") -> Iterator[str]:
-    from attnlab.statistics.verdict import FEWEST_SEEDS
+    from attnlab.statistics.verdict import MIN_SEEDS
     from attnlab.studies.answers.analysis import count_comparisons
     from attnlab.studies.answers.power_analysis import find_level
 
@@ -166,8 +166,8 @@ def _list_notes(prospects: Sequence["Prospect"], design: "Design", aim: "Aim") -
             yield f"more than {design.looks[-1]} seeds are past the declared looks, and need another study"
     elif design.looks == "open":
         yield "looks are open-ended and need more seeds than this, which does not account for them"
-    if any(need < FEWEST_SEEDS for prospect in prospects for need in prospect.seeds.values()):
-        yield f"a verdict needs at least {FEWEST_SEEDS} seeds in any case"
+    if any(need < MIN_SEEDS for prospect in prospects for need in prospect.seeds.values()):
+        yield f"a verdict needs at least {MIN_SEEDS} seeds in any case"
 
 
 def _print_without_spread(design: "Design", path: str, aim: "Aim", as_json: bool) -> None:

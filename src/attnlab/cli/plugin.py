@@ -23,7 +23,8 @@ def load_plugin(path: str) -> None:
     except AttnlabError as error:
         raise RequestError(f"{path}: {error}") from error
     except SystemExit as error:
-        raise RequestError(f"{path} ends the program (exit {error.code!r}) instead of registering stages") from error
+        ends = f"{path} ends the program (exit {error.code!r}) instead of registering stages; remove that call"
+        raise RequestError(ends) from error
     except Exception as error:
         # The user's code may raise anything; the line that raised it is what they need to see.
         frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == path]

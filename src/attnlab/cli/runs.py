@@ -5,7 +5,7 @@ from pathlib import Path
 from attnlab.errors import RequestError
 from attnlab.studies.answers.study_folder import LEDGER, open_record
 
-MOST_LISTED = 20
+MAX_LISTED = 20
 
 
 def find_run_folder(path: str, **options: str | int | None) -> Path:
@@ -13,12 +13,12 @@ def find_run_folder(path: str, **options: str | int | None) -> Path:
     wanted = {name: value for name, value in options.items() if value is not None}
     place = Path(path).expanduser()
     if not place.is_dir():
-        raise RequestError(f"{path} is not a folder; give that of a run: DIR/runs/ID of a study, or of attnlab train")
+        raise RequestError(f"{path} is not a folder; give a run: DIR/runs/ID of a study, or --out of attnlab train")
     if not (place / LEDGER).is_file():
         if wanted:
-            raise RequestError(f"--arm, --run-seed, --phase and --size choose a run of a study; {path} is none")
+            raise RequestError(f"--arm, --run-seed, --phase and --size choose a run of a study; {path} is not a study")
         if not (place / "config.json").is_file():
-            raise RequestError(f"{path} holds no model: neither a run (config.json, checkpoints) nor a saved one")
+            raise RequestError(f"{path} has no config.json; give the folder of a run or of a model saved by attnlab")
         return place
     with open_record(place) as record:
         started = [run for run in record.runs if record.folder_of(run).is_dir()]
@@ -26,8 +26,8 @@ def find_run_folder(path: str, **options: str | int | None) -> Path:
         if len(matching) == 1:
             return record.folder_of(matching[0])
         listed = matching or started
-        shown = "".join(f"\n  {record.folder_of(run)}  {run.title}" for run in listed[:MOST_LISTED])
-        more = f"\n  and {len(listed) - MOST_LISTED} more" if len(listed) > MOST_LISTED else ""
+        shown = "".join(f"\n  {record.folder_of(run)}  {run.title}" for run in listed[:MAX_LISTED])
+        more = f"\n  and {len(listed) - MAX_LISTED} more" if len(listed) > MAX_LISTED else ""
         count = "several of its runs match" if matching else "none of its runs matches"
         why = f"holds a study, and {count}" if wanted else "holds a study"
         listing = f":{shown}{more}" if listed else "; none of its runs has begun"

@@ -39,7 +39,7 @@ def score(
     else:
         loaded = load(name)
         if not isinstance(loaded, Classification):
-            raise RequestError(f"'{name}' has no predictions in files; squad, squad_v2, boolq and GLUE's tasks have")
+            raise RequestError(f"cannot score files of '{name}'; squad, squad_v2, boolq and GLUE's tasks can be scored")
         scores = score_labels(loaded, data, predictions)
     if as_json:
         print_json(scores.record())
@@ -53,10 +53,10 @@ def _read_task_name(what: str, task: str | None) -> str:
 
     if what.lower() != "glue":
         if task is not None:
-            raise RequestError(f"'{what}' takes no second word, and got '{task}'; only 'glue' does")
+            raise RequestError(f"'{what}' takes no second name; omit '{task}', which only 'glue' takes")
         return what.lower()
     if task is None:
-        raise RequestError(f"which GLUE task? One of {', '.join(entry.name for entry in GLUE)}")
+        raise RequestError(f"attnlab score glue needs a task, one of {', '.join(entry.name for entry in GLUE)}")
     return task
 
 

@@ -34,7 +34,7 @@ def print_entries(columns: Sequence[str], rows: Rows) -> None:
     width = max((len(row[0]) for row in rows), default=0)
     for first, second, *others in rows:
         head = f"{first.ljust(width)}{INDENT}{second}".rstrip()
-        for line in _wrapped(head, "") if len(head) > terminal_width() else [head]:
+        for line in _wrap(head, "") if len(head) > terminal_width() else [head]:
             print(line)
         for cell in others:
             print_below(cell)
@@ -72,10 +72,10 @@ def show_progress(text: str) -> None:
 
 def print_below(text: str) -> None:
     """Print an indented text, wrapped to the width of the terminal."""
-    for line in _wrapped(text, INDENT):
+    for line in _wrap(text, INDENT):
         print(line.replace("\N{NO-BREAK SPACE}", " "))
 
 
-def _wrapped(text: str, indent: str) -> list[str]:
+def _wrap(text: str, indent: str) -> list[str]:
     indents = {"initial_indent": indent, "subsequent_indent": INDENT}
     return textwrap.wrap(text, terminal_width(), **indents, break_long_words=False, break_on_hyphens=False)  # type: ignore[arg-type]

@@ -90,7 +90,7 @@ def train(
 def describe_run(task: str, settings: dict[str, Any], extent: dict[str, Any], segments: list[str]) -> "RunSpec":
     """Return the run that the options describe. extent: steps, epochs and batch of every segment."""
     if settings.get("start.architecture") is None and settings.get("start.checkpoint") is None:
-        raise RequestError("which model? --architecture TYPE for a new one (bert, gpt2 …), or --start PATH")
+        raise RequestError("a model is missing; give --architecture TYPE for a new one (bert, gpt2 …), or --start PATH")
     texts = [split_assignments(text.split(","), "--segment") for text in segments] or [{}]
     content: dict[str, Any] = {
         "task": task, "data": {"train": ""},
@@ -128,11 +128,11 @@ def read_run(folder: Path, settings: dict[str, Any], chosen: list[str]) -> "RunS
     """Read the run of a folder; settings that decide its result cannot change."""
     from attnlab.training import RunSpec
     from attnlab.training.record.files import read_json
-    from attnlab.training.spec import NOT_DECIDING
+    from attnlab.training.spec import WITHOUT_EFFECT
 
     if not (folder / "config.json").exists():
         raise RequestError(f"{folder} holds no run to resume; to start one, name a task: attnlab train clm --out …")
-    fixed = [path for path in settings if path not in NOT_DECIDING and not path.endswith(".micro_batch")]
+    fixed = [path for path in settings if path not in WITHOUT_EFFECT and not path.endswith(".micro_batch")]
     if changed := [*fixed, *chosen]:
         raise RequestError(
             f"a resumed run keeps its settings, and {changed[0]} was given; start another run in another folder"

@@ -1,6 +1,7 @@
 """The table of all verbs, and `main`, which runs one.
 
-Exit status: 0 done, 1 the answer is no, 2 a wrong request, 130 stopped by Ctrl-C, 141 the reader closed the pipe.
+Exit status: 0 done, 1 the answer is no, 2 a wrong request, 3 a bug in attnlab, 130 stopped by Ctrl-C, 141 the reader
+closed the pipe.
 """
 
 import codecs
@@ -85,6 +86,7 @@ EXAMPLES: Mapping[str, str] = {
 """Printed if a required argument of a verb is missing."""
 
 REFUSED = 2
+BUG = 3
 INTERRUPTED = 130
 PIPE_CLOSED = 141
 
@@ -110,18 +112,40 @@ def main(argv: Sequence[str] | None = None, verbs: Mapping[str, Verb] = VERBS) -
             _discard_output()
             return PIPE_CLOSED
         except OSError as error:
-            # An error without a file name comes from writing to standard output.
             if error.filename is not None:
-                raise
+                return _refuse(f"{error.filename}: {error.strerror}; give another path, or change this one")
+            # An error without a file name comes from writing to standard output.
             _discard_output()
             return _refuse(f"cannot write the output: {error.strerror}")
+        except MemoryError:
+            return _refuse("there is not enough memory for this; ask for less, such as a shorter length")
+        except Exception as error:
+            return _report_bug(error, arguments)
     if status == INTERRUPTED:
         print("attnlab: stopped", file=sys.stderr)
     return int(status or 0)
 
 
+def _report_bug(error: Exception, arguments: Sequence[str]) -> int:
+    """Write everything that a report of a bug needs into a file; return the exit status."""
+    # Imported here because only a bug needs them.
+    import shlex
+    import tempfile
+    import traceback
+
+    command, what = shlex.join(["attnlab", *arguments]), traceback.format_exception_only(error)[-1].strip()
+    where = "which could not be written to a file"
+    try:
+        with tempfile.NamedTemporaryFile("w", prefix="attnlab-", suffix=".log", encoding="utf-8", delete=False) as log:
+            log.write(f"{command}\nPython {sys.version}\n\n{''.join(traceback.format_exception(error))}")
+        where = f"which is in {log.name}"
+    except OSError:
+        pass
+    message = f"this is a bug in attnlab, not in what you typed: `{command}` ended with {what}"
+    return _refuse(f"{message}. Please report it with its full log, {where}.", BUG)
+
+
 def _build(verbs: Mapping[str, Verb]) -> typer.Typer:
-    # A traceback is shown only for a bug in attnlab, and then in full, so that it can be reported.
     app = typer.Typer(pretty_exceptions_enable=False, context_settings={"help_option_names": ["-h", "--help"]})
     app.callback()(_describe)
     for name, verb in verbs.items():

@@ -8,7 +8,7 @@ from torch import Tensor
 from attnlab.charts import Spec
 
 from . import pictures
-from .focus import misplaced
+from .focus import compute_error
 from .problem import ARGMAX, SOFTMAX, ConstructionProblem, Numbers, read_problem, read_vector
 from .words import name_key, short
 
@@ -35,7 +35,7 @@ class ArgmaxResult:
     @property
     def error(self) -> float:
         """The share of the weight that softmax gives other keys."""
-        return misplaced(self.softmax_weights, self.weights)
+        return compute_error(self.softmax_weights, self.weights)
 
     def figure(self) -> Spec:
         """Draw both kinds of weights, and how they change as the query moves towards the next best key."""

@@ -58,7 +58,7 @@ class Focus:
     @property
     def target(self) -> Tensor:
         """The weights that the query should have: equal on the subset, 0 elsewhere."""
-        return target_of(self.problem, self.subset)
+        return make_target(self.problem, self.subset)
 
     @property
     def naive_query(self) -> Tensor:
@@ -89,9 +89,9 @@ class Focus:
                 f"A query of strength {short(self.strength)} {verb} {names} with error {short(self.error)}; "
                 f"at strength 1 its margin is {short(self.margin)}, the largest there is."
             )
-        return self._refusal(names, verb)
+        return self._explain_refusal(names, verb)
 
-    def _refusal(self, names: str, verb: str) -> str:
+    def _explain_refusal(self, names: str, verb: str) -> str:
         assert self.combination is not None
         assert self.affine is not None
         sides = f"{equation(self.affine)} = {equation(self.combination)}"
@@ -109,86 +109,79 @@ class Focus:
 
 
 def select(
-    keys: Numbers,
-    j: SupportsIndex,
-    *,
-    values: Numbers | None = None,
-    scale: float | None = None,
+    keys: Numbers, j: SupportsIndex, *, values: Numbers | None = None, scale: float | None = None,
     tolerance: float = TOLERANCE,
-) -> Focus:
-    """Find the query that gives key j all weight but the tolerance, or prove that there is none.
+) -> Focus:  # fmt: skip
+    """Find a query that gives key j all of the weight up to the tolerance, or prove that there is none.
 
     keys [n d]: a tensor, an array or lists. values [n e]: what is mixed; by default the output is the weights.
     scale: factor of q·k; 1/√d by default.
-    The margin is Euclidean: k_j exceeds the others most in the direction of the query, whose strength is the smallest
-    that reaches the tolerance.
+    The query points in the direction of the largest Euclidean margin; its strength is the smallest that reaches the
+    tolerance.
     """
     problem = read_problem(keys, values, scale, tolerance)
-    return focus(problem, (read_index(j, problem.num_keys),))
+    return find_focus(problem, (read_index(j, problem.num_keys),))
 
 
 def average(
-    keys: Numbers,
-    subset: Sequence[int] | None = None,
-    *,
-    values: Numbers | None = None,
-    scale: float | None = None,
+    keys: Numbers, subset: Sequence[int] | None = None, *, values: Numbers | None = None, scale: float | None = None,
     tolerance: float = TOLERANCE,
-) -> Focus:
-    """Find the query that weighs the keys of a subset equally and no other, or prove that there is none.
+) -> Focus:  # fmt: skip
+    """Find a query that gives equal weights to a subset of the keys and none to others, or prove that there is none.
 
     Without a subset all keys are averaged, and q = 0 does it exactly. The obvious query, the mean of the keys, scores
     them equally only if their norms are equal; a stronger one selects a single key. `naive` has its weights.
     keys, values, scale and the margin are those of `select`.
     """
     problem = read_problem(keys, values, scale, tolerance)
-    return focus(problem, read_subset(subset, problem.num_keys))
+    return find_focus(problem, read_subset(subset, problem.num_keys))
 
 
-def focus(problem: ConstructionProblem, subset: tuple[int, ...]) -> Focus:
+def find_focus(problem: ConstructionProblem, subset: tuple[int, ...]) -> Focus:
     """Find the query of the largest margin and smallest strength for a subset, or prove that there is none."""
     if len(subset) == problem.num_keys:
-        return _reached(problem, subset, torch.zeros(problem.keys.shape[1], dtype=torch.float64), math.inf, 0.0)
+        return _make_reached(problem, subset, torch.zeros(problem.keys.shape[1], dtype=torch.float64), math.inf, 0.0)
     separation = separate(problem.keys.numpy(), subset)
     direction = torch.from_numpy(separation.direction)
     if separation.is_possible:
-        start = least_strength(separation.gaps, len(subset), problem)
+        start = find_least_strength(separation.gaps, len(subset), problem)
         for nudge in NUDGES:
-            reached = _reached(problem, subset, direction, separation.margin, start * (1 + nudge))
+            reached = _make_reached(problem, subset, direction, separation.margin, start * (1 + nudge))
             if reached.error <= problem.tolerance:
                 return reached
     convex, affine, is_proven = separation.convex, separation.affine, separation.is_possible is False
     return Focus(
         problem, subset, False if is_proven else None, None, None, None,
-        least_error(convex, affine, len(subset)) if is_proven else math.nan, direction, separation.margin, math.inf,
+        bound_error(convex, affine, len(subset)) if is_proven else math.nan, direction, separation.margin, math.inf,
         torch.from_numpy(convex), torch.from_numpy(affine), separation.residual,
     )  # fmt: skip
 
 
-def _reached(
+def _make_reached(
     problem: ConstructionProblem, subset: tuple[int, ...], direction: Tensor, margin: float, strength: float
 ) -> Focus:
     query = strength * direction
     weights = problem.weights(query)
+    error = compute_error(weights, make_target(problem, subset))
     return Focus(
-        problem, subset, True, query, weights, problem.output(query), misplaced(weights, target_of(problem, subset)),
-        direction, margin, strength, None, None, math.nan,
+        problem, subset, True, query, weights, problem.output(query), error, direction, margin, strength, None, None,
+        math.nan,
     )  # fmt: skip
 
 
-def target_of(problem: ConstructionProblem, subset: Sequence[int]) -> Tensor:
+def make_target(problem: ConstructionProblem, subset: Sequence[int]) -> Tensor:
     """Return equal weights on a subset, and 0 elsewhere."""
     target = torch.zeros(problem.num_keys, dtype=torch.float64)
     target[list(subset)] = 1 / len(subset)
     return target
 
 
-def misplaced(weights: Tensor, target: Tensor) -> float:
+def compute_error(weights: Tensor, target: Tensor) -> float:
     """Return the share of misplaced weight: half the sum of absolute differences."""
     return float((weights - target).abs().sum() / 2)
 
 
-def least_strength(gaps: Array, num_inside: int, problem: ConstructionProblem) -> float:
+def find_least_strength(gaps: Array, num_inside: int, problem: ConstructionProblem) -> float:
     """Return the smallest strength at which the other keys get at most the tolerance t of the weight.
 
     At x = scale·strength their share is Σe^(−x·gap) / (m + Σe^(−x·gap)) for m keys of the subset, which is t if
@@ -205,7 +198,7 @@ def least_strength(gaps: Array, num_inside: int, problem: ConstructionProblem) -
     return float(root) / smallest / problem.scale
 
 
-def least_error(convex: Array, affine: Array, num_inside: int) -> float:
+def bound_error(convex: Array, affine: Array, num_inside: int) -> float:
     """Return a lower bound of the error of every query, given Σ α k_a = Σ λ k_i.
 
     The logarithms of softmax's weights obey the same equation, Σ α ln w_a = Σ λ ln w_i. At error e each w_a is within

@@ -18,9 +18,9 @@ from .words import name_key, name_keys, short
 if TYPE_CHECKING:
     from . import ArgmaxResult, Extraction, Focus, Placement, Strength
 
-MOST_PLACES = 12
+MAX_PLACES = 12
 """How many keys can be named in a plane."""
-MOST_BARS, MOST_LINES = 10, 5
+MAX_BARS, MAX_LINES = 10, 5
 OTHERS = "all others"
 STEPS = 61
 """How many points a curve has."""
@@ -68,8 +68,8 @@ def draw_proof(result: Focus) -> Spec:
     verb = "selects" if len(result.subset) == 1 else "averages"
     plane = _project_on_plane(result.problem.keys)
     used = [int(i) for i in result.combination.nonzero()[:, 0]]
-    shown = [*result.subset, *used][:MOST_BARS]
-    places = {name_key(i): place for i, place in enumerate(plane) if i in shown or len(plane) <= MOST_PLACES}
+    shown = [*result.subset, *used][:MAX_BARS]
+    places = {name_key(i): place for i, place in enumerate(plane) if i in shown or len(plane) <= MAX_PLACES}
     both, strong = result.affine + result.combination, [name_key(i) for i in result.subset]
     labels, axis = [name_key(i) for i in shown], "part of the combination"
     heights = {axis: [float(both[i]) for i in shown]}
@@ -143,7 +143,7 @@ def draw_placement(result: Placement) -> Spec:
 
 def draw_extraction(result: Extraction) -> Spec:
     """Draw the coordinates of v_a, the mixture and the output, and the largest error at every angle."""
-    shown = range(min(len(result.value_a), MOST_BARS))
+    shown = range(min(len(result.value_a), MAX_BARS))
     vectors = {"v_a": result.value_a, "(v_a + v_b)/2": result.mixture, "M(v_a + v_b)/2": result.output}
     title = "Coordinates" if len(shown) == len(result.value_a) else f"The first {len(shown)} coordinates"
     heights = {name: [float(vector[i]) for i in shown] for name, vector in vectors.items()}
@@ -160,7 +160,7 @@ def draw_extraction(result: Extraction) -> Spec:
 
 def _make_bars(groups: Mapping[str, Tensor], subset: Sequence[int], new: int | None = None) -> Bars:
     """Show each query's weights of a subset and of the other keys with the largest weights; the rest are one bar."""
-    shown, left = _choose_keys(list(groups.values())[-1], subset, MOST_BARS)
+    shown, left = _choose_keys(list(groups.values())[-1], subset, MAX_BARS)
     labels = ["new" if i == new else name_key(i) for i in shown] + ([f"{len(left)} more"] if left else [])
     heights = {
         name: [float(weights[i]) for i in shown] + ([float(weights[left].sum())] if left else [])
@@ -171,7 +171,7 @@ def _make_bars(groups: Mapping[str, Tensor], subset: Sequence[int], new: int | N
 
 def _make_lines(xs: Tensor, weights: Tensor, subset: Sequence[int], new: int | None = None) -> Lines:
     """Return the weights [x n] of a subset as curves by name, and the sum of all others as OTHERS."""
-    shown = list(subset)[:MOST_LINES]
+    shown = list(subset)[:MAX_LINES]
     lines = {"new" if i == new else name_key(i): _list_points(xs, weights[:, i]) for i in shown}
     rest = [i for i in range(weights.shape[1]) if i not in shown]
     return lines | ({OTHERS: _list_points(xs, weights[:, rest].sum(dim=1))} if rest else {})

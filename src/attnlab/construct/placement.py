@@ -12,7 +12,7 @@ from attnlab.charts import Spec
 from attnlab.errors import RequestError, closest
 
 from . import pictures
-from .focus import least_strength, misplaced, target_of
+from .focus import compute_error, find_least_strength, make_target
 from .problem import (
     TOLERANCE,
     ConstructionProblem,
@@ -90,16 +90,9 @@ class Placement:
 
 
 def place_key(
-    keys: Numbers,
-    query: Numbers,
-    goal: Goal = "average",
-    *,
-    subset: Sequence[int] | None = None,
-    norm: float | None = None,
-    values: Numbers | None = None,
-    scale: float | None = None,
-    tolerance: float = TOLERANCE,
-) -> Placement:
+    keys: Numbers, query: Numbers, goal: Goal = "average", *, subset: Sequence[int] | None = None,
+    norm: float | None = None, values: Numbers | None = None, scale: float | None = None, tolerance: float = TOLERANCE,
+) -> Placement:  # fmt: skip
     """Find one more key, for a given query.
 
     goal="average": the shortest key such that the query averages its value with those of a subset, by default the two
@@ -155,6 +148,6 @@ def _place(
     needed = torch.logsumexp(problem.scores(query), 0) + math.log(1 / problem.tolerance - 1)
     gaps = norm - (problem.keys @ _normalise(query)).numpy()
     least_norm = max(float(needed), 0.0) / problem.scale / length if length else math.inf
-    strength = least_strength(gaps, 1, problem) if gaps.min() > 0 and length else math.inf
-    output, error = extended.output(query), misplaced(weights, target_of(extended, shared))
+    strength = find_least_strength(gaps, 1, problem) if gaps.min() > 0 and length else math.inf
+    output, error = extended.output(query), compute_error(weights, make_target(extended, shared))
     return Placement(extended, goal, shared, query, key, weights, output, error, least_norm, strength)

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from attnlab.charts import Spec, heatmap
 
-from .focus import Focus, focus
+from .focus import Focus, find_focus
 from .problem import TOLERANCE, ConstructionProblem, Numbers, read_problem
 from .words import name_key, name_keys, short
 
@@ -63,7 +63,7 @@ def select_all(
 ) -> Selections:
     """Find a query for each key, so that the weights are the identity up to the tolerance."""
     problem = read_problem(keys, values, scale, tolerance)
-    each = tuple(focus(problem, (number,)) for number in range(problem.num_keys))
+    each = tuple(find_focus(problem, (number,)) for number in range(problem.num_keys))
 
     def stack(rows: list[Tensor | None]) -> Tensor:
         width = next((row.shape[0] for row in rows if row is not None), problem.num_keys)

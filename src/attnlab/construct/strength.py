@@ -16,11 +16,11 @@ from attnlab.charts import Spec
 from attnlab.errors import RequestError
 
 from . import pictures
-from .focus import misplaced, target_of
+from .focus import compute_error, make_target
 from .problem import TOLERANCE, ConstructionProblem, is_number, read_integer
 from .words import short
 
-MOST_NUMBERS = 10**7
+MAX_NUMBERS = 10**7
 """The largest number of key coordinates for which weights are computed."""
 
 
@@ -44,7 +44,7 @@ class Strength(float):
     @cached_property
     def problem(self) -> ConstructionProblem:
         """The keys: unit vectors, the first two unlike all others; the rest repeat if there are too few dimensions."""
-        if self.num_keys * self.head_dim > MOST_NUMBERS:
+        if self.num_keys * self.head_dim > MAX_NUMBERS:
             raise RequestError(
                 f"{self.num_keys} keys of head_dim {self.head_dim} are too many numbers to lay out; the strength and "
                 "its weight are there without them"
@@ -72,7 +72,7 @@ class Strength(float):
     @property
     def error(self) -> float:
         """The share of misplaced weight, 1 − 2α for α ≤ ½."""
-        return misplaced(self.weights, target_of(self.problem, (0, 1)))
+        return compute_error(self.weights, make_target(self.problem, (0, 1)))
 
     @property
     def alone(self) -> float:

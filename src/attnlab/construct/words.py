@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from torch import Tensor
 
-MOST_TERMS = 5
+MAX_TERMS = 5
 
 
 def short(number: float) -> str:
@@ -19,7 +19,7 @@ def name_key(index: int) -> str:
 
 def name_keys(indices: Sequence[int]) -> str:
     """Name keys: k0, k1 and k2; only their number if there are many."""
-    if len(indices) > MOST_TERMS:
+    if len(indices) > MAX_TERMS:
         return f"{len(indices)} keys"
     names = [name_key(index) for index in indices]
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
@@ -28,7 +28,7 @@ def name_keys(indices: Sequence[int]) -> str:
 def equation(coefficients: Tensor) -> str:
     """Write a weighted sum of keys, only the largest weights if there are many: 0.5·k0 + 0.5·k1."""
     terms = {index: weight for index, weight in enumerate(coefficients.tolist()) if weight != 0}
-    largest = sorted(sorted(terms, key=lambda index: -abs(terms[index]))[:MOST_TERMS])
+    largest = sorted(sorted(terms, key=lambda index: -abs(terms[index]))[:MAX_TERMS])
     text = ""
     for index in largest:
         weight = terms[index]

@@ -157,7 +157,7 @@ def _warn_of_dropped_weights(mechanism: Mechanism, body: PreTrainedModel) -> Non
 def _apply_plan(plan: Plan, mechanism: Mechanism, seed: int, body: PreTrainedModel, record: InstallationRecord) -> None:
     needs_first = any(stage.uses_first for _, stages in plan for stage in stages)
     context = PassContext(needs_first)
-    lenders: dict[str, Layer] = {}
+    owners: dict[str, Layer] = {}
     for attention, stages in plan:
         layer = Layer(mechanism, stages, attention, seed)
         layer.train(attention.module.training)
@@ -169,8 +169,8 @@ def _apply_plan(plan: Plan, mechanism: Mechanism, seed: int, body: PreTrainedMod
         record.paths += make_paths(attention, stages)
         # Parameters that a stage learns once for the whole model are those of the first layer.
         for name in (name for stage in stages for name in list_shared_parameters(stage)):
-            if lenders.setdefault(name, layer) is not layer:
-                layer.borrow(name, lenders[name])
+            if owners.setdefault(name, layer) is not layer:
+                layer.share_parameter(name, owners[name])
     if needs_first or has_penalty(mechanism):
         for part in _list_models(body):
             record.handles.append(part.register_forward_pre_hook(context.begin))

@@ -13,12 +13,12 @@ from torch import Tensor, nn
 
 from attnlab.errors import InstallError
 from attnlab.kernels import attend, initial_values, weights
-from attnlab.mechanisms import Mechanism, Positions, Share, Stage, Value
+from attnlab.mechanisms import Mechanism, Positions, SharedProjections, Stage, Value
 from attnlab.mechanisms.mechanism import label
 from attnlab.mechanisms.stage import Parameter
 
 from .attention_modules import AttentionModule
-from .masks import Rule
+from .masks import MaskRule
 from .projections import Part
 
 PREFIX = ("prefix_keys", "prefix_values")
@@ -42,12 +42,12 @@ class Layer(nn.Module):
     def __init__(self, mechanism: Mechanism, values: tuple[Value, ...], attention: AttentionModule, seed: int) -> None:
         super().__init__()
         self.mechanism = mechanism
-        self.core = dataclasses.replace(mechanism, values=(), share=Share())
+        self.core = dataclasses.replace(mechanism, values=(), share=SharedProjections())
         self.values = values
         self.scheduled = [(text, stage) for text, stage in self.core.label_stages() if stage.is_scheduled]
         self.attention_name, self.stack = attention.name, attention.stack
         self.undecayed: list[str] = []
-        self.lenders: dict[str, tuple[Self]] = {}
+        self.owners: dict[str, tuple[Self]] = {}
         self.expected: Tensor | None = None
         self.is_layout_checked = False
         scales = (getattr(attention.module, "scaling", None), attention.head_dim and attention.head_dim**-0.5)
@@ -79,16 +79,16 @@ class Layer(nn.Module):
         for name, value in initial_values(mechanism, *sizes, seed).items():
             value = value if declared[name].per == "head" else value[:1]
             self.register_parameter(name, nn.Parameter(value.to(torch.get_default_dtype(), copy=True)))
-            if not declared[name].decays:
+            if not declared[name].has_weight_decay:
                 self.undecayed.append(name)
         return list(declared)
 
-    def borrow(self, name: str, lender: Self) -> None:
-        """Use the parameter of another layer."""
+    def share_parameter(self, name: str, owner: Self) -> None:
+        """Use the parameter of another layer instead of its own."""
         delattr(self, name)
         self.undecayed.remove(name)
         # In a tuple, so that the other layer does not become a submodule of this one.
-        self.lenders[name] = (lender,)
+        self.owners[name] = (owner,)
 
     def move_to(self, progress: float | None) -> None:
         """Set scheduled stages to this point of training; None if `set_progress` was not called yet."""
@@ -100,7 +100,7 @@ class Layer(nn.Module):
             )
             for stage in self.values
         )
-        self.core = dataclasses.replace(self.mechanism, values=(), share=Share()).at(progress or 0.0)
+        self.core = dataclasses.replace(self.mechanism, values=(), share=SharedProjections()).at(progress or 0.0)
         # Made now, since torch.compile cannot trace how a stage checks its arguments.
         self.scaled = {scale: self._set_scale(scale) for scale in self.scaled}
 
@@ -114,7 +114,7 @@ class Layer(nn.Module):
 
     def parameters_of(self, acting: ActiveStage) -> Mapping[str, Tensor]:
         """Return the parameters of a values stage by the stage's names."""
-        parameters = {name: getattr(self.lenders.get(full, (self,))[0], full) for name, full in acting.names}
+        parameters = {name: getattr(self.owners.get(full, (self,))[0], full) for name, full in acting.names}
         return acting.stage.parameters_at(parameters, self.progress or 0.0)
 
     def at_scale(self, scale: float | None) -> Mechanism:
@@ -132,7 +132,7 @@ class Layer(nn.Module):
         return dataclasses.replace(self.core, score=dataclasses.replace(score, scale=scale))
 
     def forward(
-        self, q: Tensor, k: Tensor, v: Tensor, rule: Rule, scale: float | None, dropout: float, needs_weights: bool,
+        self, q: Tensor, k: Tensor, v: Tensor, rule: MaskRule, scale: float | None, dropout: float, needs_weights: bool,
     ) -> tuple[Tensor, Tensor | None]:  # fmt: skip
         """Attend; return the output [b h q d], and the weights [b h q k] if they are needed."""
         self._check(v, rule)
@@ -156,7 +156,7 @@ class Layer(nn.Module):
             parameters |= {f"{text}_{name}": value for name, value in current.items()}
         return parameters
 
-    def _locate(self, rule: Rule, q: Tensor, k: Tensor) -> Positions | None:
+    def _locate(self, rule: MaskRule, q: Tensor, k: Tensor) -> Positions | None:
         """Return the positions of queries and keys, with the prefix before all tokens, if a stage needs them."""
         stages = self.core.find_stages_needing("positions")
         if not stages:
@@ -173,7 +173,7 @@ class Layer(nn.Module):
         before = torch.arange(-self.prefix_keys.shape[1], 0, device=q.device).expand(*positions.keys.shape[:2], -1)
         return Positions(positions.queries, torch.cat([before, positions.keys], -1))
 
-    def _add_prefix(self, k: Tensor, v: Tensor, rule: Rule) -> tuple[Tensor, Tensor, Rule]:
+    def _add_prefix(self, k: Tensor, v: Tensor, rule: MaskRule) -> tuple[Tensor, Tensor, MaskRule]:
         """Put the layer's prefix, if any, before the keys and values; every query may see it."""
         keys, values = self.prefix_keys, self.prefix_values
         if keys is None or values is None:
@@ -195,9 +195,9 @@ class Layer(nn.Module):
             return []
         return [term for stage in self.core.output if (term := stage.penalty(out)) is not None]
 
-    def _check(self, v: Tensor, rule: Rule) -> None:
+    def _check(self, v: Tensor, rule: MaskRule) -> None:
         """Refuse a mask that the mask stage cannot act on, and values that are not those of the value path."""
-        if rule.is_instead and self.mechanism.mask.where != "before":
+        if rule.replaces_causal and self.mechanism.mask.where != "before":
             raise InstallError(
                 f"'{self.mechanism.mask}' acts on the causal mask, but '{self.attention_name}' was given single pairs "
                 "instead (a sliding window, packed sequences, a static cache or a custom mask)"

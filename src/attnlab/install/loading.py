@@ -12,8 +12,9 @@ from torch import Tensor
 from transformers import GenerationConfig, PreTrainedModel
 from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 
-from attnlab.errors import InstallError
+from attnlab.errors import InstallError, PretrainedError
 from attnlab.mechanisms import Mechanism
+from attnlab.pretrained import load_pretrained
 
 from .inspection import set_progress
 from .installation import install
@@ -54,8 +55,8 @@ def load(
         set_progress(model, facts["progress"])
     if (folder / "generation_config.json").exists() and model.can_generate():
         try:
-            model.generation_config = GenerationConfig.from_pretrained(folder)
-        except (OSError, ValueError, TypeError) as error:
+            model.generation_config = load_pretrained(GenerationConfig, folder)
+        except PretrainedError as error:
             raise InstallError(f"'{folder / 'generation_config.json'}' is not readable: {error}") from error
     model.eval()  # type: ignore[no-untyped-call]
     return model

@@ -1,14 +1,15 @@
 """Attention masks on their way from a Hugging Face model to `attend`.
 
-transformers calls a registered function for one mask per forward pass, and passes it to every layer. Ours keeps the
-causal mask and padding apart, because a mechanism's mask stage, its `divide=n` and its fast kernels need them apart:
+transformers asks `make_mask` for one tensor per forward pass and passes it to every layer, where `read_mask` turns it
+into a `MaskRule`, the only form that the rest of attnlab sees. The causal mask and padding stay apart, because a mask
+stage, `divide=n` and fast kernels need both. transformers passes on nothing but a tensor, so its dtype says what it is:
 
     None      no mask; causal if the attention module is
     uint8     [b 1 1 k]: causal, the last query at the last key, with these keys visible; a single expanded number if
               nothing is padded, since not every module of a causal model declares that it is causal
     bool      [b 1 q|1 k]: exactly these pairs, whether the module is causal or not
     int64     [b 1 q k]: the same pairs, and the positions of queries and keys, for a mechanism that needs positions
-    float     from elsewhere: added to the scores, accepted if every number is 0 or about −∞
+    float     made by others: added to the scores, accepted if every number is 0 or about −∞
 """
 
 from dataclasses import dataclass
@@ -111,15 +112,15 @@ def _read_padding(padding: Tensor | None, start: int, length: int) -> Tensor | N
 
 
 @dataclass(frozen=True)
-class Rule:
-    """The arguments of `attend`: causal or not, a boolean mask, and whether the mask replaces a causal one.
+class MaskRule:
+    """Which pairs are visible: causal or not, a boolean mask, and whether that mask replaces a causal one.
 
     `positions` are those that the mask carried, if any; `locate` returns them or computes them.
     """
 
     causal: bool
     mask: Tensor | None = None
-    is_instead: bool = False
+    replaces_causal: bool = False
     positions: Positions | None = None
 
     def locate(self, num_queries: int, num_keys: int, device: torch.device) -> Positions | None:
@@ -135,7 +136,7 @@ class Rule:
         return Positions(keys[..., num_keys - num_queries :], keys)
 
 
-def read_mask(mask: Tensor | None, module: torch.nn.Module, is_causal: bool | None) -> Rule:
+def read_mask(mask: Tensor | None, module: torch.nn.Module, is_causal: bool | None) -> MaskRule:
     """Read the mask that a layer was given, and the `is_causal` it passed, if any."""
     is_causal = getattr(module, "is_causal", None) if is_causal is None else is_causal
     if mask is None:
@@ -144,7 +145,7 @@ def read_mask(mask: Tensor | None, module: torch.nn.Module, is_causal: bool | No
                 f"{type(module).__name__} was given no mask and does not say whether it is causal (no `is_causal`); "
                 "pass the model an attention_mask"
             )
-        return Rule(bool(is_causal))
+        return MaskRule(bool(is_causal))
     if mask.dim() != 4:
         raise InstallError(
             f"{type(module).__name__} was given a mask of shape {tuple(mask.shape)}, not [batch, 1, queries, keys]"
@@ -154,14 +155,14 @@ def read_mask(mask: Tensor | None, module: torch.nn.Module, is_causal: bool | No
             raise InstallError(
                 f"{type(module).__name__} combines the causal mask with another one, which attnlab cannot interpret"
             )
-        return Rule(True, mask.view(torch.bool) if any(mask.stride()) else None)
+        return MaskRule(True, mask.view(torch.bool) if any(mask.stride()) else None)
+    positions = None
     if mask.dtype == torch.int64 and _has_positions(mask):
-        pairs, positions = _decode_positions(mask)
-        return Rule(False, pairs, is_instead=bool(is_causal) and pairs.shape[2] > 1, positions=positions)
-    allowed = mask if mask.dtype == torch.bool else _read_additive_mask(mask, module)
-    if allowed.shape[2] > 1 and allowed.stride(2) == 0:
-        allowed = allowed[:, :, :1]
-    return Rule(False, allowed, is_instead=bool(is_causal) and allowed.shape[2] > 1)
+        allowed, positions = _decode_positions(mask)
+    else:
+        allowed = mask if mask.dtype == torch.bool else _read_additive_mask(mask, module)
+        allowed = allowed[:, :, :1] if allowed.stride(2) == 0 else allowed
+    return MaskRule(False, allowed, bool(is_causal) and allowed.shape[2] > 1, positions)
 
 
 def _read_additive_mask(bias: Tensor, module: torch.nn.Module) -> Tensor:

@@ -55,7 +55,7 @@ class PassContext:
         self.firsts, self.terms = {}, []
         return _add_to_loss(output, self.total) if model.training and self.total is not None else None
 
-    def first(self, stack: str, values: Tensor) -> Tensor:
+    def get_first_values(self, stack: str, values: Tensor) -> Tensor:
         """Return the values of the first layer of a stack: the given ones if they are the first of the pass."""
         if self.depth == 0:
             raise InstallError(
@@ -65,7 +65,7 @@ class PassContext:
         return self.firsts.setdefault(stack, values)
 
     def add(self, term: Tensor) -> None:
-        """Add a term for the loss; outside a pass, checkpointing computes a layer again whose term was added."""
+        """Add a term to the loss; a layer that checkpointing recomputes outside a pass has added its term already."""
         if self.depth:
             self.check_gradient("the output penalty")
             self.terms.append(term)

@@ -47,7 +47,7 @@ def _write(body: PreTrainedModel, path: Path, state: dict[str, Tensor] | None) -
     if UNSAVED in vars(body):
         raise InstallError(
             f"this {type(body).__name__} holds {vars(body)[UNSAVED]}, which attnlab.load would not "
-            "build; save the trained parameters (attnlab.training.tuning.trained_state)"
+            "build; save the trained parameters (attnlab.training.tuning.state.get_trained_state)"
         )
     _make_folder(path)
     line = str(layer.mechanism)

@@ -12,18 +12,18 @@ from torch.nn import functional
 from transformers.pytorch_utils import Conv1D
 
 from attnlab.errors import InstallError
-from attnlab.mechanisms import Share
+from attnlab.mechanisms import SharedProjections
 
 from .attention_modules import AttentionModule
 from .projections import Part, Projection, StandIn, check_forward, in_width, unwrap_adapter
 
 
-def list_tied_parts(share: Share) -> tuple[Part, ...]:
+def list_tied_parts(share: SharedProjections) -> tuple[Part, ...]:
     """List the parts that share weights, the queries first."""
     return {"qk": ("q", "k"), "qkv": ("q", "k", "v")}.get(share.what, ())  # type: ignore[return-value]
 
 
-def check_sharing(share: Share, attention: AttentionModule) -> None:
+def check_sharing(share: SharedProjections, attention: AttentionModule) -> None:
     """Refuse a module whose projections cannot share weights."""
     parts = list_tied_parts(share)
     if not parts:
@@ -54,15 +54,15 @@ class Tie:
     """Separate modules that hold the parameters of the first one."""
 
     def __init__(self, projections: Sequence[Projection]) -> None:
-        self.lender, *self.borrowers = (projection.module for projection in projections)
-        for module in self.borrowers:
-            module.weight, module.bias = self.lender.weight, self.lender.bias
+        self.first, *self.others = (projection.module for projection in projections)
+        for module in self.others:
+            module.weight, module.bias = self.first.weight, self.first.bias
 
     def undo(self) -> None:
         """Give every module its own parameters, with the current values."""
-        for module in self.borrowers:
+        for module in self.others:
             for name in ("weight", "bias"):
-                shared = getattr(self.lender, name)
+                shared = getattr(self.first, name)
                 if shared is not None:
                     setattr(module, name, nn.Parameter(shared.detach().clone(), shared.requires_grad))
 
@@ -117,7 +117,7 @@ class FusedTie(StandIn):
         self.change(self.repeat)
 
 
-def tie(share: Share, attention: AttentionModule) -> Tie | FusedTie | None:
+def tie(share: SharedProjections, attention: AttentionModule) -> Tie | FusedTie | None:
     """Tie a layer's projections, if the stage shares any."""
     parts = list_tied_parts(share)
     if not parts or attention.projections is None:

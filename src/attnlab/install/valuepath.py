@@ -44,7 +44,7 @@ class ValuePath(StandIn):
                     source = x if x.shape[-1] == projection.width else raw
                     heads, inputs, first = (_split_heads(each, num_parts) for each in (t, source, raw))
                     if stage.uses_first:
-                        first = get_pass_context(self.attention).first(layer.stack, first)
+                        first = get_pass_context(self.attention).get_first_values(layer.stack, first)
                     heads = stage(heads, inputs, first, layer.parameters_of(acting)).to(t.dtype)
                     t = heads.transpose(1, 2).flatten(2)
             output = projection.replace(output, t)

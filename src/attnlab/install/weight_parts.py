@@ -32,14 +32,14 @@ def weight_parts(model: nn.Module) -> Iterator[tuple[str, Tensor]]:
 def _find_fused_parameters(model: nn.Module) -> Iterator[tuple[Tensor, dict[Part, Slice]]]:
     for name, module, layer in attention_layers(model):
         projections = describe_attention(name, module).projections or {}
-        borrowing = list_tied_parts(layer.mechanism.share)[1:]
+        tied_parts = list_tied_parts(layer.mechanism.share)[1:]
         for linear in {id(p.module): p.module for p in projections.values() if p.is_fused}.values():
             widths = {part: projections[part].width for part in PARTS if projections[part].module is linear}
             for tensor, axis in ((linear.weight, 1 if isinstance(linear, Conv1D) else 0), (linear.bias, 0)):
                 if isinstance(tensor, Tensor):
                     slices, start = {}, 0
                     for part, width in widths.items():
-                        if part not in borrowing:  # a part that borrows has no columns
+                        if part not in tied_parts:  # a tied part has no columns of its own
                             slices[part] = axis, start, width
                             start += width
                     yield tensor, slices

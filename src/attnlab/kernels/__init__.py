@@ -2,9 +2,9 @@
 
 from .attend import attend, initial_values, weights
 from .choose import KERNELS, Explanation, explain
-from .cpu.native import Compiler, compiler
+from .cpu.native import Loops, describe_loops
 from .module import Attention
 
 __all__ = [
-    "KERNELS", "Attention", "Compiler", "Explanation", "attend", "compiler", "explain", "initial_values", "weights",
+    "KERNELS", "Attention", "Explanation", "Loops", "attend", "describe_loops", "explain", "initial_values", "weights",
 ]  # fmt: skip

@@ -23,14 +23,14 @@ from .dropout import check_rate
 from .positions import Given, as_positions
 from .visibility import Visibility, as_mask
 
-Line = str | Mechanism
+MechanismLike = str | Mechanism
 
 
 def attend(
     q: Tensor,
     k: Tensor,
     v: Tensor,
-    mechanism: Line = "dot | softmax",
+    mechanism: MechanismLike = "dot | softmax",
     *,
     causal: bool = False,
     mask: Tensor | None = None,
@@ -86,7 +86,7 @@ def _return_zeros(call: Call) -> Tensor:
 def weights(
     q: Tensor,
     k: Tensor,
-    mechanism: Line = "dot | softmax",
+    mechanism: MechanismLike = "dot | softmax",
     *,
     causal: bool = False,
     mask: Tensor | None = None,
@@ -105,7 +105,7 @@ def weights(
 
 
 def prepare(
-    q: Tensor, k: Tensor, v: Tensor, mechanism: Line, *, causal: bool = False, mask: Tensor | None = None,
+    q: Tensor, k: Tensor, v: Tensor, mechanism: MechanismLike, *, causal: bool = False, mask: Tensor | None = None,
     scale: float | None = None, parameters: Mapping[str, Tensor] | None = None, x: Tensor | None = None,
     first: Tensor | None = None, positions: Given = None, dropout: float = 0.0, training: bool = False,
     generator: torch.Generator | None = None,

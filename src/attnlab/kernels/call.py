@@ -18,7 +18,7 @@ MaskKind = Literal["none", "keys", "pairs"]
 
 @dataclass(frozen=True)
 class Request:
-    """What a kernel is chosen by. mask: "keys" is a padding mask, "pairs" a mask that differs between queries."""
+    """What determines the choice of a kernel. mask: "keys" is a padding mask, "pairs" differs between queries."""
 
     mechanism: Mechanism
     num_queries: int
@@ -55,7 +55,7 @@ class Call:
         """Return one stage's learned parameters under their own names."""
         return self.mechanism.params_of(stage, self.parameters)
 
-    def needs_of(self, stage: Stage, visible: Tensor | None) -> dict[str, Any]:
+    def gather_needs(self, stage: Stage, visible: Tensor | None) -> dict[str, Any]:
         """Return the keyword arguments a stage asks for; `visible` is None if all pairs are visible."""
         known = {"positions": self.positions, "visible": visible}
         given = {name: known[name] for name in stage.needs if known[name] is not None}
@@ -81,7 +81,7 @@ class Call:
 
 
 def at_least_float(dtype: torch.dtype) -> torch.dtype:
-    """Return the dtype of lengths and reductions: fp32, or fp64 if the inputs are."""
+    """Return the dtype of norms and sums: fp32, or fp64 if the inputs are fp64."""
     return torch.promote_types(dtype, torch.float32)
 
 
@@ -93,9 +93,10 @@ def check_sizes(**sizes: object) -> None:
 
 
 def register_backward(operator: Any, backward: Callable[..., Any], num_tensors: int, num_options: int) -> None:
-    """Differentiate an operator whose second output is kept for its backward operator.
+    """Register the backward pass of an operator whose second output is saved for it.
 
-    num_tensors, num_options: the first inputs of the operator, which the backward operator takes after both.
+    The first inputs of the operator are `num_tensors` tensors and `num_options` options. `backward` gets the gradient,
+    the saved output, these tensors and these options.
     """
 
     def save_inputs(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:

@@ -88,20 +88,10 @@ def choose(request: Request, kernel: str = "auto") -> tuple[Kernel, dict[str, st
 
 
 def explain(
-    mechanism: str | Mechanism,
-    length: int,
-    *,
-    num_queries: int | None = None,
-    causal: bool = False,
-    mask: MaskKind = "none",
-    dropout: float = 0.0,
-    batch: int = 1,
-    num_heads: int = 4,
-    head_dim: int = 64,
-    dtype: torch.dtype = torch.float32,
-    device: str = "cpu",
-    kernel: str = "auto",
-) -> Explanation:
+    mechanism: str | Mechanism, length: int, *, num_queries: int | None = None, causal: bool = False,
+    mask: MaskKind = "none", dropout: float = 0.0, batch: int = 1, num_heads: int = 4, head_dim: int = 64,
+    dtype: torch.dtype = torch.float32, device: str = "cpu", kernel: str = "auto",
+) -> Explanation:  # fmt: skip
     """Explain which kernel computes a mechanism over `length` keys, why, and what it costs."""
     check_sizes(length=length, batch=batch, num_heads=num_heads, head_dim=head_dim)
     if mask not in get_args(MaskKind):

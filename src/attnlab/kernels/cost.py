@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from .call import Request, at_least_float
 from .rowwise import block_size
 from .running import CHUNK
-from .tiled import keeps_weights
+from .tiled import stores_weights
 from .tiles import Tiling
 
 
@@ -48,7 +48,7 @@ def estimate(request: Request, kernel: str) -> Cost:
     channels = (
         request.head_dim if request.mechanism.score.form not in (None, "dot", "cosine", "angle", "features") else 1
     )
-    num_kept = pairs if keeps_weights(request.mechanism, pairs) else 0
+    num_kept = pairs if stores_weights(request.mechanism, pairs) else 0
     work = {
         "reference": 2 * pairs * channels,
         "rowwise": 2 * min(block_size(), pairs * channels),

@@ -58,9 +58,9 @@ def attend(call: Call) -> Tensor:
 def _sum_over_keys(q: Tensor, k: Tensor, v: Tensor, factor: Tensor, is_unit: bool, offset: int | None) -> Tensor:
     """Sum over the keys a query sees: all of them, or with an offset those up to its position."""
     if offset is not None and offset < 0:
-        blind = v.new_zeros(*q.shape[:2], -offset, v.shape[3])
+        empty_rows = v.new_zeros(*q.shape[:2], -offset, v.shape[3])
         factor = factor[:, :, -offset:] if factor.shape[2] > 1 else factor
-        return torch.cat([blind, _sum_over_keys(q[:, :, -offset:], k, v, factor, is_unit, 0)], 2)
+        return torch.cat([empty_rows, _sum_over_keys(q[:, :, -offset:], k, v, factor, is_unit, 0)], 2)
     # Sums grow over the whole length, so they are at least in fp32.
     wide = at_least_float(q.dtype)
     q, k, v = (x.to(wide) for x in (q, k, v))

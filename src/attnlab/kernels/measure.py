@@ -24,7 +24,7 @@ TrainingStep = Callable[[], tuple[Tensor | None, ...]]
 
 CPU = torch.device("cpu")
 LEAST_ROUNDS = 5
-MOST_ROUNDS = 200
+MAX_ROUNDS = 200
 BUDGET = 2.0
 """Seconds for timing one group of peers, unless `LEAST_ROUNDS` take longer."""
 
@@ -52,7 +52,7 @@ def time_each(steps: Mapping[str, Step], budget: float = BUDGET, device: torch.d
     with one_thread(), without_collector():
         best = {name: time_once(step, device) for name, step in steps.items()}
         rounds = int(budget / max(sum(best.values()), 1e-9))
-        for _ in range(min(max(rounds, LEAST_ROUNDS), MOST_ROUNDS) - 1):
+        for _ in range(min(max(rounds, LEAST_ROUNDS), MAX_ROUNDS) - 1):
             for name, step in steps.items():
                 best[name] = min(best[name], time_once(step, device))
     return best

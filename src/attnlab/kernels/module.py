@@ -6,7 +6,7 @@ from torch import Tensor, nn
 from attnlab.errors import ShapeError
 from attnlab.mechanisms import Mechanism
 
-from .attend import Line, attend, initial_values
+from .attend import MechanismLike, attend, initial_values
 from .call import check_sizes
 from .dropout import check_rate
 from .positions import Given
@@ -19,7 +19,7 @@ class Attention(nn.Module):
     """
 
     def __init__(
-        self, mechanism: Line, num_heads: int, head_dim: int, value_dim: int | None = None,
+        self, mechanism: MechanismLike, num_heads: int, head_dim: int, value_dim: int | None = None,
         *, dropout: float = 0.0, kernel: str = "auto", seed: int = 0,
     ) -> None:  # fmt: skip
         super().__init__()

@@ -40,11 +40,11 @@ def weights(call: Call) -> Tensor:
     visible, allowed = visibility.pairs, None
     if mechanism.mask.where != "before" and visibility.causal:
         visible, allowed = visibility.mask, visibility.causal_pairs
-    empty = visibility.empty
+    empty = visibility.empty_rows
     # A row that sees nothing is computed as if it saw everything, so that no stage has to normalise an empty row.
     shown = visible | empty if visible is not None and empty is not None else visible
     score = mechanism.score
-    scores = score(call.q, call.k, call.params_of(score), **call.needs_of(score, shown))
+    scores = score(call.q, call.k, call.params_of(score), **call.gather_needs(score, shown))
     check_shape(score, scores, (*call.q.shape[:3], call.k.shape[2]))
     if mechanism.mask.where == "zero" and allowed is not None:
         scores, allowed = scores.masked_fill(~allowed, 0), None
@@ -64,7 +64,7 @@ def weights(call: Call) -> Tensor:
 def weigh(call: Call, scores: Tensor, visible: Tensor | None) -> Tensor:
     """Turn scores into undivided weights, 0 for pairs that are not visible."""
     stage, n = call.mechanism.weights, _lengths(call, scores)
-    p, given = call.params_of(stage), call.needs_of(stage, visible)
+    p, given = call.params_of(stage), call.gather_needs(stage, visible)
     is_renormalised = False
     if visible is not None and "visible" not in stage.needs:
         is_renormalised = needs_renormalising(stage, lambda s: stage(s, n, p, **given), scores, visible)

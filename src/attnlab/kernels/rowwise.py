@@ -54,8 +54,8 @@ def block_size() -> int:
 
 @functools.cache
 def _find_block_size() -> int:
-    sizes = cache_bytes()
-    fitting = max(sizes.values(), default=BYTES * ELEMENTS) // BYTES
+    sizes = [cache_bytes(level) or 0 for level in ("L2", "L3")]
+    fitting = max(sizes) // BYTES or ELEMENTS
     return max(LEAST, min(ELEMENTS, fitting))
 
 
@@ -85,7 +85,7 @@ def _count_channels(call: Call) -> int:
         batch, rows = slice(0, 1), slice(0, num_rows)
         part = _make_block(call, _take(_list_tensors(call), batch, rows, num_keys), batch, rows)
         with torch.no_grad(), CountResults() as results:
-            score(part.q, part.k, part.params_of(score), **part.needs_of(score, None))
+            score(part.q, part.k, part.params_of(score), **part.gather_needs(score, None))
         counts.append(results.counts)
     if len(counts[0]) != len(counts[1]):
         return call.q.shape[3]

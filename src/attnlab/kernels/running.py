@@ -40,28 +40,33 @@ class Tokens:
     """q or k [g n d], span by span as it enters the sums: as unit vectors if `unit`, times a factor per row."""
 
     def __init__(self, x: Tensor, unit: bool, factor: Tensor | None) -> None:
-        self.x = x
-        self.inverse: Tensor | None = None
-        self.scale = factor
-        if unit:
-            norm = torch.linalg.vector_norm(x, dim=-1, keepdim=True)
-            self.inverse = norm.masked_fill_(norm == 0, 1).reciprocal_()
-            self.scale = self.inverse if factor is None else self.inverse * factor
+        self.x, self.unit, self.factor = x, unit, factor
+
+    def measure(self, span: slice) -> tuple[Tensor | None, Tensor | None]:
+        """Return 1/‖x‖ of a span if `unit`, and all that its rows are multiplied with; None is 1."""
+        factor = None if self.factor is None else self.factor[:, span]
+        if not self.unit:
+            return None, factor
+        norm = torch.linalg.vector_norm(self.x[:, span], dim=-1, keepdim=True)
+        inverse = norm.masked_fill_(norm == 0, 1).reciprocal_()
+        return inverse, inverse if factor is None else inverse * factor
 
     def __getitem__(self, span: slice) -> Tensor:
-        return self.x[:, span] if self.scale is None else self.x[:, span] * self.scale[:, span]
+        _, scale = self.measure(span)
+        return self.x[:, span] if scale is None else self.x[:, span] * scale
 
     def write_gradient(self, to: Tensor, span: slice, grad: Tensor) -> None:
         """Write the gradient of x, given the gradient of the vectors that entered the sums."""
-        if self.inverse is not None:
+        inverse, scale = self.measure(span)
+        if inverse is not None:
             # d(x/‖x‖) = (g − x̂ (x̂·g)) / ‖x‖
-            direction = self.x[:, span] * self.inverse[:, span]
+            direction = self.x[:, span] * inverse
             along = (direction * grad).sum(-1, keepdim=True)
             grad = grad.addcmul_(direction, along, value=-1)
-        if self.scale is None:
+        if scale is None:
             to[:, span] = grad
         else:
-            torch.mul(grad, self.scale[:, span], out=to[:, span])
+            torch.mul(grad, scale, out=to[:, span])
 
 
 def _chunks(x: Tensor) -> Tensor:

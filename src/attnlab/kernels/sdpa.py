@@ -58,7 +58,7 @@ def attend(call: Call) -> Tensor:
         mask = visibility.mask
         if mask is not None:  # as a term of the scores
             mask = torch.zeros(mask.shape, dtype=q.dtype).masked_fill_(~mask, -torch.inf)
-        out = Flash.apply(q, k, v, mask, visibility.blind, visibility.causal, scale, is_euclidean)  # type: ignore[no-untyped-call]
+        out = Flash.apply(q, k, v, mask, visibility.empty_rows, visibility.causal, scale, is_euclidean)  # type: ignore[no-untyped-call]
         return divide(out, divisor)
     if is_euclidean:
         q, k = _add_coordinate(q, k)

@@ -25,11 +25,11 @@ from .visibility import Visibility
 LOWEST = -1e30
 """The score of a masked pair in the compiled loops, which do not handle infinities: its weight is 0."""
 
-KEPT = 2**21
-"""The most weights (8 MB) that are kept for the backward pass instead of recomputed, for scores in `KEEPING`."""
+MAX_STORED_WEIGHTS = 2**21
+"""The most weights (8 MB) that are stored for the backward pass instead of recomputed, for scores in `STORED_FORMS`."""
 
-KEEPING = ("additive", "manhattan", "chebyshev")
-"""The scores whose weights are kept: expensive ones whose backward pass does not need the scores."""
+STORED_FORMS = ("additive", "manhattan", "chebyshev")
+"""The forms of scores whose weights are stored: expensive ones whose backward pass does not need the scores."""
 
 
 class Problem:
@@ -47,7 +47,7 @@ class Problem:
         self.dtype = q.dtype if is_product else accumulator
         q, k, self.v, extra = (x.to(self.dtype).contiguous() for x in (q, k, v, extra))
         self.visibility = Visibility(q.shape[2], k.shape[2], causal, mask, q.device)
-        self.empty = self.visibility.blind
+        self.empty = self.visibility.empty_rows
         self.tiling = Tiling(q.shape[0], q.shape[1], q.shape[2], k.shape[2], causal)
         self.first = self.visibility.offset if causal else None
         self.pairs: DotPairs | CompiledPairs
@@ -55,8 +55,12 @@ class Problem:
             self.pairs = (DotPairs if pairs == "dot" else AnglePairs)(q, k, accumulator)
         else:
             self.pairs = CompiledPairs(pairs, q, k, extra, self.first)
-        may_compile = rule.loop is not None and bias is None and self.dtype == accumulator and q.device.type == "cpu"
+        # Plain attention with dropout must not wait for a compiler; torch's softmax is only a few percent slower.
+        has_loop = rule.loop is not None and not (is_product and stage.is_softmax)
+        may_compile = has_loop and bias is None and self.dtype == accumulator and q.device.type == "cpu"
         self.loop = rule.loop if may_compile and native.explain_missing() is None else None
+        if may_compile and self.loop is None:
+            native.warn_missing()
 
     def find_rule(self, stage: Weights) -> TileRule:
         """Return how scores become weights."""
@@ -205,11 +209,11 @@ def _(grad: Tensor, kept: Tensor, q: Tensor, k: Tensor, v: Tensor, extra: Tensor
 register_backward(tiled, tiled_backward, num_tensors=6, num_options=5)
 
 
-def keeps_weights(mechanism: Mechanism, num_pairs: int) -> bool:
-    """Tell whether the weights are kept for the backward pass."""
+def stores_weights(mechanism: Mechanism, num_pairs: int) -> bool:
+    """Tell whether the weights are stored for the backward pass."""
     rule = mechanism.weights.tile_rule
     is_kept = rule is not None and not rule.needs_scores
-    return mechanism.score.form in KEEPING and is_kept and num_pairs <= KEPT
+    return mechanism.score.form in STORED_FORMS and is_kept and num_pairs <= MAX_STORED_WEIGHTS
 
 
 def _parse_weights(line: str) -> Weights:
@@ -236,7 +240,7 @@ def attend(call: Call, q: Tensor, k: Tensor, extra: Tensor | None, pairs: str) -
     bias = make_row_bias(call)
     extra = q.new_zeros(0) if extra is None else extra
     num_pairs = q.shape[0] * q.shape[1] * q.shape[2] * k.shape[2]
-    num_kept = num_pairs if torch.is_grad_enabled() and keeps_weights(mechanism, num_pairs) else 0
+    num_kept = num_pairs if torch.is_grad_enabled() and stores_weights(mechanism, num_pairs) else 0
     options = (pairs, mechanism.weights_line, visibility.causal, call.dropout, call.seed, num_kept)
     out, _ = tiled(q, k, v, extra, visibility.mask, bias, *options)
     return divide(out, divisor)

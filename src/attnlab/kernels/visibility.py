@@ -108,15 +108,11 @@ class Visibility:
         return self.mask.cumsum(-1)
 
     @property
-    def empty(self) -> Tensor | None:
-        """The queries that see nothing, [b|1 h|1 q 1], or None if there cannot be any."""
-        may_be_empty = self.mask is not None or self.num_keys == 0 or (self.causal and self.offset < 0)
-        return self.count == 0 if may_be_empty else None
-
-    @property
-    def blind(self) -> Tensor | None:
-        """`empty`, or None if the mask leaves every query a key, which saves a pass over the weights."""
-        empty = self.empty
+    def empty_rows(self) -> Tensor | None:
+        """The queries that see nothing, [b|1 h|1 q 1], or None if there are none, which saves a pass."""
+        if self.mask is None and self.num_keys > 0 and not (self.causal and self.offset < 0):
+            return None
+        empty = self.count == 0
         # The values of a mask are unknown while tracing, and reading them from a GPU would wait for it.
         is_known = not torch.compiler.is_compiling() and self.device.type == "cpu"
-        return None if empty is None or (is_known and not bool(empty.any())) else empty
+        return None if is_known and not bool(empty.any()) else empty

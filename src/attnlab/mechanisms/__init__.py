@@ -5,12 +5,12 @@ from .catalog import CATALOG, Entry
 from .mechanism import Mechanism
 from .scores import Score
 from .stage import REGISTRY, SLOTS, Dims, Parameter, Params, Positions, Stage, argument, stage
-from .surroundings import Mask, Output, Share, TokenDropout
+from .surroundings import Mask, Output, SharedProjections, TokenDropout
 from .values import Value
 from .weights import TileRule, Weights, masked_softmax
 
 __all__ = [
-    "CATALOG", "REGISTRY", "SLOTS", "Dims", "Entry", "Layers", "Mask", "Mechanism", "Output", "Parameter",
-    "Params", "Positions", "Score", "Share", "Stage", "TileRule", "TokenDropout", "Value", "Weights", "argument",
+    "CATALOG", "REGISTRY", "SLOTS", "Dims", "Entry", "Layers", "Mask", "Mechanism", "Output", "Parameter", "Params",
+    "Positions", "Score", "SharedProjections", "Stage", "TileRule", "TokenDropout", "Value", "Weights", "argument",
     "masked_softmax", "stage",
 ]  # fmt: skip

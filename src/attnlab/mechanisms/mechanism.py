@@ -18,11 +18,11 @@ from attnlab.errors import MechanismError, closest
 from .grammar import MARKS, LineReader, fail, tokenize
 from .scores import Dot, Score
 from .stage import NAMED, REGISTRY, SLOTS, Dims, Parameter, Params, Slot, Stage
-from .surroundings import Mask, Output, Share, TokenDropout
+from .surroundings import Mask, Output, SharedProjections, TokenDropout
 from .values import Value
 from .weights import Softmax, Weights
 
-KINDS: tuple[type[Stage], ...] = (Score, Weights, Mask, Value, TokenDropout, Output, Share)
+KINDS: tuple[type[Stage], ...] = (Score, Weights, Mask, Value, TokenDropout, Output, SharedProjections)
 SEVERAL: frozenset[Slot] = frozenset({"values", "output"})
 """The slots that hold any number of stages, applied in the order written."""
 DUPLICATE = "'{}' is there twice; a stage may act on a tensor once"
@@ -38,7 +38,7 @@ class Mechanism:
     values: tuple[Value, ...] = ()
     drop: TokenDropout | None = None
     output: tuple[Output, ...] = ()
-    share: Share = Share()
+    share: SharedProjections = SharedProjections()
     weights_line: str = dataclasses.field(init=False, repr=False, compare=False)
     """The weights stage as a line writes it, computed once, since torch.compile cannot trace how it is written."""
 

@@ -184,9 +184,9 @@ class Additive(Score):
         # Glorot's bound avoids saturating tanh at the start; the output weight starts like a linear layer's.
         bound, out = math.sqrt(6 / (dims.head_dim + hidden)), 1 / math.sqrt(hidden)
         return {
-            "query": Parameter((dims.num_heads, hidden, dims.head_dim), -bound, bound, decays=True),
-            "key": Parameter((dims.num_heads, hidden, dims.head_dim), -bound, bound, decays=True),
-            "out": Parameter((dims.num_heads, hidden), -out, out, decays=True),
+            "query": Parameter((dims.num_heads, hidden, dims.head_dim), -bound, bound, has_weight_decay=True),
+            "key": Parameter((dims.num_heads, hidden, dims.head_dim), -bound, bound, has_weight_decay=True),
+            "out": Parameter((dims.num_heads, hidden), -out, out, has_weight_decay=True),
         }
 
     def features(self, q: Tensor, k: Tensor, p: Params) -> tuple[Tensor, Tensor, Tensor]:

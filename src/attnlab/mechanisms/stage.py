@@ -45,7 +45,7 @@ class Parameter:
     shape: tuple[int, ...]
     low: float
     high: float
-    decays: bool = False
+    has_weight_decay: bool = False
     per: Literal["head", "layer", "model"] = "head"
     """In a model: one value per head, one per layer, or one for all layers."""
 
@@ -171,9 +171,9 @@ def stage(name: str) -> Callable[[S], S]:
 
     def register(cls: S) -> S:
         if not (isinstance(cls, type) and issubclass(cls, Stage) and hasattr(cls, "slot")):
-            raise MechanismError(f"stage '{name}' must derive from Score, Weights, Value or another slot")
+            raise MechanismError(f"stage '{name}' must derive from Score, Weights, Value or another slot, not {cls!r}")
         if "__dataclass_params__" not in vars(cls) or not vars(cls)["__dataclass_params__"].frozen:
-            raise MechanismError(f"stage '{name}' must be a dataclass(frozen=True), below @stage")
+            raise MechanismError(f"stage '{name}' must be a frozen dataclass: put @dataclass(frozen=True) below @stage")
         _check_name(name, cls)
         _check_fields(name, cls)
         _reset_traits(cls)
@@ -189,18 +189,21 @@ def _check_name(name: str, cls: type[Stage]) -> None:
     """Reject a name that is taken; the same class defined again (a notebook cell) replaces itself."""
     known = REGISTRY.get(name)
     if known is not None and (known.__module__, known.__qualname__) != (cls.__module__, cls.__qualname__):
-        raise MechanismError(f"a stage named '{name}' exists already: {known.__module__}.{known.__qualname__}")
+        taken = f"{known.__module__}.{known.__qualname__}"
+        raise MechanismError(f"a stage named '{name}' exists already: {taken}; choose another name")
     if known is None and name in NAMED:
-        raise MechanismError(f"'{name}' is the name of a catalog entry: {NAMED[name]}")
+        raise MechanismError(f"'{name}' is the name of a catalog entry: {NAMED[name]}; choose another name")
 
 
 def _check_fields(name: str, cls: type[Stage]) -> None:
     for item in dataclasses.fields(cls):
-        if item.name in (*RESERVED, *cls.traits) or not item.init:
-            raise MechanismError(f"stage '{name}' cannot have '{item.name}' as an argument of a line")
+        if item.name in (*RESERVED, *cls.traits):
+            raise MechanismError(f"stage '{name}' cannot have a field '{item.name}': attnlab uses that name; rename it")
+        if not item.init:
+            raise MechanismError(f"stage '{name}': '{item.name}' has init=False; every field is an argument of a line")
     argument_types(cls)
     if inspect.isabstract(cls):
-        raise MechanismError(f"stage '{name}' must define {', '.join(sorted(cls.__abstractmethods__))}")
+        raise MechanismError(f"stage '{name}' must define the methods {', '.join(sorted(cls.__abstractmethods__))}")
 
 
 def _read_needs(name: str, cls: type[Stage]) -> dict[str, bool]:

@@ -13,7 +13,7 @@ from .stage import Dims, Parameter, Params, Slot, Stage, argument, stage
 
 @stage("share")
 @dataclass(frozen=True)
-class Share(Stage):
+class SharedProjections(Stage):
     """Projections that share weights: qk or qkv. Acts on a model's projections, not on q, k and v."""
 
     slot: ClassVar[Slot] = "share"
@@ -87,7 +87,7 @@ class Gate(Output):
     def parameters(self, dims: Dims) -> dict[str, Parameter]:
         width = dims.value_dim if self.per == "element" else 1
         bound = 1 / math.sqrt(dims.head_dim)
-        return {"weight": Parameter((dims.num_heads, width, dims.head_dim), -bound, bound, decays=True)}
+        return {"weight": Parameter((dims.num_heads, width, dims.head_dim), -bound, bound, has_weight_decay=True)}
 
     def __call__(self, output: Tensor, q: Tensor, p: Params) -> Tensor:
         return output * torch.sigmoid(q @ p["weight"].mT)

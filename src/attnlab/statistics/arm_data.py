@@ -13,7 +13,7 @@ from scipy.special import stdtrit
 from .effects import Effects, hedges_g, measure_effects
 from .estimate import Estimate
 from .failures import Failures
-from .formatting import show_figure
+from .formatting import show_value
 from .question import ALPHA, Question
 from .scores import ArmScores, Summary
 from .skewness import Skew
@@ -100,9 +100,9 @@ def explain_floor(baseline: Summary, variant: Summary, question: Question) -> st
     """Return why neither arm has learned the task; empty if one has."""
     if question.floor is None or has_learned(baseline, question) or has_learned(variant, question):
         return ""
-    means = [show_figure(question.to_figure(arm.mean)) for arm in (baseline, variant)]
+    means = [show_value(question.to_metric(arm.mean)) for arm in (baseline, variant)]
     return (
-        f"a trivial strategy scores {show_figure(question.floor)}, and the {1 - ALPHA:.0%} intervals of the baseline "
+        f"a trivial strategy scores {show_value(question.floor)}, and the {1 - ALPHA:.0%} intervals of the baseline "
         f"({means[0]}) and the variant ({means[1]}) are not beyond that"
     )
 
@@ -114,12 +114,12 @@ def explain_ceiling(baseline: Summary, variant: Summary, question: Question) -> 
         is_best = baseline.mean == variant.mean and baseline.mean in PERFECT
         if has_spread or not is_best or not question.higher_is_better or question.scale == "log":
             return ""
-        return f"every seed of both arms scores {show_figure(baseline.mean)}: a harder task could tell them apart"
+        return f"every seed of both arms scores {show_value(baseline.mean)}: a harder task could tell them apart"
     ceiling = question.to_analysis(question.ceiling)
     sign = 1 if question.higher_is_better else -1
     if any(sign * (ceiling - arm.mean) > question.threshold for arm in (baseline, variant)):
         return ""
     return (
-        f"both arms are within {question.shown_smallest} of the best possible, {show_figure(question.ceiling)}: a "
+        f"both arms are within {question.shown_smallest} of the best possible, {show_value(question.ceiling)}: a "
         "harder task could tell them apart"
     )

@@ -112,8 +112,8 @@ def conclude_family(
 def _conclude(estimate: Estimate, arms: tuple[ArmScores, ArmScores], paired: bool, question: Question) -> Comparison:
     skew = measure_skew(estimate, arms, paired)
     baseline, variant = (replace(arm, values=arm.per_seed) for arm in arms)
-    figures = [np.array([question.to_figure(score) for score in arm.values.tolist()]) for arm in (baseline, variant)]
+    values = [np.array([question.to_metric(score) for score in arm.values.tolist()]) for arm in (baseline, variant)]
     failures = count_failures(baseline, variant, paired, question.higher_is_better)
     moments, scores = (Summary.of(baseline.values), Summary.of(variant.values)), (baseline, variant)
-    data = ArmData(Summary.of(figures[0]), Summary.of(figures[1]), paired, failures, moments, scores, skew)
+    data = ArmData(Summary.of(values[0]), Summary.of(values[1]), paired, failures, moments, scores, skew)
     return conclude(estimate, question, data)

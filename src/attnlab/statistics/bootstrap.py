@@ -22,35 +22,35 @@ NUM_DRAWS = 1000
 
 
 def corpus_scores(name: str, metric: Metric, runs: NDArray[Any]) -> Numbers:
-    """Return the figure of each run; `runs` is [seed, example, …]."""
+    """Return the metric of each run; `runs` is [seed, example, …]."""
     if runs.ndim < 2 or runs.shape[0] == 0 or runs.shape[1] == 0:
         raise StatisticsError(
             f"a corpus metric needs [seed, example, …] of the {name}, not an array of shape {list(runs.shape)}"
         )
-    figures = np.array([float(metric(run)) for run in runs])
-    if not np.isfinite(figures).all():
-        seed = int(np.argmin(np.isfinite(figures)))
-        raise StatisticsError(f"the metric of run number {seed + 1} of the {name} is {figures[seed]}")
-    return figures
+    values = np.array([float(metric(run)) for run in runs])
+    if not np.isfinite(values).all():
+        seed = int(np.argmin(np.isfinite(values)))
+        raise StatisticsError(f"the metric of run number {seed + 1} of the {name} is {values[seed]}")
+    return values
 
 
 def corpus_estimate(
     metric: Metric, baseline: NDArray[Any], variant: NDArray[Any], paired: bool = True, num_draws: int = NUM_DRAWS
 ) -> Estimate:
     """Estimate the difference of a metric that is not a mean over examples."""
-    figures = corpus_scores("baseline", metric, baseline), corpus_scores("variant", metric, variant)
+    values = corpus_scores("baseline", metric, baseline), corpus_scores("variant", metric, variant)
     if baseline.shape[1] != variant.shape[1]:
         raise StatisticsError(
             f"the baseline has {baseline.shape[1]} examples and the variant {variant.shape[1]}; both must be evaluated "
             "on the same examples"
         )
     n = min(len(baseline), len(variant))
-    difference = float(figures[1].mean() - figures[0].mean())
+    difference = float(values[1].mean() - values[0].mean())
     if n < 2:
         return Estimate(difference, math.nan, math.nan, "two-way bootstrap", Noise(math.nan, math.nan))
     draws = _draw_differences(metric, (baseline, variant), paired, num_draws)
     se = float(np.std(draws, ddof=1)) * math.sqrt(n / (n - 1))
-    per_seed = (paired_t(figures[1] - figures[0]) if paired else welch(*figures)).noise.per_seed
+    per_seed = (paired_t(values[1] - values[0]) if paired else welch(*values)).noise.per_seed
     noise = Noise(per_seed, n - 1.0, fixed=max(0.0, se**2 - per_seed / n))
     return Estimate(difference, se, n - 1.0, "two-way bootstrap", noise)
 
@@ -63,7 +63,7 @@ def _draw_differences(metric: Metric, runs: tuple[NDArray[Any], ...], paired: bo
         examples = rng.integers(num_examples, size=(num_examples,))
         seeds = rng.integers(len(runs[0]), size=(len(runs[0]),))
         others = seeds if paired else rng.integers(len(runs[1]), size=(len(runs[1]),))
-        means = [_mean_figure(metric, arm, chosen, examples) for arm, chosen in zip(runs, (seeds, others), strict=True)]
+        means = [_average(metric, arm, chosen, examples) for arm, chosen in zip(runs, (seeds, others), strict=True)]
         draws[number] = means[1] - means[0]
     if not np.isfinite(draws).all():
         raise StatisticsError(
@@ -73,8 +73,8 @@ def _draw_differences(metric: Metric, runs: tuple[NDArray[Any], ...], paired: bo
     return draws
 
 
-def _mean_figure(metric: Metric, arm: NDArray[Any], seeds: NDArray[np.int64], examples: NDArray[np.int64]) -> float:
-    # A seed that is drawn twice has the same figure, which is computed once.
+def _average(metric: Metric, arm: NDArray[Any], seeds: NDArray[np.int64], examples: NDArray[np.int64]) -> float:
+    # A seed that is drawn twice has the same value, which is computed once.
     chosen, counts = np.unique(seeds, return_counts=True)
-    figures = [float(metric(arm[seed][examples])) for seed in chosen]
-    return float(np.average(figures, weights=counts))
+    values = [float(metric(arm[seed][examples])) for seed in chosen]
+    return float(np.average(values, weights=counts))

@@ -33,9 +33,9 @@ def merge_clusters(arm: ArmScores, clusters: Sequence[Any]) -> ArmScores:
         return replace(arm, values=arm.per_seed, num_clusters=1)
     sizes = np.bincount(places).astype(np.float64)
     sums = np.stack([np.bincount(places, weights=row) for row in arm.values])
-    figure = arm.per_seed[:, None]
+    mean = arm.per_seed[:, None]
     inflation, df = correct_for_sizes(sizes)
-    values = figure + inflation * (sums - figure * sizes) * (len(names) / arm.num_examples)
+    values = mean + inflation * (sums - mean * sizes) * (len(names) / arm.num_examples)
     return replace(arm, values=values, num_clusters=len(names), df_examples=df)
 
 

@@ -1,4 +1,4 @@
-"""The result of comparing two arms: estimate, deciding interval, verdict, and further figures."""
+"""The result of comparing two arms: estimate, verdict interval, verdict, and further figures."""
 
 import math
 from dataclasses import dataclass, replace
@@ -15,9 +15,9 @@ from .inference import Inference, infer
 from .notes import write_notes
 from .planning import Plan, at_upper_bound, exaggeration_at, make_plan, more_seeds, power_at
 from .question import ALPHA, Question
-from .skewness import FEWEST_FOR_EXACT, few_seeds_factor, find_t_level
+from .skewness import MIN_SEEDS_FOR_EXACT, few_seeds_factor, find_t_level
 from .spread import Spread, measure_spread
-from .verdict import FEWEST_SEEDS, Evidence, Verdict, decide
+from .verdict import MIN_SEEDS, Evidence, Verdict, decide
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Comparison:
 
     @property
     def level(self) -> float:
-        """The level of the deciding interval, after looks and the family."""
+        """The level of the verdict interval, after looks and the family."""
         return self.inference.level
 
     @property
@@ -137,16 +137,21 @@ class Comparison:
         if self.data.scores is None:
             return ()
         baseline, variant = (
-            {seed: self.question.to_figure(score) for seed, score in arm.score_by_seed.items()}
+            {seed: self.question.to_metric(score) for seed, score in arm.score_by_seed.items()}
             for arm in self.data.scores
         )
         seeds = dict.fromkeys(seed for arm in self.data.scores for seed in (*arm.seeds, *arm.failed))
         return tuple((seed, baseline.get(seed), variant.get(seed)) for seed in seeds)
 
     @property
+    def notes_by_kind(self) -> dict[str, tuple[str, ...]]:
+        """Remarks on the numbers; the kinds are the keys of `statistics.notes.WRITERS`."""
+        return write_notes(self)
+
+    @property
     def notes(self) -> tuple[str, ...]:
         """Remarks to print beside the numbers."""
-        return write_notes(self)
+        return tuple(note for notes in self.notes_by_kind.values() for note in notes)
 
     def record(self) -> dict[str, Any]:
         """Return all of it as plain values, for JSON."""
@@ -177,8 +182,8 @@ def conclude(estimate: Estimate, question: Question, data: ArmData, family: Adju
 def _count_missing_seeds(estimate: Estimate, question: Question, data: ArmData) -> float:
     """Return how many more seeds per arm would settle the question if the difference stays as it is."""
     # With 5 or 6 pairs the interval is wider than the t interval that the plan assumes; with 7 it is not.
-    is_widened = data.num_seeds >= FEWEST_SEEDS and few_seeds_factor(data.num_seeds, data.paired) > 1
-    fewest = float((FEWEST_FOR_EXACT if is_widened else FEWEST_SEEDS) - data.num_seeds)
+    is_widened = data.num_seeds >= MIN_SEEDS and few_seeds_factor(data.num_seeds, data.paired) > 1
+    fewest = float((MIN_SEEDS_FOR_EXACT if is_widened else MIN_SEEDS) - data.num_seeds)
     if math.isnan(at_upper_bound(estimate.noise).per_seed):
         return fewest if fewest > 0 else math.nan
     level = question.final_level()

@@ -12,7 +12,7 @@ import numpy as np
 
 from .scores import Numbers
 
-MOST = 1 << 20
+MAX_ENUMERATED = 1 << 20
 """Up to this many arrangements are enumerated (sign flips: those of 32 pairs); beyond that, DRAWS are sampled."""
 DRAWS = 99_999
 BLOCK = 1 << 22
@@ -34,7 +34,7 @@ class Exact:
 def sign_flip(differences: Numbers) -> Exact:
     """Test whether differences are symmetric about 0, by all 2ⁿ sign flips."""
     n, observed = len(differences), float(differences.sum())
-    if 2 ** ((n + 1) // 2) > MOST >> 4:
+    if 2 ** ((n + 1) // 2) > MAX_ENUMERATED >> 4:
         return _sample_p(
             lambda rng, num: rng.choice([-1.0, 1.0], size=(num, n)) @ differences, observed, differences, "sign flips"
         )
@@ -54,7 +54,7 @@ def sign_flip_interval(differences: Numbers, alpha: float = 0.05) -> tuple[float
     of the subset means (Hartigan 1969). Of more than 2²⁰ subsets, 99,999 are sampled.
     """
     n = len(differences)
-    if 2**n <= MOST:
+    if 2**n <= MAX_ENUMERATED:
         sums, sizes = np.zeros(1), np.zeros(1)
         for difference in differences:
             sums, sizes = np.concatenate([sums, sums + difference]), np.concatenate([sizes, sizes + 1])
@@ -83,7 +83,7 @@ def permutation(baseline: Numbers, variant: Numbers) -> Exact:
     scores = scores - scores.mean()
     n, total = len(variant), len(scores)
     observed, num_ways = float(scores[len(baseline) :].sum()), math.comb(total, n)
-    if num_ways <= MOST:
+    if num_ways <= MAX_ENUMERATED:
         smallest = min(1.0, (2 if total == 2 * n else 1) / num_ways)
         return Exact(_share_extreme(_sum_subsets(scores, n), observed, scores), smallest, "permutations")
     return _sample_p(

@@ -10,7 +10,7 @@ from .question import ALPHA
 if TYPE_CHECKING:
     from .comparison import Comparison
 
-MOST_ROWS = 30
+MAX_ROWS = 30
 """Seeds whose scores are printed; the record has all."""
 RECORDED = (
     "verdict", "stability", "difference", "interval", "level", "p", "method", "skewness", "power_at_smallest",
@@ -85,13 +85,13 @@ def _describe_seeds(comparison: Comparison) -> list[str]:
     if not rows:
         return []
     lines = ["", f"  {'seed':<8}{'baseline':>12}{'variant':>12}{'  difference' * paired}"]
-    for seed, baseline, variant in rows[:MOST_ROWS]:
+    for seed, baseline, variant in rows[:MAX_ROWS]:
         cells = ["failed" if score is None else f"{score:.6g}" for score in (baseline, variant)]
         if paired and baseline is not None and variant is not None:
             change = f"{signed(100 * (variant / baseline - 1))} %" if baseline > 0 else "–"
             cells.append(signed(variant - baseline) if comparison.question.scale == "linear" else change)
         lines.append(f"  {seed.ljust(8)}{''.join(cell.rjust(12) for cell in cells)}".rstrip())
-    return [*lines, f"  … and {len(rows) - MOST_ROWS} more"] if len(rows) > MOST_ROWS else lines
+    return [*lines, f"  … and {len(rows) - MAX_ROWS} more"] if len(rows) > MAX_ROWS else lines
 
 
 def record(comparison: Comparison) -> dict[str, Any]:
@@ -136,8 +136,8 @@ def show(number: float) -> str:
     return "–" if math.isnan(number) else f"{number:.3g}".replace("-", "−")
 
 
-def show_figure(value: float) -> str:
-    """Write a figure with four digits."""
+def show_value(value: float) -> str:
+    """Write a value of a metric with four digits."""
     return f"{value:.4g}".replace("-", "−")
 
 

@@ -16,7 +16,7 @@ from .estimate import Estimate
 from .exact import Exact, sign_flip, sign_flip_interval
 from .question import ALPHA, Question
 from .scores import Numbers
-from .skewness import FEWEST_AT_ANY_TIME, FEWEST_FOR_EXACT, Skew, few_seeds_factor
+from .skewness import MIN_SEEDS_AT_ANY_TIME, MIN_SEEDS_FOR_EXACT, Skew, few_seeds_factor
 
 Interval = tuple[float, float]
 
@@ -39,7 +39,7 @@ class Inference:
 def infer(estimate: Estimate, question: Question, data: ArmData, level: float) -> Inference:
     """Return the interval and p-value that decide at a level, on the analysis scale."""
     if question.looks == "open":
-        factor = few_seeds_factor(data.num_seeds, data.paired, FEWEST_AT_ANY_TIME)
+        factor = few_seeds_factor(data.num_seeds, data.paired, MIN_SEEDS_AT_ANY_TIME)
         return _infer_at_any_time(data, data.skew.widen(factor), level)
     skew = data.skew.widen(few_seeds_factor(data.num_seeds, data.paired))
     reach = -float(stdtrit(estimate.df, level / 2)) * estimate.se
@@ -48,7 +48,7 @@ def infer(estimate: Estimate, question: Question, data: ArmData, level: float) -
     p = 2 * float(stdtr(estimate.df, -abs(estimate.t) / factor))
     by_t = Inference(level, interval, p, estimate.method, skew)
     # The p-value must not depend on the level, or a family could not adjust it: the exact test is made at any level.
-    if data.scores is None or not data.paired or data.num_seeds < FEWEST_FOR_EXACT or not p <= max(ALPHA, level):
+    if data.scores is None or not data.paired or data.num_seeds < MIN_SEEDS_FOR_EXACT or not p <= max(ALPHA, level):
         return by_t
     differences = data.scores[1].per_seed - data.scores[0].per_seed
     exact = sign_flip(differences)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from .arm_data import has_learned
-from .formatting import show, show_figure, show_p
+from .formatting import show, show_p, show_value
 from .question import ALPHA
 from .verdict import NEITHER_LEARNED, STILL_TRAINING
 
@@ -23,10 +23,9 @@ LOW_POWER = 0.5
 """Power below which the expected exaggeration is printed."""
 
 
-def write_notes(comparison: Comparison) -> tuple[str, ...]:
-    """Write every note that applies."""
-    parts = (_note_method, _note_skewness, _note_runs, _note_learning, _note_examples, _note_power)
-    return tuple(note for part in parts for note in part(comparison))
+def write_notes(comparison: Comparison) -> dict[str, tuple[str, ...]]:
+    """Write every note that applies, by kind."""
+    return {kind: tuple(write(comparison)) for kind, write in WRITERS.items()}
 
 
 def _note_method(comparison: Comparison) -> Iterator[str]:
@@ -34,6 +33,9 @@ def _note_method(comparison: Comparison) -> Iterator[str]:
         yield comparison.estimate.note
     if comparison.question.looks == "open" and comparison.data.num_examples is not None:
         yield "with open-ended looks the interval generalizes to other seeds, not to other examples"
+
+
+def _note_exact_test(comparison: Comparison) -> Iterator[str]:
     exact = comparison.exact
     if exact is not None and exact.smallest > ALPHA:
         yield f"with so few seeds the exact test cannot give a p-value below {exact.smallest:.3g}"
@@ -54,12 +56,16 @@ def _note_skewness(comparison: Comparison) -> Iterator[str]:
         )
 
 
-def _note_runs(comparison: Comparison) -> Iterator[str]:
+def _note_missing_scores(comparison: Comparison) -> Iterator[str]:
     for arm in comparison.data.scores or ():
         if arm.failed:
             yield f"{len(arm.failed)} of {arm.num_runs} runs of the {arm.name} have no score"
+
+
+def _note_runs(comparison: Comparison) -> Iterator[str]:
+    for arm in comparison.data.scores or ():
         if arm.num_seeds > 1 and np.ptp(arm.per_seed) == 0:
-            score = comparison.question.to_figure(float(arm.per_seed[0]))
+            score = comparison.question.to_metric(float(arm.per_seed[0]))
             yield f"all seeds of the {arm.name} score the same, {score:.6g}"
     failures = comparison.data.failures
     if failures.is_uneven:
@@ -75,7 +81,7 @@ def _note_learning(comparison: Comparison) -> Iterator[str]:
     if words != NEITHER_LEARNED and not all(has_learned_by_arm):
         who = {(True, False): "the variant is not", (False, True): "the baseline is not"}
         subject = who.get((has_learned_by_arm[0], has_learned_by_arm[1]), "neither arm is")
-        yield f"{subject} beyond the floor, {show_figure(question.floor or 0.0)}, which a trivial strategy scores"
+        yield f"{subject} beyond the floor, {show_value(question.floor or 0.0)}, which a trivial strategy scores"
     if question.is_still_training and not words.startswith(STILL_TRAINING):
         yield f"still training: the last fifth gained {question.late_gain:.3g}{question.unit}"
 
@@ -99,3 +105,10 @@ def _note_power(comparison: Comparison) -> Iterator[str]:
             f"{comparison.question.shown_smallest}: if it is found, it is shown {comparison.exaggeration:.2g} × too "
             "large on average"
         )
+
+
+WRITERS: dict[str, Callable[[Comparison], Iterator[str]]] = {
+    "method": _note_method, "exact test": _note_exact_test, "skewness": _note_skewness,
+    "missing scores": _note_missing_scores, "runs": _note_runs, "learning": _note_learning, "examples": _note_examples,
+    "power": _note_power,
+}  # fmt: skip

@@ -19,7 +19,7 @@ from .scores import Numbers
 from .spread import sd_upper_bound
 
 POWERS = (0.8, 0.9)
-MOST_SEEDS = 1_000_000
+MAX_SEEDS = 1_000_000
 """If this many do not suffice, the answer is ∞."""
 NODES, WEIGHTS = (np.array(column) / 2 for column in np.polynomial.legendre.leggauss(200))
 """Gauss–Legendre quadrature from 0 to 1; nodes are relative to the middle."""
@@ -82,7 +82,7 @@ def seeds_needed(noise: Noise, effect: float, power: float = 0.8, alpha: float =
     # Start from the number that a normal test needs; t needs a few more.
     normal = float(ndtri(power) - ndtri(alpha / 2))
     room = (effect / normal) ** 2 - noise.fixed
-    if room <= 0 or noise.per_seed / room > MOST_SEEDS:
+    if room <= 0 or noise.per_seed / room > MAX_SEEDS:
         return math.inf
     low, step = max(1, math.floor(noise.per_seed / room) - 1), 1
     while power_of(noise, low + step, effect, alpha) < power:

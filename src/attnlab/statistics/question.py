@@ -85,15 +85,15 @@ class Question:
             return -100.0 if self.scale == "log" and value == -math.inf else value
         return 100 * math.expm1(value) if value < math.log(1e100) else math.inf
 
-    def to_figure(self, value: float) -> float:
-        """Convert a score on the analysis scale to the figure: itself, or the exponential of a log."""
+    def to_metric(self, value: float) -> float:
+        """Convert a score on the analysis scale to the metric's value: itself, or the exponential of a log."""
         if self.scale == "linear":
             return value
         return math.exp(value) if value < math.log(1e300) else math.inf
 
-    def to_analysis(self, figure: float) -> float:
-        """Convert a figure to a score on the analysis scale."""
-        return math.log(figure) if self.scale == "log" else figure
+    def to_analysis(self, value: float) -> float:
+        """Convert a value of the metric to a score on the analysis scale."""
+        return math.log(value) if self.scale == "log" else value
 
     def level(self, num_seeds: int, num_runs: int | None = None) -> float:
         """Return the level at this number of seeds: alpha, or the limit of the look.

@@ -15,7 +15,7 @@ from attnlab.errors import StatisticsError
 Numbers = NDArray[np.float64]
 Storable = Annotated[Numbers, PlainValidator(np.asarray), PlainSerializer(np.ndarray.tolist)]
 """Numbers that pydantic writes as a list."""
-MOST_SEEDS = 1000
+MAX_SEEDS = 1000
 """Nobody trains more: a larger input is one score per example, by mistake."""
 LARGEST = 1e100
 """Sums of squares of larger numbers overflow a double."""
@@ -173,9 +173,9 @@ def _as_table(name: str, scores: Any) -> Numbers:
             f"the {name}'s scores must be one number per seed, or rows [seed, example]; they have the shape "
             f"{list(values.shape)}"
         )
-    if len(values) > MOST_SEEDS:
+    if len(values) > MAX_SEEDS:
         raise StatisticsError(
-            f"the {name} has {len(values)} seeds, more than {MOST_SEEDS}. If these are scores of examples, give them "
+            f"the {name} has {len(values)} seeds, more than {MAX_SEEDS}. If these are scores of examples, give them "
             "as [seed, example]: a test over examples alone does not generalize to other seeds"
         )
     return values

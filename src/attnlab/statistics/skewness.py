@@ -19,11 +19,11 @@ from .scores import ArmScores
 
 GUARD, TOLERATED = 6.0, 0.1
 """How much wider a side gets per unit of κ, and the κ up to which it does not."""
-FEWEST_FOR_EXACT = 7
+MIN_SEEDS_FOR_EXACT = 7
 """Pairs from which the exact test may overrule t: with fewer, only one arrangement has p < 0.05."""
 FEW_SEEDS_FACTOR = 1.35
 """How much wider the interval is with fewer pairs than that."""
-FEWEST_AT_ANY_TIME = 11
+MIN_SEEDS_AT_ANY_TIME = 11
 """The same limit for open-ended looks, which have no exact test."""
 
 
@@ -58,7 +58,7 @@ def measure_skew(estimate: Estimate, arms: tuple[ArmScores, ArmScores], paired: 
     return Skew(of_mean * n**0.5, low, high)
 
 
-def few_seeds_factor(num_seeds: float, paired: bool, fewest: int = FEWEST_FOR_EXACT) -> float:
+def few_seeds_factor(num_seeds: float, paired: bool, fewest: int = MIN_SEEDS_FOR_EXACT) -> float:
     """Return how much wider an interval is because so few pairs cannot show a long tail."""
     return FEW_SEEDS_FACTOR if paired and num_seeds < fewest else 1.0
 

@@ -15,7 +15,7 @@ from .failures import Failures, count_failures
 from .scores import ArmScores, Numbers
 
 LESS, MORE, UNKNOWN = "LESS STABLE", "MORE STABLE", "STABILITY UNKNOWN"
-FEWEST = 8
+MIN_SEEDS_FOR_SPREAD = 8
 """Seeds per arm from which spread is tested."""
 
 
@@ -44,8 +44,8 @@ def judge_stability(
     elif spread_p < level:
         is_less = _deviations(variant.per_seed).mean() > _deviations(baseline.per_seed).mean()
         reason = f"the variant's seeds vary {'more' if is_less else 'less'} ({method}, p = {spread_p:.2g})"
-    elif n < FEWEST:
-        reason = f"a test of spread needs {FEWEST} seeds per arm; there are {n}"
+    elif n < MIN_SEEDS_FOR_SPREAD:
+        reason = f"a test of spread needs {MIN_SEEDS_FOR_SPREAD} seeds per arm; there are {n}"
     elif math.isnan(spread_p):
         reason = "the seeds have too few distinct values to test their spread"
     else:
@@ -56,7 +56,7 @@ def judge_stability(
 def compare_spread(baseline: Numbers, variant: Numbers, paired: bool) -> tuple[float, str]:
     """Return the p-value of equal spread and the test's name; NaN with fewer than 8 seeds or without any spread."""
     deviations = _deviations(baseline), _deviations(variant)
-    if min(len(baseline), len(variant)) < FEWEST or not max(deviations[0].max(), deviations[1].max()) > 0:
+    if min(len(baseline), len(variant)) < MIN_SEEDS_FOR_SPREAD or not max(deviations[0].max(), deviations[1].max()) > 0:
         return math.nan, ""
     if paired:
         return sign_flip(deviations[1] - deviations[0]).p, "permutation of deviations from the median"

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from .failures import Failures
 from .question import Question
 
-FEWEST_SEEDS = 5
+MIN_SEEDS = 5
 
 BETTER, WORSE = "BETTER", "WORSE"
 AT_LEAST = " BY AT LEAST {}"
@@ -20,7 +20,7 @@ FINISHED = " AMONG RUNS THAT FINISHED"
 BELOW = ", BELOW YOUR THRESHOLD"
 SAME = "NO MEANINGFUL DIFFERENCE"
 INCONCLUSIVE = "INCONCLUSIVE (about {} more seeds)"
-TOO_FEW = f"TOO FEW SEEDS (n < {FEWEST_SEEDS})"
+TOO_FEW = f"TOO FEW SEEDS (n < {MIN_SEEDS})"
 NEITHER_LEARNED = "NEITHER LEARNED THE TASK"
 AT_CEILING = "BOTH AT CEILING"
 NOT_COMPARABLE = "NOT COMPARABLE ({})"
@@ -96,8 +96,8 @@ def decide(evidence: Evidence, question: Question) -> Verdict:
     if question.obstacle:
         words = NOT_COMPARABLE.format(question.obstacle)
         return Verdict(words, "the arms differ in more than the mechanism under test", NOT_COMPARABLE)
-    if evidence.num_seeds < FEWEST_SEEDS:
-        reason = f"{evidence.num_seeds} per arm; fewer than {FEWEST_SEEDS} do not give a usable estimate of the spread"
+    if evidence.num_seeds < MIN_SEEDS:
+        reason = f"{evidence.num_seeds} per arm; fewer than {MIN_SEEDS} do not give a usable estimate of the spread"
         return Verdict(TOO_FEW, reason, TOO_FEW)
     if evidence.neither_learned:
         return Verdict(NEITHER_LEARNED, evidence.neither_learned, NEITHER_LEARNED)

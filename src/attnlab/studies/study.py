@@ -14,6 +14,7 @@ from attnlab.audits.check import known_checks
 from attnlab.errors import AttnlabError, StudyError
 from attnlab.training.loop.precision import choose_precision
 from attnlab.training.loop.stopping import StopRequest, stop_request
+from attnlab.training.record.files import write_through
 from attnlab.training.record.lock import lock_folder
 
 from .answers.analysis import Answer
@@ -122,7 +123,7 @@ class Study:
             is_needed = on == "local" and any(run.id not in results for run in planned)
             with start_workers_early(self.plugins, is_needed) as server:
                 planned, precision = self._prepare(ledger, planned, say, stop), self._choose_precision(ledger)
-                Execution(folder, ledger, planned, say, stop, workers, self.plugins, precision, tick, on, server).go()
+                Execution(folder, ledger, planned, say, stop, workers, self.plugins, precision, tick, on, server).run()
             return Conclusion.of(read(folder, ledger))
 
     def register(self, out: str | Path) -> Declaration:
@@ -146,7 +147,7 @@ class Study:
             planned = self.plan(leaking)
         trained = planned if self.design.has_leaking else [run for run in planned if run.arm not in leaking]
         ids, hashes = [run.id for run in trained], hash_data(self.design, self.sources)
-        ledger.say_news(PLAN, json.dumps({"runs": ids, "obstacles": leaking, "data": hashes, "audits": audits}))
+        ledger.add_event_if_new(PLAN, json.dumps({"runs": ids, "obstacles": leaking, "data": hashes, "audits": audits}))
         if left_out := count_left_out(ledger, set(ids)):
             say(f"{describe_left_out(left_out)}; they stay in the ledger")
         sources = locate_sources(self.design, self.sources or {})
@@ -157,19 +158,19 @@ class Study:
         """Write the design, versions and command into the ledger, and copy the study file into its folder."""
         plugins = read_plugins(self.plugins)
         ledger.note_fact("study", self.design.name)
-        ledger.say_news("design", json.dumps(self.design.model_dump(mode="json")))
+        ledger.add_event_if_new("design", json.dumps(self.design.model_dump(mode="json")))
         command = write_command(
             str(self.file or FILE), str(folder), self.budget, self.assign, self.sources, self.plugins,
             threads=self.threads, **({} if workers is None else {"workers": workers}),
         )  # fmt: skip
         if on != "local":
             command += f" --on {on}" + (" --workers 1" if workers == 1 else "")
-        ledger.say("started", json.dumps({**collect_provenance(), "command": command, "plugins": plugins}))
+        ledger.add_event("started", json.dumps({**collect_provenance(), "command": command, "plugins": plugins}))
         if self.file is not None and self.file.is_file():
             content, copy = self.file.read_bytes(), folder / FILE
             if not copy.exists() or copy.read_bytes() != content:
                 temporary = folder / f".{FILE}.writing"
-                temporary.write_bytes(content)
+                write_through(temporary, [content])
                 temporary.replace(copy)
 
     def _choose_precision(self, ledger: Ledger) -> str | None:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from .batch import Batch, Feature
     from .catalog import TASKS, load
     from .classification import Classification, Columns, LabelledText, Labels, Range
-    from .language import Clm, Line, LineLoss, Mlm, sample, sentence_losses
+    from .language import Clm, LineLoss, Mlm, TextLine, sample, sentence_losses
     from .predictions import read_predictions
     from .probes import ProbeTask
     from .scores import LOG_FIGURES, Reference, Scores
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from .task import Task
 
 __all__ = [
-    "LOG_FIGURES", "TASKS", "Batch", "Classification", "Clm", "Columns", "Feature", "LabelledText", "Labels", "Line",
+    "LOG_FIGURES", "TASKS", "Batch", "Classification", "Clm", "Columns", "Feature", "LabelledText", "Labels",
     "LineLoss", "Mlm", "NullThreshold", "ProbeTask", "Range", "Reference", "Scores", "Search", "Squad", "SquadAnswer",
-    "SquadQuestion", "Task", "load", "metrics", "read_predictions", "sample", "sentence_losses",
+    "SquadQuestion", "Task", "TextLine", "load", "metrics", "read_predictions", "sample", "sentence_losses",
 ]  # fmt: skip
 
 __getattr__, __dir__ = load_on_first_use(__name__)

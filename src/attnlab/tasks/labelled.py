@@ -1,7 +1,7 @@
 """The loss of a language model at labelled positions only, since its vocabulary head is most of its work.
 
-Three ways give the same loss. `chunked` passes only labelled positions to the head and never holds all logits,
-`labelled` does the first of these, `whole` neither. A model uses a way that has matched `whole` on that model.
+Three ways give the same loss. `whole` computes the logits of all positions, `labelled` those of labelled positions,
+`chunked` the same without ever holding all of them. A model uses the cheapest way that matches `whole` on that model.
 """
 
 import warnings
@@ -105,7 +105,7 @@ def choose_way(model: nn.Module, batch: Mapping[str, Tensor], labels: Tensor) ->
             positions = "labelled positions" if way == "labelled" else "all positions"
             warnings.warn(
                 f"the logits of {type(model).__name__} are not its body's output through one linear layer and no more; "
-                f"its loss is computed from the logits of {positions} at once: the same figure, but slower",
+                f"its loss is computed from the logits of {positions} at once: the same loss, but slower",
                 AttnlabWarning,
                 stacklevel=3,
             )

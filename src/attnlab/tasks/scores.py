@@ -12,14 +12,15 @@ from attnlab.errors import TaskError, closest
 from .metrics.classes import Collapse
 
 LOWER_IS_BETTER = frozenset({
-    "loss", "perplexity", "line_perplexity", "bits_per_byte", "honest_perplexity", "pseudo_perplexity", "squared_error",
+    "loss", "perplexity", "line_perplexity", "bits_per_byte", "leak_free_perplexity", "pseudo_perplexity",
+    "squared_error",
 })  # fmt: skip
 """Figures that are better if lower; all others are better if higher."""
 
 LOG_FIGURES: Mapping[str, str] = {
     "perplexity": "loss",
     "line_perplexity": "",
-    "honest_perplexity": "honest_loss",
+    "leak_free_perplexity": "leak_free_loss",
     "pseudo_perplexity": "pseudo_loss",
 }
 """Figures compared on the log scale, each with the per-example score whose mean is its natural log.

@@ -6,7 +6,7 @@ from typing import Any
 
 from attnlab.errors import TrainingError
 
-SPELLED = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
+NONFINITE = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 
 
 def check_plain(value: Any, where: str) -> None:
@@ -27,16 +27,16 @@ def check_plain(value: Any, where: str) -> None:
         raise TrainingError(f"{where} is a {kind}; JSON takes numbers, text, true, false, null, lists, dicts")
 
 
-def spell(value: Any) -> Any:
+def encode_nonfinite(value: Any) -> Any:
     """Write NaN and the infinities as text, anywhere in plain data."""
     if isinstance(value, float) and not math.isfinite(value):
         return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
-    return _map_inner(value, spell)
+    return _map_inner(value, encode_nonfinite)
 
 
-def unspell(value: Any) -> Any:
-    """Turn the texts of `spell` back into floats."""
-    return SPELLED.get(value, value) if isinstance(value, str) else _map_inner(value, unspell)
+def decode_nonfinite(value: Any) -> Any:
+    """Turn the texts of `encode_nonfinite` back into floats."""
+    return NONFINITE.get(value, value) if isinstance(value, str) else _map_inner(value, decode_nonfinite)
 
 
 def _map_inner(value: Any, change: Callable[[Any], Any]) -> Any:

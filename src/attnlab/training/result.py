@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, Self
 
-from .plain import spell, unspell
+from .plain import decode_nonfinite, encode_nonfinite
 
 Status = Literal["finished", "stopped early", "diverged", "interrupted"]
 ENDS: tuple[Status, ...] = ("finished", "stopped early", "diverged")
@@ -86,12 +86,12 @@ class Result:
 
     def record(self) -> dict[str, Any]:
         """Return the result as plain data."""
-        return dict(spell(asdict(self)))
+        return dict(encode_nonfinite(asdict(self)))
 
     @classmethod
     def of(cls, record: Mapping[str, Any]) -> Self:
         """Read the output of `record`."""
-        record = unspell(dict(record))
+        record = decode_nonfinite(dict(record))
         kinds = {"last": Evaluation, "best": Evaluation, "divergence": Divergence}
         return cls(**{
             name: kinds[name](**value) if name in kinds and value is not None else value

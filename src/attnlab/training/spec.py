@@ -32,7 +32,7 @@ Text = Annotated[str, Field(pattern=r"^[^\x00-\x08\x0b-\x1f]*$", max_length=4000
 Count = Annotated[int, Field(ge=1, le=10**9)]
 Positive = Annotated[float, Field(gt=0, lt=1e300, allow_inf_nan=False)]
 NotNegative = Annotated[float, Field(ge=0, lt=1e300, allow_inf_nan=False)]
-Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
+Fraction = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 Rate = Annotated[float, Field(ge=0, le=0.9999999, allow_inf_nan=False)]
 Plain = Annotated[Any, PlainValidator(_check_plain)]
 PlainSettings = Annotated[dict[Text, Plain], Field(max_length=200)]
@@ -138,7 +138,7 @@ class Schedule(Section):
     kind: Literal["linear", "cosine", "constant"] = "linear"
     warmup: NotNegative = 0.06
     """Steps, or a share of all steps if below 1."""
-    floor: Share = 0.0
+    floor: Fraction = 0.0
 
 
 class Tuning(Section):
@@ -200,9 +200,9 @@ class Settings(Watching):
         return segments
 
     @property
-    def deciding(self) -> dict[str, Any]:
+    def result_settings(self) -> dict[str, Any]:
         """The settings that affect the result, as plain data."""
-        return self.model_dump(mode="json", include=Settings.model_fields.keys() - NOT_DECIDING)
+        return self.model_dump(mode="json", include=Settings.model_fields.keys() - WITHOUT_EFFECT)
 
 
 class TaskSettings(Settings):
@@ -212,7 +212,7 @@ class TaskSettings(Settings):
     task_settings: PlainSettings = Field(default={})
 
 
-NOT_DECIDING = {*Watching.model_fields, "threads"}
+WITHOUT_EFFECT = {*Watching.model_fields, "threads"}
 """Settings that do not affect the result."""
 
 
@@ -287,7 +287,7 @@ class RunSpec(TaskSettings):
     @property
     def config(self) -> dict[str, Any]:
         """Everything that affects the result, as plain data."""
-        return self.model_dump(mode="json", exclude=NOT_DECIDING)
+        return self.model_dump(mode="json", exclude=WITHOUT_EFFECT)
 
     @classmethod
     def of(cls, config: Mapping[str, Any]) -> Self:
@@ -296,8 +296,8 @@ class RunSpec(TaskSettings):
             return cls.model_validate(dict(config))
         except ValidationError as error:
             raise TrainingError(
-                f"this config.json is not that of a run of this attnlab ({describe_error(error, cls)}); is it a "
-                "model's, or written by another version?"
+                f"this config.json does not describe a run of this version of attnlab ({describe_error(error, cls)}); "
+                "it belongs to a model or to another version: give the folder of a run"
             ) from error
 
 

@@ -37,7 +37,7 @@ def epoch_of(arrangement: Arrangement, epoch: int) -> list[list[int]]:
 @given(arrangements(), st.integers(0, 5))
 def test_each_row_comes_once_an_epoch_but_for_those_dropped(arrangement: Arrangement, epoch: int) -> None:
     rows = [row for batch in epoch_of(arrangement, epoch) for row in batch]
-    num_dropped = arrangement.num_rows % arrangement.batch if arrangement.last == "drop" else 0
+    num_dropped = arrangement.num_rows % arrangement.batch if arrangement.last_batch == "drop" else 0
     assert len(rows) == len(set(rows)) == arrangement.num_rows - num_dropped
     assert set(rows) <= set(range(arrangement.num_rows))
 
@@ -47,7 +47,7 @@ def test_batches_are_full_but_for_a_short_last_one(arrangement: Arrangement, epo
     sizes = [len(batch) for batch in epoch_of(arrangement, epoch)]
     assert sizes[:-1] == [arrangement.batch] * (len(sizes) - 1)
     rest = arrangement.num_rows % arrangement.batch
-    assert sizes[-1] == (rest if rest and arrangement.last == "short" else arrangement.batch)
+    assert sizes[-1] == (rest if rest and arrangement.last_batch == "short" else arrangement.batch)
 
 
 @given(arrangements(), st.data())
@@ -56,14 +56,19 @@ def test_a_batch_is_a_function_of_its_position(arrangement: Arrangement, data: s
     asked = data.draw(st.lists(places, min_size=1, max_size=8))
     for epoch, step in asked:
         fresh = Arrangement(
-            arrangement.num_rows, arrangement.batch, arrangement.seed, arrangement.last, arrangement.window, widths
+            arrangement.num_rows,
+            arrangement.batch,
+            arrangement.seed,
+            arrangement.last_batch,
+            arrangement.window,
+            widths,
         )
         assert fresh.rows(epoch, step).tolist() == arrangement.rows(epoch, step).tolist()
 
 
 @given(arrangements(), st.integers(0, 3))
 def test_windows_only_reorder(arrangement: Arrangement, epoch: int) -> None:
-    plain = Arrangement(arrangement.num_rows, arrangement.batch, arrangement.seed, arrangement.last)
+    plain = Arrangement(arrangement.num_rows, arrangement.batch, arrangement.seed, arrangement.last_batch)
     mine, theirs = epoch_of(arrangement, epoch), epoch_of(plain, epoch)
     size = max(1, arrangement.window)
     for start in range(0, len(mine), size):
@@ -111,11 +116,11 @@ def test_positions_follow_one_another(arrangement: Arrangement, epoch: int) -> N
     [
         ({"batch": 0}, "a batch has at least 1 row"),
         ({"window": -1}, "a window at least 0 batches; got 4, -1"),
-        ({"last": "keep"}, "last is 'drop' or 'short', not 'keep'"),
+        ({"last_batch": "keep"}, "last_batch is 'drop' or 'short', not 'keep'"),
         ({"num_rows": 3}, "3 rows are fewer than one batch of 4"),
         ({"num_rows": 0}, "an order needs at least one example"),
     ],
-    ids=["batch", "window", "last", "few", "none"],
+    ids=["batch", "window", "last_batch", "few", "none"],
 )
 def test_what_is_no_arrangement_is_refused(values: dict[str, Any], said: str) -> None:
     with pytest.raises(DataError, match=said):

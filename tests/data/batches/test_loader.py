@@ -22,7 +22,7 @@ PLANS = {
     "mlm": BatchPlan(length=32, batch=8),
     "whole words": BatchPlan(length=32, batch=8, masking=Masking(whole_words=True)),
     "clm": BatchPlan(length=32, batch=8, objective="clm", seed=3),
-    "padded": BatchPlan(length=48, batch=4, layout="padded", last="short"),
+    "padded": BatchPlan(length=48, batch=4, layout="padded", last_batch="short"),
     "buckets": BatchPlan(length=100, batch=4, layout="padded", window=3, objective="clm"),
 }
 
@@ -68,7 +68,7 @@ def test_from_the_middle_is_the_same(packed: TokenFile, name: str, workers: int)
     first = Loader(packed, PLANS[name], workers=workers)
     take(first, 25)
     resumed = Loader(packed, PLANS[name])
-    resumed.resume(first.state())
+    resumed.load_state_dict(first.state_dict())
     assert digest(take(resumed, 15)) == digest(whole[25:])
 
 
@@ -88,7 +88,7 @@ def test_an_epoch_has_each_example_once(packed: TokenFile, name: str, epoch: int
     loader = Loader(packed, PLANS[name])
     seen = np.concatenate([loader.arrangement.rows(epoch, step) for step in range(loader.steps_per_epoch)])
     assert len(set(seen.tolist())) == seen.size
-    assert 0 <= len(loader.sequences) - seen.size < (1 if loader.plan.last == "short" else loader.plan.batch)
+    assert 0 <= len(loader.sequences) - seen.size < (1 if loader.plan.last_batch == "short" else loader.plan.batch)
 
 
 def test_epochs_differ_in_order_and_masking(packed: TokenFile) -> None:
@@ -136,8 +136,8 @@ def test_positions_run_through_epochs(packed: TokenFile) -> None:
     ("plan", "ranks", "message"),
     [
         ({"batch": 10**6}, (0, 1), r"gives \d+ rows of 128, fewer than one batch of 1000000"),
-        ({"batch": 6}, (0, 4), "a batch of 6 rows must be divisible by 4 ranks"),
-        ({"batch": 8}, (2, 2), "rank 2 one of them"),
+        ({"batch": 6}, (0, 4), "rank 0 of 4, batch 6: the rank must be 0 … 3, and the batch a multiple"),
+        ({"batch": 8}, (2, 2), "rank 2 of 2, batch 8: the rank must be 0 … 1"),
     ],
 )
 def test_what_gives_no_batches_is_refused(
@@ -148,14 +148,14 @@ def test_what_gives_no_batches_is_refused(
 
 
 def test_a_plan_that_cannot_be_is_refused(packed: TokenFile) -> None:
-    with pytest.raises(DataError, match="objective is 'mlm' or 'clm', not 'nsp'"):
+    with pytest.raises(DataError, match="objective must be 'mlm' or 'clm', not 'nsp'"):
         BatchPlan(objective="nsp")  # type: ignore[arg-type]
     with pytest.raises(DataError, match="at least 1 row"):
         BatchPlan(batch=0)
-    with pytest.raises(DataError, match="packed rows all have one length"):
+    with pytest.raises(DataError, match="window=3 sorts rows by length"):
         BatchPlan(window=3)
     loader = Loader(packed, PLANS["mlm"])
     with pytest.raises(DataError, match="an epoch has steps 0 to"):
         loader.batch(0, loader.steps_per_epoch)
     with pytest.raises(DataError, match="belongs to other tokens or another plan"):
-        loader.resume(Loader(packed, PLANS["clm"]).state())
+        loader.load_state_dict(Loader(packed, PLANS["clm"]).state_dict())

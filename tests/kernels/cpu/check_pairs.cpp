@@ -1,5 +1,6 @@
 // Compares the loops of pairs.cpp with the same equations in double precision, one pair at a time, for every kind of
-// score, forward and backward; exits with 1 if one is off. Runs without Python, so it also runs under an emulator.
+// score, forward and backward, on one thread and on two; exits with 1 if one is off. Runs without Python, so it also runs
+// under an emulator.
 
 #include "pairs.cpp"
 
@@ -9,7 +10,7 @@
 
 namespace {
 
-constexpr int64_t G = 2, R = 7, K = 21, C = 32, FIRST = 12;
+constexpr int64_t G = 3, R = 39, K = 61, C = 32, FIRST = 12;
 constexpr double SCALE = 0.3, POWER = 1.7, BOUND = 2e-6;
 
 using Values = std::vector<double>;
@@ -70,7 +71,7 @@ double score(int64_t kind, const double* a, const double* b, const double* w, do
   return is_additive(kind) ? sum : -SCALE * sum;
 }
 
-bool check(int64_t kind, const char* name) {
+bool check(int64_t kind, const char* name, int64_t threads) {
   const Values a = draw(G * R * C, 1), b = draw(G * K * C, 2), ds = draw(G * R * K, 3);
   Values w = draw(G * C, 4);
   if (!is_additive(kind)) w.assign(G * C, POWER);
@@ -98,9 +99,9 @@ bool check(int64_t kind, const char* name) {
   std::vector<float> s32(G * R * K), da32(G * R * C), db32(G * K * C), dw32(G * C), distance32 = narrow(distance);
   Tile<float> tile{G, R, K, C, FIRST, R * C, K * C, a32.data(), b32.data(), w32.data(), s32.data(), ds32.data(),
                    da32.data(), db32.data(), dw32.data(), -1.0, SCALE};
-  if (forward_f32(kind, 1, &tile)) return false;
+  if (forward_f32(kind, threads, &tile)) return false;
   tile.s = distance32.data();
-  if (backward_f32(kind, 1, &tile)) return false;
+  if (backward_f32(kind, threads, &tile)) return false;
   const double errors[] = {largest_error(s32, s), largest_error(da32, da), largest_error(db32, db)};
   std::printf("%-14s scores %.1e  queries %.1e  keys %.1e\n", name, errors[0], errors[1], errors[2]);
   return std::all_of(std::begin(errors), std::end(errors), [](double error) { return error < BOUND; });
@@ -116,6 +117,7 @@ int main() {
   };
   std::printf("vectors of %ld bytes\n", long(VECTOR_BYTES));
   bool is_right = true;
-  for (const auto& [kind, name] : kinds) is_right = check(kind, name) && is_right;
+  for (const auto& [kind, name] : kinds)
+    for (int64_t threads : {1, 2}) is_right = check(kind, name, threads) && is_right;
   return is_right ? 0 : 1;
 }

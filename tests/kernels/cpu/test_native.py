@@ -1,5 +1,6 @@
-"""The compiled loops: how they are built, and what happens without a compiler."""
+"""Which compiled loops are used, when they are looked for, and what happens without any."""
 
+import os
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,23 +10,35 @@ import torch
 
 from attnlab import attend, explain
 from attnlab.errors import AttnlabWarning, KernelError
-from attnlab.kernels.cpu import native
-from attnlab.kernels.cpu.native import Compiler
+from attnlab.kernels.cpu import library, native, variants
+from attnlab.kernels.cpu.native import Loops
+from attnlab.machine import find_compiler, instruction_set
+
+needs_compiler = pytest.mark.skipif(find_compiler() is None, reason="needs a C++ compiler")
 
 
 @pytest.fixture
 def _afresh(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
-    """Let the loops be loaded anew, from an empty cache."""
-    monkeypatch.setenv("ATTNLAB_CACHE", str(tmp_path))
+    """Let the loops be loaded anew, from an empty cache, without prebuilt ones."""
+    monkeypatch.setenv("ATTNLAB_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(native, "PREBUILT", tmp_path / "prebuilt")
     native._load_loops.cache_clear()
     yield
     native._load_loops.cache_clear()
 
 
+@pytest.fixture(scope="module")
+def body() -> bytes:
+    """The loops, compiled quickly."""
+    body, reason = variants.compile_loops(find_compiler() or ["g++"], [("-O0",)])
+    assert body, reason
+    return body
+
+
 @pytest.mark.usefixtures("_afresh")
 def test_a_compiler_that_does_not_exist_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CXX", "no-such-compiler")
-    assert native.compiler().reason == "no C++ compiler found ($CXX is 'no-such-compiler', which is not found)"
+    assert native.describe_loops().reason == "no C++ compiler found ($CXX is 'no-such-compiler', which is not found)"
     with pytest.raises(KernelError, match="no-such-compiler"):
         native.normalise(0, torch.zeros(1, 1, 1), 0)
 
@@ -36,18 +49,68 @@ def test_a_compiler_that_fails_is_reported_with_its_message(monkeypatch: pytest.
     script.write_text("#!/bin/sh\necho note >&2\necho some error here >&2\nexit 1\n", encoding="utf-8")
     script.chmod(0o755)
     monkeypatch.setenv("CXX", str(script))
-    state = native.compiler()
-    assert not state.available
-    assert state.reason == f"{script} could not build the loops: some error here"
+    loops = native.describe_loops()
+    assert not loops.available
+    assert loops.reason == f"{script} could not build the loops: some error here"
 
 
 @pytest.mark.usefixtures("_afresh")
-def test_a_library_that_cannot_be_loaded_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
-    def write_nonsense(compiler: list[str], target: Path) -> None:
-        target.write_bytes(b"not a library")
+def test_a_library_that_cannot_be_loaded_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(variants, "compile_loops", lambda compiler, choices: (b"not a library", ""))
+    monkeypatch.setattr(native, "find_compiler", lambda: ["g++"])
+    assert "the compiled loops cannot be loaded (from memory: " in native.describe_loops().reason
 
-    monkeypatch.setattr(native, "_build", write_nonsense)
-    assert "delete it, and it is built again" in native.compiler().reason
+
+@needs_compiler
+@pytest.mark.usefixtures("_afresh")
+def test_prebuilt_loops_are_preferred_unless_native_ones_are_wanted(
+    monkeypatch: pytest.MonkeyPatch, body: bytes
+) -> None:
+    variant = variants.find_variant(instruction_set())
+    if variant is None:
+        pytest.skip("no loops are prebuilt for this processor")
+    native.PREBUILT.mkdir()
+    file = native.PREBUILT / variant.file_name
+    file.write_bytes(library.seal(body))
+    monkeypatch.setattr(native, "find_compiler", lambda: pytest.fail("a compiler was looked for"))
+    expected = Loops(True, f"prebuilt for {variant.name}", "this processor has its instructions")
+    assert native.describe_loops() == expected
+
+    monkeypatch.setattr(native, "find_compiler", lambda: ["g++"])
+    monkeypatch.setattr(variants, "compile_loops", lambda compiler, choices: (body, ""))
+    monkeypatch.setenv("ATTNLAB_LOOPS", "native")
+    native._load_loops.cache_clear()
+    assert native.describe_loops().name == "compiled for this processor with g++"
+    native._load_loops.cache_clear()
+    assert native.describe_loops().reason.startswith("stored in ")
+
+    monkeypatch.delenv("ATTNLAB_LOOPS")
+    file.write_bytes(library.seal(body)[:-1])
+    native._load_loops.cache_clear()
+    with pytest.warns(AttnlabWarning, match=r"prebuilt.* is damaged \(its checksum differs\); reinstall attnlab"):
+        assert native.describe_loops().name == "compiled for this processor"
+
+
+@pytest.mark.usefixtures("_afresh")
+def test_a_wish_that_is_not_known_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ATTNLAB_LOOPS", "fastest")
+    with pytest.raises(KernelError, match="ATTNLAB_LOOPS is 'fastest'; set it to 'native' or leave it unset"):
+        native.describe_loops()
+
+
+@pytest.mark.usefixtures("_afresh")
+def test_a_damaged_cache_without_a_compiler_says_both(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("CXX", "no-such-compiler")
+    monkeypatch.setattr(library, "read", lambda file: library.unseal(b"", file))
+    assert os.fspath(tmp_path) in native.describe_loops().reason
+    assert "is empty; no C++ compiler found" in native._load_loops()[1].reason
+
+
+@pytest.mark.parametrize(("line", "dropout"), [("dot | softmax", 0.0), ("dot | softmax", 0.1), ("cosine | relu", 0.1)])
+def test_plain_attention_never_looks_for_the_loops(line: str, dropout: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(native, "load_loops", lambda: pytest.fail("the loops were looked for"))
+    q = torch.randn(1, 2, 70, 8, requires_grad=True)
+    attend(q, q, q, line, causal=True, dropout=dropout).sum().backward()
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
@@ -63,7 +126,7 @@ def test_the_compiled_softmax_is_torchs(dtype: torch.dtype) -> None:
 
 def test_without_a_compiler_it_works_and_says_so_once(monkeypatch: pytest.MonkeyPatch) -> None:
     native.warn_missing.cache_clear()
-    monkeypatch.setattr(native, "load_loops", lambda: (None, Compiler(False, None, "no C++ compiler found")))
+    monkeypatch.setattr(native, "load_loops", lambda: (None, Loops(False, "none", "no C++ compiler found")))
     q, k, v = torch.randn(3, 1, 2, 9, 4, generator=torch.Generator().manual_seed(0)).unbind(0)
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")

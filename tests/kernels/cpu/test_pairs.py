@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from attnlab.kernels.cpu.pairs import AnglePairs, CompiledPairs, DotPairs, add_product, groups, last_seen
+from attnlab.kernels.cpu.pairs import AnglePairs, CompiledPairs, DotPairs, add_product, count_lanes, groups, last_seen
 from attnlab.kernels.tiles import Tiling
 from attnlab.mechanisms import Mechanism
 from attnlab.mechanisms.scores import Score
@@ -52,6 +52,33 @@ def test_compiled_distances_and_their_gradients_are_the_scores(line: str) -> Non
     assert score.form is not None
     features = score.features(q, k, p)
     check(run(CompiledPairs(score.form, *features, None), WEIGHT), score, p, q, k)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_channels_are_padded_to_one_register(dtype: torch.dtype) -> None:
+    lanes = count_lanes(dtype)
+    assert lanes * dtype.itemsize in (16, 32, 64)
+    for width in (1, lanes, lanes + 1):
+        q = torch.zeros(1, 1, 3, width, dtype=dtype)
+        pairs = CompiledPairs("manhattan", q, q, q.new_zeros(1, 1), None)
+        assert pairs.channels == (lanes if width <= lanes else 2 * lanes)
+
+
+@pytest.mark.parametrize("line", LINES)
+@pytest.mark.parametrize("num_threads", [2, 3])
+def test_threads_do_not_change_a_bit(line: str, num_threads: int) -> None:
+    score, p, q, k = make(line)
+    assert score.form is not None
+    results = []
+    before = torch.get_num_threads()
+    try:
+        for threads in (1, num_threads):
+            torch.set_num_threads(threads)
+            results.append(run(CompiledPairs(score.form, *score.features(q, k, p), None), WEIGHT))
+    finally:
+        torch.set_num_threads(before)
+    for alone, together in zip(*results, strict=True):
+        assert torch.equal(alone, together)
 
 
 def test_additive_scores_of_features_are_the_stages() -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from attnlab.kernels.cpu import native
+from attnlab.kernels.cpu import variants
 from attnlab.machine import find_compiler, instruction_set
 
 CHECK = Path(__file__).with_name("check_pairs.cpp")
@@ -28,41 +28,58 @@ needs_x86 = pytest.mark.skipif(
 
 
 def compile_loops(compiler: list[str], *options: str) -> None:
-    command = [*compiler, *native.FLAGS, *WARNINGS, "-I", str(native.SOURCE.parent), *options]
+    command = [*compiler, *variants.FLAGS, *WARNINGS, "-I", str(variants.SOURCE.parent), *options]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
 
 
-def count_arithmetic(assembly: str) -> dict[str, Counter[str]]:
-    """Count floating-point instructions by register (scalar, xmm, ymm, zmm) in each loop over fp32 pairs."""
-    counts: dict[str, Counter[str]] = {}
-    function = None
+def split_functions(assembly: str) -> dict[str, list[str]]:
+    """Return the lines of each loop over fp32 pairs, by the name of its function and kind."""
+    functions: dict[str, list[str]] = {}
+    name = None
     for line in assembly.splitlines():
         if label := re.match(r"(_Z\S+):", line):
-            function = re.search(r"(?:forward|backward)_groupIfLl\d", label[1])
-        elif function and (instruction := ARITHMETIC.match(line)):
-            widths = re.findall("[xyz]mm", instruction[2])
-            counts.setdefault(function[0], Counter())["scalar" if instruction[1] == "s" else max(widths)] += 1
-    return counts
+            match = re.search(r"(?:forward_rows|backward_channels)IfLl\d", label[1])
+            name = match and match[0]
+        elif name:
+            functions.setdefault(name, []).append(line)
+    return functions
+
+
+def find_inner_loops(lines: list[str]) -> list[list[str]]:
+    """Return the loops that contain no other loop: from a label to a jump back to it."""
+    labels = {line[:-1]: at for at, line in enumerate(lines) if re.fullmatch(r"\.L\d+:", line)}
+    jumps = [(at, re.fullmatch(r"\s+j\w+\s+(\.L\d+)", line)) for at, line in enumerate(lines)]
+    loops = [(labels[jump[1]], at) for at, jump in jumps if jump and labels.get(jump[1], at) < at]
+    inner = [loop for loop in loops if not any(loop != o and loop[0] <= o[0] and o[1] <= loop[1] for o in loops)]
+    return [lines[start:stop] for start, stop in inner]
+
+
+def count_arithmetic(lines: list[str]) -> Counter[str]:
+    """Count floating-point instructions by register: scalar, xmm, ymm, zmm."""
+    matches = [match for line in lines if (match := ARITHMETIC.match(line))]
+    return Counter("scalar" if match[1] == "s" else max(re.findall("[xyz]mm", match[2])) for match in matches)
 
 
 @needs_x86
 @pytest.mark.parametrize("level", X86)
 def test_hot_loops_use_whole_registers(level: str, tmp_path: Path) -> None:
     file = tmp_path / "loops.s"
-    compile_loops(find_compiler() or [], f"-march={level}", *native.WIDE, "-S", str(native.SOURCE), "-o", str(file))
-    counts = count_arithmetic(file.read_text(encoding="utf-8"))
-    assert len(counts) == 13  # seven kinds forward, six backward; chebyshev's backward pass scatters
-    # What remains narrow is outside the loop over channels: the sum of w, and what is left over of it.
-    few = {name: count for name, count in counts.items() if count[WIDEST[level]] < 0.6 * count.total()}
-    assert few == {}
+    compile_loops(find_compiler() or [], f"-march={level}", *variants.WIDE, "-S", str(variants.SOURCE), "-o", str(file))
+    functions = split_functions(file.read_text(encoding="utf-8"))
+    assert len(functions) == 13  # seven kinds forward, six backward; chebyshev's backward pass scatters
+    for name, lines in functions.items():
+        loops = [count for loop in find_inner_loops(lines) if (count := count_arithmetic(loop))[WIDEST[level]]]
+        assert loops, f"{name} has no loop over whole registers"
+        assert all(loop.keys() == {WIDEST[level]} for loop in loops), (name, loops)  # none is scalar or narrow
 
 
 @needs_x86
 @pytest.mark.parametrize("level", X86)
 def test_results_of_each_level(level: str, tmp_path: Path) -> None:
     program = tmp_path / "check"
-    compile_loops(find_compiler() or [], f"-march={level}", *native.WIDE, str(CHECK), "-o", str(program), "-pthread")
+    options = (f"-march={level}", *variants.WIDE, str(CHECK), "-o", str(program), "-pthread", "-fopenmp")
+    compile_loops(find_compiler() or [], *options)
     if X86[level] not in instruction_set().split():
         pytest.skip(f"compiled; this processor cannot run {level}")
     done = subprocess.run([program], capture_output=True, text=True, check=False)
@@ -78,3 +95,24 @@ def test_results_on_aarch64(tmp_path: Path) -> None:
     done = subprocess.run([emulator, program], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout
     assert "vectors of 16 bytes" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("machine", "lacks", "name"),
+    [
+        ("x86_64", set(), "x86-64-v4"),
+        ("x86_64", {"avx512vl"}, "x86-64-v3"),
+        ("x86_64", {"fma"}, None),
+        ("aarch64", set(), "aarch64"),
+        ("riscv64", set(), None),
+    ],
+)
+def test_the_fastest_variant_that_a_processor_can_run(
+    machine: str, lacks: set[str], name: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    features = " ".join((variants.AVX2 | variants.AVX512 | {"asimd", "sse2"}) - lacks)
+    monkeypatch.setattr("sys.platform", "linux")
+    found = variants.find_variant(f"flags : {features}", machine)
+    assert (found.name if found else None) == name
+    monkeypatch.setattr("sys.platform", "darwin")
+    assert variants.find_variant(features, machine) is None

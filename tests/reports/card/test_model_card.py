@@ -85,7 +85,7 @@ def test_the_card_has_the_title_of_its_arm_and_the_data_of_its_phase(tmp_path: P
     moment.plan()
     plan = json.loads(moment.ledger.events(PLAN)[-1])
     plan["data"] = {"recall": {"train": "c" * 64}, "other": {"train": "d" * 64}}
-    moment.ledger.say(PLAN, json.dumps(plan))
+    moment.ledger.add_event(PLAN, json.dumps(plan))
     moment.ledger.close()
     own = moment.run("bypass", 1)
     trained(small(segments=SHORT), tmp_path / "runs" / own.id)

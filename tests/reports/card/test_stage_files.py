@@ -36,7 +36,7 @@ def test_a_file_that_changed_since_the_study_has_a_note(tmp_path: Path, monkeypa
     monkeypatch.setattr(module, "hash_stages", lambda line, plugins: {"plugin 0": "x"})
     moment = Moment(tmp_path)
     moment.plan()
-    moment.ledger.say("started", '{"plugins": [{"file": "own.py", "sha256": "0", "text": ""}]}')
+    moment.ledger.add_event("started", '{"plugins": [{"file": "own.py", "sha256": "0", "text": ""}]}')
     moment.ledger.close()
     (tmp_path / "own.py").write_text("# own\n", encoding="utf-8")
     restored: Any = SimpleNamespace(model=None)

@@ -35,10 +35,10 @@ class Made:
         self.planned = self.study.plan()
         self.ledger = Ledger(folder / LEDGER)
         self.ledger.add_runs([make_row(run) for run in self.planned])
-        self.ledger.say("design", json.dumps(self.study.design.model_dump(mode="json"), sort_keys=True))
-        self.ledger.say("started", json.dumps(START))
+        self.ledger.add_event("design", json.dumps(self.study.design.model_dump(mode="json"), sort_keys=True))
+        self.ledger.add_event("started", json.dumps(START))
         arms = {name: [arm.mechanism] for name, arm in self.study.design.arms.items()}
-        self.ledger.say(PLAN, json.dumps({
+        self.ledger.add_event(PLAN, json.dumps({
             "runs": [run.id for run in self.planned], "obstacles": dict(obstacles or {}),
             "data": {"recall": {"train": "a" * 64, "dev": "b" * 64}}, "audits": arms,
         }))  # fmt: skip

@@ -4,8 +4,9 @@ import math
 
 import pytest
 
-from attnlab.reports.study.cells import format_comparison, format_figure, make_number_cell
+from attnlab.reports.study.cells import format_comparison, make_number_cell
 from attnlab.statistics import compare
+from attnlab.statistics.formatting import show_value
 
 from .made import BASE, HIGH
 
@@ -14,8 +15,8 @@ def test_a_missing_number_is_a_dash_in_a_column_of_numbers() -> None:
     for value in (None, math.nan):
         cell = make_number_cell(value)
         assert (cell.text, cell.number, cell.is_number) == ("–", None, True)
-    assert make_number_cell(0.5, format_figure).text == "0.5"
-    assert format_figure(-1234.56) == "−1235"
+    assert make_number_cell(0.5, show_value).text == "0.5"
+    assert show_value(-1234.56) == "−1235"
 
 
 @pytest.mark.parametrize("factor", [1.0, 1e-3])

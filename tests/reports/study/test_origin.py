@@ -14,7 +14,7 @@ def test_a_file_of_own_stages_is_shown_with_every_content_it_had(tmp_path: Path)
     assert contents(tmp_path).origin.own_files == []
     for sha256, text in (("a" * 64, f"# {HOSTILE}"), ("b" * 64, "# other"), ("b" * 64, "# other")):
         plugins = [{"file": "own.py", "sha256": sha256, "text": text}]
-        made.ledger.say("started", json.dumps({**START, "plugins": plugins}))
+        made.ledger.add_event("started", json.dumps({**START, "plugins": plugins}))
     found = contents(made.give("dot", BASE).done())
     (file,) = found.origin.own_files
     assert file.is_changed
@@ -32,8 +32,8 @@ def test_a_file_of_own_stages_is_shown_with_every_content_it_had(tmp_path: Path)
 def test_a_file_of_own_stages_that_stayed_the_same_is_shown_once(tmp_path: Path) -> None:
     made = Made(tmp_path)
     plugins = [{"file": "own.py", "sha256": "a" * 64, "text": "# own"}]
-    made.ledger.say("started", json.dumps({**START, "plugins": plugins}))
-    made.ledger.say("started", json.dumps({**START, "plugins": plugins}))
+    made.ledger.add_event("started", json.dumps({**START, "plugins": plugins}))
+    made.ledger.add_event("started", json.dumps({**START, "plugins": plugins}))
     found = contents(made.give("dot", BASE).done())
     (file,) = found.origin.own_files
     assert (len(file.versions), file.is_changed) == (1, False)
@@ -45,7 +45,7 @@ def test_what_was_run_otherwise_than_the_file_says_is_named(tmp_path: Path) -> N
     (tmp_path / "study.toml").write_text("steps = 300\n", encoding="utf-8")
     assert contents(tmp_path).origin.study_note == ""
     again = "attnlab run study.toml --out here --budget smoke --set 'seeds=[1, 2]' --set a.steps=60"
-    made.ledger.say("started", json.dumps({**START, "command": again}))
+    made.ledger.add_event("started", json.dumps({**START, "command": again}))
     note = "this file with --budget smoke, --set 'seeds=[1, 2]', --set a.steps=60, which replace values"
     assert note in contents(tmp_path).origin.study_note
     assert "<p>What was run is this file with --budget smoke" in render_page(contents(tmp_path))

@@ -31,8 +31,8 @@ def test_a_phase_that_is_not_known_here_is_said(tmp_path: Path) -> None:
     design, plan = (json.loads(made.ledger.events(kind)[-1]) for kind in ("design", PLAN))
     design["arms"]["better"]["mechanism"] = "laplace | softmax"
     plan["audits"]["better"] = ["laplace | softmax"]
-    made.ledger.say("design", json.dumps(design))
-    made.ledger.say(PLAN, json.dumps(plan))
+    made.ledger.add_event("design", json.dumps(design))
+    made.ledger.add_event(PLAN, json.dumps(plan))
     made.ledger.add_audit("laplace | softmax", True, False, [{**LEAK, "data": {}}])
     page = write_report(made.give("dot", BASE).done()).read_text(encoding="utf-8")
     assert "The map of better cannot be drawn, since its mechanism is not known here: unknown stage" in page

@@ -39,7 +39,7 @@ def test_means_over_seeds_stand_beside_those_of_dev_examples(tmp_path: Path) -> 
     made.give("dot", BASE[:2], metrics=run(1.0, 0.75, 0.5)).give("better", HIGH[:2], metrics=run(0.5, 1.0, 0.25))
     found, rows = read(made.done())
     (table,) = found.training
-    assert (table.title, table.figures) == ("recall, tiny", ["accuracy", "loss"])  # the deciding figure first
+    assert (table.title, table.figures) == ("recall, tiny", ["accuracy", "loss"])  # the primary metric first
     assert [(arm, [cell.text for cell in cells]) for arm, cells in table.rows] == [
         ("dot", ["0.75", "0.5", "1", "2"]), ("better", ["1", "0.25", "0.5", "1.5"])
     ]  # fmt: skip

@@ -106,7 +106,7 @@ def test_a_study_is_looked_at_while_it_runs(tmp_path: Path) -> None:
     work = Execution(
         tmp_path, moment.ledger, moment.planned, quiet, StopRequest(), tick=lambda: seen.append(progress.look())
     )  # fmt: skip
-    work.go()
+    work.run()
     moment.ledger.close()
     assert [one.num_ended for one in seen] == [1, 2, 3]
     assert [one.condition for one in seen] == ["running", "running", "ended"]

@@ -32,8 +32,8 @@ class Folder:
         study = Study.of(two_arms(seeds=list(range(1, num_seeds + 1)), **changed))
         ledger = Ledger(self.path / LEDGER)
         planned = study.plan()
-        ledger.say_news("design", json.dumps(study.design.model_dump(mode="json")))
-        ledger.say_news(
+        ledger.add_event_if_new("design", json.dumps(study.design.model_dump(mode="json")))
+        ledger.add_event_if_new(
             PLAN, json.dumps({"runs": [run.id for run in planned], "obstacles": {}, "data": {}, "audits": {}})
         )
         ledger.add_runs([make_row(run) for run in planned])
@@ -74,7 +74,7 @@ def test_a_first_verdict_says_nothing_and_is_in_the_ledger_once(folder: Folder) 
     assert words(folder.read()) == ""
     ledger = Ledger(folder.path / LEDGER, is_new=False)
     assert len(ledger.events(VERDICT)) == 1
-    assert len(ledger.do("SELECT * FROM answers").fetchall()) == 1
+    assert len(ledger.execute("SELECT * FROM answers").fetchall()) == 1
     ledger.close()
 
 

@@ -46,16 +46,16 @@ def runs(tmp_path: Path) -> Iterator[Runs]:
 
 def test_a_table_without_results_is_empty(runs: Runs) -> None:
     table = runs.table
-    assert (table.figure, table.floor, table.ceiling) == (None, None, None)
+    assert (table.metric, table.floor, table.ceiling) == (None, None, None)
     assert table.values("dot", "accuracy") == dict.fromkeys(range(1, 6))
-    assert table.shared_seeds("dot", "better", figure="accuracy") == []
+    assert table.shared_seeds("dot", "better", metric="accuracy") == []
     assert table.late_gain("dot", "accuracy") is None
 
 
 def test_seeds_are_shared_if_both_arms_have_a_finite_figure(runs: Runs) -> None:
     runs.give("dot", [0.5, 0.5, "NaN", 0.5])
     runs.give("better", [0.6, "Infinity", 0.6, 0.6, 0.6])
-    assert runs.table.shared_seeds("dot", "better", figure="accuracy") == [1, 4]
+    assert runs.table.shared_seeds("dot", "better", metric="accuracy") == [1, 4]
     assert runs.table.values("dot", "accuracy") == {1: 0.5, 2: 0.5, 3: None, 4: 0.5, 5: None}
 
 
@@ -82,10 +82,11 @@ def test_perplexities_are_measured_in_logs(runs: Runs) -> None:
     assert measured.tables["dot"] == {1: pytest.approx(math.log(100)), 2: None, 3: None, 4: None, 5: None}
 
 
-def test_a_leak_is_explained_with_the_leak_free_perplexity(runs: Runs) -> None:
-    runs.give("better", [{"perplexity": 2.0, "honest_perplexity": 300.0}] * 2, "perplexity")
+@pytest.mark.parametrize("metric", ["leak_free_perplexity", "honest_perplexity"])
+def test_a_leak_is_explained_with_the_leak_free_perplexity_also_by_its_old_name(runs: Runs, metric: str) -> None:
+    runs.give("better", [{"perplexity": 2.0, metric: 300.0}] * 2, "perplexity")
     runs.give("dot", [50.0], "perplexity")
     assert explain_leak(runs.table, "better", "dot", "perplexity") == (
-        "fed nothing but the past its perplexity is 300 (mean of 2 seeds), not the 2 it shows; the baseline's is 50"
+        "its perplexity without access to future tokens is 300 (mean of 2 seeds), not 2; the baseline's is 50"
     )
     assert "no leak-free figure" in explain_leak(runs.table, "dot", "dot", "accuracy")

@@ -45,7 +45,7 @@ def test_what_is_no_study_is_refused(tmp_path: Path) -> None:
 
 def test_a_study_that_was_never_planned_is_refused(tmp_path: Path) -> None:
     ledger = Ledger(tmp_path / LEDGER)
-    ledger.say("design", json.dumps({}))
+    ledger.add_event("design", json.dumps({}))
     ledger.close()
     with pytest.raises(StudyError, match="never planned to its end"), open_record(tmp_path):
         pass
@@ -54,7 +54,7 @@ def test_a_study_that_was_never_planned_is_refused(tmp_path: Path) -> None:
 def test_a_design_of_another_version_is_refused_in_one_sentence(tmp_path: Path) -> None:
     folder = write_folder(tmp_path / "study", {"dot": DOT})
     ledger = Ledger(folder / LEDGER)
-    ledger.say("design", json.dumps({"name": "old", "stages": []}))
+    ledger.add_event("design", json.dumps({"name": "old", "stages": []}))
     ledger.close()
     with pytest.raises(StudyError, match=r"cannot be read by this attnlab: .+") as caught, open_record(folder):
         pass

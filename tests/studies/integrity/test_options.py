@@ -49,7 +49,7 @@ def test_one_number_holds_for_primary_metrics_of_one_unit() -> None:
         ({"units": {"f1": "per cent"}}, "--units has no 'per cent', did you mean 'percent'"),
         ({"smallest": {"f1": 0.0}}, "--smallest must be a number above 0, not 0"),
         ({"floor": {"f1": 60.0}}, "--floor 60 is beyond f1, which lies between 0 and 1"),
-        ({"floor": {"ppl": 0.5}}, "--floor 0.5 is beyond ppl, which is 1 or more"),
+        ({"floor": {"ppl": 0.5}}, "--floor 0.5 is beyond ppl, which is at least 1"),
         ({"floor": {"f1": float("nan")}}, "--floor must be a number, not nan"),
     ],
 )

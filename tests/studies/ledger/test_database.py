@@ -58,15 +58,15 @@ def test_no_row_can_be_changed_removed_or_replaced(table: str, ledger: Ledger) -
     ledger.fail(1, "why")
     ledger.give_up("r1", "why")
     ledger.add_answers("basis", "[]")
-    ledger.say("started", "now")
+    ledger.add_event("started", "now")
     ledger.add_audit("dot | softmax", True, True, [])
-    column = ledger.do(f"SELECT * FROM {table}").description[-1][0]
+    column = ledger.execute(f"SELECT * FROM {table}").description[-1][0]
     for command in (f"UPDATE {table} SET {column} = 'x'", f"DELETE FROM {table}"):
         with pytest.raises(StudyError, match="only ever added to"):
-            ledger.do(command)
+            ledger.execute(command)
     with pytest.raises(StudyError, match="only ever added to"):
-        ledger.do(f"INSERT OR REPLACE INTO {table} SELECT * FROM {table}")
-    assert len(ledger.do(f"SELECT * FROM {table}").fetchall()) >= 1
+        ledger.execute(f"INSERT OR REPLACE INTO {table} SELECT * FROM {table}")
+    assert len(ledger.execute(f"SELECT * FROM {table}").fetchall()) >= 1
 
 
 def test_a_run_is_delivered_once(ledger: Ledger) -> None:
@@ -88,11 +88,11 @@ def test_a_delivery_comes_in_whole_or_not_at_all(ledger: Ledger) -> None:
 
 
 def test_what_is_on_the_disk_is_what_a_reader_finds_meanwhile(ledger: Ledger) -> None:
-    assert ledger.do("PRAGMA journal_mode").fetchone() == ("wal",)
-    assert ledger.do("PRAGMA synchronous").fetchone() == (2,)
+    assert ledger.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+    assert ledger.execute("PRAGMA synchronous").fetchone() == (2,)
     reader = Ledger(ledger.path, is_new=False)
-    with ledger.together():
-        ledger.say("a", "b")
+    with ledger.transaction():
+        ledger.add_event("a", "b")
         assert reader.events("a") == []
     assert reader.events("a") == ["b"]
     reader.close()

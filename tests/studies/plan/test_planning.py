@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import dataclasses
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from attnlab.data import cache, open_source
+from attnlab.data.sources import folder
+from attnlab.data.sources.files import hash_content
 from attnlab.errors import StudyError
-from attnlab.studies.plan.planning import PlannedRun
+from attnlab.studies.plan.planning import PlannedRun, hash_data
 from attnlab.studies.study import Study
 
 from ..samples import content, study
@@ -23,6 +28,26 @@ def two_phases(**changes: Any) -> list[PlannedRun]:
     """Plan the study with a second phase after the first."""
     plain = content(**changes)
     return Study.of({**plain, "phases": [*plain["phases"], SECOND]}).plan()
+
+
+def test_the_data_of_a_study_is_hashed_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cache, "SETTLED", -1)
+    hashed = []
+
+    def count(path: Path) -> str:
+        hashed.append(path.name)
+        return hash_content(path)
+
+    monkeypatch.setattr(folder, "hash_content", count)
+    rows = open_source("embedded:mqar?vocab=32&length=24&pairs=4&examples=33", split="train").rows()
+    for name in ("train.jsonl", "dev.jsonl"):
+        (tmp_path / name).write_text("\n".join(map(json.dumps, rows)) + "\n", encoding="utf-8")
+    named = {"recall": str(tmp_path)}
+    made = dataclasses.replace(study(), sources=named)
+    made.plan()
+    made.plan(["dot"])
+    hash_data(made.design, named)
+    assert sorted(hashed) == ["dev.jsonl", "train.jsonl"]
 
 
 def test_an_arms_own_settings_are_its_runs(tmp_path: Path) -> None:

@@ -60,7 +60,7 @@ def work(tmp_path: Path) -> Iterator[Execution]:
 
 def test_a_worker_that_keeps_failing_is_given_up(fake: type[FakeWorkers], work: Execution) -> None:
     fake.statuses = [FAILED, -9, FAILED, FAILED, FAILED, FAILED]
-    work.go()
+    work.run()
     assert len(work.given_up) == 3
     reasons = [reason for _, reason in work.ledger.failures()]
     assert reasons[:2] == [
@@ -80,7 +80,7 @@ def test_a_worker_that_was_asked_to_stop_has_not_failed(
         return receive(own)
 
     monkeypatch.setattr(fake, "receive", stop)
-    work.go()
+    work.run()
     assert work.ledger.failures() == []
     assert work.given_up == {}
     assert len(fake.orders) == 1
@@ -97,7 +97,7 @@ def test_runs_that_are_going_are_asked_to_stop(
         work.stop.signal = signal.SIGINT
 
     monkeypatch.setattr(fake, "send", stop)
-    work.go()
+    work.run()
     assert fake.orders[-1] == "stop"
     assert work.running == {}
 
@@ -112,13 +112,13 @@ def test_a_second_request_ends_everything_at_once(
 
     monkeypatch.setattr(fake, "receive", interrupt)
     with pytest.raises(KeyboardInterrupt):
-        work.go()
+        work.run()
     assert fake.ends == [True]
 
 
 def test_nothing_is_started_after_a_request_to_stop(fake: type[FakeWorkers], work: Execution) -> None:
     work.stop.signal = signal.SIGINT
-    work.go()
+    work.run()
     assert fake.orders == []
 
 
@@ -145,7 +145,7 @@ def test_a_lost_node_is_no_failure_until_it_happens_too_often(tmp_path: Path, mo
     ledger = Ledger(tmp_path / "ledger.sqlite")
     run = study(seeds=[1]).plan()[0]
     work = Execution(tmp_path, ledger, [run], said.append, StopRequest(), None, on="ray")
-    work.go()
+    work.run()
     assert said[0] == f"{run.title}: on node far"
     assert said[1] == f"{run.title}: its node was lost (NodeDiedError); it starts again"
     assert sum("starts again" in line for line in said) == MAX_LOSSES - 1

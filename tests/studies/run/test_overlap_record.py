@@ -31,7 +31,7 @@ def test_the_counts_are_a_sentence() -> None:
 def test_the_newest_overlap_of_the_current_data_is_read(ledger: Ledger) -> None:
     for train, num_found in (("t", 1), ("older", 2), ("t", 3)):
         overlap = SourceOverlap("text", "document", train, "d", None, None, None, 12, num_found)
-        ledger.say(KIND, json.dumps(asdict(overlap)))
+        ledger.add_event(KIND, json.dumps(asdict(overlap)))
     (newest,) = read_overlaps(ledger, {"text": {"train": "t", "dev": "d"}})
     assert newest.num_found == 3
     assert read_overlaps(ledger, {"text": {"train": "newer", "dev": "d"}}) == []

@@ -1,4 +1,4 @@
-"""Causal language modelling: figures by their definitions, and prefix-honesty, which shows a leak."""
+"""Causal language modelling: figures by their definitions, and the leak-free perplexity, which shows a leak."""
 
 import math
 from pathlib import Path
@@ -93,12 +93,13 @@ def test_lines_that_leave_nothing_to_predict_get_no_block() -> None:
 
 
 def test_scores_of_documents_have_the_figure_as_their_mean() -> None:
-    task, tokenizer = load("clm", is_honest=True), byte_level()
+    task, tokenizer = load("clm", has_leak_free_perplexity=True), byte_level()
     model = build("gpt2", task, tokenizer)
     lines = make_lines([SENTENCES[0], SENTENCES[1][:12]])
     scores = task.score(task.predict(model, batches(task, task.features(lines, tokenizer))), lines)
     assert scores.of_examples("loss").mean() == pytest.approx(math.log(scores.figures["perplexity"]))
-    assert scores.of_examples("honest_loss").mean() == pytest.approx(math.log(scores.figures["honest_perplexity"]))
+    leak_free = scores.figures["leak_free_perplexity"]
+    assert scores.of_examples("leak_free_loss").mean() == pytest.approx(math.log(leak_free))
     assert scores.of_examples("loss").tolist() != pytest.approx(scores.of_examples("line_loss").tolist())
 
 
@@ -125,14 +126,14 @@ def test_start_and_end_can_be_left_out() -> None:
 
 
 @pytest.mark.parametrize(("line", "leaks"), [("dot | softmax", False), ("dot | softmax | mask(after)", True)])
-def test_prefix_honesty_exposes_a_mechanism_that_sees_the_future(line: str, leaks: bool) -> None:
-    task = load("clm", is_honest=True)
+def test_leak_free_perplexity_exposes_a_mechanism_that_sees_the_future(line: str, leaks: bool) -> None:
+    task = load("clm", has_leak_free_perplexity=True)
     model = attnlab.install(build("gpt2", task, byte_level()).double(), line)
     figures = scored(task, model)
     if leaks:
-        assert abs(math.log(figures["honest_perplexity"] / figures["perplexity"])) > 1e-3
+        assert abs(math.log(figures["leak_free_perplexity"] / figures["perplexity"])) > 1e-3
     else:
-        assert figures["honest_perplexity"] == pytest.approx(figures["perplexity"], rel=1e-9)
+        assert figures["leak_free_perplexity"] == pytest.approx(figures["perplexity"], rel=1e-9)
 
 
 def test_a_penalty_is_part_of_the_loss_while_training_alone() -> None:

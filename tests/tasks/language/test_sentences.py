@@ -18,8 +18,8 @@ def test_sentences_have_their_own_loss() -> None:
     losses = sentence_losses(model, tokenizer, [line.text for line in LINES])
     single = task.score(task.predict(model, batches(task, task.features(LINES, tokenizer))), LINES)
     assert [loss.per_token for loss in losses] == pytest.approx(single.of_examples("line_loss").tolist(), rel=1e-5)
-    honest = sentence_losses(model, tokenizer, [LINES[1].text], load("clm", is_honest=True))
-    assert honest[0].nats == pytest.approx(losses[1].nats, rel=1e-4)
+    leak_free = sentence_losses(model, tokenizer, [LINES[1].text], load("clm", has_leak_free_perplexity=True))
+    assert leak_free[0].nats == pytest.approx(losses[1].nats, rel=1e-4)
 
 
 def test_samples_are_seeded_and_follow_temperature_and_top_k() -> None:

@@ -1,11 +1,16 @@
 """From a run as data to a job: what is opened, cut, sized and refused before anything trains."""
 
+import functools
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from attnlab.data import cache
+from attnlab.data.sources import folder
+from attnlab.data.tokenizers import training
+from attnlab.data.tokens import packing
 from attnlab.errors import DataError, TaskError, TrainingError
 from attnlab.training import Data, Segment, Tuning, build
 from tests.training.runs import DATA, WORLD, small
@@ -117,3 +122,30 @@ def test_lines_that_leave_nothing_to_predict_are_skipped_and_counted(tmp_path: P
     ]
     assert job.dev is not None
     assert len(job.dev.examples) == 10
+
+
+def test_a_corpus_is_tokenised_once_for_all_runs_and_studies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ATTNLAB_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(cache, "SETTLED", -1)
+    text = tmp_path / "text.txt"
+    text.write_text("a b c d e f g h\n" * 200, encoding="utf-8")
+    counts = dict.fromkeys(("hash_content", "encode", "_train"), 0)
+    for module, name in ((folder, "hash_content"), (packing, "encode"), (training, "_train")):
+        monkeypatch.setattr(module, name, _count_calls(getattr(module, name), counts))
+    data = Data(train=str(text), tokenizer="word:20", is_packed=True)
+    runs = [small(data=data, seed=1), small(data=data, seed=2, mechanism="cosine | relu"), small("mlm", data=data)]
+    files = [build(run).streams[0].loader.sequences.file for run in runs]  # type: ignore[union-attr]
+    assert len({file.folder for file in files}) == 1
+    assert counts == {"hash_content": 1, "encode": 1, "_train": 1}
+    text.write_text("h g f e d c b a\n" * 200, encoding="utf-8")
+    build(runs[0])
+    assert counts == {"hash_content": 2, "encode": 2, "_train": 2}
+
+
+def _count_calls(function: Any, counts: dict[str, int]) -> Any:
+    @functools.wraps(function)
+    def call(*args: Any) -> Any:
+        counts[function.__name__] += 1
+        return function(*args)
+
+    return call

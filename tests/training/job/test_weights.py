@@ -107,7 +107,7 @@ def test_another_head_starts_from_a_run(which: str, run: Path) -> None:
     model = started(f"{run}{which}", mechanism=LINE)
     newest = last_of(run)
     step = newest.state["run"]["best"]["step"] if which == ":best" else newest.step
-    kept = checkpoints_of(run).at(step).model
+    kept = checkpoints_of(run).load(step).model
     for name, tensor in body_of(model).items():
         assert torch.equal(tensor, kept[name]), name
     assert float(model.qa_outputs.weight.detach().std()) == pytest.approx(0.02, rel=0.5)

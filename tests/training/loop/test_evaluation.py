@@ -8,7 +8,7 @@ import torch
 
 from attnlab.training import build, evaluate
 from attnlab.training.loop.evaluation import EvaluationStoppedError, make_record
-from attnlab.training.plain import check_plain, spell
+from attnlab.training.plain import check_plain, encode_nonfinite
 from tests.training.runs import small
 
 
@@ -64,7 +64,7 @@ def test_a_request_to_stop_is_honoured_between_batches(task: str) -> None:
 def test_answers_are_plain_data() -> None:
     for task in ("clm", "squad"):
         job, dev = evaluated(task)
-        answers = spell(make_record(*evaluate(job.model, job.task, dev)))
+        answers = encode_nonfinite(make_record(*evaluate(job.model, job.task, dev)))
         check_plain(answers, "answers")
         assert len(answers["ids"]) == len(dev.examples)
         assert (answers["predictions"] is None) == (task == "clm")

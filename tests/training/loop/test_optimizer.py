@@ -1,4 +1,4 @@
-"""Who decays, what the optimizers compute, and an optimizer's state by name."""
+"""Which parameters have weight decay, what the optimizers compute, and an optimizer's state by name."""
 
 from typing import Any
 

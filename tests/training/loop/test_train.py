@@ -106,7 +106,7 @@ def test_best_and_last_are_both_kept_and_told_apart(tmp_path: Path) -> None:
     assert result.best.step != result.last.step == 12
     assert f"last accuracy {result.last.value:.6g} (step 12); best accuracy" in result.sentence
     for found in (result.best, result.last):
-        kept = checkpoints_of(tmp_path).at(found.step)
+        kept = checkpoints_of(tmp_path).load(found.step)
         job.model.load_state_dict(kept.model, strict=False)
         assert job.dev is not None
         scores, _ = evaluations.evaluate(job.model, job.task, job.dev)

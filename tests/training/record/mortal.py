@@ -81,7 +81,7 @@ def write_checkpoint(folder: Path, step: int, shade: int, best_step: int | None)
 def train_for_ever(run: Path, done: Connection) -> None:
     """Go on from the last checkpoint, and tell each step whose checkpoint is written."""
     checkpoints = Checkpoints(run / "checkpoints", print)
-    last = checkpoints.last()
+    last = checkpoints.load_last()
     step = 0 if last is None else last.step
     metrics = Metrics(run / "metrics.jsonl", print, after=step)
     while True:

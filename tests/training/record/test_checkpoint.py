@@ -41,15 +41,15 @@ def spoil(path: Path) -> None:
 
 
 def test_a_checkpoint_comes_back(checkpoints: Checkpoints, said: list[str]) -> None:
-    assert checkpoints.last() is None
+    assert checkpoints.load_last() is None
     assert checkpoints.steps() == []
     path = checkpoints.write(checkpoint_of(50), best_step=None)
     assert path == checkpoints.folder / "step-00000050"
     assert sorted(file.name for file in path.iterdir()) == FILES
-    last = checkpoints.last()
+    last = checkpoints.load_last()
     assert last is not None
     assert is_same(last, checkpoint_of(50))
-    assert is_same(checkpoints.at(50), checkpoint_of(50))
+    assert is_same(checkpoints.load(50), checkpoint_of(50))
     assert said == []
 
 
@@ -63,7 +63,7 @@ def test_state_comes_back_to_the_bit(checkpoints: Checkpoints) -> None:
         "nested": {"": [[], {}]},
     }
     checkpoints.write(Checkpoint(0, {}, {}, state), best_step=None)
-    found = checkpoints.at(0)
+    found = checkpoints.load(0)
     assert repr(found.state) == repr(state)
     assert found.model == found.optimizer == {}
 
@@ -86,7 +86,7 @@ def test_those_ahead_stay(checkpoints: Checkpoints) -> None:
 def test_the_same_step_again_replaces_the_first(checkpoints: Checkpoints) -> None:
     write(checkpoints, 10, 20)
     checkpoints.write(checkpoint_of(20, shade=3), best_step=None)
-    assert is_same(checkpoints.at(20), checkpoint_of(20, shade=3))
+    assert is_same(checkpoints.load(20), checkpoint_of(20, shade=3))
     assert names(checkpoints) == ["step-00000010", "step-00000020"]
 
 
@@ -96,28 +96,28 @@ def test_a_damaged_one_is_named_and_the_one_before_is_used(
 ) -> None:
     write(checkpoints, 10, 20)
     spoil(checkpoints.folder / "step-00000020" / file)
-    last = checkpoints.last()
+    last = checkpoints.load_last()
     assert last is not None
     assert is_same(last, checkpoint_of(10))
     assert len(said) == 1
     assert said[0].startswith(f"the checkpoint {checkpoints.folder / 'step-00000020'} is damaged: {file} is ")
     assert said[0].endswith("; trying the one before it")
     with pytest.raises(TrainingError, match=rf"step-00000020 is damaged: {file} .* use another step \(available: 10\)"):
-        checkpoints.at(20)
+        checkpoints.load(20)
 
 
 @pytest.mark.parametrize("file", FILES)
 def test_a_missing_file_is_damage(checkpoints: Checkpoints, said: list[str], file: str) -> None:
     write(checkpoints, 10, 20)
     (checkpoints.folder / "step-00000020" / file).unlink()
-    assert checkpoints.last() is not None
+    assert checkpoints.load_last() is not None
     assert f"is damaged: {file} is missing" in said[0]
 
 
 def test_a_folder_under_another_name_is_damage(checkpoints: Checkpoints, said: list[str]) -> None:
     write(checkpoints, 10, 20)
     (checkpoints.folder / "step-00000020").rename(checkpoints.folder / "step-00000030")
-    last = checkpoints.last()
+    last = checkpoints.load_last()
     assert last is not None
     assert last.step == 10
     assert "step-00000030 is damaged: state.json is that of step 20" in said[0]
@@ -128,7 +128,7 @@ def test_where_none_is_whole_the_run_does_not_start_over(checkpoints: Checkpoint
     spoil(checkpoints.folder / "step-00000010" / "model.safetensors")
     (checkpoints.folder / "step-00000020" / "state.json").write_bytes(b"")
     with pytest.raises(TrainingError) as error:
-        checkpoints.last()
+        checkpoints.load_last()
     for part in ("step-00000010: model.safetensors is not", "step-00000020: state.json is cut", "delete that folder"):
         assert part in str(error.value)
     assert len(said) == 2
@@ -136,16 +136,16 @@ def test_where_none_is_whole_the_run_does_not_start_over(checkpoints: Checkpoint
 
 def test_a_step_that_is_not_there(checkpoints: Checkpoints) -> None:
     with pytest.raises(TrainingError, match=r"no checkpoint of step 5 in .*; available: none"):
-        checkpoints.at(5)
+        checkpoints.load(5)
     write(checkpoints, 10, 20)
     with pytest.raises(TrainingError, match=r"no checkpoint of step 5 in .*; available: 10, 20"):
-        checkpoints.at(5)
+        checkpoints.load(5)
 
 
 def test_a_damaged_one_does_not_count_as_the_one_before(checkpoints: Checkpoints) -> None:
     write(checkpoints, 10, 20)
     spoil(checkpoints.folder / "step-00000020" / "model.safetensors")
-    assert checkpoints.last() is not None
+    assert checkpoints.load_last() is not None
     write(checkpoints, 25)
     assert checkpoints.steps() == [10, 25]
 
@@ -153,11 +153,11 @@ def test_a_damaged_one_does_not_count_as_the_one_before(checkpoints: Checkpoints
 def test_writing_anew_mends_a_damaged_one(checkpoints: Checkpoints, said: list[str]) -> None:
     write(checkpoints, 10, 20)
     spoil(checkpoints.folder / "step-00000020" / "model.safetensors")
-    assert checkpoints.last() is not None
+    assert checkpoints.load_last() is not None
     said.clear()
     write(checkpoints, 20, 30)
     assert checkpoints.steps() == [20, 30]
-    assert is_same(checkpoints.at(20), checkpoint_of(20))
+    assert is_same(checkpoints.load(20), checkpoint_of(20))
     assert said == []
 
 
@@ -167,7 +167,7 @@ def test_another_format_is_not_taken_for_damage(checkpoints: Checkpoints, monkey
     write(checkpoints, 20)
     monkeypatch.undo()
     with pytest.raises(TrainingError, match="step-00000020 has format 2, and this attnlab reads format 1"):
-        checkpoints.last()
+        checkpoints.load_last()
 
 
 def test_leftovers_go_and_what_is_unknown_stays(checkpoints: Checkpoints) -> None:
@@ -180,7 +180,7 @@ def test_leftovers_go_and_what_is_unknown_stays(checkpoints: Checkpoints) -> Non
         (checkpoints.folder / name / "file").write_text("?")
     (checkpoints.folder / "step-00000099").write_text("a file")
     assert checkpoints.steps() == [10]
-    assert checkpoints.last() is not None
+    assert checkpoints.load_last() is not None
     assert set(ours) < set(names(checkpoints)), "reading changes nothing: another process may be writing"
     write(checkpoints, 20)
     assert names(checkpoints) == sorted([*unknown, "step-00000010", "step-00000020", "step-00000099"])
@@ -189,10 +189,10 @@ def test_leftovers_go_and_what_is_unknown_stays(checkpoints: Checkpoints) -> Non
 def test_one_that_was_being_replaced_is_found_and_put_back(checkpoints: Checkpoints) -> None:
     write(checkpoints, 10)
     (checkpoints.folder / "step-00000010").rename(checkpoints.folder / ".replaced-step-00000010")
-    last = checkpoints.last()
+    last = checkpoints.load_last()
     assert last is not None
     assert is_same(last, checkpoint_of(10))
-    checkpoints.tidy()
+    checkpoints.remove_leftovers()
     assert names(checkpoints) == ["step-00000010"]
 
 
@@ -249,7 +249,7 @@ def test_no_change_of_any_file_goes_unnoticed(
     changed = change(whole) + extra
     assume(changed != whole)
     path.write_bytes(changed)
-    last = checkpoints.last()
+    last = checkpoints.load_last()
     path.write_bytes(whole)
     assert last is not None
     assert is_same(last, checkpoint_of(10))
@@ -265,4 +265,4 @@ def test_every_byte_of_the_state_counts(checkpoints: Checkpoints) -> None:
         for bits in (1, 0x20):
             path.write_bytes(whole[:place] + bytes([whole[place] ^ bits]) + whole[place + 1 :])
             with pytest.raises(TrainingError, match=r"step-00000010 is damaged: state\.json "):
-                checkpoints.at(10)
+                checkpoints.load(10)

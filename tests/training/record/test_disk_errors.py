@@ -35,7 +35,7 @@ def checkpoints(tmp_path: Path) -> Checkpoints:
 def check_untouched(checkpoints: Checkpoints) -> None:
     assert sorted(path.name for path in checkpoints.folder.iterdir()) == ["step-00000010", "step-00000020"]
     for step in (10, 20):
-        assert is_same(checkpoints.at(step), checkpoint_of(step))
+        assert is_same(checkpoints.load(step), checkpoint_of(step))
     checkpoints.write(checkpoint_of(30), best_step=None)
     assert checkpoints.steps() == [20, 30]
 
@@ -127,7 +127,7 @@ def test_short_writes_are_finished(checkpoints: Checkpoints, monkeypatch: pytest
     real = os.write
     monkeypatch.setattr(os, "write", lambda descriptor, content: real(descriptor, content[:100]))
     checkpoints.write(checkpoint_of(30), best_step=None)
-    assert is_same(checkpoints.at(30), checkpoint_of(30))
+    assert is_same(checkpoints.load(30), checkpoint_of(30))
 
 
 def test_an_old_one_that_cannot_be_removed_is_said(checkpoints: Checkpoints, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -152,7 +152,7 @@ def test_a_file_in_place_of_the_folder(tmp_path: Path) -> None:
         with pytest.raises(
             TrainingError, match=r"cannot list the checkpoints in .* there is a file where a folder is needed"
         ):
-            checkpoints.last()
+            checkpoints.load_last()
     assert (tmp_path / "checkpoints").read_text() == "not a folder"
 
 
@@ -218,8 +218,8 @@ metrics.close()
 subprocess.run(["mount", "-o", "remount,ro", str(run)], check=True)
 expect("the file system is read-only", write, 4)
 expect("the file system is read-only", Metrics, run / "metrics.jsonl", print)
-assert checkpoints.last().step == 3
-assert checkpoints.at(1).model["w"].numel() == 50_000
+assert checkpoints.load_last().step == 3
+assert checkpoints.load(1).model["w"].numel() == 50_000
 """
 
 

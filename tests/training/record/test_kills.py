@@ -21,7 +21,7 @@ def prepare(folder: Path, *steps: int) -> None:
 
 def last_of(folder: Path) -> Checkpoint:
     said: list[str] = []
-    last = Checkpoints(folder, said.append).last()
+    last = Checkpoints(folder, said.append).load_last()
     assert said == [], "a kill damages nothing"
     assert last is not None
     return last
@@ -43,7 +43,7 @@ def test_killed_while_writing_the_next(tmp_path: Path) -> None:
         last = last_of(tmp_path)
         assert is_same(last, checkpoint_of(last.step))
         assert last.step in ((40,) if has_lived else (30, 40))
-        assert is_same(Checkpoints(tmp_path, print).at(10), checkpoint_of(10))
+        assert is_same(Checkpoints(tmp_path, print).load(10), checkpoint_of(10))
         check_goes_on(tmp_path, last.step)
     assert death > 20
 

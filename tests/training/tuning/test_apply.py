@@ -8,7 +8,7 @@ from torch import nn
 
 import attnlab
 from attnlab.errors import TrainingError
-from attnlab.tasks import LabelledText, Line, load
+from attnlab.tasks import LabelledText, TextLine, load
 from attnlab.training.spec import Mode, Tuning
 from attnlab.training.tuning.apply import apply_tuning
 from attnlab.training.tuning.parts import count_parameters
@@ -24,8 +24,8 @@ TASKS: list[tuple[str, str, Any]] = [
     ("squad", "gpt2", [question("Denver Broncos"), question("Santa Clara", key="q2")]),
     ("boolq", "bert", [LabelledText(str(n), SENTENCES[n], SENTENCES[3 - n], n % 2, f"row {n}") for n in range(4)]),
     ("boolq", "gpt2", [LabelledText(str(n), SENTENCES[n], SENTENCES[3 - n], n % 2, f"row {n}") for n in range(4)]),
-    ("mlm", "bert", [Line(str(n), text, f"line {n}") for n, text in enumerate(SENTENCES)]),
-    ("clm", "gpt2", [Line(str(n), text, f"line {n}") for n, text in enumerate(SENTENCES)]),
+    ("mlm", "bert", [TextLine(str(n), text, f"line {n}") for n, text in enumerate(SENTENCES)]),
+    ("clm", "gpt2", [TextLine(str(n), text, f"line {n}") for n, text in enumerate(SENTENCES)]),
 ]
 LINE = "dot | softmax | bypass(alpha=0.5, learn=true) | penalize(output, 0.01)"
 

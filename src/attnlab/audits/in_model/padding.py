@@ -14,7 +14,7 @@ from ..padding import NAME, explain_difference
 from ..subject import peak
 from .subject import ModelSubject
 
-MOST = 64
+MAX_BATCH = 64
 """The largest number of sequences in a batch; if more are needed, sequences are longer instead."""
 
 TOKENS = 2**15
@@ -58,7 +58,7 @@ def _compare_in_large_batch(subject: ModelSubject) -> FindingPart:
     """Compare a sequence alone with the same one as the last of a batch that kernels split."""
     length = subject.length
     batch = _find_splitting_batch(subject, length)
-    if batch > MOST:
+    if batch > MAX_BATCH:
         length = subject.longest
         batch = _find_splitting_batch(subject, length)
     tokens = subject.tokens(batch, length, salt=15)

@@ -19,7 +19,7 @@ EVERY = 1000
 QUANTILES = {"shortest": 0.0, "5 % below": 0.05, "median": 0.5, "95 % below": 0.95, "longest": 1.0}
 GROWTH = 0.2
 """Width of a bin of the histogram, relative to its lower edge."""
-MOST_DUPLICATES, MOST_UNKNOWN, MOST_OVERLAP = 0.01, 0.01, 0.001
+MAX_DUPLICATES, MAX_UNKNOWN, MAX_OVERLAP = 0.01, 0.01, 0.001
 """Shares above which duplicates, unknown tokens and overlap are flagged."""
 
 
@@ -89,18 +89,18 @@ class DataAudit:
                 "trained on it is evaluated on different text; use the original."
             )
         share = self.num_duplicates / max(self.num_documents, 1)
-        if share > MOST_DUPLICATES:
+        if share > MAX_DUPLICATES:
             flags.append(
                 f"{self.num_duplicates:,} of {self.num_documents:,} documents ({share:.1%}) are identical to an "
                 "earlier one; the cleaning step 'duplicates' removes them."
             )
         unknown = self.unknown_share or 0.0
-        if unknown > MOST_UNKNOWN:
+        if unknown > MAX_UNKNOWN:
             flags.append(
                 f"{unknown:.1%} of the tokens are unknown to the tokenizer; use a subword tokenizer, a larger "
                 "vocabulary, or a tokenizer made for such text."
             )
-        if self.overlap is not None and max(self.overlap.line_share, self.overlap.run_share) > MOST_OVERLAP:
+        if self.overlap is not None and max(self.overlap.line_share, self.overlap.run_share) > MAX_OVERLAP:
             flags.append(
                 f"{self.overlap.line_share:.1%} of the lines and {self.overlap.run_share:.1%} of the sequences of "
                 f"{RUN} words of {self.against} also occur in {self.name}: evaluation text was seen in training."
@@ -132,12 +132,9 @@ class DataAudit:
 
 
 def audit_data(
-    source: Source,
-    tokenizer: FastTokenizer | None = None,
-    against: Source | None = None,
-    cleaning: str | Cleaning | None = None,
-    progress: Callable[[int], None] | None = None,
-) -> DataAudit:
+    source: Source, tokenizer: FastTokenizer | None = None, against: Source | None = None,
+    cleaning: str | Cleaning | None = None, progress: Callable[[int], None] | None = None,
+) -> DataAudit:  # fmt: skip
     """Audit a corpus in one pass, with a few bytes of memory per document.
 
     `against` is a text that should not occur in it, such as the test set: the overlap is measured. `cleaning` runs

@@ -15,7 +15,7 @@ REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 MARKS = ".,;:!?"
 LONG = 8
 """Words from which on a line is expected to have a punctuation mark; headings and list items often have none."""
-MOST_BARE = 0.5
+MAX_BARE = 0.5
 """Nine of ten long lines of English prose have a mark; above this share without any, punctuation was removed."""
 ENOUGH = 200
 """Long lines needed for a conclusion."""
@@ -75,4 +75,4 @@ class Punctuation:
         """Whether punctuation seems to have been removed: most of it, or every full stop or comma."""
         if self.num_long < ENOUGH:
             return False
-        return self.bare_share > MOST_BARE or not self.marks["."] or not self.marks[","]
+        return self.bare_share > MAX_BARE or not self.marks["."] or not self.marks[","]

@@ -26,12 +26,12 @@ class Position(NamedTuple):
     step: int = 0
 
 
-def check_batching(batch: int, window: int, last: str) -> None:
+def check_batching(batch: int, window: int, last_batch: str) -> None:
     """Raise an error if these settings of batches are invalid."""
     if batch < 1 or window < 0:
         raise DataError(f"a batch has at least 1 row and a window at least 0 batches; got {batch}, {window}")
-    if last not in ("drop", "short"):
-        raise DataError(f"last is 'drop' or 'short', not '{last}'")
+    if last_batch not in ("drop", "short"):
+        raise DataError(f"last_batch is 'drop' or 'short', not '{last_batch}'")
 
 
 @dataclass
@@ -41,7 +41,7 @@ class Arrangement:
     num_rows: int
     batch: int
     seed: int = 0
-    last: Literal["drop", "short"] = "drop"
+    last_batch: Literal["drop", "short"] = "drop"
     """Whether rows that do not fill a batch are left out of the epoch or make a short batch."""
     window: int = 0
     """Number of consecutive batches whose rows are sorted by length together; 0 does not sort."""
@@ -50,18 +50,19 @@ class Arrangement:
     _last_window: tuple[Position, Rows] | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
-        check_batching(self.batch, self.window, self.last)
+        check_batching(self.batch, self.window, self.last_batch)
         self.order = Order(self.num_rows, self.seed)
         if not self.steps_per_epoch:
             raise DataError(
-                f"{self.num_rows} rows are fewer than one batch of {self.batch}; use a smaller batch or last='short'"
+                f"{self.num_rows} rows are fewer than one batch of {self.batch}; use a smaller batch or "
+                "last_batch='short'"
             )
 
     @property
     def steps_per_epoch(self) -> int:
         """How many batches an epoch has."""
         whole, rest = divmod(self.num_rows, self.batch)
-        return whole + (rest > 0 and self.last == "short")
+        return whole + (rest > 0 and self.last_batch == "short")
 
     def rows(self, epoch: int, step: int) -> Rows:
         """Return the numbers of the rows of a batch."""

@@ -35,7 +35,7 @@ class BatchPlan:
     objective: Literal["mlm", "clm"] = "mlm"
     layout: RowLayout = "packed"
     seed: int = 0
-    last: Literal["drop", "short"] = "drop"
+    last_batch: Literal["drop", "short"] = "drop"
     """Whether an incomplete last batch is dropped or kept; a rank's part of it may be empty."""
     window: int = 0
     """Number of consecutive batches whose rows are sorted by length together, to reduce padding; 0 does not sort."""
@@ -43,10 +43,10 @@ class BatchPlan:
 
     def __post_init__(self) -> None:
         if self.objective not in ("mlm", "clm"):
-            raise DataError(f"objective is 'mlm' or 'clm', not '{self.objective}'")
-        check_batching(self.batch, self.window, self.last)
+            raise DataError(f"objective must be 'mlm' or 'clm', not '{self.objective}'")
+        check_batching(self.batch, self.window, self.last_batch)
         if self.window and self.layout == "packed":
-            raise DataError("packed rows all have one length, and a window sorts padded rows; set window=0")
+            raise DataError(f"window={self.window} sorts rows by length, and packed rows have one length; set window=0")
 
 
 class Loader:
@@ -55,20 +55,23 @@ class Loader:
     def __init__(self, tokens: TokenFile, plan: BatchPlan, rank: int = 0, num_ranks: int = 1, workers: int = 0) -> None:
         if not 0 <= rank < num_ranks or plan.batch % num_ranks:
             raise DataError(
-                f"a batch of {plan.batch} rows must be divisible by {num_ranks} ranks, and rank {rank} one of them"
+                f"rank {rank} of {num_ranks}, batch {plan.batch}: the rank must be 0 … {num_ranks - 1}, and the batch "
+                "a multiple of the number of ranks"
             )
         self.plan = plan
         self.sequences = Sequences(tokens, plan.length, plan.layout)
         self.rank, self.num_ranks, self.workers = rank, num_ranks, workers
         self.position = Position()
-        self.identity = hash_of([tokens.hash, asdict(plan)])
-        if len(self.sequences) < plan.batch and plan.last == "drop":
+        settings = asdict(plan)
+        settings["last"] = settings.pop("last_batch")  # the name under which stored identities were computed
+        self.identity = hash_of([tokens.hash, settings])
+        if len(self.sequences) < plan.batch and plan.last_batch == "drop":
             raise DataError(
                 f"the token file gives {len(self.sequences)} rows of {plan.length}, fewer than one batch of "
-                f"{plan.batch}; use a smaller batch or last='short'"
+                f"{plan.batch}; use a smaller batch or last_batch='short'"
             )
         self.arrangement = Arrangement(
-            len(self.sequences), plan.batch, plan.seed, plan.last, plan.window, self.sequences.widths
+            len(self.sequences), plan.batch, plan.seed, plan.last_batch, plan.window, self.sequences.widths
         )
         self.steps_per_epoch = self.arrangement.steps_per_epoch
 
@@ -108,11 +111,11 @@ class Loader:
             if pool:
                 pool.shutdown(wait=True, cancel_futures=True)
 
-    def state(self) -> dict[str, Any]:
-        """Return what `resume` needs, as plain data."""
+    def state_dict(self) -> dict[str, Any]:
+        """Return what `load_state_dict` needs, as plain data."""
         return {"epoch": self.position.epoch, "step": self.position.step, "identity": self.identity}
 
-    def resume(self, state: dict[str, Any]) -> None:
+    def load_state_dict(self, state: dict[str, Any]) -> None:
         """Continue from a state; a state of other tokens or another plan is an error."""
         if state["identity"] != self.identity:
             raise DataError(

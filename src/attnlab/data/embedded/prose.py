@@ -15,7 +15,7 @@ from ..row import Row
 
 DEV_SHARE = 10
 """One topic or paragraph in this many is held out, by the hash of its name or text."""
-FEWEST_WORDS = 8
+MIN_WORDS = 8
 """Minimum of a paragraph; shorter ones are headings or lines of code."""
 
 MARKS = re.compile(r"[^\w\s]+")
@@ -56,6 +56,6 @@ def _list_paragraphs(topics: Mapping[str, str]) -> Iterator[tuple[str, str]]:
         for paragraph in BETWEEN_PARAGRAPHS.split(topics[name].strip()):
             words = paragraph.split()
             text = " ".join(words)
-            if len(words) >= FEWEST_WORDS and text not in seen:
+            if len(words) >= MIN_WORDS and text not in seen:
                 seen.add(text)
                 yield name, text

@@ -4,6 +4,7 @@ Each is a frozen dataclass whose fields are the keys that its name accepts, with
 """
 
 import dataclasses
+import functools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Self
@@ -49,7 +50,12 @@ class EmbeddedReader:
 
     def digest(self) -> str:
         """Hash the rows, so that a changed generator, or the prose of another Python, has another hash."""
-        return hash_rows(row for _, row in self.rows())
+        return _hash_set(self)
+
+
+@functools.cache
+def _hash_set(reader: EmbeddedReader) -> str:
+    return hash_rows(row for _, row in reader.rows())
 
 
 def make_probe(text: str) -> Probe:

@@ -10,6 +10,7 @@ from typing import Self
 
 from attnlab.errors import DataError, closest
 
+from ..cache import hash_once
 from ..row import Row
 from .files import OPENERS, ending_of, hash_content, refuse_to_open
 from .rows import READERS, FileLayout
@@ -58,7 +59,7 @@ class FileReader:
 
     def digest(self) -> str:
         """Return the hash of one file's content, or of several in the order of their names."""
-        hashes = [hash_content(path) for path in self.paths]
+        hashes = [hash_once(path, hash_content) for path in self.paths]
         return hashes[0] if len(hashes) == 1 else hashlib.sha256("".join(hashes).encode()).hexdigest()
 
 

@@ -1,5 +1,6 @@
 """Datasets of the Hugging Face hub; without a network the error names a file to use instead."""
 
+import functools
 import os
 import socket
 from collections.abc import Iterator
@@ -39,7 +40,7 @@ class HubReader:
 
     def digest(self) -> str:
         """Hash the rows themselves, since a dataset on the hub may change."""
-        return hash_rows(row for _, row in self.rows())
+        return _hash_dataset(self)
 
     def _load(self) -> Any:
         # Imported here: it takes a second and Arrow's memory, and only the hub needs it.
@@ -62,6 +63,11 @@ class HubReader:
                     raise DataError(f"hf:{self.name} has several splits; give split= one of {', '.join(dataset)}")
                 return next(iter(dataset.values()))
         raise _refuse(self.name, problem)
+
+
+@functools.cache
+def _hash_dataset(reader: HubReader) -> str:
+    return hash_rows(row for _, row in reader.rows())
 
 
 def find_connection_problem() -> str:

@@ -21,7 +21,7 @@ Located = Iterator[tuple[int, Row]]
 
 QUOTED = re.compile(r'(^|,)"(?:[^"]|"")*"(?=,|$)')
 """A field of a .csv quoted as in RFC 4180."""
-LONGEST_FIELD = 1 << 24
+MAX_FIELD_LENGTH = 1 << 24
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ def read_comma_separated(path: Path, layout: FileLayout) -> Located:
 def _read_quoted_fields(path: Path, number: int) -> Iterator[tuple[int, list[str]]]:
     """Yield line and fields of each row; `number` is that of the first row, 0 for a header."""
     # Articles exceed the default limit of csv; a limit is still needed for quotes that are never closed.
-    csv.field_size_limit(max(csv.field_size_limit(), LONGEST_FIELD))
+    csv.field_size_limit(max(csv.field_size_limit(), MAX_FIELD_LENGTH))
     raw: list[str] = []
     start = 1
 

@@ -63,7 +63,7 @@ class Source:
 
     def rows(self) -> Iterator[Row]:
         """Yield the rows; a source without rows is an error."""
-        return (row for _, row in self._located())
+        return (row for _, row in self._iterate_with_places())
 
     def documents(self) -> Iterator[str]:
         """Yield the texts: of `column`, of each context once, or of the only column of text."""
@@ -78,7 +78,7 @@ class Source:
         last: object = None
         article: str | None = None
         is_lines = self.kind == "text" and self.layout.unit == "line"
-        for place, row in self._located():
+        for place, row in self._iterate_with_places():
             column = column or _choose_text_column(self.name, row)
             text = row.get(column)
             if not isinstance(text, str):
@@ -94,12 +94,12 @@ class Source:
 
     def need(self, *columns: str) -> None:
         """Raise an error if the first row lacks a column; it names the closest one."""
-        place, row = next(self._located())
+        place, row = next(self._iterate_with_places())
         for column in columns:
             if column not in row:
                 raise _refuse_column(place, column, row)
 
-    def _located(self) -> Iterator[tuple[str, Row]]:
+    def _iterate_with_places(self) -> Iterator[tuple[str, Row]]:
         is_empty = True
         for located in self.reader.rows():
             is_empty = False
@@ -109,13 +109,9 @@ class Source:
 
 
 def open_source(
-    name: str | Path,
-    *,
-    split: str | None = None,
-    column: str | None = None,
-    unit: Unit = "line",
+    name: str | Path, *, split: str | None = None, column: str | None = None, unit: Unit = "line",
     columns: Sequence[str] | None = None,
-) -> Source:
+) -> Source:  # fmt: skip
     """Open a source by its name.
 
     `split` selects the files of a folder by their names, or a split of the hub or an embedded set. `column` is the

@@ -3,7 +3,8 @@
 import json
 from pathlib import Path
 
-from attnlab.errors import DataError
+from attnlab.errors import DataError, PretrainedError
+from attnlab.pretrained import load_pretrained
 
 from ..sources.files import ending_of, open_bytes, read_lines, refuse_to_open
 from ..sources.hub import find_connection_problem
@@ -112,11 +113,10 @@ def _load_with_transformers(name: str, is_local: bool) -> FastTokenizer:
     from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
     try:
-        tokenizer = AutoTokenizer.from_pretrained(name, local_files_only=is_local)
-    except (OSError, ValueError) as error:
-        first = str(error).strip().splitlines()[0]
+        tokenizer = load_pretrained(AutoTokenizer, name, local_files_only=is_local)
+    except PretrainedError as error:
         raise DataError(
-            f"cannot load a tokenizer from '{name}': {first} Give a name of the hub, a directory, a vocab.txt, or a "
+            f"cannot load a tokenizer from '{name}': {error}. Give a name of the hub, a directory, a vocab.txt, or a "
             "vocab.json beside its merges.txt"
         ) from error
     if not isinstance(tokenizer, PreTrainedTokenizerFast):

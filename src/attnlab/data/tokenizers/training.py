@@ -61,12 +61,9 @@ DEFAULTS = {
 
 
 def train_tokenizer(
-    source: Source | Sequence[str],
-    kind: Kind = "wordpiece",
-    vocab_size: int | None = None,
-    min_count: int | None = None,
-    lowercase: bool | None = None,
-) -> FastTokenizer:
+    source: Source | Sequence[str], kind: Kind = "wordpiece", vocab_size: int | None = None,
+    min_count: int | None = None, lowercase: bool | None = None,
+) -> FastTokenizer:  # fmt: skip
     """Train a tokenizer on the documents of a source, or load it from the cache.
 
     `kind` is 'wordpiece' (as BERT), 'bpe' (byte-level, as RoBERTa) or 'word' (separated by white space). `vocab_size`

@@ -45,12 +45,9 @@ Encoded = tuple[NDArray[Any], NDArray[np.int64]]
 
 
 def pack(
-    source: Source,
-    tokenizer: FastTokenizer,
-    target: str | Path | None = None,
-    cleaning: str | Cleaning | None = None,
+    source: Source, tokenizer: FastTokenizer, target: str | Path | None = None, cleaning: str | Cleaning | None = None,
     progress: Progress | None = None,
-) -> TokenFile:
+) -> TokenFile:  # fmt: skip
     """Encode a source into a token file, or open the one that was made from the same source and settings.
 
     `target` is its folder; by default it is in the user's cache.

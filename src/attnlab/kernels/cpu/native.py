@@ -1,5 +1,6 @@
-"""The compiled inner loops of pairs.cpp: built once with the machine's C++ compiler, stored in the user's cache,
-called through ctypes. Without a compiler attnlab works more slowly and warns once."""
+"""The compiled inner loops of pairs.cpp, called through ctypes: prebuilt ones that came with the installation if this
+processor can run them, else compiled once for this processor and stored in the user's cache. Without either attnlab
+works more slowly and warns once. Nothing is looked for before a kernel needs the loops."""
 
 import ctypes
 import functools
@@ -7,8 +8,6 @@ import hashlib
 import os
 import platform
 import shlex
-import subprocess
-import tempfile
 import threading
 import warnings
 from collections.abc import Mapping
@@ -22,14 +21,10 @@ from attnlab.errors import AttnlabWarning, KernelError
 from attnlab.machine import cache_folder, find_compiler, instruction_set
 
 from ..compat import mark_constant
+from . import library, variants
 
-# -ffast-math goes to the compiler but not to the linker: there it would switch denormals off in the whole process.
-FLAGS = ("-std=c++17", "-O3", "-ffast-math", "-fPIC")
-WIDE = ("-mprefer-vector-width=512",)
-TUNED = (("-march=native", *WIDE), ("-march=native",), ("-mcpu=native",), ())
-"""Options that tune the loops to this processor; the first set that the compiler accepts is used."""
-
-SOURCE = Path(__file__).with_name("pairs.cpp")
+PREBUILT = Path(__file__).with_name("prebuilt")
+"""The folder of the libraries that a wheel carries; a checkout has none."""
 
 KINDS = {
     "additive": 0, "additive_safe": 1, "manhattan": 2, "euclidean": 3, "minkowski": 4, "chebyshev": 5,
@@ -41,11 +36,11 @@ BUILDING = threading.Lock()
 
 
 @dataclass(frozen=True)
-class Compiler:
-    """Whether a C++ compiler builds the loops, which one, and the reason if not."""
+class Loops:
+    """Which compiled loops are used here, if any, and why."""
 
     available: bool
-    path: str | None
+    name: str
     reason: str
 
 
@@ -59,80 +54,104 @@ class TileStruct(ctypes.Structure):
     )
 
 
-def _run(command: list[str]) -> str | None:
-    """Run a command; return None if it succeeded, else its error message."""
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    return None if done.returncode == 0 else (done.stderr.strip() or f"exit status {done.returncode}")
-
-
-def _build(compiler: list[str], target: Path) -> str | None:
-    """Compile the loops into `target`; return None if it succeeded, else the reason."""
-    with tempfile.TemporaryDirectory() as folder:
-        unit, library = Path(folder) / "loops.o", Path(folder) / "loops.so"
-        message: str | None = ""
-        for tuned in TUNED:
-            message = _run([*compiler, *FLAGS, *tuned, "-c", str(SOURCE), "-o", str(unit)])
-            if message is None:
-                break
-        message = message or _run([*compiler, "-shared", str(unit), "-o", str(library), "-pthread"])
-        if message is not None:
-            lines = message.splitlines()
-            first = next((line for line in lines if "error" in line), lines[0])
-            return f"{shlex.join(compiler)} could not build the loops: {first}"
-        try:
-            ctypes.CDLL(str(library))
-        except OSError as error:
-            return f"{shlex.join(compiler)} built loops that cannot be loaded: {error}"
-        try:
-            target.parent.mkdir(parents=True, exist_ok=True)
-            handle, temporary = tempfile.mkstemp(dir=target.parent)
-            with os.fdopen(handle, "wb") as file:
-                file.write(library.read_bytes())
-                file.flush()
-                os.fsync(file.fileno())
-            Path(temporary).replace(target)
-        except OSError as error:
-            return f"the compiled loops cannot be stored in {target.parent}: {error.strerror}; set ATTNLAB_CACHE"
-    return None
-
-
-def load_loops() -> tuple[ctypes.CDLL | None, Compiler]:
-    """Build the loops if they are not in the cache, and load them; once per process, even with several threads."""
+def load_loops() -> tuple[ctypes.CDLL | None, Loops]:
+    """Find or build the loops and load them; once per process, even with several threads."""
     with BUILDING:
         return _load_loops()
 
 
 @functools.cache
-def _load_loops() -> tuple[ctypes.CDLL | None, Compiler]:
-    path = find_compiler()
-    if path is None:
+def _load_loops() -> tuple[ctypes.CDLL | None, Loops]:
+    wanted = os.environ.get("ATTNLAB_LOOPS", "")
+    if wanted not in ("", "native"):
+        raise KernelError(f"ATTNLAB_LOOPS is '{wanted}'; set it to 'native' or leave it unset")
+    if os.name != "posix":
+        return None, Loops(False, "none", "the loops need Linux or macOS")
+    problems: list[str] = []
+    variant = None if wanted else variants.find_variant(instruction_set())
+    if variant is not None and (file := PREBUILT / variant.file_name).exists():
+        try:
+            prebuilt = _load(library.unseal(file.read_bytes(), file))
+            return prebuilt, Loops(True, f"prebuilt for {variant.name}", "this processor has its instructions")
+        except ValueError as error:
+            problems.append(f"{error}; reinstall attnlab")
+        except OSError as error:  # such as a C library that is too old
+            problems.append(f"the loops prebuilt for {variant.name} are not used, because {_describe(error)}")
+    loaded, loops = _load_compiled(problems)
+    if loaded is not None and problems:
+        warnings.warn(f"attnlab: {'; '.join(problems)}", AttnlabWarning, stacklevel=2)
+    elif problems:
+        loops = Loops(False, loops.name, "; ".join([*problems, loops.reason]))
+    return loaded, loops
+
+
+def _load_compiled(problems: list[str]) -> tuple[ctypes.CDLL | None, Loops]:
+    """Load the loops of the cache, or build and store them; add what is wrong with the cache to `problems`."""
+    name = "compiled for this processor"
+    # Not the compiler's path: what is stored serves without any compiler.
+    identity = [
+        variants.SOURCE.read_text(encoding="utf-8"), os.environ.get("CXX", ""), str(variants.FLAGS + variants.LINK),
+        str(variants.TUNED), instruction_set(), platform.machine(),
+    ]  # fmt: skip
+    digest = hashlib.sha256("\n".join(identity).encode()).hexdigest()[:16]
+    file = cache_folder() / "loops" / f"{variants.SOURCE.stem}-{digest}.so"
+    problem = ""
+    try:
+        return _load(library.read(file)), Loops(True, name, f"stored in {file}")
+    except FileNotFoundError:
+        pass
+    except (OSError, ValueError) as error:
+        problem = _describe(error)
+    compiler, body = find_compiler(), b""
+    if compiler is None:
         named = os.environ.get("CXX")
         tried = f"$CXX is '{named}', which is not found" if named else "tried g++, clang++, c++; set $CXX for another"
-        return None, Compiler(False, None, f"no C++ compiler found ({tried})")
-    identity = [SOURCE.read_text(encoding="utf-8"), *path, *FLAGS, str(TUNED), instruction_set(), platform.machine()]
-    digest = hashlib.sha256("\n".join(identity).encode()).hexdigest()[:16]
-    target = cache_folder() / f"{SOURCE.stem}-{digest}.so"
-    if not target.exists():
-        reason = _build(path, target)
-        if reason is not None:
-            return None, Compiler(False, shlex.join(path), reason)
+        reason = f"no C++ compiler found ({tried})"
+    else:
+        body, reason = variants.compile_loops(compiler, variants.TUNED)
+    if not body:
+        return None, Loops(False, "none", f"{problem}; {reason}" if problem else reason)
     try:
-        return ctypes.CDLL(str(target)), Compiler(True, shlex.join(path), f"compiled loops in {target}")
+        loaded = _load(body)
     except OSError as error:
-        reason = f"{target} cannot be loaded ({error}); delete it, and it is built again"
-        return None, Compiler(False, shlex.join(path), reason)
+        return None, Loops(False, "none", _describe(error))
+    assert compiler is not None
+    name = f"{name} with {shlex.join(compiler)}"
+    try:
+        library.store(file, body)
+    except OSError as error:
+        why = f"{file.parent}: {error.strerror}" if error.strerror else str(error)
+        reason = f"every process compiles them again, because {why}"
+        problems += [problem] if problem not in ("", why) else []
+        problems.append(f"the compiled loops cannot be stored: {reason}; or set ATTNLAB_CACHE to another folder")
+        return loaded, Loops(True, name, reason)
+    if problem:
+        problems.append(f"{problem}; the compiled loops were built again")
+    return loaded, Loops(True, name, f"now stored in {file}")
 
 
-def compiler() -> Compiler:
-    """Return whether the compiled loops are available here, building them on the first call."""
+def _load(body: bytes) -> ctypes.CDLL:
+    # Folders are found only if they are needed: a user may have no home.
+    return library.load(body, (find_folder() for find_folder in (lambda: None, cache_folder)))
+
+
+def _describe(error: OSError | ValueError) -> str:
+    """Return an error's own sentence, without the number that the system's errors begin with."""
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
+    return str(error)
+
+
+def describe_loops() -> Loops:
+    """Return which compiled loops are used here and why, loading them on the first call."""
     return load_loops()[1]
 
 
 @mark_constant  # torch.compile cannot trace the search for a compiler
 def explain_missing() -> str | None:
     """Return why the compiled loops are not available, or None."""
-    state = compiler()
-    return None if state.available else state.reason
+    loops = describe_loops()
+    return None if loops.available else loops.reason
 
 
 def refusal(device: str) -> str | None:
@@ -144,8 +163,8 @@ def refusal(device: str) -> str | None:
 def warn_missing() -> None:
     """Warn, once, that the compiled loops are missing and that this costs time and memory."""
     warnings.warn(
-        f"attnlab: {compiler().reason}; additive and distance scores are computed by torch instead, "
-        "more slowly and with more memory (see 'attnlab doctor')",
+        f"attnlab: {describe_loops().reason}; additive and distance scores, and softmax1, sparsemax and entmax15 "
+        "weights, are computed by torch instead, more slowly and with more memory (see 'attnlab doctor')",
         AttnlabWarning,
         stacklevel=2,
     )
@@ -162,12 +181,12 @@ def normalise(loop: int, s: Tensor, first: int) -> None:
 
 def call(name: str, kind: int, tensors: dict[str, Tensor], sizes: Mapping[str, float]) -> None:
     """Run one tile through a function of pairs.cpp. The tensors have one dtype, fp32 or fp64."""
-    library, state = load_loops()
-    if library is None:
-        raise KernelError(f"the compiled loops are not available: {state.reason}")
+    loaded, loops = load_loops()
+    if loaded is None:
+        raise KernelError(f"the compiled loops are not available: {loops.reason}")
     pointers = {key: tensor.data_ptr() for key, tensor in tensors.items()}
     suffix = {torch.float32: "f32", torch.float64: "f64"}[next(iter(tensors.values())).dtype]
-    function = getattr(library, f"{name}_{suffix}")
+    function = getattr(loaded, f"{name}_{suffix}")
     tile = TileStruct(**sizes, **pointers)
     status = function(ctypes.c_int64(kind), ctypes.c_int64(torch.get_num_threads()), ctypes.byref(tile))
     assert status == 0, f"{name} does not know {kind}"

@@ -39,6 +39,12 @@ def add_product(total: Tensor, left: Tensor, right: Tensor) -> None:
         total.add_(left @ right)
 
 
+def count_lanes(dtype: torch.dtype) -> int:
+    """Return how many numbers of a dtype a register of the compiled loops holds."""
+    library, _ = native.load_loops()
+    return int(library.vector_bytes()) // dtype.itemsize if library is not None else 1
+
+
 class DotPairs:
     """s = q·k.
 
@@ -102,7 +108,8 @@ class CompiledPairs:
         self.kind, self.first, self.sizes_of = kind, first, (q.shape[-1], extra.shape[-1])
         self.needs_scores = kind in ("minkowski", "euclidean")
         self.scale = 1 / math.sqrt(q.shape[-1]) if kind in ("manhattan", "euclidean") else 1.0
-        self.channels = -(-q.shape[-1] // 16) * 16
+        step = count_lanes(q.dtype)
+        self.channels = -(-q.shape[-1] // step) * step
         self.largest = _largest(q) + _largest(k)
         if kind == "additive":
             q, k = self.exponentials(q, k)

@@ -10,7 +10,7 @@ import jinja2
 
 from attnlab.audits import FindingKind, picture
 from attnlab.charts import growth, heatmap, svg, theme
-from attnlab.kernels import compiler as find_compiler
+from attnlab.kernels import describe_loops
 from attnlab.kernels.measure import show_bytes, show_seconds, three_digits
 from attnlab.mechanisms import CATALOG
 
@@ -80,11 +80,11 @@ def split_citation(paper: str) -> tuple[str, str]:
 
 def list_facts(shown: CatalogResults, command: str) -> dict[str, str]:
     """List what was run and on which machine."""
-    compiler = find_compiler()
+    loops = describe_loops()
     return {
         "Command": command, "When": f"{datetime.now().astimezone():%Y-%m-%d %H:%M %Z}, in {shown.seconds:.0f} s",
         "Versions": f"attnlab {version('attnlab')}, Python {platform.python_version()}, torch {shown.machine.torch}",
-        "Machine": str(shown.machine), "Compiler": " · ".join(filter(None, (compiler.path, compiler.reason))),
+        "Machine": str(shown.machine), "Compiled loops": f"{loops.name} ({loops.reason})",
         "Checked on": shown.where_checked, "Timed on": shown.where_costs,
         "Data": "drawn from fixed seeds; nothing was downloaded",
     }  # fmt: skip

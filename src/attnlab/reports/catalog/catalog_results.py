@@ -15,7 +15,7 @@ from attnlab.kernels import Explanation, weights
 from attnlab.kernels.comparison import Setting, explain_choice, own_step, sdpa_step
 from attnlab.kernels.measure import Measurement, measure
 from attnlab.machine import Machine, describe
-from attnlab.mechanisms import CATALOG, Entry, Mechanism, Share
+from attnlab.mechanisms import CATALOG, Entry, Mechanism, SharedProjections
 
 from .agreement import Agreement, measure_agreement
 
@@ -76,10 +76,10 @@ class MechanismResult:
         """Where its stage acts if a single call computes the baseline; an empty string if it acts in a call."""
         mechanism = self.choice.request.mechanism
         output = tuple(stage for stage in mechanism.output if stage.changes_output)
-        in_a_call = dataclasses.replace(mechanism, share=Share(), output=output)
+        in_a_call = dataclasses.replace(mechanism, share=SharedProjections(), output=output)
         if in_a_call != Mechanism() or mechanism == in_a_call:
             return ""
-        return "acts in a model" if mechanism.share != Share() else "acts on the loss"
+        return "acts in a model" if mechanism.share != SharedProjections() else "acts on the loss"
 
     @property
     def verdict(self) -> str:

@@ -5,11 +5,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from attnlab.statistics import Comparison
-from attnlab.statistics.formatting import show, show_p, signed
+from attnlab.statistics.formatting import show, show_p, show_value, signed
 
 from .results import ArmRow
 
-MOST_DECIMALS = 12
+MAX_DECIMALS = 12
 
 
 @dataclass(frozen=True)
@@ -31,11 +31,6 @@ def make_number_cell(value: float | None, write: Callable[[float], str] = show) 
 
 def _format_count(value: float) -> str:
     return f"{value:,.0f}"
-
-
-def format_figure(value: float) -> str:
-    """Write a figure with four digits."""
-    return f"{value:.4g}".replace("-", "−")
 
 
 def _format_seconds(value: float) -> str:
@@ -68,7 +63,7 @@ def _choose_decimals(comparison: Comparison) -> int | None:
     smallest = min(abs(end) for end in (high - low, low, high) if end)
     wanted = 1 - math.floor(math.log10((high - low) / 2))
     needed = -math.floor(math.log10(2 * smallest))
-    return min(max(0, wanted, needed), MOST_DECIMALS)
+    return min(max(0, wanted, needed), MAX_DECIMALS)
 
 
 def _format_signed(value: float, places: int | None) -> str:
@@ -118,7 +113,7 @@ COLUMNS: Mapping[str, Callable[[ArmRow], TableCell]] = {
     "phase": lambda row: TableCell(row.phase),
     "size": lambda row: TableCell(row.size),
     "figure": lambda row: TableCell(row.figure or "–"),
-    "mean": lambda row: make_number_cell(row.summary.mean, format_figure),
+    "mean": lambda row: make_number_cell(row.summary.mean, show_value),
     "SD": lambda row: make_number_cell(row.summary.sd),
     "seeds": lambda row: make_number_cell(row.summary.n, _format_count),
     "failed": lambda row: make_number_cell(row.num_lost, _format_count),

@@ -12,7 +12,9 @@ def write_atomically(path: Path, content: str | bytes) -> Path:
     aside = path.with_name(f".{path.name}.writing")
     try:
         path.parent.mkdir(exist_ok=True)
-        aside.write_bytes(content.encode() if isinstance(content, str) else content)
+        aside.unlink(missing_ok=True)
+        with aside.open("xb") as file:
+            file.write(content.encode() if isinstance(content, str) else content)
         aside.replace(path)
     except OSError as error:
         with suppress(OSError):

@@ -10,15 +10,15 @@ from attnlab.studies.answers.study_folder import Record
 
 from .results import PhaseResults, read_number
 
-MOST_STEPS, FEWEST_STEPS = 150, 12
-MOST_POINTS = 4000
+MAX_STEPS, MIN_STEPS = 150, 12
+MAX_POINTS = 4000
 """Of one chart: with many arms and seeds each has fewer steps, so that a page stays small."""
-MOST_FIGURES = 6
+MAX_FIGURES = 6
 NO_FIGURES = {"kind", "step", "task", "primary", "collapse", "missing", "name"}
 WHOLE = ""
 """The layer of a quantity of the whole model."""
 
-Line = Mapping[str, Any]
+MetricRow = Mapping[str, Any]
 Lines = dict[tuple[str, int], list[dict[str, Any]]]
 """By arm and seed."""
 
@@ -43,7 +43,7 @@ class History:
             }
         return self.known[kind]
 
-    def make_points(self, kind: str, value: Callable[[Line], float | None]) -> list[Point]:
+    def make_points(self, kind: str, value: Callable[[MetricRow], float | None]) -> list[Point]:
         """Return a value of every line as points, at as many steps as a chart can show."""
         lines = self.read_lines(kind)
         names = {arm: f"{arm} (not comparable)" if arm in self.record.obstacles else arm for arm, _ in lines}
@@ -56,7 +56,7 @@ class History:
         ]
 
     def list_figures(self) -> list[str]:
-        """List the figures of evaluations that vary, the deciding one first."""
+        """List the figures of evaluations that vary, the primary one first."""
         seen: dict[str, set[float]] = {self.place.figure: set()} if self.place.figure else {}
         for some in self.read_lines("evaluation").values():
             for line in some:
@@ -64,7 +64,7 @@ class History:
                     if is_number(line[name]) and (value := read_number(line[name])) is not None:
                         seen.setdefault(name, set()).add(value)
         others = sorted(name for name, values in seen.items() if len(values) > 1 and name != self.place.figure)
-        return [*([self.place.figure] if self.place.figure else []), *others][:MOST_FIGURES]
+        return [*([self.place.figure] if self.place.figure else []), *others][:MAX_FIGURES]
 
     def find_traces(self) -> dict[str, dict[str, str]]:
         """Return the traced kinds, each with its layers and their names in a line."""
@@ -82,16 +82,16 @@ class History:
 def thin_steps(steps: Iterable[int], num_curves: int) -> set[int]:
     """Choose evenly spaced steps, as many as a chart with this number of curves can show."""
     ordered = sorted(steps)
-    most = min(MOST_STEPS, max(FEWEST_STEPS, MOST_POINTS // max(1, num_curves)))
+    most = min(MAX_STEPS, max(MIN_STEPS, MAX_POINTS // max(1, num_curves)))
     if len(ordered) <= most:
         return set(ordered)
     return {ordered[round(number * (len(ordered) - 1) / (most - 1))] for number in range(most)}
 
 
-def make_averager(names: Sequence[str]) -> Callable[[Line], float | None]:
+def make_averager(names: Sequence[str]) -> Callable[[MetricRow], float | None]:
     """Return a function that averages the values of a line under several names, over layers and heads."""
 
-    def take(line: Line) -> float | None:
+    def take(line: MetricRow) -> float | None:
         values = [line[name] if isinstance(line[name], list) else [line[name]] for name in names if name in line]
         numbers = [number for heads in values for value in heads if (number := read_number(value)) is not None]
         return read_number(fmean(numbers)) if numbers else None

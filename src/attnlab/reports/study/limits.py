@@ -5,8 +5,8 @@ import tomllib
 from collections.abc import Iterator, Sequence
 
 from attnlab.statistics.formatting import show
-from attnlab.statistics.stability import FEWEST
-from attnlab.statistics.verdict import FEWEST_SEEDS
+from attnlab.statistics.stability import MIN_SEEDS_FOR_SPREAD
+from attnlab.statistics.verdict import MIN_SEEDS
 from attnlab.studies.answers.study_folder import FILE, Record
 
 from .cells import get_fair_comparison
@@ -26,10 +26,10 @@ def list_limits(record: Record, places: Sequence[PhaseResults]) -> list[str]:
 
 def _limit_extent(record: Record) -> Iterator[str]:
     num = len(record.design.seeds)
-    if num < FEWEST_SEEDS:
+    if num < MIN_SEEDS:
         yield f"{num} seed{'s' if num > 1 else ''} per arm: the spread is almost unknown, so there is no verdict."
-    elif num < FEWEST:
-        yield f"{num} seeds per arm are too few for stability: a test of spread needs {FEWEST}."
+    elif num < MIN_SEEDS_FOR_SPREAD:
+        yield f"{num} seeds per arm are too few for stability: a test of spread needs {MIN_SEEDS_FOR_SPREAD}."
     else:
         yield f"{num} seeds per arm: differences much smaller than the interval's width are not detected."
     sizes = ", ".join(record.design.sizes)

@@ -26,7 +26,7 @@ class ArmRow:
     figure: str
     is_baseline: bool
     values: Mapping[int, float | None]
-    """The deciding figure of each seed; None if it has none."""
+    """The primary metric of each seed; None if it has none."""
     statuses: Mapping[int, str]
     results: Sequence[ResultRow]
     """Of the runs that have ended."""
@@ -83,17 +83,17 @@ def collect_results(record: Record) -> list[PhaseResults]:
     for phase in record.design.phases:
         for size in record.design.sizes:
             table = record.table(phase.name, size)
-            figure = table.figure or ""
+            metric = table.metric or ""
             rows = []
             for arm in list_arms(record):
                 runs = table.runs[arm]
                 rows.append(ArmRow(
-                    phase.name, size, arm, figure, arm == record.design.baseline, table.values(arm, figure),
+                    phase.name, size, arm, metric, arm == record.design.baseline, table.values(arm, metric),
                     {seed: find_status(record, run) for seed, run in runs.items()},
                     [record.results[run.id] for run in runs.values() if run.id in record.results],
                     answers.get((phase.name, size, arm)),
                 ))  # fmt: skip
-            places.append(PhaseResults(phase.name, size, figure, phase.smallest, tuple(rows), table.floor))
+            places.append(PhaseResults(phase.name, size, metric, phase.smallest, tuple(rows), table.floor))
     return places
 
 

@@ -10,9 +10,9 @@ from attnlab.statistics.formatting import show
 from .history import History
 from .results import read_number, summarize
 
-MOST_SEEDS = 3
-MOST_CHARACTERS = 600
-MOST_EXPONENT = 700.0
+MAX_SEEDS = 3
+MAX_CHARACTERS = 600
+MAX_EXPONENT = 700.0
 """The largest loss whose exponential is finite."""
 
 
@@ -36,9 +36,9 @@ def make_sample_table(history: History) -> ArmTable | None:
     prompts = {name: line["prompt"] for lines in last.values() for name, line in lines.items()}
     rows = [
         (prompt, seed, [_shorten(last.get((arm, seed), {}).get(name, {}).get("text", "–")) for arm in arms])
-        for name, prompt in prompts.items() for seed in seeds[:MOST_SEEDS]
+        for name, prompt in prompts.items() for seed in seeds[:MAX_SEEDS]
     ]  # fmt: skip
-    note = f"The first {MOST_SEEDS} of {len(seeds)} seeds; the ledger has all." if len(seeds) > MOST_SEEDS else ""
+    note = f"The first {MAX_SEEDS} of {len(seeds)} seeds; the ledger has all." if len(seeds) > MAX_SEEDS else ""
     return ArmTable(history.place.title, arms, rows, note)
 
 
@@ -74,8 +74,8 @@ def _find_last_lines(history: History, kind: str) -> dict[tuple[str, int], dict[
 def _format_loss(loss: float) -> str:
     if math.isnan(loss):
         return "–"
-    return f"{show(loss)} ({show(math.exp(loss)) if loss < MOST_EXPONENT else '∞'})"
+    return f"{show(loss)} ({show(math.exp(loss)) if loss < MAX_EXPONENT else '∞'})"
 
 
 def _shorten(text: str) -> str:
-    return text if len(text) <= MOST_CHARACTERS else f"{text[:MOST_CHARACTERS]} …"
+    return text if len(text) <= MAX_CHARACTERS else f"{text[:MAX_CHARACTERS]} …"

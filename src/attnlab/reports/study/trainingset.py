@@ -7,9 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from attnlab.statistics.formatting import show_value
 from attnlab.studies.ledger.database import Ledger
 
-from .cells import TableCell, format_figure, make_number_cell
+from .cells import TableCell, make_number_cell
 from .history import NO_FIGURES, History, is_number
 from .results import summarize
 
@@ -45,7 +46,7 @@ def make_training_table(history: History) -> TrainingTable | None:
 
 def _make_mean_cell(lines: Mapping[tuple[str, int], Mapping[str, Any]], arm: str, name: str) -> TableCell:
     values = {seed: line.get(name) for (other, seed), line in lines.items() if other == arm}
-    return make_number_cell(summarize(values).mean, format_figure)
+    return make_number_cell(summarize(values).mean, show_value)
 
 
 def read_training_figures(ledger: Ledger, run: str) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from attnlab.errors import StatisticsError
 from attnlab.statistics import Comparison, compare, conclude_family
 from attnlab.statistics.comparison import conclude as conclude_comparison
 from attnlab.statistics.question import ALPHA
-from attnlab.statistics.verdict import FEWEST_SEEDS, NOT_COMPARABLE
+from attnlab.statistics.verdict import MIN_SEEDS, NOT_COMPARABLE
 from attnlab.tasks.scores import LOWER_IS_BETTER
 
 from ..file.design import Design, Phase
@@ -72,8 +72,8 @@ def conclude(
         return _storage().validate_python(json.loads(stored))
     answers = analyse(study, planned, ledger, obstacles, status)
     compared = [answer.comparison for answer in answers if answer.comparison is not None]
-    is_look = any(not one.question.obstacle and one.data.num_seeds >= FEWEST_SEEDS for one in compared)
-    with ledger.together():
+    is_look = any(not one.question.obstacle and one.data.num_seeds >= MIN_SEEDS for one in compared)
+    with ledger.transaction():
         note_verdict(ledger, study, results, is_look)
         ledger.add_answers(basis, json.dumps(_storage().dump_python(answers)))
     return answers
@@ -117,31 +117,31 @@ class _Cell:
     table: RunTable
 
     @property
-    def figure(self) -> str:
-        """The figure that is compared; empty before any evaluation."""
-        return self.table.figure or ""
+    def metric(self) -> str:
+        """The metric that is compared; empty before any evaluation."""
+        return self.table.metric or ""
 
     def compare(self, arm: str, obstacle: str) -> Comparison:
-        measured = self.table.measure((self.study.baseline, arm), self.figure)
-        gains = [self.table.late_gain(name, self.figure) for name in (self.study.baseline, arm)]
+        measured = self.table.measure((self.study.baseline, arm), self.metric)
+        gains = [self.table.late_gain(name, self.metric) for name in (self.study.baseline, arm)]
         return compare(
             measured.tables[self.study.baseline], measured.tables[arm], True, float(self.phase.smallest or 1.0),
-            higher_is_better=self.figure not in LOWER_IS_BETTER, obstacle=obstacle, clusters=measured.clusters,
+            higher_is_better=self.metric not in LOWER_IS_BETTER, obstacle=obstacle, clusters=measured.clusters,
             scale=measured.scale, floor=None if self.table.floor is None else self.table.floor[0],
             ceiling=self.table.ceiling, late_gain=max((gain for gain in gains if gain is not None), default=None),
         )  # fmt: skip
 
     def explain_missing(self, arm: str) -> str:
         """Return why there is nothing to compare; empty if there is."""
-        if not self.figure:
+        if not self.metric:
             return "no run was evaluated; does the data have a dev split?"
         for subject, name in (("the baseline", self.study.baseline), ("it", arm)):
-            values = self.table.values(name, self.figure)
+            values = self.table.values(name, self.metric)
             if not any(value is not None for value in values.values()):
                 if not values:
                     return f"{subject} was not trained"
                 return f"none of the {len(values)} runs of {subject} has a figure"
-        has_pairs = self.table.shared_seeds(self.study.baseline, arm, figure=self.figure)
+        has_pairs = self.table.shared_seeds(self.study.baseline, arm, metric=self.metric)
         return "" if has_pairs else "no seed has a figure in both arms"
 
     def list_notes(self) -> Iterator[str]:
@@ -188,15 +188,15 @@ def _draft(cell: _Cell, arm: str, obstacles: Mapping[str, str]) -> Answer:
     missing = cell.explain_missing(arm)
     obstacle = barred or missing
     if not missing:
-        seeds = cell.table.shared_seeds(baseline, arm, figure=cell.figure)
+        seeds = cell.table.shared_seeds(baseline, arm, metric=cell.metric)
         obstacle = barred or cell.table.explain_unpaired(baseline, arm, seeds)
         try:
             comparison = cell.compare(arm, obstacle)
         except StatisticsError as error:
             obstacle = str(error)
     verdict = NOT_COMPARABLE.format(obstacle) if comparison is None else comparison.verdict
-    notes = (explain_leak(cell.table, arm, baseline, cell.figure),) if obstacles.get(arm) and not missing else ()
-    return Answer(cell.phase.name, cell.size, arm, cell.figure, verdict, comparison, notes)
+    notes = (explain_leak(cell.table, arm, baseline, cell.metric),) if obstacles.get(arm) and not missing else ()
+    return Answer(cell.phase.name, cell.size, arm, cell.metric, verdict, comparison, notes)
 
 
 def _decide_family(

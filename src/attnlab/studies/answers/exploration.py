@@ -16,7 +16,7 @@ from attnlab.statistics.formatting import plain
 from .analysis import Answer
 from .study_folder import Record
 
-FEWEST = 2
+MIN_SHARED_SEEDS = 2
 """Seeds that a figure must have in both arms."""
 
 
@@ -61,23 +61,23 @@ def _explore_place(record: Record, place: tuple[str, str], answers: list[Answer]
     for answer in answers:
         if answer.comparison is None or answer.comparison.question.obstacle:
             continue
-        for figure in names:
-            seeds = table.shared_seeds(baseline, answer.arm, figure=figure)
-            if figure == answer.figure or len(seeds) < FEWEST:
+        for metric in names:
+            seeds = table.shared_seeds(baseline, answer.arm, metric=metric)
+            if metric == answer.figure or len(seeds) < MIN_SHARED_SEEDS:
                 continue
-            measured = table.measure((baseline, answer.arm), figure)
+            measured = table.measure((baseline, answer.arm), metric)
             try:
-                comparisons[answer.arm, figure] = compare(
+                comparisons[answer.arm, metric] = compare(
                     measured.tables[baseline], measured.tables[answer.arm], clusters=measured.clusters,
                     scale=measured.scale,
                 )  # fmt: skip
             except StatisticsError as error:
                 unknown = (math.nan,) * 2
-                yield Exploration(*place, answer.arm, figure, math.nan, unknown, *unknown, math.nan, 0, str(error))
+                yield Exploration(*place, answer.arm, metric, math.nan, unknown, *unknown, math.nan, 0, str(error))
     family = adjust({key: one.p for key, one in comparisons.items()}, "exploratory")
-    for (arm, figure), one in comparisons.items():
-        adjusted = family[arm, figure]
+    for (arm, metric), one in comparisons.items():
+        adjusted = family[arm, metric]
         yield Exploration(
-            *place, arm, figure, one.difference, one.interval_at(adjusted.level), one.p, adjusted.adjusted,
+            *place, arm, metric, one.difference, one.interval_at(adjusted.level), one.p, adjusted.adjusted,
             adjusted.level, one.data.baseline.n, scale=one.question.scale,
         )  # fmt: skip

@@ -29,7 +29,7 @@ class Rank:
 class Leaderboard:
     """The arms of one phase and size, the best first.
 
-    figure: the figure that decides, or the training loss before any run has ended. apart: arms that are not compared
+    figure: the primary metric, or the training loss before any run has ended. apart: arms that are not compared
     because they see the future.
     """
 
@@ -65,14 +65,14 @@ def rank_arms(record: Record, losses: Mapping[str, float | None]) -> list[Leader
 
 def _rank_arms_in(record: Record, phase: str, size: str, losses: Mapping[str, float | None]) -> Leaderboard:
     table = record.table(phase, size)
-    figure = table.figure
+    metric = table.metric
     values_by_arm: dict[str, list[float]] = {}
     for arm, runs in table.runs.items():
-        values = [losses.get(run.id) for run in runs.values()] if figure is None else table.values(arm, figure).values()
+        values = [losses.get(run.id) for run in runs.values()] if metric is None else table.values(arm, metric).values()
         if finite := [value for value in values if value is not None and math.isfinite(value)]:
             values_by_arm[arm] = finite
     apart = tuple(arm for arm in values_by_arm if arm in record.obstacles)
     ranks = [Rank(arm, fmean(values), len(values)) for arm, values in values_by_arm.items() if arm not in apart]
-    is_lower_better = figure is None or figure in LOWER_IS_BETTER
+    is_lower_better = metric is None or metric in LOWER_IS_BETTER
     ranks.sort(key=lambda rank: rank.mean if is_lower_better else -rank.mean)
-    return Leaderboard(phase, size, figure or LOSS, tuple(ranks), apart)
+    return Leaderboard(phase, size, metric or LOSS, tuple(ranks), apart)

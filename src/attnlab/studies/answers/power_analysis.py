@@ -21,7 +21,7 @@ from ..file.design import Design, Phase
 from .analysis import count_comparisons
 from .study_folder import Record
 
-FEWEST = 2
+MIN_SEEDS_FOR_SPREAD = 2
 """Seeds of a pilot from which a spread can be estimated."""
 
 
@@ -94,13 +94,13 @@ def plan_seeds(design: Design, pilot: Record | float, aim: Aim) -> list[Prospect
 
 
 def _find_scale(phase: Phase, size: str, pilot: Record | float) -> Scale:
-    figure = pilot.table(phase.name, size).figure if isinstance(pilot, Record) else None
-    if figure is None:
+    metric = pilot.table(phase.name, size).metric if isinstance(pilot, Record) else None
+    if metric is None:
         # Imported here because a pilot whose runs have ended is read without torch.
         from attnlab.tasks import load as load_task
 
-        figure = load_task(phase.task, **phase.task_settings).primary
-    return "log" if figure in LOG_FIGURES else "linear"
+        metric = load_task(phase.task, **phase.task_settings).primary
+    return "log" if metric in LOG_FIGURES else "linear"
 
 
 def _plan_from_pilot(blank: Prospect, design: Design, phase: Phase, pilot: Record, aim: Aim) -> Prospect:
@@ -108,12 +108,12 @@ def _plan_from_pilot(blank: Prospect, design: Design, phase: Phase, pilot: Recor
     if obstacle:
         return replace(blank, obstacle=obstacle)
     table = pilot.table(phase.name, blank.size)
-    arms, figure = (design.baseline, blank.arm), table.figure or ""
-    seeds = table.shared_seeds(*arms, figure=figure)
-    blank = replace(blank, figure=figure)
-    if len(seeds) < FEWEST:
+    arms, metric = (design.baseline, blank.arm), table.metric or ""
+    seeds = table.shared_seeds(*arms, metric=metric)
+    blank = replace(blank, figure=metric)
+    if len(seeds) < MIN_SEEDS_FOR_SPREAD:
         count = f"{len(seeds)} {'seed has' if len(seeds) == 1 else 'seeds have'} ended in both arms"
-        return replace(blank, obstacle=f"{count}; a spread needs at least {FEWEST}, better 3 to 5")
+        return replace(blank, obstacle=f"{count}; a spread needs at least {MIN_SEEDS_FOR_SPREAD}, better 3 to 5")
     if unpaired := table.explain_unpaired(*arms, seeds):
         return replace(blank, obstacle=unpaired)
     blank = replace(blank, num_pilot=len(seeds))
@@ -121,7 +121,7 @@ def _plan_from_pilot(blank: Prospect, design: Design, phase: Phase, pilot: Recor
         is_same = (answer.phase, answer.size, answer.arm) == (blank.phase, blank.size, blank.arm)
         if is_same and answer.comparison is not None and answer.comparison.decision.is_decided:
             return replace(blank, obstacle=f"decided: {answer.verdict}; no more seeds are needed")
-    measured = table.measure(arms, figure)
+    measured = table.measure(arms, metric)
     # A seed that has not ended in one arm is neither a pair nor a failure.
     first, second = ({seed: measured.tables[arm][seed] for seed in seeds} for arm in arms)
     noise = compare(first, second, clusters=measured.clusters, scale=measured.scale).estimate.noise

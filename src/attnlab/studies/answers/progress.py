@@ -83,7 +83,7 @@ class Progress:
             if record is None or not record.runs:
                 question = str(json.loads(designs[-1]).get("question", "")) if designs else ""
                 return Snapshot(ledger.fact("study") or "", question, "preparing" if is_going else "stopped")
-            going = set(ledger.going()) if is_going else set[str]()
+            going = set(ledger.list_active()) if is_going else set[str]()
             runs = tuple(self._read_progress(record, run, going) for run in record.runs)
             condition: Condition = "ended" if record.is_whole else "running" if is_going else "stopped"
             left = _estimate_seconds_left(runs, record) if condition == "running" else None

@@ -14,7 +14,7 @@ from itertools import takewhile
 from typing import Any, Self
 
 from attnlab.errors import StudyError
-from attnlab.statistics.verdict import FEWEST_SEEDS
+from attnlab.statistics.verdict import MIN_SEEDS
 
 from ..file.design import Design
 from ..ledger.database import Ledger
@@ -25,7 +25,7 @@ AS_REGISTERED = "AS REGISTERED"
 CHANGED = "CHANGED AFTER LOOKING ({})"
 UNDECLARED = "UNDECLARED LOOK ({})"
 
-UNDECIDING = (
+NOT_DECLARED = (
     "smallest", "evaluate_every", "checkpoint_every", "log_every", "trace_every", "sample_every", "prompts",
     "sentences", "num_tokens", "num_scored",
 )  # fmt: skip
@@ -51,7 +51,7 @@ class Declaration:
     @classmethod
     def of(cls, design: Design) -> Self:
         """Return what a design declares."""
-        hidden = set(UNDECIDING)
+        hidden = set(NOT_DECLARED)
         return cls(
             design.baseline,
             {name: json.dumps(arm.model_dump(mode="json"), sort_keys=True) for name, arm in design.arms.items()},
@@ -125,7 +125,7 @@ def check_registration(ledger: Ledger, design: Design, results: str) -> Registra
     if tuple(now.seeds) not in seen and not declared.allows_seeds(now.seeds):
         words.append(UNDECLARED.format(_ordinal(len(seen) + 1)))
     if not words:
-        return RegistrationStatus(AS_REGISTERED, "nothing that decides the verdicts was changed since it was declared")
+        return RegistrationStatus(AS_REGISTERED, "nothing that affects the verdicts was changed since it was declared")
     note = (
         "a verdict had been printed before this was changed; the e-process decides, which stays valid however often "
         "one looks, and needs more seeds"
@@ -141,7 +141,7 @@ def register(ledger: Ledger, design: Design) -> Declaration:
             "register the study in another folder, before it is run"
         )
     declaration = Declaration.of(design)
-    ledger.say_news(REGISTRATION, json.dumps(asdict(declaration)))
+    ledger.add_event_if_new(REGISTRATION, json.dumps(asdict(declaration)))
     return declaration
 
 
@@ -152,7 +152,8 @@ def note_verdict(ledger: Ledger, design: Design, results: str, is_look: bool) ->
     """
     declaration = Declaration.of(design)
     if not any(look[:2] == (declaration, results) for look in _read_looks(ledger)):
-        ledger.say(VERDICT, json.dumps({"declaration": asdict(declaration), "results": results, "is_look": is_look}))
+        content = {"declaration": asdict(declaration), "results": results, "is_look": is_look}
+        ledger.add_event(VERDICT, json.dumps(content))
 
 
 def digest(value: Any) -> str:
@@ -168,7 +169,7 @@ def _read_looks(ledger: Ledger) -> list[tuple[Declaration, str, bool]]:
 def _check_first_verdict(registered: Declaration | None, now: Declaration) -> RegistrationStatus:
     # No verdict had been printed, so no change can depend on results.
     is_possible = now.looks is None or replace(now, seeds=now.seeds[:1]).allows_seeds(now.seeds)
-    if not is_possible and len(now.seeds) >= FEWEST_SEEDS:
+    if not is_possible and len(now.seeds) >= MIN_SEEDS:
         declared = f"{len(now.seeds)} seeds are none of the declared looks ({_show_looks(now.looks)})"
         return RegistrationStatus(UNDECLARED.format("1st"), f"{declared}; the e-process decides", is_declared=False)
     if registered is None:

@@ -14,21 +14,22 @@ from attnlab.statistics import check_pairing
 from attnlab.statistics.question import Scale
 from attnlab.tasks.scores import LOG_FIGURES, LOWER_IS_BETTER
 from attnlab.training import late_step
-from attnlab.training.plain import unspell
+from attnlab.training.plain import decode_nonfinite
 
 from ..ledger.database import ENDED, Ledger, ResultRow
 from ..plan.planning import PlannedRun
 
 Table = Mapping[int, Any]
 """By seed: a number, or a row of examples; None for a run that failed or diverged."""
-SHOWN, HONEST = "perplexity", "honest_perplexity"
+LEAK_FREE = ("leak_free_perplexity", "honest_perplexity")
+"""The metric of today, and its name in folders of older studies."""
 
 
 @dataclass(frozen=True)
 class Measured:
     """The scores of several arms, by arm, their scale, and the cluster of each example.
 
-    On the log scale every number is the natural logarithm of the figure.
+    On the log scale every number is the natural logarithm of the metric.
     """
 
     tables: Mapping[str, Table]
@@ -69,28 +70,28 @@ class RunTable:
         return self.last_evaluations[0] if self.last_evaluations else {}
 
     @property
-    def figure(self) -> str | None:
-        """The figure that decides; None before any run was evaluated."""
+    def metric(self) -> str | None:
+        """The primary metric; None before any run was evaluated."""
         return self._evaluation.get("primary")
 
     @property
     def floor(self) -> tuple[float, str] | None:
         """The score of the best trivial strategy on these examples, and the strategy; None if unknown."""
-        floor = unspell(self._evaluation.get("floor"))
+        floor = decode_nonfinite(self._evaluation.get("floor"))
         return None if floor is None else (float(floor), str(self._evaluation.get("floor_strategy", "")))
 
     @property
     def ceiling(self) -> float | None:
-        """The best possible figure; None if there is no such limit."""
-        ceiling = unspell(self._evaluation.get("ceiling"))
+        """The best possible score; None if there is no such limit."""
+        ceiling = decode_nonfinite(self._evaluation.get("ceiling"))
         return None if ceiling is None else float(ceiling)
 
-    def values(self, arm: str, figure: str) -> dict[int, float | None]:
-        """Return each seed's figure; None for a run that failed or diverged, or whose figure is not finite."""
+    def values(self, arm: str, metric: str) -> dict[int, float | None]:
+        """Return each seed's score; None for a run that failed or diverged, or whose score is not finite."""
         values: dict[int, float | None] = {}
         for seed, run in self.runs[arm].items():
             last = self._final_evaluation(run)
-            value = float(unspell(last["figures"]).get(figure, math.nan)) if last else math.nan
+            value = float(decode_nonfinite(last["figures"]).get(metric, math.nan)) if last else math.nan
             values[seed] = value if math.isfinite(value) else None
         return values
 
@@ -98,22 +99,22 @@ class RunTable:
         row = self.results.get(run.id)
         return row.result.get("last") if row is not None and row.status in ENDED else None
 
-    def shared_seeds(self, *arms: str, figure: str) -> list[int]:
-        """List the seeds that have a figure in all of these arms."""
-        first, *others = (self.values(arm, figure) for arm in arms)
+    def shared_seeds(self, *arms: str, metric: str) -> list[int]:
+        """List the seeds that have a score in all of these arms."""
+        first, *others = (self.values(arm, metric) for arm in arms)
         return [seed for seed, value in first.items() if None not in (value, *(one.get(seed) for one in others))]
 
-    def measure(self, arms: Sequence[str], figure: str) -> Measured:
-        """Return rows of examples if the figure is their mean in every run of these arms, else one number per seed.
+    def measure(self, arms: Sequence[str], metric: str) -> Measured:
+        """Return rows of examples if the metric is their mean in every run of these arms, else one number per seed.
 
         A perplexity is compared by its logarithm, the mean loss per token.
         """
-        is_log = figure in LOG_FIGURES
+        is_log = metric in LOG_FIGURES
         values: dict[str, Table] = {}
         for arm in arms:
-            seeds = self.values(arm, figure).items()
+            seeds = self.values(arm, metric).items()
             values[arm] = {seed: math.log(value) if is_log and value else value for seed, value in seeds}
-        rows, clusters = self._read_examples(values, LOG_FIGURES.get(figure, figure))
+        rows, clusters = self._read_examples(values, LOG_FIGURES.get(metric, metric))
         return Measured(rows or values, "log" if is_log else "linear", clusters)
 
     def _read_examples(
@@ -132,24 +133,24 @@ class RunTable:
             examples.add((tuple(ids), None if clusters is None else tuple(clusters)))
         return ({**rows}, next(iter(examples))[1]) if len(examples) == 1 else (None, None)
 
-    def late_gain(self, arm: str, figure: str) -> float | None:
+    def late_gain(self, arm: str, metric: str) -> float | None:
         """Return the mean gain in the last fifth of training over seeds; None if no evaluation shows it.
 
-        Positive is better, in units of the figure; in percent if the figure is compared on the log scale.
+        Positive is better, in units of the metric; in percent if the metric is compared on the log scale.
         """
         gains = []
-        for seed, now in self.values(arm, figure).items():
+        for seed, now in self.values(arm, metric).items():
             last = self._final_evaluation(run := self.runs[arm][seed])
             if now is None or last is None:
                 continue
             lines = {line["step"]: line for line in self.ledger.lines(run.id, "evaluation")}
-            before = unspell(lines.get(late_step(int(last["step"])), {}).get(figure))
+            before = decode_nonfinite(lines.get(late_step(int(last["step"])), {}).get(metric))
             if not isinstance(before, int | float) or not math.isfinite(before):
                 continue
-            if figure in LOG_FIGURES:
+            if metric in LOG_FIGURES:
                 gains.append(100 * (before / now - 1))
             else:
-                gains.append(before - now if figure in LOWER_IS_BETTER else now - before)
+                gains.append(before - now if metric in LOWER_IS_BETTER else now - before)
         return float(np.mean(gains)) if gains else None
 
     def explain_unpaired(self, baseline: str, arm: str, seeds: Sequence[int]) -> str:
@@ -179,16 +180,16 @@ def _keep_common(own: Any, other: Any) -> Any:
     return json.dumps({name: own[name] for name in sorted(own.keys() & other.keys())}) if isinstance(own, dict) else own
 
 
-def explain_leak(table: RunTable, arm: str, baseline: str, figure: str) -> str:
+def explain_leak(table: RunTable, arm: str, baseline: str, metric: str) -> str:
     """Compare the perplexity of an arm that sees the future with its leak-free one and the baseline's, if measured."""
 
-    def list_values(arm: str, figure: str) -> list[float]:
-        return [value for value in table.values(arm, figure).values() if value is not None]
+    def list_values(arm: str, *metrics: str) -> list[float]:
+        return [value for name in metrics for value in table.values(arm, name).values() if value is not None]
 
-    honest, shown = list_values(arm, HONEST), list_values(arm, SHOWN)
-    if not honest:
-        return f"{figure} was measured with access to future tokens; this task has no leak-free figure"
-    count = f" (mean of {len(honest)} seeds)" if len(honest) > 1 else ""
-    text = f"fed nothing but the past its perplexity is {fmean(honest):.4g}{count}, not the {fmean(shown):.4g} it shows"
-    other = list_values(baseline, HONEST) or list_values(baseline, SHOWN)
+    leak_free, measured = list_values(arm, *LEAK_FREE), list_values(arm, "perplexity")
+    if not leak_free:
+        return f"{metric} was measured with access to future tokens; this task has no leak-free figure"
+    count = f" (mean of {len(leak_free)} seeds)" if len(leak_free) > 1 else ""
+    text = f"its perplexity without access to future tokens is {fmean(leak_free):.4g}{count}, not {fmean(measured):.4g}"
+    other = list_values(baseline, *LEAK_FREE) or list_values(baseline, "perplexity")
     return f"{text}; the baseline's is {fmean(other):.4g}" if other else text

@@ -6,7 +6,7 @@ from collections import deque
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from attnlab.training.plain import unspell
+from attnlab.training.plain import decode_nonfinite
 
 METRICS = "metrics.jsonl"
 NUM_POINTS = 60
@@ -16,7 +16,7 @@ NUM_RECENT = 10
 
 
 class EvaluationPoint(NamedTuple):
-    """The deciding figure of an evaluation during training."""
+    """The primary metric of an evaluation during training."""
 
     step: int
     name: str
@@ -62,9 +62,9 @@ class Tail:
             line = json.loads(raw)
             step, kind = int(line["step"]), line["kind"]
             if kind == "train":
-                self._add_update(step, unspell(line))
+                self._add_update(step, decode_nonfinite(line))
             elif kind == "evaluation":
-                self.evaluation = EvaluationPoint(step, line["primary"], float(unspell(line[line["primary"]])))
+                self.evaluation = EvaluationPoint(step, line["primary"], float(decode_nonfinite(line[line["primary"]])))
         except (ValueError, TypeError, KeyError, RecursionError):
             return  # the run itself reports a broken line
 

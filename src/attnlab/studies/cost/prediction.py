@@ -17,7 +17,9 @@ import torch
 import transformers
 from transformers import AutoConfig
 
+from attnlab.errors import PretrainedError
 from attnlab.kernels.measure import one_thread
+from attnlab.pretrained import load_pretrained
 from attnlab.tasks import load as load_task
 from attnlab.training import Data, RunSpec, Segment, Start, build
 from attnlab.training.job import weights
@@ -127,8 +129,8 @@ def _count_model(architecture: str | None, checkpoint: str | None, content: str)
             config = weights.make_config(architecture, start, task, None)
         else:
             try:
-                original = AutoConfig.from_pretrained(str(checkpoint), local_files_only=True)
-            except (OSError, ValueError) as error:
+                original = load_pretrained(AutoConfig, str(checkpoint), local_files_only=True)
+            except PretrainedError as error:
                 raise UnknownError(f"how large '{checkpoint}' is, which is not on this machine") from error
             config = weights.update_config(original, start, task)
         with weights.explain_config_errors(), torch.device("meta"):

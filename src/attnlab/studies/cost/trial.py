@@ -25,12 +25,12 @@ from attnlab.training import Examples, Job, RunSpec, build
 from attnlab.training.job.build import TRAINED, find_tokenizer, open_data
 from attnlab.training.job.stream import RankShare, make_updates
 from attnlab.training.job.weights import silence_transformers
+from attnlab.training.loop.checkpointer import Checkpointer
 from attnlab.training.loop.evaluation import EVALUATION_SEED
 from attnlab.training.loop.identity import write_config
 from attnlab.training.loop.machine import choose_threads, explain_memory_errors
 from attnlab.training.loop.precision import choose_precision
 from attnlab.training.loop.ranks import join_ranks
-from attnlab.training.loop.savepoint import Savepoints
 from attnlab.training.loop.update import Updater
 from attnlab.training.record.folder import save_tokenizer
 from attnlab.training.record.state import State
@@ -39,8 +39,8 @@ from ..run.server import load_plugins, serve
 from ..run.workers import LocalWorkers, RunOrder
 from .workload import Workload, count_workload
 
-MOST_UPDATES = 30
-MOST_BATCHES = 4
+MAX_UPDATES = 30
+MAX_BATCHES = 4
 ROOM = 2
 """Times the size of a checkpoint that must be free on the disk to write one."""
 RESULT = "trial.json"
@@ -165,14 +165,14 @@ def _time_run(job: Job, folder: Path, budget: float, began: float) -> RunTiming:
     with join_ranks() as ranks:
         job.model.to(ranks.device)  # type: ignore[arg-type]
         folder.mkdir()
-        savepoints = Savepoints(job, folder, lambda message: None)
+        checkpointer = Checkpointer(job, folder, lambda message: None)
         write_config(job, folder)
         updater = Updater(job, choose_precision(job.settings.precision, ranks.device), ranks)
         start = perf_counter() - began
         paces = [_time_segment(updater, number, budget / len(job.streams)) for number in range(len(job.streams))]
         start += max(0.0, paces[0][0] - paces[0][1])
         evaluation, known = (_time_evaluation(job, examples, budget) for examples in (job.dev, job.known))
-        checkpoint = _time_checkpoint(savepoints, updater)
+        checkpoint = _time_checkpoint(checkpointer, updater)
         memory = torch.cuda.max_memory_allocated(ranks.device) if ranks.device.type == "cuda" else 0
     seconds = tuple(seconds for _, seconds, _ in paces)
     return RunTiming(start, seconds, evaluation, known, checkpoint, memory, sum(number for _, _, number in paces))
@@ -181,7 +181,7 @@ def _time_run(job: Job, folder: Path, budget: float, began: float) -> RunTiming:
 def _time_segment(updater: Updater, number: int, budget: float) -> tuple[float, float, int]:
     """Return the seconds of a segment's first update, those of a later one of mean length, and how many were timed."""
     first, total, paces = 0.0, 0.0, list[float]()
-    with closing(time_updates(updater, number, 1 + MOST_UPDATES)) as times:
+    with closing(time_updates(updater, number, 1 + MAX_UPDATES)) as times:
         for seconds, tokens in times:
             if not first:
                 first = seconds
@@ -203,7 +203,7 @@ def _time_evaluation(job: Job, examples: Examples | None, budget: float) -> floa
     features = sorted(examples.features, key=len)
     batches = [features[start : start + examples.batch] for start in range(0, len(features), examples.batch)]
     job.task.predict(job.model, [job.task.collate(features[:1], seed=EVALUATION_SEED)])  # warm
-    num = min(MOST_BATCHES, len(batches))
+    num = min(MAX_BATCHES, len(batches))
     chosen = [batches[(2 * place + 1) * len(batches) // (2 * num)] for place in range(num)]
     tokens, began = 0, perf_counter()
     for batch in chosen:
@@ -214,13 +214,13 @@ def _time_evaluation(job: Job, examples: Examples | None, budget: float) -> floa
     return (perf_counter() - began) / tokens * sum(map(len, features))
 
 
-def _time_checkpoint(savepoints: Savepoints, updater: Updater) -> float | None:
+def _time_checkpoint(checkpointer: Checkpointer, updater: Updater) -> float | None:
     """Return the seconds of writing a checkpoint, None if the disk has no space for one."""
-    free = shutil.disk_usage(savepoints.checkpoints.folder.parent).free
-    if free < ROOM * count_workload(savepoints.job).checkpoint_bytes:
+    free = shutil.disk_usage(checkpointer.checkpoints.folder.parent).free
+    if free < ROOM * count_workload(checkpointer.job).checkpoint_bytes:
         return None
     began = perf_counter()
-    savepoints.write(State(step=1), updater.optimizer, {})
+    checkpointer.write(State(step=1), updater.optimizer, {})
     return perf_counter() - began
 
 

@@ -26,7 +26,7 @@ from attnlab.training import Job, count_parameters, late_step
 from attnlab.training.job.weights import LANGUAGE_HEADS
 from attnlab.training.loop.update import count_tokens
 from attnlab.training.tuning.parts import Part, parameters_by_part
-from attnlab.training.tuning.state import trained_state
+from attnlab.training.tuning.state import get_trained_state
 
 MOMENTS: Mapping[str, int] = {"adamw": 2, "adam": 2, "sgd": 1}
 """Numbers that an optimizer keeps for each weight."""
@@ -99,7 +99,7 @@ def count_workload(job: Job) -> Workload:
     regular = set[int]() if job.dev is None else {steps, *range(every or steps, steps + 1, every or steps)}
     looks = regular if job.dev is None else regular | {late_step(steps)}
     kept = regular | {steps, *range(job.settings.checkpoint_every, steps + 1, job.settings.checkpoint_every)}
-    saved = sum(tensor.numel() * tensor.element_size() for tensor in trained_state(job.model).values())
+    saved = sum(tensor.numel() * tensor.element_size() for tensor in get_trained_state(job.model).values())
     moments = 4 * counts.num_trained * MOMENTS[job.settings.optimizer.name]
     return Workload(
         counts.num_total, counts.num_trained, tuple(_count_segment(job, number) for number in range(len(job.streams))),

@@ -39,14 +39,14 @@ def _normalize_line(line: str, info: ValidationInfo) -> str:
         raise ValueError(str(error)) from error
 
 
-Line = Annotated[spec.Text, AfterValidator(_normalize_line)]
+MechanismText = Annotated[spec.Text, AfterValidator(_normalize_line)]
 
 
 class Arm(spec.Section):
     """A mechanism, and the settings that differ from the phase's, by their paths as in `--set`."""
 
-    mechanism: Line
-    by_size: dict[spec.Text, Line] = Field(default_factory=dict)
+    mechanism: MechanismText
+    by_size: dict[spec.Text, MechanismText] = Field(default_factory=dict)
     """Another line for a size, such as an α that depends on the width."""
     set: spec.PlainSettings = Field(default_factory=dict)
 
@@ -78,7 +78,7 @@ class Phase(spec.TaskSettings):
     after: spec.Name | None = None
     """The phase whose weights this one starts from; None starts from the weights of the size."""
     smallest: spec.Positive | None = None
-    """The smallest difference that matters, in units of the task's deciding figure; None compares nothing."""
+    """The smallest difference that matters, in units of the task's primary metric; None compares nothing."""
     is_shared: bool = False
     """Whether the training of the first seed is used for all seeds of an arm; seeds then vary later phases only."""
 

@@ -14,7 +14,7 @@ from .consistency import Misfit, check_choices, choose_entries, find_misfits
 from .design import Design
 from .overrides import find_wrong_settings
 
-MOST_SHOWN = 20
+MAX_SHOWN = 20
 NAMES = "a name of letters, digits and . _ + - that begins with a letter or a digit"
 RENAMED = {"stages": "phases", "phases": "segments"}
 """Words of older study files, and their successors."""
@@ -24,7 +24,7 @@ Lines = Mapping[tuple[str, ...], int]
 PART = r"""(?:[\w-]+|"[^"]*"|'[^']*')"""
 HEADER = re.compile(r"(\[\[?)([^\[\]]+)\]\]?\s*(?:#.*)?")
 KEY = re.compile(rf"({PART}(?:\s*\.\s*{PART})*)\s*=")
-LONGEST_LINE = 500
+MAX_LINE_LENGTH = 500
 """Characters of a line that are searched for a name."""
 
 
@@ -55,7 +55,7 @@ def validate_design(content: Mapping[str, Any], origin: Origin) -> Design:
         unknown = list(check_choices(content))  # before the choice, so that all names are candidates for a match
         places = [place for place, _ in unknown]
         misfits = [*unknown, *(misfit for misfit in find_misfits(choose_entries(content)) if misfit[0] not in places)]
-        described = [(each["loc"], _describe(each)) for each in errors[:MOST_SHOWN]] + misfits[:MOST_SHOWN]
+        described = [(each["loc"], _describe(each)) for each in errors[:MAX_SHOWN]] + misfits[:MAX_SHOWN]
         raise StudyError(_format(described, len(errors) + len(misfits), origin)) from error
     if misfits := list(find_wrong_settings(design)):
         raise StudyError(_format(misfits, len(misfits), origin))
@@ -68,7 +68,7 @@ def index_lines(text: str) -> Lines:
     counts: dict[tuple[str, ...], int] = {}
     table: tuple[str, ...] = ()
     for number, line in enumerate(text.split("\n"), start=1):
-        start = line[:LONGEST_LINE].strip()
+        start = line[:MAX_LINE_LENGTH].strip()
         if header := HEADER.fullmatch(start):
             table = _resolve(_split_keys(header[2]), counts)
             if header[1] == "[[":
@@ -82,8 +82,8 @@ def index_lines(text: str) -> Lines:
 
 def _format(misfits: Sequence[Misfit], number: int, origin: Origin) -> str:
     lines = dict.fromkeys(f"{origin.describe(place)}: {message}" for place, message in misfits)
-    more = [f"and {number - MOST_SHOWN} more"] if number > MOST_SHOWN else []
-    return "\n".join([*list(lines)[:MOST_SHOWN], *more])
+    more = [f"and {number - MAX_SHOWN} more"] if number > MAX_SHOWN else []
+    return "\n".join([*list(lines)[:MAX_SHOWN], *more])
 
 
 def _describe(error: Any) -> str:

@@ -14,10 +14,10 @@ from .overrides import set_value
 
 LARGEST = 2**17
 """Bytes of a study file."""
-MOST_DOTS = 1000
+MAX_DOTS = 1000
 """Dots of a line: the time of the parser is quadratic in the parts of a key."""
 BUDGETS = "budgets"
-MOST_BUDGETS = 20
+MAX_BUDGETS = 20
 
 
 def read_design(path: str | Path, budget: str | None = None, assignments: Mapping[str, Any] | None = None) -> Design:
@@ -57,8 +57,8 @@ def _read_budgets(content: Mapping[str, Any], file: Path) -> dict[str, dict[str,
     budgets = content.get(BUDGETS, {})
     if not isinstance(budgets, dict):
         raise StudyError(f"{file}: [{BUDGETS}] must be a table of budgets, not {_name_kind(budgets)}")
-    if len(budgets) > MOST_BUDGETS:
-        raise StudyError(f"{file} has {len(budgets)} budgets; a study has at most {MOST_BUDGETS}")
+    if len(budgets) > MAX_BUDGETS:
+        raise StudyError(f"{file} has {len(budgets)} budgets; a study has at most {MAX_BUDGETS}")
     for name, budget in budgets.items():
         if not isinstance(budget, dict):
             raise StudyError(f"{file}: the budget '{name[:60]}' must be a table, not {_name_kind(budget)}")
@@ -81,8 +81,8 @@ def _read_text(file: Path) -> str:
 
 
 def _parse(text: str, file: Path) -> dict[str, Any]:
-    if any(line.count(".") > MOST_DOTS for line in text.split("\n")):
-        raise StudyError(f"{file}: a line has more than {MOST_DOTS:,} dots; no setting of a study is that deep")
+    if any(line.count(".") > MAX_DOTS for line in text.split("\n")):
+        raise StudyError(f"{file}: a line has more than {MAX_DOTS:,} dots; no setting of a study is that deep")
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:

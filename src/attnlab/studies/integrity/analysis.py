@@ -12,7 +12,7 @@ from typing import Any
 from attnlab.statistics import Comparison, compare, conclude_family
 from attnlab.statistics.families import Role
 from attnlab.statistics.formatting import plain
-from attnlab.statistics.verdict import FEWEST_SEEDS, NOT_COMPARABLE, TOO_FEW
+from attnlab.statistics.verdict import MIN_SEEDS, NOT_COMPARABLE, TOO_FEW
 
 from .checks.units import Units
 from .finding import IntegrityFinding, IntegrityKind, list_first
@@ -130,6 +130,10 @@ def _find_obstacle(pair: ArmPair, terms: AnalysisTerms) -> str:
             return f"every value of {name} is impossible"
         if all(score is None for score in scores.values()):
             return f"{f'all {len(scores)} runs' if len(scores) > 1 else 'the only run'} of {name} failed"
+        if recognise_metric(pair.metric) in PERPLEXITIES and any(s is not None and s <= 0 for s in scores.values()):
+            return (
+                f"a perplexity is at least 1, and one of {name} is {min(s for s in scores.values() if s is not None):g}"
+            )
     if terms.units.are_mixed(pair.cells):
         num = sum(cell in terms.units.fractions for cell in pair.cells)
         looks = "looks like a fraction" if num == 1 else "look like fractions"
@@ -149,16 +153,12 @@ def _compare(pair: ArmPair, terms: AnalysisTerms, pairs: Sequence[ArmPair]) -> C
         for scores in (pair.baseline, pair.variant)
     )
     return compare(
-        baseline,
-        variant,
-        paired=False,
+        baseline, variant, paired=False,
         smallest=terms.smallest.get(pair.metric) or choose_smallest(pair.metric, scale, values),
-        higher_is_better=higher_is_better(pair.metric),
-        scale="log" if is_log else "linear",
-        floor=terms.floors.get(pair.metric),
-        ceiling=scale if name in BOUNDED | SIGNED else None,
+        higher_is_better=higher_is_better(pair.metric), scale="log" if is_log else "linear",
+        floor=terms.floors.get(pair.metric), ceiling=scale if name in BOUNDED | SIGNED else None,
         late_gain=_measure_late_gain(pair, terms, is_log),
-    )
+    )  # fmt: skip
 
 
 def _measure_late_gain(pair: ArmPair, terms: AnalysisTerms, is_log: bool) -> float | None:
@@ -185,7 +185,7 @@ def check_seeds(rows: Sequence[ComparisonRow]) -> Iterator[IntegrityFinding]:
     yield IntegrityFinding(
         IntegrityKind.TOO_FEW_SEEDS,
         f"{len(weak)} of {len(rows)} comparisons {'has' if len(weak) == 1 else 'have'} {' or '.join(map(str, counts))} "
-        f"{'seed' if counts == [1] else 'seeds'} per arm; with fewer than {FEWEST_SEEDS} no verdict is given: "
+        f"{'seed' if counts == [1] else 'seeds'} per arm; with fewer than {MIN_SEEDS} no verdict is given: "
         f"{list_first(needs)}",
         data={"num_seeds": counts, "comparisons": [row.name for row, _ in weak]},
     )

@@ -72,7 +72,7 @@ class JudgeOptions:
                     f"--floor {value:g} is beyond {metric}, which lies between 0 and {min(limits):g} in this table"
                 )
             if recognise_metric(metric) in PERPLEXITIES and value < 1:
-                raise RequestError(f"--floor {value:g} is beyond {metric}, which is 1 or more")
+                raise RequestError(f"--floor {value:g} is beyond {metric}, which is at least 1")
         return floors
 
     def _spread(self, option: str, given: Numbers, table: ResultTable, units: Units) -> dict[str, float]:

@@ -93,6 +93,9 @@ class Ledger:
         if not is_new and not path.exists():
             raise StudyError(f"{path.parent} holds no study: it has no {path.name}")
         self.path = path
+        for file in (path.with_name(path.name + ending) for ending in ("", "-wal", "-shm", "-journal")):
+            if file.is_symlink():
+                raise StudyError(f"{file} is a symbolic link, which may lead anywhere; remove it")
         try:
             self.base = sqlite3.connect(path, isolation_level=None, timeout=60)
         except sqlite3.Error as error:
@@ -106,10 +109,10 @@ class Ledger:
     def _set_up(self, is_new: bool) -> None:
         # Without recursive triggers, INSERT OR REPLACE would remove a row without calling the trigger.
         for setting in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", "recursive_triggers=ON"):
-            mode = self.do(f"PRAGMA {setting}").fetchone()
+            mode = self.execute(f"PRAGMA {setting}").fetchone()
             if setting == "journal_mode=WAL" and mode[0] != "wal":
                 raise StudyError(f"{self.path}: the file system has no shared memory for a ledger; use a local disk")
-        tables = {row[0] for row in self.do("SELECT name FROM sqlite_master WHERE type = 'table'")}
+        tables = {row[0] for row in self.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
         if tables and "facts" not in tables:
             raise StudyError(f"{self.path} is not a ledger but another database; give the study another folder")
         if is_new and not tables:
@@ -121,17 +124,17 @@ class Ledger:
             )
 
     def _make_tables(self) -> None:
-        with self.together():
+        with self.transaction():
             for name, columns in TABLES.items():
-                self.do(f"CREATE TABLE {name} ({columns})")
+                self.execute(f"CREATE TABLE {name} ({columns})")
                 for what in ("UPDATE", "DELETE"):
-                    self.do(
+                    self.execute(
                         f"CREATE TRIGGER no_{what.lower()}_of_{name} BEFORE {what} ON {name} "
                         f"BEGIN SELECT RAISE(ABORT, 'the ledger is only ever added to'); END"
                     )
-            self.do("INSERT INTO facts VALUES ('version', ?)", (str(VERSION),))
+            self.execute("INSERT INTO facts VALUES ('version', ?)", (str(VERSION),))
 
-    def do(self, command: str, values: Sequence[Any] = ()) -> sqlite3.Cursor:
+    def execute(self, command: str, values: Sequence[Any] = ()) -> sqlite3.Cursor:
         """Execute a command of SQL; an error of the file becomes a StudyError."""
         try:
             return self.base.execute(command, values)
@@ -140,15 +143,15 @@ class Ledger:
             raise StudyError(f"{self.path} cannot be used as a ledger: {error}; {advice}") from error
 
     @contextmanager
-    def together(self) -> Iterator[None]:
+    def transaction(self) -> Iterator[None]:
         """Add rows in one transaction."""
-        self.do("BEGIN IMMEDIATE")
+        self.execute("BEGIN IMMEDIATE")
         try:
             yield
-            self.do("COMMIT")
+            self.execute("COMMIT")
         except BaseException:
             if self.base.in_transaction:
-                self.do("ROLLBACK")
+                self.execute("ROLLBACK")
             raise
 
     def close(self) -> None:
@@ -162,77 +165,77 @@ class Ledger:
 
     def _find(self, query: str, *values: Any) -> Any:
         """Return the first column of the first row, None without one."""
-        row = self.do(query, values).fetchone()
+        row = self.execute(query, values).fetchone()
         return None if row is None else row[0]
 
     def note_fact(self, name: str, value: str) -> None:
         """Add a fact; another value under the same name is an error."""
-        self.do("INSERT OR IGNORE INTO facts VALUES (?, ?)", (name, value))
+        self.execute("INSERT OR IGNORE INTO facts VALUES (?, ?)", (name, value))
         if self.fact(name) != value:
             known = f"its {name} is '{self.fact(name)}', not '{value}'"
             raise StudyError(f"{self.path.parent} holds another study: {known}; give this one another folder")
 
     def add_runs(self, runs: Sequence[RunRow]) -> None:
         """Add the runs that are new."""
-        with self.together():
+        with self.transaction():
             for run in runs:
                 config = json.dumps(run.config, sort_keys=True)
                 row = (run.id, run.arm, run.size, run.phase, run.seed, config, time.time())
-                self.do("INSERT OR IGNORE INTO runs VALUES (?, ?, ?, ?, ?, ?, ?)", row)
+                self.execute("INSERT OR IGNORE INTO runs VALUES (?, ?, ?, ?, ?, ?, ?)", row)
 
     def begin(self, run: str, worker: str) -> int:
         """Add an attempt of a run; return its number."""
-        added = self.do("INSERT INTO attempts (run, worker, at) VALUES (?, ?, ?)", (run, worker, time.time()))
+        added = self.execute("INSERT INTO attempts (run, worker, at) VALUES (?, ?, ?)", (run, worker, time.time()))
         return int(added.lastrowid or 0)
 
     def fail(self, attempt: int, reason: str) -> None:
         """Record that an attempt failed."""
-        self.do("INSERT OR IGNORE INTO failures VALUES (?, ?, ?)", (attempt, reason, time.time()))
+        self.execute("INSERT OR IGNORE INTO failures VALUES (?, ?, ?)", (attempt, reason, time.time()))
 
     def give_up(self, run: str, reason: str) -> None:
         """Record that a run is not attempted again until the study is started again."""
         row = (run, self._newest_start(), reason, time.time())
-        self.do("INSERT OR IGNORE INTO given_up VALUES (?, ?, ?, ?)", row)
+        self.execute("INSERT OR IGNORE INTO given_up VALUES (?, ?, ?, ?)", row)
 
     def deliver(self, delivery: Delivery) -> None:
         """Add the outputs of a run, unless the run has a result already."""
-        with self.together():
+        with self.transaction():
             row = (delivery.run, delivery.attempt, delivery.status, json.dumps(delivery.result), time.time())
-            if not self.do("INSERT OR IGNORE INTO results VALUES (?, ?, ?, ?, ?)", row).rowcount:
+            if not self.execute("INSERT OR IGNORE INTO results VALUES (?, ?, ?, ?, ?)", row).rowcount:
                 return
             for line in delivery.metrics:
                 key = (delivery.run, line["kind"], line["step"], line.get("name", ""), json.dumps(line))
-                self.do("INSERT INTO metrics VALUES (?, ?, ?, ?, ?)", key)
-            self.do("INSERT INTO pairings VALUES (?, ?)", (delivery.run, json.dumps(delivery.pairing)))
+                self.execute("INSERT INTO metrics VALUES (?, ?, ?, ?, ?)", key)
+            self.execute("INSERT INTO pairings VALUES (?, ?)", (delivery.run, json.dumps(delivery.pairing)))
             clusters = None if delivery.clusters is None else list(delivery.clusters)
             examples = (delivery.run, json.dumps(list(delivery.ids)), json.dumps(clusters))
-            self.do("INSERT INTO examples VALUES (?, ?, ?)", examples)
+            self.execute("INSERT INTO examples VALUES (?, ?, ?)", examples)
             for name, values in delivery.scores.items():
                 blob = np.asarray(values, dtype="<f8").tobytes()
-                self.do("INSERT INTO scores VALUES (?, ?, ?)", (delivery.run, name, blob))
+                self.execute("INSERT INTO scores VALUES (?, ?, ?)", (delivery.run, name, blob))
 
     def add_audit(self, mechanism: str, is_causal: bool, passed: bool, findings: Sequence[Mapping[str, Any]]) -> None:
         """Add the findings of an audit."""
         row = (mechanism, int(is_causal), int(passed), json.dumps(list(findings)), time.time())
-        self.do("INSERT OR IGNORE INTO audits VALUES (?, ?, ?, ?, ?)", row)
+        self.execute("INSERT OR IGNORE INTO audits VALUES (?, ?, ?, ?, ?)", row)
 
-    def say(self, kind: str, said: str) -> None:
+    def add_event(self, kind: str, content: str) -> None:
         """Add an event."""
-        self.do("INSERT INTO events (kind, said, at) VALUES (?, ?, ?)", (kind, said, time.time()))
+        self.execute("INSERT INTO events (kind, said, at) VALUES (?, ?, ?)", (kind, content, time.time()))
 
-    def say_news(self, kind: str, said: str) -> None:
+    def add_event_if_new(self, kind: str, content: str) -> None:
         """Add an event, unless the last one of its kind is the same."""
-        if self.events(kind)[-1:] != [said]:
-            self.say(kind, said)
+        if self.events(kind)[-1:] != [content]:
+            self.add_event(kind, content)
 
     def runs(self) -> list[RunRow]:
         """List all runs in the order they were planned."""
-        rows = self.do("SELECT id, arm, size, phase, seed, config FROM runs ORDER BY rowid").fetchall()
+        rows = self.execute("SELECT id, arm, size, phase, seed, config FROM runs ORDER BY rowid").fetchall()
         return [RunRow(id, arm, size, phase, seed, json.loads(config)) for id, arm, size, phase, seed, config in rows]
 
     def results(self) -> dict[str, ResultRow]:
         """Return the results of the runs that have ended, by id."""
-        rows = self.do("SELECT run, status, result FROM results").fetchall()
+        rows = self.execute("SELECT run, status, result FROM results").fetchall()
         return {row[0]: ResultRow(row[0], row[1], json.loads(row[2])) for row in rows}
 
     def audit(self, mechanism: str, is_causal: bool) -> list[dict[str, Any]] | None:
@@ -244,19 +247,19 @@ class Ledger:
     def failures(self) -> list[tuple[str, str]]:
         """List the runs whose attempts failed, with the reason, oldest first."""
         query = "SELECT run, reason FROM failures JOIN attempts ON attempt = number ORDER BY number"
-        return [(row[0], row[1]) for row in self.do(query)]
+        return [(row[0], row[1]) for row in self.execute(query)]
 
     def given_up(self) -> dict[str, str]:
         """Return the runs that were given up since the study was last started, with the reason, by id."""
         query = "SELECT run, reason FROM given_up WHERE start = ? AND run NOT IN (SELECT run FROM results)"
-        return dict(self.do(query, (self._newest_start(),)).fetchall())
+        return dict(self.execute(query, (self._newest_start(),)).fetchall())
 
     def _newest_start(self) -> int:
         return int(self._find("SELECT coalesce(max(number), 0) FROM events WHERE kind = 'started'"))
 
     def add_answers(self, basis: str, answers: str) -> None:
         """Store the answers of the study, as JSON, under a hash of what they were computed from."""
-        self.do("INSERT OR IGNORE INTO answers VALUES (?, ?, ?)", (basis, answers, time.time()))
+        self.execute("INSERT OR IGNORE INTO answers VALUES (?, ?, ?)", (basis, answers, time.time()))
 
     def answers(self, basis: str) -> str | None:
         """Return the answers that were computed from this basis, as JSON; None if there are none."""
@@ -265,21 +268,21 @@ class Ledger:
 
     def events(self, kind: str) -> list[str]:
         """List the events of one kind, oldest first."""
-        return [row[0] for row in self.do("SELECT said FROM events WHERE kind = ? ORDER BY number", (kind,))]
+        return [row[0] for row in self.execute("SELECT said FROM events WHERE kind = ? ORDER BY number", (kind,))]
 
-    def going(self) -> list[str]:
+    def list_active(self) -> list[str]:
         """List the runs that were started since the last start of the study and have neither ended nor failed."""
         query = (
             "SELECT run, max(number) AS newest FROM attempts WHERE run NOT IN (SELECT run FROM results) "
             "AND at >= (SELECT coalesce(max(at), 0) FROM events WHERE kind = 'started') "
             "GROUP BY run HAVING newest NOT IN (SELECT attempt FROM failures) ORDER BY newest"
         )
-        return [row[0] for row in self.do(query)]
+        return [row[0] for row in self.execute(query)]
 
     def durations(self) -> dict[str, float]:
         """Return the seconds of the attempt in which each run ended."""
         query = "SELECT results.run, results.at - attempts.at FROM results JOIN attempts ON attempt = number"
-        return {row[0]: float(row[1]) for row in self.do(query)}
+        return {row[0]: float(row[1]) for row in self.execute(query)}
 
     def pairing(self, run: str) -> dict[str, Any] | None:
         """Return the hashes of what a run shares with runs of its seed in other arms."""
@@ -293,10 +296,10 @@ class Ledger:
 
     def examples(self, run: str) -> tuple[list[str], list[str] | None]:
         """Return the ids of the examples that a run was evaluated on, and their clusters, None without any."""
-        row = self.do("SELECT ids, clusters FROM examples WHERE run = ?", (run,)).fetchone()
+        row = self.execute("SELECT ids, clusters FROM examples WHERE run = ?", (run,)).fetchone()
         return ([], None) if row is None else (json.loads(row[0]), json.loads(row[1]))
 
     def lines(self, run: str, kind: str) -> list[dict[str, Any]]:
         """Return the metrics of one kind, by step."""
         query = "SELECT line FROM metrics WHERE run = ? AND kind = ? ORDER BY step, name"
-        return [json.loads(row[0]) for row in self.do(query, (run, kind))]
+        return [json.loads(row[0]) for row in self.execute(query, (run, kind))]

@@ -8,28 +8,30 @@ from pathlib import Path
 from transformers import AutoConfig
 
 from attnlab.data import load_tokenizer, open_source
-from attnlab.errors import DataError, StudyError
+from attnlab.data.cache import hash_once
+from attnlab.errors import DataError, PretrainedError, StudyError
 from attnlab.mechanisms import Mechanism
+from attnlab.pretrained import load_pretrained
 from attnlab.training import RunSpec
 from attnlab.training.job.build import TRAINED, choose_split
 from attnlab.training.job.weights import silence_transformers
-from attnlab.training.spec import NOT_DECIDING, DataSource
+from attnlab.training.spec import WITHOUT_EFFECT, DataSource
 
 from ..file.design import Design, Size
 
-RESULTS_VERSION = 2
+RESULTS_VERSION = 3
 """Increased when the same settings give other results, so that older runs are not reused."""
 MARKS = (":best", ":last")
 IGNORED = ("lock", "log.txt")
 """Files of a run's folder that do not affect its weights."""
-UNREADABLE = (DataError, StudyError, OSError, ValueError)
+UNREADABLE = (DataError, PretrainedError, StudyError, OSError, ValueError)
 Hashes = dict[str, str]
 """Hashes of the contents of files, by part."""
 
 
 def compute_id(run: RunSpec, parent: str | None, contents: Mapping[str, str]) -> str:
     """Return the hash of all that determines a run's result and differs from the defaults."""
-    config = run.model_dump(mode="json", exclude=NOT_DECIDING, exclude_defaults=True)
+    config = run.model_dump(mode="json", exclude=WITHOUT_EFFECT, exclude_defaults=True)
     for name in ("train", "dev"):
         config.get("data", {}).pop(name, None)
     for place, name in (("start", "checkpoint"), ("data", "tokenizer")):
@@ -117,10 +119,15 @@ def _open_size(size: Size) -> Hashes:
         if size.tokenizer is not None and size.tokenizer.partition(":")[0] not in TRAINED:
             load_tokenizer(size.tokenizer)
         if size.checkpoint is not None and "checkpoint" not in hashes:
-            AutoConfig.from_pretrained(size.checkpoint)
+            load_pretrained(AutoConfig, size.checkpoint)
             if size.tokenizer is None:
                 load_tokenizer(size.checkpoint)
     return hashes
+
+
+def _hash_file(file: Path) -> str:
+    with file.open("rb") as opened:
+        return hashlib.file_digest(opened, "sha256").hexdigest()
 
 
 def _hash_files(place: Path) -> str:
@@ -129,9 +136,7 @@ def _hash_files(place: Path) -> str:
     try:
         for file in files:
             if file.name not in IGNORED:
-                with file.open("rb") as opened:
-                    digest = hashlib.file_digest(opened, "sha256").hexdigest()
-                total.update(f"{file.relative_to(place)} {digest}\n".encode())
+                total.update(f"{file.relative_to(place)} {hash_once(file, _hash_file)}\n".encode())
     except OSError as error:
         raise StudyError(f"cannot read {error.filename}, which the study starts from: {error.strerror}") from error
     return total.hexdigest()

@@ -66,7 +66,7 @@ def plan(
         spec = RunSpec(start=size.start(arm.config, line), data=data, **settings)
         hashes = {**data_hashes[changed.data], **size_hashes[size_name], **hash_stages(line, plugins)}
         if arm_name in leaking and spec.task.lower() == "clm":
-            spec = spec.replace(task_settings={**spec.task_settings, "is_honest": True})
+            spec = spec.replace(task_settings={**spec.task_settings, "has_leak_free_perplexity": True})
         _check_run(spec, f"phase '{phase.name}', size '{size_name}', arm '{arm_name}'")
         for seed in study.seeds[:1] if phase.is_shared else study.seeds:
             parent = None

@@ -201,7 +201,7 @@ def check_answer(address: str) -> None:
     """Refuse an address at which no cluster answers."""
     where = "on this machine" if address == "auto" else f"at RAY_ADDRESS={address}"
     try:
-        command = [sys.executable, "-c", CONNECT, address]
+        command = [sys.executable, "-P", "-c", CONNECT, address]
         result = subprocess.run(command, timeout=PATIENCE, capture_output=True, text=True, check=False)
     except subprocess.TimeoutExpired as error:
         raise StudyError(f"no Ray cluster answers {where} within {PATIENCE:.0f} seconds; {ADVICE}") from error

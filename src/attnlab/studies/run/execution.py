@@ -1,4 +1,4 @@
-"""The execution of a study: workers train its runs, and each result enters the ledger once, also after a kill."""
+"""The execution of a study: workers train its runs, and each result enters the ledger once, even after a kill."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -9,7 +9,7 @@ from typing import Any
 from attnlab.errors import AttnlabError, StudyError
 from attnlab.training import RunSpec
 from attnlab.training.loop.stopping import StopRequest
-from attnlab.training.plain import spell, unspell
+from attnlab.training.plain import decode_nonfinite, encode_nonfinite
 from attnlab.training.record.files import read_json
 from attnlab.training.record.folder import PAIRING, RESULT
 from attnlab.training.record.metrics import Metrics
@@ -66,13 +66,13 @@ class Execution:
     losses: dict[str, int] = field(default_factory=dict)
     given_up: dict[str, str] = field(default_factory=dict)
 
-    def go(self) -> None:
+    def run(self) -> None:
         """Run until all runs have ended, or a stop is requested."""
         self.ledger.add_runs([make_row(run) for run in self.planned])
         self.statuses = {run: row.status for run, row in self.ledger.results().items()}
         for run in self.planned:  # runs that ended after the study was killed
             if run.id not in self.statuses and has_ended(self.folder / RUNS / run.id):
-                self._take_in(run, self.ledger.begin(run.id, "found"))
+                self._record_result(run, self.ledger.begin(run.id, "found"))
         if self.stop or not self._list_ready():
             return
         workers = self.workers or (RayWorkers(self.plugins) if self.on == "ray" else LocalWorkers(self.plugins))
@@ -83,7 +83,7 @@ class Execution:
                 self._receive(workers)
                 self._send_runs(workers)
             if self.running:
-                self.say("stopping: the running runs write a checkpoint")
+                self.say("stopping: every active run writes a checkpoint")
                 workers.stop()
             while self.running:
                 self._receive(workers)
@@ -126,19 +126,19 @@ class Execution:
                 if self.on == "ray":
                     self.say(f"{run.title}: on node {event.detail}")
             elif event.kind == "finished":
-                self._take_in(run, self.ledger.begin(run.id, self.on) if attempt is None else attempt)
+                self._record_result(run, self.ledger.begin(run.id, self.on) if attempt is None else attempt)
             elif event.kind == "interrupted":
-                self.ledger.say("interrupted", f"{run.id} was asked to stop")
+                self.ledger.add_event("interrupted", f"{run.id} was asked to stop")
             elif event.kind == "lost":
-                self._lose(run, attempt, event.detail)
+                self._handle_loss(run, attempt, event.detail)
             else:
                 self._fail(run, attempt, event.detail)
         if self.tick is not None:
             self.tick()
 
-    def _lose(self, run: PlannedRun, attempt: int | None, reason: str) -> None:
+    def _handle_loss(self, run: PlannedRun, attempt: int | None, reason: str) -> None:
         """Restart a run whose node was lost, without counting a failure."""
-        self.ledger.say("lost", f"{run.id}: {reason}")
+        self.ledger.add_event("lost", f"{run.id}: {reason}")
         if self.stop:
             return
         self.losses[run.id] = self.losses.get(run.id, 0) + 1
@@ -147,7 +147,7 @@ class Execution:
         else:
             self.say(f"{run.title}: its node was lost ({reason}); it starts again")
 
-    def _take_in(self, run: PlannedRun, attempt: int) -> None:
+    def _record_result(self, run: PlannedRun, attempt: int) -> None:
         try:
             delivery = _read_delivery(run.id, attempt, self.folder / RUNS / run.id)
         except AttnlabError as error:
@@ -157,8 +157,8 @@ class Execution:
         self.statuses[run.id] = delivery.status
         num_ended = sum(planned.id in self.statuses for planned in self.planned)
         last = delivery.result.get("last")
-        figure = "" if last is None else f", {last['primary']} {float(last['figures'][last['primary']]):.6g}"
-        self.say(f"{num_ended}/{len(self.planned)} {run.title}: {delivery.status}{figure}")
+        score = "" if last is None else f", {last['primary']} {float(last['figures'][last['primary']]):.6g}"
+        self.say(f"{num_ended}/{len(self.planned)} {run.title}: {delivery.status}{score}")
 
     def _fail(self, run: PlannedRun, attempt: int | None, reason: str) -> None:
         """Note a failed attempt, and give up a run that has failed too often since the study was started."""
@@ -197,8 +197,9 @@ def _read_delivery(run: str, attempt: int, folder: Path) -> Delivery:
             predictions = read_json(folder / "predictions" / f"step-{result['last']['step']:08d}.json")
         metrics = Metrics.read(folder / "metrics.jsonl") if (folder / "metrics.jsonl").exists() else []
         return Delivery(
-            run, attempt, result["status"], result, [spell(line) for line in metrics], read_json(folder / PAIRING),
-            predictions["ids"], unspell(predictions["per_example"]), predictions["clusters"],
+            run, attempt, result["status"], result, [encode_nonfinite(line) for line in metrics],
+            read_json(folder / PAIRING), predictions["ids"], decode_nonfinite(predictions["per_example"]),
+            predictions["clusters"],
         )  # fmt: skip
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise StudyError(

@@ -60,7 +60,7 @@ def count_overlaps(
             # No run can read the source either, and each fails with this message.
             say(f"{name}: the overlap of its held-out and training examples cannot be counted: {error}")
             continue
-        ledger.say(KIND, json.dumps(dataclasses.asdict(overlap)))
+        ledger.add_event(KIND, json.dumps(dataclasses.asdict(overlap)))
         if overlap.num_found:
             say(f"{name}: {overlap.sentence}")
 

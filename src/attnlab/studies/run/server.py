@@ -21,6 +21,7 @@ from typing import Any
 
 from attnlab.errors import AttnlabError, TrainingError
 from attnlab.training import Display, RunSpec, build, train
+from attnlab.training.record.files import open_file
 from attnlab.training.record.lock import lock_folder
 
 from .workers import RunEvent, RunOrder
@@ -134,7 +135,7 @@ def _carry_out(order: RunOrder, work: Work) -> int:
     try:
         folder = Path(order.folder)
         folder.mkdir(parents=True, exist_ok=True)
-        log = os.open(folder / LOG, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
+        log = open_file(folder / LOG, os.O_WRONLY | os.O_APPEND)
         os.dup2(log, 1)
         os.dup2(log, 2)
         return INTERRUPTED if work(folder, order.config) else 0

@@ -66,7 +66,7 @@ class LocalWorkers:
     def __init__(self, plugins: Sequence[str] = (), server: str = SERVER) -> None:
         # Each run sets its own number of threads; a thread pool that was made before a fork does not work after it.
         self.process = subprocess.Popen(
-            [sys.executable, "-m", server, *plugins],
+            [sys.executable, "-P", "-m", server, *plugins],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, env={**os.environ, "OMP_NUM_THREADS": "1"},
             process_group=0, bufsize=0,
         )  # fmt: skip

@@ -14,7 +14,7 @@ from ..batch import IGNORED, Feature, fill_rows
 
 NUM_ROWS = 1024
 """Training rows that strategies are fitted to."""
-MOST_PAIRS = 1 << 28
+MAX_PAIRS = 1 << 28
 """Pairs of positions compared in total; only the first sequences are used if there are more."""
 BLOCK = 1 << 22
 """Pairs of positions compared at a time."""
@@ -40,7 +40,7 @@ def score_sequence_strategies(
     If the position of a question determines that of its answer (`is_positional`), knowing it is not trivial.
     """
     longest = max(len(ids) for ids, _ in sequences)
-    few = sequences[: max(1, MOST_PAIRS // longest**2)]
+    few = sequences[: max(1, MAX_PAIRS // longest**2)]
     ids, labels = (fill_rows(rows, fill) for rows, fill in zip(zip(*few, strict=True), (-1, IGNORED), strict=True))
     asked = labels[labels != IGNORED]
     can_answer = np.zeros(int(max(ids.max(), labels.max())) + 1, dtype=np.bool_)

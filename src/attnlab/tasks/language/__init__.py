@@ -1,8 +1,8 @@
-"""Language modelling: masked, causal, honest about the past, one sentence at a time, and samples."""
+"""Language modelling: masked and causal (with leak-free perplexity), sentence by sentence, and samples."""
 
 from .clm import Clm
-from .line import Line, LineLoss
+from .line import LineLoss, TextLine
 from .mlm import Mlm
 from .sentences import sample, sentence_losses
 
-__all__ = ["Clm", "Line", "LineLoss", "Mlm", "sample", "sentence_losses"]
+__all__ = ["Clm", "LineLoss", "Mlm", "TextLine", "sample", "sentence_losses"]

@@ -2,7 +2,7 @@
 
 `perplexity` is exp of the mean loss over all tokens, `line_perplexity` is the mean perplexity of the lines,
 `bits_per_byte` is the total loss in bits per byte of text, the only one comparable across tokenizers.
-`honest_perplexity` predicts token t from a forward pass over tokens 0 … t−1 alone: if it is above `perplexity`, the
+`leak_free_perplexity` predicts token t from a forward pass over tokens 0 … t−1 alone: if it is above `perplexity`, the
 mechanism saw the future. A pass over a whole line relies on the mask; a prefix contains no future tokens.
 """
 
@@ -23,7 +23,7 @@ from ..frame import check_fast
 from ..labelled import compute_label_losses
 from ..objective import check_finite, compute_logits, compute_token_losses, evaluation_mode
 from ..scores import LOWER_IS_BETTER, Reference, Scores, compute_shares, find_clusters
-from .line import LanguageTask, Line, LineLoss, score_ngrams, sum_losses
+from .line import LanguageTask, LineLoss, LineLosses, TextLine, score_ngrams, sum_losses
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class Clm(LanguageTask):
     has_end: bool = True
     is_cut: bool = False
     """Whether the rest of a line beyond `max_len` is dropped instead of predicted in further blocks."""
-    is_honest: bool = False
+    has_leak_free_perplexity: bool = False
     """Whether `predict` also runs every prefix by itself: a forward pass for each position."""
     head: str = "AutoModelForCausalLM"
     primary: str = "perplexity"
@@ -57,7 +57,7 @@ class Clm(LanguageTask):
         counts = count_tokens(train_features, 1 + max(int(ids.max()) for ids in blocks))
         return score_ngrams(self, dev, counts, [(ids[:-1], ids[1:]) for ids in blocks])
 
-    def features(self, examples: Sequence[Line], tokenizer: Any) -> list[Feature]:
+    def features(self, examples: Sequence[TextLine], tokenizer: Any) -> list[Feature]:
         """Encode lines; a line over `max_len` is split into blocks that overlap by one token.
 
         So every token but the first of a line is predicted exactly once, unless lines are cut. A line of one token
@@ -103,10 +103,10 @@ class Clm(LanguageTask):
         return losses
 
     def compute_others(self, model: nn.Module, batch: Batch) -> list[LineLoss]:
-        """Return the honest loss of each block, if the task asks for it."""
-        return compute_honest_losses(model, batch) if self.is_honest else []
+        """Return the leak-free loss of each block, if the task asks for it."""
+        return compute_leak_free_losses(model, batch) if self.has_leak_free_perplexity else []
 
-    def score(self, predictions: Mapping[str, tuple[LineLoss, LineLoss | None]], examples: Sequence[Line]) -> Scores:
+    def score(self, predictions: Mapping[str, LineLosses], examples: Sequence[TextLine]) -> Scores:
         """Return perplexities and bits per byte, and each line's mean loss."""
         losses = {key: forced for key, (forced, _) in predictions.items()}
         total = sum_losses(losses, examples)
@@ -125,16 +125,16 @@ class Clm(LanguageTask):
             "line_perplexity": line_perplexities,
             "line_loss": np.array([losses[line.id].per_token for line in examples]),
         }
-        honest = {key: loss for key, (_, loss) in predictions.items() if loss is not None}
-        if honest:
-            honest_total = sum_losses(honest, examples)
-            figures["honest_perplexity"] = honest_total.perplexity
-            single["honest_loss"] = compute_shares([honest[line.id].nats for line in examples], honest_total.num_tokens)
+        leak_free = {key: loss for key, (_, loss) in predictions.items() if loss is not None}
+        if leak_free:
+            total = sum_losses(leak_free, examples)
+            figures["leak_free_perplexity"] = total.perplexity
+            single["leak_free_loss"] = compute_shares([leak_free[line.id].nats for line in examples], total.num_tokens)
         ids, clusters = [line.id for line in examples], find_clusters(examples, "line ")
         return Scores(self.name, self.primary, figures, ids, single, clusters=clusters)
 
 
-def compute_honest_losses(model: nn.Module, batch: Batch) -> list[LineLoss]:
+def compute_leak_free_losses(model: nn.Module, batch: Batch) -> list[LineLoss]:
     """Return each block's loss, each token predicted by a separate pass over the tokens before it."""
     rows = [feature.inputs["input_ids"] for feature in batch.features]
     losses = [LineLoss() for _ in rows]

@@ -21,7 +21,7 @@ from ..scores import Reference
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class TextLine:
     """One text, by its number in the source; blank lines are not examples."""
 
     id: str
@@ -59,9 +59,13 @@ class LineLoss:
             return math.inf
 
 
-def make_lines(texts: Sequence[str]) -> list[Line]:
+LineLosses = tuple[LineLoss, LineLoss | None]
+"""The loss of a line, and its pseudo-loss or leak-free loss if the task asks for it."""
+
+
+def make_lines(texts: Sequence[str]) -> list[TextLine]:
     """Make examples of given texts."""
-    return [Line(str(number), text, f"text {number + 1}") for number, text in enumerate(texts)]
+    return [TextLine(str(number), text, f"text {number + 1}") for number, text in enumerate(texts)]
 
 
 class LanguageTask(LabelledTask):
@@ -71,16 +75,16 @@ class LanguageTask(LabelledTask):
     """The entropy of text is not known."""
     head_settings: ClassVar[Mapping[str, Any]] = {}
 
-    def examples(self, source: str | Path | Source, split: str | None = None) -> list[Line]:
+    def examples(self, source: str | Path | Source, split: str | None = None) -> list[TextLine]:
         """Read the lines of a text: lines of a text file, or the text column of a table."""
         source = get_source(source, split)
         return [
-            Line(str(number), text, f"{source.name}, document {number + 1}", article)
+            TextLine(str(number), text, f"{source.name}, document {number + 1}", article)
             for number, (text, article) in enumerate(source.documents_of_articles())
         ]
 
-    def predict(self, model: nn.Module, batches: Iterable[Batch]) -> dict[str, tuple[LineLoss, LineLoss | None]]:
-        """Return each line's loss, and beside it the pseudo-loss or the honest loss if the task asks for it."""
+    def predict(self, model: nn.Module, batches: Iterable[Batch]) -> dict[str, LineLosses]:
+        """Return the losses of each line."""
         losses: defaultdict[str, LineLoss] = defaultdict(LineLoss)
         others: defaultdict[str, LineLoss] = defaultdict(LineLoss)
         for batch in check_batches(batches):
@@ -106,7 +110,7 @@ def sum_rows(batch: Batch, nats: Tensor, is_right: Tensor) -> list[LineLoss]:
     return [LineLoss(float(nats[row].sum()), int(n), int(is_right[row].sum())) for row, n in enumerate(counts)]
 
 
-def sum_losses(losses: Mapping[str, LineLoss], lines: Sequence[Line]) -> LineLoss:
+def sum_losses(losses: Mapping[str, LineLoss], lines: Sequence[TextLine]) -> LineLoss:
     """Add the losses of lines; raise an error if a line has none."""
     if not lines:
         raise TaskError("there is no line to score; give a text with at least one")

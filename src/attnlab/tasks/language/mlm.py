@@ -19,7 +19,7 @@ from ..batch import IGNORED, Batch, BatchPadding, Feature, as_tokens, pad
 from ..floors import Ids, count_tokens
 from ..labelled import compute_label_losses
 from ..scores import LOWER_IS_BETTER, Reference, Scores, compute_shares, find_clusters
-from .line import LanguageTask, Line, LineLoss, score_ngrams, sum_losses
+from .line import LanguageTask, LineLoss, LineLosses, TextLine, score_ngrams, sum_losses
 
 COPIES = 64
 """Copies of a line, each with one token hidden, in one batch."""
@@ -60,7 +60,7 @@ class Mlm(LanguageTask):
         places = np.flatnonzero(labels != IGNORED)
         return batch["input_ids"][0].numpy()[places - 1], labels[places]
 
-    def features(self, examples: Sequence[Line], tokenizer: Any) -> list[Feature]:
+    def features(self, examples: Sequence[TextLine], tokenizer: Any) -> list[Feature]:
         """Encode lines with the tokenizer's marks, a long one in several pieces."""
         if tokenizer.mask_token_id is None:
             raise TaskError(f"{type(tokenizer).__name__} has no mask token, which masked language modelling needs")
@@ -85,7 +85,7 @@ class Mlm(LanguageTask):
         """Return the pseudo-loss of each row, if the task asks for it."""
         return [compute_pseudo_loss(model, feature) for feature in batch.features] if self.is_pseudo else []
 
-    def score(self, predictions: Mapping[str, tuple[LineLoss, LineLoss | None]], examples: Sequence[Line]) -> Scores:
+    def score(self, predictions: Mapping[str, LineLosses], examples: Sequence[TextLine]) -> Scores:
         """Return loss, accuracy and perplexity over hidden tokens; a short line may have none of them."""
         losses = {key: masked for key, (masked, _) in predictions.items()}
         total = sum_losses(losses, examples)

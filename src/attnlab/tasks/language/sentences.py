@@ -16,11 +16,11 @@ from .line import LineLoss, make_lines
 def sentence_losses(
     model: nn.Module, tokenizer: Any, sentences: Sequence[str], task: Clm | None = None
 ) -> list[LineLoss]:
-    """Return the loss of each sentence; with `Clm(is_honest=True)`, computed prefix by prefix."""
+    """Return the loss of each sentence; with `Clm(has_leak_free_perplexity=True)`, computed prefix by prefix."""
     task = Clm() if task is None else task
     lines = make_lines(sentences)
     losses = [LineLoss()] * len(lines)
-    compute_losses = task.compute_others if task.is_honest else task.compute_losses
+    compute_losses = task.compute_others if task.has_leak_free_perplexity else task.compute_losses
     for feature in task.features(lines, tokenizer):
         losses[int(feature.key)] += compute_losses(model, task.collate([feature]))[0]
     empty = next((line for line, loss in zip(lines, losses, strict=True) if not loss.num_tokens), None)
@@ -30,15 +30,9 @@ def sentence_losses(
 
 
 def sample(
-    model: nn.Module,
-    tokenizer: Any,
-    prompt: str = "",
-    *,
-    num_tokens: int = 40,
-    temperature: float = 1.0,
-    top_k: int | None = None,
-    seed: int = 0,
-) -> str:
+    model: nn.Module, tokenizer: Any, prompt: str = "", *, num_tokens: int = 40, temperature: float = 1.0,
+    top_k: int | None = None, seed: int = 0,
+) -> str:  # fmt: skip
     """Continue a prompt with tokens drawn one by one, until the end token; a temperature of 0 takes the likeliest.
 
     Each step runs the whole past without a cache, so that no cache can hide what the mechanism does.

@@ -40,11 +40,9 @@ def score_v1(golds: Golds, predictions: Mapping[str, str]) -> SquadFigures:
 
 
 def score_v2(
-    golds: Golds,
-    predictions: Mapping[str, str],
-    no_answer: Mapping[str, float] | None = None,
+    golds: Golds, predictions: Mapping[str, str], no_answer: Mapping[str, float] | None = None,
     threshold: float = EVERY_ANSWER_STANDS,
-) -> SquadFigures:
+) -> SquadFigures:  # fmt: skip
     """Score answers as the v2.0 script does; `no_answer` holds each question's score of having none."""
     _check_any(golds)
     _check_complete(golds, predictions, "prediction")

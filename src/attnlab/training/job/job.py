@@ -42,7 +42,7 @@ class Job:
     @property
     def record(self) -> dict[str, Any]:
         """The config, with the settings of a job that was made without one."""
-        return {**self.settings.deciding, "seed": self.seed, **self.config}
+        return {**self.settings.result_settings, "seed": self.seed, **self.config}
 
     @property
     def steps_of_segments(self) -> list[int]:

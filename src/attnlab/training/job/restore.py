@@ -17,7 +17,7 @@ from ..record.folder import CONFIG, TOKENIZER, read_num_steps
 from ..record.state import State
 from ..spec import RunSpec, Start, find_run_folder
 from ..tuning.apply import apply_tuning
-from ..tuning.state import frozen_hash
+from ..tuning.state import hash_frozen_weights
 from .weights import LANGUAGE_HEADS, Say, build_model, load_weights, silence_transformers
 
 
@@ -55,7 +55,7 @@ def restore(folder: str | Path, *, is_best: bool = False, say: Say = str) -> Res
     apply_tuning(model, run.tuning, has_new_head=task.head not in LANGUAGE_HEADS, seed=run.seed)
     if not load_weights(checkpoint, model):
         raise TrainingError(f"the checkpoint in {place} has other weights than the model its config describes")
-    if checkpoint.state["frozen"] != frozen_hash(model):
+    if checkpoint.state["frozen"] != hash_frozen_weights(model):
         raise TrainingError(
             f"the run in {place} trained a part of its model, and the weights that it started from have changed; "
             "restore them at the path in config.json (start.checkpoint)"

@@ -39,9 +39,9 @@ class FeatureStream:
         self.lengths = np.array([len(feature) for feature in features])
         self.mean_length = float(self.lengths.mean())
         self.longest = int(self.lengths.max())
-        last: Literal["drop", "short"] = "drop" if len(features) >= segment.batch else "short"
+        last_batch: Literal["drop", "short"] = "drop" if len(features) >= segment.batch else "short"
         self.arrangement = Arrangement(
-            len(features), segment.batch, seed, last, segment.window, lambda rows: self.lengths[rows]
+            len(features), segment.batch, seed, last_batch, segment.window, lambda rows: self.lengths[rows]
         )
         self.identity = hash_of([hash_features(features), repr(task), segment.batch, segment.window, seed])
 

@@ -14,15 +14,16 @@ from transformers import AutoConfig, PreTrainedModel
 from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 from transformers.utils import logging as transformers_logging
 
-from attnlab.errors import TrainingError, closest
+from attnlab.errors import PretrainedError, TrainingError, closest
 from attnlab.install import install, load, mechanism_of
 from attnlab.install.saving import PREFIX
+from attnlab.pretrained import load_pretrained
 
 from ..record.checkpoint import Checkpoint, read_checkpoint
 from ..record.files import read_json
 from ..record.folder import CONFIG, MODEL
 from ..spec import RunSpec, Start, find_run_folder
-from ..tuning.state import trained_state
+from ..tuning.state import get_trained_state
 from .start import initialise
 
 LANGUAGE_HEADS = ("AutoModelForCausalLM", "AutoModelForMaskedLM")
@@ -110,14 +111,15 @@ def _load_pretrained(path: str, start: Start, task: Any, seed: int, say: Say) ->
     model: PreTrainedModel
     with torch.random.fork_rng(devices=[]), silence_transformers():
         try:
-            config = update_config(AutoConfig.from_pretrained(path), start, task)
-            model, info = getattr(transformers, task.head).from_pretrained(
-                path, config=config, output_loading_info=True, ignore_mismatched_sizes=True
-            )
-        except (OSError, ValueError) as error:
+            config = update_config(load_pretrained(AutoConfig, path), start, task)
+            model, info = load_pretrained(
+                getattr(transformers, task.head), path, config=config, output_loading_info=True,
+                ignore_mismatched_sizes=True,
+            )  # fmt: skip
+        except PretrainedError as error:
             raise TrainingError(
-                f"no model can be loaded from '{path}': {str(error).splitlines()[0]}; give a directory with "
-                "config.json and model.safetensors, or a name of the hub while online"
+                f"no model can be loaded from '{path}': {error}; give a directory with config.json and "
+                "model.safetensors, or a name of the hub while online"
             ) from error
     for name, stored, needed in sorted(info["mismatched_keys"]):
         if name.startswith(f"{model.base_model_prefix}."):
@@ -178,7 +180,7 @@ def _transplant(
 
 def load_weights(checkpoint: Checkpoint, model: PreTrainedModel) -> bool:
     """Copy a checkpoint's weights into what trains in a model; return False if names or shapes differ."""
-    state = trained_state(model)
+    state = get_trained_state(model)
     if {name: tensor.shape for name, tensor in state.items()} != {n: t.shape for n, t in checkpoint.model.items()}:
         return False
     with torch.no_grad():

@@ -25,13 +25,13 @@ from ..record.metrics import Metrics
 from ..record.state import State
 from ..result import ENDS, Divergence, Result, Status
 from ..tuning.parts import count_parameters
+from .checkpointer import Checkpointer
 from .compiling import compile_layers
 from .identity import check_config, write_config
 from .machine import choose_threads, explain_memory_errors
 from .precision import choose_precision
 from .progress import Display
 from .ranks import Ranks, join_ranks
-from .savepoint import Savepoints
 from .stopping import StopRequest, stop_request
 from .trace import compute_weight_norms
 from .update import Outcome, Updater
@@ -65,8 +65,8 @@ class Training:
             return
         job.model.to(ranks.device)  # type: ignore[arg-type]
         job.model.train()
-        self.savepoints = Savepoints(job, folder, display.say)
-        checkpoint = ranks.broadcast(self.savepoints.checkpoints.last() if ranks.is_first else None)
+        self.checkpointer = Checkpointer(job, folder, display.say)
+        checkpoint = ranks.broadcast(self.checkpointer.checkpoints.load_last() if ranks.is_first else None)
         precision = checkpoint.state["precision"] if checkpoint else job.settings.precision
         threads = job.threads
         if threads is None and checkpoint and checkpoint.state["num_ranks"] == ranks.num:
@@ -80,7 +80,7 @@ class Training:
         if checkpoint is None:
             self._announce()
         else:
-            self.savepoints.restore(checkpoint, self.updater.optimizer, self.setup)
+            self.checkpointer.restore(checkpoint, self.updater.optimizer, self.setup)
             self.state = State.of(checkpoint.state["run"])
         if job.settings.is_compiled:
             display.say(compile_layers(job.model))
@@ -211,7 +211,7 @@ class Training:
         if self.ranks.is_first and self.saved_step != self.state.step:
             self.saved_step = self.state.step
             self.metrics.sync()
-            self.savepoints.write(self.state, self.updater.optimizer, self.setup)
+            self.checkpointer.write(self.state, self.updater.optimizer, self.setup)
 
     def _interrupt(self) -> Result:
         self._save()

@@ -1,4 +1,4 @@
-"""One update of the weights: passes, gradients weighted by the terms they average, clipping, the optimizer's step."""
+"""One update of the weights: passes weighted by their numbers of loss terms, clipping, and the optimizer's step."""
 
 import math
 from collections.abc import Mapping
@@ -37,7 +37,7 @@ class Objective(nn.Module):
 
 @dataclass(frozen=True)
 class Outcome:
-    """The figures of one update."""
+    """Loss, gradient norm, learning rate and tokens of one update."""
 
     loss: float
     gradient_norm: float

@@ -11,7 +11,7 @@ from attnlab.tasks import Reference, sample, sentence_losses
 from attnlab.tasks.objective import NotFiniteError
 
 from ..job.job import Job
-from ..plain import spell
+from ..plain import encode_nonfinite
 from ..record.files import write_json
 from ..result import Evaluation, late_step
 from ..tuning.positions import check_positions
@@ -69,13 +69,14 @@ class Watch:
     def _evaluate(self, step: int) -> Evaluation:
         assert self.job.dev is not None
         task = self.job.task
-        if getattr(task, "is_honest", False) and step != self.job.num_steps:
-            task = dataclasses.replace(task, is_honest=False)  # a pass per position, so only at the end
+        if getattr(task, "has_leak_free_perplexity", False) and step != self.job.num_steps:
+            task = dataclasses.replace(task, has_leak_free_perplexity=False)  # a pass per position, so only at the end
         scores, predictions = evaluate(self.job.model, task, self.job.dev, self.stop.__bool__)
         scores = dataclasses.replace(scores, floor=self.floor)
         self.metrics.write("evaluation", step, scores.record())
         self.write_tensorboard(scores.figures, step, "dev/")
-        write_json(self.folder / "predictions" / f"step-{step:08d}.json", spell(make_record(scores, predictions)))
+        answers = encode_nonfinite(make_record(scores, predictions))
+        write_json(self.folder / "predictions" / f"step-{step:08d}.json", answers)
         note = scores.collapse.sentence if scores.collapse is not None else ""
         return Evaluation(step, scores.primary, dict(scores.figures), note, **scores.reference)  # type: ignore[arg-type]
 

@@ -54,7 +54,7 @@ class Checkpoints:
         target = self.folder / name_folder(checkpoint.step)
         try:
             make_folder(self.folder)
-            self.tidy()
+            self.remove_leftovers()
             try:
                 aside = self._write_aside(checkpoint)
                 if target.exists():  # removed only after the new one is in its place
@@ -62,7 +62,7 @@ class Checkpoints:
                 aside.rename(target)
                 sync_folder(self.folder)
             finally:
-                self.tidy()
+                self.remove_leftovers()
         except OSError as error:
             tensors = [*checkpoint.model.values(), *checkpoint.optimizer.values()]
             size = sum(tensor.numel() * tensor.element_size() for tensor in tensors)
@@ -71,8 +71,8 @@ class Checkpoints:
         self._remove_older(checkpoint.step, best_step)
         return target
 
-    def last(self) -> Checkpoint | None:
-        """Return the newest intact checkpoint, with a message about each damaged newer one; None if there are none."""
+    def load_last(self) -> Checkpoint | None:
+        """Load the newest intact checkpoint, with a message about each damaged newer one; None if there are none."""
         reasons = []
         steps = self.steps()
         for step in reversed(steps):
@@ -81,7 +81,7 @@ class Checkpoints:
             except DamageError as damage:
                 reasons.append(f"{name_folder(step)}: {damage}")
                 next_try = "; trying the one before it" if step != steps[0] else ""
-                self.say(f"the checkpoint {self._home(step)} is damaged: {damage}{next_try}")
+                self.say(f"the checkpoint {self._find_folder(step)} is damaged: {damage}{next_try}")
         if reasons:
             raise TrainingError(
                 f"no checkpoint in {self.folder} is intact ({'; '.join(reasons)}); restore one from a copy, or "
@@ -89,8 +89,8 @@ class Checkpoints:
             )
         return None
 
-    def at(self, step: int) -> Checkpoint:
-        """Return the checkpoint of one step, such as the best."""
+    def load(self, step: int) -> Checkpoint:
+        """Load the checkpoint of one step, such as the best."""
         steps = self.steps()
         if step not in steps:
             available = ", ".join(map(str, steps)) or "none"
@@ -100,15 +100,15 @@ class Checkpoints:
         except DamageError as damage:
             others = ", ".join(str(other) for other in steps if other != step) or "none"
             raise TrainingError(
-                f"the checkpoint {self._home(step)} is damaged: {damage}; restore it from a copy, or use another "
-                f"step (available: {others})"
+                f"the checkpoint {self._find_folder(step)} is damaged: {damage}; restore it from a copy, or use "
+                f"another step (available: {others})"
             ) from damage
 
     def steps(self) -> list[int]:
         """List the steps that have a checkpoint, intact or not."""
         return sorted({int(match["step"]) for match in self._match_folders() if match["mark"] in ("", REPLACED)})
 
-    def tidy(self) -> None:
+    def remove_leftovers(self) -> None:
         """Clean up after a process that was killed while writing or removing; only the writing process may do so."""
         for match in self._match_folders():
             path, place = self.folder / match[0], self.folder / match["name"]
@@ -127,13 +127,13 @@ class Checkpoints:
             raise explain_disk_error("list the checkpoints in", self.folder, error) from error
         return [match for match in matches if match and _is_valid(match)]
 
-    def _home(self, step: int) -> Path:
+    def _find_folder(self, step: int) -> Path:
         """Return a step's folder, under its other name if a process was killed while replacing it."""
         place = self.folder / name_folder(step)
         return place if place.exists() else self.folder / f"{REPLACED}{name_folder(step)}"
 
     def _read(self, step: int) -> Checkpoint:
-        folder = self._home(step)
+        folder = self._find_folder(step)
         try:
             content = _read_state(folder)
             if content["step"] != step:
@@ -182,7 +182,7 @@ class Checkpoints:
 def read_checkpoint(run_folder: Path, is_best: bool, say: Callable[[str], Any]) -> Checkpoint:
     """Read the last checkpoint of the run in a folder, or its best."""
     checkpoints = Checkpoints(run_folder / "checkpoints", say)
-    newest = checkpoints.last()
+    newest = checkpoints.load_last()
     if newest is None:
         raise TrainingError(f"the run in {run_folder} has no checkpoint yet; wait for its first")
     if not is_best:
@@ -190,7 +190,7 @@ def read_checkpoint(run_folder: Path, is_best: bool, say: Callable[[str], Any]) 
     best = newest.state["run"]["best"]
     if best is None:
         raise TrainingError(f"the run in {run_folder} was never evaluated, so it has no best checkpoint")
-    return checkpoints.at(best["step"])
+    return checkpoints.load(best["step"])
 
 
 def name_folder(step: int) -> str:

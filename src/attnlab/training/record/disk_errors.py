@@ -20,6 +20,7 @@ ADVICE = {
     errno.ENOTDIR: _FILE_IN_THE_WAY,
     errno.EEXIST: _FILE_IN_THE_WAY,
     errno.EISDIR: "there is a folder where a file is needed; move it away, or choose another folder for the run",
+    errno.ELOOP: "it is a symbolic link, which may lead anywhere; remove it, or choose another folder for the run",
     errno.ENAMETOOLONG: "the path is too long for the file system; choose a shorter folder for the run",
     errno.EIO: "the disk reports input/output errors; copy what matters to another disk and continue there",
 }

@@ -37,9 +37,10 @@ class Seal:
 
 
 def write_through(path: Path, pieces: Iterable[bytes | memoryview]) -> Seal:
-    """Write a new file, sync it to the disk, and return the seal of the bytes that were to be written."""
+    """Write a new file, in place of another of its name, and sync it; return the seal of the bytes to be written."""
     digest, size = hashlib.sha256(), 0
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_BINARY", 0), 0o666)
+    path.unlink(missing_ok=True)
+    descriptor = open_file(path, os.O_WRONLY | os.O_EXCL)
     try:
         for piece in pieces:
             whole = memoryview(piece)
@@ -56,6 +57,11 @@ def write_through(path: Path, pieces: Iterable[bytes | memoryview]) -> Seal:
     finally:
         os.close(descriptor)
     return Seal(digest.hexdigest(), size)
+
+
+def open_file(path: Path, flags: int) -> int:
+    """Open a file to write, and make it if it is missing; a symbolic link is an error, since it may lead anywhere."""
+    return os.open(path, flags | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0), 0o666)
 
 
 def write_all(descriptor: int, content: bytes | memoryview) -> None:

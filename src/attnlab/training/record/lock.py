@@ -12,7 +12,7 @@ from pathlib import Path
 from attnlab.errors import TrainingError
 
 from .disk_errors import explain_disk_error
-from .files import make_folder, write_all
+from .files import make_folder, open_file, write_all
 
 try:
     import fcntl
@@ -48,7 +48,7 @@ def _open_locked(folder: Path) -> int:
     descriptor = None
     try:
         make_folder(folder)
-        descriptor = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o666)
+        descriptor = open_file(folder / LOCK, os.O_RDWR)
         _lock(descriptor, folder)
         started = datetime.now().astimezone().isoformat(sep=" ", timespec="seconds")
         holder = {"pid": os.getpid(), "host": platform.node(), "started": started}

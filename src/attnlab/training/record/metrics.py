@@ -9,11 +9,11 @@ from typing import Any
 
 from attnlab.errors import TrainingError
 
-from ..plain import check_plain, spell, unspell
+from ..plain import check_plain, decode_nonfinite, encode_nonfinite
 from .disk_errors import explain_disk_error, explain_disk_errors
-from .files import make_folder, parse_json, sync_folder, write_all
+from .files import make_folder, open_file, parse_json, sync_folder, write_all
 
-Line = dict[str, Any]
+MetricRow = dict[str, Any]
 Key = tuple[str, int, Any]
 IDENTITY = ("kind", "step", "name")
 """The entries that identify a line together."""
@@ -29,8 +29,8 @@ class Metrics:
         compared with what is computed again.
         """
         self.path, self.say, self._after = path, say, after
-        self._before: dict[Key, Line] = {}
-        self._newest: dict[Key, Line] = {}
+        self._before: dict[Key, MetricRow] = {}
+        self._newest: dict[Key, MetricRow] = {}
         self._newest_step = -1
         self._has_differed = False
         self._descriptor = _open(path)
@@ -53,11 +53,11 @@ class Metrics:
         timing = timing or {}
         names = ["kind", "step", *values, *timing]
         assert len(set(names)) == len(names), f"duplicate names in one line: {names}"
-        line = spell({"kind": kind, "step": step, **values, **timing})
+        line = encode_nonfinite({"kind": kind, "step": step, **values, **timing})
         assert _is_record(line), f"a line needs a kind, a step and, if any, a name that is text: {line}"
         check_plain(line, f"the metrics of step {step}")
         key = _key(line)
-        if (recorded := self._recorded(key)) is not None:
+        if (recorded := self._find_recorded(key)) is not None:
             self._compare(line, recorded, set(timing))
             return
         self._append((json.dumps(line) + "\n").encode())
@@ -79,10 +79,10 @@ class Metrics:
             self._descriptor = -1
 
     @staticmethod
-    def read(path: Path) -> list[Line]:
+    def read(path: Path) -> list[MetricRow]:
         """Read every complete line, with NaN and the infinities as floats."""
         return [
-            {name: value if name in IDENTITY else unspell(value) for name, value in line.items()}
+            {name: value if name in IDENTITY else decode_nonfinite(value) for name, value in line.items()}
             for _, line in _scan(path)
         ]
 
@@ -106,7 +106,7 @@ class Metrics:
                     os.ftruncate(self._descriptor, end)
                 raise
 
-    def _recorded(self, key: Key) -> Line | None:
+    def _find_recorded(self, key: Key) -> MetricRow | None:
         for known in (self._newest, self._before):
             if key in known:
                 return known[key]
@@ -114,7 +114,7 @@ class Metrics:
             return None
         return next((line for _, line in _scan(self.path) if _key(line) == key), None)
 
-    def _compare(self, line: Line, recorded: Line, timing: set[str]) -> None:
+    def _compare(self, line: MetricRow, recorded: MetricRow, timing: set[str]) -> None:
         names = [name for name in {**recorded, **line} if name not in timing]
         differing = [name for name in names if _text(line, name) != _text(recorded, name)]
         if not differing or self._has_differed:
@@ -131,12 +131,12 @@ class Metrics:
 def _open(path: Path) -> int:
     with explain_disk_errors("write", path):
         make_folder(path.parent)
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0), 0o666)
+        descriptor = open_file(path, os.O_RDWR | os.O_APPEND)
         sync_folder(path.parent)
     return descriptor
 
 
-def _scan(path: Path) -> Iterator[tuple[int, Line]]:
+def _scan(path: Path) -> Iterator[tuple[int, MetricRow]]:
     """Yield the end of each line and the line; stop before an incomplete last one, raise an error for any other."""
     end = 0
     try:
@@ -173,10 +173,10 @@ def _is_record(line: Any) -> bool:
     return isinstance(line.get("kind"), str) and type(line.get("step")) is int
 
 
-def _key(line: Line) -> Key:
+def _key(line: MetricRow) -> Key:
     return line["kind"], line["step"], line.get("name")
 
 
-def _text(line: Line, name: str) -> str:
+def _text(line: MetricRow, name: str) -> str:
     """Write a value as the file does: two floats have the same text only if they have the same bits."""
     return json.dumps(line[name], sort_keys=True) if name in line else "nothing"

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Self
 
-from ..plain import spell, unspell
+from ..plain import decode_nonfinite, encode_nonfinite
 from ..result import Evaluation
 
 NUM_LOSSES = 10
@@ -73,12 +73,12 @@ class State:
 
     def record(self) -> dict[str, Any]:
         """Return the state as plain data."""
-        return dict(spell(asdict(self)))
+        return dict(encode_nonfinite(asdict(self)))
 
     @classmethod
     def of(cls, record: Mapping[str, Any]) -> Self:
         """Read the output of `record`."""
-        values = unspell(dict(record))
+        values = decode_nonfinite(dict(record))
         for name in ("last", "best"):
             if values.get(name) is not None:
                 values[name] = Evaluation(**values[name])

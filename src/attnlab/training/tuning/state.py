@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 
 
-def trained_state(model: nn.Module) -> dict[str, Tensor]:
+def get_trained_state(model: nn.Module) -> dict[str, Tensor]:
     """Return trainable parameters and persistent buffers, each once under its first name.
 
     The tensors are not copies; `model.load_state_dict(state, strict=False)` loads such a state.
@@ -21,7 +21,7 @@ def trained_state(model: nn.Module) -> dict[str, Tensor]:
     return state
 
 
-def frozen_hash(model: nn.Module) -> str:
+def hash_frozen_weights(model: nn.Module) -> str:
     """Return the SHA-256 of the frozen parameters: their names, dtypes, shapes and bytes, in the order of names."""
     digest = hashlib.sha256()
     frozen = {name: p.detach() for name, p in model.named_parameters() if not p.requires_grad}

@@ -48,7 +48,8 @@ def test_rounded_shares_are_possible(tmp_path: Path) -> None:
     [
         ("accuracy", 103.5, "accuracy lies between 0 and 100"),
         ("f1", -0.5, "f1 lies between 0 and"),
-        ("perplexity", 0.7, "perplexity is 1 or more"),
+        ("perplexity", 0.7, "perplexity: a perplexity is at least 1"),
+        ("perplexity", 0.0, "perplexity: a perplexity is at least 1"),
         ("mcc", -1.2, "mcc lies between -100 and 100"),
     ],
 )
@@ -61,6 +62,14 @@ def test_values_beyond_the_metric(tmp_path: Path, metric: str, value: float, mes
     found = [finding.sentence for finding in judge_file(str(path)).faults if finding.check == "impossible values"]
     assert len(found) == 1
     assert message in found[0]
+
+
+def test_a_perplexity_of_zero_is_one_finding_and_cannot_be_compared(tmp_path: Path) -> None:
+    rows = [f"{arm},{seed},{20 + seed / 7 + (arm == 'b') / 3}" for arm in "ab" for seed in range(5)]
+    found = judge_file(write_rows(tmp_path, "arm,seed,perplexity", [*rows, "b,9,0"]))
+    assert list_faults(found) == ["impossible values"]
+    (change,) = found.changes
+    assert change.endswith("with them NOT COMPARABLE (a perplexity is at least 1, and one of 'b' is 0)")
 
 
 def test_an_f1_below_its_exact_match(tmp_path: Path) -> None:

@@ -34,8 +34,8 @@ class RecordedStudy:
         folder.mkdir(parents=True, exist_ok=True)
         self.ledger = Ledger(folder / "ledger.sqlite")
         self.ledger.add_runs([make_row(run) for run in self.runs.values()])
-        self.ledger.say("design", json.dumps(self.study.design.model_dump(mode="json")))
-        self.ledger.say("started", "{}")
+        self.ledger.add_event("design", json.dumps(self.study.design.model_dump(mode="json")))
+        self.ledger.add_event("started", "{}")
 
     def plan(self, obstacles: Mapping[str, str] | None = None, failed: Mapping[str, Any] | None = None) -> None:
         """Record the plan. failed: the name of a failing check, by the audited line."""
@@ -48,7 +48,7 @@ class RecordedStudy:
                 self.ledger.add_audit(key, True, not wrong, found)
         runs = [run.id for run in self.runs.values()]
         said = {"runs": runs, "obstacles": obstacles or {}, "data": DATA, "audits": audits}
-        self.ledger.say("plan", json.dumps(said))
+        self.ledger.add_event("plan", json.dumps(said))
 
     def give(
         self, arm: str, seed: int, accuracy: Sequence[float] | None = None, loss: Sequence[float] | None = None,

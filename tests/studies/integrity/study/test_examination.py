@@ -104,7 +104,7 @@ def test_too_few_seeds_are_said_and_no_fault_since_no_verdict_claims_more(tmp_pa
 def test_held_out_examples_that_were_trained_on_are_said(
     num_found: int, dev: str, faulty: list[str], noted: list[str], study: RecordedStudy
 ) -> None:
-    study.ledger.say("overlap", json.dumps({
+    study.ledger.add_event("overlap", json.dumps({
         "source": "recall", "unit": "sequence", "train": "t", "dev": dev, "num_train": None, "num_dev": None,
         "num_held_out": 300, "num_found": num_found,
     }))  # fmt: skip
@@ -113,7 +113,7 @@ def test_held_out_examples_that_were_trained_on_are_said(
 
 
 @pytest.mark.usefixtures("here")
-def test_a_leaking_arm_gets_its_honest_figure_and_overlap_is_counted(
+def test_a_leaking_arm_gets_its_leak_free_figure_and_overlap_is_counted(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     said = list[str]()
@@ -121,15 +121,15 @@ def test_a_leaking_arm_gets_its_honest_figure_and_overlap_is_counted(
     conclusion = made.run(tmp_path / "out", say=said.append)
     (answer,) = conclusion.answers
     assert answer.verdict == "NOT COMPARABLE (its audit finds a leak)"
-    assert answer.notes[0].startswith("fed nothing but the past its perplexity is ")
-    assert "(mean of 2 seeds), not the " in answer.notes[0]
+    assert answer.notes[0].startswith("its perplexity without access to future tokens is ")
+    assert "(mean of 2 seeds), not " in answer.notes[0]
     assert "; the baseline's is " in answer.notes[0]
     assert faults(tuple(conclusion.findings)) == ["a leaking arm", "trained on what is held out"]
     overlap = "3 of 12 documents that 'text' holds out (not counting 1 headings or texts of fewer than 5 words) are"
     assert any(overlap in line for line in said)
     with open_record(tmp_path / "out") as record:
         settings = {run.arm: dict(run.run.task_settings) for run in record.runs}
-        assert settings == {"dot": {"max_len": 16}, "leak": {"max_len": 16, "is_honest": True}}
+        assert settings == {"dot": {"max_len": 16}, "leak": {"max_len": 16, "has_leak_free_perplexity": True}}
         assert [one.num_found for one in record.overlaps] == [3]
         (row,) = {record.results[run.id].status for run in record.runs}
         assert row == "finished"
@@ -143,7 +143,7 @@ def test_a_leaking_arm_gets_its_honest_figure_and_overlap_is_counted(
 
 
 @pytest.mark.usefixtures("here")
-def test_a_probe_has_no_honest_figure_and_that_is_said(tmp_path: Path) -> None:
+def test_a_probe_has_no_leak_free_figure_and_the_answer_says_so(tmp_path: Path) -> None:
     plain = content(seeds=[1], has_leaking=True)
     plain["arms"] = {"dot": "dot | softmax", "leak": LEAKING}
     (answer,) = Study.of(plain).run(tmp_path, say=quiet).answers

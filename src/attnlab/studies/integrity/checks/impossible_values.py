@@ -16,7 +16,7 @@ from ..tables.table import Cell, ResultTable, group_cells
 from .units import Units
 
 EXACT = ("em", "exact", "exactmatch")
-MOST = 0.5
+MAX_WRONG_SHARE = 0.5
 """If more than this share of a metric's values is impossible, its name or n is wrong rather than the values."""
 
 
@@ -48,10 +48,10 @@ def _find_beyond_limits(metric: str, cells: Sequence[Cell], scale: float | None)
         limits = f"{metric} lies between {low:g} and {scale:g}"
     elif name in metrics.PERPLEXITIES:
         wrong = [cell for cell in cells if cell.number < 1]
-        limits = f"{metric} is 1 or more"
+        limits = f"{metric}: a perplexity is at least 1"
     else:
         return
-    if len(wrong) > MOST * len(cells):
+    if len(wrong) > MAX_WRONG_SHARE * len(cells):
         sentence = f"{limits}, and {len(wrong)} of {len(cells)} values do not: {_show(wrong)}; {metric} is not compared"
         yield ImpossibleValues(_report(sentence, wrong), (), metric)
     elif wrong:
@@ -74,7 +74,7 @@ def _find_no_multiples(
     fits = metrics.are_multiples(values, n, scale, rounding)
     wrong = [cell for cell, is_fitting in zip(inside, fits, strict=True) if not is_fitting]
     data = {"metric": metric, "num_examples": n, "is_guessed": given is None}
-    if len(wrong) > MOST * len(inside):
+    if len(wrong) > MAX_WRONG_SHARE * len(inside):
         sentence = (
             f"{metric} is a multiple of 1/{n}, and {len(wrong)} of {len(inside)} values are not: {_show(wrong)}; they "
             f"were not measured on {n} examples, or were changed afterwards. They stay in the analysis"

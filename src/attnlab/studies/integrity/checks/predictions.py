@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from ..finding import IntegrityFinding, IntegrityKind
 from ..tables.table import ResultTable, join_words
 
-FEWEST = 10
+MIN_ANSWERS = 10
 """Fewer constant answers are no evidence."""
 NEARLY = 0.99
 VARIED = 0.95
@@ -25,7 +25,7 @@ def check_predictions(table: ResultTable) -> Iterator[IntegrityFinding]:
 def is_one_answer(counts: Mapping[str, int], majority: float | None) -> bool:
     """Tell whether answers are constant or nearly so. majority: the share of the most frequent label, if known."""
     num, most = sum(counts.values()), max(counts.values(), default=0)
-    if num < FEWEST:
+    if num < MIN_ANSWERS:
         return False
     if majority is None:
         return most == num

@@ -9,7 +9,7 @@ from .coincidence import KINDS, Repeat, Sighting, find_repeats, find_twins, is_b
 
 ODDS = 1e-3
 """False-positive rate for a table without repeats."""
-FEWEST = 2
+MIN_VALUES = 2
 """A step with fewer values is not called one without new values."""
 
 
@@ -23,7 +23,7 @@ def check_repetition(table: ResultTable) -> Iterator[IntegrityFinding]:
     odds = ODDS / max(1, (len(by_step) + 2) * len(table.metrics) * len(KINDS))
     beyond = {step for step, sightings in by_step.items() if is_beyond_chance(sightings, odds)}
     repeated = {step for step, sightings in by_step.items() if all(sighting.repeat for sighting in sightings)} - {None}
-    stale = [step for step in by_step if step in beyond & repeated and len(by_step[step]) >= FEWEST]
+    stale = [step for step in by_step if step in beyond & repeated and len(by_step[step]) >= MIN_VALUES]
     for step in stale:
         num = len(by_step[step])
         yield _report([step], by_step[step], f"{show_step(step).capitalize()} holds no new value: of its {num} cells, ")

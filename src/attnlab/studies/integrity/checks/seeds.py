@@ -15,7 +15,7 @@ from ..tables.metrics import find_resolution
 from ..tables.pairs import find_pairs
 from ..tables.table import Cell, ResultTable, group_cells, join_words, show_step
 
-FEWEST = 4
+MIN_SEEDS = 4
 """With fewer seeds an outlier cannot be identified: of three, two are always closer to each other."""
 ODDS = 2e-3
 """False-positive rate for a table of normal seeds."""
@@ -55,7 +55,7 @@ def check_lone_seed(table: ResultTable, step: float | None) -> Iterator[Integrit
     """Examine the seeds of every arm, group and metric at one step."""
     cells = [cell for cell in table.values if cell.step == step]
     samples = group_cells(cells, lambda cell: (cell.arm, cell.group, cell.metric))
-    enough = [sample for sample in samples.values() if len(sample) >= FEWEST]
+    enough = [sample for sample in samples.values() if len(sample) >= MIN_SEEDS]
     by_metric = group_cells(table.values, lambda cell: cell.metric)
     resolutions = {metric: find_resolution(metric, cells)[0] for metric, cells in by_metric.items()}
     for sample in enough:

@@ -19,8 +19,8 @@ SUFFIX = re.compile(rf"[^A-Za-z0-9]?({'|'.join((*MEANS, *SDS))})$", re.IGNORECAS
 
 
 @dataclass(frozen=True)
-class ReportedFigure:
-    """One figure of a summary: what it summarises, whether it is a mean or an SD, its value, and the runs' values."""
+class ReportedValue:
+    """One value of a summary: what it summarises, whether it is a mean or an SD, its text, and the runs' values."""
 
     title: str
     metric: str
@@ -39,7 +39,7 @@ class ReportedFigure:
         value, values = parse_number(self.text) or 0.0, self.recorded * factor
         right: Sequence[float] = [values.mean()] if self.is_mean else [values.std(ddof=1), values.std(ddof=0)]
         slack = 0.51 * 10.0 ** -count_decimals(self.text) + 1e-9 * max(1.0, abs(value))
-        return any(abs(value - figure) <= slack for figure in right)
+        return any(abs(value - expected) <= slack for expected in right)
 
     def describe_difference(self, factor: float) -> str:
         """Say what is reported and what is recorded."""
@@ -49,36 +49,36 @@ class ReportedFigure:
 
 
 def check_summaries(table: ResultTable, path: str) -> Iterator[IntegrityFinding]:
-    """Compare every figure of a summary file with the runs that it summarises."""
+    """Compare every value of a summary file with the runs that it summarises."""
     reported = _read_summary(path, table)
-    factors = {metric: _find_factor(reported, metric) for metric in {figure.metric for figure in reported}}
-    wrong = [figure for figure in reported if figure.can_be_checked and not figure.agrees(factors[figure.metric])]
+    factors = {metric: _find_factor(reported, metric) for metric in {value.metric for value in reported}}
+    wrong = [value for value in reported if value.can_be_checked and not value.agrees(factors[value.metric])]
     if wrong:
-        shown = list_first([figure.describe_difference(factors[figure.metric]) for figure in wrong], 3)
+        shown = list_first([value.describe_difference(factors[value.metric]) for value in wrong], 3)
         sentence = f"{len(wrong)} of {len(reported)} figures of {path} differ from the recorded values: {shown}"
-        places = tuple(figure.place for figure in wrong)
+        places = tuple(value.place for value in wrong)
         yield IntegrityFinding(IntegrityKind.SUMMARY_DIFFERS, sentence, places=places)
     rescaled = sorted(metric for metric, factor in factors.items() if factor != 1)
     if rescaled:
         unit = "percent" if factors[rescaled[0]] > 1 else "fractions"
         sentence = f"{path} has {list_first(rescaled)} as {unit}, unlike the table"
         yield IntegrityFinding(IntegrityKind.SUMMARY_DIFFERS, sentence, is_fault=False)
-    unmatched = [f"{figure.text} ({figure.place})" for figure in reported if not figure.can_be_checked]
+    unmatched = [f"{value.text} ({value.place})" for value in reported if not value.can_be_checked]
     if unmatched:
         shown = list_first(unmatched, 3)
         sentence = f"{len(unmatched)} figures of {path} have no recorded values to compare with: {shown}"
         yield IntegrityFinding(IntegrityKind.SUMMARY_DIFFERS, sentence, is_fault=False)
 
 
-def _find_factor(reported: Sequence[ReportedFigure], metric: str) -> float:
+def _find_factor(reported: Sequence[ReportedValue], metric: str) -> float:
     """Return 100 or 0.01 if a limited metric is in another unit than the table, so that its means agree only then."""
     if recognise_metric(metric) not in LIMITED:
         return 1.0
-    means = [figure for figure in reported if figure.metric == metric and figure.is_mean and figure.can_be_checked]
-    return max((1.0, 100.0, 0.01), key=lambda factor: sum(figure.agrees(factor) for figure in means))
+    means = [value for value in reported if value.metric == metric and value.is_mean and value.can_be_checked]
+    return max((1.0, 100.0, 0.01), key=lambda factor: sum(value.agrees(factor) for value in means))
 
 
-def _read_summary(path: str, table: ResultTable) -> list[ReportedFigure]:
+def _read_summary(path: str, table: ResultTable) -> list[ReportedValue]:
     """Read a summary: wide, with names such as base_em_mean, or long, with columns mean and sd."""
     rows = read_rows(path)
     columns = {name: match for name in rows.header if (match := SUFFIX.search(name))}
@@ -87,13 +87,13 @@ def _read_summary(path: str, table: ResultTable) -> list[ReportedFigure]:
             f"'{path}' has no column of means or SDs; a summary has columns such as arm, metric, mean, sd, or names "
             "such as base_em_mean"
         )
-    figures = list(_read_figures(rows, columns, table))
-    if not figures:
+    values = list(_read_values(rows, columns, table))
+    if not values:
         raise RequestError(f"no figure of '{path}' could be read; its columns are not those of the table")
-    return figures
+    return values
 
 
-def _read_figures(rows: CsvRows, columns: Mapping[str, re.Match[str]], table: ResultTable) -> Iterator[ReportedFigure]:
+def _read_values(rows: CsvRows, columns: Mapping[str, re.Match[str]], table: ResultTable) -> Iterator[ReportedValue]:
     stems = {name: name[: match.start()] for name, match in columns.items()}
     is_long = not any(stems.values())
     pattern = None if is_long else guess_pattern(list(dict.fromkeys(stems.values())), ("arm", "metric"))
@@ -114,4 +114,4 @@ def _read_figures(rows: CsvRows, columns: Mapping[str, re.Match[str]], table: Re
                 cells = [cell for cell in table.values if (cell.arm, cell.group, cell.metric, cell.step) == key]
                 title = f"{join_words(*key[:3])} at {show_step(step)}"
                 is_mean, recorded = match[1].lower() in MEANS, np.array([cell.number for cell in cells])
-                yield ReportedFigure(title, metric, is_mean, row[name], f"line {number}, {name}", recorded)
+                yield ReportedValue(title, metric, is_mean, row[name], f"line {number}, {name}", recorded)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from attnlab.training.plain import unspell
+from attnlab.training.plain import decode_nonfinite
 
 from ..analysis import ComparisonRow, check_seeds
 from ..checks.budgets import check_budgets
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from ...answers.study_folder import Record
     from ...ledger.database import Ledger
 
-MOST_OVERLAP = 0.01
+MAX_OVERLAP = 0.01
 """From this share on it is a fault: memorised examples can change an accuracy by as much, and many studies look for
 differences of one point. Less is only noted, since published datasets contain some such rows."""
 
@@ -57,7 +57,7 @@ def _check_overlap(record: Record) -> Iterator[IntegrityFinding]:
     for overlap in record.overlaps:
         if overlap.num_found:
             data = {"source": overlap.source, "share": overlap.share, "num_held_out": overlap.num_held_out}
-            is_fault = overlap.share >= MOST_OVERLAP
+            is_fault = overlap.share >= MAX_OVERLAP
             yield IntegrityFinding(IntegrityKind.TRAINED_ON_HELD_OUT, overlap.sentence, is_fault, data=data)
 
 
@@ -117,7 +117,7 @@ def _check_recorded(runs: PhaseRuns) -> Iterator[IntegrityFinding]:
     wrong = list[str]()
     for run, last in runs.last:
         evaluation = {line["step"]: line for line in runs.evaluations[run.id]}.get(last["step"], {})
-        for name, value in unspell(last["figures"]).items():
+        for name, value in decode_nonfinite(last["figures"]).items():
             scores = runs.load_scores(run, name)
             if scores is not None and len(scores) and not np.isclose(scores.mean(), value):
                 mean = f"the mean of its {len(scores)} examples {scores.mean():.6g}"

@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from attnlab.data import PROBES
-from attnlab.training.plain import unspell
+from attnlab.training.plain import decode_nonfinite
 
 from ...ledger.database import ENDED, ResultRow
 from ..tables.metrics import COUNTED, recognise_metric
@@ -34,7 +34,7 @@ class PhaseRuns:
 
     @cached_property
     def ended(self) -> list[tuple[PlannedRun, ResultRow]]:
-        """The runs with a figure; a run that diverged has none."""
+        """The runs with a metric; a run that diverged has none."""
         rows = ((run, self.record.results.get(run.id)) for run in self.record.runs if run.phase == self.phase)
         return [(run, row) for run, row in rows if row is not None and row.status in ENDED]
 
@@ -47,7 +47,7 @@ class PhaseRuns:
     def evaluations(self) -> dict[str, list[dict[str, Any]]]:
         """The evaluations of each run, by id."""
         lines = self.record.ledger.lines
-        return {run.id: [unspell(line) for line in lines(run.id, "evaluation")] for run, _ in self.ended}
+        return {run.id: [decode_nonfinite(line) for line in lines(run.id, "evaluation")] for run, _ in self.ended}
 
     def name_group(self, run: PlannedRun) -> str:
         """Name the group that a run is compared in: its phase and size, if the study has several."""
@@ -75,11 +75,11 @@ class PhaseRuns:
         """The last evaluation of every run, which decides."""
         cells: list[Cell] = []
         for run, last in self.last:
-            cells += self._make_cell(run, last["step"], last["primary"], unspell(last["figures"]))
+            cells += self._make_cell(run, last["step"], last["primary"], decode_nonfinite(last["figures"]))
         return self._make_table(cells, {})
 
     def _make_table(self, cells: list[Cell], budgets: Mapping[Run, Mapping[str, str]]) -> ResultTable:
-        """Make a table of cells, each with the number of examples that its figure counts."""
+        """Make a table of cells, each with the number of examples that its metric counts."""
         design, counts = self.record.design, self._count_examples
         sized = tuple(replace(cell, num_examples=counts.get(cell.metric)) for cell in cells)
         return ResultTable(design.name, (f"phase '{self.phase}'",), sized, design.baseline, budgets)
@@ -90,22 +90,22 @@ class PhaseRuns:
             place, group = f"{run.title}, step {step}, {name}", self.name_group(run)
             yield Cell(run.arm, group, name, str(run.seed), step, float(value), repr(float(value)), place)
 
-    def load_scores(self, run: PlannedRun, figure: str) -> Any:
-        """Return the per-example scores whose mean is a figure; None if there are none."""
-        return self.record.ledger.scores(run.id, SCORES.get(figure, figure))
+    def load_scores(self, run: PlannedRun, metric: str) -> Any:
+        """Return the per-example scores whose mean is a metric; None if there are none."""
+        return self.record.ledger.scores(run.id, SCORES.get(metric, metric))
 
     @cached_property
     def _count_examples(self) -> dict[str, int]:
-        """The number of examples behind each figure that counts correct ones, if it is the same in all runs."""
+        """The number of examples behind each metric that counts correct ones, if it is the same in all runs."""
         counts: dict[str, set[int]] = {}
         for run, last in self.last:
             # A probe asks for several answers in one example, each of which counts.
-            figures = [] if run.run.task in PROBES else last.get("figures", ())
-            for figure in figures:
-                scores = self.load_scores(run, figure) if recognise_metric(figure) in COUNTED else None
+            metrics = [] if run.run.task in PROBES else last.get("figures", ())
+            for metric in metrics:
+                scores = self.load_scores(run, metric) if recognise_metric(metric) in COUNTED else None
                 if scores is not None:
-                    counts.setdefault(figure, set()).add(len(scores))
-        return {figure: next(iter(sizes)) for figure, sizes in counts.items() if len(sizes) == 1}
+                    counts.setdefault(metric, set()).add(len(scores))
+        return {metric: next(iter(sizes)) for metric, sizes in counts.items() if len(sizes) == 1}
 
     def _find_budgets(self) -> dict[Run, dict[str, str]]:
         """Return the budget of each run, only for seeds that all arms have, since seeds may differ in tokens."""

@@ -28,7 +28,7 @@ NAMES: Mapping[str, Sequence[str]] = {
     ),
 }  # fmt: skip
 """The parts of a table, and the usual names of their columns, the least ambiguous first."""
-FEWEST_EXAMPLES = 10
+MIN_EXAMPLES = 10
 """A column such as `n` with smaller numbers counts something else, such as seeds."""
 BUDGETS = frozenset({
     "tokens", "epochs", "budget", "flops", "batchsize", "batch", "maxsteps", "trainsteps", "numsteps", "updates",
@@ -129,7 +129,7 @@ def _find_named(rows: CsvRows, part: str) -> list[str]:
 
 def _are_counts(rows: CsvRows, name: str) -> bool:
     numbers = [parse_number(text) for text in rows.column(name) if text.lower() not in NOTHING]
-    return bool(numbers) and all(n is not None and n == int(n) and n >= FEWEST_EXAMPLES for n in numbers)
+    return bool(numbers) and all(n is not None and n == int(n) and n >= MIN_EXAMPLES for n in numbers)
 
 
 def _is_group(rows: CsvRows, name: str) -> bool:

@@ -45,7 +45,7 @@ SETS = {
     408: "MRPC's validation set", 277: "RTE's validation set",
 }  # fmt: skip
 """Evaluation sets that can be recognised by their size."""
-MOST_EXAMPLES = 100_000
+MAX_EXAMPLES = 100_000
 FITTING = 0.9
 """n is accepted if this share of distinct values are multiples of 1/n, so that one fault does not hide it."""
 BLOCK = 2000
@@ -123,7 +123,7 @@ def are_multiples(values: Values, n: int | NDArray[np.int64], scale: float, roun
 def _find_smallest_count(values: Values, scale: float, rounding: float) -> int | None:
     """Return the smallest n such that nearly all values are multiples of 1/n; None if there is none."""
     few = values[:: max(1, len(values) // 12)]
-    for start in range(1, MOST_EXAMPLES, BLOCK):
+    for start in range(1, MAX_EXAMPLES, BLOCK):
         counts = np.arange(start, start + BLOCK)
         near = are_multiples(few, counts[:, None], scale, rounding)
         for n in counts[near.mean(axis=1) >= FITTING - 0.15]:

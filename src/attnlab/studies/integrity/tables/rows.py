@@ -14,7 +14,7 @@ NOTHING = frozenset({
     "diverged", "crashed", "oom",
 })  # fmt: skip
 """Cells of a run without a score."""
-MOST_CELLS = 500_000
+MAX_CELLS = 500_000
 
 
 @dataclass(frozen=True)
@@ -58,10 +58,8 @@ def read_rows(path: str) -> CsvRows:
             raise RequestError(f"line {number} of '{path}' has {len(row)} cells, and the header has {len(header)}")
     if not rows:
         raise RequestError(f"'{path}' has a header and no rows")
-    if (len(rows) + 1) * len(header) > MOST_CELLS:
-        raise RequestError(
-            f"'{path}' has more than {MOST_CELLS:,} cells; give the scores of runs, not of every example"
-        )
+    if (len(rows) + 1) * len(header) > MAX_CELLS:
+        raise RequestError(f"'{path}' has more than {MAX_CELLS:,} cells; give the scores of runs, not of every example")
     return CsvRows(path, tuple(header), tuple((number, dict(zip(header, row, strict=True))) for number, row in rows))
 
 

@@ -12,17 +12,17 @@ from ..job.job import Job
 from ..job.weights import Say, load_weights
 from ..record.checkpoint import Checkpoint, Checkpoints
 from ..record.state import State
-from ..tuning.state import frozen_hash, trained_state
+from ..tuning.state import get_trained_state, hash_frozen_weights
 from .optimizer import get_optimizer_state, restore_optimizer
 
 
-class Savepoints:
-    """Stores what trains, the state of optimizer and run, and a hash of the frozen weights."""
+class Checkpointer:
+    """Writes and restores checkpoints: what trains, optimizer, state of the run, and a hash of the frozen weights."""
 
     def __init__(self, job: Job, folder: Path, say: Say) -> None:
         self.job, self.say = job, say
         self.checkpoints = Checkpoints(folder / "checkpoints", say)
-        self.frozen = frozen_hash(job.model)
+        self.frozen = hash_frozen_weights(job.model)
 
     def write(self, state: State, optimizer: torch.optim.Optimizer, setup: Mapping[str, Any]) -> None:
         """Write a checkpoint. Random draws are functions of seed and step, so no generator's state is needed."""
@@ -30,7 +30,7 @@ class Savepoints:
             "run": state.record(), **setup, "frozen": self.frozen,
             "seed": self.job.seed, "streams": [stream.identity for stream in self.job.streams],
         }  # fmt: skip
-        model = {name: tensor.detach().cpu() for name, tensor in trained_state(self.job.model).items()}
+        model = {name: tensor.detach().cpu() for name, tensor in get_trained_state(self.job.model).items()}
         checkpoint = Checkpoint(state.step, model, get_optimizer_state(optimizer, self.job.model), plain)
         self.checkpoints.write(checkpoint, best_step=state.best.step if state.best else None)
 

@@ -1,4 +1,4 @@
-"""Drawings kept in the user's cache: one takes up to a tenth of a second, and starting Vega another half."""
+"""A cache of drawings on disk: drawing one takes up to 0.1 s, and starting Vega another 0.5 s."""
 
 import hashlib
 import os
@@ -9,15 +9,15 @@ from pathlib import Path
 
 from attnlab.machine import cache_folder
 
-MOST = 2000
-"""Files that are kept; beyond it the half that was not used for the longest time is removed."""
+MAX_FILES = 2000
+"""If there are more, the least recently used half is removed."""
 DIGEST_BYTES = 32
 
 
-def keep_drawing(source: str, draw: Callable[[], bytes]) -> bytes:
-    """Return what was drawn from the same source before, or draw it and keep it.
+def load_or_draw(source: str, draw: Callable[[], bytes]) -> bytes:
+    """Return the cached drawing of a source, or draw it and cache it.
 
-    A file begins with the digest of what follows, so that a damaged one is drawn again. A drawing that cannot be kept
+    A file begins with the digest of what follows, so that a damaged one is drawn again. A drawing that cannot be cached
     (a full disk, a folder that cannot be written) is drawn again the next time.
     """
     key = hashlib.sha256(f"{version('vl-convert-python')} {source}".encode()).hexdigest()
@@ -31,7 +31,8 @@ def keep_drawing(source: str, draw: Callable[[], bytes]) -> bytes:
     with suppress(OSError):
         file.parent.mkdir(parents=True, exist_ok=True)
         aside = file.with_name(f".{key}.{os.getpid()}")
-        aside.write_bytes(hashlib.sha256(drawn).digest() + drawn)
+        with aside.open("xb") as opened:
+            opened.write(hashlib.sha256(drawn).digest() + drawn)
         aside.replace(file)
         _remove_oldest(file.parent)
     return drawn
@@ -39,6 +40,6 @@ def keep_drawing(source: str, draw: Callable[[], bytes]) -> bytes:
 
 def _remove_oldest(folder: Path) -> None:
     files = list(folder.iterdir())
-    if len(files) > MOST:
+    if len(files) > MAX_FILES:
         for file in sorted(files, key=lambda file: file.stat().st_mtime)[: len(files) // 2]:
             file.unlink(missing_ok=True)

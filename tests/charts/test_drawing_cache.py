@@ -1,4 +1,4 @@
-"""Drawings are drawn once, and drawn again where what was kept is damaged."""
+"""A chart is drawn once, and again if its cached drawing is damaged."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from attnlab.charts import kept
-from attnlab.charts.kept import keep_drawing
+from attnlab.charts import drawing_cache
+from attnlab.charts.drawing_cache import load_or_draw
 
 
 @pytest.fixture
@@ -22,7 +22,7 @@ def draw(drawn: list[str], source: str) -> bytes:
         drawn.append(source)
         return f"<svg>{source}</svg>".encode()
 
-    return keep_drawing(source, make)
+    return load_or_draw(source, make)
 
 
 def test_the_same_source_is_drawn_once(drawn: list[str]) -> None:
@@ -60,7 +60,7 @@ def test_without_a_cache_it_is_drawn_every_time(
 def test_the_oldest_half_goes_when_there_are_too_many(
     drawn: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(kept, "MOST", 4)
+    monkeypatch.setattr(drawing_cache, "MAX_FILES", 4)
     for number, source in enumerate("abcde"):
         draw(drawn, source)
         for file in (tmp_path / "charts").iterdir():

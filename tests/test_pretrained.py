@@ -1,0 +1,84 @@
+"""Checkpoints of others: nothing in them is run, and what cannot be loaded is one sentence."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+import transformers
+
+import attnlab
+from attnlab.data import load_tokenizer
+from attnlab.errors import AttnlabError, PretrainedError
+from attnlab.pretrained import load_pretrained
+
+SOURCE = Path(attnlab.__file__).parent
+SIZES: dict[str, Any] = {"n_layer": 1, "n_embd": 8, "n_head": 2, "n_positions": 8, "vocab_size": 16}
+HOSTILE = "from pathlib import Path\nPath(__file__).with_name('was-run').touch()\n"
+
+
+def make_model() -> Any:
+    return transformers.GPT2LMHeadModel(transformers.GPT2Config(**SIZES))  # type: ignore[no-untyped-call]
+
+
+@pytest.fixture
+def hostile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Make a folder whose config asks for code of its own, and a user who would type y."""
+    monkeypatch.setattr("builtins.input", lambda *_: "y")
+    folder = tmp_path / "hostile"
+    folder.mkdir()
+    own = {"AutoConfig": "own.Config", "AutoModel": "own.Model", "AutoTokenizer": ["own.Tokenizer", "own.Tokenizer"]}
+    config = {"model_type": "own", "architectures": ["Model"], "auto_map": own}
+    (folder / "config.json").write_text(json.dumps(config))
+    (folder / "tokenizer_config.json").write_text(json.dumps({"auto_map": own, "tokenizer_class": "Tokenizer"}))
+    (folder / "own.py").write_text(HOSTILE)
+    return folder
+
+
+@pytest.mark.parametrize("kind", [transformers.AutoConfig, transformers.AutoTokenizer, transformers.AutoModel])
+def test_code_of_a_checkpoint_is_never_run(hostile: Path, kind: type) -> None:
+    with pytest.raises(PretrainedError):
+        load_pretrained(kind, hostile)
+    assert not (hostile / "was-run").exists()
+
+
+def test_the_tokenizer_of_a_checkpoint_with_code_is_refused(hostile: Path) -> None:
+    with pytest.raises(AttnlabError, match="cannot load a tokenizer"):
+        load_tokenizer(str(hostile))
+    assert not (hostile / "was-run").exists()
+
+
+def test_pickled_weights_are_not_read(tmp_path: Path) -> None:
+    model = make_model()
+    model.config.save_pretrained(tmp_path)
+    torch.save(model.state_dict(), tmp_path / "pytorch_model.bin")
+    with pytest.raises(PretrainedError, match="safetensors"):
+        load_pretrained(transformers.GPT2LMHeadModel, tmp_path)
+
+
+def test_a_whole_checkpoint_is_loaded(tmp_path: Path) -> None:
+    model = make_model()
+    model.save_pretrained(tmp_path)
+    for kind in (transformers.GPT2LMHeadModel, transformers.AutoModelForCausalLM):
+        loaded = load_pretrained(kind, tmp_path)
+        assert torch.equal(loaded.transformer.wte.weight, model.transformer.wte.weight)
+
+
+@pytest.mark.parametrize(
+    "content", ["", "[]", "{", '{"model_type": 3}', '{"model_type": "gpt2", "n_layer": "x"}', "\0"]
+)
+def test_a_damaged_folder_is_one_sentence(tmp_path: Path, content: str) -> None:
+    (tmp_path / "config.json").write_text(content)
+    with pytest.raises(PretrainedError) as raised:
+        load_pretrained(transformers.AutoModelForCausalLM, tmp_path)
+    assert "\n" not in str(raised.value)
+
+
+def test_nothing_else_calls_from_pretrained() -> None:
+    calls = re.compile(r"\.from_pretrained\(")
+    files = [file.relative_to(SOURCE).as_posix() for file in SOURCE.rglob("*.py") if calls.search(file.read_text())]
+    assert sorted(files) == ["pretrained.py", "reports/card/model_card.py"]  # the card prints one
