@@ -18,7 +18,7 @@ def table(setting: Setting = SETTING, length: int = 1024, num_rounds: int = 20) 
     """Compare two threads with one; without a target where there is one processor only."""
     target = TARGET if len(os.sched_getaffinity(0)) > 1 else None
     rows = [thread_row(line, setting, length, num_rounds, target) for line in LINES]
-    notes = ["Both threads need a free processor: on a busy machine set OMP_WAIT_POLICY=passive, or see torch wait."]
+    notes = ["Both threads need a free processor: on a busy machine set OMP_WAIT_POLICY=passive."]
     return compared(f"Two threads, forward and backward: {sizes(setting, length)}", rows, notes)
 
 

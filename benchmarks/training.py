@@ -1,8 +1,9 @@
 """One run against Hugging Face's Trainer: the same model, weights, batches and optimizer, step for step.
 
-Both are whole: loading, clipping, the update and the rate are in it. Both compute in fp32; if bf16 pays here, rows in
-bf16 stand beside those. "HF Trainer" pads to the greatest length, as the example scripts do; "padded like ours" gets
-the batches of attnlab, rows of similar lengths padded to the longest of the batch.
+Both are whole: loading, clipping, the update and the rate are in it. Times are processor times on one thread, so that
+other programs matter less. Both compute in fp32; if bf16 pays here, rows in bf16 stand beside those. "HF Trainer" pads
+to the greatest length, as the example scripts do; "padded like ours" gets the batches of attnlab, rows of similar
+lengths padded to the longest of the batch.
 
 The share of the peak counts useful operations: 2 per weight and position in the forward pass and 4 in the backward
 pass, for every linear layer at each token that is not padding, for the vocabulary head at each label, and likewise for
@@ -18,7 +19,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from time import perf_counter
+from time import process_time
 from typing import Any
 
 import torch
@@ -151,9 +152,9 @@ def measure_peak(dtype: torch.dtype) -> float:
     out = torch.empty_like(left)
     best = float("inf")
     for _ in range(4):
-        start = perf_counter()
+        start = process_time()
         torch.mm(left, right, out=out)
-        best = min(best, perf_counter() - start)
+        best = min(best, process_time() - start)
     return 2 * SIDE**3 / best
 
 
@@ -250,7 +251,7 @@ def clocked() -> Any:
 
         def advance(self, step: int, num_steps: int, tokens: int, loss: float) -> float:
             """Note a step."""
-            self.times.append(perf_counter())
+            self.times.append(process_time())
             return 0.0
 
     return Clock()
@@ -282,7 +283,7 @@ def run_trainer(
 
         def on_step_end(self, *given: Any, **more: Any) -> None:
             """Note a step."""
-            times.append(perf_counter())
+            times.append(process_time())
 
     def collate(rows: list[Any]) -> dict[str, torch.Tensor]:
         batch = {name: tensor for name, tensor in case.task.collate(rows).items() if name != "token_type_ids"}

@@ -1,7 +1,7 @@
 """Softmax over dot-like scores through torch's scaled_dot_product_attention.
 
 Cosine and learned scales are multiplied into the query, fixed ones are passed on. The squared distance takes one more
-coordinate, [2q, 1]·[k, −‖k‖²]: softmax ignores −‖q‖². On a CPU, the causal rule and padding share one pass.
+coordinate, [2q, 1]·[k, −‖k‖²]: softmax ignores −‖q‖². On a CPU, the causal rule, padding and −‖k‖² share one pass.
 """
 
 import math
@@ -77,15 +77,13 @@ def _add_coordinate(q: Tensor, k: Tensor) -> tuple[Tensor, Tensor]:
     return torch.cat([q, torch.ones_like(q[..., :1])], -1) * scale, torch.cat([k, halves], -1)
 
 
-def _pad_width(x: Tensor, width: int, start: Tensor | None = None) -> Tensor:
-    """Return x, or x − start, padded with zeros to a width, with contiguous rows; not differentiable."""
+def _pad_width(x: Tensor, width: int) -> Tensor:
+    """Return x padded with zeros to a width, with contiguous rows; not differentiable."""
     d = x.shape[-1]
     if d == width:
         return x if x.stride(-1) == 1 else x.contiguous()
     wide = x.new_empty(*x.shape[:-1], width)
     wide[..., :d] = x
-    if start is not None:
-        wide[..., :d].sub_(start)
     wide[..., d:] = 0
     return wide
 
@@ -106,7 +104,7 @@ def _attend_fused(q: Tensor, k: Tensor, v: Tensor, visibility: Visibility, scale
 class Flash(torch.autograd.Function):
     """The CPU's fused pass, which takes the causal rule and a padding mask at once.
 
-    With `euclidean`, [q, 1]·[k, −‖k‖²/2] · 2/√d is −‖q−k‖²/√d up to a constant per query.
+    With `euclidean`, (q·k − ‖k‖²/2) · 2/√d is −‖q−k‖²/√d up to a constant per query.
     """
 
     @staticmethod
@@ -114,33 +112,34 @@ class Flash(torch.autograd.Function):
         ctx: Any, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, empty: Tensor | None,
         causal: bool, scale: float, euclidean: bool,
     ) -> Tensor:  # fmt: skip
-        # An even width: odd rows slow the products down.
-        width = max(q.shape[-1] + 2 * euclidean, v.shape[-1])
-        ctx.scale = 2 / math.sqrt(q.shape[-1]) if euclidean else scale
         if euclidean:
-            d, start = q.shape[-1], choose_origin(q, k)
-            left, right = _pad_width(q, width, start), _pad_width(k, width, start)
-            left[..., d] = 1
-            right[..., d] = torch.linalg.vector_norm(right[..., :d], dim=-1).square_() * -0.5
-        else:
-            left, right = _pad_width(q, width), _pad_width(k, width)
-        values = _pad_width(v, width)
-        out, logsumexp = flash_attention(left, right, values, causal, mask, ctx.scale)
+            start = choose_origin(q, k)
+            q, k, scale = q - start, k - start, 2 / math.sqrt(q.shape[-1])
+            term = torch.linalg.vector_norm(k, dim=-1).square_().mul_(-0.5 * scale)[:, :, None]
+            mask = term if mask is None else mask + term
+        width = max(q.shape[-1], v.shape[-1])
+        left, right, values = (_pad_width(x, width) for x in (q, k, v))
+        out, logsumexp = flash_attention(left, right, values, causal, mask, scale)
         if empty is not None:
             # Rows that see nothing: an output of 0, and a normaliser that makes every recomputed weight 0.
             out, logsumexp = out.masked_fill(empty, 0), logsumexp.masked_fill(empty[..., 0], torch.inf)
         ctx.save_for_backward(left, right, values, out, logsumexp, mask, empty)
-        ctx.causal, ctx.euclidean, ctx.widths = causal, euclidean, (q.shape[-1], v.shape[-1])
+        ctx.causal, ctx.euclidean, ctx.scale, ctx.widths = causal, euclidean, scale, (q.shape[-1], v.shape[-1])
         return out[..., : v.shape[-1]]
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         refuse_second_derivatives()
-        *saved, mask, empty = ctx.saved_tensors
-        right, out = saved[1], saved[3]
-        grad = _pad_width(grad, out.shape[-1])
+        *wide, logsumexp, mask, empty = ctx.saved_tensors
+        # The gradient of −‖k‖² needs a coordinate of q that is 1. A multiple of 4: odd rows slow the products down.
+        width = max(wide[0].shape[-1], (ctx.widths[0] + 4) // 4 * 4) if ctx.euclidean else wide[0].shape[-1]
+        left, right, values, out, grad = (_pad_width(x, width) for x in (*wide, grad))
+        if ctx.euclidean:
+            left = left if left is not wide[0] else left.clone()
+            left[..., ctx.widths[0]] = 1
         grad = grad if empty is None else grad.masked_fill(empty, 0)
-        dq, dk, dv = flash_attention_backward(grad, tuple(saved), ctx.causal, mask, ctx.scale)
+        saved = (left, right, values, out, logsumexp)
+        dq, dk, dv = flash_attention_backward(grad, saved, ctx.causal, mask, ctx.scale)
         d, value_dim = ctx.widths
         if ctx.euclidean:
             dk[..., :d].addcmul_(right[..., :d], dk[..., d : d + 1], value=-1)
