@@ -24,6 +24,7 @@ from benchmarks import (
     mqar,
     pointwise,
     report,
+    stages,
     threads,
     training,
 )
@@ -34,6 +35,7 @@ TABLES: Mapping[str, Callable[[], Table]] = {
     "pointwise": pointwise.table,
     "linear": linear.table,
     "distance": distance.table,
+    "stages": stages.table,
     "threads": threads.table,
     "bypass": bypass.table,
     "install": install.table,

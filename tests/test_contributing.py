@@ -31,4 +31,12 @@ def test_stages_of_ones_own_work() -> None:
     torch.testing.assert_close(attnlab.attend(q, k, v, "dot | alibi_window(width=4)", causal=True), expected)
     last = attnlab.attend(q[:, :, -3:], k, v, "dot | alibi_window(width=4)", causal=True)
     torch.testing.assert_close(last, expected[:, :, -3:])
+    declared = {
+        "dot | square": "blockwise", "elu_features | softmax": "sdpa", "elu_features | identity(divide=n)": "linear",
+        "relative | softmax": "blockwise",
+    }  # fmt: skip
+    for line, kernel in declared.items():
+        explanation = attnlab.explain(line, length=300, causal=True)
+        assert (explanation.kernel, explanation.advice) == (kernel, ())
+        assert attnlab.audit(line, causal=True, checks=["equivalences"]).passed
     assert attnlab.audit("dot | alibi_window", checks=["leak", "prefix", "padding", "equivalences"]).passed

@@ -11,7 +11,7 @@ import attnlab
 from attnlab.errors import MechanismError
 from attnlab.kernels import blockwise
 from attnlab.kernels.visibility import Visibility
-from attnlab.mechanisms import Params, Weights, stage
+from attnlab.mechanisms import Params, Positions, Score, Weights, stage
 
 from .faults import plant, run_check
 
@@ -68,10 +68,50 @@ def test_a_stage_that_counts_forbidden_pairs_without_asking_is_refused() -> None
     @stage("broken")
     @dataclass(frozen=True)
     class Broken(Weights):
-        pointwise = True
-
         def __call__(self, scores: Tensor, n: Tensor, p: Params) -> Tensor:
             return scores.exp() / (1 + scores.exp().sum(-1, keepdim=True))
 
     with pytest.raises(MechanismError, match="depend on masked pairs"):
         attnlab.audit("dot | broken", checks=["equivalences"])
+
+
+@pytest.mark.usefixtures("own_stages")
+def test_a_wrong_declaration_is_said_in_one_sentence() -> None:
+    @stage("not_pointwise")
+    @dataclass(frozen=True)
+    class NotPointwise(Weights):
+        pointwise = True
+
+        def __call__(self, scores: Tensor, n: Tensor, p: Params) -> Tensor:
+            return scores - scores.mean(-1, keepdim=True)
+
+    @stage("other_features")
+    @dataclass(frozen=True)
+    class OtherFeatures(Score):
+        form = "features"
+
+        def __call__(self, q: Tensor, k: Tensor, p: Params) -> Tensor:
+            return torch.relu(q) @ k.mT
+
+    @stage("absolute_bias")
+    @dataclass(frozen=True)
+    class AbsoluteBias(Score):
+        form = "features"
+        bias_of = "distances"
+
+        def position_bias(self, positions: Positions, p: Params) -> Tensor:
+            return positions.keys[..., None, :] / 2 + 0.0 * positions.distances
+
+        def __call__(self, q: Tensor, k: Tensor, p: Params, *, positions: Positions) -> Tensor:
+            return q @ k.mT + self.position_bias(positions, p)
+
+    for line, sentence in {
+        "dot | not_pointwise": "NotPointwise declares pointwise = True: each weight depends only on its own score",
+        "other_features | relu": 'OtherFeatures declares form = "features": its score is query_features',
+        "absolute_bias | relu": 'AbsoluteBias declares bias_of = "distances": its bias depends only on',
+    }.items():
+        finding = run_check(line, "equivalences")
+        assert not finding.passed
+        assert finding.sentence.startswith("A declaration is wrong by ")
+        assert sentence in finding.sentence
+        assert finding.where == "what a stage declares"

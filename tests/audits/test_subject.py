@@ -4,7 +4,7 @@ import torch
 
 from attnlab.audits import FindingPart, Mode, Subject
 from attnlab.audits.equivalences import SEVERAL, SPANS
-from attnlab.audits.subject import HEAD_DIM, LONG, MANY_HEADS
+from attnlab.audits.subject import LONG, MANY_HEADS
 from attnlab.kernels import rowwise, running
 from attnlab.kernels.tiles import Tiling
 from attnlab.mechanisms import Mechanism
@@ -20,7 +20,7 @@ def test_a_kernel_is_blamed_only_against_others_in_the_same_trial() -> None:
 
 
 def test_the_sizes_of_an_audit_are_those_at_which_every_kernel_splits() -> None:
-    assert rowwise.count_rows(SEVERAL, MANY_HEADS, LONG, HEAD_DIM) < LONG
+    assert rowwise.count_rows(SEVERAL, MANY_HEADS, LONG) < LONG
     tiles = list(Tiling(SEVERAL, MANY_HEADS, LONG, LONG, causal=False))
     assert len({tile.start for tile in tiles}) > 1
     assert len({tile.heads.start for tile in tiles}) > 1

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
 import torch
+from torch import Tensor
 
 from attnlab import attend, explain
 from attnlab.errors import KernelError, RequestError
 from attnlab.kernels import KERNELS
 from attnlab.kernels.cpu import native
+from attnlab.mechanisms import Params, Score, Weights, stage
 
 CHOICES = {
     "dot | softmax": "sdpa",
@@ -101,3 +104,31 @@ def test_what_explain_cannot_read_is_refused(change: dict[str, Any], says: str) 
 def test_sizes_that_are_none_are_refused(change: dict[str, Any]) -> None:
     with pytest.raises(RequestError, match="positive integer"):
         explain("dot | softmax", **change)
+
+
+@pytest.mark.usefixtures("own_stages")
+def test_advice_names_the_class_and_what_to_declare() -> None:
+    @stage("own_score")
+    @dataclass(frozen=True)
+    class OwnScore(Score):
+        def __call__(self, q: Tensor, k: Tensor, p: Params) -> Tensor:
+            return q @ k.mT
+
+    @stage("own_weights")
+    @dataclass(frozen=True)
+    class OwnWeights(Weights):
+        def __call__(self, scores: Tensor, n: Tensor, p: Params) -> Tensor:
+            return scores.square()
+
+    both = explain("own_score | own_weights", length=64)
+    score, weights = both.advice
+    assert score.startswith("OwnScore declares no form")
+    assert 'form = "features"' in score
+    assert "bias_of" in score
+    assert weights.startswith("OwnWeights declares neither pointwise nor tile_rule")
+    assert "pointwise = True" in weights
+    assert f"  faster   {score}\n  faster   {weights}" in str(both)
+    assert explain("dot | own_weights", length=64).advice == (weights,)
+    for line in ("dot | softmax | mask(after)", "dot | argmax(straight_through=true)"):
+        assert explain(line, length=64, causal=True).kernel == "rowwise"
+        assert explain(line, length=64, causal=True).advice == ()

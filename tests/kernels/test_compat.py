@@ -44,3 +44,11 @@ def test_a_constant_is_not_traced() -> None:
     torch.compiler.reset()
     compiled = torch.compile(lambda x: x * look(), backend="eager", fullgraph=True)
     assert compiled(torch.ones(2)).tolist() == [3, 3]
+
+
+def test_the_numbers_in_results_are_counted() -> None:
+    with compat.CountResults() as results:
+        x = torch.zeros(3, 4)
+        x[:2, None].expand(2, 5, 4) + x[0]
+    assert max(results.counts) == 40
+    assert results.counts[0] == 12

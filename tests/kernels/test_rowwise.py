@@ -7,7 +7,9 @@ import torch
 from torch import Tensor
 
 import attnlab
-from attnlab.kernels import initial_values
+from attnlab.errors import KernelError
+from attnlab.kernels import initial_values, rowwise
+from attnlab.kernels.attend import prepare
 from attnlab.kernels.rowwise import count_rows
 from attnlab.mechanisms import Mechanism
 from tests.user_stages import LINES, attend_by_formula, register
@@ -99,7 +101,7 @@ def test_a_stage_is_its_formula_where_kernels_split(name: str, situation: str) -
     given, places = make(name, situation, **SPLIT)
     q, k = given.tensors["q"], given.tensors["k"]
     if situation != "cached":
-        assert count_rows(q.shape[0], q.shape[1], k.shape[2], q.shape[3]) < q.shape[2], "this problem is not split"
+        assert count_rows(q.shape[0], q.shape[1], k.shape[2]) < q.shape[2], "this problem is not split"
     whole, split = solve(given, places, "reference"), solve(given, places, "rowwise")
     for ours, theirs in zip(split, whole, strict=True):
         torch.testing.assert_close(ours, theirs, rtol=1e-9, atol=1e-10)
@@ -121,3 +123,34 @@ def formula_of_last(name: str, given: Problem, places: dict[str, Tensor]) -> Ten
         return bool(mask[b, 0, 0, j]) and (not given.causal or j <= i + offset)
 
     return attend_by_formula(name, q, k, v, seen, (keys[:, offset:], keys), given.tensors)
+
+
+def test_blocks_are_as_large_as_the_score_allows_and_cover_every_query_once() -> None:
+    q, k, v = torch.randn(3, 2, 4, 300, 16).unbind(0)
+    for line, channels in (("dot | near", 1), ("key_forget | softmax", 1), ("additive | near", 16)):
+        assert rowwise._count_channels(prepare(q, k, v, line)[0]) == channels, line
+    for sizes in ((2, 4, 300, 300, 1), (64, 12, 100, 512, 1), (3, 2, 50, 4000, 64)):
+        batch, heads, num_queries, num_keys, channels = sizes
+        times = torch.zeros(batch, num_queries)
+        for sequences, rows in rowwise._cut(*sizes):
+            times[sequences, rows] += 1
+            part = times[sequences, rows]
+            is_least = part.shape[1] == 1 or part.shape[0] == 1
+            assert part.numel() * heads * num_keys * channels <= rowwise.block_size() or is_least
+        assert (times == 1).all()
+
+
+def test_a_batch_that_is_split_gives_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rowwise, "block_size", lambda: 2**13)
+    for name in ("relative bias", "differential", "key-gated forgetting"):
+        given, places = make(name, "left padding", batch=3, heads=2, length=70)
+        assert len({batch.start for batch, _ in rowwise._cut(3, 2, 70, 70, 1)}) > 1
+        for ours, theirs in zip(solve(given, places, "rowwise"), solve(given, places, "reference"), strict=True):
+            torch.testing.assert_close(ours, theirs, rtol=1e-9, atol=1e-10)
+
+
+def test_second_derivatives_are_refused_where_blocks_are_recomputed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rowwise, "block_size", lambda: 64)
+    q = torch.randn(1, 2, 20, 4, requires_grad=True)
+    with pytest.raises(KernelError, match="second derivatives"):
+        torch.autograd.grad(attnlab.attend(q, q, q, "dot | near").sum(), q, create_graph=True)

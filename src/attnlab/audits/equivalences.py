@@ -1,8 +1,9 @@
 """Equivalences: results that must be equal, computed both ways.
 
-Every kernel agrees with the reference, also at sizes at which it splits the problem. A row's weights do not change if
-forbidden keys are removed. bypass with α = 0 is the baseline; with activation=identity it is the projection W + αI.
-Masking after softmax, renormalised, is masking before it. With share(qk) scores are symmetric.
+A stage is what it declares. Every kernel agrees with the reference, also at sizes at which it splits the problem. A
+row's weights do not change if forbidden keys are removed. bypass with α = 0 is the baseline; with activation=identity
+it is the projection W + αI. Masking after softmax, renormalised, is masking before it. With share(qk) scores are
+symmetric.
 """
 
 import dataclasses
@@ -24,6 +25,7 @@ from .subject import LONG, MANY_HEADS, SHORT, Mode, Subject, compute_gradients, 
 
 NAME = "equivalences"
 REFERENCE = "reference"
+DECLARATION = "what a stage declares"
 MASKS: tuple[MaskKind, ...] = ("none", "keys", "pairs")
 
 SEVERAL = 2
@@ -36,8 +38,12 @@ SPANS = {"linear": 2100, "sdpa": 600}
 @check(NAME, kind="equivalences")
 def equivalences(subject: Subject) -> Finding:
     """Compute both ways what must be equal."""
-    parts = [*_compare_kernels(subject), *_check_identities(subject)]
-    identities = [part.name for part in parts if not part.kernel and part.bound is not None]
+    parts = list(_check_declarations(subject))
+    if all(part.passed for part in parts):  # kernels rely on the declarations
+        parts += [*_compare_kernels(subject), *_check_identities(subject)]
+    identities = [
+        part.name for part in parts if not part.kernel and part.bound is not None and part.note != DECLARATION
+    ]
     num_kernels = len({part.kernel for part in parts if part.kernel})
     return judge_parts(
         NAME, parts,
@@ -46,10 +52,46 @@ def equivalences(subject: Subject) -> Finding:
             f"gradients{'; and ' if identities else ''}{'; '.join(identities)}."
         ),
         failed=lambda bad: (
-            f"Two ways to compute the same differ by {bad.figure:.2g} (allowed {bad.bound:.2g}): {bad.name}."
+            f"A declaration is wrong by {bad.figure:.2g} (allowed {bad.bound:.2g}): {bad.name}. Correct or remove it."
+            if bad.note == DECLARATION
+            else f"Two ways to compute the same differ by {bad.figure:.2g} (allowed {bad.bound:.2g}): {bad.name}."
         ),
         where=lambda bad: f"kernel {bad.kernel}" if bad.kernel else bad.note,
     )  # fmt: skip
+
+
+def _check_declarations(subject: Subject) -> Iterator[FindingPart]:
+    """Compare what a stage declares, and faster kernels rely on, with its call."""
+    inputs, learned = subject.inputs(1, SHORT, torch.float64), subject.cast_parameters(torch.float64)
+    call, _ = prepare(
+        inputs["q"], inputs["k"], inputs["v"], subject.mechanism, parameters=learned, x=inputs.get("x"),
+        first=inputs.get("first"),
+    )  # fmt: skip
+    score, weights = call.mechanism.score, call.mechanism.weights
+    p = call.params_of(score)
+    scores = score(call.q, call.k, p, **call.gather_needs(score, None)).detach()
+    name = type(weights).__name__
+    if weights.pointwise:
+        n, given = torch.full((1, 1, 1, 1), SHORT, dtype=scores.dtype), call.gather_needs(weights, None)
+        changed = torch.cat([scores[..., :1], scores[..., 1:].flip(-1) + 1], -1)
+        first, second = (weights(s, n, call.params_of(weights), **given)[..., :1].detach() for s in (scores, changed))
+        claim = f"{name} declares pointwise = True: each weight depends only on its own score"
+        yield FindingPart(claim, peak(first - second), tolerance(first), DECLARATION)
+    name, what = type(score).__name__, "query_features(q)·key_features(k)"
+    if score.form == "features":
+        q, k = score.query_features(call.q, p), score.key_features(call.k, p)
+        product = (q @ k.mT).detach()
+        if score.bias_of is not None and call.positions is not None:
+            product, what = product + score.position_bias(call.positions, p).detach(), f"{what} + position_bias"
+        claim = f'{name} declares form = "features": its score is {what}'
+        yield FindingPart(claim, peak(product - scores), tolerance(scores), DECLARATION)
+    if score.bias_of == "distances" and call.positions is not None:
+        moved = Positions(call.positions.queries + 3, call.positions.keys + 3)
+        first, second = (score.position_bias(where, p).detach() for where in (call.positions, moved))
+        claim = (
+            f"{name} declares bias_of = \"distances\": its bias depends only on the query's position minus the key's"
+        )
+        yield FindingPart(claim, peak(first - second), tolerance(first), DECLARATION)
 
 
 def _compare_kernels(subject: Subject) -> Iterator[FindingPart]:

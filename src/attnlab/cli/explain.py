@@ -29,7 +29,7 @@ def print_explanation(
         {
             "asked": line, "mechanism": str(explanation.request.mechanism), "length": length, "causal": causal,
             "kernel": explanation.kernel, "reason": explanation.reason, "refused": dict(explanation.refused),
-            "cost": asdict(explanation.cost),
+            "cost": asdict(explanation.cost), "advice": list(explanation.advice),
         }
         for line, explanation in explanations.items()
     ])  # fmt: skip

@@ -3,7 +3,7 @@ tanh(a+b) = 1 − 2/(e^{2a}·e^{2b} + 1), so the exponentials are computed once 
 
 from torch import Tensor
 
-from . import tiled
+from . import stage_tiles, tiled
 from .call import Call, Request
 from .cpu import native
 
@@ -15,10 +15,12 @@ def refusal(request: Request) -> str | None:
     """Refuse other scores, devices other than the CPU, and a machine without a compiler."""
     if request.mechanism.score.form != "additive":
         return f"computes only additive scores, not '{request.mechanism.score}'"
+    if request.mechanism.score.bias_of:
+        return f"adds no bias of positions, which '{request.mechanism.score}' declares"
     return tiled.refusal(request) or native.refusal(request.device)
 
 
 def attend(call: Call) -> Tensor:
     """Return weights·values."""
     score = call.mechanism.score
-    return tiled.attend(call, *score.features(call.q, call.k, call.params_of(score)), "additive")
+    return stage_tiles.attend(call, *score.features(call.q, call.k, call.params_of(score)), "additive")

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from attnlab.mechanisms import Params, Score
 
-from . import tiled
+from . import stage_tiles, tiled
 from .call import Call, Request
 from .normalise import unit
 
@@ -21,6 +21,8 @@ FORM = "matrix products, tile by tile, recomputed in the backward pass"
 
 def make_factors(score: Score, q: Tensor, k: Tensor, p: Params) -> tuple[Tensor, Tensor]:
     """Return vectors whose dot product is the score (or, for the angle, its cosine)."""
+    if score.form == "features":
+        return score.query_features(q, p), score.key_features(k, p)
     if score.form == "dot":
         return (q * score.scale_factor(q.shape[-1], p)).to(q.dtype), k
     if score.form == "cosine":
@@ -50,13 +52,15 @@ def choose_origin(q: Tensor, k: Tensor) -> Tensor:
 
 def is_dot_like(score: Score) -> bool:
     """Tell whether a score is a function of one dot product."""
-    return score.form in ("dot", "cosine", "angle", "squared_euclidean")
+    return score.form in ("dot", "cosine", "angle", "squared_euclidean", "features")
 
 
 def refusal(request: Request) -> str | None:
     """Refuse scores that are not a product, and weights without a tile-wise gradient."""
     if not is_dot_like(request.mechanism.score):
         return f"needs scores that are a matrix product, not '{request.mechanism.score}'"
+    if request.mechanism.score.form == "angle" and request.mechanism.score.bias_of:
+        return f"adds a bias of positions only to dot products, not to the angle of '{request.mechanism.score}'"
     return tiled.refusal(request)
 
 
@@ -64,4 +68,4 @@ def attend(call: Call) -> Tensor:
     """Return weights·values."""
     score = call.mechanism.score
     q, k = make_factors(score, call.q, call.k, call.params_of(score))
-    return tiled.attend(call, q, k, None, "angle" if score.form == "angle" else "dot")
+    return stage_tiles.attend(call, q, k, None, "angle" if score.form == "angle" else "dot")

@@ -39,7 +39,10 @@ KERNELS: Mapping[str, Kernel] = {kernel.NAME: kernel for kernel in ORDER}
 
 @dataclass(frozen=True)
 class Explanation:
-    """The chosen kernel and why, why faster ones cannot compute the request, and the cost of the choice."""
+    """The chosen kernel and why, why faster ones cannot compute the request, and the cost of the choice.
+
+    advice: what the author of a stage can declare to get a faster kernel.
+    """
 
     request: Request
     kernel: str
@@ -47,11 +50,13 @@ class Explanation:
     refused: Mapping[str, str]
     cost: Cost
     notes: tuple[str, ...] = ()
+    advice: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         lines = [f"{self.request.mechanism}", f"  kernel   {self.kernel}: {self.reason}", f"  cost     {self.cost}"]
         lines += [f"  refused  {name}: {why}" for name, why in self.refused.items()]
-        return "\n".join([*lines, *(f"  note     {note}" for note in self.notes)])
+        lines += [f"  note     {note}" for note in self.notes]
+        return "\n".join([*lines, *(f"  faster   {advice}" for advice in self.advice)])
 
 
 def choose(request: Request, kernel: str = "auto") -> tuple[Kernel, dict[str, str]]:
@@ -99,5 +104,8 @@ def explain(
     )  # fmt: skip
     chosen, refused = choose(request, kernel)
     notes = tuple(note for _, stage in request.mechanism.label_stages() for note in stage.notes)
+    is_by_row = chosen.NAME in (rowwise.NAME, reference.NAME)
+    stages = (request.mechanism.score, request.mechanism.weights) if is_by_row else ()
+    advice = tuple(stage.advice for stage in stages if stage.advice)
     why = chosen.FORM if kernel == "auto" else f"as requested; {chosen.FORM}"
-    return Explanation(request, chosen.NAME, why, refused, estimate(request, chosen.NAME), notes)
+    return Explanation(request, chosen.NAME, why, refused, estimate(request, chosen.NAME), notes, advice)

@@ -5,6 +5,7 @@ from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
 
 aten = torch.ops.aten
 F = TypeVar("F", bound=Callable[..., Any])
@@ -40,3 +41,20 @@ def mark_constant(function: F) -> F:
     """
     function._dynamo_marked_constant = True  # type: ignore[attr-defined]
     return function
+
+
+class CountResults(TorchDispatchMode):
+    """Count the numbers in the result of every operation inside the `with` block; torch has no public mode for this."""
+
+    def __init__(self) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.counts: list[int] = []
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        result = func(*args, **(kwargs or {}))
+        results = result if isinstance(result, tuple | list) else (result,)
+        # A view, such as an expanded tensor, takes no memory.
+        self.counts.append(
+            max((x.untyped_storage().nbytes() // x.itemsize for x in results if isinstance(x, Tensor)), default=0)
+        )
+        return result

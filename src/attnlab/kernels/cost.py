@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from .call import Request, at_least_float
-from .rowwise import ELEMENTS
+from .rowwise import block_size
 from .running import CHUNK
 from .tiled import stores_weights
 from .tiles import Tiling
@@ -45,11 +45,13 @@ def estimate(request: Request, kernel: str) -> Cost:
         return Cost(groups * request.num_keys * per_token, groups * num_states * product * 2 * item, 1)
     tiling = Tiling(request.batch, request.num_heads, request.num_queries, request.num_keys, request.causal)
     # The reference forms a vector for each pair of an additive or distance score.
-    channels = request.head_dim if request.mechanism.score.form not in (None, "dot", "cosine", "angle") else 1
+    channels = (
+        request.head_dim if request.mechanism.score.form not in (None, "dot", "cosine", "angle", "features") else 1
+    )
     num_kept = pairs if stores_weights(request.mechanism, pairs) else 0
     work = {
         "reference": 2 * pairs * channels,
-        "rowwise": 2 * min(ELEMENTS, pairs * channels),
+        "rowwise": 2 * min(block_size(), pairs * channels),
         "sdpa": groups * request.num_queries,
     }.get(kernel, tiling.largest + num_kept)
     computed = pairs if kernel == "reference" else sum(tile.num_pairs for tile in tiling)

@@ -3,7 +3,7 @@ tensor of size n²·d. bf16 is computed in fp32."""
 
 from torch import Tensor
 
-from . import tiled
+from . import stage_tiles, tiled
 from .call import Call, Request
 from .cpu import native
 
@@ -18,6 +18,8 @@ def refusal(request: Request) -> str | None:
     """Refuse other scores, devices other than the CPU, and a machine without a compiler."""
     if request.mechanism.score.form not in FORMS:
         return f"computes only distances that are not a matrix product, not '{request.mechanism.score}'"
+    if request.mechanism.score.bias_of:
+        return f"adds no bias of positions, which '{request.mechanism.score}' declares"
     return tiled.refusal(request) or native.refusal(request.device)
 
 
@@ -25,4 +27,4 @@ def attend(call: Call) -> Tensor:
     """Return weights·values."""
     score = call.mechanism.score
     assert score.form is not None
-    return tiled.attend(call, *score.features(call.q, call.k, call.params_of(score)), score.form)
+    return stage_tiles.attend(call, *score.features(call.q, call.k, call.params_of(score)), score.form)

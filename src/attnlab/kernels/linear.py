@@ -27,8 +27,8 @@ def refusal(request: Request) -> str | None:
     mechanism = request.mechanism
     if not mechanism.weights.is_identity:
         return f"needs identity weights, not '{mechanism.weights.name}'"
-    if mechanism.score.form not in ("dot", "cosine"):
-        return f"needs dot or cosine scores, not '{mechanism.score.name}'"
+    if mechanism.score.form not in ("dot", "cosine", "features") or mechanism.score.bias_of:
+        return f"needs scores that are a dot product and no more, not '{mechanism.score.name}'"
     if request.mask == "pairs":
         return "sums over keys once for all queries; this mask differs between queries"
     return "never forms the weights that dropout acts on" if request.dropout else None
@@ -37,7 +37,9 @@ def refusal(request: Request) -> str | None:
 def attend(call: Call) -> Tensor:
     """Return weights·values."""
     score, stage, visibility = call.mechanism.score, call.mechanism.weights, call.visibility
-    scale = score.scale_factor(call.q.shape[-1], call.params_of(score))
+    p = call.params_of(score)
+    q, k = make_factors(score, call.q, call.k, p) if score.form == "features" else (call.q, call.k)
+    scale = 1.0 if score.form == "features" else score.scale_factor(q.shape[-1], p)
     v, divisor = divide_values(call)
     # Fixed factors go into the sums, learned ones multiply the result.
     factor = torch.ones(1, 1, 1, 1, dtype=at_least_float(v.dtype), device=v.device)
@@ -48,7 +50,7 @@ def attend(call: Call) -> Tensor:
         v = v.masked_fill(~visibility.mask.mT, 0)
     is_causal = visibility.causal and call.q.shape[2] > 1
     offset = visibility.offset if is_causal else None
-    out = _sum_over_keys(call.q, call.k, v, factor, score.form == "cosine", offset)
+    out = _sum_over_keys(q, k, v, factor, score.form == "cosine", offset)
     out = out * scale if isinstance(scale, Tensor) else out
     return divide(out, divisor).to(v.dtype)
 

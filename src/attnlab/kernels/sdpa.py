@@ -32,6 +32,8 @@ def refusal(request: Request) -> str | None:
         return f"normalises only by softmax, not '{mechanism.weights.name}'"
     if not is_dot_like(mechanism.score) or mechanism.score.form == "angle":
         return f"needs scores that are a dot product, not '{mechanism.score}'"
+    if mechanism.score.bias_of:
+        return f"adds no bias of positions, which '{mechanism.score}' declares"
     if request.causal and mechanism.mask.where != "before":
         return f"excludes masked pairs before softmax, not '{mechanism.mask}'"
     if request.dropout:

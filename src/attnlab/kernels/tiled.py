@@ -5,12 +5,13 @@ Both passes are custom operators, so callers work with torch.compile.
 """
 
 import functools
+from collections.abc import Iterable
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from attnlab.mechanisms import REGISTRY, Mechanism, Weights
+from attnlab.mechanisms import REGISTRY, Mechanism, TileRule, Weights
 
 from . import compat
 from .call import Call, Request, at_least_float, register_backward
@@ -36,12 +37,9 @@ class Problem:
 
     def __init__(
         self, q: Tensor, k: Tensor, v: Tensor, extra: Tensor, mask: Tensor | None, bias: Tensor | None,
-        pairs: str, weights: str, causal: bool, dropout: float, seed: int,
+        pairs: str, stage: Weights, causal: bool, dropout: float, seed: int,
     ) -> None:  # fmt: skip
-        # The class is part of the cache's key, since a user may define a stage again under the same name.
-        stage = _parse_weights(weights, REGISTRY[weights.partition("(")[0]])
-        rule = stage.tile_rule
-        assert rule is not None
+        rule = self.find_rule(stage)
         self.rule, self.bias, self.dropout, self.seed = rule, bias, dropout, seed
         self.rule_backward = compat.softmax_backward_ if stage.is_softmax else rule.backward
         self.accumulator = accumulator = at_least_float(q.dtype)
@@ -64,6 +62,15 @@ class Problem:
         if may_compile and self.loop is None:
             native.warn_missing()
 
+    def find_rule(self, stage: Weights) -> TileRule:
+        """Return how scores become weights."""
+        assert stage.tile_rule is not None
+        return stage.tile_rule
+
+    def list_tiles(self) -> Iterable[Tile]:
+        """Return the tiles in the order in which they are computed."""
+        return self.tiling
+
     def buffer(self) -> Tensor:
         """Return a new work space for the largest tile."""
         return self.v.new_empty(self.tiling.largest)
@@ -75,15 +82,15 @@ class Problem:
             scores.copy_(s)
         view = s.view(tile.by_head)
         if self.loop is not None:
-            _fill_masked(view, tile, self.visibility, LOWEST, skips_causal=True)
+            fill_masked(view, tile, self.visibility, LOWEST, skips_causal=True)
             native.normalise(self.loop, s, last_seen(tile, self.first))
         else:
-            _fill_masked(view, tile, self.visibility, self.rule.fill, skips_causal=self.pairs.fills)
+            fill_masked(view, tile, self.visibility, self.rule.fill, skips_causal=self.pairs.fills)
             if self.bias is not None:
-                view.add_(_select_groups(self.bias, tile)[:, :, tile.start : tile.stop])
+                view.add_(select_groups(self.bias, tile)[:, :, tile.start : tile.stop])
             self.rule.forward(s)
         if self.empty is not None:
-            view.masked_fill_(_select_groups(self.empty, tile)[:, :, tile.start : tile.stop], 0)
+            view.masked_fill_(select_groups(self.empty, tile)[:, :, tile.start : tile.stop], 0)
 
     def drop(self, tile: Tile) -> Tensor:
         """Return the factors of dropout for the tile's weights."""
@@ -93,7 +100,7 @@ class Problem:
         """Return weights·values; write the weights into `kept` unless it is empty."""
         out = self.v.new_empty(*self.v.shape[:2], self.visibility.num_queries, self.v.shape[3])
         space, at = self.buffer() if kept.numel() == 0 else kept, 0
-        for tile in self.tiling:
+        for tile in self.list_tiles():
             w = _take_tile(space, tile, at)
             self.weigh(tile, w)
             at += w.numel() if kept.numel() else 0
@@ -110,7 +117,7 @@ class Problem:
         self.pairs.start()
         space, second, at = self.buffer() if kept.numel() == 0 else kept, self.buffer(), 0
         third = self.buffer() if self.pairs.needs_scores or self.rule.needs_scores else None
-        for tile in self.tiling:
+        for tile in self.list_tiles():
             w, dw = _take_tile(space, tile, at), _take_tile(second, tile)
             scores = None if third is None else _take_tile(third, tile)
             if kept.numel() == 0:
@@ -123,7 +130,7 @@ class Problem:
             add_product(groups(dv, tile)[:, : tile.horizon], (w if drop is None else w * drop).mT, g)
             self.rule_backward(dw if drop is None else dw.mul_(drop), w, scores)
             if self.rule.fill == 0 or self.rule.needs_scores:
-                _fill_masked(dw.view(tile.by_head), tile, self.visibility, 0)
+                fill_masked(dw.view(tile.by_head), tile, self.visibility, 0)
             self.pairs.accumulate(tile, dw, scores if self.pairs.needs_scores else None)
         dq, dk, dextra = self.pairs.gradients()
         return dq, dk, dv, dextra
@@ -134,22 +141,28 @@ def _take_tile(space: Tensor, tile: Tile, at: int = 0) -> Tensor:
     return space[at : at + tile.num_pairs].view(tile.shape)
 
 
-def _select_groups(x: Tensor, tile: Tile) -> Tensor:
+def select_groups(x: Tensor, tile: Tile) -> Tensor:
     """Return the tile's batch rows and heads of [b|1 h|1 …]."""
     x = x if x.shape[0] == 1 else x[tile.batch]
     return x if x.shape[1] == 1 else x[:, tile.heads]
 
 
-def _fill_masked(s: Tensor, tile: Tile, visibility: Visibility, fill: float, skips_causal: bool = False) -> None:
+def fill_masked(s: Tensor, tile: Tile, visibility: Visibility, fill: float, skips_causal: bool = False) -> None:
     """Fill the masked pairs of a tile [b h r k]; the causal rule affects only its last keys."""
     if visibility.causal and not skips_causal:
-        first = tile.start + visibility.offset + 1
-        corner = _later_keys(s.shape[2], tile.horizon - first, s.device)
-        s[..., max(0, first) :].masked_fill_(corner[:, max(0, -first) :], fill)
+        first, later = find_later_keys(tile, visibility)
+        s[..., first:].masked_fill_(later, fill)
     if visibility.mask is not None:
-        mask = _select_groups(visibility.mask, tile)
+        mask = select_groups(visibility.mask, tile)
         mask = mask if mask.shape[2] == 1 else mask[:, :, tile.start : tile.stop]
         s.masked_fill_(~mask[..., : tile.horizon], fill)
+
+
+def find_later_keys(tile: Tile, visibility: Visibility) -> tuple[int, Tensor]:
+    """Return the first key that a query of the tile may not see, and which keys from there on are later, [r k]."""
+    first = tile.start + visibility.offset + 1
+    corner = _later_keys(tile.stop - tile.start, tile.horizon - first, visibility.device)
+    return max(0, first), corner[:, max(0, -first) :]
 
 
 @functools.lru_cache(maxsize=16)
@@ -167,7 +180,7 @@ def tiled(
 
     A custom operator takes text, not stages.
     """
-    problem = Problem(q, k, v, extra, mask, bias, pairs, weights, causal, dropout, seed)
+    problem = Problem(q, k, v, extra, mask, bias, pairs, _parse_weights(weights), causal, dropout, seed)
     kept = v.new_empty(num_kept, dtype=at_least_float(v.dtype))
     return problem.forward(kept).to(v.dtype), kept
 
@@ -178,7 +191,7 @@ def tiled_backward(
     bias: Tensor | None, pairs: str, weights: str, causal: bool, dropout: float, seed: int,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:  # fmt: skip
     """Return the gradients of q, k, v and extra."""
-    problem = Problem(q, k, v, extra, mask, bias, pairs, weights, causal, dropout, seed)
+    problem = Problem(q, k, v, extra, mask, bias, pairs, _parse_weights(weights), causal, dropout, seed)
     gradients = zip(problem.backward(grad, kept), (q, k, v, extra), strict=True)
     return tuple(gradient.to(x.dtype).contiguous() for gradient, x in gradients)  # type: ignore[return-value]
 
@@ -199,23 +212,32 @@ register_backward(tiled, tiled_backward, num_tensors=6, num_options=5)
 def stores_weights(mechanism: Mechanism, num_pairs: int) -> bool:
     """Tell whether the weights are stored for the backward pass."""
     rule = mechanism.weights.tile_rule
-    needs_scores = rule is not None and rule.needs_scores
-    return mechanism.score.form in STORED_FORMS and not needs_scores and num_pairs <= MAX_STORED_WEIGHTS
+    is_kept = rule is not None and not rule.needs_scores
+    return mechanism.score.form in STORED_FORMS and is_kept and num_pairs <= MAX_STORED_WEIGHTS
+
+
+def _parse_weights(line: str) -> Weights:
+    # The class is part of the cache's key, since a user may define a stage again under the same name.
+    return _parse_weights_once(line, REGISTRY[line.partition("(")[0]])
 
 
 @functools.lru_cache(maxsize=256)
-def _parse_weights(line: str, cls: type) -> Weights:
+def _parse_weights_once(line: str, cls: type) -> Weights:
     return Mechanism.parse(f"dot | {line}").weights
+
+
+def make_row_bias(call: Call) -> Tensor | None:
+    """Return what is added to the scores of each query before the tile rule, [b|1 h|1 q 1], or None."""
+    n = as_divisor(call.visibility.count, call.q.dtype)
+    bias = call.mechanism.weights.row_bias(n)
+    return None if bias is None else torch.as_tensor(bias, dtype=n.dtype, device=n.device).expand_as(n).contiguous()
 
 
 def attend(call: Call, q: Tensor, k: Tensor, extra: Tensor | None, pairs: str) -> Tensor:
     """Attend to features q and k with the pair scores named `pairs`, and the call's weights, divisor and dropout."""
     mechanism, visibility = call.mechanism, call.visibility
     v, divisor = divide_values(call)
-    n = as_divisor(visibility.count, q.dtype)
-    bias = mechanism.weights.row_bias(n)
-    if bias is not None:
-        bias = torch.as_tensor(bias, dtype=n.dtype, device=n.device).expand_as(n).contiguous()
+    bias = make_row_bias(call)
     extra = q.new_zeros(0) if extra is None else extra
     num_pairs = q.shape[0] * q.shape[1] * q.shape[2] * k.shape[2]
     num_kept = num_pairs if torch.is_grad_enabled() and stores_weights(mechanism, num_pairs) else 0
@@ -227,8 +249,11 @@ def attend(call: Call, q: Tensor, k: Tensor, extra: Tensor | None, pairs: str) -
 def refusal(request: Request) -> str | None:
     """Return why the weights of a mechanism cannot be computed tile by tile, or None."""
     stage, mask = request.mechanism.weights, request.mechanism.mask
-    if stage.tile_rule is None or REGISTRY.get(stage.name) is not type(stage):
+    is_by_autograd = stage.tile_rule is None and stage.pointwise and "visible" not in stage.needs
+    if not is_by_autograd and (stage.tile_rule is None or REGISTRY.get(stage.name) is not type(stage)):
         return f"has no tile-wise gradient for '{stage}'"
+    if (is_by_autograd or request.mechanism.score.bias_of) and torch.compiler.is_compiling():
+        return "calls stages inside its backward pass, which torch.compile cannot trace"
     # Tiles give masked pairs weight 0, which is right for these masks only.
     has_no_weight = mask.where == "before" or (mask.where == "after" and stage.pointwise) or stage.keeps_zero
     if request.causal and not has_no_weight:

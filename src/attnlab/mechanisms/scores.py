@@ -12,27 +12,33 @@ from typing import Any, ClassVar, Literal
 import torch
 from torch import Tensor
 
-from .stage import Dims, Parameter, Params, Slot, Stage, argument, stage
+from attnlab.errors import MechanismError
+
+from .stage import Dims, Parameter, Params, Positions, Slot, Stage, argument, stage
 
 Learnable = float | Literal["learned"]
 Form = Literal[
-    "dot", "cosine", "angle", "squared_euclidean",
+    "dot", "cosine", "angle", "squared_euclidean", "features",
     "additive", "manhattan", "euclidean", "minkowski", "chebyshev",
 ]  # fmt: skip
-"""The scores for which kernels have faster code than the call. The first four are functions of one dot product."""
+"""The scores for which kernels have faster code than the call. The first five are functions of one dot product."""
 
 
 @dataclass(frozen=True)
 class Score(Stage):
     """Interface of the score stage, and what kernels may assume about it.
 
-    form: the computation of `Form` that equals the call, on `features`; None if only the call itself can be used.
+    form: the computation of `Form` that equals the call, without `position_bias`; None if only the call can be used.
+    "features" is query_features(q)·key_features(k); the compiled loops compare `features`.
+    bias_of: what `position_bias`, which the call adds, depends on: both positions or only their difference; None: the
+    call adds no bias.
     is_symmetric: score(a, b) = score(b, a).
     """
 
     slot: ClassVar[Slot] = "score"
-    traits: ClassVar[tuple[str, ...]] = ("form", "is_symmetric", "takes_scale")
+    traits: ClassVar[tuple[str, ...]] = ("form", "bias_of", "is_symmetric", "takes_scale")
     form: ClassVar[Form | None] = None
+    bias_of: ClassVar[Literal["positions", "distances"] | None] = None
     is_symmetric: ClassVar[bool] = False
 
     def scale_factor(self, head_dim: int, p: Params) -> Tensor | float:
@@ -43,10 +49,33 @@ class Score(Stage):
         """Return the queries and keys that the compiled loops compare, and a parameter [h c] of the loops."""
         return q, k, q.new_zeros(q.shape[1], 1)
 
+    def query_features(self, q: Tensor, p: Params) -> Tensor:
+        """Return what the queries contribute to a score of form "features", [b h q c]."""
+        return q
+
+    def key_features(self, k: Tensor, p: Params) -> Tensor:
+        """Return what the keys contribute to a score of form "features", [b h k c]."""
+        return k
+
+    def position_bias(self, positions: Positions, p: Params) -> Tensor:
+        """Return what the call adds to the pairs at these positions, [b|1 h q k], for a score with `bias_of`."""
+        raise MechanismError(f"{type(self).__name__} declares bias_of and must define position_bias(positions, p)")
+
     @property
     def takes_scale(self) -> bool:
         """Whether a model's scale replaces that of the score."""
         return False
+
+    @property
+    def advice(self) -> str:
+        """What to declare for a faster kernel, or an empty string."""
+        if self.form is not None:
+            return ""
+        return (
+            f"{type(self).__name__} declares no form: if the score is a dot product of functions of q and k, declare "
+            'form = "features" and define query_features(q, p) and key_features(k, p); if it adds a bias of positions, '
+            'declare bias_of = "distances" or "positions" too and define position_bias(positions, p)'
+        )
 
     @abstractmethod
     def __call__(self, q: Tensor, k: Tensor, p: Params, *args: Any, **needs: Any) -> Tensor:

@@ -136,6 +136,11 @@ class Stage(ABC):
         """What a caller of `attend` should know: optional inputs of the stage, and what acts only in a model."""
         return ()
 
+    @property
+    def advice(self) -> str:
+        """What to declare for a faster kernel, or an empty string."""
+        return ""
+
     def __str__(self) -> str:
         shown, may_be_unnamed = [], True
         for item in dataclasses.fields(self):
@@ -153,7 +158,7 @@ REGISTRY: dict[str, type[Stage]] = {}
 NAMED: dict[str, str] = {}
 """Catalog names and their lines, filled by the catalog."""
 
-RESERVED = ("name", "slot", "needs", "traits", "at", "parameters", "parameters_at", "is_scheduled", "notes")
+RESERVED = ("name", "slot", "needs", "traits", "at", "parameters", "parameters_at", "is_scheduled", "notes", "advice")
 """Attributes of every stage; no argument may have one of these names."""
 
 S = TypeVar("S", bound=type[Stage])

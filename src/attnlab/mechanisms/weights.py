@@ -42,7 +42,8 @@ class TileRule:
 class Weights(Stage):
     """Interface of the weights stage, and what kernels may assume about it.
 
-    pointwise: a weight depends only on its own score and n. keeps_zero: a score of 0 has weight 0.
+    pointwise: a weight depends only on its own score, n, the positions of its pair and the parameters of its head.
+    keeps_zero: a score of 0 has weight 0.
     is_softmax, is_identity: the weights are the softmax of the scores, or the scores themselves.
     """
 
@@ -69,8 +70,22 @@ class Weights(Stage):
 
     @property
     def tile_rule(self) -> TileRule | None:
-        """The in-place rule for a tile, for a stage without learned parameters; None: kernels use `__call__`."""
+        """The in-place rule for a tile, for a stage without learned parameters; None: kernels use `__call__`.
+
+        Autograd then differentiates the call, on a tile if the stage is pointwise.
+        """
         return None
+
+    @property
+    def advice(self) -> str:
+        """What to declare for a faster kernel, or an empty string."""
+        if self.pointwise or self.tile_rule is not None:
+            return ""
+        return (
+            f"{type(self).__name__} declares neither pointwise nor tile_rule: if each weight depends only on its own "
+            "score, n and the parameters of its head, declare pointwise = True; if it normalises over a row, define "
+            "tile_rule with its derivative"
+        )
 
     def row_bias(self, n: Tensor) -> Tensor | float | None:
         """Return what is added to the scores of each row before the tile rule, or None."""
@@ -223,6 +238,10 @@ class Argmax(Weights):
     @property
     def tile_rule(self) -> TileRule | None:
         return None if self.straight_through else TileRule(-torch.inf, self.apply_in_place, lambda dw, w, _: dw.zero_())
+
+    @property
+    def advice(self) -> str:
+        return ""
 
     def __call__(self, scores: Tensor, n: Tensor, p: Params, *, visible: Tensor | None = None) -> Tensor:
         scores = _hide(scores, visible)

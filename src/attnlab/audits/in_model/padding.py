@@ -71,12 +71,10 @@ def _compare_in_large_batch(subject: ModelSubject) -> FindingPart:
 def _find_splitting_batch(subject: ModelSubject, length: int) -> int:
     """Return the number of sequences of which a kernel computes half of the queries at a time."""
     config = subject.config
-    width = getattr(config, "hidden_size", None) or 1
     num_heads = getattr(config, "num_attention_heads", None) or 1
-    head_dim = getattr(config, "head_dim", None) or max(1, width // num_heads)
     batch = 2
     # A batch beyond TOKENS would take seconds, so a model too small to be split by then is not.
-    while rowwise.count_rows(batch, num_heads, length, head_dim) > max(1, length // 2) and batch * length < TOKENS:
+    while rowwise.count_rows(batch, num_heads, length) > max(1, length // 2) and batch * length < TOKENS:
         batch += 1
     return batch
 

@@ -51,8 +51,8 @@ constexpr int64_t VECTOR_BYTES = 32;
 constexpr int64_t VECTOR_BYTES = 16;  // SSE2, NEON
 #endif
 
-// Whether two queries share a division in the backward pass. On AVX2 and AVX-512 the multiplications that this takes
-// cost more than the division.
+// Whether two queries share a division in the backward pass. On AVX2 the multiplications that this takes cost more
+// than the division (measured on Zen 3 only).
 constexpr bool BACKWARD_SHARES = VECTOR_BYTES == 16;
 
 // One register of numbers: keys in the forward pass, channels in the backward pass.
@@ -102,8 +102,8 @@ template <typename T> inline Vector<T> signed_by(Vector<T> d, Vector<T> x) {
 }
 
 // 1 / x. With -ffast-math gcc always takes the estimate and one Newton step. On AVX2 the division itself is faster
-// (Zen 3, the additive loops: 0.36 ms instead of 0.42 forward, 0.55 instead of 0.63 backward); on AVX-512 a division
-// takes twice as long for a register, and the estimate of 14 bits needs one step to be right to the last bits.
+// (Zen 3, the additive loops: 0.36 ms instead of 0.39 forward, 0.55 instead of 0.58 backward, each at its best); on
+// AVX-512, where this is not measured, the estimate of 14 bits needs one step to be right to the last bits.
 template <typename T> inline Vector<T> reciprocal(Vector<T> x) {
 #if defined(__AVX512F__)
   if constexpr (sizeof(T) == 4) {
