@@ -31,7 +31,7 @@ BYTES = 32
 """The memory that a block takes for each pair: about eight tensors of fp32, between cache and backward pass."""
 
 ROWS = 64
-"""Queries of a block below which a batch is split instead."""
+"""Queries of a block below which a batch is split instead, unless a block holds half of the queries."""
 
 SAMPLE = 4
 """The queries with which a score is tried, to count the numbers it forms for each pair."""
@@ -68,7 +68,8 @@ def _cut(batch: int, num_heads: int, num_queries: int, num_keys: int, channels: 
     """Yield the sequences and the queries of each block."""
     per_sequence = ROWS * num_heads * num_keys * channels
     num_rows = count_rows(batch, num_heads, num_keys, channels)
-    step = batch if num_rows >= min(ROWS, num_queries) else max(1, min(batch, block_size() // max(1, per_sequence)))
+    is_split_by_rows = num_rows >= min(ROWS, num_queries // 2)
+    step = batch if is_split_by_rows else max(1, min(batch, block_size() // max(1, per_sequence)))
     num_rows = count_rows(step, num_heads, num_keys, channels)
     for first in range(0, batch, step):
         for start in range(0, num_queries, num_rows):
