@@ -131,8 +131,8 @@ class Flash(torch.autograd.Function):
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         refuse_second_derivatives()
         *wide, logsumexp, mask, empty = ctx.saved_tensors
-        # The gradient of −‖k‖² needs a coordinate of q that is 1. A multiple of 4: odd rows slow the products down.
-        width = max(wide[0].shape[-1], (ctx.widths[0] + 4) // 4 * 4) if ctx.euclidean else wide[0].shape[-1]
+        # The gradient of −‖k‖² needs a coordinate of q that is 1. A multiple of 8: whole registers.
+        width = max(wide[0].shape[-1], (ctx.widths[0] + 8) // 8 * 8) if ctx.euclidean else wide[0].shape[-1]
         left, right, values, out, grad = (_pad_width(x, width) for x in (*wide, grad))
         if ctx.euclidean:
             left = left if left is not wide[0] else left.clone()
