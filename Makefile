@@ -6,6 +6,8 @@ PYTHON ?= python3
 TORCH ?= torch==2.13.0
 
 BIN := .venv/bin
+# Byte code is compiled when a module is first imported: most of torch's modules never are.
+INSTALL := $(BIN)/python -m pip install -qq --disable-pip-version-check --no-compile
 READY := .venv/.ready
 TOOLS := .venv/.tools
 
@@ -16,13 +18,13 @@ setup: $(TOOLS)
 
 $(READY): pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install -qq --disable-pip-version-check "$(TORCH)"
-	$(BIN)/python -m pip install -qq --disable-pip-version-check --editable .
+	$(INSTALL) "$(TORCH)"
+	$(INSTALL) --editable .
 	touch $@
 
 # What tests, lint, types and benchmarks need besides.
 $(TOOLS): $(READY)
-	$(BIN)/python -m pip install -qq --disable-pip-version-check --editable ".[dev]"
+	$(INSTALL) --editable ".[dev]"
 	touch $@
 
 demo: $(READY)
