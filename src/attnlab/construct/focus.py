@@ -140,13 +140,13 @@ def average(
 def find_focus(problem: ConstructionProblem, subset: tuple[int, ...]) -> Focus:
     """Find the query of the largest margin and smallest strength for a subset, or prove that there is none."""
     if len(subset) == problem.num_keys:
-        return _make_reached(problem, subset, torch.zeros(problem.keys.shape[1], dtype=torch.float64), math.inf, 0.0)
+        return _make_focus(problem, subset, torch.zeros(problem.keys.shape[1], dtype=torch.float64), math.inf, 0.0)
     separation = separate(problem.keys.numpy(), subset)
     direction = torch.from_numpy(separation.direction)
     if separation.is_possible:
         start = find_least_strength(separation.gaps, len(subset), problem)
         for nudge in NUDGES:
-            reached = _make_reached(problem, subset, direction, separation.margin, start * (1 + nudge))
+            reached = _make_focus(problem, subset, direction, separation.margin, start * (1 + nudge))
             if reached.error <= problem.tolerance:
                 return reached
     convex, affine, is_proven = separation.convex, separation.affine, separation.is_possible is False
@@ -157,7 +157,7 @@ def find_focus(problem: ConstructionProblem, subset: tuple[int, ...]) -> Focus:
     )  # fmt: skip
 
 
-def _make_reached(
+def _make_focus(
     problem: ConstructionProblem, subset: tuple[int, ...], direction: Tensor, margin: float, strength: float
 ) -> Focus:
     query = strength * direction

@@ -222,7 +222,7 @@ class _StageProblem(tiled.Problem):
             with torch.enable_grad():
                 self.result = w = self.stage(self.input, n, self.leaves, **needs)
         view.copy_(w.detach())
-        tiled.fill_masked(view, tile, self.visibility, 0)
+        tiled.fill_masked_pairs(view, tile, self.visibility, 0)
         return None
 
     def differentiate(self, dw: Tensor, w: Tensor, scores: Tensor | None) -> object:
@@ -230,7 +230,7 @@ class _StageProblem(tiled.Problem):
         if dw.numel() == 0:
             return None
         view = dw.view(self.tile.by_head)
-        tiled.fill_masked(view, self.tile, self.visibility, 0)
+        tiled.fill_masked_pairs(view, self.tile, self.visibility, 0)
         if not self.result.requires_grad:  # a constant
             return dw.zero_()
         inputs = [self.input, *self.leaves.values()]

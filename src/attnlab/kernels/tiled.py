@@ -82,10 +82,10 @@ class Problem:
             scores.copy_(s)
         view = s.view(tile.by_head)
         if self.loop is not None:
-            fill_masked(view, tile, self.visibility, LOWEST, skips_causal=True)
+            fill_masked_pairs(view, tile, self.visibility, LOWEST, skips_causal=True)
             native.normalise(self.loop, s, last_seen(tile, self.first))
         else:
-            fill_masked(view, tile, self.visibility, self.rule.fill, skips_causal=self.pairs.fills)
+            fill_masked_pairs(view, tile, self.visibility, self.rule.fill, skips_causal=self.pairs.fills)
             if self.bias is not None:
                 view.add_(select_groups(self.bias, tile)[:, :, tile.start : tile.stop])
             self.rule.forward(s)
@@ -130,7 +130,7 @@ class Problem:
             add_product(groups(dv, tile)[:, : tile.horizon], (w if drop is None else w * drop).mT, g)
             self.rule_backward(dw if drop is None else dw.mul_(drop), w, scores)
             if self.rule.fill == 0 or self.rule.needs_scores:
-                fill_masked(dw.view(tile.by_head), tile, self.visibility, 0)
+                fill_masked_pairs(dw.view(tile.by_head), tile, self.visibility, 0)
             self.pairs.accumulate(tile, dw, scores if self.pairs.needs_scores else None)
         dq, dk, dextra = self.pairs.gradients()
         return dq, dk, dv, dextra
@@ -147,7 +147,7 @@ def select_groups(x: Tensor, tile: Tile) -> Tensor:
     return x if x.shape[1] == 1 else x[:, tile.heads]
 
 
-def fill_masked(s: Tensor, tile: Tile, visibility: Visibility, fill: float, skips_causal: bool = False) -> None:
+def fill_masked_pairs(s: Tensor, tile: Tile, visibility: Visibility, fill: float, skips_causal: bool = False) -> None:
     """Fill the masked pairs of a tile [b h r k]; the causal rule affects only its last keys."""
     if visibility.causal and not skips_causal:
         first, later = find_later_keys(tile, visibility)

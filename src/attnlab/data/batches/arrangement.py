@@ -26,7 +26,7 @@ class Position(NamedTuple):
     step: int = 0
 
 
-def check_batching(batch: int, window: int, last_batch: str) -> None:
+def check_batch_settings(batch: int, window: int, last_batch: str) -> None:
     """Raise an error if these settings of batches are invalid."""
     if batch < 1 or window < 0:
         raise DataError(f"a batch has at least 1 row and a window at least 0 batches; got {batch}, {window}")
@@ -50,7 +50,7 @@ class Arrangement:
     _last_window: tuple[Position, Rows] | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
-        check_batching(self.batch, self.window, self.last_batch)
+        check_batch_settings(self.batch, self.window, self.last_batch)
         self.order = Order(self.num_rows, self.seed)
         if not self.steps_per_epoch:
             raise DataError(

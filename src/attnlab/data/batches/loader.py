@@ -18,7 +18,7 @@ from attnlab.errors import DataError
 
 from ..cache import hash_of
 from ..tokens.tokenfile import TokenFile
-from .arrangement import Arrangement, Position, Rows, check_batching
+from .arrangement import Arrangement, Position, Rows, check_batch_settings
 from .masking import DEFAULT, IGNORED, Masking, example_keys, mask_tokens
 from .sequences import RowLayout, Sequences
 
@@ -44,7 +44,7 @@ class BatchPlan:
     def __post_init__(self) -> None:
         if self.objective not in ("mlm", "clm"):
             raise DataError(f"objective must be 'mlm' or 'clm', not '{self.objective}'")
-        check_batching(self.batch, self.window, self.last_batch)
+        check_batch_settings(self.batch, self.window, self.last_batch)
         if self.window and self.layout == "packed":
             raise DataError(f"window={self.window} sorts rows by length, and packed rows have one length; set window=0")
 

@@ -77,7 +77,7 @@ def _load_loops() -> tuple[ctypes.CDLL | None, Loops]:
             problems.append(f"{error}; reinstall attnlab")
         except OSError as error:  # such as a C library that is too old
             problems.append(f"the loops prebuilt for {variant.name} are not used, because {_describe(error)}")
-    loaded, loops = _load_compiled(problems)
+    loaded, loops = _load_or_compile(problems)
     if loaded is not None and problems:
         warnings.warn(f"attnlab: {'; '.join(problems)}", AttnlabWarning, stacklevel=2)
     elif problems:
@@ -85,7 +85,7 @@ def _load_loops() -> tuple[ctypes.CDLL | None, Loops]:
     return loaded, loops
 
 
-def _load_compiled(problems: list[str]) -> tuple[ctypes.CDLL | None, Loops]:
+def _load_or_compile(problems: list[str]) -> tuple[ctypes.CDLL | None, Loops]:
     """Load the loops of the cache, or build and store them; add what is wrong with the cache to `problems`."""
     name = "compiled for this processor"
     # Not the compiler's path: what is stored serves without any compiler.

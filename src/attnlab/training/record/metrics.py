@@ -57,7 +57,7 @@ class Metrics:
         assert _is_record(line), f"a line needs a kind, a step and, if any, a name that is text: {line}"
         check_plain(line, f"the metrics of step {step}")
         key = _key(line)
-        if (recorded := self._find_recorded(key)) is not None:
+        if (recorded := self._find_recorded_row(key)) is not None:
             self._compare(line, recorded, set(timing))
             return
         self._append((json.dumps(line) + "\n").encode())
@@ -106,7 +106,7 @@ class Metrics:
                     os.ftruncate(self._descriptor, end)
                 raise
 
-    def _find_recorded(self, key: Key) -> MetricRow | None:
+    def _find_recorded_row(self, key: Key) -> MetricRow | None:
         for known in (self._newest, self._before):
             if key in known:
                 return known[key]
