@@ -10,6 +10,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Literal
 
+from attnlab.training.loop.progress import format_duration
 from attnlab.training.record.folder import read_num_steps
 from attnlab.training.record.lock import LOCK
 
@@ -64,6 +65,21 @@ class Snapshot:
         """Number of runs that were given up."""
         return sum(run.state == GIVEN_UP for run in self.runs)
 
+    @property
+    def share(self) -> float:
+        """The share of the runs that is done, with the steps of those that are going."""
+        done = self.num_ended + self.num_given_up + sum(run.step / run.num_steps for run in self.going if run.num_steps)
+        return min(1.0, done / max(1, len(self.runs)))
+
+    @property
+    def headline(self) -> str:
+        """How many runs have ended, and the time left."""
+        given_up = f", {self.num_given_up} given up" if self.num_given_up else ""
+        left = "time left not yet known"
+        if self.seconds_left is not None:
+            left = f"about {format_duration(self.seconds_left)} left"
+        return f"{self.num_ended} of {len(self.runs)} runs have ended, {len(self.going)} going{given_up}, {left}"
+
 
 class Progress:
     """A reader of a study's folder that reads only what is new. has_curves: read curves of ended runs too."""
@@ -80,16 +96,17 @@ class Progress:
             is_going = _is_locked(self.folder)
             designs = ledger.events("design")
             record = read(self.folder, ledger) if designs and ledger.events(PLAN) else None
-            if record is None or not record.runs:
+            if record is None or not (record.runs or record.trials):
                 question = str(json.loads(designs[-1]).get("question", "")) if designs else ""
                 return Snapshot(ledger.fact("study") or "", question, "preparing" if is_going else "stopped")
             going = set(ledger.list_active()) if is_going else set[str]()
-            runs = tuple(self._read_progress(record, run, going) for run in record.runs)
+            runs = tuple(self._read_progress(record, run, going) for run in (*record.trials, *record.runs))
             condition: Condition = "ended" if record.is_whole else "running" if is_going else "stopped"
             left = _estimate_seconds_left(runs, record) if condition == "running" else None
             boards = tuple(rank_arms(record, {one.run.id: one.loss for one in runs if one.state == RUNNING}))
             design = record.design
-            return Snapshot(design.name, design.question, condition, runs, record.num_ended, left, boards)
+            num_ended = sum(one.run.id in record.results for one in runs)
+            return Snapshot(design.name, design.question, condition, runs, num_ended, left, boards)
 
     def _read_progress(self, record: Record, run: PlannedRun, going: set[str]) -> RunProgress:
         result, folder = record.results.get(run.id), record.folder_of(run)

@@ -26,6 +26,7 @@ from ..run.trials import list_planned
 from .analysis import Answer, conclude
 from .registration import digest
 from .run_table import RunTable
+from .tuning import Tuning
 
 FILE, LEDGER = "study.toml", "ledger.sqlite"
 PLAN = "plan"
@@ -82,7 +83,7 @@ class Record:
     @cached_property
     def answers(self) -> list[Answer]:
         """The answers of the study; none before every run has ended, which would be an undeclared look."""
-        return conclude(self.design, self.runs, self.ledger, self.obstacles) if self.is_whole else []
+        return conclude(self.design, self.runs, self.ledger, self.obstacles, self.trials) if self.is_whole else []
 
     @property
     def overlaps(self) -> list[SourceOverlap]:
@@ -104,6 +105,10 @@ class Record:
     def table(self, phase: str, size: str) -> RunTable:
         """Return the runs of one phase and size, by arm and seed."""
         return RunTable.select((phase, size), self.design.arms, self.runs, self.results, self.ledger)
+
+    def tuning(self, phase: str, size: str) -> Tuning:
+        """Return what the search tried and chose in one phase and size."""
+        return Tuning.select(phase, size, self.trials, self.runs)
 
     def folder_of(self, run: PlannedRun) -> Path:
         """Return where a run's files are."""

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from attnlab.errors import StudyError, closest
+from attnlab.notebook import Facts, Showable
 from attnlab.training import RunSpec
 from attnlab.training.spec import DataSource
 
@@ -13,8 +14,8 @@ from ..file.overrides import apply_settings
 from .search import Trial, Values
 
 
-@dataclass(frozen=True)
-class PlannedRun:
+@dataclass(frozen=True, repr=False)
+class PlannedRun(Showable):
     """One run of a study."""
 
     id: str
@@ -44,6 +45,11 @@ class PlannedRun:
             return f"{self.phase}, {self.size}, {self.arm}, seed {self.seed}"
         whose = "all seeds" if self.trial.seed is None else f"seed {self.trial.seed}"
         return f"{self.phase}, {self.size}, {self.arm}, trial for {whose}: {self.trial.title}"
+
+    def facts(self) -> Facts:
+        """Return the title, and what the run shows of itself."""
+        spec = self.run.facts()
+        return Facts(f"{self.title} ({self.id})", spec.title, rows=spec.rows)
 
     def at(self, runs: Path) -> RunSpec:
         """Return the run as it is trained below a folder of runs."""
