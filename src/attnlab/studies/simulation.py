@@ -19,7 +19,7 @@ from attnlab.statistics.draws import Seeds
 from attnlab.statistics.simulation import NO_THRESHOLD, Ask, Asks, Case, Look
 
 from .answers.analysis import conclude
-from .file.design import Search
+from .file.design import SearchSettings
 from .ledger.database import Delivery, Ledger
 from .plan.planning import PlannedRun
 from .plan.search import ArmSearch, Trial
@@ -90,7 +90,7 @@ def tune(
 
     A score is −(rate − best)² plus noise whose SD is that of a seed. is_shifted: each arm has a grid around its best.
     """
-    search = Search(over={"rate": list(RATES)}, halve=halve)
+    search = SearchSettings(over={"rate": list(RATES)}, halve=halve)
     scores: dict[str, list[float]] = {}
     for arm, best, gain in ((BASELINE, -BEST, 0.0), (VARIANT, BEST, effect)):
         grid = [rate + (best if is_shifted else 0.0) for rate in RATES]
@@ -103,7 +103,7 @@ def tune(
     return simulation.is_difference(path()({"": Ask(scores[BASELINE], scores[VARIANT])})[""])
 
 
-def _choose_rate(search: Search, grid: list[float], best: float, rng: draws.Rng) -> float:
+def _choose_rate(search: SearchSettings, grid: list[float], best: float, rng: draws.Rng) -> float:
     """Choose a rate as a study does, with simulated trials; in a short one the noise is that of a whole one."""
     results: dict[str, float] = {}
 

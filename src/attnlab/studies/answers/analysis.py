@@ -27,7 +27,7 @@ from ..ledger.database import Ledger, ResultRow
 from ..plan.planning import PlannedRun
 from .registration import RegistrationStatus, check_registration, digest, note_verdict
 from .run_table import RunTable, explain_leak
-from .tuning import Tuning
+from .search_outcome import SearchOutcome
 
 
 @dataclass(frozen=True, repr=False)
@@ -129,7 +129,7 @@ class _Cell:
     phase: Phase
     size: str
     table: RunTable
-    tuning: Tuning
+    outcome: SearchOutcome
 
     @property
     def metric(self) -> str:
@@ -144,7 +144,7 @@ class _Cell:
             higher_is_better=self.metric not in LOWER_IS_BETTER, obstacle=obstacle, clusters=measured.clusters,
             scale=measured.scale, floor=None if self.table.floor is None else self.table.floor[0],
             ceiling=self.table.ceiling, late_gain=max((gain for gain in gains if gain is not None), default=None),
-            condition=self.tuning.describe(self.study.baseline),
+            condition=self.outcome.describe(self.study.baseline),
         )  # fmt: skip
 
     def explain_missing(self, arm: str) -> str:
@@ -181,7 +181,7 @@ def analyse(
     cells = [
         _Cell(
             study, phase, size, RunTable.select((phase.name, size), study.arms, planned, results, ledger),
-            Tuning.select(phase.name, size, trials, planned),
+            SearchOutcome.select(phase.name, size, trials, planned),
         )
         for phase in study.phases if phase.smallest is not None
         for size in study.sizes
@@ -194,7 +194,7 @@ def analyse(
     for at, (cell, draft) in enumerate(drafts):
         comparison = decided.get(at, draft.comparison)
         on_scores = decided[at].notes if at in decided else ()
-        tuned = cell.tuning.list_notes((study.baseline, draft.arm))
+        tuned = cell.outcome.list_notes((study.baseline, draft.arm))
         notes = (*draft.notes, *on_scores, *filter(None, [status.note]), *cell.list_notes(), *tuned)
         verdict = draft.verdict if comparison is None else comparison.verdict
         answers.append(replace(draft, verdict=verdict, comparison=comparison, notes=notes, registration=status.words))

@@ -26,7 +26,7 @@ from ..run.trials import list_planned
 from .analysis import Answer, conclude
 from .registration import digest
 from .run_table import RunTable
-from .tuning import Tuning
+from .search_outcome import SearchOutcome
 
 FILE, LEDGER = "study.toml", "ledger.sqlite"
 PLAN = "plan"
@@ -106,9 +106,9 @@ class Record:
         """Return the runs of one phase and size, by arm and seed."""
         return RunTable.select((phase, size), self.design.arms, self.runs, self.results, self.ledger)
 
-    def tuning(self, phase: str, size: str) -> Tuning:
+    def search_outcome(self, phase: str, size: str) -> SearchOutcome:
         """Return what the search tried and chose in one phase and size."""
-        return Tuning.select(phase, size, self.trials, self.runs)
+        return SearchOutcome.select(phase, size, self.trials, self.runs)
 
     def folder_of(self, run: PlannedRun) -> Path:
         """Return where a run's files are."""

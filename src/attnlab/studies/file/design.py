@@ -89,7 +89,7 @@ class Phase(spec.TaskSettings):
     """Whether the training of the first seed is used for all seeds of an arm; seeds then vary later phases only."""
 
 
-class Search(spec.Section):
+class SearchSettings(spec.Section):
     """Trials that choose values of some settings for each arm, on data and seeds that no verdict uses.
 
     A path without a phase applies to every phase that is compared.
@@ -128,7 +128,7 @@ class Design(spec.Section):
     sizes: dict[spec.Name, Size] = Field(min_length=1, max_length=50)
     data: dict[spec.Name, spec.DataSource] = Field(default_factory=dict)
     phases: list[Phase] = Field(min_length=1, max_length=20)
-    search: Search | None = None
+    search: SearchSettings | None = None
 
     @model_validator(mode="before")
     @classmethod

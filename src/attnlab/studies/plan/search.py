@@ -13,7 +13,7 @@ from itertools import product
 from statistics import fmean
 from typing import Any, Self
 
-from ..file.design import Search
+from ..file.design import SearchSettings
 
 HALVING = 3
 """One of so many points is kept after each rung of successive halving, and trained so many times as long."""
@@ -83,7 +83,7 @@ class ArmSearch:
     """The trials of one arm for one run. find_runs: returns the runs of a trial."""
 
     grid: dict[str, list[Any]]
-    search: Search
+    search: SearchSettings
     seed: int | None
     find_runs: Callable[[Trial], Sequence[Any]]
 
@@ -144,7 +144,7 @@ def extend_grid(grid: Grid, where: str, side: int) -> dict[str, list[Any]]:
     return {path: [*values, new] if path == where else list(values) for path, values in grid.items()}
 
 
-def count_trials(search: Search, grid: Grid) -> int:
+def count_trials(search: SearchSettings, grid: Grid) -> int:
     """Return the number of trials for one run of one arm, without extensions."""
     num = math.prod(len(values) for values in grid.values())
     num = num if search.trials is None else min(num, search.trials)

@@ -28,7 +28,7 @@ class CurvePoint:
 
 
 @dataclass(frozen=True)
-class Tuning:
+class SearchOutcome:
     """The trials of one phase and size, and the runs that got the values they chose."""
 
     trials: Sequence[PlannedRun]
