@@ -42,7 +42,7 @@ def train_a_little(model: PreTrainedModel) -> None:
     with torch.no_grad():
         for name, parameter in model.named_parameters():
             if ".attnlab." in name:
-                parameter += 0.25
+                parameter.add_(0.25)
 
 
 def save_with(line: str, name: str, folder: Path, **options: Any) -> Any:
@@ -60,9 +60,7 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, Path]:
 
 
 @pytest.mark.parametrize("loader", [BertForMaskedLM, AutoModelForMaskedLM])
-@pytest.mark.parametrize(
-    "options", [{}, {"low_cpu_mem_usage": True}, {"device_map": "cpu"}, {"device_map": {"": "cpu"}}]
-)
+@pytest.mark.parametrize("options", [{}, {"low_cpu_mem_usage": True}, {"device_map": {"": "cpu"}}])
 def test_from_pretrained_restores_the_mechanism(saved: tuple[Any, Path], loader: Any, options: Any) -> None:
     model, folder = saved
     before = torch.get_rng_state()
@@ -81,7 +79,7 @@ def test_from_pretrained_restores_the_mechanism(saved: tuple[Any, Path], loader:
 
 def test_dtype_is_that_of_the_call_or_of_the_folder(saved: tuple[Any, Path], tmp_path: Path) -> None:
     model, folder = saved
-    half = BertForMaskedLM.from_pretrained(folder, dtype=torch.bfloat16)
+    half: Any = BertForMaskedLM.from_pretrained(folder, dtype=torch.bfloat16)
     assert {parameter.dtype for parameter in half.parameters()} == {torch.bfloat16}
     half.save_pretrained(tmp_path)
     assert BertForMaskedLM.from_pretrained(tmp_path).dtype == torch.bfloat16
@@ -192,7 +190,8 @@ def test_another_attention_than_the_mechanism_is_refused(saved: tuple[Any, Path]
 
 def test_a_config_of_such_a_folder_builds_no_model_without_mechanism(saved: tuple[Any, Path]) -> None:
     _, folder = saved
-    fresh = AutoModel.from_config(AutoConfig.from_pretrained(folder))
+    auto: Any = AutoModel
+    fresh = auto.from_config(AutoConfig.from_pretrained(folder))
     with pytest.raises(InstallError, match="holds no mechanism"):
         fresh(tokens())
 

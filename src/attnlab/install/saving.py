@@ -35,7 +35,7 @@ NEEDS_ATTNLAB = (
     ", with an attention mechanism that transformers cannot compute by itself; to load the model, install attnlab and "
     "run `import attnlab` before from_pretrained"
 )
-"""Follows the name of the weights file in config.json. transformers checks that name first, and quotes it in its error."""
+"""Follows the name of the weights file in config.json, which transformers checks first, and quotes in its error."""
 UNSAVED = "_attnlab_unsaved"
 """An attribute of a model that describes additions which its config and mechanism do not."""
 

@@ -39,7 +39,7 @@ def test_a_mechanism_of_its_own_is_not_called_plain(tmp_path: Path) -> None:
     trained(small(segments=SHORT, mechanism=LINE), tmp_path / "run")
     assert main(["export", str(tmp_path / "run"), "--out", str(tmp_path / "out")]) == 0
     assert "uninstall" not in card(tmp_path / "out")
-    assert "without `import attnlab`, it refuses this folder" in card(tmp_path / "out")
+    assert "Without it, this folder is refused: the model would be built" in card(tmp_path / "out")
 
 
 def test_the_card_says_what_the_run_was(tmp_path: Path) -> None:

@@ -98,13 +98,14 @@ def _write_loading(restored: Restored, stage_files: Sequence[StageFile]) -> str:
     total = count_parameters(restored.model).total
     if mechanism_of(restored.model) != BASELINE or total["mechanism"] or total["prefix"]:
         return (
-            f"{text}\n\nAfter `import attnlab`, `from_pretrained` of transformers reads it too; without `import attnlab`, "
-            "it refuses this folder, since it would build the model without its mechanism, and compute something else."
+            f"{text}\n\nAfter `import attnlab`, `from_pretrained` of transformers reads it too. Without it, this "
+            "folder is refused: the model would be built without its mechanism, and compute something else."
         )
     return (
-        f"{text}\n\nWithout `import attnlab`, `from_pretrained` refuses this folder, like every folder that attnlab writes. But the "
-        "mechanism is the baseline and has no parameters, so the weights are those of a plain model, which one line "
-        "writes:\n\n```python\nattnlab.uninstall(attnlab.load(FOLDER)).save_pretrained(ANOTHER)\n```"
+        f"{text}\n\nAfter `import attnlab`, `from_pretrained` of transformers reads it too. Without it, this folder is "
+        "refused, like every folder that attnlab writes. But the mechanism is the baseline and has no parameters, so "
+        "the weights are those of a plain model, which one line writes:\n\n```python\n"
+        "attnlab.uninstall(attnlab.load(FOLDER)).save_pretrained(ANOTHER)\n```"
     )
 
 
