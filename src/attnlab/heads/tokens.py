@@ -17,7 +17,7 @@ BLANKS = {"\n": "⏎", "\t": "⇥", " ": "␣"}
 
 
 @dataclass(frozen=True)
-class Tokens:
+class TextTokens:
     """The inputs of a model for one text, [1 n] each, and the names of the tokens."""
 
     inputs: Mapping[str, Tensor]
@@ -40,7 +40,7 @@ def find_tokenizer(model: PreTrainedModel, given: Any) -> Any:
         raise RequestError(f"'{name}' has no tokenizer ({error}); give tokenizer=") from error
 
 
-def read_tokens(text: str, tokenizer: Any) -> Tokens:
+def read_tokens(text: str, tokenizer: Any) -> TextTokens:
     """Encode one text without padding or truncation, and name its tokens."""
     if not isinstance(text, str):
         raise RequestError(
@@ -69,7 +69,7 @@ def read_tokens(text: str, tokenizer: Any) -> Tokens:
         )
     pieces = tokenizer.convert_ids_to_tokens(ids)
     names = pieces if offsets is None else name_pieces(text, pieces, offsets, is_special)
-    return Tokens(dict(encoded), tuple(names))
+    return TextTokens(dict(encoded), tuple(names))
 
 
 def name_pieces(
