@@ -17,6 +17,7 @@ from attnlab.training.loop.precision import choose_precision
 from attnlab.training.loop.stopping import StopRequest, stop_request
 from attnlab.training.record.files import write_through
 from attnlab.training.record.lock import lock_folder
+from attnlab.training.tracking.trackers import check_trackers
 
 from .answers.analysis import Answer
 from .answers.registration import Declaration, digest, register
@@ -91,6 +92,8 @@ class Study(Showable):
     """The budget that the design was read with."""
     assign: Mapping[str, Any] | None = None
     """The settings that the design was read with."""
+    trackers: Sequence[str] = ()
+    """Trackers of every run, instead of those of its phase."""
 
     def __post_init__(self) -> None:
         if self.threads < 1:
@@ -100,10 +103,11 @@ class Study(Showable):
     def load(
         cls, path: str | Path, budget: str | None = None, *, assign: Mapping[str, Any] | None = None,
         data: Mapping[str, str] | None = None, threads: int = 1, plugins: Sequence[str] = (),
+        trackers: Sequence[str] = (),
     ) -> Self:  # fmt: skip
         """Read a study file, with one of its budgets, settings by their paths and paths of its data."""
         design = read_design(path, budget, assign)
-        return cls(design, Path(path), data, threads, plugins, budget, assign)
+        return cls(design, Path(path), data, threads, plugins, budget, assign, trackers)
 
     @classmethod
     def of(cls, content: Mapping[str, Any]) -> Self:
@@ -134,7 +138,7 @@ class Study(Showable):
         return self._make_planner(leaking).list_runs(None)
 
     def _make_planner(self, leaking: Collection[str] = ()) -> Planner:
-        return Planner(self.design, self.sources, self.threads, self.plugins, leaking)
+        return Planner(self.design, self.sources, self.threads, self.plugins, leaking, self.trackers)
 
     def run(
         self, out: str | Path, workers: int | None = None, say: Say = print, *, on: str = "local", tick: Tick = None
@@ -154,6 +158,9 @@ class Study(Showable):
         if workers is not None and workers < 1:
             raise StudyError(f"workers are at least 1, not {workers}")
         planner = self._make_planner()
+        if on == "local":  # on a cluster, each node has packages of its own
+            for run in planner.list_runs(None):
+                check_trackers(run.run.trackers)
         with connect_workers(on, self.threads), self._open_ledger(out) as (folder, ledger), stop_request() as stop:
             self.enter(folder, ledger, workers, on)
             results = ledger.results()
@@ -216,7 +223,7 @@ class Study(Showable):
         ledger.add_event_if_new("design", json.dumps(self.design.model_dump(mode="json")))
         command = write_command(
             str(self.file or FILE), str(folder), self.budget, self.assign, self.sources, self.plugins,
-            threads=self.threads, **({} if workers is None else {"workers": workers}),
+            self.trackers, threads=self.threads, **({} if workers is None else {"workers": workers}),
         )  # fmt: skip
         if on != "local":
             command += f" --on {on}" + (" --workers 1" if workers == 1 else "")

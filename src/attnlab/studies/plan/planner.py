@@ -55,13 +55,14 @@ class Planner:
 
     def __init__(
         self, study: Design, sources: Mapping[str, str] | None = None, threads: int = 1, plugins: Sequence[str] = (),
-        leaking: Collection[str] = (),
+        leaking: Collection[str] = (), trackers: Sequence[str] = (),
     ) -> None:  # fmt: skip
         """sources: paths of its data. plugins: files with the user's own stages.
 
-        leaking: arms with access to future tokens, whose language models are also evaluated without it.
+        leaking: arms with access to future tokens, whose language models are also evaluated without it. trackers: of
+        all runs, in place of those of their phase.
         """
-        self.study, self.threads = study, threads
+        self.study, self.threads, self.trackers = study, threads, tuple(trackers)
         located = locate_sources(study, sources or {})
         phases = list_data(study)
         for name, phase_name in phases.items():
@@ -166,7 +167,11 @@ class Planner:
     ) -> PlannedRun:
         from .identity import compute_id
 
-        run, origin = run.replace(seed=seed, threads=self.threads), None if parent is None else parent.id
+        run = run.replace(
+            seed=seed, threads=self.threads, project=run.project or self.study.name,
+            trackers=self.trackers or run.trackers,
+        )  # fmt: skip
+        origin = None if parent is None else parent.id
         phase, size, arm = cell.place
         return PlannedRun(compute_id(run, origin, hashes), arm, size, phase, seed, run, origin)
 

@@ -53,10 +53,11 @@ class PlannedRun(Showable):
 
     def at(self, runs: Path) -> RunSpec:
         """Return the run as it is trained below a folder of runs."""
+        run = self.run.replace(title=self.title)
         if self.parent is None:
-            return self.run
-        start = self.run.start.replace(architecture=None, checkpoint=str(runs / self.parent), config={})
-        return self.run.replace(start=start, data=self.run.data.replace(tokenizer=None))
+            return run
+        start = run.start.replace(architecture=None, checkpoint=str(runs / self.parent), config={})
+        return run.replace(start=start, data=run.data.replace(tokenizer=None))
 
 
 def hash_data(study: Design, sources: Mapping[str, str] | None = None) -> dict[str, dict[str, str]]:
