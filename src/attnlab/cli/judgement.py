@@ -44,6 +44,15 @@ def print_judgement(judgement: "Judgement") -> None:
     if table.mapping:
         print_below("To read it differently, give --baseline ARM, or change a part of")
         print(f"    --map '{table.mapping}'")  # in one line, so that it can be copied
+    print_results(judgement)
+    if len(table.arms) < 2:
+        print("\nThere is only one arm, so nothing is compared. --map arm=COLUMN names the column of arms.")
+    print_count(judgement.findings)
+
+
+def print_results(judgement: "Judgement") -> None:
+    """Print the findings, the comparisons, and what they presume."""
+    table = judgement.table
     for finding in judgement.findings:
         print_finding(finding)
     for analysis in judgement.analyses:
@@ -62,9 +71,6 @@ def print_judgement(judgement: "Judgement") -> None:
             f"Nothing is compared: no other arm has values of the same group and metric as '{table.baseline}'. --map "
             "group=COLUMN or --baseline ARM changes that."
         )
-    if len(table.arms) < 2:
-        print("\nThere is only one arm, so nothing is compared. --map arm=COLUMN names the column of arms.")
-    print_count(judgement.findings)
 
 
 def _print_analysis(analysis: "TableAnalysis", judgement: "Judgement") -> None:
@@ -110,7 +116,7 @@ def _explain_table(rows: Sequence["ComparisonRow"], primary: Sequence[str]) -> I
     data = [row.comparison.data for row in rows if row.comparison is not None]
     how = f"unpaired ({methods}), since a table does not show whether equal seeds mean equal initial weights"
     if any(one.paired for one in data):
-        how = f"as pairs ({methods}), as --paired says"
+        how = f"as pairs of the same seed ({methods})"
     elif any(one.scores is None for one in data):
         how = f"unpaired ({methods} of means, SDs and numbers of seeds)"
     about = "Intervals are about other seeds on the same evaluation examples, not other examples."

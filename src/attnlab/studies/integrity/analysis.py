@@ -38,7 +38,7 @@ class AnalysisTerms:
     """How a table is analysed. smallest, floors: by metric, where given. primary: metrics that get verdicts.
 
     obstacles: why a metric is not compared at all. left_out: cells that are not analysed. is_paired: the same seed in
-    two arms is a pair.
+    two arms is a pair. arm_obstacles: why an arm is not compared in a group.
     """
 
     units: Units = field(default_factory=Units)
@@ -48,6 +48,7 @@ class AnalysisTerms:
     obstacles: Mapping[str, str] = field(default_factory=dict)
     left_out: frozenset[Cell] = frozenset()
     is_paired: bool = False
+    arm_obstacles: Mapping[tuple[str, str], str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -128,6 +129,8 @@ def analyse(table: ResultTable, step: float | None, terms: AnalysisTerms, note: 
 
 
 def _find_obstacle(pair: ArmPair, terms: AnalysisTerms) -> str:
+    if (pair.arm, pair.group) in terms.arm_obstacles:
+        return terms.arm_obstacles[pair.arm, pair.group]
     if pair.metric in terms.obstacles:
         return terms.obstacles[pair.metric]
     for name, scores in (("the baseline", pair.baseline), (f"'{pair.arm}'", pair.variant)):

@@ -75,7 +75,9 @@ def judge(table: ResultTable, options: JudgeOptions | None = None) -> Judgement:
     smallest, floors = options.find_smallest(settled, units), options.find_floors(settled, units)
     wrong = [values.metric for values in impossible if values.metric]
     obstacles = {metric: f"most values of {metric} are impossible" for metric in wrong}
-    terms = AnalysisTerms(units, smallest, floors, primary, obstacles, frozenset(left_out), options.is_paired)
+    terms = AnalysisTerms(
+        units, smallest, floors, primary, obstacles, frozenset(left_out), options.is_paired, options.obstacles
+    )
     if options.is_paired:
         check_pairs(settled)
     repeated = list(check_repetition(table))

@@ -5,7 +5,7 @@ On the command line a value is given for all primary metrics (`--smallest 1`) or
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from attnlab.errors import RequestError, closest
 
@@ -26,7 +26,7 @@ class JudgeOptions:
 
     smallest: the smallest difference of interest. floor: the score of a trivial strategy. units: 'percent', 'fraction'
     or 'convert'. primary: the metrics whose comparisons get verdicts; all if empty. is_paired: the same seed in two
-    arms is a pair.
+    arms is a pair. obstacles: why an arm cannot be compared, by arm and group.
     """
 
     num_examples: int | None = None
@@ -36,6 +36,7 @@ class JudgeOptions:
     units: Words = None
     primary: Sequence[str] = ()
     is_paired: bool = False
+    obstacles: Mapping[tuple[str, str], str] = field(default_factory=dict)
 
     def find_primary(self, table: ResultTable) -> list[str]:
         """Return the primary metrics of a table."""

@@ -52,9 +52,7 @@ def read_table(
     budgets = _read_budgets(layout) if layout.pattern is None else {}
     words = (*layout.describe(), *describe_spreads(cells, spreads))
     chosen = _find_baseline(arms, baseline)
-    return ResultTable(
-        rows.name, words, cells, chosen, budgets, predictions, layout.write_map(), layout.has_seeds or bool(predictions)
-    )
+    return ResultTable(rows.name, words, cells, chosen, budgets, predictions, layout.write_map(), layout.has_seeds)
 
 
 def _find_baseline(arms: Sequence[str], asked: str | None) -> str:
