@@ -126,7 +126,7 @@ def test_primary_metrics_can_be_named(clean: str, capsys: pytest.CaptureFixture[
         (["TABLE", "--map", "arm=who"], "has no column 'who'"),
         (["TABLE", "--map", ""], "--map is empty; it takes PART=COLUMN"),
         (["TABLE", "--map", "columns=x{seed}"], "columns=x{seed} fits no column"),
-        (["TABLE", "--map", "group=arm"], "--map gives the column 'arm' two parts"),
+        (["TABLE", "--map", "arm=arm,group=arm"], "--map gives the column 'arm' two parts"),
         (["TABLE", "--map", "value=value,columns={arm}"], "either columns=PATTERN or value=COLUMN"),
         (["TABLE", "--map", "table=2"], "--map table=2: "),
         (["TABLE", "--map", "table=two"], "give the number of a table in the file"),

@@ -179,7 +179,7 @@ def test_losses_are_better_below(tmp_path: Path) -> None:
 
 
 def test_pairs_are_compared_if_the_user_says_so(tmp_path: Path) -> None:
-    rows = [f"{arm},{seed},{70 + 3 * seed + (arm == 'b') + seed % 2 / 9}" for arm in "ab" for seed in range(6)]
+    rows = [f"{arm},{seed},{70 + 3 * seed + (arm == 'b') * (1 + seed % 3 / 9)}" for arm in "ab" for seed in range(6)]
     path = write_rows(tmp_path, "arm,seed,f1", rows)
     unpaired, paired = (get_comparison(get_only_row(judge_file(path, is_paired=it))) for it in (False, True))
     assert (unpaired.data.paired, paired.data.paired) == (False, True)
