@@ -52,7 +52,8 @@ class Answer(Showable):
     def facts(self) -> Facts:
         """Return the verdict, and the figures of the comparison."""
         compared = Facts("") if self.comparison is None else self.comparison.facts()
-        rows = [*(("note", note) for note in self.notes), *compared.rows]
+        known = () if self.comparison is None else self.comparison.notes
+        rows = [*(("note", note) for note in self.notes if note not in known), *compared.rows]
         return Facts(self.place, f"{self.figure}: {self.verdict}", rows=rows, is_good=compared.is_good)
 
     def record(self) -> dict[str, Any]:
