@@ -8,7 +8,7 @@ from attnlab.studies.integrity import IntegrityFinding
 from attnlab.studies.plan.audit_keys import list_lines
 
 from .datacard import Facts, make_data_cards
-from .figures import CURVES, FOREST, SEEDS, TRACES, Figure, list_figures
+from .figures import CURVES, FOREST, SEARCH, SEEDS, TRACES, Figure, list_figures
 from .headline import Headline, make_headline
 from .history import History
 from .limits import list_limits
@@ -44,7 +44,7 @@ class Contents:
     @property
     def effects(self) -> list[Figure]:
         """The charts of differences and of seeds."""
-        return [figure for figure in self.figures if figure.kind in (FOREST, SEEDS)]
+        return [figure for figure in self.figures if figure.kind in (FOREST, SEEDS, SEARCH)]
 
     @property
     def curves(self) -> list[Figure]:

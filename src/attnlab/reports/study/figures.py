@@ -1,22 +1,24 @@
-"""The charts of a report: forest, seeds, learning curves, traces. A theme draws them."""
+"""The charts of a report: forest, seeds, what a search tried, learning curves, traces. A theme draws them."""
 
 import re
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import NamedTuple
 
-from attnlab.charts import Spec, curves, forest, seeds
+from attnlab.charts import Spec, curves, forest, seeds, tried_values
 from attnlab.charts.curves import Curves, Point
 from attnlab.charts.forest import Effect
 from attnlab.charts.seeds import Dots, SeedDot
 from attnlab.charts.theme import Theme
+from attnlab.charts.tried_values import TriedValue, TriedValues
 from attnlab.statistics.formatting import percent
 
 from .cells import format_comparison, get_fair_comparison, is_not_comparable
 from .history import History, make_averager
 from .results import PhaseResults, read_number
 
-FOREST, SEEDS, CURVES, TRACES, LEAKS = "forest", "seeds", "curves", "traces", "leak"
-KINDS = (FOREST, SEEDS, CURVES, TRACES, LEAKS)
+FOREST, SEEDS, SEARCH, CURVES, TRACES, LEAKS = "forest", "seeds", "search", "curves", "traces", "leak"
+KINDS = (FOREST, SEEDS, SEARCH, CURVES, TRACES, LEAKS)
 TRACED = {
     "entropy": "entropy of attention in nats", "weight_norm": "norm of all weights", "alpha": "learned α",
     "alpha_now": "scheduled α",
@@ -37,6 +39,7 @@ class Figure(NamedTuple):
 def list_figures(histories: Sequence[History]) -> list[Figure]:
     """List all charts that have data."""
     figures = [make(history.place) for history in histories for make in (_make_forest, _make_seed_plot)]
+    figures += [figure for history in histories for figure in _list_searches(history)]
     figures += [figure for history in histories for figure in _list_curves(history)]
     return [figure for figure in figures if figure is not None]
 
@@ -91,6 +94,36 @@ def _make_seed_plot(place: PhaseResults) -> Figure | None:
         SEEDS, _make_file_name(SEEDS, place), f"Every seed: {place.title}", caption,
         lambda theme: seeds.draw(drawn, f"{capitalize(_split_words(place.figure))} of every seed", place.title, theme),
     )  # fmt: skip
+
+
+def _list_searches(history: History) -> list[Figure]:
+    """Return a chart for each setting with numbers that a search tried."""
+    place, record, figures = history.place, history.record, list[Figure]()
+    outcome = record.search_outcome(place.phase, place.size)
+    for where in outcome.settings:
+        points = [
+            TriedValue(row.arm, point.value, point.mean, point.num_chosen)
+            for row in place.rows
+            for point in outcome.draw_curve(row.arm, where, record.results)
+            if point.mean is not None and type(point.value) in (int, float)
+        ]
+        if len({point.tried for point in points}) < 2:
+            continue
+        words = _split_words(place.figure)
+        tried = TriedValues(points, words, where, "perplexity" in place.figure)
+        caption = (
+            "Means of the trials, on data that no verdict uses. A ring is a value that runs got, larger for more runs. "
+            "An arm whose ring is at an end may do better beyond it."
+        )
+        figures.append(Figure(
+            SEARCH, _make_file_name(SEARCH, place, where), f"What the search tried: {where}, {place.title}", caption,
+            partial(_draw_search, tried, f"{capitalize(words)} of trials", place.title),
+        ))  # fmt: skip
+    return figures
+
+
+def _draw_search(tried: TriedValues, title: str, subtitle: str, theme: Theme) -> Spec:
+    return tried_values.draw(tried, title, subtitle, theme)
 
 
 def _write_floor_caption(place: PhaseResults) -> str:
