@@ -7,6 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from attnlab.charts.theme import FILE
+from attnlab.reports.study.contents import collect_contents
+from attnlab.reports.study.figures import SEARCH
 from attnlab.statistics import compare
 from attnlab.studies.answers.search_outcome import AT_EDGE, SearchOutcome
 from attnlab.studies.answers.study_folder import open_record
@@ -14,7 +17,7 @@ from attnlab.studies.plan.planner import Planner
 from attnlab.studies.run.execution import Execution
 
 from ..samples import quiet
-from ..searches import RATES, search_study, searched
+from ..searches import ARMS, RATES, search_study, searched
 
 
 def test_a_study_with_a_search_ends_where_one_that_was_stopped_ends(
@@ -41,6 +44,10 @@ def test_a_study_with_a_search_ends_where_one_that_was_stopped_ends(
         assert [point.value for point in curve] == RATES
         assert sum(point.num_chosen for point in curve) == 2
         assert all(point.num_trials == 2 and point.mean is not None for point in curve)
+        figures = [figure for figure in collect_contents(record).figures if figure.kind == SEARCH]
+        assert [figure.title for figure in figures] == ["What the search tried: optimizer.lr, recall, tiny"]
+        drawn = figures[0].draw(FILE)["layer"][1]["data"]["values"]
+        assert {(row["arm"], row["tried"]) for row in drawn} == {(arm, rate) for arm in ARMS for rate in RATES}
         whole = {id: row.result["last"]["figures"] for id, row in record.results.items()}
 
     # Stopped after five runs, and started again.
