@@ -117,7 +117,7 @@ def run_tests(checkout: Path, model: str, line: str) -> set[str]:
         cwd=checkout, env=os.environ | {"ATTNLAB_MECHANISM": line, "PYTHONPATH": path}, capture_output=True, text=True,
         check=False,
     )  # fmt: skip
-    passed = {row.split()[1] for row in done.stdout.splitlines() if row.startswith("PASSED ")}
+    passed = {row.split()[1] for row in done.stdout.splitlines() if row.startswith("PASSED tests/")}
     if not passed:
         raise SystemExit(f"no test of {model} passed:\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
     return passed
