@@ -44,9 +44,9 @@ def test_a_study_with_a_search_ends_where_one_that_was_stopped_ends(
         assert [point.value for point in curve] == RATES
         assert sum(point.num_chosen for point in curve) == 2
         assert all(point.num_trials == 2 and point.mean is not None for point in curve)
-        figures = [figure for figure in collect_contents(record).figures if figure.kind == SEARCH]
-        assert [figure.title for figure in figures] == ["What the search tried: optimizer.lr, recall, tiny"]
-        drawn = figures[0].draw(FILE)["layer"][1]["data"]["values"]
+        charts = [figure for figure in collect_contents(record).figures if figure.kind == SEARCH]
+        assert [chart.title for chart in charts] == ["What the search tried: optimizer.lr, recall, tiny"]
+        drawn = charts[0].draw(FILE)["layer"][1]["data"]["values"]
         assert {(row["arm"], row["tried"]) for row in drawn} == {(arm, rate) for arm in ARMS for rate in RATES}
         whole = {id: row.result["last"]["figures"] for id, row in record.results.items()}
 
