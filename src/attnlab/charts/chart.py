@@ -7,6 +7,7 @@ from types import MappingProxyType
 from typing import Any
 
 from attnlab.errors import RequestError
+from attnlab.inputs import expand_path
 
 from .drawing_cache import load_or_draw
 
@@ -23,16 +24,19 @@ def save(spec: Spec, path: str | Path) -> Path:
     """Write a chart in the format of the file's ending; return its path."""
     target = check(path)
     content = FORMATS[target.suffix.lower()](dict(spec))
+    aside = target.with_name(f".{target.name}.writing")
     try:
-        target.write_bytes(content)
+        aside.write_bytes(content)
+        aside.replace(target)
     except OSError as error:
+        aside.unlink(missing_ok=True)
         raise RequestError(f"cannot write the chart to {target}: {error.strerror}") from error
     return target
 
 
 def check(path: str | Path) -> Path:
     """Refuse a path that `save` could not write to, before the chart is computed."""
-    target = Path(path)
+    target = expand_path(path)
     if target.suffix.lower() not in FORMATS:
         ending = f"'{target.suffix}'" if target.suffix else "no ending"
         raise RequestError(f"a chart's file ends in one of {', '.join(FORMATS)}; {target} has {ending}")

@@ -1,7 +1,6 @@
 """`attnlab judge`: check a table of results for faults, and print what it shows."""
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -11,6 +10,7 @@ from attnlab.cli.judgement import print_count, print_finding, print_judgement
 from attnlab.cli.options import AsJson
 from attnlab.cli.tables import print_below, print_json
 from attnlab.errors import RequestError
+from attnlab.inputs import check_regular, expand_path
 
 
 def judge(
@@ -53,7 +53,9 @@ def judge(
     """Check a table of results for faults and print what it shows; or the folder of a study."""
     if examples is not None and examples < 1:
         raise RequestError(f"--examples must be 1 or more, not {examples}")
-    if Path(table).expanduser().is_dir():
+    for file in filter(None, (table, summary)):
+        check_regular(expand_path(file))
+    if expand_path(table).is_dir():
         given = {
             "--map": mapping, "--baseline": baseline, "--examples": examples, "--summary": summary,
             "--smallest": smallest, "--floor": floor, "--units": units, "--primary": primary,

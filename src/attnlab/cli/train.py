@@ -11,6 +11,7 @@ from attnlab.cli.assignments import read_settings, read_value, split_assignments
 from attnlab.cli.options import AsJson
 from attnlab.cli.tables import print_json, print_table
 from attnlab.errors import RequestError
+from attnlab.inputs import expand_path
 
 if TYPE_CHECKING:
     from attnlab.training import Result, RunSpec
@@ -53,7 +54,7 @@ def train(
     from attnlab.training import Display, build, read_result
     from attnlab.training import train as train_job
 
-    folder = Path(out).expanduser()
+    folder = expand_path(out)
     settings = read_settings(assign)
     options = {
         "lr": ("optimizer.lr", lr), "tune": ("tuning.mode", tune), "seed": ("seed", seed),

@@ -11,6 +11,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from attnlab.errors import StudyError
+from attnlab.inputs import expand_path
 from attnlab.training import RunSpec
 
 from ..file.design import IS_RECORDED, Design
@@ -104,7 +105,7 @@ class Record:
 
 def find_folder(folder: str | Path) -> Path:
     """Return the path of a study's folder, which must exist."""
-    path = Path(folder).expanduser()
+    path = expand_path(folder)
     if not path.is_dir():
         raise StudyError(f"{folder} is no folder; give the one a study was run in, attnlab run --out DIR")
     return path

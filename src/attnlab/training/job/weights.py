@@ -1,6 +1,5 @@
 """A model to train: a new one of some architecture, or one with the weights of a checkpoint."""
 
-import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,6 +14,7 @@ from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 from transformers.utils import logging as transformers_logging
 
 from attnlab.errors import PretrainedError, TrainingError, closest
+from attnlab.inputs import expand_path, parse_json
 from attnlab.install import install, load, mechanism_of
 from attnlab.install.saving import PREFIX
 from attnlab.pretrained import load_pretrained
@@ -38,8 +38,8 @@ def build_model(start: Start, task: Any, tokenizer: Any, seed: int, say: Say) ->
     path = str(start.checkpoint)
     if (of_run := find_run_folder(path)) is not None:
         return _load_run(*of_run, start, task, seed, say)
-    folder = Path(path).expanduser()
-    saved = json.loads((folder / CONFIG).read_text(encoding="utf-8")) if (folder / CONFIG).is_file() else {}
+    folder = expand_path(path)
+    saved = parse_json((folder / CONFIG).read_text(encoding="utf-8")) if (folder / CONFIG).is_file() else {}
     if str(saved.get("model_type", "")).startswith(PREFIX):
         donor = load(folder, start.mechanism)
         state = {name: tensor.detach() for name, tensor in donor.state_dict().items()}
