@@ -23,9 +23,7 @@ def list_inputs(num: int, only: str | None) -> list[tuple[str, int]]:
         kind, _, number = only.partition(":")
         return [(kind, int(number))]
     kinds = [kind for kind, (share, _) in KINDS.items() for _ in range(share) if only in (None, kind)]
-    return [
-        (kinds[number % len(kinds)], number // len(kinds) * len(kinds) + number % len(kinds)) for number in range(num)
-    ]
+    return [(kinds[number % len(kinds)], number) for number in range(num)]
 
 
 def main() -> int:

@@ -64,7 +64,8 @@ KEYS = [[1.0, 0.0], [0.0, 1.0], [-1.0, 0.5], [0.3, 0.4]]
 MODEL = ("n_layer=1", "n_embd=16", "n_head=2", "n_positions=32")
 TRAIN = (
     "train", "clm", "--architecture", "gpt2", "--data", "prose.txt", "--tokenizer", "word", "--steps", "1",
-    "--segment", "batch=2,length=16", "--set", "precision=fp32", *(part for text in MODEL for part in ("--set", f"config.{text}")),
+    "--segment", "batch=2,length=16", "--set", "precision=fp32",
+    *(part for text in MODEL for part in ("--set", f"config.{text}")),
 )  # fmt: skip
 
 
@@ -105,8 +106,11 @@ def train_examples(folder: Path) -> None:
 
     assert main([*TRAIN, "--out", "run", "--json"]) == 0
     assert main(["export", "run", "--out", "saved"]) == 0
-    config = transformers.GPT2Config(n_layer=1, n_embd=16, n_head=2, n_positions=32, vocab_size=64)
-    transformers.GPT2LMHeadModel(config).save_pretrained(folder / "plain")
+    config = transformers.GPT2Config(
+        n_layer=1, n_embd=16, n_head=2, n_positions=32, vocab_size=64, bos_token_id=0, eos_token_id=0
+    )
+    model = transformers.GPT2LMHeadModel(config)  # type: ignore[no-untyped-call]
+    model.save_pretrained(folder / "plain")
     for name in ("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json"):
         if (folder / "saved" / name).exists():
             shutil.copy(folder / "saved" / name, folder / "plain" / name)

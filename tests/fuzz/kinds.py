@@ -94,9 +94,8 @@ def break_options(random: Random, folder: Path) -> Case:
     """The options of every verb, with any value, beside an unknown option now and then."""
     verb = random.choice([*VERBS])
     argv = list(BASES[verb])
-    options = [
-        param for param in COMMANDS[verb].params if param.opts[0].startswith("--") and param.opts[0] not in SKIPPED
-    ]
+    params = [param for param in COMMANDS[verb].params if param.opts[0].startswith("--")]
+    options = [param for param in params if param.opts[0] not in SKIPPED]
     for option in random.sample(options, min(len(options), random.randint(1, 3))):
         argv.append(option.opts[0] if option.is_flag else f"{option.opts[0]}={mutations.pick_word(random)}")
     if random.random() < 0.2:

@@ -85,9 +85,8 @@ def _check_numbers(powers: Sequence[float], alpha: float, spread: float | None) 
     if not 0 < alpha < 0.5:
         raise RequestError(f"--alpha takes a number between 0 and 0.5, such as 0.05; it has {alpha:g}")
     if spread is not None and not MIN_SPREAD <= spread <= MAX_SPREAD:
-        raise RequestError(
-            f"--spread takes a number from {MIN_SPREAD:g} to {MAX_SPREAD:g}, in units of the primary metric; it has {spread:g}"
-        )
+        bounds = f"from {MIN_SPREAD:g} to {MAX_SPREAD:g}"
+        raise RequestError(f"--spread takes a number {bounds}, in units of the primary metric; it has {spread:g}")
 
 
 def _check_compares(design: "Design", path: str) -> None:

@@ -56,8 +56,8 @@ class _Decompressed(RawIOBase):
         self.size += num
         if self.size > self.limit:
             raise DataError(
-                f"{self.path} decompresses to more than {self.limit / 1e6:,.0f} MB, {MAX_RATIO} times its size, as only "
-                "files made to fill a memory do; if it is yours, decompress it and give the result"
+                f"{self.path} decompresses to more than {self.limit / 1e6:,.0f} MB, far more than text does; the limit "
+                f"is {MAX_RATIO} times its size. If you trust the file, decompress it and give the result"
             )
         return num
 
