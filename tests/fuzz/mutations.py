@@ -16,8 +16,8 @@ WORDS = (
     "", " ", "none", "true", "[]", "{}", "'", '"', "\\", "\t", "%s", "{x}", "../..", ".", "/", "~nosuchuser",
     "~nosuchuser/x", "a" * 300, "é", "日本", "\U0001f600", "e\u0301", "\u202eabc\u202c", "\x1b[31mred\x1b[0m",
     "\x1b]0;title\x07", "\x07", "\x08", "\x7f", "\x9b31m", "\ufeff", "\u200b", "\u2028", "\udcff", "-", "--", "=",
-    "a=b", "a.b.c=1", "|", ";", "@", "[bold]", "<script>", "/dev/null", "/dev/zero", "/dev/full", "/etc", "/proc/self/mem", "\r",
-    "embedded:", "hf:", "[[", "1,2,3",
+    "a=b", "a.b.c=1", "|", ";", "@", "[bold]", "<script>", "/dev/null", "/dev/zero", "/dev/full", "/etc",
+    "/proc/self/mem", "\r", "embedded:", "hf:", "[[", "1,2,3",
 )  # fmt: skip
 DEEP = ("[" * 10_000, '{"a":' * 10_000, "(" * 3_000, "[" * 300 + "]" * 300)
 VALUES: tuple[Any, ...] = (

@@ -5,12 +5,13 @@ closed the pipe.
 """
 
 import codecs
+import functools
 import io
 import os
 import sys
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from typing import Annotated, TextIO
+from typing import Annotated, Any, TextIO
 
 import typer
 
@@ -38,6 +39,7 @@ from attnlab.cli import (
     watch,
 )
 from attnlab.errors import AttnlabError, AttnlabWarning
+from attnlab.visible import make_visible, print_visibly
 
 Verb = Callable[..., int]
 
@@ -149,8 +151,17 @@ def _build(verbs: Mapping[str, Verb]) -> typer.Typer:
     app = typer.Typer(pretty_exceptions_enable=False, context_settings={"help_option_names": ["-h", "--help"]})
     app.callback()(_describe)
     for name, verb in verbs.items():
-        app.command(name)(verb)
+        app.command(name)(_print_visibly(verb))
     return app
+
+
+def _print_visibly(verb: Verb) -> Verb:
+    @functools.wraps(verb)
+    def run_verb(*arguments: Any, **options: Any) -> int:
+        with print_visibly():
+            return verb(*arguments, **options)
+
+    return run_verb
 
 
 def _print_version(is_given: bool) -> None:
@@ -198,7 +209,7 @@ def _discard_output() -> None:
 def _refuse(message: str, status: int = REFUSED) -> int:
     if "unknown stage" in message:
         message += "\n(a stage of your own comes with --plugin FILE.py)"
-    print(f"attnlab: {message}", file=sys.stderr)
+    print(make_visible(f"attnlab: {message}"), file=sys.stderr)
     return status
 
 
