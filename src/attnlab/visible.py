@@ -69,7 +69,7 @@ def get_unfiltered(stream: TextIO) -> TextIO:
 def print_visibly() -> Iterator[None]:
     """Make everything visible that is printed to standard output and standard error."""
     before = sys.stdout, sys.stderr
-    sys.stdout, sys.stderr = VisibleStream(before[0]), VisibleStream(before[1])  # type: ignore[assignment]
+    sys.stdout, sys.stderr = VisibleStream(before[0]), VisibleStream(before[1])
     try:
         yield
     finally:

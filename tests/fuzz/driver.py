@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import json
 import os
 import re
 import resource
@@ -11,9 +12,7 @@ import shutil
 import signal
 import sys
 import tempfile
-from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -39,30 +38,23 @@ class Hang(BaseException):
     """An input that was not answered in time; not an Exception, so that no handler of the command line takes it."""
 
 
-@dataclass
-class Tally:
-    """The statuses of the inputs of each kind, and everything that was wrong."""
-
-    statuses: dict[str, Counter[int]] = field(default_factory=dict)
-    faults: list[str] = field(default_factory=list)
-
-
 class Fuzzer:
     """A folder with valid examples, and the inputs made from them; the same seed and number give the same input."""
 
-    def __init__(self, root: Path, seed: int, kinds: tuple[str, ...] = tuple(KINDS)) -> None:
-        self.seed, self.kinds = seed, kinds
+    def __init__(self, root: Path, seed: int, kinds: Iterable[str] = tuple(KINDS)) -> None:
+        self.seed = seed
         self.examples, self.place, self.temporary = root / "examples", root / "case", root / "tmp"
         root.mkdir(parents=True, exist_ok=True)
         self.temporary.mkdir()
         write_examples(self.examples)
-        if any(kind in TRAINED for kind in kinds):
-            with contextlib.chdir(self.examples), _environment(root), capture_output():
+        with contextlib.chdir(self.examples), _environment(root), capture_output():
+            main(["doctor"])  # compiles the loops, which may take longer than an input
+            if any(kind in TRAINED for kind in kinds):
                 train_examples(self.examples)
         self.root = root
 
-    def run(self, kind: str, number: int, tally: Tally) -> None:
-        """Run one input and count its status."""
+    def run(self, kind: str, number: int) -> tuple[int, str]:
+        """Run one input; return its status and what is wrong with the answer."""
         shutil.rmtree(self.place, ignore_errors=True)
         shutil.copytree(self.examples, self.place)
         random = Random(f"{self.seed}/{kind}/{number}")
@@ -81,35 +73,32 @@ class Fuzzer:
         origin = "".join(f" at {frame}" for log in logs for frame in ORIGIN.findall(log.read_text())[-2:])
         shutil.rmtree(self.temporary)
         self.temporary.mkdir()
-        tally.statuses.setdefault(kind, Counter())[status] += 1
         faults = list(filter(None, [
             problem,
             "a traceback" if "Traceback (most recent call last)" in output else "",
             f"status {status}{origin}" if not problem and status not in case.statuses else "",
             "status 2 without a message" if status == 2 and "attnlab: " not in output else "",
             f"left behind {left[:3]}" if left else "",
-            f"printed {match.group()!r}" if (match := CONTROL.search(output)) else "",
+            f"printed {match.group()!r}" if (match := CONTROL.search(output.replace("\rLoading weights", ""))) else "",
         ]))  # fmt: skip
-        if faults:
-            command = " ".join(word if len(word) < 60 else word[:60] + "…" for word in case.argv)
-            tally.faults.append(f"{kind}:{number} {'; '.join(faults)}\n    {command!r}\n    {output[-1000:]!r}")
+        if not faults:
+            return status, ""
+        command = " ".join(word if len(word) < 60 else word[:60] + "…" for word in case.argv)
+        return status, f"{kind}:{number} {'; '.join(faults)}\n    {command!r}\n    {output[-1000:]!r}"
 
 
-def work(inputs: list[tuple[str, int]], seed: int) -> Tally:
-    """Run inputs one after the other in this process."""
+def work(inputs: list[tuple[str, int]], seed: int) -> None:
+    """Run inputs one after the other in this process; write a line of JSON before and after each."""
     import torch
 
     torch.set_num_threads(1)
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
-    tally = Tally()
     with tempfile.TemporaryDirectory(prefix="attnlab-fuzz-") as root:
-        fuzzer = Fuzzer(Path(root) / "fuzz", seed, tuple({kind for kind, _ in inputs}))
+        fuzzer = Fuzzer(Path(root) / "fuzz", seed, {kind for kind, _ in inputs})
         for kind, number in inputs:
-            num_faults = len(tally.faults)
-            fuzzer.run(kind, number, tally)
-            for fault in tally.faults[num_faults:]:
-                print(fault, file=sys.stderr, flush=True)
-    return tally
+            print("{}", flush=True)
+            status, fault = fuzzer.run(kind, number)
+            print(json.dumps({"status": status, "fault": fault}), flush=True)
 
 
 def _answer(case: Case) -> tuple[int, str]:

@@ -22,6 +22,7 @@ from ..plan.audit_keys import find_audited_task, is_causal_task, list_lines
 from ..plan.planning import PlannedRun
 from ..run.overlap_record import SourceOverlap, read_overlaps
 from .analysis import Answer, conclude
+from .ledger_damage import explain_damage
 from .run_table import RunTable
 
 FILE, LEDGER = "study.toml", "ledger.sqlite"
@@ -115,7 +116,7 @@ def find_folder(folder: str | Path) -> Path:
 def open_record(folder: str | Path) -> Iterator[Record]:
     """Open the folder of a study for reading, also while it runs."""
     path = find_folder(folder)
-    with closing(Ledger(path / LEDGER, is_new=False)) as ledger:
+    with explain_damage(path / LEDGER), closing(Ledger(path / LEDGER, is_new=False)) as ledger:
         yield read(path, ledger)
 
 
