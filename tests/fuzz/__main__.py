@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import selectors
 import subprocess
 import sys
 import time
 from collections import Counter, defaultdict
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from .driver import SECONDS, work
@@ -40,7 +41,8 @@ class Worker:
     inputs: list[tuple[str, int]]
     seed: int
     process: subprocess.Popen[str] | None = None
-    heard_at: float = field(default_factory=time.monotonic)
+    heard_at: float = math.inf
+    """When it last wrote a line; infinite before the first one, since it makes its examples."""
 
     def start(self) -> subprocess.Popen[str]:
         """Start the process, which reads its inputs and writes a line before and after each."""
@@ -49,7 +51,7 @@ class Worker:
         assert self.process.stdin is not None
         self.process.stdin.write(json.dumps(self.inputs))
         self.process.stdin.close()
-        self.heard_at = time.monotonic()
+        self.heard_at = math.inf
         return self.process
 
 
@@ -70,6 +72,8 @@ def run(inputs: list[tuple[str, int]], seed: int, num_workers: int) -> tuple[dic
                     continue
                 selector.unregister(key.fileobj)
                 status = worker.process.wait()
+                if worker.inputs and worker.heard_at == math.inf:
+                    raise SystemExit(f"a worker ended with status {status} before its first input")
                 if worker.inputs:
                     kind, number = worker.inputs.pop(0)
                     statuses[kind][-1] += 1

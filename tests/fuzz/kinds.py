@@ -48,11 +48,11 @@ def break_mechanism(random: Random, folder: Path) -> Case:
 
 
 def break_study_file(random: Random, folder: Path) -> Case:
-    """A study file: `plan` and a dry run of it."""
+    """A study file: `plan` and `register`."""
     _break_file(random, folder / "study.toml", mutations.break_toml)
     if random.random() < 0.85:
         return Case(["plan", "study.toml", "--spread", "0.1"])
-    return Case(["run", "study.toml", "--dry-run", "--no-calibration", "--out", "new"])
+    return Case(["register", "study.toml", "--out", "new"], writes=("new",))
 
 
 PATHS = (
@@ -80,13 +80,17 @@ BASES: Mapping[str, list[str]] = {
     "score": ["score", "squad", "--data", "squad.json", "--predictions", "predictions.json"],
     "judge": ["judge", "table.csv"], "train": [*TRAIN, "--out", "new", "--steps", "x"], "recipes": ["recipes"],
     "new": ["new", "cosine | softmax", "--out", "new.toml"], "register": ["register", "study.toml", "--out", "new"],
-    "run": ["run", "study.toml", "--dry-run", "--no-calibration", "--out", "new"],
+    "run": ["run", "study.toml", "--no-calibration", "--out", "new"],
     "watch": ["watch", "study", "--port", "-1"], "plan": ["plan", "study.toml", "--spread", "0.1"],
     "compare": ["compare", "study"], "report": ["report", "missing"], "generate": ["generate", "missing"],
     "export": ["export", "missing", "--out", "new"], "doctor": ["doctor"],
 }  # fmt: skip
 """A valid command of every verb; of those that would take long, one that is refused."""
-SKIPPED = ("--help", "--page", "--open", "--times", "--train", "--catalog", "--install-completion", "--show-completion")
+SKIPPED = (
+    "--dry-run", "--help", "--page", "--open", "--times", "--train", "--catalog", "--install-completion",
+    "--show-completion",
+)  # fmt: skip
+"""Options after which a verb takes long, starts a browser, or prints a page of help."""
 COMMANDS: Mapping[str, Any] = typer.main.get_command(_build(VERBS)).commands  # type: ignore[attr-defined]
 
 

@@ -1,6 +1,7 @@
 """Why a ledger cannot be read: looked for only after an error, to tell a damaged file from a bug of attnlab."""
 
 import json
+import re
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
@@ -42,14 +43,14 @@ def find_damage(path: Path) -> str:
             (answer,) = base.execute("PRAGMA integrity_check(1)").fetchone()
             if answer != "ok":
                 return str(answer).strip().splitlines()[-1]
-            return next(_check_rows(base), "")
+            return next(_check_rows(base), "") or next(_check_plan(base), "")
     except sqlite3.Error as error:
         return str(error)
 
 
 def _check_rows(base: sqlite3.Connection) -> Iterator[str]:
     for table, columns in TABLES.items():
-        declared = [words.split()[:2] for words in columns.split(", ") if words.split()[1] in _TYPES]
+        declared = re.findall(r"(\w+) (TEXT|INTEGER|REAL|BLOB)", columns)
         for number, *cells in base.execute(f"SELECT rowid, * FROM {table}"):
             for (name, kind), cell in zip(declared, cells, strict=False):
                 if not _has_type(cell, kind):
@@ -59,6 +60,26 @@ def _check_rows(base: sqlite3.Connection) -> Iterator[str]:
                 _CHECKS.get(table, _accept)(row)
             except (AttnlabError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
                 yield f"row {number} of '{table}' is not what attnlab writes ({str(error).splitlines()[0][:100]})"
+
+
+def _check_plan(base: sqlite3.Connection) -> Iterator[str]:
+    """Yield the runs of the last plan that are missing, or that its design does not know."""
+    events = dict(base.execute("SELECT kind, said FROM events WHERE kind IN ('design', 'plan') ORDER BY number"))
+    if len(events) == 2:
+        design = _read_design(events["design"])
+        known = {"arm": set(design.arms), "size": set(design.sizes), "phase": {phase.name for phase in design.phases}}
+        rows = {id: place for id, *place in base.execute("SELECT id, arm, size, phase FROM runs")}
+        for id in parse_json(events["plan"])["runs"]:
+            if id not in rows:
+                yield f"the planned run {id} is missing in 'runs'"
+                continue
+            for (what, names), name in zip(known.items(), rows[id], strict=True):
+                if name not in names:
+                    yield f"the run {id} is of a {what} '{name}' that the study does not have"
+
+
+def _read_design(text: str) -> Design:
+    return Design.model_validate(_parse(text, dict), strict=False, context={IS_RECORDED: True})
 
 
 def _has_type(cell: Any, kind: str) -> bool:
@@ -82,7 +103,7 @@ def _check_result(row: Mapping[str, Any]) -> None:
 def _check_event(row: Mapping[str, Any]) -> None:
     kind, text = row["kind"], row["said"]
     if kind == "design":
-        Design.model_validate(_parse(text, dict), strict=False, context={IS_RECORDED: True})
+        _read_design(text)
     elif kind == REGISTRATION:
         TypeAdapter(Declaration).validate_python(_parse(text, dict))
     elif kind == VERDICT:

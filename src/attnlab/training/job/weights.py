@@ -17,7 +17,7 @@ from attnlab.errors import PretrainedError, TrainingError, closest
 from attnlab.inputs import expand_path, parse_json
 from attnlab.install import install, load, mechanism_of
 from attnlab.install.saving import PREFIX
-from attnlab.pretrained import load_pretrained
+from attnlab.pretrained import check_config, load_pretrained
 
 from ..record.checkpoint import Checkpoint, read_checkpoint
 from ..record.files import read_json
@@ -87,6 +87,7 @@ def _check_settings(kind: str, settings: Mapping[str, Any]) -> None:
 
 def _build_new(config: Any, task: Any, seed: int) -> PreTrainedModel:
     with explain_config_errors():
+        check_config(config)
         model: PreTrainedModel = getattr(transformers, task.head).from_config(config)
     initialise(model, seed)
     return model
