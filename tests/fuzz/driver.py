@@ -17,6 +17,8 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import huggingface_hub.constants as hub
+
 from attnlab.cli.verbs import main
 from attnlab.mechanisms import REGISTRY
 
@@ -134,15 +136,14 @@ def capture_output() -> Iterator[tuple[io.BytesIO, io.BytesIO]]:
 def _environment(root: Path) -> Iterator[None]:
     """Keep caches, temporary files and the home folder inside the fuzzer's folder, and the network out."""
     before, folder = dict(os.environ), tempfile.tempdir
-    os.environ.update(
-        HOME=str(root), ATTNLAB_CACHE=str(root / "cache"), HF_HUB_OFFLINE="1", TMPDIR=str(root / "tmp"), BROWSER="true"
-    )
+    os.environ.update(HOME=str(root), ATTNLAB_CACHE=str(root / "cache"), TMPDIR=str(root / "tmp"), BROWSER="true")
     tempfile.tempdir = str(root / "tmp")
     stdin, sys.stdin = sys.stdin, io.StringIO()
+    is_offline, hub.HF_HUB_OFFLINE = hub.HF_HUB_OFFLINE, True  # read from the environment when it was imported
     try:
         yield
     finally:
-        sys.stdin, tempfile.tempdir = stdin, folder
+        sys.stdin, tempfile.tempdir, hub.HF_HUB_OFFLINE = stdin, folder, is_offline
         os.environ.clear()
         os.environ.update(before)
 
