@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from attnlab.lazy import load_on_first_use
+from attnlab.lazy import load_after, load_on_first_use
 
 if TYPE_CHECKING:
     from attnlab import (
@@ -49,3 +49,6 @@ __all__ = [
 ]  # fmt: skip
 
 __getattr__, __dir__ = load_on_first_use(__name__, HOMES)
+
+# transformers' from_pretrained reads models with a mechanism once attnlab is imported.
+load_after("transformers.modeling_utils", "attnlab.install")

@@ -83,7 +83,7 @@ BASES: Mapping[str, list[str]] = {
     "run": ["run", "study.toml", "--no-calibration", "--out", "new"],
     "watch": ["watch", "study", "--port", "-1"], "plan": ["plan", "study.toml", "--spread", "0.1"],
     "compare": ["compare", "study"], "report": ["report", "missing"], "generate": ["generate", "missing"],
-    "export": ["export", "missing", "--out", "new"], "doctor": ["doctor"],
+    "export": ["export", "missing", "--out", "new"], "doctor": ["doctor"], "inspect": ["inspect", "missing"],
 }  # fmt: skip
 """A valid command of every verb; of those that would take long, one that is refused."""
 SKIPPED = (

@@ -14,9 +14,9 @@ from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 from transformers.utils import logging as transformers_logging
 
 from attnlab.errors import PretrainedError, TrainingError, closest
-from attnlab.inputs import expand_path, parse_json
+from attnlab.inputs import expand_path
 from attnlab.install import install, load, mechanism_of
-from attnlab.install.saving import PREFIX
+from attnlab.install.saving import list_weight_files
 from attnlab.pretrained import check_config, load_pretrained
 
 from ..record.checkpoint import Checkpoint, read_checkpoint
@@ -39,8 +39,7 @@ def build_model(start: Start, task: Any, tokenizer: Any, seed: int, say: Say) ->
     if (of_run := find_run_folder(path)) is not None:
         return _load_run(*of_run, start, task, seed, say)
     folder = expand_path(path)
-    saved = parse_json((folder / CONFIG).read_text(encoding="utf-8")) if (folder / CONFIG).is_file() else {}
-    if str(saved.get("model_type", "")).startswith(PREFIX):
+    if list_weight_files(folder):
         donor = load(folder, start.mechanism)
         state = {name: tensor.detach() for name, tensor in donor.state_dict().items()}
         return _transplant(state, donor.config, start, task, seed)
