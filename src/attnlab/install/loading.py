@@ -44,17 +44,16 @@ def load(
     if mechanism is not None and Mechanism.parse(mechanism) != saved:
         raise InstallError(f"'{folder}' holds '{saved}', not '{Mechanism.parse(mechanism)}'")
     tensors, config_hash = _read_weights(folder, str(saved))
-    # Before anything is built from it: a changed config may ask for layers without an end.
-    if config_hash != hash_config((folder / CONFIG).read_text(encoding="utf-8")):
-        raise InstallError(
-            f"'{folder / CONFIG}' is not the one its weights were saved with: it was changed, or belongs to others"
-        )
     # Building a model draws initial weights, which must not change the caller's random state.
     with torch.random.fork_rng(devices=[]):
         model = _build(config, model_class, folder)
     install(model, saved)
     set_state(model, facts)
     _fill(model, tensors, folder)
+    if config_hash != hash_config((folder / CONFIG).read_text(encoding="utf-8")):
+        raise InstallError(
+            f"'{folder / CONFIG}' is not the one its weights were saved with: it was changed, or belongs to others"
+        )
     if (folder / "generation_config.json").exists() and model.can_generate():
         try:
             model.generation_config = load_pretrained(GenerationConfig, folder)
