@@ -94,7 +94,7 @@ ALLOWED = {
         (
             "studies/answers/analysis.py", "studies/answers/progress.py", "studies/answers/registration.py",
             "studies/answers/study_folder.py", "studies/ledger/database.py", "studies/run/overlap.py",
-            "studies/run/overlap_record.py",
+            "studies/run/overlap_record.py", "studies/run/trials.py",
         ),
         "rows of a ledger, whose damage `explain_damage` finds",
     ),

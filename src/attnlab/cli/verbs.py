@@ -72,7 +72,7 @@ VERBS: Mapping[str, Verb] = {
 
 EXAMPLES: Mapping[str, str] = {
     "bench": 'attnlab bench "cosine | relu(divide=n)" --lengths 256,512',
-    "compare": "attnlab compare study",
+    "compare": "attnlab compare study, or attnlab compare base.csv new.csv",
     "construct": "attnlab construct select --index 0",
     "data": "attnlab data embedded:pydoc --tokenizer wordpiece",
     "export": "attnlab export study/runs/ID --out model",
@@ -141,8 +141,9 @@ def _report_bug(error: Exception, arguments: Sequence[str]) -> int:
     command, what = shlex.join(["attnlab", *arguments]), traceback.format_exception_only(error)[-1].strip()
     where = "which could not be written to a file"
     try:
-        with tempfile.NamedTemporaryFile("w", prefix="attnlab-", suffix=".log", encoding="utf-8", delete=False) as log:
-            log.write(f"{command}\nPython {sys.version}\n\n{''.join(traceback.format_exception(error))}")
+        with tempfile.NamedTemporaryFile("wb", prefix="attnlab-", suffix=".log", delete=False) as log:
+            text = f"{command}\nPython {sys.version}\n\n{''.join(traceback.format_exception(error))}"
+            log.write(text.encode("utf-8", "backslashreplace"))
         where = f"which is in {log.name}"
     except OSError:
         pass
