@@ -54,3 +54,6 @@ __getattr__, __dir__ = load_on_first_use(__name__, HOMES)
 
 # transformers' from_pretrained reads models with a mechanism once attnlab is imported.
 load_after("transformers.modeling_utils", "attnlab.install")
+# So do Trainer, when it resumes or loads the best model, and peft.
+load_after("transformers.trainer", "attnlab.install.trainer")
+load_after("peft", "attnlab.install.adapter_config")

@@ -48,6 +48,6 @@ def _refuse_study(folder: Path) -> None:
     runs = sorted(file.parent for file in (folder.expanduser() / RUNS).glob("*/config.json"))
     if runs:
         raise TrainingError(
-            f"{folder} holds a study; load one of its {len(runs)} runs, such as attnlab.load('{runs[0]}'), or choose by "
-            "arm and seed with attnlab export"
+            f"{folder} holds a study; load one of its {len(runs)} runs, such as attnlab.load('{runs[0]}'), or "
+            "choose by arm and seed with attnlab export"
         )
