@@ -40,8 +40,7 @@ def load(
     config = read_config(folder)
     facts = config.pop("attnlab")
     saved = Mechanism.parse(facts["mechanism"])
-    if mechanism is not None and Mechanism.parse(mechanism) != saved:
-        raise InstallError(f"'{folder}' holds '{saved}', not '{Mechanism.parse(mechanism)}'")
+    check_expected(saved, mechanism, folder)
     tensors, config_hash = _read_weights(folder, str(saved))
     # Building a model draws initial weights, which must not change the caller's random state.
     with torch.random.fork_rng(devices=[]):
@@ -62,6 +61,12 @@ def load(
             raise InstallError(f"'{folder / 'generation_config.json'}' is not readable: {error}") from error
     model.eval()  # type: ignore[no-untyped-call]
     return model
+
+
+def check_expected(mechanism: Mechanism | None, expected: str | Mechanism | None, folder: Path) -> None:
+    """Refuse the mechanism of a folder if another one was expected; None expects nothing."""
+    if expected is not None and Mechanism.parse(expected) != mechanism:
+        raise InstallError(f"'{folder}' holds '{mechanism}', not '{Mechanism.parse(expected)}'")
 
 
 def load_weights(model: PreTrainedModel, path: str | os.PathLike[str]) -> None:

@@ -37,7 +37,7 @@ def test_what_is_not_one_run_is_refused(run: Path, tmp_path: Path) -> None:
     study = run.parents[1]
     for path, options, said in (
         (study, {}, f"{study} holds a study; load one of its 1 runs, such as attnlab.load('{run}')"),
-        (run, {"mechanism": "dot | softmax"}, f"the run in {run} has '{LINE}', not 'dot | softmax'"),
+        (run, {"mechanism": "dot | softmax"}, f"'{run}' holds '{LINE}', not 'dot | softmax'"),
         (tmp_path, {}, "has no config.json"),
         (3, {}, "the path of a directory is needed, not 3"),
     ):

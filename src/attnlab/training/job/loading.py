@@ -2,13 +2,14 @@
 
 import os
 from pathlib import Path
+from typing import Any
 
 from transformers import PreTrainedModel
 
 from attnlab.errors import TrainingError
 from attnlab.install import load as load_saved
 from attnlab.install import mechanism_of
-from attnlab.mechanisms import Mechanism
+from attnlab.install.loading import check_expected
 
 from ..spec import find_run_folder
 from .restore import restore
@@ -19,7 +20,7 @@ RUNS = "runs"
 
 def load(
     path: str | os.PathLike[str],
-    mechanism: str | Mechanism | None = None,
+    mechanism: Any = None,
     *,
     model_class: type[PreTrainedModel] | None = None,
 ) -> PreTrainedModel:
@@ -27,7 +28,7 @@ def load(
 
     path: the folder of a run (`attnlab train --out`, `runs/ID` of a study; with `:best` its best checkpoint instead of
     the last), or of a model that `attnlab.save` or `attnlab export` wrote.
-    mechanism: the expected mechanism; a different one is refused.
+    mechanism: the expected mechanism, a line or a `Mechanism`; a different one is refused.
     model_class: the class of a saved model, if it is not one of transformers.
     """
     is_path = isinstance(path, str | os.PathLike)
@@ -38,9 +39,7 @@ def load(
         return load_saved(path, mechanism, model_class=model_class)
     folder, is_best = run
     model = restore(folder, is_best=is_best).model
-    installed = mechanism_of(model)
-    if mechanism is not None and Mechanism.parse(mechanism) != installed:
-        raise TrainingError(f"the run in {folder} has '{installed}', not '{Mechanism.parse(mechanism)}'")
+    check_expected(mechanism_of(model), mechanism, folder)
     return model
 
 
