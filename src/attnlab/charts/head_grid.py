@@ -44,7 +44,7 @@ class HeadGrid:
 
     @property
     def most(self) -> float:
-        """The weight with the darkest colour: the largest, or 1 if every row sums to 1, so that even weights look pale."""
+        """The weight with the darkest colour: the largest, or 1 if every row sums to 1 (even weights look pale)."""
         if (self.weights >= 0).all() and np.allclose(self.weights.sum(-1), 1, atol=1e-3):
             return 1.0
         return float(np.abs(self.weights).max()) or 1.0
