@@ -60,6 +60,13 @@ def test_heads_without_weights_can_be_drawn() -> None:
     assert "NaN" not in svg(draw(HeadGrid(np.zeros((1, 1, 2, 2)), ["a", "b"], ["a", "b"], 0, 0), "A model"))
 
 
+def test_even_weights_that_sum_to_one_look_pale() -> None:
+    names = ["a", "b", "c", "d"]
+    even = np.full((1, 1, 4, 4), 0.25)
+    assert HeadGrid(even, names, names, 0, 0).most == 1.0
+    assert HeadGrid(even / 2, names, names, 0, 0).most == 0.125
+
+
 def test_a_long_token_keeps_both_ends() -> None:
     assert shorten("a" * MAX_CHARACTERS) == "a" * MAX_CHARACTERS
     assert shorten("antidisestablishmentarianism") == "antidise…rianism"

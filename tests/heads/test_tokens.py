@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import torch
 
+import attnlab
 from attnlab.errors import RequestError
 from attnlab.heads.tokens import MAX_TOKENS, find_tokenizer, read_tokens
 from tests.install.models import build
@@ -73,3 +74,7 @@ def test_the_tokenizer_of_a_model_is_in_its_folder(tmp_path: Path) -> None:
     given.save_pretrained(tmp_path)
     assert find_tokenizer(model, None).get_vocab() == given.get_vocab()
     assert find_tokenizer(build("bert"), tmp_path).get_vocab() == given.get_vocab()
+    folder = tmp_path / "with a mechanism"
+    attnlab.save(attnlab.install(model, "cosine | softmax"), folder)
+    given.save_pretrained(folder)
+    assert find_tokenizer(attnlab.load(folder), None).get_vocab() == given.get_vocab()

@@ -44,7 +44,9 @@ class HeadGrid:
 
     @property
     def most(self) -> float:
-        """The largest size of a weight, 1 if there is none."""
+        """The weight with the darkest colour: the largest, or 1 if every row sums to 1 (even weights look pale)."""
+        if (self.weights >= 0).all() and np.allclose(self.weights.sum(-1), 1, atol=1e-3):
+            return 1.0
         return float(np.abs(self.weights).max()) or 1.0
 
 
@@ -139,7 +141,7 @@ def _draw_grid(grid: HeadGrid) -> Layer:
     places = {"x": _number("x", num_heads), "x2": {"field": "x2"}, "y": _number("y", num_layers), "y2": {"field": "y2"}}
     outline = layer(chosen, "rect", places, fill=None, stroke=FILE.ink, strokeWidth=2)
     signs = "; blue: negative weights" if (grid.weights < 0).any() else ""
-    title = {"text": "Every head", "subtitle": f"darkest colour: {grid.most:.3g}, the largest weight of all{signs}"}
+    title = {"text": "Every head", "subtitle": f"darkest colour: a weight of {grid.most:.3g}{signs}"}
     return {
         "title": title | {"fontSize": 13, "subtitleFontSize": 12, "offset": 8},
         "width": width, "height": height, "layer": [_place_image(encode_png(pixels), width, height), outline],

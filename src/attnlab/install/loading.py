@@ -60,6 +60,7 @@ def load(
             model.generation_config = load_pretrained(GenerationConfig, folder)
         except PretrainedError as error:
             raise InstallError(f"'{folder / 'generation_config.json'}' is not readable: {error}") from error
+    model.name_or_path = str(folder)  # as from_pretrained does: where its tokenizer may be
     model.eval()  # type: ignore[no-untyped-call]
     return model
 
