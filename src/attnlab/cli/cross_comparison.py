@@ -41,7 +41,7 @@ def compare_results(
         print_below(f"- {text}")
     if found.different:
         print_below("A verdict is about the results as they were made: any of these differences may be its cause.")
-    print_results(found.judgement)
+    print_results(found.judgement, "these results")
     for text in found.examples:
         print()
         print_wrapped(f"Predictions: {text}.")

@@ -28,7 +28,7 @@ def judge(
             "--map",
             metavar="PART=COLUMN,…",
             help="Which column is arm, seed, metric, step, value, group, examples or num_seeds; for wide tables "
-            "columns={arm}_{group}_{metric}_{seed}; table=N of a file with several. Guessed and shown if omitted.",
+            "columns={arm}_{metric}_{seed}; table=N of a file with several. Guessed and shown if omitted.",
         ),
     ] = None,
     baseline: Annotated[str | None, typer.Option(metavar="ARM", help="The arm that others are compared with.")] = None,

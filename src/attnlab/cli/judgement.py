@@ -50,13 +50,13 @@ def print_judgement(judgement: "Judgement") -> None:
     print_count(judgement.findings)
 
 
-def print_results(judgement: "Judgement") -> None:
-    """Print the findings, the comparisons, and what they presume."""
+def print_results(judgement: "Judgement", what: str = "the table") -> None:
+    """Print the findings, the comparisons, and what they presume. what: the name of what was analysed."""
     table = judgement.table
     for finding in judgement.findings:
         print_finding(finding)
     for analysis in judgement.analyses:
-        _print_analysis(analysis, judgement)
+        _print_analysis(analysis, judgement, what)
     if judgement.changes:
         print("\nWhat the impossible values would change")
         for change in judgement.changes:
@@ -73,10 +73,10 @@ def print_results(judgement: "Judgement") -> None:
         )
 
 
-def _print_analysis(analysis: "TableAnalysis", judgement: "Judgement") -> None:
+def _print_analysis(analysis: "TableAnalysis", judgement: "Judgement", what: str) -> None:
     if not analysis.rows:
         return
-    print(f"\nAnalysis of {analysis.title}")
+    print(f"\nAnalysis of {analysis.title.replace('the table', what)}")
     rows = [_write_row(row) for row in analysis.rows]
     # Columns without information, such as the group of a table without groups, are omitted.
     shown = [n for n, name in enumerate(COLUMNS) if name not in ("group", "step") or len({row[n] for row in rows}) > 1]
