@@ -15,8 +15,8 @@ COLUMNS = (
     "p", "adjusted p", "verdict",
 )  # fmt: skip
 UNKNOWN = "–"
-OMITTED_NOTES = ("exact test", "missing scores")
-"""Kinds of notes that are omitted: the exact test is not shown, and the table shows the missing scores itself."""
+OMITTED_NOTES = ("missing scores",)
+"""Kinds of notes that are omitted: the table shows the missing scores itself."""
 
 
 def print_finding(finding: "IntegrityFinding") -> None:
@@ -117,11 +117,11 @@ def _explain_family(num_primary: int, num_others: int, primary: Sequence[str]) -
         yield "A verdict follows from its verdict interval. "
     if num_primary > 1:
         yield (
-            f"The {num_primary} comparisons of {', '.join(primary)} are one family, and the level of each interval "
-            "allows for all of them (Holm). "
+            f"The {num_primary} comparisons of {', '.join(primary)} share one false-positive rate of 5 %: the level of "
+            "each interval is adjusted for their number (Holm's method). "
         )
     if num_others:
-        yield "Comparisons of other metrics are exploratory: no verdict, and p adjusted by Benjamini–Hochberg."
+        yield "Comparisons of other metrics are exploratory: no verdict, and adjusted p-values (Benjamini–Hochberg)."
     elif len(primary) > 1:
         yield (
             "Every metric is primary unless --primary names some, since a table does not show which one was declared "

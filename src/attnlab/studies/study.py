@@ -80,7 +80,7 @@ class Study:
 
     def __post_init__(self) -> None:
         if self.threads < 1:
-            raise StudyError(f"threads are at least 1, not {self.threads}")
+            raise StudyError(f"threads must be at least 1, not {self.threads}")
 
     @classmethod
     def load(
@@ -115,7 +115,7 @@ class Study:
         """
         workers = 1 if workers is None and on == "local" else workers
         if workers is not None and workers < 1:
-            raise StudyError(f"workers are at least 1, not {workers}")
+            raise StudyError(f"workers must be at least 1, not {workers}")
         planned = self.plan()
         with connect_workers(on, self.threads), self._open_ledger(out) as (folder, ledger), stop_request() as stop:
             self.enter(folder, ledger, workers, on)
