@@ -11,7 +11,7 @@ ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "attnlab"
 
 FOUNDATION = {"mechanisms", "data", "statistics", "charts"}
-BELOW_STUDIES = FOUNDATION | {"kernels", "construct", "install", "audits", "tasks", "training"}
+BELOW_STUDIES = FOUNDATION | {"kernels", "construct", "install", "audits", "heads", "tasks", "training"}
 
 MAY_IMPORT: dict[str, set[str]] = {
     "mechanisms": set(),
@@ -22,6 +22,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "construct": {"mechanisms", "kernels", "charts"},
     "install": {"mechanisms", "kernels"},
     "audits": {"mechanisms", "kernels", "install", "charts"},
+    "heads": {"mechanisms", "kernels", "install", "charts"},
     "tasks": {"data", "install"},
     "training": {"tasks", "data", "install"},
     "studies": BELOW_STUDIES,
@@ -36,6 +37,7 @@ MODULES_MAY_IMPORT: dict[str, set[str]] = {
     "machine": set(),
     "lazy": set(),
     "pretrained": set(),
+    "notebook": set(),
     "__init__": set(MAY_IMPORT) - {"cli"},
     "__main__": {"cli"},
 }
@@ -90,7 +92,7 @@ def violations(source: Path) -> list[str]:
         allowed = {owner} | (MAY_IMPORT | MODULES_MAY_IMPORT)[owner]
         allowed |= PROGRAMS_MAY_IMPORT.get(where.as_posix(), set())
         if owner not in ("errors", "lazy"):
-            allowed |= {"errors", "machine", "lazy", "pretrained"}
+            allowed |= {"errors", "machine", "lazy", "notebook", "pretrained"}
         if owner in MAY_IMPORT_PACKAGE:
             allowed.add(PACKAGE)
         for line, name in imported_names(module, source):

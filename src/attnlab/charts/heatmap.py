@@ -1,13 +1,13 @@
 """Weights as heatmaps, queries down and keys across: positive weights orange, negative ones blue, stronger if they are
 larger. Visible pairs have a pale ground, so that weight on any other pair is conspicuous."""
 
-import json
 import math
 import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from .chart import SCHEMA, Spec
+from .axis import look_up
+from .chart import SCHEMA, Chart, Spec
 from .theme import FILE, Layer, Theme, config, layer, nominal, quantitative
 
 SIZE = 216
@@ -38,7 +38,7 @@ def draw(
     shared = config(theme)
     shared["title"] |= {"fontSize": 13, "subtitleFontSize": 12, "offset": 8}
     heading = {"title": {"text": title, "fontSize": 16, "offset": 16}} if title else {}
-    return {
+    return Chart({
         "$schema": SCHEMA,
         **heading,
         "columns": columns,
@@ -46,7 +46,7 @@ def draw(
         "concat": [_panel(picture, tokens, causal, theme) for picture in pictures],
         "resolve": {"scale": {"fillOpacity": "independent"}},
         "config": shared,
-    }
+    })  # fmt: skip
 
 
 def _panel(picture: Picture, tokens: Sequence[str], causal: bool, theme: Theme) -> Layer:
@@ -87,7 +87,7 @@ def _axis(field: str, tokens: Sequence[str], side: str) -> Layer:
     step = max(1, math.ceil(num_tokens / MAX_LABELS))
     labels = {
         "values": [i + 0.5 for i in range(0, num_tokens, step)],
-        "labelExpr": f"{json.dumps(list(tokens))}[floor(datum.value)]",
+        "labelExpr": look_up(tokens),
         "labelFontSize": 8, "labelPadding": 3, "labelOverlap": False,
     }  # fmt: skip
     title = {"title": field, "titleFontSize": 11, "titlePadding": 4}

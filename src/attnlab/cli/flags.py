@@ -11,6 +11,7 @@ FLAGS: Mapping[str, str] = {
     "start.architecture": "--architecture", "start.checkpoint": "--start", "start.mechanism": "--mechanism",
     "optimizer.lr": "--lr", "tuning.mode": "--tune",
     "seed": "--seed", "threads": "--threads", "prompts": "--prompt", "sentences": "--sentence",
+    "trackers": "--track",
 }  # fmt: skip
 """The option of every setting that has one; others are set with --set."""
 SECTIONS = ("data", "start", "optimizer", "schedule", "tuning", "task_settings")
