@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from attnlab.cli.tables import print_below, print_table, print_wrapped
+from attnlab.cli.tables import print_below, print_table
 
 if TYPE_CHECKING:
     from attnlab.statistics import Comparison
@@ -39,7 +39,7 @@ def print_judgement(judgement: "Judgement") -> None:
     metrics, arms = (list_first(names, 6) or "none" for names in (table.metrics, table.arms))
     num_empty = len(table.cells) - len(table.values)
     empty = f" and {num_empty} empty {'cell' if num_empty == 1 else 'cells'}" if num_empty else ""
-    print_wrapped(f"{table.name}: {len(table.values)} values{empty}; metrics {metrics}; arms {arms}")
+    print(f"{table.name}: {len(table.values)} values{empty}; metrics {metrics}; arms {arms}")
     print_below(f"Read as: {'; '.join((*table.layout, *judgement.units))}; baseline '{table.baseline}'.")
     if table.mapping:
         print_below("To read it differently, give --baseline ARM, or change a part of")
@@ -67,7 +67,7 @@ def print_results(judgement: "Judgement") -> None:
             print_below(f"- {presumed}")
     if len(table.arms) > 1 and not any(analysis.rows for analysis in judgement.analyses):
         print()
-        print_wrapped(
+        print(
             f"Nothing is compared: no other arm has values of the same group and metric as '{table.baseline}'. --map "
             "group=COLUMN or --baseline ARM changes that."
         )
