@@ -5,12 +5,13 @@ closed the pipe.
 """
 
 import codecs
+import functools
 import io
 import os
 import sys
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from typing import Annotated, TextIO
+from typing import Annotated, Any, TextIO
 
 import typer
 
@@ -40,6 +41,7 @@ from attnlab.cli import (
 )
 from attnlab.cli.wrapping import wrap_terminals
 from attnlab.errors import AttnlabError, AttnlabWarning
+from attnlab.visible import make_visible, print_visibly
 
 Verb = Callable[..., int]
 
@@ -141,8 +143,9 @@ def _report_bug(error: Exception, arguments: Sequence[str]) -> int:
     command, what = shlex.join(["attnlab", *arguments]), traceback.format_exception_only(error)[-1].strip()
     where = "which could not be written to a file"
     try:
-        with tempfile.NamedTemporaryFile("w", prefix="attnlab-", suffix=".log", encoding="utf-8", delete=False) as log:
-            log.write(f"{command}\nPython {sys.version}\n\n{''.join(traceback.format_exception(error))}")
+        with tempfile.NamedTemporaryFile("wb", prefix="attnlab-", suffix=".log", delete=False) as log:
+            text = f"{command}\nPython {sys.version}\n\n{''.join(traceback.format_exception(error))}"
+            log.write(text.encode("utf-8", "backslashreplace"))
         where = f"which is in {log.name}"
     except OSError:
         pass
@@ -157,8 +160,17 @@ def _build(verbs: Mapping[str, Verb]) -> typer.Typer:
     app.callback()(_describe)
     for name, verb in verbs.items():
         # Without a short help, the list of verbs would cut the sentence.
-        app.command(name, short_help=(verb.__doc__ or "").partition("\n")[0])(verb)
+        app.command(name, short_help=(verb.__doc__ or "").partition("\n")[0])(_print_visibly(verb))
     return app
+
+
+def _print_visibly(verb: Verb) -> Verb:
+    @functools.wraps(verb)
+    def run_verb(*arguments: Any, **options: Any) -> int:
+        with print_visibly():
+            return verb(*arguments, **options)
+
+    return run_verb
 
 
 def _print_version(is_given: bool) -> None:
@@ -204,7 +216,7 @@ def _discard_output() -> None:
 
 
 def _refuse(message: str, status: int = REFUSED) -> int:
-    print(f"attnlab: {message}", file=sys.stderr)
+    print(make_visible(f"attnlab: {message}"), file=sys.stderr)
     return status
 
 
