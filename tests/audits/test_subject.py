@@ -12,9 +12,9 @@ from attnlab.mechanisms import Mechanism
 
 def test_a_kernel_is_blamed_only_against_others_in_the_same_trial() -> None:
     subject = Subject.create(Mechanism(), causal=True)
-    tried = FindingPart("change, causal, sdpa, float32", 0.0, 0.0, kernel="sdpa")
-    alone = FindingPart("change, causal, blockwise, float32, training", 1.0, 0.0, kernel="blockwise")
-    beside = FindingPart("change, causal, reference, float32, training", 0.0, 0.0, kernel="reference")
+    tried = FindingPart("change, causal, kernel sdpa, float32", 0.0, 0.0, kernel="sdpa")
+    alone = FindingPart("change, causal, kernel blockwise, float32, training", 1.0, 0.0, kernel="blockwise")
+    beside = FindingPart("change, causal, kernel reference, float32, training", 0.0, 0.0, kernel="reference")
     assert subject.locate_fault([tried, alone], "the stages") == "the stages"
     assert subject.locate_fault([tried, alone, beside], "the stages").startswith("kernel blockwise")
 

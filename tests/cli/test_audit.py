@@ -21,7 +21,7 @@ def test_one_that_fails_is_status_1_and_says_why(capsys: pytest.CaptureFixture[s
     assert main(["audit", "dot | softmax | mask(after)", "--causal", "--only", "leak"]) == 1
     shown = capsys.readouterr().out
     assert "FAILED    causal leak" in shown
-    assert "Look at 'mask(after)'" in shown
+    assert "Cause: 'mask(after)'" in shown
     assert shown.splitlines()[-1] == "FAILED: causal leak"
 
 

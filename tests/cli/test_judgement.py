@@ -27,7 +27,10 @@ def test_the_verdict_interval_and_its_level_are_shown(clean: str, capsys: pytest
     assert "at 98.75 %" in shown  # four comparisons of two groups and two metrics
     assert "95 %" not in shown
     text = " ".join(shown.split())
-    assert "The 4 comparisons of em, f1 are one family, and the level of each interval allows for all of them" in text
+    assert (
+        "The 4 comparisons of em, f1 share one false-positive rate of 5 %: the level of each interval is adjusted"
+        in text
+    )
     assert "Every metric is primary unless --primary names some" in text
     assert "if models are pretrained, each seed has its own pretraining" in text
 

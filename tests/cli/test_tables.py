@@ -6,6 +6,7 @@ import sys
 import pytest
 
 from attnlab.cli.tables import print_entries, print_table
+from attnlab.cli.wrapping import wrap_terminals
 
 COLUMNS = ("name", "line")
 ROWS = [("baseline", "dot | softmax"), ("odd", "[bold] " + "long " * 30 + "end")]
@@ -29,12 +30,13 @@ def test_in_a_terminal_rows_fit_and_brackets_stay(
 ) -> None:
     monkeypatch.setenv("COLUMNS", "60")
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
-    print_entries(COLUMNS, ROWS)
-    print_table(("length", "time"), [("8", "1.25 ms")])
-    print_table(("length", *"abcdefgh"), [("8", *["1.25 ms"] * 8)])
+    with wrap_terminals():
+        print_entries(COLUMNS, ROWS)
+        print_table(("length", "time"), [("8", "1.25 ms")])
+        print_table(("length", *"abcdefgh"), [("8", *["1.25 ms"] * 8)])
     out = capsys.readouterr().out
     assert "length  time\n8       1.25 ms\n" in out
-    assert "length 8\n  a 1.25 ms, b 1.25 ms" in out
+    assert "length 8, a 1.25 ms, b 1.25 ms" in out
     assert not re.search(r"1\.25\n", out)
     assert "baseline" in out
     assert "[bold]" in out

@@ -34,7 +34,7 @@ class FindingPart:
     @property
     def situation(self) -> str:
         """The name without the kernel, which is the same for every kernel."""
-        return self.name.replace(f", {self.kernel}", "", 1)
+        return self.name.replace(f", kernel {self.kernel}", "", 1)
 
     @property
     def excess(self) -> float:
@@ -224,5 +224,5 @@ class Audit(Showable):
             numbers = "" if finding.bound is None else f" ({show(finding.figure)}, bound {show(finding.bound)})"
             lines.append(f"  {finding.verdict:8} {finding.name}{numbers}: {finding.sentence}")
             if not finding.passed and finding.where:
-                lines.append(f"           look at {finding.where}")
+                lines.append(f"           cause: {finding.where}")
         return "\n".join(lines)

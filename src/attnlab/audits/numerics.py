@@ -53,7 +53,7 @@ def numerics(subject: Subject) -> Finding:
             f"gradients are {'the derivatives' if is_exact else 'those of another function by design'}."
         ),
         failed=lambda bad: bad.note,
-        where=lambda bad: subject.locate_fault(parts, bad.name),
+        where=lambda bad: subject.locate_fault(parts, f"the stages of '{subject.mechanism}' (test: {bad.name})"),
     )  # fmt: skip
 
 

@@ -42,7 +42,7 @@ def padding_invariance(subject: Subject) -> Finding:
         NAME, parts,
         passed="Neither padding, its content, side and amount, nor other sequences of the batch change a real token.",
         failed=explain_difference,
-        where=lambda bad: subject.locate_fault(parts, f"{bad.name}: what the stages compute over all tokens"),
+        where=lambda bad: subject.locate_fault(parts, f"what the stages compute over all tokens (test: {bad.name})"),
     )  # fmt: skip
 
 

@@ -44,7 +44,7 @@ def prefix_consistency(subject: Subject) -> Finding | None:
             f"Computed {HOW[bad.note]} an output differs by {bad.figure:.2g} from the "
             "one computed with the whole sequence there: what the model learns in training it will not do in use."
         ),
-        where=lambda bad: subject.locate_fault(parts, f"{bad.name}: positions, counts and offsets of the stages"),
+        where=lambda bad: subject.locate_fault(parts, f"positions, counts or offsets of the stages (test: {bad.name})"),
     )  # fmt: skip
 
 
@@ -61,7 +61,7 @@ def _compare(form: str, decode: Decode, subject: Subject, mode: Mode) -> Finding
         for end in ends:
             out = decode(subject, mode, inputs, end)
             difference = largest([difference, peak(out - whole[:, :, end - out.shape[2] : end])])
-    return FindingPart(f"{form}, {mode}", difference, bound, form, mode.kernel)
+    return FindingPart(f"{NAMES[form]}, {mode}", difference, bound, form, mode.kernel)
 
 
 def _attend_to_prefix(subject: Subject, mode: Mode, inputs: Inputs, end: int) -> Tensor:
@@ -75,6 +75,10 @@ def _decode_cached(subject: Subject, mode: Mode, inputs: Inputs, end: int, num_q
     return core.attend({"q": queries, "k": cache["k"][:, :, :end], "v": cache["v"][:, :, :end]}, mode)
 
 
+NAMES = {
+    "alone": "prefix alone", "cached": "one token after a cache", "chunked": "several tokens after a cache",
+    "recurrent": "recurrent form",
+}  # fmt: skip
 HOW = {
     "alone": "from the prefix alone",
     "cached": "from a cache, a token at a time,",

@@ -46,7 +46,7 @@ class Mode:
 
     def __str__(self) -> str:
         precision = str(self.dtype).removeprefix("torch.")
-        words = ["causal" if self.causal else "not causal", self.kernel, precision]
+        words = ["causal" if self.causal else "not causal", f"kernel {self.kernel}", precision]
         words += {"none": [], "keys": ["with padding"], "pairs": ["with a mask of pairs"]}[self.mask]
         if self.training:
             words.append(f"training with dropout {self.dropout:g}" if self.dropout else "training")

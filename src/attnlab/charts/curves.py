@@ -37,7 +37,8 @@ class Point:
 class Curves:
     """The values to draw, and the titles of the axes. `marks` are single values beside the curves, hollow diamonds.
 
-    floor: the value of a trivial strategy, a dashed line, or None.
+    floor: the value of a trivial strategy, a dashed line, or None. unfinished: arms that still improve, marked at the
+    end of their mean by a triangle.
     """
 
     points: Sequence[Point]
@@ -46,6 +47,7 @@ class Curves:
     marks: Sequence[Point] = ()
     is_logarithmic: bool = False
     floor: float | None = None
+    unfinished: Sequence[str] = ()
 
     @property
     def arms(self) -> list[str]:
@@ -78,7 +80,7 @@ def draw(curves: Curves, title: str, subtitle: str | Sequence[str] = "", theme: 
     most = max((point.step for point in (*points, *marks)), default=1)
     steps = {"title": curves.across, "format": ",d", "tickCount": 5, "tickMinStep": 1, "grid": False}
     height = max(HEIGHT, LINE * len(curves.arms))
-    colour, dashes = _distinguish(curves.arms, theme)
+    colour, dashes = distinguish(curves.arms, theme)
     encoding = {
         "x": quantitative("step", scale={"domain": [0, most], "nice": False}, axis=steps),
         "y": axis.encode_up("value", curves.up),
@@ -89,6 +91,7 @@ def draw(curves: Curves, title: str, subtitle: str | Sequence[str] = "", theme: 
         *_lines(points, means, curves, {"strokeDash": dashes}),
         *_marks(marks, find_ends(points, means)),
         *_names(find_ends(points, means), axis, height, theme),
+        *_triangles([end for end in find_ends(points, means) if end.arm in curves.unfinished]),
     ]
     return frame(title, subtitle, theme, width=WIDTH, height=height, encoding=encoding, layer=layers)
 
@@ -165,6 +168,12 @@ def _marks(marks: Sequence[Point], ends: Sequence[Point | Average]) -> list[Laye
     ]
 
 
+def _triangles(ends: Sequence[Point | Average]) -> list[Layer]:
+    """Mark the ends of curves that still improve."""
+    rows = [vars(end) for end in ends]
+    return [layer(rows, "point", shape="triangle-right", filled=True, size=170, opacity=1)] if rows else []
+
+
 def _names(ends: Sequence[Point | Average], axis: Axis, height: float, theme: Theme) -> list[Layer]:
     """Write each arm's name beside its end, and draw a line to it."""
     places = spread({end.arm: height * (1 - axis.share(end.value)) for end in ends}, height)
@@ -177,7 +186,7 @@ def _names(ends: Sequence[Point | Average], axis: Axis, height: float, theme: Th
     ]
 
 
-def _distinguish(arms: list[str], theme: Theme) -> tuple[Layer, Layer]:
+def distinguish(arms: list[str], theme: Theme) -> tuple[Layer, Layer]:
     """Return the colours of arms, and their dashes, which change when the colours repeat."""
     numbers, size = range(len(arms)), len(theme.colours)
     colours = [theme.colours[number % size] for number in numbers]

@@ -124,7 +124,7 @@ def _print_audit(audit: "Audit", details: bool) -> None:
 def _print_sentence(finding: "Finding") -> None:
     print_below(finding.sentence)
     if not finding.passed and finding.where:
-        print_below(f"Look at {finding.where}.")
+        print_below(f"Cause: {finding.where}.")
 
 
 def _print_parts(finding: "Finding") -> None:

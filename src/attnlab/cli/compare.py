@@ -190,7 +190,7 @@ def _print_explorations(explored: Sequence["Exploration"]) -> None:
 
     if not explored:
         return
-    print("\nexploratory: other figures, adjusted as one family per phase and size (Benjamini–Hochberg); no verdicts")
+    print("\nexploratory: other figures, without verdicts; p is adjusted for all of them (Benjamini–Hochberg)")
     rows = []
     for item in explored:
         difference = f"not compared: {item.obstacle}"

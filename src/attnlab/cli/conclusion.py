@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     from attnlab.studies.integrity import IntegrityFinding
     from attnlab.studies.study import Conclusion
 
+MAX_PLACES = 4
+"""Comparisons that are listed before a note that they share."""
 COLUMNS = ("phase", "size", "arm", "figure", "difference", "level", "verdict", "stability")
 
 
@@ -28,7 +30,8 @@ def print_conclusion(conclusion: "Conclusion", out: str) -> None:
 def print_answers(answers: Sequence["Answer"]) -> None:
     """Print a verdict for every arm, and its notes."""
     from attnlab.reports.differences import format_difference
-    from attnlab.studies.answers.analysis import common_notes
+    from attnlab.statistics.stability import UNKNOWN
+    from attnlab.studies.answers.analysis import explain_unknown_stability
 
     rows = []
     for words in dict.fromkeys(answer.registration for answer in answers if answer.registration):
@@ -39,16 +42,23 @@ def print_answers(answers: Sequence["Answer"]) -> None:
             difference = format_difference(known.difference, known.interval, known.question.scale)
             level, stability = f"{100 * (1 - known.level):.4g} %", known.stability
         place = (answer.phase, answer.size, answer.arm, answer.figure)
-        rows.append((*place, difference, level, answer.verdict, stability))
+        rows.append((*place, difference, level, answer.verdict, "" if stability == UNKNOWN else stability))
     if rows:
-        print_table(COLUMNS, rows)
-    common = common_notes(answers)
+        # STABILITY UNKNOWN is a note below the table, so a column that has nothing else is omitted.
+        num_columns = len(COLUMNS) if any(row[-1] for row in rows) else len(COLUMNS) - 1
+        print_table(COLUMNS[:num_columns], [row[:num_columns] for row in rows])
+    notes: dict[str, list[str]] = {}
     for answer in answers:
-        for note in answer.notes:
-            if note not in common:
-                print(f"{answer.phase}, {answer.size}, {answer.arm}: {note}")
-    for note in common:
-        print(f"every comparison: {note}")
+        for note in (*answer.notes, *explain_unknown_stability(answer)):
+            notes.setdefault(note, []).append(f"{answer.phase}, {answer.size}, {answer.arm}")
+    for note, places in notes.items():
+        print(f"{_name_places(places, len(answers))}: {note}")
+
+
+def _name_places(places: Sequence[str], num_answers: int) -> str:
+    if len(places) == num_answers > 1:
+        return "every comparison"
+    return "; ".join(places) if len(places) <= MAX_PLACES else f"{len(places)} of {num_answers} comparisons"
 
 
 def print_findings(findings: Sequence["IntegrityFinding"]) -> None:

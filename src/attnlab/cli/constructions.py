@@ -2,11 +2,10 @@
 
 import math
 import sys
-import textwrap
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from attnlab.cli.tables import print_table, terminal_width
+from attnlab.cli.tables import print_table
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -61,8 +60,7 @@ def _convert_to_plain(value: Any) -> Any:
 
 def print_construction(result: "Result") -> None:
     """Print a construction's sentence, its query or matrix, and a table with a row for each key."""
-    sentence = str(result)
-    print(textwrap.fill(sentence, terminal_width()) if sys.stdout.isatty() else sentence)
+    print(result)
     printers = {
         "Focus": _print_focus, "Selections": _print_selections, "Strength": _print_strength,
         "Extraction": _print_extraction, "ArgmaxResult": _print_argmax, "Placement": _print_placement,

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from attnlab.cli.judgement import print_results
-from attnlab.cli.tables import print_below, print_json, print_wrapped
+from attnlab.cli.tables import print_below, print_json
 
 if TYPE_CHECKING:
     from attnlab.studies.integrity import JudgeOptions
@@ -27,7 +27,7 @@ def compare_results(
         })  # fmt: skip
         return 0
     for text in found.compared:
-        print_wrapped(text)
+        print(text)
     for source in sources:
         if source.layout:
             print_below(f"{source.name} was read as: {'; '.join(source.layout)}.")
@@ -44,5 +44,5 @@ def compare_results(
     print_results(found.judgement, "these results")
     for text in found.examples:
         print()
-        print_wrapped(f"Predictions: {text}.")
+        print(f"Predictions: {text}.")
     return 0

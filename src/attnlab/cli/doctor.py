@@ -92,7 +92,7 @@ def observe_threads(num_threads: int) -> Observation:
 
 def observe_kernels() -> Observation:
     """Name the kernels that `attend` can choose from, and those that cannot run here."""
-    hint = "attnlab explain shows the kernel of a mechanism"
+    hint = "for that of a mechanism: attnlab explain LINE"
     unusable = () if attnlab.kernels.describe_loops().available else COMPILED
     usable = ", ".join(name for name in attnlab.kernels.KERNELS if name not in unusable)
     return Observation("kernels", usable, f"{' and '.join(unusable)} cannot run here; {hint}" if unusable else hint)

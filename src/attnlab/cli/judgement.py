@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from attnlab.cli.tables import print_below, print_table, print_wrapped
+from attnlab.cli.tables import print_below, print_table
 
 if TYPE_CHECKING:
     from attnlab.statistics import Comparison
@@ -15,8 +15,8 @@ COLUMNS = (
     "p", "adjusted p", "verdict",
 )  # fmt: skip
 UNKNOWN = "–"
-OMITTED_NOTES = ("exact test", "missing scores")
-"""Kinds of notes that are omitted: the exact test is not shown, and the table shows the missing scores itself."""
+OMITTED_NOTES = ("missing scores",)
+"""Kinds of notes that are omitted: the table shows the missing scores itself."""
 
 
 def print_finding(finding: "IntegrityFinding") -> None:
@@ -39,7 +39,7 @@ def print_judgement(judgement: "Judgement") -> None:
     metrics, arms = (list_first(names, 6) or "none" for names in (table.metrics, table.arms))
     num_empty = len(table.cells) - len(table.values)
     empty = f" and {num_empty} empty {'cell' if num_empty == 1 else 'cells'}" if num_empty else ""
-    print_wrapped(f"{table.name}: {len(table.values)} values{empty}; metrics {metrics}; arms {arms}")
+    print(f"{table.name}: {len(table.values)} values{empty}; metrics {metrics}; arms {arms}")
     print_below(f"Read as: {'; '.join((*table.layout, *judgement.units))}; baseline '{table.baseline}'.")
     if table.mapping:
         print_below("To read it differently, give --baseline ARM, or change a part of")
@@ -67,7 +67,7 @@ def print_results(judgement: "Judgement", what: str = "the table") -> None:
             print_below(f"- {presumed}")
     if len(table.arms) > 1 and not any(analysis.rows for analysis in judgement.analyses):
         print()
-        print_wrapped(
+        print(
             f"Nothing is compared: no other arm has values of the same group and metric as '{table.baseline}'. --map "
             "group=COLUMN or --baseline ARM changes that."
         )
@@ -138,11 +138,11 @@ def _explain_family(num_primary: int, num_others: int, primary: Sequence[str]) -
         yield "A verdict follows from its verdict interval. "
     if num_primary > 1:
         yield (
-            f"The {num_primary} comparisons of {', '.join(primary)} are one family, and the level of each interval "
-            "allows for all of them (Holm). "
+            f"The {num_primary} comparisons of {', '.join(primary)} share one false-positive rate of 5 %: the level of "
+            "each interval is adjusted for their number (Holm's method). "
         )
     if num_others:
-        yield "Comparisons of other metrics are exploratory: no verdict, and p adjusted by Benjamini–Hochberg."
+        yield "Comparisons of other metrics are exploratory: no verdict, and adjusted p-values (Benjamini–Hochberg)."
     elif len(primary) > 1:
         yield (
             "Every metric is primary unless --primary names some, since a table does not show which one was declared "

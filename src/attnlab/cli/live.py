@@ -39,7 +39,7 @@ class ProgressView:
         if self.is_quiet:
             return
         if self.picture is not None:
-            self.picture.console.print(message, markup=False, highlight=False, soft_wrap=True)
+            self.picture.console.print(message, markup=False, highlight=False)
         else:
             print(message, file=self.stream, flush=True)
 

@@ -105,7 +105,7 @@ def _print_prospects(
 
     needed = [f"seeds for {power:.0%}" for power in aim.powers]
     detected = [f"{len(design.seeds)} detect ({power:.0%})" for power in aim.powers]
-    columns = ("phase", "size", "arm", "figure", "smallest", "pilot", "SD", "SD taken", *needed, *detected)
+    columns = ("phase", "size", "arm", "figure", "smallest", "pilot", "SD", "SD upper bound", *needed, *detected)
     rows = []
     for prospect in prospects:
         rows.append((
@@ -157,11 +157,17 @@ def _list_notes(prospects: Sequence["Prospect"], design: "Design", aim: "Aim") -
     from attnlab.studies.answers.power_analysis import find_level
 
     if any(prospect.num_pilot for prospect in prospects):
-        yield "SD is that of one seed's paired difference; plans use its 80 % upper bound, since pilots often show less"
+        yield (
+            "SD is that of one seed's paired difference; seeds are planned with its 80 % upper bound, since a pilot "
+            "often underestimates it"
+        )
     elif prospects and not prospects[0].obstacle:
         yield "the SD of the paired difference is used as given"
     if (num := count_comparisons(design)) > 1:
-        yield f"alpha {aim.alpha:g} is shared by the study's {num} comparisons, as in Holm's first step"
+        yield (
+            f"the study's {num} comparisons share one false-positive rate, {aim.alpha:g}, so each is planned at "
+            f"{aim.alpha / num:.3g}"
+        )
     if isinstance(design.looks, list):
         limit = find_level(design, aim.alpha)
         yield f"planned at the limit of the last declared look, {limit:.3g} at {design.looks[-1]} seeds"

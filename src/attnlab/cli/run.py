@@ -14,9 +14,10 @@ from attnlab.cli.options import AsJson, Plugins, Settings, StudyFile, Trackers
 from attnlab.cli.plugin import load_plugins
 from attnlab.cli.report import report_after_run
 from attnlab.cli.tables import print_json
-from attnlab.errors import RequestError
+from attnlab.errors import RequestError, closest
 
 INTERRUPTED = 130
+PLACES = ("local", "ray")
 
 
 def run(
@@ -24,10 +25,11 @@ def run(
     out: Annotated[str, typer.Option(metavar="DIR", help="The folder of the study; default: out/NAME.")] = "",
     budget: Annotated[str | None, typer.Option(help="smoke, laptop, paper: a section of the file.")] = None,
     workers: Annotated[
-        int | None, typer.Option(help="Runs in parallel, each in its own process; default: 1, on ray as many as fit.")
+        int | None,
+        typer.Option(min=1, help="Runs in parallel, each in its own process; default: 1, on ray as many as fit."),
     ] = None,
     on: Annotated[str, typer.Option(metavar="local|ray", help="Train on this machine or a cluster.")] = "local",
-    threads: Annotated[int, typer.Option(help="Threads of a run.")] = 1,
+    threads: Annotated[int, typer.Option(min=1, help="Threads of a run.")] = 1,
     data: Annotated[list[str] | None, typer.Option(metavar="NAME=PATH", help="A dataset; repeatable.")] = None,
     assign: Settings = None,
     plugin: Plugins = None,
@@ -38,6 +40,8 @@ def run(
     as_json: AsJson = False,
 ) -> int:
     """Run a study and print its verdicts; the same command resumes a study that was stopped."""
+    if on not in PLACES:
+        raise RequestError(f"--on takes {' or '.join(PLACES)}, not '{on}'{closest(on, PLACES)}")
     load_plugins(plugin)
     from attnlab.cli.live import ProgressView
     from attnlab.studies.file.recipes import find_study

@@ -1,19 +1,17 @@
 """Rows as verbs print them: as a table if it fits, else stacked, or as JSON.
 
-Lines are broken only between words and never by the edge of the terminal, so that the output can be copied.
+`wrapping.py` breaks their lines at the width of the terminal.
 """
 
 import json
-import shutil
 import sys
-import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from attnlab.cli.wrapping import GLUE, INDENT, terminal_width, unwrapped
 from attnlab.visible import get_unfiltered, make_visible
 
 Rows = Sequence[Sequence[str]]
-INDENT = "  "
 
 
 def print_table(columns: Sequence[str], rows: Rows) -> None:
@@ -21,11 +19,11 @@ def print_table(columns: Sequence[str], rows: Rows) -> None:
     if _is_narrow_enough(columns, rows):
         _print_aligned(columns, rows)
         return
+    room = terminal_width() - len(INDENT)
     for row in rows:
-        print(f"{columns[0]} {row[0]}")
-        # textwrap does not break at these spaces, so that a name stays beside its cell.
-        cells = [f"{name} {cell}".replace(" ", "\N{NO-BREAK SPACE}") for name, cell in zip(columns, row, strict=True)]
-        print_below(", ".join(cells[1:]))
+        cells = [f"{name} {cell}".strip() for name, cell in zip(columns, row, strict=True)]
+        # A name stays beside its cell, if both fit into a line.
+        print(", ".join(cell.replace(" ", GLUE) if len(cell) < room else cell for cell in cells if cell))
 
 
 def print_entries(columns: Sequence[str], rows: Rows) -> None:
@@ -35,25 +33,19 @@ def print_entries(columns: Sequence[str], rows: Rows) -> None:
         return
     width = max((len(row[0]) for row in rows), default=0)
     for first, second, *others in rows:
-        head = f"{first.ljust(width)}{INDENT}{second}".rstrip()
-        for line in _wrap(head, "") if len(head) > terminal_width() else [head]:
-            print(line)
+        print(f"{first.ljust(width)}{INDENT}{second}".rstrip())
         for cell in others:
             print_below(cell)
 
 
 def print_json(value: Sequence[Any] | Mapping[str, Any]) -> None:
     """Print a value as JSON."""
-    print(json.dumps(value, indent=2, ensure_ascii=False))
+    text = make_visible(json.dumps(value, indent=2, ensure_ascii=False))
+    print(text, file=unwrapped(get_unfiltered(sys.stdout)))
 
 
 def _is_narrow_enough(columns: Sequence[str], rows: Rows) -> bool:
     return not sys.stdout.isatty() or sum(_widths(columns, rows)) + 2 * (len(columns) - 1) <= terminal_width()
-
-
-def terminal_width() -> int:
-    """Return the number of characters in a line of the terminal."""
-    return shutil.get_terminal_size().columns
 
 
 def _widths(columns: Sequence[str], rows: Rows) -> list[int]:
@@ -72,18 +64,6 @@ def show_progress(text: str) -> None:
         print(f"\r\x1b[K{make_visible(text)}", end="", file=get_unfiltered(sys.stderr), flush=True)
 
 
-def print_wrapped(text: str) -> None:
-    """Print a text from the left edge, wrapped to the width of the terminal; its further lines are indented."""
-    for line in _wrap(text, ""):
-        print(line)
-
-
 def print_below(text: str) -> None:
-    """Print an indented text, wrapped to the width of the terminal."""
-    for line in _wrap(text, INDENT):
-        print(line.replace("\N{NO-BREAK SPACE}", " "))
-
-
-def _wrap(text: str, indent: str) -> list[str]:
-    indents = {"initial_indent": indent, "subsequent_indent": INDENT}
-    return textwrap.wrap(text, terminal_width(), **indents, break_long_words=False, break_on_hyphens=False)  # type: ignore[arg-type]
+    """Print an indented text."""
+    print(f"{INDENT}{text}")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from attnlab.cli.assignments import read_settings, read_value, split_assignments
+from attnlab.cli.flags import FLAGS, name_flags
 from attnlab.cli.options import AsJson, Plugins, Trackers
 from attnlab.cli.plugin import load_plugins
 from attnlab.cli.tables import print_json, print_table
@@ -61,31 +62,34 @@ def train(
     folder = expand_path(out)
     settings = read_settings(assign)
     options = {
-        "lr": ("optimizer.lr", lr), "tune": ("tuning.mode", tune), "seed": ("seed", seed),
-        "threads": ("threads", threads), "data": ("data.train", data or None), "dev": ("data.dev", dev),
-        "tokenizer": ("data.tokenizer", tokenizer), "architecture": ("start.architecture", architecture),
-        "start": ("start.checkpoint", start),
-        "mechanism": ("start.mechanism", mechanism), "prompt": ("prompts", prompt), "sentence": ("sentences", sentence),
-        "track": ("trackers", track),
+        "optimizer.lr": lr, "tuning.mode": tune, "seed": seed, "threads": threads, "data.train": data or None,
+        "data.dev": dev, "data.tokenizer": tokenizer, "start.architecture": architecture, "start.checkpoint": start,
+        "start.mechanism": mechanism, "prompts": prompt, "sentences": sentence, "trackers": track,
     }  # fmt: skip
-    for option, (path, value) in options.items():
+    for path, value in options.items():
         if value is not None and path in settings:
-            raise RequestError(f"--{option} and --set {path} set the same value; give one of them")
+            raise RequestError(f"{FLAGS[path]} and --set {path} set the same value; give one of them")
         if value is not None:
             settings[path] = value
+    if architecture is not None and start is not None:
+        raise RequestError("--architecture makes a new model, and --start loads one; give one of them")
+    if steps is not None and epochs is not None:
+        raise RequestError("--steps and --epochs both set the length of the training; give one of them")
     if prompt or sentence:
         settings = {"prompts": [], "sample_every": AT_THE_END, **settings}
     lengths = {"steps": steps, "epochs": epochs, "batch": batch}
     extent = {name: value for name, value in lengths.items() if value is not None}
-    if task:
-        run = describe_run(task, settings, extent, segment or [])
-    else:
-        chosen = [*(f"--{name}" for name in extent), *(["--segment"] if segment else [])]
-        run = read_run(folder, settings, chosen)
+    with name_flags(has_segments=bool(segment)):
+        if task:
+            run = describe_run(task, settings, extent, segment or [])
+        else:
+            chosen = [*(f"--{name}" for name in extent), *(["--segment"] if segment else [])]
+            run = read_run(folder, settings, chosen)
     ended = read_result(folder)
     is_first = os.environ.get("RANK", "0") == "0"  # under torchrun one process prints for all
     display = Display(is_quiet=not is_first)
-    result = train_job(build(run, display.say), folder, display) if ended is None or task else ended
+    with name_flags(has_segments=bool(segment)):
+        result = train_job(build(run, display.say), folder, display) if ended is None or task else ended
     if as_json and is_first:
         print_json(result.record())
     elif is_first:
@@ -140,7 +144,7 @@ def read_run(folder: Path, settings: dict[str, Any], chosen: list[str]) -> "RunS
     if not (folder / "config.json").exists():
         raise RequestError(f"{folder} holds no run to resume; to start one, name a task: attnlab train clm --out …")
     fixed = [path for path in settings if path not in WITHOUT_EFFECT and not path.endswith(".micro_batch")]
-    if changed := [*fixed, *chosen]:
+    if changed := [*(FLAGS.get(path, f"--set {path}") for path in fixed), *chosen]:
         raise RequestError(
             f"a resumed run keeps its settings, and {changed[0]} was given; start another run in another folder"
         )

@@ -39,6 +39,7 @@ from attnlab.cli import (
     train,
     watch,
 )
+from attnlab.cli.wrapping import wrap_terminals
 from attnlab.errors import AttnlabError, AttnlabWarning
 from attnlab.visible import make_visible, print_visibly
 
@@ -100,14 +101,15 @@ def main(argv: Sequence[str] | None = None, verbs: Mapping[str, Verb] = VERBS) -
     """Run one command line and return its exit status."""
     _replace_unprintable_characters()
     arguments = list(sys.argv[1:] if argv is None else argv) or ["--help"]
-    with warnings.catch_warnings():
+    with wrap_terminals(), warnings.catch_warnings():
         warnings.showwarning = _show_warning
         try:
             status = _build(verbs)(args=arguments, prog_name="attnlab", standalone_mode=False)
             # At the end of the interpreter a closed pipe would print a traceback.
             sys.stdout.flush()
         except AttnlabError as error:
-            return _refuse(str(error))
+            is_unknown = "unknown stage" in str(error) and "--plugin" not in arguments
+            return _refuse(f"{error}\n(a stage of your own comes with --plugin FILE.py)" if is_unknown else str(error))
         except typer.TyperException as error:
             return _refuse(f"{error.format_message()}\n{_help_hint(error)}", error.exit_code)
         except (KeyboardInterrupt, typer.Abort):
@@ -126,9 +128,9 @@ def main(argv: Sequence[str] | None = None, verbs: Mapping[str, Verb] = VERBS) -
             return _refuse("there is not enough memory for this; ask for less, such as a shorter length")
         except Exception as error:
             return _report_bug(error, arguments)
-    if status == INTERRUPTED:
-        print("attnlab: stopped", file=sys.stderr)
-    return int(status or 0)
+        if status == INTERRUPTED:
+            print("attnlab: stopped", file=sys.stderr)
+        return int(status or 0)
 
 
 def _report_bug(error: Exception, arguments: Sequence[str]) -> int:
@@ -152,10 +154,13 @@ def _report_bug(error: Exception, arguments: Sequence[str]) -> int:
 
 
 def _build(verbs: Mapping[str, Verb]) -> typer.Typer:
-    app = typer.Typer(pretty_exceptions_enable=False, context_settings={"help_option_names": ["-h", "--help"]})
+    app = typer.Typer(
+        pretty_exceptions_enable=False, rich_markup_mode=None, context_settings={"help_option_names": ["-h", "--help"]}
+    )
     app.callback()(_describe)
     for name, verb in verbs.items():
-        app.command(name)(_print_visibly(verb))
+        # Without a short help, the list of verbs would cut the sentence.
+        app.command(name, short_help=(verb.__doc__ or "").partition("\n")[0])(_print_visibly(verb))
     return app
 
 
@@ -211,8 +216,6 @@ def _discard_output() -> None:
 
 
 def _refuse(message: str, status: int = REFUSED) -> int:
-    if "unknown stage" in message:
-        message += "\n(a stage of your own comes with --plugin FILE.py)"
     print(make_visible(f"attnlab: {message}"), file=sys.stderr)
     return status
 

@@ -9,7 +9,6 @@ import numpy as np
 
 from .arm_data import has_learned
 from .formatting import show, show_p, show_value
-from .question import ALPHA
 from .verdict import NEITHER_LEARNED, STILL_TRAINING
 
 if TYPE_CHECKING:
@@ -33,12 +32,6 @@ def _note_method(comparison: Comparison) -> Iterator[str]:
         yield comparison.estimate.note
     if comparison.question.looks == "open" and comparison.data.num_examples is not None:
         yield "with open-ended looks the interval generalizes to other seeds, not to other examples"
-
-
-def _note_exact_test(comparison: Comparison) -> Iterator[str]:
-    exact = comparison.exact
-    if exact is not None and exact.smallest > ALPHA:
-        yield f"with so few seeds the exact test cannot give a p-value below {exact.smallest:.3g}"
 
 
 def _note_skewness(comparison: Comparison) -> Iterator[str]:
@@ -108,7 +101,7 @@ def _note_power(comparison: Comparison) -> Iterator[str]:
 
 
 WRITERS: dict[str, Callable[[Comparison], Iterator[str]]] = {
-    "method": _note_method, "exact test": _note_exact_test, "skewness": _note_skewness,
+    "method": _note_method, "skewness": _note_skewness,
     "missing scores": _note_missing_scores, "runs": _note_runs, "learning": _note_learning, "examples": _note_examples,
     "power": _note_power,
 }  # fmt: skip

@@ -124,7 +124,9 @@ def _decide_by_interval(evidence: Evidence, question: Question) -> Verdict:
         return _decide_difference(evidence, question, qualifier + condition, addition)
     low, high = evidence.interval
     if max(-low, high) < question.threshold:
-        reason = f"the whole interval is closer to 0 than the smallest effect, {question.shown_smallest}"
+        reason = (
+            f"the whole interval is closer to 0 than the smallest difference of interest, {question.shown_smallest}"
+        )
         return Verdict(SAME + qualifier, reason + addition, SAME)
     return _decide_inconclusive(evidence, question)
 
@@ -135,12 +137,20 @@ def _decide_difference(evidence: Evidence, question: Question, qualifier: str, a
     smallest = question.shown_smallest
     if nearest >= question.threshold:
         words = outcome + AT_LEAST.format(smallest) + qualifier
-        return Verdict(words, f"the whole interval is at or beyond {smallest}{addition}", outcome)
+        return Verdict(
+            words,
+            f"the whole interval is at least {smallest} away from 0, the smallest difference of interest{addition}",
+            outcome,
+        )
     if abs(evidence.difference) >= question.threshold:
-        reason = f"the interval excludes 0, and the difference reaches {smallest}"
+        reason = (
+            f"the interval excludes 0, and the measured difference is not below {smallest}, the smallest of interest"
+        )
         return Verdict(outcome + qualifier, reason + addition, outcome)
-    end = "also ends below it" if farthest < question.threshold else "reaches beyond it"
-    reason = f"the interval excludes 0; the difference is below the smallest effect, {smallest}, and the interval {end}"
+    end = (
+        "and so is the whole interval" if farthest < question.threshold else "though the interval includes larger ones"
+    )
+    reason = f"the interval excludes 0; the measured difference is below {smallest}, the smallest of interest, {end}"
     return Verdict(outcome + qualifier + BELOW, reason + addition, outcome)
 
 

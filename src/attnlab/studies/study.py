@@ -98,7 +98,7 @@ class Study(Showable):
 
     def __post_init__(self) -> None:
         if self.threads < 1:
-            raise StudyError(f"threads are at least 1, not {self.threads}")
+            raise StudyError(f"threads must be at least 1, not {self.threads}")
 
     @classmethod
     def load(
@@ -157,7 +157,7 @@ class Study(Showable):
                 view.close()
         workers = 1 if workers is None and on == "local" else workers
         if workers is not None and workers < 1:
-            raise StudyError(f"workers are at least 1, not {workers}")
+            raise StudyError(f"workers must be at least 1, not {workers}")
         planner = self._make_planner()
         if on == "local":  # on a cluster, each node has packages of its own
             for run in planner.list_runs(None):

@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import math
+import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -66,3 +68,16 @@ def test_latex_and_markdown_show_special_signs_as_they_are(tmp_path: Path) -> No
     assert len(rows) == 4
     assert len({row.replace("\\|", "").count("|") for row in rows}) == 1
     assert "BETTER" in rows[3]
+
+
+@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="there is no pdflatex: apt-get install texlive-latex-base")
+def test_the_latex_table_compiles(folder: Path, tmp_path: Path) -> None:
+    table = (folder / "tables" / "results.tex").read_text(encoding="utf-8")
+    paper = rf"\documentclass{{article}}\usepackage{{booktabs}}\begin{{document}}{table}\end{{document}}"
+    (tmp_path / "paper.tex").write_text(paper, encoding="utf-8")
+    done = subprocess.run(
+        ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "paper.tex"], cwd=tmp_path, capture_output=True,
+        text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout[-2000:]
+    assert "Overfull" not in done.stdout, done.stdout[-2000:]

@@ -95,7 +95,7 @@ def test_what_cannot_be_built_is_said_before_anything_is_run() -> None:
     odd = {"mechanism": "dot | softmax", "set": {"config.n_embd": 15}}
     with pytest.raises(StudyError, match="recall, tiny, slow: no model can be built from this config"):
         estimate_cost(study(arms__slow=odd), method="counted")
-    with pytest.raises(StudyError, match="workers are at least 1, not 0"):
+    with pytest.raises(StudyError, match="workers must be at least 1, not 0"):
         estimate_cost(study(), workers=0)
 
 

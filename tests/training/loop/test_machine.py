@@ -44,7 +44,7 @@ def test_threads_are_those_that_pay(
 def test_a_wrong_number_of_threads_is_refused() -> None:
     assert num_cores() >= 1
     for asked in (0, -2):
-        with pytest.raises(TrainingError, match=f"threads are at least 1, not {asked}"):
+        with pytest.raises(TrainingError, match=f"threads must be at least 1, not {asked}"):
             choose_threads(asked, 1, 0)
 
 

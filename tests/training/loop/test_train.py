@@ -228,7 +228,7 @@ def test_packed_rows_train_and_go_on(tmp_path: Path) -> None:
 
 
 def test_a_folder_is_left_free_by_what_never_began(tmp_path: Path) -> None:
-    with pytest.raises(TrainingError, match="threads are at least 1, not 0"):
+    with pytest.raises(TrainingError, match="threads must be at least 1, not 0"):
         train(dataclasses.replace(build(small()), threads=0), tmp_path, quiet())
     with pytest.raises(TrainingError, match="leave sample_every out"):
         train(build(small("mlm", sample_every=1)), tmp_path, quiet())

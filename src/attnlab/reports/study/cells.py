@@ -1,11 +1,12 @@
 """The results as table cells: one function per column; each cell has its text and the value it is sorted by."""
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from attnlab.statistics import Comparison
 from attnlab.statistics.formatting import show, show_p, show_value, signed
+from attnlab.statistics.stability import UNKNOWN
 
 from .results import ArmRow
 
@@ -37,11 +38,16 @@ def _format_seconds(value: float) -> str:
     return f"{value:.3g} s" if value < 600 else f"{value / 60:,.0f} min"
 
 
+def write_difference(comparison: Comparison) -> str:
+    """Write a difference without its interval."""
+    unit = " %" if comparison.question.scale == "log" else ""
+    return f"{_format_signed(comparison.difference, _choose_decimals(comparison))}{unit}"
+
+
 def format_comparison(comparison: Comparison) -> str:
     """Write a difference, and its interval if it has one."""
     interval = f" {_format_interval(comparison)}" if _has_interval(comparison) else ""
-    unit = " %" if comparison.question.scale == "log" else ""
-    return f"{_format_signed(comparison.difference, _choose_decimals(comparison))}{unit}{interval}"
+    return f"{write_difference(comparison)}{interval}"
 
 
 def _format_interval(comparison: Comparison | None) -> str:
@@ -100,7 +106,7 @@ def _make_verdict_cell(row: ArmRow) -> TableCell:
 
 def _make_stability_cell(row: ArmRow) -> TableCell:
     comparison = get_fair_comparison(row)
-    return TableCell("–" if comparison is None else comparison.stability)
+    return TableCell("–" if comparison is None or comparison.stability == UNKNOWN else comparison.stability)
 
 
 def _make_p_cell(row: ArmRow) -> TableCell:
@@ -115,16 +121,27 @@ COLUMNS: Mapping[str, Callable[[ArmRow], TableCell]] = {
     "figure": lambda row: TableCell(row.figure or "–"),
     "mean": lambda row: make_number_cell(row.summary.mean, show_value),
     "SD": lambda row: make_number_cell(row.summary.sd),
-    "seeds": lambda row: make_number_cell(row.summary.n, _format_count),
-    "failed": lambda row: make_number_cell(row.num_lost, _format_count),
     "difference": _make_difference_cell,
     "interval": lambda row: TableCell(_format_interval(get_fair_comparison(row))),
-    "p": _make_p_cell,
     "verdict": _make_verdict_cell,
-    "stability": _make_stability_cell,
-    "tokens/s": lambda row: make_number_cell(row.tokens_per_second, _format_count),
     "training": lambda row: make_number_cell(row.seconds, _format_seconds),
     "parameters": lambda row: make_number_cell(row.count_parameters("total"), _format_count),
+    "seeds": lambda row: make_number_cell(row.summary.n, _format_count),
+    "failed": lambda row: make_number_cell(row.num_lost, _format_count),
+    "p": _make_p_cell,
+    "stability": _make_stability_cell,
+    "tokens/s": lambda row: make_number_cell(row.tokens_per_second, _format_count),
     "trained": lambda row: make_number_cell(row.count_parameters("trained"), _format_count),
 }
-"""The columns of the results table, each with the function that makes its cell."""
+"""The columns of the results table, each with the function that makes its cell; what must be in sight comes first."""
+
+
+def choose_columns(rows: Sequence[ArmRow]) -> list[str]:
+    """Return the columns that say something: no phase if there is one, no failed runs if there are none."""
+    cells = {name: {make_cell(row).text for row in rows} for name, make_cell in COLUMNS.items()}
+    is_empty = {
+        "phase": len(cells["phase"]) < 2, "size": len(cells["size"]) < 2, "failed": cells["failed"] <= {"0"},
+        "stability": cells["stability"] <= {"–"},
+        "trained": all(row.count_parameters("trained") == row.count_parameters("total") for row in rows),
+    }  # fmt: skip
+    return [name for name in COLUMNS if not is_empty.get(name, False)]

@@ -8,7 +8,7 @@ from attnlab.studies.integrity import IntegrityFinding
 from attnlab.studies.plan.audit_keys import list_lines
 
 from .datacard import Facts, make_data_cards
-from .figures import CURVES, FOREST, SEARCH, SEEDS, TRACES, Figure, list_figures
+from .figures import COSTS, CURVES, FOREST, SEARCH, SEEDS, TRACES, Figure, list_figures
 from .headline import Headline, make_headline
 from .history import History
 from .limits import list_limits
@@ -42,9 +42,24 @@ class Contents:
     """The lines of each arm, each with the sizes that have it if they differ."""
 
     @property
+    def faulty_audits(self) -> list[ArmAudit]:
+        """The audits that found something, or are missing."""
+        return [audit for audit in self.audits if not audit.is_sound]
+
+    @property
+    def sound_audits(self) -> list[ArmAudit]:
+        """The audits that found nothing."""
+        return [audit for audit in self.audits if audit.is_sound]
+
+    @property
     def effects(self) -> list[Figure]:
         """The charts of differences and of seeds."""
         return [figure for figure in self.figures if figure.kind in (FOREST, SEEDS, SEARCH)]
+
+    @property
+    def costs(self) -> list[Figure]:
+        """The charts of quality against cost."""
+        return [figure for figure in self.figures if figure.kind == COSTS]
 
     @property
     def curves(self) -> list[Figure]:

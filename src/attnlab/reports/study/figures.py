@@ -1,24 +1,29 @@
 """The charts of a report: forest, seeds, what a search tried, learning curves, traces. A theme draws them."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from attnlab.charts import Spec, curves, forest, seeds, tried_values
+from attnlab.charts import Spec, cost, curves, forest, seeds, tried_values
+from attnlab.charts.cost import CostPoint
 from attnlab.charts.curves import Curves, Point
 from attnlab.charts.forest import Effect
 from attnlab.charts.seeds import Dots, SeedDot
 from attnlab.charts.theme import Theme
 from attnlab.charts.tried_values import TriedValue, TriedValues
 from attnlab.statistics.formatting import percent
+from attnlab.tasks.scores import LOWER_IS_BETTER
 
 from .cells import format_comparison, get_fair_comparison, is_not_comparable
 from .history import History, make_averager
 from .results import PhaseResults, read_number
 
-FOREST, SEEDS, SEARCH, CURVES, TRACES, LEAKS = "forest", "seeds", "search", "curves", "traces", "leak"
-KINDS = (FOREST, SEEDS, SEARCH, CURVES, TRACES, LEAKS)
+FOREST, SEEDS, COSTS, SEARCH, CURVES = "forest", "seeds", "cost", "search", "curves"
+TRACES, LEAKS = "traces", "leak"
+KINDS = (FOREST, SEEDS, COSTS, SEARCH, CURVES, TRACES, LEAKS)
+MIN_STEPS = 3
+"""Steps of a curve: two points are not a chart."""
 TRACED = {
     "entropy": "entropy of attention in nats", "weight_norm": "norm of all weights", "alpha": "learned α",
     "alpha_now": "scheduled α",
@@ -40,6 +45,7 @@ def list_figures(histories: Sequence[History]) -> list[Figure]:
     """List all charts that have data."""
     figures = [make(history.place) for history in histories for make in (_make_forest, _make_seed_plot)]
     figures += [figure for history in histories for figure in _list_searches(history)]
+    figures += [figure for history in histories for figure in _list_costs(history.place)]
     figures += [figure for history in histories for figure in _list_curves(history)]
     return [figure for figure in figures if figure is not None]
 
@@ -61,7 +67,9 @@ def _make_forest(place: PhaseResults) -> Figure | None:
     unit = ", in percent" if question.scale == "log" else ""
     better = "more" if question.higher_is_better else "less"
     levels = sorted(dict.fromkeys(1 - comparison.level for _, comparison in rows))
-    shown = percent(levels[0]) + (f" to {percent(levels[-1])}, as one family" if len(levels) > 1 else "")
+    shown = percent(levels[0]) + (
+        f" to {percent(levels[-1])}, adjusted for several comparisons" if len(levels) > 1 else ""
+    )
     baseline = next(row.arm for row in place.rows if row.is_baseline)
     axis = f"difference in {_split_words(place.figure)}{unit} ({better} is better)"
     titles = (f"Difference to {baseline}", place.title, axis)
@@ -126,6 +134,43 @@ def _draw_search(tried: TriedValues, title: str, subtitle: str, theme: Theme) ->
     return tried_values.draw(tried, title, subtitle, theme)
 
 
+def _list_costs(place: PhaseResults) -> list[Figure]:
+    """Make a chart of quality against each cost in which the arms differ."""
+    kinds: dict[str, tuple[str, str, Callable[[Mapping[str, Any]], Any]]] = {
+        "time": ("Quality and training time", "seconds of training of a run", lambda result: result.get("seconds")),
+        "parameters": (
+            "Quality and parameters", "parameters", lambda result: result.get("parameters", {}).get("total")
+        ),
+    }  # fmt: skip
+    rows = [row for row in place.rows if not is_not_comparable(row)]
+    figures = []
+    for kind, (title, across, read) in kinds.items():
+        points = [
+            CostPoint(row.arm, seed, float(paid), value)
+            for row in rows for seed, value in row.values.items()
+            if value is not None and (paid := read_number(read(row.read_result(seed)))) is not None
+        ]  # fmt: skip
+        is_constant = len({point.cost for point in points}) < 2
+        if len({point.arm for point in points}) < 2 or len(points) < MIN_STEPS or is_constant:
+            continue
+        figures.append(_make_cost_chart(place, kind, (title, place.title, across, _split_words(place.figure)), points))
+    return figures
+
+
+def _make_cost_chart(
+    place: PhaseResults, kind: str, titles: tuple[str, str, str, str], points: Sequence[CostPoint]
+) -> Figure:
+    is_logarithmic = "perplexity" in place.figure and all(point.value > 0 for point in points)
+    better = "lower" if place.figure in LOWER_IS_BETTER else "higher"
+    apart = [row.arm for row in place.rows if is_not_comparable(row)]
+    caption = f"Pale dots are seeds, large dots their means; {better} is better, and cheaper is to the left."
+    caption += f" Not comparable, and so not here: {', '.join(apart)}." if apart else ""
+    return Figure(
+        COSTS, _make_file_name(COSTS, place, kind), f"{titles[0]}: {place.title}", caption,
+        lambda theme: cost.draw(points, titles, theme, is_logarithmic=is_logarithmic),
+    )  # fmt: skip
+
+
 def _write_floor_caption(place: PhaseResults) -> str:
     return "" if place.floor is None else f" The dashed line is the floor, {place.floor[0]:.4g}: {place.floor[1]}."
 
@@ -138,7 +183,9 @@ def _list_curves(history: History) -> list[Figure | None]:
         points = history.make_points("evaluation", lambda line, name=name: read_number(line.get(name)))  # type: ignore[misc]
         words = _split_words(name)
         floor = place.floor if name == place.figure else None
-        figures.append(_make_curves(place, CURVES, name, f"{capitalize(words)} on held-out data", words, points, floor))
+        title = f"{capitalize(words)} on held-out data"
+        unfinished = history.list_unfinished() if name == place.figure else []
+        figures.append(_make_curves(place, CURVES, name, title, words, points, floor, unfinished=unfinished))
     for kind, layers in history.find_traces().items():
         points = history.make_points("trace", make_averager(list(layers.values())))
         words, note = describe_trace(kind), "mean over layers and heads" if len(layers) > 1 else ""
@@ -148,19 +195,30 @@ def _list_curves(history: History) -> list[Figure | None]:
 
 def _make_curves(
     place: PhaseResults, kind: str, name: str, title: str, up: str, points: Sequence[Point],
-    floor: tuple[float, str] | None = None, note: str = "",
+    floor: tuple[float, str] | None = None, note: str = "", unfinished: Sequence[str] = (),
 ) -> Figure | None:  # fmt: skip
-    if len({point.step for point in points}) < 2:
+    if len({point.step for point in points}) < MIN_STEPS or _is_constant(points):
         return None
     is_logarithmic = "perplexity" in up and all(point.value > 0 for point in points)
-    drawn = Curves(points, up, is_logarithmic=is_logarithmic, floor=None if floor is None else floor[0])
+    bottom = None if floor is None else floor[0]
+    drawn = Curves(points, up, is_logarithmic=is_logarithmic, floor=bottom, unfinished=unfinished)
     caption = "" if len({point.seed for point in points}) > 1 else "One seed per arm."
     caption = (caption + _write_floor_caption(place)).strip() if floor is not None else caption
+    if unfinished:
+        caption += " A triangle marks an arm that was still improving: longer training may give another result."
     below = "; ".join(filter(None, (place.title, note)))
     return Figure(
-        kind, _make_file_name(kind, place, name), f"{title}: {place.title}", caption,
+        kind, _make_file_name(kind, place, name), f"{title}: {place.title}", caption.strip(),
         lambda theme: curves.draw(drawn, title, below, theme),
     )  # fmt: skip
+
+
+def _is_constant(points: Sequence[Point]) -> bool:
+    """Whether no run's value changes, as with a setting that is not learned."""
+    values: dict[tuple[str, int], set[float]] = {}
+    for point in points:
+        values.setdefault((point.arm, point.seed), set()).add(point.value)
+    return all(len(some) < 2 for some in values.values())
 
 
 def describe_trace(kind: str) -> str:

@@ -5,10 +5,11 @@ from dataclasses import dataclass
 
 from attnlab.statistics import MEANINGS, verdict_anchor
 from attnlab.statistics.verdict import BETTER, WORSE
-from attnlab.studies.answers.analysis import Answer, common_notes
+from attnlab.studies.answers.analysis import Answer, common_notes, explain_unknown_stability
 from attnlab.studies.answers.study_folder import Record
 from attnlab.studies.plan.planning import PlannedRun
 
+from .answer import rank_interest, write_answer
 from .cells import format_comparison, is_not_comparable
 from .results import ArmRow, PhaseResults, list_arms
 
@@ -38,6 +39,8 @@ class Headline:
     """The question, the state of the study, verdicts, and the arms that are not comparable."""
 
     question: str
+    answer: str
+    """The answer in one sentence, or why there is none."""
     state: str
     """The progress of the study, and the length of training of its phases."""
     registration: str
@@ -61,15 +64,23 @@ def make_headline(record: Record, places: Sequence[PhaseResults]) -> Headline:
     rows = [(place, row) for place in places for row in place.rows if row.answer is not None]
     has_several = len({(place.phase, place.size) for place, _ in rows}) > 1
     common = common_notes(record.answers)
+    answer = write_answer(record, [row for _, row in rows])
+    rows.sort(key=lambda pair: rank_interest(pair[1]))
     sentences = [(row, _make_sentence(row, place.title if has_several else "", common)) for place, row in rows]
     return Headline(
         record.design.question or f"the study '{record.design.name}'",
+        answer,
         " ".join([_describe_state(record), _describe_training_length(record)]).rstrip(),
         next((answer.registration for answer in record.answers if answer.registration), ""),
         [sentence for row, sentence in sentences if not is_not_comparable(row)],
         [sentence for row, sentence in sentences if is_not_comparable(row)],
-        common,
+        (*common, *_explain_stability([row.answer for _, row in rows if row.answer is not None])),
     )  # fmt: skip
+
+
+def _explain_stability(answers: Sequence[Answer]) -> list[str]:
+    # Once for all arms, with the reason of each kind.
+    return list(dict.fromkeys(note for answer in answers for note in explain_unknown_stability(answer)))
 
 
 def _make_sentence(row: ArmRow, where: str, common: Sequence[str]) -> Sentence:

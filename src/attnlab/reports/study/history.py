@@ -46,7 +46,7 @@ class History:
     def make_points(self, kind: str, value: Callable[[MetricRow], float | None]) -> list[Point]:
         """Return a value of every line as points, at as many steps as a chart can show."""
         lines = self.read_lines(kind)
-        names = {arm: f"{arm} (not comparable)" if arm in self.record.obstacles else arm for arm, _ in lines}
+        names = {arm: self._name_arm(arm) for arm, _ in lines}
         steps = thin_steps({line["step"] for some in lines.values() for line in some}, len(lines))
         return [
             Point(names[arm], seed, line["step"], float(f"{number:.5g}"))  # more digits than a curve shows
@@ -54,6 +54,18 @@ class History:
             for line in some
             if line["step"] in steps and (number := value(line)) is not None
         ]
+
+    def list_unfinished(self) -> list[str]:
+        """List the arms, as curves name them, that gained over half of `smallest` in the last fifth of training."""
+        place, smallest = self.place, self.place.smallest
+        if smallest is None:
+            return []
+        table = self.record.table(place.phase, place.size)
+        gains = {row.arm: table.late_gain(row.arm, place.figure) for row in place.rows}
+        return [self._name_arm(arm) for arm, gain in gains.items() if gain is not None and gain > smallest / 2]
+
+    def _name_arm(self, arm: str) -> str:
+        return f"{arm} (not comparable)" if arm in self.record.obstacles else arm
 
     def list_figures(self) -> list[str]:
         """List the figures of evaluations that vary, the primary one first."""

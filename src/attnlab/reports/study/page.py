@@ -18,7 +18,7 @@ from attnlab.charts import Spec, runtime, svg
 from attnlab.charts.theme import PAGE
 from attnlab.visible import make_output_visible, make_values_visible
 
-from .cells import COLUMNS
+from .cells import COLUMNS, choose_columns
 from .contents import Contents
 from .figures import Figure
 
@@ -28,7 +28,7 @@ CHECKED = (
     "seed, different budgets and parameters, figures that differ from their scores, and claims on too few seeds"
 )
 SECTIONS = {
-    "effects": "Effects", "curves": "Learning curves", "results": "Results", "audits": "Audits",
+    "effects": "Effects", "costs": "Cost", "curves": "Learning curves", "results": "Results", "audits": "Audits",
     "traces": "Inside the models", "samples": "Samples", "data": "Data", "words": "The words", "origin": "What was run",
     "integrity": "Integrity", "limits": "Limits",
 }  # fmt: skip
@@ -60,13 +60,15 @@ def render_page(shown: Contents, drawings: Mapping[str, Drawing] | None = None) 
     )
     style, script = ((HERE / name).read_text(encoding="utf-8") for name in ("page.css", "page.js"))
     library = runtime() if drawings else ""
-    rows = [[make_cell(row) for make_cell in COLUMNS.values()] for place in shown.places for row in place.rows]
+    arms = [row for place in shown.places for row in place.rows]
+    names = choose_columns(arms)
+    rows = [[COLUMNS[name](row) for name in names] for row in arms]
     template = environment.from_string((HERE / "page.html").read_text(encoding="utf-8"))
     return template.render(
         shown=shown,
         drawings=drawings,
         rows=rows,
-        columns=[(name, rows[0][number].is_number) for number, name in enumerate(COLUMNS)],
+        columns=[(name, rows[0][number].is_number) for number, name in enumerate(names)],
         sections=_list_sections(shown),
         checked=CHECKED,
         policy=_write_policy([script, library] if library else [script], style),
@@ -101,7 +103,7 @@ def _hash_text(text: str) -> str:
 
 def _list_sections(shown: Contents) -> list[tuple[str, str]]:
     has = {
-        "effects": shown.effects, "curves": shown.curves, "traces": shown.traced or shown.traces,
+        "effects": shown.effects, "costs": shown.costs, "curves": shown.curves, "traces": shown.traced or shown.traces,
         "samples": shown.samples or shown.sentences, "words": shown.headline.meanings,
     }  # fmt: skip
     return [(name, title) for name, title in SECTIONS.items() if has.get(name, True)]

@@ -1,7 +1,7 @@
 """The results of every arm in every phase and size, from the ledger: figures, statuses, costs, and the answer."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,9 +28,14 @@ class ArmRow:
     values: Mapping[int, float | None]
     """The primary metric of each seed; None if it has none."""
     statuses: Mapping[int, str]
-    results: Sequence[ResultRow]
-    """Of the runs that have ended."""
+    by_seed: Mapping[int, ResultRow]
+    """The results of the runs that have ended."""
     answer: Answer | None
+
+    @property
+    def results(self) -> list[ResultRow]:
+        """The results of the runs that have ended."""
+        return list(self.by_seed.values())
 
     @property
     def summary(self) -> Summary:
@@ -51,6 +56,10 @@ class ArmRow:
     def tokens_per_second(self) -> float:
         """The mean training speed of a run."""
         return summarize({row.run: _compute_speed(row.result) for row in self.results}).mean
+
+    def read_result(self, seed: int) -> Mapping[str, Any]:
+        """Return the result of a seed's run; empty if it has not ended."""
+        return self.by_seed[seed].result if seed in self.by_seed else {}
 
     def count_parameters(self, which: str) -> int | None:
         """Return the number of parameters of the model (total), or of those that are trained."""
@@ -90,7 +99,7 @@ def collect_results(record: Record) -> list[PhaseResults]:
                 rows.append(ArmRow(
                     phase.name, size, arm, metric, arm == record.design.baseline, table.values(arm, metric),
                     {seed: find_status(record, run) for seed, run in runs.items()},
-                    [record.results[run.id] for run in runs.values() if run.id in record.results],
+                    {seed: record.results[run.id] for seed, run in runs.items() if run.id in record.results},
                     answers.get((phase.name, size, arm)),
                 ))  # fmt: skip
             places.append(PhaseResults(phase.name, size, metric, phase.smallest, tuple(rows), table.floor))

@@ -25,6 +25,11 @@ class ArmAudit:
     remarks: Sequence[str]
     """Reported, not judged."""
 
+    @property
+    def is_sound(self) -> bool:
+        """Whether it was made and found nothing wrong."""
+        return bool(self.verdicts) and not self.wrong
+
 
 @dataclass(frozen=True)
 class LeakMap:

@@ -11,7 +11,7 @@ from typing import Any
 
 from attnlab.studies.answers.study_folder import Record
 
-from .cells import COLUMNS, get_comparison, is_not_comparable
+from .cells import COLUMNS, choose_columns, get_comparison, is_not_comparable
 from .headline import Headline
 from .results import PhaseResults, find_status, read_number
 from .trainingset import read_training_figures
@@ -26,13 +26,15 @@ SUMMARY = (
     "level", "p", "method", "hedges_g", "rho", "is_comparable", "verdict", "stability", "tokens_per_second", "seconds",
     "parameters", "trained",
 )  # fmt: skip
-LATEX_COLUMNS = ("arm", "phase", "size", "mean", "SD", "seeds", "difference", "interval", "verdict")
+LATEX_COLUMNS = ("arm", "phase", "size", "mean", "SD", "difference", "interval", "verdict")
 LATEX_SIGNS = {
     "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#", "%": r"\%", "_": r"\_",
     "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"\textless{}", ">": r"\textgreater{}",
     "|": r"\textbar{}", '"': "''", "−": "$-$", "–": "--", "±": r"$\pm$", "∞": r"$\infty$",
     "α": r"$\alpha$", "ρ": r"$\rho$", "…": r"\ldots{}", "≥": r"$\geq$", "≤": r"$\leq$", "×": r"$\times$",
 }  # fmt: skip
+LAST_KNOWN = 0x17F
+"""The last character of Latin Extended-A, which pdflatex knows."""
 MARKDOWN_COLUMNS = (
     "arm",
     "phase",
@@ -132,17 +134,32 @@ def _escape_markdown(text: str) -> str:
 
 def write_latex(headline: Headline, places: Sequence[PhaseResults]) -> str:
     """Write the results as LaTeX, with the question as caption; the table needs the package booktabs."""
-    rows = [[COLUMNS[name](row) for name in LATEX_COLUMNS] for place in places for row in place.rows]
-    layout = "".join("r" if cell.is_number else "l" for cell in rows[0]) if rows else "l" * len(LATEX_COLUMNS)
+    arms = [row for place in places for row in place.rows]
+    columns = [name for name in choose_columns(arms) if name in LATEX_COLUMNS]
+    rows = [[COLUMNS[name](row) for name in columns] for row in arms]
+    # A paragraph for the verdict, so that the table fits the width of a page.
+    letters = ["r" if cell.is_number else "l" for cell in rows[0][:-1]] if rows else ["l"] * (len(columns) - 1)
+    size = r"\scriptsize" if "phase" in columns else r"\footnotesize"
     lines = [
         r"% needs \usepackage{booktabs}", r"\begin{table}", r"\centering",
         rf"\caption{{{_escape_latex(headline.question)} {_escape_latex(headline.state)}}}",
-        rf"\begin{{tabular}}{{{layout}}}", r"\toprule", rf"{' & '.join(LATEX_COLUMNS)} \\", r"\midrule",
-        *(rf"{' & '.join(_escape_latex(cell.text) for cell in row)} \\" for row in rows),
+        rf"{size}\setlength{{\tabcolsep}}{{3pt}}",
+        rf"\begin{{tabular}}{{@{{}}{''.join(letters)}p{{0.22\linewidth}}@{{}}}}", r"\toprule",
+        rf"{' & '.join(columns)} \\", r"\midrule",
+        *(
+            rf"{' & '.join(_escape_latex(cell.text) for cell in row[:-1])} & "
+            rf"\raggedright {_escape_latex(row[-1].text)} \tabularnewline"
+            for row in rows
+        ),
         r"\bottomrule", r"\end{tabular}", r"\end{table}",
     ]  # fmt: skip
     return "\n".join(lines) + "\n"
 
 
 def _escape_latex(text: str) -> str:
-    return "".join(LATEX_SIGNS.get(sign, sign) for sign in " ".join(text.split()))
+    return "".join(LATEX_SIGNS.get(sign) or _spell_out(sign) for sign in " ".join(text.split()))
+
+
+def _spell_out(sign: str) -> str:
+    """Write a character that pdflatex cannot set by its number."""
+    return sign if sign.isprintable() and ord(sign) <= LAST_KNOWN else f"[U+{ord(sign):04X}]"

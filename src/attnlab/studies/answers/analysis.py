@@ -19,6 +19,7 @@ from attnlab.notebook import Facts, Showable
 from attnlab.statistics import Comparison, compare, conclude_family
 from attnlab.statistics.comparison import conclude as conclude_comparison
 from attnlab.statistics.question import ALPHA
+from attnlab.statistics.stability import UNKNOWN
 from attnlab.statistics.verdict import MIN_SEEDS, NOT_COMPARABLE
 from attnlab.tasks.scores import LOWER_IS_BETTER
 
@@ -60,6 +61,14 @@ class Answer(Showable):
         """Return all of it as plain values, for JSON."""
         comparison = None if self.comparison is None else self.comparison.record()
         return {**vars(self), "notes": list(self.notes), "comparison": comparison}
+
+
+def explain_unknown_stability(answer: Answer) -> tuple[str, ...]:
+    """Return why it is unknown whether an arm is as stable as the baseline, and what would tell; empty if known."""
+    comparison = answer.comparison
+    if comparison is None or comparison.stability != UNKNOWN or answer.verdict.startswith("NOT COMPARABLE"):
+        return ()
+    return (f"{UNKNOWN}: {comparison.data.stability.reason}",)
 
 
 def common_notes(answers: Sequence[Answer]) -> tuple[str, ...]:

@@ -142,7 +142,7 @@ def _explain_mismatch(blank: Prospect, design: Design, phase: Phase, pilot: Reco
         if pilot.design.arms[arm].mechanism != design.arms[arm].mechanism:
             return f"'{arm}' is {pilot.design.arms[arm].mechanism} in the pilot"
         if arm in pilot.obstacles:
-            return f"of '{arm}', {pilot.obstacles[arm]}"
+            return pilot.obstacles[arm] if arm == blank.arm else f"{arm}: {pilot.obstacles[arm]}"
     return ""
 
 

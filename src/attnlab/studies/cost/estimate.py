@@ -131,7 +131,7 @@ def estimate_cost(
 ) -> CostEstimate:
     """Estimate the cost of a study; runs that have ended in `out` cost nothing, unless the cost is predicted."""
     if workers < 1:
-        raise StudyError(f"workers are at least 1, not {workers}")
+        raise StudyError(f"workers must be at least 1, not {workers}")
     crowding = max(1.0, workers * study.threads / num_cores())
     if method == "predicted":
         return _predict_cost(study, workers, crowding)

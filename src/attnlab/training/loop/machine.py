@@ -19,7 +19,7 @@ def choose_threads(threads: int | None, num_ranks: int, operations: float) -> in
     operations: of one pass; with few of them, threads cost more than they save.
     """
     if threads is not None and threads < 1:
-        raise TrainingError(f"threads are at least 1, not {threads}")
+        raise TrainingError(f"threads must be at least 1, not {threads}")
     variable = os.environ.get("OMP_NUM_THREADS", "")
     if threads is None and variable.isdigit() and int(variable) > 0:
         threads = int(variable)
