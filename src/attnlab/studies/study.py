@@ -30,7 +30,8 @@ from .ledger.database import Ledger
 from .ledger.disk import refuse_network
 from .plan.audit_keys import find_audited_task, is_causal_task, list_lines
 from .plan.installed_arms import InstalledArm, mark_key
-from .plan.planning import PlannedRun, hash_data, locate_sources, plan
+from .plan.own_text import drop_num_dev, find_held_out
+from .plan.planning import PlannedRun, hash_data, locate_sources, plan, replace_paths
 from .plan.provenance import collect_provenance, read_plugins, write_command
 from .run.cluster import connect_workers
 from .run.execution import Execution, Say, Tick, start_workers_early
@@ -88,7 +89,7 @@ class Study:
         data: Mapping[str, str] | None = None, threads: int = 1, plugins: Sequence[str] = (),
     ) -> Self:  # fmt: skip
         """Read a study file, with one of its budgets, settings by their paths and paths of its data."""
-        design = read_design(path, budget, assign)
+        design = drop_num_dev(read_design(path, budget, assign), data or (), assign or ())
         return cls(design, Path(path), data, threads, plugins, budget, assign)
 
     @classmethod
@@ -150,6 +151,9 @@ class Study:
         ledger.add_event_if_new(PLAN, json.dumps({"runs": ids, "obstacles": leaking, "data": hashes, "audits": audits}))
         if left_out := count_left_out(ledger, set(ids)):
             say(f"{describe_left_out(left_out)}; they stay in the ledger")
+        named = replace_paths(self.design, self.sources or {})
+        for name, parts in find_held_out(self.design, named).items():
+            say(f"{name}: {parts.describe(named[name].train)}")
         sources = locate_sources(self.design, self.sources or {})
         count_overlaps(ledger, self.design, sources, hashes, say, stop)
         return trained

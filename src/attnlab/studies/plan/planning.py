@@ -11,6 +11,7 @@ from attnlab.training.spec import DataSource, TaskSettings
 
 from ..file.design import Design
 from ..file.overrides import apply_settings
+from .own_text import replace_source, use_own_text
 
 
 @dataclass(frozen=True)
@@ -96,6 +97,11 @@ def hash_data(study: Design, sources: Mapping[str, str] | None = None) -> dict[s
 
 
 def locate_sources(study: Design, given: Mapping[str, str]) -> dict[str, DataSource]:
+    """Return the data of a study, with the paths that were given for it, and text held out where there is none."""
+    return use_own_text(study, replace_paths(study, given), given)
+
+
+def replace_paths(study: Design, given: Mapping[str, str]) -> dict[str, DataSource]:
     """Return the data of a study, with the paths that were given for it."""
     located = dict(study.data)
     wanted = {*located, *_list_data(study)}
@@ -108,8 +114,7 @@ def locate_sources(study: Design, given: Mapping[str, str]) -> dict[str, DataSou
                 f"'{name}'{hint} It takes {', '.join(sorted(wanted))}"
             )
         old = located.get(base)
-        changed = {part: place} if part else {"train": place, "dev": None}
-        located[base] = DataSource(train=place) if old is None else old.model_copy(update=changed)
+        located[base] = DataSource(train=place) if old is None else replace_source(old, part, place, given, base)
     return located
 
 
