@@ -30,6 +30,7 @@ from .ledger.database import Ledger
 from .ledger.disk import refuse_network
 from .plan.audit_keys import find_audited_task, is_causal_task, list_lines
 from .plan.installed_arms import InstalledArm, mark_key
+from .plan.learning_budget import list_budget_warnings
 from .plan.own_text import drop_num_dev, find_held_out
 from .plan.planning import PlannedRun, hash_data, locate_sources, plan, replace_paths
 from .plan.provenance import collect_provenance, read_plugins, write_command
@@ -151,6 +152,8 @@ class Study:
         ledger.add_event_if_new(PLAN, json.dumps({"runs": ids, "obstacles": leaking, "data": hashes, "audits": audits}))
         if left_out := count_left_out(ledger, set(ids)):
             say(f"{describe_left_out(left_out)}; they stay in the ledger")
+        for warning in list_budget_warnings(trained):
+            say(f"warning: {warning}")
         named = replace_paths(self.design, self.sources or {})
         for name, parts in find_held_out(self.design, named).items():
             say(f"{name}: {parts.describe(named[name].train)}")
