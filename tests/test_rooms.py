@@ -36,6 +36,7 @@ MODULES_MAY_IMPORT: dict[str, set[str]] = {
     "machine": set(),
     "lazy": set(),
     "pretrained": set(),
+    "notebook": set(),
     "__init__": set(MAY_IMPORT) - {"cli"},
     "__main__": {"cli"},
 }
@@ -90,7 +91,7 @@ def violations(source: Path) -> list[str]:
         allowed = {owner} | (MAY_IMPORT | MODULES_MAY_IMPORT)[owner]
         allowed |= PROGRAMS_MAY_IMPORT.get(where.as_posix(), set())
         if owner not in ("errors", "lazy"):
-            allowed |= {"errors", "machine", "lazy", "pretrained"}
+            allowed |= {"errors", "machine", "lazy", "notebook", "pretrained"}
         if owner in MAY_IMPORT_PACKAGE:
             allowed.add(PACKAGE)
         for line, name in imported_names(module, source):

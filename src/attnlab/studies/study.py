@@ -3,7 +3,7 @@
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -12,10 +12,12 @@ import torch
 from attnlab.audits import audit
 from attnlab.audits.check import known_checks
 from attnlab.errors import AttnlabError, StudyError
+from attnlab.notebook import Facts, Showable, in_notebook
 from attnlab.training.loop.precision import choose_precision
 from attnlab.training.loop.stopping import StopRequest, stop_request
 from attnlab.training.record.files import write_through
 from attnlab.training.record.lock import lock_folder
+from attnlab.training.tracking.trackers import check_trackers
 
 from .answers.analysis import Answer
 from .answers.registration import Declaration, register
@@ -28,6 +30,7 @@ from .integrity.study.audits import read_kind
 from .integrity.study.examination import count_left_out, describe_left_out
 from .ledger.database import Ledger
 from .ledger.disk import refuse_network
+from .notebook_view import NotebookView
 from .plan.audit_keys import find_audited_task, is_causal_task, list_lines
 from .plan.installed_arms import InstalledArm, mark_key
 from .plan.learning_budget import list_budget_warnings
@@ -41,8 +44,8 @@ from .run.overlap import count_overlaps
 LEAKS = "its audit finds a leak"
 
 
-@dataclass(frozen=True)
-class Conclusion:
+@dataclass(frozen=True, repr=False)
+class Conclusion(Showable):
     """The results of a study so far; it has answers when every run has ended or was given up."""
 
     answers: list[Answer]
@@ -64,9 +67,18 @@ class Conclusion:
         """Whether every run has ended or was given up."""
         return self.num_ended + len(self.failed) == self.num_runs
 
+    def facts(self) -> Facts:
+        """Return a row for each answer, and what the integrity checks found."""
+        rows = [(answer.place, answer.figure, answer.verdict) for answer in self.answers]
+        rows += [(one.check, "FAULT" if one.is_fault else "note", one.sentence) for one in self.findings]
+        rows += [(run, "failed", reason) for run, reason in self.failed.items()]
+        left = "" if self.is_whole else "; the same call resumes the study"
+        ended = f"{self.num_ended} of {self.num_runs} runs have ended{left}"
+        return Facts("Verdicts" if self.answers else "No verdict yet", ended, rows=rows)
 
-@dataclass(frozen=True)
-class Study:
+
+@dataclass(frozen=True, repr=False)
+class Study(Showable):
     """A design, and the paths of its data."""
 
     design: Design
@@ -79,6 +91,8 @@ class Study:
     """The budget that the design was read with."""
     assign: Mapping[str, Any] | None = None
     """The settings that the design was read with."""
+    trackers: Sequence[str] = ()
+    """Trackers of every run, instead of those of its phase."""
 
     def __post_init__(self) -> None:
         if self.threads < 1:
@@ -88,15 +102,27 @@ class Study:
     def load(
         cls, path: str | Path, budget: str | None = None, *, assign: Mapping[str, Any] | None = None,
         data: Mapping[str, str] | None = None, threads: int = 1, plugins: Sequence[str] = (),
+        trackers: Sequence[str] = (),
     ) -> Self:  # fmt: skip
         """Read a study file, with one of its budgets, settings by their paths and paths of its data."""
         design = drop_num_dev(read_design(path, budget, assign), data or (), assign or ())
-        return cls(design, Path(path), data, threads, plugins, budget, assign)
+        return cls(design, Path(path), data, threads, plugins, budget, assign, trackers)
 
     @classmethod
     def of(cls, content: Mapping[str, Any]) -> Self:
         """Make a study of plain data with the keys of a study file."""
         return cls(validate_design(dict(content), Origin("the study")))
+
+    def facts(self) -> Facts:
+        """Return the arms, sizes and phases."""
+        design = self.design
+        rows: list[tuple[object, ...]] = [
+            (f"arm{', baseline' * (name == design.baseline)}", name, arm.mechanism) for name, arm in design.arms.items()
+        ]
+        rows += [("size", name, size.architecture or size.checkpoint) for name, size in design.sizes.items()]
+        rows += [("phase", phase.name, f"{phase.task} on {phase.data}") for phase in design.phases]
+        rows += [("seeds", len(design.seeds), ", ".join(map(str, design.seeds)))]
+        return Facts(design.name, design.question, rows=rows)
 
     @property
     def default_folder(self) -> str:
@@ -105,7 +131,10 @@ class Study:
 
     def plan(self, leaking: Collection[str] = ()) -> list[PlannedRun]:
         """Return the runs of the study; those of leaking arms are also evaluated without access to future tokens."""
-        return plan(self.design, self.sources, self.threads, self.plugins, leaking)
+        planned = plan(self.design, self.sources, self.threads, self.plugins, leaking)
+        if not self.trackers:
+            return planned
+        return [replace(run, run=run.run.replace(trackers=tuple(self.trackers))) for run in planned]
 
     def run(
         self, out: str | Path, workers: int | None = None, say: Say = print, *, on: str = "local", tick: Tick = None
@@ -113,12 +142,21 @@ class Study:
         """Execute the runs that have not ended, and analyze; a folder with another study, or in use, is refused.
 
         workers: runs at a time, by default 1 locally and all that fit on Ray. on: "local" or "ray". tick: called
-        several times a second during execution.
+        several times a second during execution. In a notebook both show a progress bar by default.
         """
+        if say is print and tick is None and in_notebook():
+            view = NotebookView(out)
+            try:
+                return self.run(out, workers, view.say, on=on, tick=view.tick)
+            finally:
+                view.close()
         workers = 1 if workers is None and on == "local" else workers
         if workers is not None and workers < 1:
             raise StudyError(f"workers are at least 1, not {workers}")
         planned = self.plan()
+        if on == "local":  # on a cluster, each node has packages of its own
+            for run in planned:
+                check_trackers(run.run.trackers)
         with connect_workers(on, self.threads), self._open_ledger(out) as (folder, ledger), stop_request() as stop:
             self.enter(folder, ledger, workers, on)
             results = ledger.results()
@@ -168,7 +206,7 @@ class Study:
         ledger.add_event_if_new("design", json.dumps(self.design.model_dump(mode="json")))
         command = write_command(
             str(self.file or FILE), str(folder), self.budget, self.assign, self.sources, self.plugins,
-            threads=self.threads, **({} if workers is None else {"workers": workers}),
+            self.trackers, threads=self.threads, **({} if workers is None else {"workers": workers}),
         )  # fmt: skip
         if on != "local":
             command += f" --on {on}" + (" --workers 1" if workers == 1 else "")

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, get_args
 from pydantic import BaseModel, ConfigDict, Field, PlainValidator, ValidationError, field_validator, model_validator
 
 from attnlab.errors import TrainingError, closest
+from attnlab.notebook import Facts, Showable
 
 LARGEST = 2**53
 """Larger whole numbers are not exact as floats."""
@@ -171,7 +172,10 @@ class Watching(Section):
     """Length of a sample."""
     num_scored: Count | None = None
     """Training examples that are also scored at the end, for comparison with the held-out ones."""
-    has_tensorboard: bool = False
+    trackers: Texts = ()
+    """Programs that show figures: tensorboard, wandb, trackio; they send nothing, unless as in wandb:online."""
+    project: Name | None = None
+    """The project of the run in trackers; None for the name of the study, or attnlab."""
 
 
 class Settings(Watching):
@@ -212,7 +216,7 @@ class TaskSettings(Settings):
     task_settings: PlainSettings = Field(default={})
 
 
-WITHOUT_EFFECT = {*Watching.model_fields, "threads"}
+WITHOUT_EFFECT = {*Watching.model_fields, "threads", "title"}
 """Settings that do not affect the result."""
 
 
@@ -276,13 +280,21 @@ class Start(Model):
     mechanism: Text = "dot | softmax"
 
 
-class RunSpec(TaskSettings):
+class RunSpec(Showable, TaskSettings):
     """One run: a task, a model, data and settings."""
 
     start: Start
     data: Data = Data(train="")
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 0
     threads: Count | None = None
+    title: Text = ""
+    """The name of the run in trackers; empty for the name of its folder."""
+
+    def facts(self) -> Facts:
+        """Return the model, the mechanism, the seed, and the settings that are not the default, by their paths."""
+        model = self.start.architecture or self.start.checkpoint
+        rows = list_paths(self.model_dump(mode="json", exclude_defaults=True))
+        return Facts(f"{self.task}: {model} with {self.start.mechanism}, seed {self.seed}", rows=rows)
 
     @property
     def config(self) -> dict[str, Any]:
@@ -318,6 +330,14 @@ def list_differences(one: Mapping[str, Any], other: Mapping[str, Any], prefix: s
         elif mine != theirs:
             differences.append(f"{prefix}{key} ({mine!r}, there {theirs!r})")
     return differences
+
+
+def list_paths(values: Any, prefix: str = "") -> list[tuple[str, str]]:
+    """List every value inside mappings and lists with its path, as `--set` writes it."""
+    values = _as_mapping(values)
+    if not isinstance(values, Mapping):
+        return [(prefix, str(values))]
+    return [row for key, value in values.items() for row in list_paths(value, f"{prefix}.{key}".lstrip("."))]
 
 
 def _as_mapping(value: Any) -> Any:

@@ -15,6 +15,7 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from attnlab.errors import StatisticsError
+from attnlab.notebook import Facts, Showable
 from attnlab.statistics import Comparison, compare, conclude_family
 from attnlab.statistics.comparison import conclude as conclude_comparison
 from attnlab.statistics.question import ALPHA
@@ -28,8 +29,8 @@ from .registration import RegistrationStatus, check_registration, digest, note_v
 from .run_table import RunTable, explain_leak
 
 
-@dataclass(frozen=True)
-class Answer:
+@dataclass(frozen=True, repr=False)
+class Answer(Showable):
     """The result for one arm in one phase and size; `comparison` is None if there was nothing to compare."""
 
     phase: str
@@ -41,6 +42,17 @@ class Answer:
     notes: tuple[str, ...] = ()
     registration: str = ""
     """Whether the verdict is as declared beforehand: AS REGISTERED, CHANGED AFTER LOOKING (…), …"""
+
+    @property
+    def place(self) -> str:
+        """The arm, phase and size in words."""
+        return f"{self.arm}, {self.phase}, {self.size}"
+
+    def facts(self) -> Facts:
+        """Return the verdict, and the figures of the comparison."""
+        compared = Facts("") if self.comparison is None else self.comparison.facts()
+        rows = [*(("note", note) for note in self.notes), *compared.rows]
+        return Facts(self.place, f"{self.figure}: {self.verdict}", rows=rows, is_good=compared.is_good)
 
     def record(self) -> dict[str, Any]:
         """Return all of it as plain values, for JSON."""

@@ -6,6 +6,7 @@ from itertools import product
 from pathlib import Path
 
 from attnlab.errors import AttnlabError, StudyError, closest
+from attnlab.notebook import Facts, Showable
 from attnlab.training import Data, RunSpec
 from attnlab.training.spec import DataSource, TaskSettings
 
@@ -14,8 +15,8 @@ from ..file.overrides import apply_settings
 from .own_text import replace_source, use_own_text
 
 
-@dataclass(frozen=True)
-class PlannedRun:
+@dataclass(frozen=True, repr=False)
+class PlannedRun(Showable):
     """One run of a study."""
 
     id: str
@@ -32,12 +33,18 @@ class PlannedRun:
         """A name to show."""
         return f"{self.phase}, {self.size}, {self.arm}, seed {self.seed}"
 
+    def facts(self) -> Facts:
+        """Return the title, and what the run shows of itself."""
+        spec = self.run.facts()
+        return Facts(f"{self.title} ({self.id})", spec.title, rows=spec.rows)
+
     def at(self, runs: Path) -> RunSpec:
         """Return the run as it is trained below a folder of runs."""
+        run = self.run.replace(title=self.title)
         if self.parent is None:
-            return self.run
-        start = self.run.start.replace(architecture=None, checkpoint=str(runs / self.parent), config={})
-        return self.run.replace(start=start, data=self.run.data.replace(tokenizer=None))
+            return run
+        start = run.start.replace(architecture=None, checkpoint=str(runs / self.parent), config={})
+        return run.replace(start=start, data=run.data.replace(tokenizer=None))
 
 
 def plan(
@@ -64,6 +71,7 @@ def plan(
         changed, line = apply_settings(phase, arm), arm.line(size_name)
         data = Data(**dict(located[changed.data]), tokenizer=size.tokenizer)
         settings = {name: getattr(changed, name) for name in TaskSettings.model_fields}
+        settings["project"] = changed.project or study.name
         spec = RunSpec(start=size.start(arm.config, line), data=data, **settings)
         hashes = {**data_hashes[changed.data], **size_hashes[size_name], **hash_stages(line, plugins)}
         if arm_name in leaking and spec.task.lower() == "clm":
