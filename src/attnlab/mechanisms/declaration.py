@@ -49,8 +49,9 @@ def check_fields(name: str, cls: type[Any]) -> None:
             raise MechanismError(f"stage '{name}' cannot have a field '{item.name}': attnlab uses that name; rename it")
         if not item.init:
             raise MechanismError(f"stage '{name}': '{item.name}' has init=False; every field is an argument of a line")
+    admitted_types = argument_types(cls)  # type: ignore[arg-type]  # a class is hashable
     for item in dataclasses.fields(cls):
-        admitted = argument_types(cls)[item.name]
+        admitted = admitted_types[item.name]
         if item.default is not dataclasses.MISSING and not fits(item.default, admitted):
             wanted = describe(admitted)
             raise MechanismError(f"stage '{name}': the default of '{item.name}' must be {wanted}, not {item.default!r}")

@@ -34,8 +34,8 @@ from .notebook_view import NotebookView
 from .plan.audit_keys import find_audited_task, is_causal_task, list_lines
 from .plan.installed_arms import InstalledArm, mark_key
 from .plan.learning_budget import list_budget_warnings
-from .plan.own_text import drop_num_dev, find_held_out
-from .plan.planning import PlannedRun, hash_data, locate_sources, plan, replace_paths
+from .plan.own_text import drop_num_dev
+from .plan.planning import PlannedRun, describe_held_out, hash_data, locate_sources, plan
 from .plan.provenance import collect_provenance, read_plugins, write_command
 from .run.cluster import connect_workers
 from .run.execution import Execution, Say, Tick, start_workers_early
@@ -190,11 +190,8 @@ class Study(Showable):
         ledger.add_event_if_new(PLAN, json.dumps({"runs": ids, "obstacles": leaking, "data": hashes, "audits": audits}))
         if left_out := count_left_out(ledger, set(ids)):
             say(f"{describe_left_out(left_out)}; they stay in the ledger")
-        for warning in list_budget_warnings(trained):
-            say(f"warning: {warning}")
-        named = replace_paths(self.design, self.sources or {})
-        for name, parts in find_held_out(self.design, named).items():
-            say(f"{name}: {parts.describe(named[name].train)}")
+        for sentence in (*describe_held_out(self.design, self.sources or {}), *list_budget_warnings(trained)):
+            say(sentence)
         sources = locate_sources(self.design, self.sources or {})
         count_overlaps(ledger, self.design, sources, hashes, say, stop)
         return trained

@@ -53,7 +53,10 @@ def hold_out(name: str, column: str | None = None) -> HeldOut:
     if not index.exists():
         _write_parts(source, folder)
     counts = json.loads(index.read_text(encoding="utf-8"))
-    return HeldOut(str(folder / counts["train"]), str(folder / counts["dev"]), *counts["counts"], counts["is_cut"])
+    num_train, num_dev = counts["counts"]
+    return HeldOut(
+        str(folder / counts["train"]), str(folder / counts["dev"]), num_train, num_dev, bool(counts["is_cut"])
+    )
 
 
 def _write_parts(source: Source, folder: Path) -> None:

@@ -12,7 +12,7 @@ from attnlab.training.spec import DataSource, TaskSettings
 
 from ..file.design import Design
 from ..file.overrides import apply_settings
-from .own_text import replace_source, use_own_text
+from .own_text import find_held_out, replace_source, use_own_text
 
 
 @dataclass(frozen=True, repr=False)
@@ -107,6 +107,13 @@ def hash_data(study: Design, sources: Mapping[str, str] | None = None) -> dict[s
 def locate_sources(study: Design, given: Mapping[str, str]) -> dict[str, DataSource]:
     """Return the data of a study, with the paths that were given for it, and text held out where there is none."""
     return use_own_text(study, replace_paths(study, given), given)
+
+
+def describe_held_out(study: Design, given: Mapping[str, str]) -> list[str]:
+    """Say what is held out of each text that a study is given without another one to evaluate on."""
+    located = replace_paths(study, given)
+    parts = find_held_out(study, located)
+    return [f"{name}: {part.describe(located[name].train)}" for name, part in parts.items()]
 
 
 def replace_paths(study: Design, given: Mapping[str, str]) -> dict[str, DataSource]:
