@@ -42,8 +42,8 @@ def _check_runs(runs: Iterable[PlannedRun]) -> Iterator[str]:
         task = run.task.lower()
         if task in PROBES and num_steps < MIN_UPDATES:
             yield (
-                f"warning: {planned.phase}: {num_steps:,} updates are too few to learn '{task}' (at least {MIN_UPDATES} are "
-                f"needed, 300 for 4 pairs); set phases.{planned.phase}.segments.0.steps"
+                f"warning: {planned.phase}: {num_steps:,} updates are too few to learn '{task}' (at least {MIN_UPDATES} "
+                f"are needed, 300 for 4 pairs); set phases.{planned.phase}.segments.0.steps"
             )
         size = re.fullmatch(r"(?:word|wordpiece|bpe):(\d+)", run.data.tokenizer or "")
         if task not in DEFAULT_LENGTHS or size is None:
@@ -54,7 +54,7 @@ def _check_runs(runs: Iterable[PlannedRun]) -> Iterator[str]:
         if tokens < needed:
             factor = -(-needed * num_steps // max(tokens, 1))
             yield (
-                f"warning: {planned.phase}: at most {tokens:,} tokens of training are too few for a vocabulary of {size[1]} (at "
-                f"least {needed:,} are needed to predict better than word pairs do); train {factor:,} updates, or "
-                "take a smaller vocabulary"
+                f"warning: {planned.phase}: at most {tokens:,} tokens of training are too few for a vocabulary of "
+                f"{size[1]} (at least {needed:,} are needed to predict better than word pairs do); train {factor:,} "
+                "updates, or take a smaller vocabulary"
             )
