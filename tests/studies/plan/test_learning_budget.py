@@ -37,7 +37,7 @@ def test_a_short_run_is_warned_about() -> None:
     assert "train 92 updates" in warning
     assert not list_budget_warnings([plan_run(steps=92, task_settings={"max_len": 32})])
     (warning,) = list_budget_warnings([plan_run("mqar", None, 20)])
-    assert "20 updates are too few to learn 'mqar' (it needs 200 at least" in warning
+    assert "20 updates are too few for 'mqar' (it needs 200 at least" in warning
 
 
 @pytest.mark.parametrize(

@@ -42,7 +42,7 @@ def _check_runs(runs: Iterable[PlannedRun]) -> Iterator[str]:
         task = run.task.lower()
         if task in PROBES and num_steps < MIN_UPDATES:
             yield (
-                f"warning: {planned.phase}: {num_steps:,} updates are too few to learn '{task}' (it needs {MIN_UPDATES} "
+                f"warning: {planned.phase}: {num_steps:,} updates are too few for '{task}' (it needs {MIN_UPDATES} "
                 f"at least, 300 for 4 pairs); set phases.{planned.phase}.segments.0.steps"
             )
         size = re.fullmatch(r"(?:word|wordpiece|bpe):(\d+)", run.data.tokenizer or "")
