@@ -36,7 +36,8 @@ def test_stages_of_ones_own_work() -> None:
     kept = REGISTRY["drop_run"](0.25).draw_kept_keys(3, 16, torch.Generator().manual_seed(0))  # type: ignore[call-arg, attr-defined]
     assert kept.shape == (3, 1, 1, 16)
     assert (~kept).sum(-1).unique().tolist() == [4]
-    assert attnlab.Attention("dot | sloped", num_heads=2, head_dim=8, layer=1).sloped_slope.tolist() == [2**-5, 2**-9]
+    sloped: Any = attnlab.Attention("dot | sloped", num_heads=2, head_dim=8, layer=1)
+    assert sloped.sloped_slope.tolist() == [2**-5, 2**-9]
     declared = {
         "dot | square": "blockwise", "elu_features | softmax": "sdpa", "elu_features | identity(divide=n)": "linear",
         "relative | softmax": "blockwise",

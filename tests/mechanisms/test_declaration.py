@@ -51,7 +51,7 @@ def sound_score(self: Any, q: Tensor, k: Tensor, p: Any) -> Tensor:
     return q @ k.mT
 
 
-class Both(Score, Weights):
+class Both(Score, Weights):  # type: ignore[misc]
     """A stage of two slots."""
 
 
@@ -111,11 +111,18 @@ def test_a_tensor_as_a_field_points_at_parameters() -> None:
 
         @stage("mine")
         @dataclass(frozen=True)
-        class Mine(Weights):
+        class Mine(Score):
             w: Tensor
 
-            def __call__(self, scores: Tensor, n: Tensor, p: Any) -> Tensor:
-                return scores
+            def __call__(self, q: Tensor, k: Tensor, p: Any) -> Tensor:
+                return q @ k.mT
+
+
+def test_a_weights_stage_needs_defaults() -> None:
+    with pytest.raises(MechanismError, match=r"'width' of Mine needs a default, since 'divide'.*`width: float = …`"):
+
+        class Mine(Weights):
+            width: float
 
 
 def test_a_class_without_the_decorator_is_named() -> None:
@@ -156,12 +163,14 @@ def test_an_attribute_without_a_type_is_named() -> None:
 @pytest.mark.parametrize("pointwise", [False, True])
 def test_a_wrong_result_is_refused(base: type[Any], result: Any, words: str, pointwise: bool) -> None:
     more = {"pointwise": True} if pointwise and base is Weights else {}
-    names = {Score: "q k p", Weights: "scores n p", Value: "t x first p", Output: "output q p"}[base].split()
+    arguments: dict[Any, str] = {Score: "q k p", Weights: "scores n p", Value: "t x first p", Output: "output q p"}
+    names = arguments[base].split()
     scope: dict[str, Any] = {"result": result}
     exec(f"def call(self, {', '.join(names)}): return result({', '.join(names)})", scope)
     declare(base, __call__=scope["call"], **more)
     q, k, v = torch.randn(3, 1, 2, 5, 3)
-    line = {Score: "mine | softmax", Weights: "dot | mine"}.get(base, "dot | softmax | mine")
+    lines: dict[Any, str] = {Score: "mine | softmax", Weights: "dot | mine"}
+    line = lines.get(base, "dot | softmax | mine")
     with pytest.raises(ShapeError) as caught:
         attnlab.attend(q, k, v, line)
     assert words in str(caught.value)
