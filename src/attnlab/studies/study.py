@@ -190,8 +190,9 @@ class Study(Showable):
         ledger.add_event_if_new(PLAN, json.dumps({"runs": ids, "obstacles": leaking, "data": hashes, "audits": audits}))
         if left_out := count_left_out(ledger, set(ids)):
             say(f"{describe_left_out(left_out)}; they stay in the ledger")
-        for sentence in (*describe_held_out(self.design, self.sources or {}), *list_budget_warnings(trained)):
-            say(sentence)
+        if not ledger.results():  # once, before anything is trained
+            for sentence in (*describe_held_out(self.design, self.sources or {}), *list_budget_warnings(trained)):
+                say(sentence)
         sources = locate_sources(self.design, self.sources or {})
         count_overlaps(ledger, self.design, sources, hashes, say, stop)
         return trained

@@ -12,14 +12,14 @@ LANGUAGE = ("clm", "mlm")
 """The tasks that read plain text."""
 
 
-def replace_source(old: DataSource, part: str, place: str, given: Iterable[str], name: str) -> DataSource:
+def replace_source(old: DataSource, part: str, place: str, *, is_text_alone: bool) -> DataSource:
     """Return a source with a path in place of its own, or of one of its parts.
 
-    An embedded set to evaluate on does not belong to another text to train on, so it is left out.
+    is_text_alone: the path is a text without another one to evaluate on, so an embedded one does not belong to it.
     """
     if part == "train":
-        is_alone = f"{name}.dev" not in given and (old.dev or "").startswith("embedded:")
-        return old.model_copy(update={"train": place, **({"dev": None} if is_alone else {})})
+        is_left_out = is_text_alone and (old.dev or "").startswith("embedded:")
+        return old.model_copy(update={"train": place, **({"dev": None} if is_left_out else {})})
     return old.model_copy(update={part: place} if part else {"train": place, "dev": None})
 
 

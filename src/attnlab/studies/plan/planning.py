@@ -12,7 +12,7 @@ from attnlab.training.spec import DataSource, TaskSettings
 
 from ..file.design import Design
 from ..file.overrides import apply_settings
-from .own_text import find_held_out, replace_source, use_own_text
+from .own_text import find_held_out, list_text_data, replace_source, use_own_text
 
 
 @dataclass(frozen=True, repr=False)
@@ -129,7 +129,10 @@ def replace_paths(study: Design, given: Mapping[str, str]) -> dict[str, DataSour
                 f"'{name}'{hint} It takes {', '.join(sorted(wanted))}"
             )
         old = located.get(base)
-        located[base] = DataSource(train=place) if old is None else replace_source(old, part, place, given, base)
+        is_text_alone = base in list_text_data(study) and f"{base}.dev" not in given
+        located[base] = (
+            DataSource(train=place) if old is None else replace_source(old, part, place, is_text_alone=is_text_alone)
+        )
     return located
 
 
