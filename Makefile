@@ -11,7 +11,7 @@ INSTALL := $(BIN)/python -m pip install -qq --disable-pip-version-check --no-com
 READY := .venv/.ready
 TOOLS := .venv/.tools
 
-.PHONY: setup demo demo-long test check bench smoke soak cross wheel clean
+.PHONY: setup demo demo-long test check bench smoke soak transformers-tests cross wheel clean
 .DEFAULT_GOAL := check
 
 setup: $(TOOLS)
@@ -51,13 +51,18 @@ bench: $(TOOLS)
 smoke: $(TOOLS)
 	OMP_NUM_THREADS=1 $(BIN)/python -m tests.smoke
 
-# Fifty runs and twenty times a study, killed with -9 at random moments and started again until they end; and a study
+# Fifty runs, and twenty times a study without and with a search, killed with -9 at random moments and started again until they end; and a study
 # on a cluster of which a node is killed; and the audit of the whole catalog.
 soak: $(TOOLS)
 	ATTNLAB_SOAK=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q tests/audits/test_catalog.py
 	OMP_NUM_THREADS=1 $(BIN)/python -m tests.training.test_kills 50
 	OMP_NUM_THREADS=1 $(BIN)/python -m tests.studies.test_kills 20
+	OMP_NUM_THREADS=1 $(BIN)/python -m tests.studies.test_kills 20 search
 	OMP_NUM_THREADS=1 $(BIN)/python -m tests.studies.test_ray
+
+# transformers' own model tests, without and with a mechanism; TRANSFORMERS is a clone at the installed version.
+transformers-tests: $(TOOLS)
+	OMP_NUM_THREADS=1 $(BIN)/python tests/install/transformers_suite.py $(TRANSFORMERS)
 
 # The compiled loops for every instruction set; AArch64 with g++-aarch64-linux-gnu and qemu-user.
 cross: $(TOOLS)

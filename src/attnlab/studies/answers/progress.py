@@ -96,16 +96,17 @@ class Progress:
             is_going = _is_locked(self.folder)
             designs = ledger.events("design")
             record = read(self.folder, ledger) if designs and ledger.events(PLAN) else None
-            if record is None or not record.runs:
+            if record is None or not (record.runs or record.trials):
                 question = str(json.loads(designs[-1]).get("question", "")) if designs else ""
                 return Snapshot(ledger.fact("study") or "", question, "preparing" if is_going else "stopped")
             going = set(ledger.list_active()) if is_going else set[str]()
-            runs = tuple(self._read_progress(record, run, going) for run in record.runs)
+            runs = tuple(self._read_progress(record, run, going) for run in (*record.trials, *record.runs))
             condition: Condition = "ended" if record.is_whole else "running" if is_going else "stopped"
             left = _estimate_seconds_left(runs, record) if condition == "running" else None
             boards = tuple(rank_arms(record, {one.run.id: one.loss for one in runs if one.state == RUNNING}))
             design = record.design
-            return Snapshot(design.name, design.question, condition, runs, record.num_ended, left, boards)
+            num_ended = sum(one.run.id in record.results for one in runs)
+            return Snapshot(design.name, design.question, condition, runs, num_ended, left, boards)
 
     def _read_progress(self, record: Record, run: PlannedRun, going: set[str]) -> RunProgress:
         result, folder = record.results.get(run.id), record.folder_of(run)

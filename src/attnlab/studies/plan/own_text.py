@@ -56,7 +56,8 @@ def use_own_text(study: Design, sources: Mapping[str, DataSource], given: Iterab
     """Return the sources with their held-out parts, and texts that were given packed into full rows."""
     located = dict(sources)
     for name in list_text_data(study) & {key.rpartition(".")[0] or key for key in given} & sources.keys():
-        if located[name].num_train is None and "is_packed" not in located[name].model_fields_set:
+        is_whole = located[name].num_train is None and located[name].num_tune is None
+        if is_whole and "is_packed" not in located[name].model_fields_set:
             located[name] = located[name].model_copy(update={"is_packed": True})
     for name, parts in find_held_out(study, located).items():
         located[name] = located[name].model_copy(update={"train": parts.train, "dev": parts.dev, "column": None})
