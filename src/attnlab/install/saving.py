@@ -118,6 +118,11 @@ def list_weight_files(folder: Path) -> list[Path]:
     return [*folder.glob("attnlab.safetensors*"), *folder.glob("attnlab-*-of-*.safetensors")]
 
 
+def list_plain_files(folder: Path) -> list[Path]:
+    """List the files with weights that transformers has written into a directory."""
+    return [*folder.glob("model*.safetensors*"), *folder.glob("pytorch_model*")]
+
+
 def hash_config(config: str) -> str:
     """Return the hash of a config that is saved with the weights."""
     return hashlib.sha256(config.encode()).hexdigest()
@@ -131,10 +136,9 @@ def _make_folder(path: Path) -> None:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise RequestError(f"cannot save a model in '{path}': {error.strerror}") from error
-    plain = [file.name for pattern in ("model*.safetensors*", "pytorch_model*") for file in path.glob(pattern)]
-    if plain:
+    if plain := list_plain_files(path):
         raise RequestError(
-            f"'{path}' holds {plain[0]}, which from_pretrained would load without the mechanism; save elsewhere"
+            f"'{path}' holds {plain[0].name}, which from_pretrained would load without the mechanism; save elsewhere"
         )
 
 
