@@ -161,9 +161,9 @@ def _examine_text(text: str | None) -> tuple[str, str, int | None, list[str]]:
         return text, "its train split; the dev split is held out", None, PROMPTS
     parts = hold_out(text)
     num_characters, prompts = 0, list[str]()
-    for document in open_source(parts.train).documents():
-        num_characters += len(document)
-        words = document.split()
+    for passage in open_source(parts.train).documents():
+        num_characters += len(passage)
+        words = passage.split()
         if len(prompts) < 2 and len(words) > 8:
             prompts.append(" ".join(words[:4])[:60])
     total = parts.num_train + parts.num_dev
