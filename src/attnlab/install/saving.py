@@ -46,7 +46,7 @@ def save(model: nn.Module, path: str | os.PathLike[str]) -> None:
     if body is not model and hasattr(model, "peft_config"):
         raise InstallError(
             "this model has peft adapters, which attnlab.save does not write; merge them first (merge_and_unload), or "
-            "save them with the peft model, whose adapters need the same mechanism installed below them"
+            "save them with save_pretrained of the peft model, which names the mechanism"
         )
     _write(body, read_path(path), None)
 
