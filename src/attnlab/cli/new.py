@@ -13,6 +13,7 @@ import typer
 from attnlab.cli.options import Plugins
 from attnlab.cli.plugin import load_plugins
 from attnlab.errors import RequestError
+from attnlab.inputs import expand_path
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,50}")
 TEMPLATE = Path(__file__).with_name("new.toml")
@@ -88,7 +89,7 @@ def new(
         raise RequestError(f"'{mechanism}' is the baseline itself; give another mechanism, or --baseline LINE")
     if not NAME.fullmatch(name) or name == "baseline":
         raise RequestError(f"--name takes letters, digits, - and _, and not 'baseline'; it has '{name}'")
-    target = Path(out)
+    target = expand_path(out)
     if target.exists():
         raise RequestError(f"{target} exists already; give another path with --out FILE")
     if text is None and task is None:
@@ -201,9 +202,17 @@ def find_command() -> str:
 def write_new(target: Path, text: str) -> None:
     """Write a new file; refuse one that exists."""
     try:
-        with target.open("x", encoding="utf-8") as opened:
-            opened.write(text)
+        content = text.encode()
+        opened = target.open("xb")
     except FileExistsError as error:
         raise RequestError(f"{target} exists already; give another path with --out FILE") from error
+    except ValueError as error:
+        raise RequestError(f"cannot write {str(target)!r}: {error}") from error
     except OSError as error:
+        raise RequestError(f"cannot write {target}: {error.strerror}") from error
+    try:
+        with opened:
+            opened.write(content)
+    except OSError as error:
+        target.unlink()  # a part of a study file would be taken for one
         raise RequestError(f"cannot write {target}: {error.strerror}") from error
