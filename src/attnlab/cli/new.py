@@ -158,7 +158,7 @@ def _examine_text(text: str | None) -> tuple[str, str, int | None, list[str]]:
     from attnlab.data import open_source
     from attnlab.data.sources.holdout import hold_out
 
-    if text.startswith(("embedded:", "hf:")) or Path(text).expanduser().is_dir():
+    if text.startswith(("embedded:", "hf:")) or expand_path(text).is_dir():
         return text, "its train split; the dev split is held out", None, PROMPTS
     parts = hold_out(text)
     num_characters, prompts = 0, list[str]()

@@ -1,9 +1,9 @@
 """Text that is given in place of a study's own: what is held out of it, and that it is packed into full rows."""
 
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 
 from attnlab.data.sources.holdout import HeldOut, hold_out
+from attnlab.inputs import expand_path
 from attnlab.training.spec import DataSource
 
 from ..file.design import Design
@@ -48,7 +48,7 @@ def find_held_out(study: Design, sources: Mapping[str, DataSource]) -> dict[str,
     return {
         name: hold_out(sources[name].train, sources[name].column)
         for name in sorted(list_text_data(study) & sources.keys())
-        if sources[name].dev is None and Path(sources[name].train).expanduser().is_file()
+        if sources[name].dev is None and expand_path(sources[name].train).is_file()
     }
 
 
