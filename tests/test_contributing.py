@@ -10,7 +10,7 @@ import torch
 
 import attnlab
 from attnlab.errors import MechanismError
-from attnlab.mechanisms import Mechanism
+from attnlab.mechanisms import REGISTRY, Mechanism
 
 PAGE = (Path(__file__).parent.parent / "CONTRIBUTING.md").read_text(encoding="utf-8")
 
@@ -31,6 +31,13 @@ def test_stages_of_ones_own_work() -> None:
     torch.testing.assert_close(attnlab.attend(q, k, v, "dot | alibi_window(width=4)", causal=True), expected)
     last = attnlab.attend(q[:, :, -3:], k, v, "dot | alibi_window(width=4)", causal=True)
     torch.testing.assert_close(last, expected[:, :, -3:])
+    others = attnlab.attend(q, k, v, "dot | softmax | centred | scaled(gain=0.9) | drop_run")
+    torch.testing.assert_close(others, 0.9 * attnlab.attend(q, k, v - v.mean(-1, keepdim=True)))
+    kept = REGISTRY["drop_run"](0.25).draw_kept_keys(3, 16, torch.Generator().manual_seed(0))  # type: ignore[call-arg, attr-defined]
+    assert kept.shape == (3, 1, 1, 16)
+    assert (~kept).sum(-1).unique().tolist() == [4]
+    sloped: Any = attnlab.Attention("dot | sloped", num_heads=2, head_dim=8, layer=1)
+    assert sloped.sloped_slope.tolist() == [2**-5, 2**-9]
     declared = {
         "dot | square": "blockwise", "elu_features | softmax": "sdpa", "elu_features | identity(divide=n)": "linear",
         "relative | softmax": "blockwise",

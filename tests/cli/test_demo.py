@@ -22,7 +22,8 @@ def test_the_budget_follows_the_option(
     monkeypatch.setattr(demo, "run", run)
     assert main(["demo", *words]) == 0
     assert calls == [("quickstart", {"out": folder, "budget": budget, "workers": 2})]
-    assert "attnlab new" in capsys.readouterr().out
+    verbs = [line.split()[1] for line in capsys.readouterr().out.splitlines() if line.startswith("  ")]
+    assert verbs == ["new", "run", "report"]
 
 
 def test_a_stopped_demo_keeps_its_status(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

@@ -35,9 +35,63 @@ def test_a_name_of_the_catalog_and_another_baseline_are_taken() -> None:
     assert design.arms["baseline"].mechanism == "cosine | softmax"
 
 
+def test_a_text_of_one_s_own_is_the_only_task(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("my.txt").write_text("".join(f'"Line" {n} of a text with nine words in all.\n' for n in range(50)), "utf-8")
+    options = ["--text", "my.txt", "--seeds", "6", "--smallest", "2.5", "--size", "small", "--plugin", "my.py"]
+    Path("my.py").write_text("", encoding="utf-8")
+    assert main(["new", "cosine", *options]) == 0
+    design = read_design("study.toml")
+    assert [(phase.task, phase.smallest) for phase in design.phases] == [("clm", 2.5)]
+    assert (design.data["text"].train, design.data["text"].is_packed) == ("my.txt", True)
+    assert design.seeds == [1, 2, 3, 4, 5, 6]
+    assert design.phases[0].prompts[0] == '"Line" 0 of a'
+    text = Path("study.toml").read_text(encoding="utf-8")
+    assert 'train = "my.txt" # 50 documents, of which the last 5 are held out' in text
+    assert "5 times what a vocabulary of 1000 needs to beat pairs of words; the text is read about" in text
+    said = capsys.readouterr().out
+    assert "run study.toml --out study --workers 2 --plugin my.py" in said
+
+
+def test_every_number_has_its_reason() -> None:
+    for task in ("text", "recall"):
+        assert main(["new", "cosine", "--task", task, "--out", f"{task}.toml"]) == 0
+        lines = Path(f"{task}.toml").read_text(encoding="utf-8").splitlines()
+        for setting in ("seeds", "smallest", "n_layer", "n_embd", "steps"):
+            first = next(line for line in lines if line.startswith(f"{setting} ="))
+            assert " # " in first, first
+        assert [phase.name for phase in read_design(f"{task}.toml").phases] == [task]
+
+
+def test_it_asks_only_in_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+    answers = iter(["", "", "7", ""])
+
+    def answer(question: str) -> str:
+        asked.append(question)
+        return next(answers)
+
+    monkeypatch.setattr("builtins.input", answer)
+    monkeypatch.setattr("attnlab.cli.new._is_terminal", lambda: False)
+    assert main(["new", "cosine", "--out", "a.toml"]) == 0
+    assert asked == []
+    monkeypatch.setattr("attnlab.cli.new._is_terminal", lambda: True)
+    assert main(["new", "cosine", "--out", "b.toml"]) == 0
+    assert [question.split()[0] for question in asked] == ["A", "Size:", "Paired", "The"]
+    assert len(read_design("b.toml").seeds) == 7
+    asked.clear()
+    given = ["--task", "text", "--size", "mini", "--seeds", "5", "--smallest", "1", "--out", "c.toml"]
+    assert main(["new", "cosine", *given]) == 0
+    assert asked == []
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
+        (["cosine", "--text", "none.txt"], "none.txt"),
+        (["cosine", "--size", "huge"], "--size is mini or small, not 'huge'"),
+        (["cosine", "--seeds", "0"], "--seeds is a number from 1 to 100"),
+        (["cosine", "--smallest", "0"], "--smallest is a difference in percent"),
+        (["cosine", "--text", "x.txt", "--task", "recall"], "leave out --text or --task"),
         (["cosin"], "cosin"),
         (["dot | softmax"], "is the baseline itself"),
         (["cosine", "--name", "two words"], "name"),

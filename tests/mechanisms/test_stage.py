@@ -230,14 +230,5 @@ def test_a_class_that_is_no_stage_is_refused(cls: Any, said: str) -> None:
     assert "mine" not in REGISTRY
 
 
-def test_a_dataclass_that_is_not_frozen_is_refused() -> None:
-    with pytest.raises(TypeError, match="cannot inherit non-frozen dataclass from a frozen one"):
-
-        @stage("mine")
-        @dataclass
-        class Mine(Dot):  # type: ignore[misc]
-            pass
-
-
 def test_tests_leave_no_stage_behind() -> None:
     assert {cls.__module__.split(".")[0] for cls in REGISTRY.values()} == {"attnlab"}

@@ -74,7 +74,8 @@ def test_a_study_runs_from_its_public_name_and_is_not_repeated(tmp_path: Path) -
     assert (found.num_ended, found.num_runs, found.failed) == (6, 6, {})
     assert verdicts(found) == dict.fromkeys([("recall", "bypass"), ("recall", "slow")], "TOO FEW SEEDS (n < 5)")
     assert said[0] == "dot: auditing dot | softmax"
-    assert said[3].startswith("1/6 recall, tiny, dot, seed 1: finished, accuracy")
+    assert said[3].startswith("warning: recall: 4 updates are too few for 'mqar'")
+    assert said[4].startswith("1/6 recall, tiny, dot, seed 1: finished, accuracy")
     assert (tmp_path / "out" / "study.toml").read_text(encoding="utf-8") == STUDY
     again = list[str]()
     assert attnlab.Study.load(tmp_path / "out" / "study.toml").run(tmp_path / "out", 2, again.append).num_ended == 6

@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from attnlab.cli.new import find_command
 from attnlab.cli.run import run
 
 
@@ -16,8 +17,12 @@ def demo(
     folder = out or ("out/demo-long" if is_long else "out/demo")
     status = run("quickstart", out=folder, budget="laptop" if is_long else "smoke", workers=2)
     if status == 0:
+        command = find_command()
         print(
-            'Write a study for your own mechanism: attnlab new "cosine | relu(divide=n)". attnlab mechanisms lists '
-            "the named mechanisms, attnlab recipes the studies; docs/tutorial.md explains each step."
+            f"`{command} mechanisms` lists the named mechanisms; docs/tutorial.md goes from an idea of your own to a "
+            "verdict.\nYour own text and your own line, to a verdict in minutes:"
         )
+        print(f'  {command} new "cosine | relu(divide=n)" --text my.txt --out study.toml')
+        print(f"  {command} run study.toml --out study --workers 2")
+        print(f"  {command} report study --open")
     return status

@@ -1,8 +1,12 @@
-"""`attnlab new`: a study file for a mechanism, ready to run and to edit."""
+"""`attnlab new`: a study file for a mechanism, ready to run and to edit. In a terminal it asks what is not given."""
 
+import json
 import re
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal, TypeVar
 
 import typer
 
@@ -13,6 +17,50 @@ from attnlab.inputs import expand_path
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,50}")
 TEMPLATE = Path(__file__).with_name("new.toml")
+EMBEDDED = "embedded:pydoc?paragraphs=1"
+PROMPTS = ["if the object is", "the import statement"]
+MIN_SEEDS = 5
+
+Task = Literal["text", "recall", "both"]
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class ModelSize:
+    """The model and its training, as measured to learn (docs/studies.md)."""
+
+    name: str
+    vocab: int
+    layers: int
+    width: int
+    inner: int
+    init: float
+    length: int
+    steps: int
+    batch: int
+    lr: str
+    characters: float
+    """Of English text per token."""
+    time: str
+    vocab_reason: str
+    width_reason: str
+    inner_reason: str
+
+
+SIZES = {
+    "mini": ModelSize(
+        "mini", 100, 2, 64, 8, 0.1, 32, 1000, 24, "6e-3", 1.24, "a few minutes",
+        "little more than letters, which a small model learns in minutes",
+        "10 runs of it take minutes on two cores",
+        "recall is attention's work: with a wider feed-forward layer it comes later",
+    ),
+    "small": ModelSize(
+        "small", 1000, 4, 128, 512, 0.05, 64, 2000, 32, "3e-3", 2.55, "about two hours",
+        "pieces of words",
+        "large enough to use 1,000 pieces of words; 10 runs take hours on two cores",
+        "four times the width, as in GPT-2",
+    ),
+}  # fmt: skip
 
 
 def new(
@@ -20,9 +68,16 @@ def new(
     out: Annotated[str, typer.Option(metavar="FILE", help="The study file to write.")] = "study.toml",
     name: Annotated[str, typer.Option(help="The name of the arm.")] = "idea",
     baseline: Annotated[str, typer.Option(metavar="LINE", help="The mechanism it is compared with.")] = "dot | softmax",
+    text: Annotated[str | None, typer.Option(metavar="FILE", help="Text; default: Python's documentation.")] = None,
+    task: Annotated[Task | None, typer.Option(help="Default: both, and text with --text.")] = None,
+    size: Annotated[str | None, typer.Option(metavar="mini|small", help="The model; default: mini, minutes.")] = None,
+    seeds: Annotated[int | None, typer.Option(help="Paired seeds; default: 5.")] = None,
+    smallest: Annotated[
+        float | None, typer.Option(help="The smallest difference worth having, in percent; default: 5.")
+    ] = None,
     plugin: Plugins = None,
 ) -> int:
-    """Write a study file that compares a mechanism with a baseline, on data that comes with attnlab."""
+    """Write a study file that compares a mechanism with a baseline, on your text or on data that comes with attnlab."""
     load_plugins(plugin)
     import jinja2
 
@@ -34,22 +89,114 @@ def new(
         raise RequestError(f"'{mechanism}' is the baseline itself; give another mechanism, or --baseline LINE")
     if not NAME.fullmatch(name) or name == "baseline":
         raise RequestError(f"--name takes letters, digits, - and _, and not 'baseline'; it has '{name}'")
-    flags = "".join(f" --plugin {path}" for path in plugin or [])
-    environment = jinja2.Environment(undefined=jinja2.StrictUndefined, keep_trailing_newline=True, autoescape=False)
-    text = environment.from_string(TEMPLATE.read_text(encoding="utf-8")).render(
-        **lines, name=name, file=out, flags=flags
-    )
     target = expand_path(out)
-    write_new(target, text)
+    if target.exists():
+        raise RequestError(f"{target} exists already; give another path with --out FILE")
+    if text is None and task is None:
+        text = _ask("A file of text to train on (empty: Python's documentation)", str, "") or None
+    size = _ask("Size: mini (minutes) or small (hours)", str, "mini") if size is None else size
+    seeds = _ask("Paired seeds (5 or more for a verdict)", int, MIN_SEEDS) if seeds is None else seeds
+    smallest = _ask("The smallest difference worth having, in percent", float, 5.0) if smallest is None else smallest
+    task = task or ("both" if text is None else "text")
+    _check_choices(text, task, size, seeds, smallest)
+    model = SIZES[size]
+    source, text_reason, num_characters, prompts = _examine_text(text)
+    tokens = model.steps * model.batch * model.length
+    flags = "".join(f" --plugin {path}" for path in plugin or [])
+    command = find_command()
+    environment = jinja2.Environment(undefined=jinja2.StrictUndefined, keep_trailing_newline=True, autoescape=False)
+    content = environment.from_string(TEMPLATE.read_text(encoding="utf-8")).render(
+        **lines, name=name, file=out, flags=flags, command=command, size=model, seeds=list(range(1, seeds + 1)),
+        seed_reason=_explain_seeds(seeds), smallest=smallest, text=json.dumps(source, ensure_ascii=False),
+        text_reason=text_reason, steps_reason=_explain_steps(model, tokens, num_characters),
+        prompts=json.dumps(prompts, ensure_ascii=False), has_text=task != "recall", has_recall=task != "text",
+        what={"text": "text", "recall": "recall", "both": "text and recall"}[task],
+    )  # fmt: skip
+    write_new(target, content)
     try:
         read_design(target)
     except BaseException:
         target.unlink()
         raise
-    print(f"{target} compares '{lines['mechanism']}' with '{lines['baseline']}' over 5 paired seeds. Try and run it:")
-    print(f"  attnlab run {target} --budget smoke --out try{flags}")
-    print(f"  attnlab run {target} --out study --workers 2{flags}")
+    print(f"{target} compares '{lines['mechanism']}' with '{lines['baseline']}' over {seeds} paired seeds. Run it:")
+    print(f"  {command} run {target} --out study --workers 2{flags}        # {model.time}; the same command resumes it")
+    print(f"  {command} report study --open                   # the verdict, with curves, costs and audits")
+    print(f"A try of every part takes a minute: {command} run {target} --budget smoke --out try{flags}")
     return 0
+
+
+def _ask(question: str, read: Callable[[str], T], default: T) -> T:
+    """Ask on the terminal; without one return the default."""
+    if not _is_terminal():
+        return default
+    answer = input(f"{question} [{default}]: ").strip()
+    try:
+        return read(answer) if answer else default
+    except ValueError as error:
+        raise RequestError(f"a number was needed, not '{answer}'") from error
+
+
+def _is_terminal() -> bool:
+    return sys.stdin.isatty() and sys.stdout.isatty()
+
+
+def _check_choices(text: str | None, task: Task, size: str, seeds: int, smallest: float) -> None:
+    if size not in SIZES:
+        raise RequestError(f"--size is mini or small, not '{size}'")
+    if not 1 <= seeds <= 100:
+        raise RequestError(f"--seeds is a number from 1 to 100, not {seeds}")
+    if not 0 < smallest < 100:
+        raise RequestError(f"--smallest is a difference in percent, above 0 and below 100, not {smallest:g}")
+    if text is not None and task == "recall":
+        raise RequestError("--task recall generates its own data and reads no text; leave out --text or --task")
+
+
+def _examine_text(text: str | None) -> tuple[str, str, int | None, list[str]]:
+    """Return the source of the text, what is held out of it, its number of characters, and prompts."""
+    if text is None:
+        return EMBEDDED, "about 1,300 paragraphs to train on, and 130 that are held out", None, PROMPTS
+    from attnlab.data import open_source
+    from attnlab.data.sources.holdout import hold_out
+
+    if text.startswith(("embedded:", "hf:")) or expand_path(text).is_dir():
+        return text, "its train split; the dev split is held out", None, PROMPTS
+    parts = hold_out(text)
+    num_characters, prompts = 0, list[str]()
+    for passage in open_source(parts.train).documents():
+        num_characters += len(passage)
+        words = passage.split()
+        if len(prompts) < 2 and len(words) > 8:
+            prompts.append(" ".join(words[:4])[:60])
+    total = parts.num_train + parts.num_dev
+    return text, f"{total:,} documents, of which the last {parts.num_dev:,} are held out", num_characters, prompts
+
+
+def _explain_seeds(seeds: int) -> str:
+    if seeds < MIN_SEEDS:
+        return f"fewer than {MIN_SEEDS} give no verdict"
+    return "the fewest that give a verdict; more find smaller differences" if seeds == MIN_SEEDS else "paired runs"
+
+
+def _explain_steps(model: ModelSize, tokens: int, num_characters: int | None) -> str:
+    from attnlab.studies.plan.learning_budget import count_needed_tokens
+
+    times = tokens // count_needed_tokens(model.vocab)
+    reason = f"{tokens:,} tokens, {times} times what a vocabulary of {model.vocab} needs to beat pairs of words"
+    if num_characters is None:
+        return reason
+    epochs = tokens * model.characters / max(num_characters, 1)
+    again = f"; the text is read about {epochs:.0f} times" if epochs >= 2 else "; the text is not read twice"
+    return reason + again + (", so expect it to be memorised" if epochs > 20 else "")
+
+
+def find_command() -> str:
+    """Return how to call attnlab again: its path, unless it is on the search path."""
+    import shutil
+
+    beside, known = Path(sys.executable).with_name("attnlab"), shutil.which("attnlab")
+    if not beside.exists() or (known is not None and Path(known).samefile(beside)):
+        return "attnlab"
+    return str(beside.relative_to(Path.cwd()) if beside.is_relative_to(Path.cwd()) else beside)
 
 
 def write_new(target: Path, text: str) -> None:

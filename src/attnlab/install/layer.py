@@ -13,9 +13,8 @@ from torch import Tensor, nn
 
 from attnlab.errors import InstallError
 from attnlab.kernels import attend, attend_with_weights, initial_values
-from attnlab.mechanisms import Mechanism, Positions, SharedProjections, Stage, Value
+from attnlab.mechanisms import Mechanism, Parameter, Positions, SharedProjections, Stage, Value
 from attnlab.mechanisms.mechanism import label
-from attnlab.mechanisms.stage import Parameter
 
 from .attention_modules import AttentionModule
 from .masks import MaskRule
@@ -75,8 +74,9 @@ class Layer(nn.Module):
                 "wide they are, which determine the shapes of the mechanism's learned parameters"
             )
         sizes = num_heads, attention.head_dim, attention.value_dim
-        declared = mechanism.parameters(*sizes)
-        for name, value in initial_values(mechanism, *sizes, seed).items():
+        layer = attention.index or 0
+        declared = mechanism.parameters(*sizes, layer)
+        for name, value in initial_values(mechanism, *sizes, seed, layer).items():
             value = value if declared[name].per == "head" else value[:1]
             self.register_parameter(name, nn.Parameter(value.to(torch.get_default_dtype(), copy=True)))
             if not declared[name].has_weight_decay:

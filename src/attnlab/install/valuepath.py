@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from attnlab.errors import InstallError
 from attnlab.mechanisms import Mechanism, Value
+from attnlab.mechanisms.stage import check_result
 
 from .attention_modules import AttentionModule
 from .layer import Layer
@@ -45,8 +46,9 @@ class ValuePath(StandIn):
                     heads, inputs, first = (_split_heads(each, num_parts) for each in (t, source, raw))
                     if stage.uses_first:
                         first = get_pass_context(self.attention).get_first_values(layer.stack, first)
-                    heads = stage(heads, inputs, first, layer.parameters_of(acting)).to(t.dtype)
-                    t = heads.transpose(1, 2).flatten(2)
+                    changed = stage(heads, inputs, first, layer.parameters_of(acting))
+                    check_result(stage, changed, heads.shape)
+                    t = changed.to(t.dtype).transpose(1, 2).flatten(2)
             output = projection.replace(output, t)
             is_pending = self.is_fused and not layer.is_layout_checked
             if part == "v" and is_pending and not has_adapter and not torch.compiler.is_compiling():

@@ -15,6 +15,7 @@ from torch import Tensor
 
 from attnlab.errors import ParameterError, RequestError, ShapeError, closest
 from attnlab.mechanisms import Mechanism, Params
+from attnlab.mechanisms.stage import check_result
 
 from . import reference
 from .call import Call
@@ -87,7 +88,9 @@ def attend_with_weights(
 
 def _apply_output_stages(call: Call, out: Tensor) -> Tensor:
     for stage in call.mechanism.output:
-        out = stage(out, call.q, call.params_of(stage)).to(out.dtype)
+        changed = stage(out, call.q, call.params_of(stage))
+        check_result(stage, changed, out.shape)
+        out = changed.to(out.dtype)
     return out
 
 
@@ -146,7 +149,9 @@ def prepare(
         t = tensors[stage.target]
         layer_input = t if x is None else _check_side_input("x", x, t)
         first_values = v if first is None else _check_side_input("first", first, v)
-        tensors[stage.target] = stage(t, layer_input, first_values, parsed.params_of(stage, p)).to(t.dtype)
+        changed = stage(t, layer_input, first_values, parsed.params_of(stage, p))
+        check_result(stage, changed, t.shape)
+        tensors[stage.target] = changed.to(t.dtype)
     mask = as_mask(mask, (*q.shape[:3], k.shape[2]))
     seed = int(torch.randint(2**62, (), generator=generator)) if dropout else 0
     if parsed.drop is not None and training and parsed.drop.p > 0:
@@ -238,18 +243,11 @@ def _check_parameters(mechanism: Mechanism, q: Tensor, v: Tensor, given: Mapping
 
 
 def initial_values(
-    mechanism: Mechanism, num_heads: int, head_dim: int, value_dim: int, seed: int = 0
+    mechanism: Mechanism, num_heads: int, head_dim: int, value_dim: int, seed: int = 0, layer: int = 0
 ) -> dict[str, Tensor]:
-    """Return the initial values of the learned parameters; each depends only on the seed and its name."""
-    values = {}
-    for name, parameter in mechanism.parameters(num_heads, head_dim, value_dim).items():
-        if parameter.low == parameter.high:
-            values[name] = torch.full(parameter.shape, parameter.low, dtype=torch.float32, device="cpu")
-            continue
-        generator = torch.Generator().manual_seed(zlib.crc32(f"{name}:{seed}".encode()))
-        draw = torch.rand(parameter.shape, generator=generator, dtype=torch.float32, device="cpu")
-        values[name] = parameter.low + (parameter.high - parameter.low) * draw
-    return values
+    """Return the initial values of the learned parameters; each depends only on the seed, its name and the layer."""
+    declared = mechanism.parameters(num_heads, head_dim, value_dim, layer)
+    return {name: parameter.draw(name, zlib.crc32(f"{name}:{seed}".encode())) for name, parameter in declared.items()}
 
 
 def _without_autocast(q: Tensor) -> torch.autocast | nullcontext[None]:

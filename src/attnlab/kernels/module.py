@@ -15,12 +15,13 @@ from .positions import Given
 class Attention(nn.Module):
     """A mechanism over projected q, k and v, with its learned parameters; token dropout is active while training.
 
-    After a call, `penalty` holds the term that the mechanism adds to the loss, or None.
+    `layer` is the number of the layer, for stages whose initial values depend on it. After a call, `penalty` holds the
+    term that the mechanism adds to the loss, or None.
     """
 
     def __init__(
         self, mechanism: MechanismLike, num_heads: int, head_dim: int, value_dim: int | None = None,
-        *, dropout: float = 0.0, kernel: str = "auto", seed: int = 0,
+        *, dropout: float = 0.0, kernel: str = "auto", seed: int = 0, layer: int = 0,
     ) -> None:  # fmt: skip
         super().__init__()
         value_dim = head_dim if value_dim is None else value_dim
@@ -31,7 +32,7 @@ class Attention(nn.Module):
         self.dropout, self.kernel = dropout, kernel
         self.penalty: Tensor | None = None
         self.learned: list[str] = []
-        for name, value in initial_values(self.mechanism, num_heads, head_dim, value_dim, seed).items():
+        for name, value in initial_values(self.mechanism, num_heads, head_dim, value_dim, seed, layer).items():
             self.learned.append(name)
             self.register_parameter(name, nn.Parameter(value.to(torch.get_default_dtype(), copy=True)))
 

@@ -10,8 +10,7 @@ they are weighted with a score of 0 (mask(zero)).
 
 from torch import Tensor
 
-from attnlab.errors import ShapeError
-from attnlab.mechanisms import Stage
+from attnlab.mechanisms.stage import check_result
 
 from .call import Call, Request, at_least_float
 from .dropout import keep, scale
@@ -49,7 +48,7 @@ def weights(call: Call) -> Tensor:
     shown = visible | empty if visible is not None and empty is not None else visible
     score = mechanism.score
     scores = score(call.q, call.k, call.params_of(score), **call.gather_needs(score, shown))
-    check_shape(score, scores, (*call.q.shape[:3], call.k.shape[2]))
+    check_result(score, scores, (*call.q.shape[:3], call.k.shape[2]), call.q.dtype)
     if mechanism.mask.where == "zero" and allowed is not None:
         scores, allowed = scores.masked_fill(~allowed, 0), None
     if visible is not None:
@@ -73,7 +72,7 @@ def weigh(call: Call, scores: Tensor, visible: Tensor | None) -> Tensor:
     if visible is not None and "visible" not in stage.needs:
         is_renormalised = needs_renormalising(stage, lambda s: stage(s, n, p, **given), scores, visible)
     w = stage(scores, n, p, **given)
-    check_shape(stage, w, tuple(scores.shape))
+    check_result(stage, w, scores.shape)
     if visible is not None:
         w = w.masked_fill(~visible, 0)
     return renormalise(w) if is_renormalised else w
@@ -82,9 +81,3 @@ def weigh(call: Call, scores: Tensor, visible: Tensor | None) -> Tensor:
 def _lengths(call: Call, scores: Tensor) -> Tensor:
     """Return how many keys each query sees, at least 1, [b|1 h|1 q 1]."""
     return call.visibility.count.clamp(min=1).to(at_least_float(scores.dtype))
-
-
-def check_shape(stage: Stage, result: Tensor, needed: tuple[int, ...]) -> None:
-    """Refuse scores or weights of another shape than that of the pairs."""
-    if tuple(result.shape) != needed:
-        raise ShapeError(f"'{stage}' must return [batch, heads, queries, keys] = {needed}, not {tuple(result.shape)}")

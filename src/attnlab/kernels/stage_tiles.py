@@ -12,13 +12,13 @@ import torch
 from torch import Tensor
 
 from attnlab.mechanisms import Mechanism, Positions, Score, TileRule, Weights
+from attnlab.mechanisms.stage import check_result
 
 from . import tiled
 from .call import Call
 from .cpu.pairs import DotPairs
 from .division import as_divisor, divide, divide_values
 from .normalise import refuse_second_derivatives
-from .reference import check_shape
 from .standins import fill_standins
 from .tiles import Tile
 from .visibility import Visibility
@@ -216,7 +216,7 @@ class _StageProblem(tiled.Problem):
         self.tile, self.leaves = tile, self.of_weights.make_leaves(tile.heads)
         if scores is None:
             w = self.stage(inputs, n, self.leaves, **needs)
-            check_shape(self.stage, w, tile.by_head)
+            check_result(self.stage, w, tile.by_head)
         else:
             self.input = inputs.detach().requires_grad_()
             with torch.enable_grad():

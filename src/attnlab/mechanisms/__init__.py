@@ -3,8 +3,9 @@
 from .arguments import Layers
 from .catalog import CATALOG, Entry
 from .mechanism import Mechanism
+from .parameter import Dims, Parameter
 from .scores import Score
-from .stage import REGISTRY, SLOTS, Dims, Parameter, Params, Positions, Stage, argument, stage
+from .stage import REGISTRY, SLOTS, Params, Positions, Stage, argument, stage
 from .surroundings import Mask, Output, SharedProjections, TokenDropout
 from .values import Value
 from .weights import TileRule, Weights, masked_softmax

@@ -9,6 +9,8 @@ import types
 import typing
 from typing import Any, Literal, NewType, TypeGuard
 
+import torch
+
 from attnlab.errors import MechanismError, closest
 
 Layers = NewType("Layers", str)
@@ -41,9 +43,11 @@ def _alternatives(cls: type[Any], name: str, hint: Any) -> tuple[Any, ...]:
         return typing.get_args(hint)
     if hint in (float, int, bool, Layers, types.NoneType):
         return (hint,)
+    is_tensor = isinstance(hint, type) and issubclass(hint, torch.Tensor | torch.nn.Module)
+    learned = "; learned tensors are declared in `parameters`" if is_tensor else ""
     raise MechanismError(
         f"argument '{name}' of {cls.__name__} is annotated {hint}; a stage's arguments are "
-        "float, int, bool, Literal[...], Layers, or a union of these"
+        f"float, int, bool, Literal[...], Layers, or a union of these{learned}"
     )
 
 

@@ -15,7 +15,7 @@ from typing import NoReturn
 from attnlab.errors import MechanismError, closest
 
 from .arguments import LAYER, Layers, argument_types, read
-from .stage import NAMED, REGISTRY, Stage, StageError
+from .stage import NAMED, REGISTRY, Stage, StageError, find_undecorated
 
 TOKEN = re.compile(r"\s*(?P<token>[|(),=]|[^\s|(),=]+)")
 MARKS = frozenset("|(),=")
@@ -82,6 +82,8 @@ class LineReader:
             self._fail(name, f"'{name.text}' is a catalog entry, not a stage; {stages}")
         if name.text not in REGISTRY:
             hint = closest(name.text, REGISTRY) or f"; the stages are {', '.join(sorted(REGISTRY))}"
+            if (undecorated := find_undecorated(name.text)) is not None:
+                hint = f'; {undecorated.__name__} is not registered: put @stage("{name.text}") above the class'
             self._fail(name, f"unknown stage '{name.text}'{hint}")
         cls = REGISTRY[name.text]
         values, spans = self._read_arguments(cls) if self._peek() == "(" else ({}, {})
@@ -126,6 +128,8 @@ class LineReader:
             self._take("'='")
             if name.text not in order:
                 hint = closest(name.text, order) or f"; it takes {', '.join(order) or 'none'}"
+                if name.text in vars(cls) and name.text not in cls.traits:
+                    hint = f"; it is an attribute without a type: write `{name.text}: float = …` in the class"
                 self._fail(name, f"{cls.name} has no argument '{name.text}'{hint}")
             return name.text, name
         if position >= len(order):

@@ -17,8 +17,9 @@ from attnlab.errors import MechanismError, closest
 from attnlab.notebook import Facts, Showable
 
 from .grammar import MARKS, LineReader, fail, tokenize
+from .parameter import Dims, Parameter, check_parameters
 from .scores import Dot, Score
-from .stage import NAMED, REGISTRY, SLOTS, Dims, Parameter, Params, Slot, Stage
+from .stage import NAMED, REGISTRY, SLOTS, Params, Slot, Stage
 from .surroundings import Mask, Output, SharedProjections, TokenDropout
 from .values import Value
 from .weights import Softmax, Weights
@@ -115,13 +116,15 @@ class Mechanism(Showable):
         """Return the stages whose call requests an input beside its tensors, such as `positions`."""
         return tuple(item for item in (self.score, self.weights) if need in item.needs)
 
-    def parameters(self, num_heads: int, head_dim: int, value_dim: int | None = None) -> dict[str, Parameter]:
-        """Declare every learned parameter as `<stage>_<name>`."""
-        dims = Dims(num_heads, head_dim, head_dim if value_dim is None else value_dim)
+    def parameters(
+        self, num_heads: int, head_dim: int, value_dim: int | None = None, layer: int = 0
+    ) -> dict[str, Parameter]:
+        """Declare every learned parameter as `<stage>_<name>`; `layer` is the number of the layer in a model."""
+        dims = Dims(num_heads, head_dim, head_dim if value_dim is None else value_dim, layer)
         return {
             f"{text}_{name}": parameter
             for text, item in self.label_stages()
-            for name, parameter in item.parameters(dims).items()
+            for name, parameter in check_parameters(item.name, item.parameters(dims), dims).items()
         }
 
     def params_of(self, item: Stage, parameters: Mapping[str, Tensor]) -> Params:

@@ -14,7 +14,8 @@ from torch import Tensor
 
 from attnlab.errors import MechanismError
 
-from .stage import Dims, Parameter, Params, Positions, Slot, Stage, argument, stage
+from .parameter import Dims, Parameter
+from .stage import Params, Positions, Slot, Stage, argument, stage
 
 Learnable = float | Literal["learned"]
 Form = Literal[

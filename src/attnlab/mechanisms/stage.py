@@ -1,22 +1,25 @@
 """A stage: one named component of a mechanism, as a frozen dataclass whose fields are its arguments.
 
-`@stage("name")` registers a class under the name that a line uses. A keyword-only parameter of its `__call__` requests
-an input beside the tensors (`NEEDS`): without a default it is required, with the default None it is optional.
+`@stage("name")` registers a class under the name that a line uses, after `declaration.py` checked it. A keyword-only
+parameter of its `__call__` requests an input beside the tensors: without a default it is required, with the default
+None it is optional.
 """
 
 import dataclasses
-import inspect
 import re
-from abc import ABC
+from abc import ABCMeta
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, Self, TypeVar
 
+import torch
 from torch import Tensor
 
-from attnlab.errors import MechanismError, closest
+from attnlab.errors import MechanismError, ShapeError
 
 from .arguments import argument_types, describe, fits, is_number, write
+from .declaration import check_defaults, check_fields, check_methods, find_interface, read_needs
+from .parameter import Dims, Parameter
 
 Slot = Literal["share", "score", "mask", "weights", "values", "drop", "output"]
 SLOTS: tuple[Slot, ...] = ("score", "weights", "mask", "values", "drop", "output", "share")
@@ -24,30 +27,6 @@ SLOTS: tuple[Slot, ...] = ("score", "weights", "mask", "values", "drop", "output
 
 Params = Mapping[str, Tensor]
 """A stage's learned parameters, by the names its `parameters` declares."""
-
-NEEDS: Mapping[str, tuple[str, ...]] = {"score": ("positions", "visible"), "weights": ("positions", "visible")}
-"""The inputs that stages of each slot may request. Stages of other slots get all their inputs as arguments."""
-
-
-@dataclass(frozen=True)
-class Dims:
-    """The sizes that learned parameters depend on."""
-
-    num_heads: int
-    head_dim: int
-    value_dim: int
-
-
-@dataclass(frozen=True)
-class Parameter:
-    """A learned parameter: its shape, heads first, and the range of its uniform initialisation."""
-
-    shape: tuple[int, ...]
-    low: float
-    high: float
-    has_weight_decay: bool = False
-    per: Literal["head", "layer", "model"] = "head"
-    """In a model: one value per head, one per layer, or one for all layers."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,8 +67,21 @@ def argument(default: Any, *, shown: Shown = "changed", at_least: Bound = None, 
     return field(default=default, metadata={"shown": shown, "at_least": at_least, "below": below})
 
 
+class StageType(ABCMeta):
+    """The type of stage classes: refuses a dataclass that is not frozen, before Python does in its own words."""
+
+    def __setattr__(cls, name: str, value: Any) -> None:
+        # `dataclass` stores its options first of all.
+        if name == "__dataclass_params__" and not value.frozen:
+            raise MechanismError(
+                f"{cls.__name__} is a dataclass that can be changed, and a stage has no state: write "
+                "@dataclass(frozen=True) above the class, and @stage above that"
+            )
+        super().__setattr__(name, value)
+
+
 @dataclass(frozen=True)
-class Stage(ABC):
+class Stage(metaclass=StageType):
     """One component of a mechanism. A stage has no state beyond its fields.
 
     needs: the inputs that `__call__` requests besides its tensors, and whether each is required; set by `@stage`.
@@ -112,6 +104,9 @@ class Stage(ABC):
                 # 1 and 1.0 are the same value, so they must be written the same.
                 object.__setattr__(self, item.name, float(value))
             _check_bounds(self.name, item, value)
+
+    def __init_subclass__(cls) -> None:
+        check_defaults(cls)
 
     def parameters(self, dims: Dims) -> dict[str, Parameter]:
         """Declare the learned parameters."""
@@ -152,14 +147,33 @@ class Stage(ABC):
         return f"{self.name}({', '.join(shown)})" if shown else self.name
 
 
+AXES: Mapping[str, str] = {
+    "score": "[batch, heads, queries, keys]",
+    "weights": "[batch, heads, queries, keys]",
+    "values": "[batch, heads, length, head_dim]",
+    "output": "[batch, heads, queries, head_dim]",
+}
+"""What the call of a stage returns, by its slot."""
+
+
+def check_result(stage: Stage, result: object, shape: tuple[int, ...], dtype: torch.dtype | None = None) -> None:
+    """Refuse a result of a stage's call that is not a tensor of floats of this shape, or of another dtype."""
+    needed = f"'{stage}' must return {AXES[stage.slot]} = {tuple(shape)}"
+    if not isinstance(result, Tensor):
+        raise ShapeError(f"{needed}, not {'None: its call has no return' if result is None else type(result).__name__}")
+    if tuple(result.shape) != tuple(shape):
+        raise ShapeError(f"{needed}, not {tuple(result.shape)}")
+    if not result.is_floating_point():
+        raise ShapeError(f"{needed} in floating point, not {result.dtype}; return tensor.to(its input's dtype)")
+    if dtype is not None and result.dtype != dtype:
+        raise ShapeError(f"{needed} in {dtype}, as its input, not {result.dtype}; return tensor.to({dtype})")
+
+
 REGISTRY: dict[str, type[Stage]] = {}
 """Every stage by its name in a line."""
 
 NAMED: dict[str, str] = {}
 """Catalog names and their lines, filled by the catalog."""
-
-RESERVED = ("name", "slot", "needs", "traits", "at", "parameters", "parameters_at", "is_scheduled", "notes", "advice")
-"""Attributes of every stage; no argument may have one of these names."""
 
 S = TypeVar("S", bound=type[Stage])
 
@@ -175,14 +189,25 @@ def stage(name: str) -> Callable[[S], S]:
         if "__dataclass_params__" not in vars(cls) or not vars(cls)["__dataclass_params__"].frozen:
             raise MechanismError(f"stage '{name}' must be a frozen dataclass: put @dataclass(frozen=True) below @stage")
         _check_name(name, cls)
-        _check_fields(name, cls)
+        check_fields(name, cls)
+        check_methods(name, cls)
         _reset_traits(cls)
-        cls.needs = _read_needs(name, cls)
+        cls.needs = read_needs(name, cls)
         cls.name = name
         REGISTRY[name] = cls
         return cls
 
     return register
+
+
+def find_undecorated(name: str) -> type[Stage] | None:
+    """Return a class without @stage whose own name is like this one: `my_score` for MyScore."""
+    classes = list(Stage.__subclasses__())
+    for cls in classes:
+        classes += cls.__subclasses__()
+        if "name" not in vars(cls) and cls.__name__.lower() == name.replace("_", "").lower():
+            return cls
+    return None
 
 
 def _check_name(name: str, cls: type[Stage]) -> None:
@@ -195,33 +220,10 @@ def _check_name(name: str, cls: type[Stage]) -> None:
         raise MechanismError(f"'{name}' is the name of a catalog entry: {NAMED[name]}; choose another name")
 
 
-def _check_fields(name: str, cls: type[Stage]) -> None:
-    for item in dataclasses.fields(cls):
-        if item.name in (*RESERVED, *cls.traits):
-            raise MechanismError(f"stage '{name}' cannot have a field '{item.name}': attnlab uses that name; rename it")
-        if not item.init:
-            raise MechanismError(f"stage '{name}': '{item.name}' has init=False; every field is an argument of a line")
-    argument_types(cls)
-    if inspect.isabstract(cls):
-        raise MechanismError(f"stage '{name}' must define the methods {', '.join(sorted(cls.__abstractmethods__))}")
-
-
-def _read_needs(name: str, cls: type[Stage]) -> dict[str, bool]:
-    call = inspect.getattr_static(cls, "__call__", None)
-    parameters = inspect.signature(call).parameters.values() if call is not None else ()
-    needs = {item.name: item.default is item.empty for item in parameters if item.kind is item.KEYWORD_ONLY}
-    available = NEEDS.get(cls.slot, ())
-    for need in needs:
-        if need not in available:
-            hint = closest(need, available) or (f"; it may ask for {' or '.join(available)}" if available else "")
-            raise MechanismError(f"stage '{name}' asks for '{need}', which a {cls.slot} stage is not given{hint}")
-    return needs
-
-
 def _reset_traits(cls: type[Stage]) -> None:
     """Reset inherited traits of a class that defines its own call: they describe the call of its base class."""
     if "__call__" in vars(cls):
-        interface = next(base for base in cls.__mro__ if "slot" in vars(base))
+        interface = find_interface(cls)
         for trait in cls.traits:
             if trait not in vars(cls):
                 setattr(cls, trait, vars(interface)[trait])

@@ -8,7 +8,8 @@ from typing import ClassVar, Literal
 import torch
 from torch import Tensor
 
-from .stage import Dims, Parameter, Params, Slot, Stage, argument, stage
+from .parameter import Dims, Parameter
+from .stage import Params, Slot, Stage, argument, stage
 
 
 @stage("share")

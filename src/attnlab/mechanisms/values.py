@@ -15,8 +15,9 @@ from torch import Tensor
 from torch.nn import functional
 
 from .arguments import Layers
+from .parameter import Dims, Parameter
 from .scores import per_head, unit
-from .stage import Dims, Parameter, Params, Slot, Stage, argument, stage
+from .stage import Params, Slot, Stage, argument, stage
 
 Target = Literal["v", "q", "k"]
 

@@ -12,8 +12,9 @@ from typing import Any, ClassVar, Literal
 import torch
 from torch import Tensor
 
+from .parameter import Dims, Parameter
 from .scores import per_head
-from .stage import Dims, Parameter, Params, Slot, Stage, stage
+from .stage import Params, Slot, Stage, stage
 
 aten = torch.ops.aten
 

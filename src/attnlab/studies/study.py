@@ -34,8 +34,10 @@ from .ledger.disk import refuse_network
 from .notebook_view import NotebookView
 from .plan.audit_keys import find_audited_task, is_causal_task, list_lines
 from .plan.installed_arms import InstalledArm, mark_key
+from .plan.learning_budget import list_budget_warnings
+from .plan.own_text import drop_num_dev
 from .plan.planner import Planner
-from .plan.planning import PlannedRun, hash_data, locate_sources
+from .plan.planning import PlannedRun, describe_held_out, hash_data, locate_sources
 from .plan.provenance import collect_provenance, read_plugins, write_command
 from .plan.search import Scores
 from .run.cluster import connect_workers
@@ -107,7 +109,7 @@ class Study(Showable):
         trackers: Sequence[str] = (),
     ) -> Self:  # fmt: skip
         """Read a study file, with one of its budgets, settings by their paths and paths of its data."""
-        design = read_design(path, budget, assign)
+        design = drop_num_dev(read_design(path, budget, assign), data or (), assign or ())
         return cls(design, Path(path), data, threads, plugins, budget, assign, trackers)
 
     @classmethod
@@ -205,6 +207,9 @@ class Study(Showable):
         ledger.add_event_if_new(PLAN, content := json.dumps(plan))
         if left_out := count_left_out(ledger, set(ids)):
             say(f"{describe_left_out(left_out)}; they stay in the ledger")
+        if not ledger.results():  # once, before anything is trained
+            for sentence in (*describe_held_out(self.design, self.sources or {}), *list_budget_warnings(trained)):
+                say(sentence)
         sources = locate_sources(self.design, self.sources or {})
         count_overlaps(ledger, self.design, sources, hashes, say, stop)
         if self.design.search is None:

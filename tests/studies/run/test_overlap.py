@@ -75,3 +75,11 @@ def test_probes_are_compared_by_tokens_and_labels(count: Count, messages: list[s
 def test_a_request_to_stop_is_noticed(count: Count, tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
         count(text_study(tmp_path, LINES[:1]), signal=2)
+
+
+def test_headings_and_lines_of_a_few_words_do_not_count(count: Count, messages: list[str], tmp_path: Path) -> None:
+    study = text_study(tmp_path, ["yes", "= The cup on the old table ="])
+    (tmp_path / "train.txt").write_text("yes\n= The cup on the old table =\n", encoding="utf-8")
+    (overlap,) = count(study)
+    assert (overlap.num_held_out, overlap.num_found, overlap.num_short, overlap.share) == (0, 0, 2, 0.0)
+    assert messages == []

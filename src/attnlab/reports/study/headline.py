@@ -7,6 +7,7 @@ from attnlab.statistics import MEANINGS, verdict_anchor
 from attnlab.statistics.verdict import BETTER, WORSE
 from attnlab.studies.answers.analysis import Answer, common_notes, explain_unknown_stability
 from attnlab.studies.answers.study_folder import Record
+from attnlab.studies.plan.own_text import LANGUAGE
 from attnlab.studies.plan.planning import PlannedRun
 
 from .answer import rank_interest, write_answer
@@ -66,7 +67,11 @@ def make_headline(record: Record, places: Sequence[PhaseResults]) -> Headline:
     common = common_notes(record.answers)
     answer = write_answer(record, [row for _, row in rows])
     rows.sort(key=lambda pair: rank_interest(pair[1]))
-    sentences = [(row, _make_sentence(row, place.title if has_several else "", common)) for place, row in rows]
+    units = {phase.name: "document" if phase.task.lower() in LANGUAGE else "example" for phase in record.design.phases}
+    sentences = [
+        (row, _make_sentence(row, place.title if has_several else "", common, units[place.phase]))
+        for place, row in rows
+    ]
     return Headline(
         record.design.question or f"the study '{record.design.name}'",
         answer,
@@ -83,8 +88,8 @@ def _explain_stability(answers: Sequence[Answer]) -> list[str]:
     return list(dict.fromkeys(note for answer in answers for note in explain_unknown_stability(answer)))
 
 
-def _make_sentence(row: ArmRow, where: str, common: Sequence[str]) -> Sentence:
-    # common: notes that are shown once for all arms.
+def _make_sentence(row: ArmRow, where: str, common: Sequence[str], unit: str) -> Sentence:
+    # common: notes that are shown once for all arms. unit: what the task evaluates.
     answer = row.answer
     assert answer is not None
     notes = tuple(note for note in answer.notes if note not in common)
@@ -93,15 +98,17 @@ def _make_sentence(row: ArmRow, where: str, common: Sequence[str]) -> Sentence:
         verdict, _, why = answer.verdict.partition(" (")
         return Sentence(row.arm, where, verdict, "", _make_sentence_case(why.removesuffix(")")), notes, "bad")
     tone = {BETTER: "good", WORSE: "bad"}.get(answer.verdict.split()[0], "open")
-    return Sentence(row.arm, where, answer.verdict, _write_numbers(answer), _make_sentence_case(reason), notes, tone)
+    return Sentence(
+        row.arm, where, answer.verdict, _write_numbers(answer, unit), _make_sentence_case(reason), notes, tone
+    )
 
 
-def _write_numbers(answer: Answer) -> str:
+def _write_numbers(answer: Answer, unit: str) -> str:
     comparison = answer.comparison
     if comparison is None:
         return ""
     data = comparison.data
-    examples = "" if data.num_examples is None else f" and {data.num_examples:,} examples"
+    examples = "" if data.num_examples is None else f" and {_format_count(data.num_examples, unit)}"
     clusters = "" if data.num_clusters is None else f" in {data.num_clusters:,} clusters"
     seeds = _format_count(data.variant.n, "paired seed")
     return f"{answer.figure} {format_comparison(comparison)} over {seeds}{examples}{clusters}"

@@ -11,6 +11,7 @@ from attnlab.training.spec import DataSource
 
 from ..file.design import Design
 from ..file.overrides import apply_settings
+from .own_text import find_held_out, list_text_data, replace_source, use_own_text
 from .search import Trial, Values
 
 
@@ -69,6 +70,18 @@ def hash_data(study: Design, sources: Mapping[str, str] | None = None) -> dict[s
 
 
 def locate_sources(study: Design, given: Mapping[str, str]) -> dict[str, DataSource]:
+    """Return the data of a study, with the paths that were given for it, and text held out where there is none."""
+    return use_own_text(study, replace_paths(study, given), given)
+
+
+def describe_held_out(study: Design, given: Mapping[str, str]) -> list[str]:
+    """Say what is held out of each text that a study is given without another one to evaluate on."""
+    located = replace_paths(study, given)
+    parts = find_held_out(study, located)
+    return [f"{name}: {part.describe(located[name].train)}" for name, part in parts.items()]
+
+
+def replace_paths(study: Design, given: Mapping[str, str]) -> dict[str, DataSource]:
     """Return the data of a study, with the paths that were given for it."""
     located = dict(study.data)
     wanted = {*located, *list_data(study)}
@@ -81,8 +94,10 @@ def locate_sources(study: Design, given: Mapping[str, str]) -> dict[str, DataSou
                 f"called '{name}'{hint} It takes {', '.join(sorted(wanted))}"
             )
         old = located.get(base)
-        changed = {part: place} if part else {"train": place, "dev": None}
-        located[base] = DataSource(train=place) if old is None else old.model_copy(update=changed)
+        is_text_alone = base in list_text_data(study) and f"{base}.dev" not in given
+        located[base] = (
+            DataSource(train=place) if old is None else replace_source(old, part, place, is_text_alone=is_text_alone)
+        )
     return located
 
 

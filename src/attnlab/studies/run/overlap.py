@@ -68,8 +68,8 @@ def count_overlaps(
 def _count_source(overlap: SourceOverlap, source: DataSource, task: Any, stop: StopRequest) -> SourceOverlap:
     held_out = _read_examples(task, source, source.train if source.dev is None else source.dev, "dev")
     texts = [_normalize(text) for text in islice(held_out, source.num_dev)]
-    # If no document is long, the source consists of short ones.
-    long = [text for text in texts if overlap.unit != DOCUMENT or is_comparable(text)] or texts
+    # Headings and lines of a few words recur without being copies, even if a text has no others.
+    long = [text for text in texts if overlap.unit != DOCUMENT or is_comparable(text)]
     matches = HashMatches([np.array([digest_of(text) for text in long], dtype=np.uint64)])
     trained = islice(_read_trained(task, source), source.num_train)
     while block := [digest_of(_normalize(text)) for text in islice(trained, BLOCK)]:

@@ -13,7 +13,7 @@ from typing import Any, Literal
 import numpy as np
 from torch import Tensor
 
-from attnlab.data import Arrangement, BatchPlan, Loader, Position, Probe, TokenFile
+from attnlab.data import Arrangement, BatchPlan, Loader, Position, Probe, Sequences, TokenFile
 from attnlab.data.batches.arrangement import Rows
 from attnlab.data.cache import hash_of
 from attnlab.errors import TrainingError
@@ -64,7 +64,11 @@ class TokenStream:
             raise TrainingError(f"a token file trains 'mlm' or 'clm', not '{task.name}'; give a source of examples")
         more = {"masking": task.masking} if task.name == "mlm" else {}
         length = segment.length or task.max_len
-        plan = BatchPlan(length=length, batch=segment.batch, objective=task.name, seed=seed, **more)
+        is_short = len(Sequences(tokens, length)) < segment.batch
+        last_batch: Literal["drop", "short"] = "short" if is_short else "drop"
+        plan = BatchPlan(
+            length=length, batch=segment.batch, objective=task.name, seed=seed, last_batch=last_batch, **more
+        )
         self.loader = Loader(tokens, plan)
         self.mean_length, self.longest = float(plan.length), plan.length
         self.arrangement, self.identity = self.loader.arrangement, self.loader.identity

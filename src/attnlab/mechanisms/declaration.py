@@ -1,0 +1,139 @@
+"""What `@stage` checks of a class: its fields, and the signatures of its methods against those of its slot."""
+
+import dataclasses
+import inspect
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import torch
+
+from attnlab.errors import MechanismError, closest
+
+from .arguments import argument_types, describe, fits
+
+NEEDS: Mapping[str, tuple[str, ...]] = {"score": ("positions", "visible"), "weights": ("positions", "visible")}
+"""The inputs that stages of each slot may request. Stages of other slots get all their inputs as arguments."""
+
+RESERVED = ("name", "slot", "needs", "traits", "at", "parameters", "parameters_at", "is_scheduled", "notes", "advice")
+"""Attributes of every stage; no argument may have one of these names."""
+
+POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+
+
+def find_interface(cls: type[Any]) -> type[Any]:
+    """Return the class that defines the slot of a stage: Score, Weights, Value, Output …."""
+    return next(base for base in cls.__mro__ if "slot" in vars(base))
+
+
+def check_defaults(cls: type[Any]) -> None:
+    """Refuse a missing default, or one that no line can write, before `dataclass` refuses it in its own words."""
+    inherited = [item.name for item in dataclasses.fields(cls) if item.default is not dataclasses.MISSING]
+    for name, hint in inspect.get_annotations(cls).items():
+        default = vars(cls).get(name)
+        if inherited and name not in vars(cls) and "ClassVar" not in str(hint):
+            raise MechanismError(
+                f"argument '{name}' of {cls.__name__} needs a default, since '{inherited[0]}', which comes before it, "
+                f"has one: write `{name}: float = …` (learned tensors are declared in `parameters`)"
+            )
+        if isinstance(default, list | dict | set):
+            raise MechanismError(
+                f"argument '{name}' of {cls.__name__} has the default {default!r}; a stage's arguments are float, int, "
+                "bool, Literal[...], Layers, or a union of these"
+            )
+
+
+def check_fields(name: str, cls: type[Any]) -> None:
+    """Refuse fields that cannot be arguments of a line, and trained tensors outside `parameters`."""
+    for item in dataclasses.fields(cls):
+        if item.name in (*RESERVED, *cls.traits):
+            raise MechanismError(f"stage '{name}' cannot have a field '{item.name}': attnlab uses that name; rename it")
+        if not item.init:
+            raise MechanismError(f"stage '{name}': '{item.name}' has init=False; every field is an argument of a line")
+    admitted_types = argument_types(cls)  # type: ignore[arg-type]  # a class is hashable
+    for item in dataclasses.fields(cls):
+        admitted = admitted_types[item.name]
+        if item.default is not dataclasses.MISSING and not fits(item.default, admitted):
+            wanted = describe(admitted)
+            raise MechanismError(f"stage '{name}': the default of '{item.name}' must be {wanted}, not {item.default!r}")
+    for attribute, value in vars(cls).items():
+        if isinstance(value, torch.nn.Parameter | torch.nn.Module):
+            raise MechanismError(
+                f"stage '{name}' has a torch.nn.{type(value).__name__} '{attribute}', which would be neither trained "
+                "nor saved; declare it: `def parameters(self, dims): return "
+                f'{{"{attribute}": Parameter((dims.num_heads, …), low, high)}}`'
+            )
+
+
+def check_methods(name: str, cls: type[Any]) -> None:
+    """Refuse methods that the slot does not call, or not with these arguments."""
+    interface = find_interface(cls)
+    slots = [base for base in cls.__mro__ if "slot" in vars(base)]
+    if len(slots) > 1:
+        names = " and ".join(base.__name__ for base in slots)
+        raise MechanismError(f"stage '{name}' derives from {names}; a stage answers one question: choose one of them")
+    missing = sorted(getattr(cls, "__abstractmethods__", ()))
+    if missing:
+        wanted = ", ".join(f"def {method}({_write_signature(getattr(interface, method))})" for method in missing)
+        raise MechanismError(f"stage '{name}' must define the methods {', '.join(missing)}: {wanted}")
+    if "__call__" in vars(cls) and not any("__call__" in vars(base) for base in interface.__mro__):
+        raise MechanismError(
+            f"stage '{name}' derives from {interface.__name__} and defines __call__, which is never called in the slot "
+            f"{cls.slot}; derive from Score, Weights, Value or Output (weights see the mask as `visible`)"
+        )
+    for method, own, original in _list_overridden(cls, interface):
+        if isinstance(original, property) and inspect.isfunction(own):
+            raise MechanismError(f"stage '{name}': {method} is read as an attribute; put @property above def {method}")
+        if inspect.isfunction(original):
+            _check_signature(name, cls, method, own, original)
+
+
+def _list_overridden(cls: type[Any], interface: type[Any]) -> Iterator[tuple[str, Any, Any]]:
+    """Yield the attributes that a stage's own classes define anew: name, new and original value."""
+    for base in cls.__mro__[: cls.__mro__.index(interface)]:
+        for attribute, own in vars(base).items():
+            original = inspect.getattr_static(interface, attribute, None)
+            if original is not None and (attribute == "__call__" or not attribute.startswith("__")):
+                yield attribute, own, original
+
+
+def _list_positional(function: Callable[..., Any]) -> list[str]:
+    return [item.name for item in inspect.signature(function).parameters.values() if item.kind in POSITIONAL]
+
+
+def _write_signature(function: Callable[..., Any]) -> str:
+    return ", ".join(_list_positional(function))
+
+
+def _check_signature(name: str, cls: type[Any], method: str, own: Any, original: Callable[..., Any]) -> None:
+    needed = _list_positional(original)
+    wanted = f"write `def {method}({', '.join(needed)})`"
+    if not inspect.isfunction(own):
+        kind = type(own).__name__
+        raise MechanismError(f"stage '{name}': {method} must be a method with a self, not a {kind}; {wanted}")
+    given = _list_positional(own)
+    takes_any = any(item.kind is item.VAR_POSITIONAL for item in inspect.signature(own).parameters.values())
+    if takes_any and len(given) <= len(needed):
+        return
+    if len(given) < len(needed) or (set(given) == set(needed) and given != needed):
+        came = f"is def {method}({', '.join(given)}) and is called with ({', '.join(needed[1:])})"
+        raise MechanismError(f"stage '{name}': {method} {came}; {wanted}")
+    available = NEEDS.get(cls.slot, ()) if method == "__call__" else ()
+    for extra in given[len(needed) :]:
+        if extra in available:
+            hint = f"ask for it by keyword: `def {method}({', '.join(needed)}, *, {extra})`"
+        else:
+            hint = f"make it a field of the class, or a parameter; {wanted}"
+        raise MechanismError(f"stage '{name}': {method} takes '{extra}', which it is not given; {hint}")
+
+
+def read_needs(name: str, cls: type[Any]) -> dict[str, bool]:
+    """Return the inputs that the call requests by keyword, and whether each is required."""
+    call = inspect.getattr_static(cls, "__call__", None)
+    parameters = inspect.signature(call).parameters.values() if call is not None else ()
+    needs = {item.name: item.default is item.empty for item in parameters if item.kind is item.KEYWORD_ONLY}
+    available = NEEDS.get(cls.slot, ())
+    for need in needs:
+        if need not in available:
+            hint = closest(need, available) or (f"; it may ask for {' or '.join(available)}" if available else "")
+            raise MechanismError(f"stage '{name}' asks for '{need}', which a {cls.slot} stage is not given{hint}")
+    return needs
