@@ -3,25 +3,36 @@
 from pathlib import Path
 from typing import Any
 
+from attnlab.checksums import write_sums
+from attnlab.errors import TrainingError
+
 from ..result import Result
 from .disk_errors import explain_disk_error
 from .files import read_json
 
 RESULT, CONFIG, MODEL, PAIRING, TOKENIZER = "result.json", "config.json", "model.json", "pairing.json", "tokenizer"
-STEPS = "steps.json"
+STEPS, METRICS = "steps.json", "metrics.jsonl"
 MICRO = "micro_batch"
 
 
 def read_result(folder: Path) -> Result | None:
     """Return the result of the run in a folder, or None if the run has not ended."""
     file = folder / RESULT
-    return Result.of(read_json(file)) if file.exists() else None
+    if not file.exists():
+        return None
+    try:
+        record = read_json(file)
+        record.pop(METRICS, None)  # the seal of that file
+        return Result.of(record)
+    except (TypeError, KeyError, AttributeError) as error:
+        raise TrainingError(f"{file} is not the result of a run; restore it from a copy, or delete it") from error
 
 
 def read_num_steps(folder: Path) -> int | None:
     """Return the number of updates of the run in a folder; None if it has not begun or the files do not say."""
     if (folder / STEPS).exists():
-        return int(sum(read_json(folder / STEPS)))
+        steps = read_json(folder / STEPS)
+        return int(sum(steps["steps"] if isinstance(steps, dict) else steps))  # a list in older folders
     if (folder / RESULT).exists():
         return int(read_json(folder / RESULT)["num_steps"])
     if not (folder / CONFIG).exists():
@@ -31,9 +42,9 @@ def read_num_steps(folder: Path) -> int | None:
 
 
 def save_tokenizer(tokenizer: Any, folder: Path) -> None:
-    """Save a tokenizer, with the disk's error, which the library wraps in one of its own."""
+    """Save a tokenizer and the SHA-256 of its files, with the disk's error, which the library wraps in its own."""
     try:
-        tokenizer.save_pretrained(folder)
+        write_sums(folder, [Path(file).name for file in tokenizer.save_pretrained(folder)])
     except Exception as error:
         cause = error if isinstance(error, OSError) else OSError(str(error))
         raise explain_disk_error("write the tokenizer to", folder, cause) from error
