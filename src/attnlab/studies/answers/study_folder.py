@@ -125,10 +125,15 @@ def read(folder: Path, ledger: Ledger) -> Record:
         raise StudyError(f"{folder} holds a study that was never planned to its end; attnlab run goes on with it")
     plan, runs = json.loads(plans[-1]), []
     rows = {row.id: row for row in ledger.runs()}
+    specs: dict[str, RunSpec] = {}  # runs that differ in their seed only are validated once
     for row in (rows[id] for id in plan["runs"] if id in rows):
         config = dict(row.config)
-        parent = config.pop("parent")
-        runs.append(PlannedRun(row.id, row.arm, row.size, row.phase, row.seed, RunSpec.of(config), parent))
+        parent, seed = config.pop("parent"), config.pop("seed", row.seed)
+        key = json.dumps(config)
+        if key not in specs:
+            specs[key] = RunSpec.of({**config, "seed": seed})
+        spec = specs[key].model_copy(update={"seed": seed})
+        runs.append(PlannedRun(row.id, row.arm, row.size, row.phase, row.seed, spec, parent))
     starts = tuple(json.loads(event) for event in ledger.events("started"))
     design = _read_design(designs[-1], folder)
     # Older ledgers have no audits of installed mechanisms.
