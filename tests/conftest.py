@@ -1,7 +1,10 @@
 """Settings and fixtures every test shares."""
 
 import os
+import sys
 from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -36,3 +39,30 @@ def own_checks() -> Iterator[None]:
     for kind, checks in before.items():
         CHECKS[kind].clear()
         CHECKS[kind].update(checks)
+
+
+class NotebookKernel:
+    """What the kernel of a notebook offers, and all that is displayed in it."""
+
+    def __init__(self) -> None:
+        self.displays: list[str] = []
+        self.num_updates = 0
+
+    def display(self, content: str, display_id: bool) -> Any:
+        assert display_id
+        self.displays.append(content)
+        return SimpleNamespace(update=self.update)
+
+    def update(self, content: str) -> None:
+        self.displays[-1] = content
+        self.num_updates += 1
+
+
+@pytest.fixture
+def notebook_kernel(monkeypatch: pytest.MonkeyPatch) -> NotebookKernel:
+    """Run a test as if it were a cell of a notebook."""
+    kernel = NotebookKernel()
+    shell = SimpleNamespace(kernel=kernel)
+    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell))
+    monkeypatch.setitem(sys.modules, "IPython.display", SimpleNamespace(HTML=str, display=kernel.display))
+    return kernel

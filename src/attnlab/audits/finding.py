@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from attnlab.charts import Spec
 from attnlab.errors import RequestError, closest
+from attnlab.notebook import Facts, Showable
 
 FindingKind = Literal[
     "leak", "prefix", "padding", "gradients", "numerics", "equivalences", "magnitude", "weights", "value_path", "cost",
@@ -43,8 +44,8 @@ class FindingPart:
         return math.inf if math.isnan(self.figure) else self.figure - self.bound
 
 
-@dataclass(frozen=True)
-class Finding:
+@dataclass(frozen=True, repr=False)
+class Finding(Showable):
     """The result of one check: passed or not, the measured figure, its bound, and one sentence why.
 
     where: where to look, as a stage, a kernel or a pair of positions. judged: False if the check only reports.
@@ -66,6 +67,14 @@ class Finding:
     def verdict(self) -> str:
         """One word: passed, FAILED, or reported."""
         return ("passed" if self.judged else "reported") if self.passed else "FAILED"
+
+    def facts(self) -> Facts:
+        """Return the sentence, and the measured parts."""
+        rows = [("ok" if part.passed else "NO", part.name, show(part.figure), show(part.bound)) for part in self.parts]
+        return Facts(
+            f"{self.name}: {self.verdict}", self.sentence, ("", "measured", "figure", "bound"), rows, self.passed,
+            [number for number, part in enumerate(self.parts) if not part.passed],
+        )  # fmt: skip
 
     def record(self) -> dict[str, Any]:
         """Return the finding as plain values, for JSON."""
@@ -159,8 +168,8 @@ class UnknownCheckError(RequestError, KeyError):
         return str(self.args[0])
 
 
-@dataclass(frozen=True)
-class Audit:
+@dataclass(frozen=True, repr=False)
+class Audit(Showable):
     """All findings about one mechanism or model."""
 
     subject: str
@@ -190,6 +199,18 @@ class Audit:
             "subject": self.subject, "causal": self.causal, "passed": self.passed, "seconds": round(self.seconds, 2),
             "findings": findings,
         }  # fmt: skip
+
+    def facts(self) -> Facts:
+        """Return a row for each finding."""
+        rows = [
+            (finding.verdict, finding.name, show(finding.figure), show(finding.bound), finding.sentence)
+            for finding in self.findings.values()
+        ]
+        failed = f": {', '.join(finding.name for finding in self.failed)}" if self.failed else ""
+        verdict = f"{self.ways}: {'FAILED' if failed else 'passed'}{failed}"
+        strong = [number for number, finding in enumerate(self.findings.values()) if not finding.passed]
+        columns = ("", "check", "figure", "bound", "")
+        return Facts(self.subject, verdict, columns, rows, self.passed, strong)
 
     def figure(self) -> Spec:
         """Draw the findings, as a Vega-Lite spec for `charts.save`."""

@@ -15,8 +15,22 @@ Spec = Mapping[str, Any]
 
 SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
 VERSION = "6.4"
+MIME = "application/vnd.vegalite.v6+json"
+"""What a notebook that draws such charts itself calls them."""
 PIXELS_PER_UNIT = 2.0
 """The resolution of a PNG relative to the spec's sizes, so that it is sharp in print and on dense screens."""
+
+
+class Chart(dict[str, Any]):
+    """A chart that a notebook draws: as Vega-Lite where it knows that, else as an SVG."""
+
+    def __repr__(self) -> str:
+        title = self.get("title") or ""
+        words = title.get("text", "") if isinstance(title, dict) else title
+        return f"<Chart {words!r}; charts.save writes it to a file>" if words else "<Chart; charts.save writes it>"
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
+        return {MIME: dict(self), "image/svg+xml": svg(self), "text/plain": repr(self)}
 
 
 def save(spec: Spec, path: str | Path) -> Path:
@@ -106,4 +120,5 @@ def stack(specs: Sequence[Spec], columns: int = 1) -> Spec:
     if len(specs) == 1:
         return specs[0]
     inner = [{key: value for key, value in spec.items() if key not in ("$schema", "config")} for spec in specs]
-    return {"$schema": SCHEMA, "concat": inner, "columns": columns, "spacing": 40, "config": specs[0]["config"]}
+    shared = {"columns": columns, "spacing": 40, "config": specs[0]["config"]}
+    return Chart({"$schema": SCHEMA, "concat": inner, **shared})

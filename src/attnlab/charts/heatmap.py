@@ -7,7 +7,7 @@ import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from .chart import SCHEMA, Spec
+from .chart import SCHEMA, Chart, Spec
 from .theme import FILE, Layer, Theme, config, layer, nominal, quantitative
 
 SIZE = 216
@@ -38,7 +38,7 @@ def draw(
     shared = config(theme)
     shared["title"] |= {"fontSize": 13, "subtitleFontSize": 12, "offset": 8}
     heading = {"title": {"text": title, "fontSize": 16, "offset": 16}} if title else {}
-    return {
+    return Chart({
         "$schema": SCHEMA,
         **heading,
         "columns": columns,
@@ -46,7 +46,7 @@ def draw(
         "concat": [_panel(picture, tokens, causal, theme) for picture in pictures],
         "resolve": {"scale": {"fillOpacity": "independent"}},
         "config": shared,
-    }
+    })  # fmt: skip
 
 
 def _panel(picture: Picture, tokens: Sequence[str], causal: bool, theme: Theme) -> Layer:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .chart import SCHEMA
+from .chart import SCHEMA, Chart
 
 Layer = dict[str, Any]
 """A part of a Vega-Lite spec."""
@@ -78,10 +78,10 @@ def config(theme: Theme) -> Layer:
     }  # fmt: skip
 
 
-def frame(title: str, subtitle: str | Sequence[str], theme: Theme, **parts: Any) -> Layer:
+def frame(title: str, subtitle: str | Sequence[str], theme: Theme, **parts: Any) -> Chart:
     """Return a whole chart: its parts, a title and the shared configuration."""
     heading = {"text": title, "subtitle": subtitle if isinstance(subtitle, str) else list(subtitle)}
-    return {"$schema": SCHEMA, "title": heading, **parts, "config": config(theme)}
+    return Chart({"$schema": SCHEMA, "title": heading, **parts, "config": config(theme)})
 
 
 def quantitative(field: str, **options: Any) -> Layer:

@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from attnlab.errors import AttnlabError
+from attnlab.notebook import is_terminal
 from attnlab.studies.answers.leaderboard import SO_FAR
 from attnlab.studies.answers.progress import Progress, RunProgress, Snapshot
 from attnlab.training.loop.progress import format_duration
@@ -43,7 +44,7 @@ class ProgressView:
 
     def tick(self) -> None:
         """Show the progress if the last display is old enough."""
-        every = PICTURE_SECONDS if self.stream.isatty() else LINE_SECONDS
+        every = PICTURE_SECONDS if is_terminal(self.stream) else LINE_SECONDS
         if self.is_quiet or self.is_broken or time.monotonic() - self.shown_at < every:
             return
         self.shown_at = time.monotonic()
@@ -58,7 +59,7 @@ class ProgressView:
 
     def show(self, seen: Snapshot) -> None:
         """Refresh the display, or print a line."""
-        if not self.stream.isatty():
+        if not is_terminal(self.stream):
             self.say(write_line(seen))
             return
         if self.picture is None:
@@ -71,14 +72,6 @@ class ProgressView:
         if self.picture is not None:
             self.picture.stop()
             self.picture = None
-
-
-def _write_headline(seen: Snapshot) -> str:
-    given_up = f", {seen.num_given_up} given up" if seen.num_given_up else ""
-    time_left = (
-        "time left not yet known" if seen.seconds_left is None else f"about {format_duration(seen.seconds_left)} left"
-    )
-    return f"{seen.num_ended} of {len(seen.runs)} runs have ended, {len(seen.going)} going{given_up}, {time_left}"
 
 
 def _list_facts(run: RunProgress) -> list[str]:
@@ -98,12 +91,12 @@ def _list_facts(run: RunProgress) -> list[str]:
 def write_line(seen: Snapshot) -> str:
     """Write the progress in one line."""
     runs = [f"{run.run.title}: {', '.join(filter(None, _list_facts(run)))}" for run in seen.going]
-    return "; ".join([_write_headline(seen), *runs])
+    return "; ".join([seen.headline, *runs])
 
 
 def draw_picture(seen: Snapshot, width: int) -> RenderableType:
     """Draw the progress of a study, of every run that is going, and the leading arm."""
-    parts: list[RenderableType] = [Text.assemble((seen.name, "bold"), f"  {_write_headline(seen)}")]
+    parts: list[RenderableType] = [Text.assemble((seen.name, "bold"), f"  {seen.headline}")]
     if width >= WIDE:
         parts.append(_draw_runs(seen.going))
     else:

@@ -8,13 +8,14 @@ from torch import Tensor
 from attnlab.charts import Spec
 
 from . import pictures
+from .construction import Construction
 from .focus import compute_error
 from .problem import ARGMAX, SOFTMAX, ConstructionProblem, Numbers, read_problem, read_vector
 from .words import name_key, short
 
 
-@dataclass(frozen=True, eq=False)
-class ArgmaxResult:
+@dataclass(frozen=True, eq=False, repr=False)
+class ArgmaxResult(Construction):
     """The weights, output and gradient of argmax attention for a query, and those of softmax.
 
     index: the selected key, the first if several have the largest score (`is_tie`). output: its value.

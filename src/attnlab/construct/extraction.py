@@ -15,6 +15,7 @@ from attnlab.charts import Spec
 from attnlab.errors import RequestError, ShapeError
 
 from . import pictures
+from .construction import Construction
 from .problem import ConstructionProblem, Numbers, read_numbers, read_problem, read_vector
 from .words import short
 
@@ -24,8 +25,8 @@ EXACT = 1e-8
 """The error up to which an oblique projection counts as recovering a value."""
 
 
-@dataclass(frozen=True, eq=False)
-class Extraction:
+@dataclass(frozen=True, eq=False, repr=False)
+class Extraction(Construction):
     """The matrix that recovers v_a from (v_a + v_b)/2, applied to two vectors."""
 
     problem: ConstructionProblem

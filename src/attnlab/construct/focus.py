@@ -15,6 +15,7 @@ from torch import Tensor
 from attnlab.charts import Spec
 
 from . import pictures
+from .construction import Construction
 from .problem import TOLERANCE, ConstructionProblem, Numbers, read_index, read_problem, read_subset
 from .separation import Array, separate
 from .words import equation, name_key, name_keys, short
@@ -25,8 +26,8 @@ NUDGES = (0.0, *(10.0**power for power in range(-15, 0)))
 """Relative increases of the strength that are tried until the kernel's weights reach the tolerance too."""
 
 
-@dataclass(frozen=True, eq=False)
-class Focus:
+@dataclass(frozen=True, eq=False, repr=False)
+class Focus(Construction):
     """A query for a subset of the keys, or the proof that there is none (`feasible` False, `query` None)."""
 
     problem: ConstructionProblem

@@ -12,6 +12,7 @@ from attnlab.charts import Spec
 from attnlab.errors import RequestError, closest
 
 from . import pictures
+from .construction import Construction
 from .focus import compute_error, find_least_strength, make_target
 from .problem import (
     TOLERANCE,
@@ -29,8 +30,8 @@ from .words import name_keys, short
 Goal = Literal["average", "select"]
 
 
-@dataclass(frozen=True, eq=False)
-class Placement:
+@dataclass(frozen=True, eq=False, repr=False)
+class Placement(Construction):
     """A new key, the last of `problem.keys`, and the weights and output of the query with it."""
 
     problem: ConstructionProblem

@@ -9,13 +9,14 @@ from torch import Tensor
 
 from attnlab.charts import Spec, heatmap
 
+from .construction import Construction
 from .focus import Focus, find_focus
 from .problem import TOLERANCE, ConstructionProblem, Numbers, read_problem
 from .words import name_key, name_keys, short
 
 
-@dataclass(frozen=True, eq=False)
-class Selections:
+@dataclass(frozen=True, eq=False, repr=False)
+class Selections(Construction):
     """A query for each key, as rows. The row of a key that cannot be selected is NaN."""
 
     problem: ConstructionProblem

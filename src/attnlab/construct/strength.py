@@ -14,8 +14,10 @@ from torch import Tensor
 
 from attnlab.charts import Spec
 from attnlab.errors import RequestError
+from attnlab.notebook import Facts
 
 from . import pictures
+from .construction import Construction
 from .focus import compute_error, make_target
 from .problem import TOLERANCE, ConstructionProblem, is_number, read_integer
 from .words import short
@@ -24,7 +26,7 @@ MAX_NUMBERS = 10**7
 """The largest number of key coordinates for which weights are computed."""
 
 
-class Strength(float):
+class Strength(Construction, float):
     """The strength S as a float, with the weights of n keys of which the first two are averaged."""
 
     num_keys: int
@@ -82,6 +84,16 @@ class Strength(float):
     def figure(self) -> Spec:
         """Draw the weights at S = 1 and at S, and how they grow between."""
         return pictures.draw_strength(self)
+
+    __repr__ = float.__repr__
+
+    def facts(self) -> Facts:
+        """Return the sentence alone: the keys of a large problem are never laid out."""
+        return Facts("", str(self))
+
+    def picture(self) -> str:
+        """Return the figure as an SVG; an empty string if there are too many keys to draw."""
+        return super().picture() if self.num_keys * self.head_dim <= MAX_NUMBERS else ""
 
     def __str__(self) -> str:
         if self.num_keys == 2:

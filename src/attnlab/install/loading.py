@@ -12,7 +12,6 @@ from torch import Tensor
 from transformers import GenerationConfig, PreTrainedModel
 from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 
-from attnlab.checksums import DamageError, verify_sums
 from attnlab.errors import InstallError, PretrainedError
 from attnlab.mechanisms import Mechanism
 from attnlab.pretrained import load_pretrained
@@ -20,7 +19,7 @@ from attnlab.pretrained import load_pretrained
 from .inspection import set_progress
 from .installation import install
 from .prefix import set_prefix
-from .saving import CONFIG, GENERATION, PREFIX, VERSION, WEIGHTS, hash_config, list_tensors, read_path
+from .saving import CONFIG, PREFIX, VERSION, WEIGHTS, hash_config, list_tensors, read_path
 
 
 def load(
@@ -35,10 +34,6 @@ def load(
     model_class: the class to build, if it is not one of transformers; code is never loaded from a directory.
     """
     folder = read_path(path)
-    try:
-        verify_sums(folder)
-    except DamageError as error:
-        raise InstallError(str(error)) from error
     config = _read_config(folder)
     facts = config.pop("attnlab")
     saved = Mechanism.parse(facts["mechanism"])
@@ -58,11 +53,11 @@ def load(
         )
     if facts.get("progress") is not None:
         set_progress(model, facts["progress"])
-    if (folder / GENERATION).exists() and model.can_generate():
+    if (folder / "generation_config.json").exists() and model.can_generate():
         try:
             model.generation_config = load_pretrained(GenerationConfig, folder)
         except PretrainedError as error:
-            raise InstallError(f"'{folder / GENERATION}' is not readable: {error}") from error
+            raise InstallError(f"'{folder / 'generation_config.json'}' is not readable: {error}") from error
     model.eval()  # type: ignore[no-untyped-call]
     return model
 

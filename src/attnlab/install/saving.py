@@ -14,14 +14,13 @@ from safetensors.torch import save_file
 from torch import Tensor, nn
 from transformers import PreTrainedModel
 
-from attnlab.checksums import write_sums
 from attnlab.errors import InstallError, RequestError
 
 from .body import find_body
 from .inspection import find_own_layer
 from .prefix import prefix_of
 
-CONFIG, GENERATION = "config.json", "generation_config.json"
+CONFIG = "config.json"
 WEIGHTS = "attnlab.safetensors"
 """Not model.safetensors, which from_pretrained would read into a model without the mechanism."""
 VERSION = 1
@@ -67,7 +66,6 @@ def _write(body: PreTrainedModel, path: Path, state: dict[str, Tensor] | None) -
         raise InstallError(f"the state_dict to be saved lacks {len(missing)} of the model's weights: {missing[0]} …")
     tensors = {name: state[name].contiguous() for name in names}
     save_file(tensors, path / WEIGHTS, metadata={"format": "pt", "attnlab": line, "config": hash_config(text)})
-    write_sums(path, [name for name in (CONFIG, GENERATION, WEIGHTS) if (path / name).exists()])
 
 
 def hash_config(config: str) -> str:

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from attnlab.errors import KernelError, RequestError, closest
 from attnlab.mechanisms import Mechanism
+from attnlab.notebook import Facts, Showable
 
 from . import additive, blockwise, distance, linear, reference, rowwise, sdpa
 from .call import Call, MaskKind, Request, check_sizes
@@ -37,8 +38,8 @@ KERNELS: Mapping[str, Kernel] = {kernel.NAME: kernel for kernel in ORDER}
 """Every kernel by its name."""
 
 
-@dataclass(frozen=True)
-class Explanation:
+@dataclass(frozen=True, repr=False)
+class Explanation(Showable):
     """The chosen kernel and why, why faster ones cannot compute the request, and the cost of the choice.
 
     advice: what the author of a stage can declare to get a faster kernel.
@@ -51,6 +52,12 @@ class Explanation:
     cost: Cost
     notes: tuple[str, ...] = ()
     advice: tuple[str, ...] = ()
+
+    def facts(self) -> Facts:
+        """Return the chosen kernel, its cost, why others were refused, and notes."""
+        rows = [("cost", "", str(self.cost)), *(("refused", name, why) for name, why in self.refused.items())]
+        rows += [("note", "", note) for note in self.notes] + [("faster", "", advice) for advice in self.advice]
+        return Facts(str(self.request.mechanism), f"kernel {self.kernel}: {self.reason}", rows=rows)
 
     def __str__(self) -> str:
         lines = [f"{self.request.mechanism}", f"  kernel   {self.kernel}: {self.reason}", f"  cost     {self.cost}"]

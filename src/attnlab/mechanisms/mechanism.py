@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from attnlab.errors import MechanismError, closest
+from attnlab.notebook import Facts, Showable
 
 from .grammar import MARKS, LineReader, fail, tokenize
 from .scores import Dot, Score
@@ -28,8 +29,8 @@ SEVERAL: frozenset[Slot] = frozenset({"values", "output"})
 DUPLICATE = "'{}' is there twice; a stage may act on a tensor once"
 
 
-@dataclass(frozen=True)
-class Mechanism:
+@dataclass(frozen=True, repr=False)
+class Mechanism(Showable):
     """An attention mechanism: an immutable value that can be compared, hashed and printed."""
 
     score: Score = Dot()
@@ -70,6 +71,17 @@ class Mechanism:
         line = NAMED.get(line.strip(), line)
         # Dynamo traces the parser itself, and warns about caches.
         return _assemble(line) if torch.compiler.is_compiling() else _assemble_once(line, tuple(REGISTRY.values()))
+
+    def __repr__(self) -> str:
+        return f"Mechanism.parse({str(self)!r})"
+
+    def facts(self) -> Facts:
+        """Return a row for each stage that a line shows: its question, its equation and what it learns."""
+        rows = [
+            (item.slot, str(item), (type(item).__doc__ or "").split("\n")[0], ", ".join(item.parameters(Dims(2, 2, 2))))
+            for item in self.list_written_stages()
+        ]
+        return Facts(str(self), columns=("slot", "stage", "what it does", "learned"), rows=rows)
 
     def __str__(self) -> str:
         return " | ".join(str(item) for item in self.list_written_stages())

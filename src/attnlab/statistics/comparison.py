@@ -5,12 +5,14 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any
 
+from attnlab.notebook import Facts, Showable
+
 from .arm_data import ArmData, explain_ceiling, explain_degenerate, explain_floor
 from .effects import Effects
 from .estimate import Estimate
 from .exact import Exact, permutation, sign_flip
 from .families import Adjusted
-from .formatting import describe, record
+from .formatting import describe, list_facts, record
 from .inference import Inference, infer
 from .notes import write_notes
 from .planning import Plan, at_upper_bound, exaggeration_at, make_plan, more_seeds, power_at
@@ -20,8 +22,8 @@ from .spread import Spread, measure_spread
 from .verdict import MIN_SEEDS, Evidence, Verdict, decide
 
 
-@dataclass(frozen=True)
-class Comparison:
+@dataclass(frozen=True, repr=False)
+class Comparison(Showable):
     """A variant compared with a baseline. Differences are variant − baseline, in units of the figure or in percent.
 
     estimate, inference: on the analysis scale, which may be logs. decision: the verdict with its reason. family: the
@@ -152,6 +154,11 @@ class Comparison:
     def notes(self) -> tuple[str, ...]:
         """Remarks to print beside the numbers."""
         return tuple(note for notes in self.notes_by_kind.values() for note in notes)
+
+    def facts(self) -> Facts:
+        """Return the verdict, its reason and the figures."""
+        is_good = {"BETTER": True, "WORSE": False}.get(self.verdict.partition(" ")[0])
+        return Facts(self.verdict, self.decision.reason, rows=list_facts(self), is_good=is_good)
 
     def record(self) -> dict[str, Any]:
         """Return all of it as plain values, for JSON."""

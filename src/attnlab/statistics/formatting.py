@@ -86,12 +86,30 @@ def _describe_seeds(comparison: Comparison) -> list[str]:
         return []
     lines = ["", f"  {'seed':<8}{'baseline':>12}{'variant':>12}{'  difference' * paired}"]
     for seed, baseline, variant in rows[:MAX_ROWS]:
-        cells = ["failed" if score is None else f"{score:.6g}" for score in (baseline, variant)]
+        cells = [_show_score(score) for score in (baseline, variant)]
         if paired and baseline is not None and variant is not None:
             change = f"{signed(100 * (variant / baseline - 1))} %" if baseline > 0 else "–"
             cells.append(signed(variant - baseline) if comparison.question.scale == "linear" else change)
         lines.append(f"  {seed.ljust(8)}{''.join(cell.rjust(12) for cell in cells)}".rstrip())
     return [*lines, f"  … and {len(rows) - MAX_ROWS} more"] if len(rows) > MAX_ROWS else lines
+
+
+def list_facts(comparison: Comparison) -> list[tuple[str, str]]:
+    """List the figures that a notebook shows: name and text."""
+    seeds = comparison.per_seed
+    scores = [("seed", "baseline → variant")] if seeds else []
+    scores += [(seed, f"{_show_score(baseline)} → {_show_score(variant)}") for seed, baseline, variant in seeds]
+    return [
+        ("difference", _describe_difference(comparison)),
+        ("baseline", str(comparison.data.baseline)),
+        ("variant", str(comparison.data.variant)),
+        *(("note", note) for note in comparison.notes),
+        *scores,
+    ]
+
+
+def _show_score(score: float | None) -> str:
+    return "failed" if score is None else f"{score:.6g}"
 
 
 def record(comparison: Comparison) -> dict[str, Any]:

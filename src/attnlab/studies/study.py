@@ -12,6 +12,7 @@ import torch
 from attnlab.audits import audit
 from attnlab.audits.check import known_checks
 from attnlab.errors import AttnlabError, StudyError
+from attnlab.notebook import Facts, Showable, in_notebook
 from attnlab.training.loop.precision import choose_precision
 from attnlab.training.loop.stopping import StopRequest, stop_request
 from attnlab.training.record.files import write_through
@@ -28,6 +29,7 @@ from .integrity.study.audits import read_kind
 from .integrity.study.examination import count_left_out, describe_left_out
 from .ledger.database import Ledger
 from .ledger.disk import refuse_network
+from .notebook_view import NotebookView
 from .plan.audit_keys import find_audited_task, is_causal_task, list_lines
 from .plan.installed_arms import InstalledArm, mark_key
 from .plan.planning import PlannedRun, hash_data, locate_sources, plan
@@ -39,8 +41,8 @@ from .run.overlap import count_overlaps
 LEAKS = "its audit finds a leak"
 
 
-@dataclass(frozen=True)
-class Conclusion:
+@dataclass(frozen=True, repr=False)
+class Conclusion(Showable):
     """The results of a study so far; it has answers when every run has ended or was given up."""
 
     answers: list[Answer]
@@ -62,9 +64,18 @@ class Conclusion:
         """Whether every run has ended or was given up."""
         return self.num_ended + len(self.failed) == self.num_runs
 
+    def facts(self) -> Facts:
+        """Return a row for each answer, and what the integrity checks found."""
+        rows = [(answer.place, answer.figure, answer.verdict) for answer in self.answers]
+        rows += [(one.check, "FAULT" if one.is_fault else "note", one.sentence) for one in self.findings]
+        rows += [(run, "failed", reason) for run, reason in self.failed.items()]
+        left = "" if self.is_whole else "; the same call resumes the study"
+        ended = f"{self.num_ended} of {self.num_runs} runs have ended{left}"
+        return Facts("Verdicts" if self.answers else "No verdict yet", ended, rows=rows)
 
-@dataclass(frozen=True)
-class Study:
+
+@dataclass(frozen=True, repr=False)
+class Study(Showable):
     """A design, and the paths of its data."""
 
     design: Design
@@ -96,6 +107,17 @@ class Study:
         """Make a study of plain data with the keys of a study file."""
         return cls(validate_design(dict(content), Origin("the study")))
 
+    def facts(self) -> Facts:
+        """Return the arms, sizes and phases."""
+        design = self.design
+        rows: list[tuple[object, ...]] = [
+            (f"arm{', baseline' * (name == design.baseline)}", name, arm.mechanism) for name, arm in design.arms.items()
+        ]
+        rows += [("size", name, size.architecture or size.checkpoint) for name, size in design.sizes.items()]
+        rows += [("phase", phase.name, f"{phase.task} on {phase.data}") for phase in design.phases]
+        rows += [("seeds", len(design.seeds), ", ".join(map(str, design.seeds)))]
+        return Facts(design.name, design.question, rows=rows)
+
     @property
     def default_folder(self) -> str:
         """The folder in which a study is run by default."""
@@ -111,8 +133,14 @@ class Study:
         """Execute the runs that have not ended, and analyze; a folder with another study, or in use, is refused.
 
         workers: runs at a time, by default 1 locally and all that fit on Ray. on: "local" or "ray". tick: called
-        several times a second during execution.
+        several times a second during execution. In a notebook both show a progress bar by default.
         """
+        if say is print and tick is None and in_notebook():
+            view = NotebookView(out)
+            try:
+                return self.run(out, workers, view.say, on=on, tick=view.tick)
+            finally:
+                view.close()
         workers = 1 if workers is None and on == "local" else workers
         if workers is not None and workers < 1:
             raise StudyError(f"workers are at least 1, not {workers}")

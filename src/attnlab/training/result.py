@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, Self
 
+from attnlab.notebook import Facts, Showable
+
 from .plain import decode_nonfinite, encode_nonfinite
 
 Status = Literal["finished", "stopped early", "diverged", "interrupted"]
@@ -68,8 +70,8 @@ class Divergence:
     """The largest ones, by parameter."""
 
 
-@dataclass(frozen=True)
-class Result:
+@dataclass(frozen=True, repr=False)
+class Result(Showable):
     """How a run ended, or that it was interrupted, and its figures."""
 
     status: Status
@@ -83,6 +85,14 @@ class Result:
     tokens: int = 0
     seconds: float = 0.0
     parameters: Mapping[str, int] = field(default_factory=dict)
+
+    def facts(self) -> Facts:
+        """Return how the run ended, and its figures."""
+        rows = [(name, one.sentence) for name, one in (("last", self.last), ("best", self.best)) if one is not None]
+        rows += [] if self.loss is None else [("loss", f"{self.loss:.4f} in the last update")]
+        rows += [("trained on", f"{self.tokens:,} tokens in {self.seconds:.1f} s")]
+        rows += [("parameters", ", ".join(f"{name} {count:,}" for name, count in self.parameters.items()))]
+        return Facts("", self.sentence, rows=rows, is_good=False if self.divergence is not None else None)
 
     def record(self) -> dict[str, Any]:
         """Return the result as plain data."""

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, get_args
 from pydantic import BaseModel, ConfigDict, Field, PlainValidator, ValidationError, field_validator, model_validator
 
 from attnlab.errors import TrainingError, closest
+from attnlab.notebook import Facts, Showable
 
 LARGEST = 2**53
 """Larger whole numbers are not exact as floats."""
@@ -276,13 +277,19 @@ class Start(Model):
     mechanism: Text = "dot | softmax"
 
 
-class RunSpec(TaskSettings):
+class RunSpec(Showable, TaskSettings):
     """One run: a task, a model, data and settings."""
 
     start: Start
     data: Data = Data(train="")
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 0
     threads: Count | None = None
+
+    def facts(self) -> Facts:
+        """Return the model, the mechanism, the seed, and the settings that are not the default, by their paths."""
+        model = self.start.architecture or self.start.checkpoint
+        rows = list_paths(self.model_dump(mode="json", exclude_defaults=True))
+        return Facts(f"{self.task}: {model} with {self.start.mechanism}, seed {self.seed}", rows=rows)
 
     @property
     def config(self) -> dict[str, Any]:
@@ -318,6 +325,14 @@ def list_differences(one: Mapping[str, Any], other: Mapping[str, Any], prefix: s
         elif mine != theirs:
             differences.append(f"{prefix}{key} ({mine!r}, there {theirs!r})")
     return differences
+
+
+def list_paths(values: Any, prefix: str = "") -> list[tuple[str, str]]:
+    """List every value inside mappings and lists with its path, as `--set` writes it."""
+    values = _as_mapping(values)
+    if not isinstance(values, Mapping):
+        return [(prefix, str(values))]
+    return [row for key, value in values.items() for row in list_paths(value, f"{prefix}.{key}".lstrip("."))]
 
 
 def _as_mapping(value: Any) -> Any:

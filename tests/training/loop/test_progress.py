@@ -7,6 +7,7 @@ import pytest
 
 from attnlab.training import Display, build, train
 from attnlab.training.loop.progress import format_duration
+from tests.conftest import NotebookKernel
 from tests.training.runs import small
 
 
@@ -25,7 +26,7 @@ def test_plain_lines_come_first_at_the_end_and_now_and_then() -> None:
     lines = stream.getvalue().splitlines()
     assert len(lines) < 5
     assert lines[-1].startswith("step 100/100  loss 2.5000  ")
-    assert lines[-1].endswith(" tokens/s  0 s left")
+    assert lines[-1].endswith(" tokens/s")
 
 
 def test_speed_is_that_of_this_process() -> None:
@@ -62,3 +63,14 @@ def test_a_terminal_gets_a_bar_and_keeps_messages(tmp_path: Path) -> None:
 )
 def test_time_left_is_said_as_people_do(seconds: float, words: str) -> None:
     assert format_duration(seconds) == words
+
+
+def test_in_a_notebook_there_is_one_bar_and_no_line(
+    notebook_kernel: NotebookKernel, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with Display() as display:
+        for step in range(1, 101):
+            display.advance(step, 100, step * 1000, 2.5)
+    assert len(notebook_kernel.displays) == 1
+    assert "step 100/100  loss 2.5000" in notebook_kernel.displays[0]
+    assert capsys.readouterr() == ("", "")

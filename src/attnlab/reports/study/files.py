@@ -7,6 +7,15 @@ from pathlib import Path
 from attnlab.errors import RequestError
 
 
+def make_place(folder: Path) -> Path:
+    """Make the folder of a report; return its path."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise RequestError(f"cannot make {folder}: {error.strerror}; give --out another folder") from error
+    return folder
+
+
 def write_atomically(path: Path, content: str | bytes) -> Path:
     """Write a file atomically; return its path."""
     aside = path.with_name(f".{path.name}.writing")
@@ -19,7 +28,9 @@ def write_atomically(path: Path, content: str | bytes) -> Path:
     except OSError as error:
         with suppress(OSError):
             aside.unlink(missing_ok=True)
-        raise RequestError(f"cannot write the report to {path}: {error.strerror}; clear what is in the way") from error
+        raise RequestError(
+            f"cannot write the report to {path}: {error.strerror}; clear what is in the way, or give --out another folder"
+        ) from error
     return path
 
 

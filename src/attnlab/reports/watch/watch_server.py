@@ -8,9 +8,11 @@ import hmac
 import json
 import math
 import secrets
+import socket
 import socketserver
 import sys
 import threading
+from contextlib import suppress
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -38,7 +40,7 @@ HEADERS = {
 NUM_CURVES = 60
 """Learning curves that a page shows: those of the runs in progress, then those of the last planned that have ended."""
 SECONDS = 10.0
-"""Idle time after which a connection is closed."""
+"""Time after which a connection is closed, idle or not: a client that sends byte by byte keeps no thread."""
 
 
 class WatchServer(ThreadingHTTPServer):
@@ -97,6 +99,20 @@ class WatchHandler(BaseHTTPRequestHandler):
     server_version, sys_version = "attnlab", ""
     timeout = SECONDS
     policy = POLICY
+
+    def handle_one_request(self) -> None:
+        """Answer a request within its time."""
+        timer = threading.Timer(SECONDS, self._drop)
+        timer.daemon = True
+        timer.start()
+        try:
+            super().handle_one_request()
+        finally:
+            timer.cancel()
+
+    def _drop(self) -> None:
+        with suppress(OSError):  # closed meanwhile
+            self.connection.shutdown(socket.SHUT_RDWR)
 
     def do_GET(self) -> None:
         """Send a file of the page, the state of the study, or the report."""

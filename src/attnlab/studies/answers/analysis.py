@@ -5,6 +5,7 @@ All primary comparisons of a study are one family: without adjustment, a study w
 """
 
 import json
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
@@ -14,7 +15,8 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from attnlab.errors import StatisticsError
+from attnlab.errors import AttnlabWarning, StatisticsError
+from attnlab.notebook import Facts, Showable
 from attnlab.statistics import Comparison, compare, conclude_family
 from attnlab.statistics.comparison import conclude as conclude_comparison
 from attnlab.statistics.question import ALPHA
@@ -28,8 +30,8 @@ from .registration import RegistrationStatus, check_registration, digest, note_v
 from .run_table import RunTable, explain_leak
 
 
-@dataclass(frozen=True)
-class Answer:
+@dataclass(frozen=True, repr=False)
+class Answer(Showable):
     """The result for one arm in one phase and size; `comparison` is None if there was nothing to compare."""
 
     phase: str
@@ -41,6 +43,17 @@ class Answer:
     notes: tuple[str, ...] = ()
     registration: str = ""
     """Whether the verdict is as declared beforehand: AS REGISTERED, CHANGED AFTER LOOKING (…), …"""
+
+    @property
+    def place(self) -> str:
+        """The arm, phase and size in words."""
+        return f"{self.arm}, {self.phase}, {self.size}"
+
+    def facts(self) -> Facts:
+        """Return the verdict, and the figures of the comparison."""
+        compared = Facts("") if self.comparison is None else self.comparison.facts()
+        rows = [*(("note", note) for note in self.notes), *compared.rows]
+        return Facts(self.place, f"{self.figure}: {self.verdict}", rows=rows, is_good=compared.is_good)
 
     def record(self) -> dict[str, Any]:
         """Return all of it as plain values, for JSON."""
@@ -73,6 +86,10 @@ def conclude(
     answers = analyse(study, planned, ledger, obstacles, status)
     compared = [answer.comparison for answer in answers if answer.comparison is not None]
     is_look = any(not one.question.obstacle and one.data.num_seeds >= MIN_SEEDS for one in compared)
+    if ledger.is_read_only:
+        message = f"{ledger.path.parent} cannot be written, so its ledger does not note that these verdicts were seen"
+        warnings.warn(message, AttnlabWarning, stacklevel=2)
+        return answers
     with ledger.transaction():
         note_verdict(ledger, study, results, is_look)
         ledger.add_answers(basis, json.dumps(_storage().dump_python(answers)))

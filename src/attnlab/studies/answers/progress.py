@@ -10,6 +10,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Literal
 
+from attnlab.training.loop.progress import format_duration
 from attnlab.training.plain import decode_nonfinite
 from attnlab.training.record.folder import read_num_steps
 from attnlab.training.record.lock import LOCK
@@ -64,6 +65,21 @@ class Snapshot:
     def num_given_up(self) -> int:
         """Number of runs that were given up."""
         return sum(run.state == GIVEN_UP for run in self.runs)
+
+    @property
+    def share(self) -> float:
+        """The share of the runs that is done, with the steps of those that are going."""
+        done = self.num_ended + self.num_given_up + sum(run.step / run.num_steps for run in self.going if run.num_steps)
+        return min(1.0, done / max(1, len(self.runs)))
+
+    @property
+    def headline(self) -> str:
+        """How many runs have ended, and the time left."""
+        given_up = f", {self.num_given_up} given up" if self.num_given_up else ""
+        left = "time left not yet known"
+        if self.seconds_left is not None:
+            left = f"about {format_duration(self.seconds_left)} left"
+        return f"{self.num_ended} of {len(self.runs)} runs have ended, {len(self.going)} going{given_up}, {left}"
 
 
 class Progress:

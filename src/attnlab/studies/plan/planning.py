@@ -6,6 +6,7 @@ from itertools import product
 from pathlib import Path
 
 from attnlab.errors import AttnlabError, StudyError, closest
+from attnlab.notebook import Facts, Showable
 from attnlab.training import Data, RunSpec
 from attnlab.training.spec import DataSource, TaskSettings
 
@@ -13,8 +14,8 @@ from ..file.design import Design
 from ..file.overrides import apply_settings
 
 
-@dataclass(frozen=True)
-class PlannedRun:
+@dataclass(frozen=True, repr=False)
+class PlannedRun(Showable):
     """One run of a study."""
 
     id: str
@@ -30,6 +31,11 @@ class PlannedRun:
     def title(self) -> str:
         """A name to show."""
         return f"{self.phase}, {self.size}, {self.arm}, seed {self.seed}"
+
+    def facts(self) -> Facts:
+        """Return the title, and what the run shows of itself."""
+        spec = self.run.facts()
+        return Facts(f"{self.title} ({self.id})", spec.title, rows=spec.rows)
 
     def at(self, runs: Path) -> RunSpec:
         """Return the run as it is trained below a folder of runs."""

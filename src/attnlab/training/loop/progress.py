@@ -1,4 +1,4 @@
-"""The progress of a run on stderr: a bar on a terminal, else a plain line every few seconds."""
+"""The progress of a run: a bar on a terminal and in a notebook, else a plain line every few seconds on stderr."""
 
 import sys
 import time
@@ -7,8 +7,12 @@ from typing import Any, Self, TextIO
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 
+from attnlab.notebook import NotebookBar, in_notebook, is_terminal
+
 SECONDS = 15.0
 """Time between plain lines."""
+NOTEBOOK_SECONDS = 0.25
+"""Time between updates of the bar in a notebook."""
 
 
 class Display:
@@ -16,11 +20,13 @@ class Display:
 
     def __init__(self, stream: TextIO | None = None, *, is_quiet: bool = False) -> None:
         self.stream, self.is_quiet = stream or sys.stderr, is_quiet
-        self.has_terminal = not is_quiet and self.stream.isatty()
+        self.has_terminal = not is_quiet and is_terminal(self.stream)
+        self.notebook = NotebookBar() if stream is None and not is_quiet and in_notebook() else None
         self.bar: Progress | None = None
         self.bar_task: Any = None
         self.first: tuple[float, int, int] | None = None
         self.shown_at = 0.0
+        self.status = ""
 
     def __enter__(self) -> Self:
         if self.has_terminal:
@@ -34,6 +40,8 @@ class Display:
         if self.bar is not None:
             self.bar.stop()
             self.bar = None
+        if self.notebook is not None:
+            self.notebook.close(self.status)
 
     def say(self, message: str) -> None:
         """Print a message."""
@@ -52,9 +60,14 @@ class Display:
         elapsed = max(now - began, 1e-9)
         speed = (tokens - first_tokens) / elapsed
         left = (num_steps - step) * elapsed / max(1, step - first_step)
-        status = f"step {step:,}/{num_steps:,}  loss {loss:.4f}  {speed:,.0f} tokens/s  {format_duration(left)} left"
+        figures = f"step {step:,}/{num_steps:,}  loss {loss:.4f}  {speed:,.0f} tokens/s"
+        self.status = status = f"{figures}  {format_duration(left)} left" if step < num_steps else figures
         if self.bar is not None:
             self.bar.update(self.bar_task, completed=step, total=num_steps, status=status)
+        elif self.notebook is not None:
+            if now - self.shown_at > NOTEBOOK_SECONDS:
+                self.shown_at = now
+                self.notebook.update(step / num_steps, status)
         elif now - self.shown_at > SECONDS or step == num_steps:
             self.shown_at = now
             self.say(status)
