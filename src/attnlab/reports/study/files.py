@@ -28,9 +28,8 @@ def write_atomically(path: Path, content: str | bytes) -> Path:
     except OSError as error:
         with suppress(OSError):
             aside.unlink(missing_ok=True)
-        raise RequestError(
-            f"cannot write the report to {path}: {error.strerror}; clear what is in the way, or give --out another folder"
-        ) from error
+        advice = "clear what is in the way, or give --out another folder"
+        raise RequestError(f"cannot write the report to {path}: {error.strerror}; {advice}") from error
     return path
 
 

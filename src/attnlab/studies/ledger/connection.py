@@ -19,6 +19,7 @@ from .disk import refuse_network
 
 DIGESTS = "digests"
 """The table of the hashes: one for each row, and one for all metrics of a run of one kind."""
+COLUMNS = "source TEXT NOT NULL, key INTEGER NOT NULL, sha256 BLOB NOT NULL, PRIMARY KEY (source, key)"
 Values = tuple[Any, ...]
 
 
@@ -29,8 +30,7 @@ class Connection:
         refuse_network(path)
         if not is_new and not path.exists():
             raise StudyError(f"{path.parent} holds no study: it has no {path.name}")
-        self.path, self.tables = path, {**tables, DIGESTS: "source TEXT NOT NULL, key INTEGER NOT NULL, sha256 BLOB NOT NULL, "
-                                        "PRIMARY KEY (source, key)"}  # fmt: skip
+        self.path, self.tables = path, {**tables, DIGESTS: COLUMNS}
         for file in (path.with_name(path.name + ending) for ending in ("", "-wal", "-shm", "-journal")):
             if file.is_symlink():
                 raise StudyError(f"{file} is a symbolic link, which may lead anywhere; remove it")
@@ -63,7 +63,9 @@ class Connection:
         copies = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="attnlab-")))
         for file in (self.path, wal):
             shutil.copyfile(file, copies / file.name)
-        return _connect(copies / self.path.name)
+        base = _connect(copies / self.path.name)
+        base.execute("PRAGMA query_only=ON")
+        return base
 
     def _set_up(self, is_new: bool, is_checked: bool) -> bool:
         """Make the tables of a new file, or check the structure of an old one; return whether its rows have hashes."""
@@ -161,6 +163,8 @@ class Connection:
     def _explain_errors(self) -> Iterator[None]:
         try:
             yield
+        except UnicodeDecodeError as error:  # in a message of sqlite about a damaged page
+            raise self._explain_damage("sqlite cannot read it") from error
         except sqlite3.Error as error:
             if "not a database" in str(error):
                 raise StudyError(

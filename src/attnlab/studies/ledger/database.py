@@ -6,7 +6,7 @@ are added in one transaction. `connection.py` opens the file and verifies what i
 
 import json
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -108,7 +108,8 @@ class Ledger(Connection):
 
     def fact(self, name: str) -> str | None:
         """Return the fact of a name, None if there is none."""
-        return self._find_last("facts", "WHERE name = ?", name)
+        value: str | None = self._find_last("facts", "WHERE name = ?", name)
+        return value
 
     def _find_last(self, table: str, where: str, *values: Any) -> Any:
         """Return the last column of the first row, None without one."""
@@ -162,7 +163,7 @@ class Ledger(Connection):
             self.execute("INSERT INTO metrics VALUES (?, ?, ?, ?, ?)", row)
             rows_by_kind.setdefault(line["kind"], []).append(row[2:])
         for kind, rows in rows_by_kind.items():
-            self.insert_digest("metrics", f"{run} {kind}", sorted(rows, key=_order_of))
+            self.insert_digest("metrics", f"{run} {kind}", sorted(rows, key=_order))
 
     def add_audit(self, mechanism: str, is_causal: bool, passed: bool, findings: Sequence[Mapping[str, Any]]) -> None:
         """Add the findings of an audit."""
@@ -180,7 +181,9 @@ class Ledger(Connection):
     def runs(self) -> list[RunRow]:
         """List all runs in the order they were planned."""
         rows = self.select("runs", "WHERE runs.rowid > ? ORDER BY runs.rowid", len(self._runs))
-        self._runs += [RunRow(*keys, json.loads(config)) for *keys, config, _ in rows]
+        self._runs += [
+            RunRow(id, arm, size, phase, seed, json.loads(config)) for id, arm, size, phase, seed, config, _ in rows
+        ]
         return list(self._runs)
 
     def results(self) -> dict[str, ResultRow]:
@@ -264,6 +267,7 @@ class Ledger(Connection):
         return [json.loads(line) for _, _, line in rows]
 
 
-def _order_of(row: tuple[Any, ...]) -> tuple[int, bytes]:
+def _order(row: Iterable[Any]) -> tuple[int, bytes]:
     # sqlite orders text by its bytes.
-    return row[0], str(row[1]).encode("utf-8", "surrogatepass")
+    step, name, _ = row
+    return step, str(name).encode("utf-8", "surrogatepass")
