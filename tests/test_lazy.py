@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import attnlab
 
@@ -27,3 +28,23 @@ def test_every_public_name_resolves() -> None:
     for room in (attnlab, attnlab.data, attnlab.reports, attnlab.statistics, attnlab.studies, attnlab.training):
         assert [name for name in room.__all__ if not hasattr(room, name)] == []
         assert set(room.__all__) <= set(dir(room))
+
+
+FOLLOWER = """
+import sys
+sys.path.insert(0, sys.argv[1])
+from attnlab.lazy import load_after
+load_after("first", "second")
+assert "second" not in sys.modules
+import first
+assert first.VALUE == 1 and "second" in sys.modules
+load_after("first", "third")
+assert "third" in sys.modules
+"""
+
+
+def test_a_module_follows_another_one(tmp_path: Path) -> None:
+    (tmp_path / "first.py").write_text("VALUE = 1")
+    (tmp_path / "second.py").write_text("from first import VALUE")
+    (tmp_path / "third.py").touch()
+    subprocess.run([sys.executable, "-c", FOLLOWER, str(tmp_path)], check=True)

@@ -11,7 +11,7 @@ ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "attnlab"
 
 FOUNDATION = {"mechanisms", "data", "statistics", "charts"}
-BELOW_STUDIES = FOUNDATION | {"kernels", "construct", "install", "audits", "tasks", "training"}
+BELOW_STUDIES = FOUNDATION | {"kernels", "construct", "install", "audits", "heads", "tasks", "training"}
 
 MAY_IMPORT: dict[str, set[str]] = {
     "mechanisms": set(),
@@ -22,6 +22,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "construct": {"mechanisms", "kernels", "charts"},
     "install": {"mechanisms", "kernels"},
     "audits": {"mechanisms", "kernels", "install", "charts"},
+    "heads": {"mechanisms", "kernels", "install", "charts"},
     "tasks": {"data", "install"},
     "training": {"tasks", "data", "install"},
     "studies": BELOW_STUDIES,

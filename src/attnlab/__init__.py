@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from attnlab.lazy import load_on_first_use
+from attnlab.lazy import load_after, load_on_first_use
 
 if TYPE_CHECKING:
     from attnlab import (
@@ -11,6 +11,7 @@ if TYPE_CHECKING:
         construct,
         data,
         errors,
+        heads,
         kernels,
         mechanisms,
         reports,
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 HOMES = {
-    "audits": "", "charts": "", "construct": "", "data": "", "errors": "", "kernels": "", "mechanisms": "",
+    "audits": "", "charts": "", "construct": "", "data": "", "errors": "", "heads": "", "kernels": "", "mechanisms": "",
     "reports": "", "studies": "", "tasks": "", "training": "",
     "audit": "audits",
     "install": "", "load": "install", "mechanism_of": "install", "save": "install", "uninstall": "install",
@@ -43,8 +44,11 @@ HOMES = {
 
 __all__ = [
     "CATALOG", "Attention", "Mechanism", "Score", "Study", "Value", "Weights", "attend", "audit", "audits", "charts",
-    "compare", "construct", "data", "errors", "explain", "install", "kernels", "load", "mechanism_of", "mechanisms",
-    "reports", "save", "stage", "statistics", "studies", "tasks", "training", "uninstall", "weights",
+    "compare", "construct", "data", "errors", "explain", "heads", "install", "kernels", "load", "mechanism_of",
+    "mechanisms", "reports", "save", "stage", "statistics", "studies", "tasks", "training", "uninstall", "weights",
 ]  # fmt: skip
 
 __getattr__, __dir__ = load_on_first_use(__name__, HOMES)
+
+# transformers' from_pretrained reads models with a mechanism once attnlab is imported.
+load_after("transformers.modeling_utils", "attnlab.install")

@@ -2,6 +2,8 @@
 
 import ast
 import importlib
+import importlib.abc
+import importlib.machinery
 import sys
 from collections.abc import Callable, Mapping
 from types import ModuleType
@@ -41,3 +43,34 @@ def _find_type_imports(module: ModuleType) -> dict[str, str]:
     source = module.__loader__.get_source(module.__name__)  # type: ignore[union-attr]
     imports = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.ImportFrom) and node.level == 1]
     return {alias.name: node.module or "" for node in imports for alias in node.names}
+
+
+def load_after(trigger: str, module: str) -> None:
+    """Import a module as soon as another one is imported: now, if it is already."""
+    if trigger in sys.modules:
+        importlib.import_module(module)
+    else:
+        sys.meta_path.insert(0, _FollowUp(trigger, module))
+
+
+class _FollowUp(importlib.abc.MetaPathFinder):
+    """Finds one module as Python does, and imports another one when it is complete."""
+
+    def __init__(self, trigger: str, module: str) -> None:
+        self.trigger, self.module = trigger, module
+
+    def find_spec(self, fullname: str, path: Any, target: Any = None) -> importlib.machinery.ModuleSpec | None:
+        """Find the trigger, and extend its loader by the other import."""
+        if fullname != self.trigger:
+            return None
+        sys.meta_path.remove(self)
+        spec = importlib.machinery.PathFinder.find_spec(fullname, path, target)
+        if spec is not None and spec.loader is not None:
+            execute = spec.loader.exec_module
+
+            def execute_and_follow(loaded: ModuleType) -> None:
+                execute(loaded)
+                importlib.import_module(self.module)
+
+            vars(spec.loader)["exec_module"] = execute_and_follow
+        return spec

@@ -15,6 +15,7 @@ import pytest
 
 from attnlab.cli import main
 from attnlab.training import Display
+from tests.training.tracking.fakes import registered
 
 SIZES = ("n_embd=16", "n_layer=2", "n_head=2", "n_positions=64")
 SETTINGS = (
@@ -116,15 +117,18 @@ def test_a_stopped_run_goes_on(
     number: signal.Signals, is_same: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:  # fmt: skip
-    command = [*CLM, "--steps", "4", "--out", str(tmp_path)]
-    with monkeypatch.context() as patch:
+    command = [*CLM, "--steps", "4", "--out", str(tmp_path), "--track", "memory", *settings("log_every=1")]
+    with monkeypatch.context() as patch, registered() as before:
         stop_after(2, number, patch)
         assert main(command) == 130
     shown = capsys.readouterr()
     assert "the same command resumes the run from here" in shown.err
     assert "interrupted at step 2 of 4" in shown.out
-    assert main(command if is_same else ["train", "--out", str(tmp_path)]) == 0
+    with registered() as after:
+        assert main(command if is_same else ["train", "--out", str(tmp_path)]) == 0
     assert "resuming from step 2 of 4" in capsys.readouterr().err
+    steps = [[call[1] for call in calls if call[0] == "log" and "train/loss" in call[2]] for calls in (before, after)]
+    assert steps == [[1, 2], [3, 4]]
 
 
 def test_ctrl_c_stops_a_process_and_no_other_takes_its_folder(

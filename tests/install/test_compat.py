@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
 from typing import Any
 
+import pytest
 import torch
+from huggingface_hub.errors import StrictDataclassError
 from torch import nn
-from transformers import AttentionInterface, AutoModelForCausalLM
+from transformers import AttentionInterface, AutoModelForCausalLM, PreTrainedModel
 
 from attnlab.install import compat
 from tests.install.models import build, tokens
@@ -60,3 +63,21 @@ def test_a_model_says_whether_it_takes_a_static_cache() -> None:
     assert compat.supports_static_cache(build("llama", AutoModelForCausalLM))
     assert not compat.supports_static_cache(nn.Linear(2, 2))
     assert all(hasattr(build(name), "_can_compile_fullgraph") for name in ("bert", "gpt2", "llama"))
+
+
+def test_from_pretrained_asks_for_files_and_loads_weights_through_the_names_that_are_extended(tmp_path: Any) -> None:
+    source = inspect.getsource(PreTrainedModel.from_pretrained)
+    assert "_get_resolved_checkpoint_files(\n                pretrained_model_name_or_path=" in source
+    assert 'transformers_explicit_filename=getattr(config, "transformers_weights", None)' in source
+    assert "cls._load_pretrained_model(\n                model, state_dict, checkpoint_files, load_config" in source
+
+
+def test_output_attentions_is_validated_where_it_is_extended() -> None:
+    config: Any = build("bert").config
+    assert [v for v in type(config).__class_validators__ if v.__name__ == "validate_output_attentions"]
+    compat.set_attention_name(config, "attnlab")
+    config.output_attentions = True
+    config.validate()
+    compat.set_attention_name(config, "sdpa")
+    with pytest.raises(StrictDataclassError, match="output_attentions"):
+        config.validate()

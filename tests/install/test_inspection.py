@@ -50,8 +50,9 @@ def test_a_mechanism_cannot_be_switched_off_without_a_word() -> None:
 def test_a_mechanism_in_a_part_is_not_saved_as_if_it_were_in_the_whole(tmp_path: Path) -> None:
     outer: Any = transformers.BartForConditionalGeneration(transformers.BartConfig(**SMALL, forced_eos_token_id=None))
     attnlab.install(outer.model.decoder, "cosine | softmax")
-    with pytest.raises(InstallError, match="was installed in another model"):
-        attnlab.save(outer, tmp_path / "whole")
+    for save in (outer.save_pretrained, lambda folder: attnlab.save(outer, folder)):
+        with pytest.raises(InstallError, match="installed in a part of this BartForConditionalGeneration"):
+            save(tmp_path / "whole")
     with pytest.raises(InstallError, match=r"its part 'model\.decoder'"):
         attnlab.install(outer, "dot | softmax")
     attnlab.install(outer.model.encoder, "dot | sparsemax")

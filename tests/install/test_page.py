@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.heads.tokenizers import word_pieces
 from tests.install.models import build
 from tests.test_pages import blocks
 
@@ -15,9 +16,9 @@ PAGE = (Path(__file__).parent.parent.parent / "docs" / "install.md").read_text(e
 def test_the_pages_code_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     build("bert").save_pretrained(tmp_path / "bert")
     monkeypatch.chdir(tmp_path)
-    names: dict[str, object] = {"__name__": "page", "MODEL": "bert"}
+    names: dict[str, object] = {"__name__": "page", "MODEL": "bert", "TOKENIZER": word_pieces()}
     code = blocks(PAGE, "python")
-    assert len(code) == 2
+    assert len(code) == 3
     for block in code:
         exec(compile(block, "a block of docs/install.md", "exec"), names)
     assert (tmp_path / "with-bypass" / "attnlab.safetensors").exists()

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import torch
 from safetensors.torch import load_file
-from transformers import AutoModelForMaskedLM, BertForMaskedLM, PreTrainedModel
+from transformers import BertForMaskedLM, PreTrainedModel
 
 import attnlab
 from attnlab.errors import InstallError, RequestError
@@ -30,10 +30,11 @@ def saved(tmp_path: Path) -> tuple[PreTrainedModel, Path]:
 
 def test_a_directory_holds_config_and_safetensors_alone(saved: tuple[PreTrainedModel, Path]) -> None:
     _, folder = saved
-    assert sorted(file.name for file in folder.iterdir()) == ["attnlab.safetensors", "config.json"]
+    assert sorted(file.name for file in folder.iterdir()) == ["SHA256SUMS", "attnlab.safetensors", "config.json"]
     config = json.loads((folder / "config.json").read_text())
     assert config["attnlab"]["mechanism"] == LINE
     assert config["architectures"] == ["BertForMaskedLM"]
+    assert config["model_type"] == "bert"
 
 
 PLAIN = """
@@ -41,12 +42,30 @@ import sys
 import transformers
 for folder in sys.argv[1:]:
     for loader in (transformers.AutoModel, transformers.BertModel, transformers.BertForMaskedLM):
-        try:
-            loader.from_pretrained(folder)
-        except (OSError, ValueError) as error:
-            assert "attnlab" in str(error) or "no file named model.safetensors" in str(error), error
-        else:
-            raise SystemExit(f"{loader.__name__} read {folder}")
+        for options in ({}, {"attn_implementation": "eager"}, {"dtype": "bfloat16", "device_map": "cpu"}):
+            try:
+                loader.from_pretrained(folder, **options)
+            except ValueError as error:
+                assert "install attnlab and run `import attnlab` before from_pretrained" in str(error), error
+            else:
+                raise SystemExit(f"{loader.__name__} read {folder}")
+    try:
+        transformers.pipeline("fill-mask", model=folder, tokenizer=transformers.BertTokenizer(vocab={"[MASK]": 0}))
+    except ValueError as error:
+        assert "run `import attnlab` before from_pretrained" in str(error), error
+    else:
+        raise SystemExit(f"pipeline read {folder}")
+    config = transformers.AutoConfig.from_pretrained(folder)
+    try:
+        transformers.AutoModel.from_config(config)
+    except ValueError as error:
+        assert 'attn_implementation="attnlab"' in str(error), error
+    else:
+        raise SystemExit(f"from_config built a model without the mechanism of {folder}")
+    try:
+        transformers.BertModel.from_pretrained(folder, config=transformers.BertConfig())
+    except OSError as error:
+        assert "no file named model.safetensors" in str(error), error
 assert "attnlab" not in sys.modules
 """
 
@@ -54,27 +73,51 @@ assert "attnlab" not in sys.modules
 def test_plain_transformers_fails_loudly_on_it_however_it_was_saved(tmp_path: Path) -> None:
     model = with_loss("bert")
     attnlab.install(model, LINE)
-    folders = [tmp_path / name for name in ("save", "save_pretrained")]
+    folders = [tmp_path / name for name in ("save", "save_pretrained", "shards", "inner")]
     attnlab.save(model, folders[0])
     model.save_pretrained(folders[1])
-    with pytest.raises(InstallError, match="was installed in another model"):
-        model.bert.save_pretrained(tmp_path / "inner")
+    model.save_pretrained(folders[2], max_shard_size="20KB")
+    model.bert.save_pretrained(folders[3])
     done = subprocess.run(
         [sys.executable, "-c", PLAIN, *map(str, folders)], capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
-    for folder in folders:
+    for folder in folders[:3]:
         assert str(attnlab.mechanism_of(attnlab.load(folder))) == LINE
 
 
-def test_the_silent_revert_is_there_without_our_handling(tmp_path: Path) -> None:
+def test_the_weights_alone_do_not_say_which_mechanism_they_need(tmp_path: Path) -> None:
     model = with_loss("bert")
     attnlab.install(model, LINE)
-    type(model).save_pretrained(model, tmp_path)  # what transformers would do
-    reverted = AutoModelForMaskedLM.from_pretrained(tmp_path).eval()
-    assert not torch.allclose(reverted(tokens()).logits, model(tokens()).logits, atol=1e-3)
-    with pytest.raises(InstallError, match="names no mechanism"):
-        attnlab.load(tmp_path)
+    kind: Any = BertForMaskedLM
+    plain = kind(type(model.config).from_dict(model.config.to_dict())).eval()
+    assert not plain.load_state_dict(model.state_dict()).missing_keys
+    assert not torch.allclose(plain(tokens()).logits, model(tokens()).logits, atol=1e-3)
+
+
+def test_a_mechanism_installed_in_the_body_is_saved_with_the_head(tmp_path: Path) -> None:
+    model: Any = with_loss("bert")
+    attnlab.install(model.bert, LINE)
+    model.save_pretrained(tmp_path)
+    loaded: Any = BertForMaskedLM.from_pretrained(tmp_path)
+    assert torch.equal(loaded(tokens()).logits, model(tokens()).logits)
+
+
+def test_a_part_whose_parameter_belongs_to_another_part_is_not_saved(tmp_path: Path) -> None:
+    model: Any = pair()
+    attnlab.install(model, "dot | softmax | bypass(learn=true, per=model)")
+    with pytest.raises(InstallError, match="is shared with a layer outside this"):
+        model.decoder.save_pretrained(tmp_path)
+
+
+def test_shards_of_an_earlier_save_are_removed(tmp_path: Path) -> None:
+    model = attnlab.install(build("bert"), LINE)
+    model.save_pretrained(tmp_path, max_shard_size="20KB")
+    assert (tmp_path / "attnlab.safetensors.index.json").exists()
+    assert len(list(tmp_path.glob("attnlab-*-of-*.safetensors"))) > 1
+    assert torch.equal(attnlab.load(tmp_path)(tokens()).last_hidden_state, model(tokens()).last_hidden_state)
+    model.save_pretrained(tmp_path)
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["SHA256SUMS", "attnlab.safetensors", "config.json"]
 
 
 def test_after_uninstall_plain_transformers_reads_it_again(tmp_path: Path) -> None:

@@ -37,7 +37,7 @@ def test_the_config_of_something_else_is_refused(config: dict[str, Any]) -> None
 
 
 def test_what_decides_no_result_is_not_in_the_config() -> None:
-    assert run().config == run(log_every=3, threads=2, has_tensorboard=True).config
+    assert run().config == run(log_every=3, threads=2, trackers=("wandb",), title="a").config
     assert run().config != run(patience=3).config
 
 

@@ -7,6 +7,10 @@ import typer
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 FigureFile = Annotated[str | None, typer.Option("--figure", metavar="FILE", help="Draw it: .svg, .png, .html, .json.")]
 Plugins = Annotated[list[str] | None, typer.Option("--plugin", metavar="FILE.py", help="Your own stages; repeatable.")]
+Trackers = Annotated[
+    list[str] | None,
+    typer.Option("--track", metavar="NAME", help="tensorboard, wandb or trackio, which send nothing; repeatable."),
+]
 Settings = Annotated[list[str] | None, typer.Option("--set", metavar="A.B=C", help="A setting by path; repeatable.")]
 StudyFile = Annotated[str, typer.Argument(metavar="RECIPE|FILE", help="The name of a recipe, or a study file in TOML.")]
 StudyFolder = Annotated[str, typer.Argument(metavar="DIR", help="The folder of a study: attnlab run --out DIR.")]

@@ -10,7 +10,7 @@ import typer
 from attnlab.cli.assignments import read_settings, split_assignments
 from attnlab.cli.conclusion import print_conclusion
 from attnlab.cli.costs import print_estimate
-from attnlab.cli.options import AsJson, Plugins, Settings, StudyFile
+from attnlab.cli.options import AsJson, Plugins, Settings, StudyFile, Trackers
 from attnlab.cli.plugin import load_plugins
 from attnlab.cli.report import report_after_run
 from attnlab.cli.tables import print_json
@@ -31,6 +31,7 @@ def run(
     data: Annotated[list[str] | None, typer.Option(metavar="NAME=PATH", help="A dataset; repeatable.")] = None,
     assign: Settings = None,
     plugin: Plugins = None,
+    track: Trackers = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the runs and their cost.")] = False,
     no_calibration: Annotated[bool, typer.Option("--no-calibration", help="With --dry-run: time nothing.")] = False,
     no_report: Annotated[bool, typer.Option("--no-report", help="Write no report.")] = False,
@@ -44,8 +45,9 @@ def run(
 
     settings, paths = read_settings(assign), split_assignments(data or [], "--data")
     study = Study.load(
-        find_study(file), budget, assign=settings, data=paths, threads=threads, plugins=tuple(plugin or ())
-    )
+        find_study(file), budget, assign=settings, data=paths, threads=threads, plugins=tuple(plugin or ()),
+        trackers=tuple(track or ()),
+    )  # fmt: skip
     out = out or study.default_folder
     if dry_run:
         from attnlab.studies.cost.estimate import estimate_cost

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from attnlab.cli.assignments import read_settings, read_value, split_assignments
-from attnlab.cli.options import AsJson
+from attnlab.cli.options import AsJson, Plugins, Trackers
+from attnlab.cli.plugin import load_plugins
 from attnlab.cli.tables import print_json, print_table
 from attnlab.errors import RequestError
 
@@ -45,11 +46,14 @@ def train(
     prompt: Annotated[list[str] | None, typer.Option(help="Sample continuations at the end; repeatable.")] = None,
     sentence: Annotated[list[str] | None, typer.Option(help="Print its loss at the end; repeatable.")] = None,
     threads: Annotated[int | None, typer.Option(help="The number of threads.")] = None,
+    track: Trackers = None,
+    plugin: Plugins = None,
     as_json: AsJson = False,
 ) -> int:
     """Train one model on one task; the same command resumes a run that was stopped."""
     if not out:
         raise RequestError("--out DIR is missing: the folder that the run keeps its checkpoints and metrics in")
+    load_plugins(plugin)
     from attnlab.training import Display, build, read_result
     from attnlab.training import train as train_job
 
@@ -61,6 +65,7 @@ def train(
         "tokenizer": ("data.tokenizer", tokenizer), "architecture": ("start.architecture", architecture),
         "start": ("start.checkpoint", start),
         "mechanism": ("start.mechanism", mechanism), "prompt": ("prompts", prompt), "sentence": ("sentences", sentence),
+        "track": ("trackers", track),
     }  # fmt: skip
     for option, (path, value) in options.items():
         if value is not None and path in settings:
@@ -128,6 +133,7 @@ def read_run(folder: Path, settings: dict[str, Any], chosen: list[str]) -> "RunS
     """Read the run of a folder; settings that decide its result cannot change."""
     from attnlab.training import RunSpec
     from attnlab.training.record.files import read_json
+    from attnlab.training.record.folder import WATCHING
     from attnlab.training.spec import WITHOUT_EFFECT
 
     if not (folder / "config.json").exists():
@@ -138,6 +144,8 @@ def read_run(folder: Path, settings: dict[str, Any], chosen: list[str]) -> "RunS
             f"a resumed run keeps its settings, and {changed[0]} was given; start another run in another folder"
         )
     content = RunSpec.of(read_json(folder / "config.json")).model_dump(mode="json")
+    if (folder / WATCHING).exists():
+        content |= read_json(folder / WATCHING)
     put_settings(content, settings)
     return check_run(content)
 

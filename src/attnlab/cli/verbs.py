@@ -25,6 +25,7 @@ from attnlab.cli import (
     explain,
     export,
     generate,
+    inspect,
     judge,
     mechanisms,
     new,
@@ -62,6 +63,7 @@ VERBS: Mapping[str, Verb] = {
     "compare": compare.compare,
     "report": report.report,
     "generate": generate.generate,
+    "inspect": inspect.inspect,
     "export": export.export,
     "doctor": doctor.examine,
 }
@@ -73,6 +75,7 @@ EXAMPLES: Mapping[str, str] = {
     "data": "attnlab data embedded:pydoc --tokenizer wordpiece",
     "export": "attnlab export study/runs/ID --out model",
     "generate": 'attnlab generate run --prompt "The list"',
+    "inspect": 'attnlab inspect run --text "The list is sorted"',
     "explain": 'attnlab explain "cosine | relu(divide=n)"',
     "train": "attnlab train clm --architecture gpt2 --data embedded:pydoc --tokenizer wordpiece:4000 --out run",
     "judge": "attnlab judge results.csv",

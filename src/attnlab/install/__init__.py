@@ -14,12 +14,15 @@ from .installation import M, install, uninstall
 from .layer import Layer
 from .loading import load
 from .prefix import prefix_of, set_prefix
+from .pretrained import extend_transformers
 from .saving import save
 
 __all__ = [
     "Layer", "attention_layers", "install", "load", "mechanism_of", "penalty", "prefix_of", "save", "set_prefix",
     "set_progress", "undecayed", "uninstall",
 ]  # fmt: skip
+
+extend_transformers()
 
 
 class _CallableModule(ModuleType):

@@ -3,11 +3,13 @@
 tests/install/test_compat.py fails if one of them is gone or has changed its meaning.
 """
 
+import functools
+from collections.abc import Callable, Collection, Iterator
 from typing import Any
 
 import torch
 from torch import nn
-from transformers import PreTrainedConfig
+from transformers import PreTrainedConfig, PreTrainedModel, modeling_utils
 from transformers.utils import output_capturing
 
 ATTENTION_REGISTRY = "ALL_ATTENTION_FUNCTIONS"
@@ -50,3 +52,72 @@ def records_attentions() -> bool:
 def supports_static_cache(model: nn.Module) -> bool:
     """Tell whether a model can be compiled whole, which transformers requires for a static cache in `generate`."""
     return bool(getattr(model, "_can_compile_fullgraph", False))
+
+
+def hook_checkpoint_choice(choose: Callable[[Any, str, str | None], str | None]) -> None:
+    """Let a function choose the weights file that `from_pretrained` reads.
+
+    It gets the model's name or path, the subfolder and the file that config.json names (`transformers_weights`), and
+    returns the file to read, or None for the usual ones. There is no public way to read another file.
+    """
+    original: Any = modeling_utils._get_resolved_checkpoint_files
+
+    @functools.wraps(original)
+    def resolve(pretrained_model_name_or_path: Any, *given: Any, **options: Any) -> Any:
+        subfolder = (options.get("download_kwargs") or {}).get("subfolder", "")
+        named = options.get("transformers_explicit_filename")
+        options["transformers_explicit_filename"] = choose(pretrained_model_name_or_path, subfolder, named)
+        return original(pretrained_model_name_or_path, *given, **options)
+
+    modeling_utils._get_resolved_checkpoint_files = resolve
+
+
+def hook_weight_loading(prepare: Callable[[PreTrainedModel, list[str]], Callable[[set[str]], None] | None]) -> None:
+    """Let a function change a model that `from_pretrained` has built, before the weights of some files are loaded.
+
+    What it returns is called after that with the names of the weights that were not in the files. Subclasses of a
+    model can be built in many ways, and `from_pretrained` has no public step between building and loading.
+    """
+    original: Any = PreTrainedModel._load_pretrained_model
+
+    @functools.wraps(original)
+    def load(
+        model: PreTrainedModel, state_dict: Any, checkpoint_files: list[str] | None, *given: Any, **options: Any
+    ) -> Any:
+        finish = prepare(model, checkpoint_files or [])
+        info, offloaded = original(model, state_dict, checkpoint_files, *given, **options)
+        if finish is not None:
+            finish(info.missing_keys)
+        return info, offloaded
+
+    PreTrainedModel._load_pretrained_model = staticmethod(load)  # type: ignore[method-assign]
+
+
+def allow_output_attentions(names: Collection[str]) -> None:
+    """Let a config have `output_attentions=True` with these attention functions; transformers allows "eager" only."""
+    setting: Any = PreTrainedConfig.output_attentions
+    original: Any = PreTrainedConfig.validate_output_attentions
+
+    def set_output_attentions(config: PreTrainedConfig, value: bool) -> None:
+        if get_attention_name(config) in names:
+            config._output_attentions = value
+        else:
+            setting.fset(config, value)
+
+    @functools.wraps(original)
+    def validate(self: PreTrainedConfig) -> None:
+        if get_attention_name(self) not in names:
+            original(self)
+
+    PreTrainedConfig.output_attentions = setting.setter(set_output_attentions)  # type: ignore[method-assign]
+    PreTrainedConfig.validate_output_attentions = validate  # type: ignore[method-assign]
+    # A config class that exists already holds its validators in a list.
+    for config_class in _list_subclasses(PreTrainedConfig):
+        validators: list[Any] = vars(config_class).get("__class_validators__", [])
+        validators[:] = [validate if validator is original else validator for validator in validators]
+
+
+def _list_subclasses(parent: type[object]) -> Iterator[type[object]]:
+    yield parent
+    for child in parent.__subclasses__():
+        yield from _list_subclasses(child)

@@ -1,6 +1,5 @@
 """Put a mechanism into a model in place, and take it out again."""
 
-import functools
 import warnings
 from typing import TypeVar
 
@@ -15,11 +14,10 @@ from .attention_modules import AttentionModule, find_attention_modules
 from .body import copy_configs, find_body, has_cross_attention, list_configs
 from .compat import get_attention_name, set_attention_name
 from .inspection import RECORD, attention_layers
-from .interface import name_for, register
+from .interface import name_for
 from .layer import Layer, has_penalty, list_shared_parameters
 from .pass_context import PASS_CONTEXT, PassContext
 from .projections import check_forward
-from .saving import save_instead
 from .sharing import FusedTie, Tie, check_sharing, list_tied_parts, tie
 from .valuepath import ValuePath, check_layers, find_stages, make_paths
 
@@ -49,26 +47,26 @@ def install(model: M, mechanism: str | Mechanism, *, seed: int = 0) -> M:
     if isinstance(seed, bool) or not isinstance(seed, int):
         raise RequestError(f"seed must be a whole number, not {seed!r}")
     body = find_body(model)
-    plan = _make_plan(parsed, find_attention_modules(body))
-    _check_positions(parsed, body)
     if _is_installed_elsewhere(body):
         raise InstallError(f"a mechanism was installed in {_describe_place(body)}; install or uninstall it there")
+    put(body, parsed, seed)
     _warn_of_dropped_weights(parsed, body)
+    return model
+
+
+def put(body: PreTrainedModel, mechanism: Mechanism, seed: int) -> None:
+    """Put a mechanism into a model, in place of the one that is installed there."""
+    plan = _make_plan(mechanism, find_attention_modules(body))
+    _check_positions(mechanism, body)
     if RECORD in vars(body):
         uninstall(body)
     else:
         copy_configs(body)
-    register()
     record = InstallationRecord(body)
-    _apply_plan(plan, parsed, seed, body, record)
+    _apply_plan(plan, mechanism, seed, body, record)
     for config, _ in record.implementations:
-        set_attention_name(config, name_for(parsed))
-    for part in _list_models(body):
-        # Plain save_pretrained would lose the mechanism: the weights would load into a model without it.
-        vars(part)["save_pretrained"] = functools.partial(save_instead, part)
-        vars(part)["set_attn_implementation"] = functools.partial(_refuse_switch, part)
+        set_attention_name(config, name_for(mechanism))
     vars(body)[RECORD] = record
-    return model
 
 
 def uninstall(model: M) -> M:
@@ -89,9 +87,6 @@ def uninstall(model: M) -> M:
         del module.attnlab, vars(module)[PASS_CONTEXT]
     for config, implementation in record.implementations:
         set_attention_name(config, implementation)
-    for part in _list_models(body):
-        vars(part).pop("save_pretrained", None)
-        vars(part).pop("set_attn_implementation", None)
     return model
 
 
@@ -108,14 +103,6 @@ def _describe_place(body: PreTrainedModel) -> str:
     """Say in which model the mechanism of this one was installed."""
     inside = [name for name, part in body.named_modules() if RECORD in vars(part)]
     return f"its part '{inside[0]}'" if inside else f"the model around this {type(body).__name__}"
-
-
-def _refuse_switch(model: PreTrainedModel, attn_implementation: object, *given: object, **more: object) -> None:
-    """Replace a model's set_attn_implementation, after which the mechanism would not be called."""
-    raise InstallError(
-        f"set_attn_implementation({attn_implementation!r}) would switch off the mechanism installed in this "
-        f"{type(model).__name__}; call attnlab.uninstall(model) first"
-    )
 
 
 def _make_plan(mechanism: Mechanism, attentions: list[AttentionModule]) -> Plan:

@@ -12,6 +12,7 @@ from torch import Tensor
 from transformers import GenerationConfig, PreTrainedModel
 from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 
+from attnlab.checksums import DamageError, hash_file, verify_sums
 from attnlab.errors import InstallError, PretrainedError
 from attnlab.mechanisms import Mechanism
 from attnlab.pretrained import load_pretrained
@@ -19,7 +20,10 @@ from attnlab.pretrained import load_pretrained
 from .inspection import set_progress
 from .installation import install
 from .prefix import set_prefix
-from .saving import CONFIG, PREFIX, VERSION, WEIGHTS, hash_config, list_tensors, read_path
+from .saving import CONFIG, GENERATION, INDEX, VERSION, WEIGHTS, list_tensors, read_path
+
+FOR_TRANSFORMERS = ("attnlab", "attn_implementation", "transformers_weights")
+"""The settings that `save` adds to config.json, which the config of a loaded model does not have."""
 
 
 def load(
@@ -34,7 +38,7 @@ def load(
     model_class: the class to build, if it is not one of transformers; code is never loaded from a directory.
     """
     folder = read_path(path)
-    config = _read_config(folder)
+    config = read_config(folder)
     facts = config.pop("attnlab")
     saved = Mechanism.parse(facts["mechanism"])
     if mechanism is not None and Mechanism.parse(mechanism) != saved:
@@ -44,27 +48,37 @@ def load(
     with torch.random.fork_rng(devices=[]):
         model = _build(config, model_class, folder)
     install(model, saved)
-    if facts.get("prefix") is not None:
-        set_prefix(model, facts["prefix"])
+    set_state(model, facts)
     _fill(model, tensors, folder)
-    if config_hash != hash_config((folder / CONFIG).read_text(encoding="utf-8")):
+    if config_hash not in (None, hash_file(folder / CONFIG)):  # of older versions, which wrote no SHA256SUMS
         raise InstallError(
             f"'{folder / CONFIG}' is not the one its weights were saved with: it was changed, or belongs to others"
         )
-    if facts.get("progress") is not None:
-        set_progress(model, facts["progress"])
-    if (folder / "generation_config.json").exists() and model.can_generate():
+    if (folder / GENERATION).exists() and model.can_generate():
         try:
             model.generation_config = load_pretrained(GenerationConfig, folder)
         except PretrainedError as error:
-            raise InstallError(f"'{folder / 'generation_config.json'}' is not readable: {error}") from error
+            raise InstallError(f"'{folder / GENERATION}' is not readable: {error}") from error
     model.eval()  # type: ignore[no-untyped-call]
     return model
 
 
-def _read_config(folder: Path) -> dict[str, Any]:
+def set_state(model: PreTrainedModel, facts: dict[str, Any]) -> None:
+    """Give a model the prefix and the progress that its config.json records besides the mechanism."""
+    if facts.get("prefix") is not None:
+        set_prefix(model, facts["prefix"])
+    if facts.get("progress") is not None:
+        set_progress(model, facts["progress"])
+
+
+def read_config(folder: Path) -> dict[str, Any]:
+    """Read the config.json that `save` wrote, with the mechanism under "attnlab"; refuse others and damaged files."""
     if not (folder / CONFIG).is_file():
         raise InstallError(f"'{folder}' has no {CONFIG}; attnlab.load reads what attnlab.save wrote")
+    try:
+        verify_sums(folder)
+    except DamageError as error:
+        raise InstallError(str(error)) from error
     try:
         config = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
     except (UnicodeDecodeError, json.JSONDecodeError) as error:
@@ -75,7 +89,7 @@ def _read_config(folder: Path) -> dict[str, Any]:
             f"'{folder / CONFIG}' names no mechanism: this is not a directory of attnlab.save. Load it with "
             "from_pretrained, then attnlab.install"
         )
-    if facts.get("version") != VERSION:
+    if facts.get("version") not in (1, VERSION):
         raise InstallError(f"'{folder}' was saved in format {facts.get('version')}; this attnlab reads {VERSION}")
     if "auto_map" in config:
         raise InstallError(f"'{folder / CONFIG}' asks for code of its own (auto_map), which attnlab never runs")
@@ -84,24 +98,44 @@ def _read_config(folder: Path) -> dict[str, Any]:
 
 def _read_weights(folder: Path, line: str) -> tuple[dict[str, Tensor], str | None]:
     """Read the weights and the hash of their config; refuse weights of another mechanism."""
-    if not (folder / WEIGHTS).is_file():
+    tensors: dict[str, Tensor] = {}
+    hashes: set[str | None] = set()
+    for path in _list_files(folder):
+        check_line(path, line)
+        with safe_open(path, framework="pt") as file:
+            hashes.add((file.metadata() or {}).get("config"))
+            tensors |= {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    return tensors, hashes.pop() if len(hashes) == 1 else None
+
+
+def _list_files(folder: Path) -> list[Path]:
+    """List the files of a folder's weights: one, or those of the index."""
+    if (folder / WEIGHTS).is_file():
+        return [folder / WEIGHTS]
+    if not (folder / INDEX).is_file():
         raise InstallError(f"'{folder}' has no {WEIGHTS}")
     try:
-        with safe_open(folder / WEIGHTS, framework="pt") as file:
+        names = set(json.loads((folder / INDEX).read_text(encoding="utf-8"))["weight_map"].values())
+    except (UnicodeDecodeError, json.JSONDecodeError, KeyError, TypeError, AttributeError) as error:
+        raise InstallError(f"'{folder / INDEX}' is not readable: {error!r}") from error
+    return [folder / Path(str(name)).name for name in sorted(names)]
+
+
+def check_line(path: Path, line: str) -> None:
+    """Refuse a file of weights that was saved with another mechanism than its config.json says."""
+    try:
+        with safe_open(path, framework="pt") as file:
             metadata = file.metadata() or {}
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    except SafetensorError as error:
-        raise InstallError(f"'{folder / WEIGHTS}' is not readable: {error}") from error
+    except (SafetensorError, OSError) as error:
+        raise InstallError(f"'{path}' is not readable: {error}") from error
     if metadata.get("attnlab") != line:
-        raise InstallError(
-            f"'{folder / WEIGHTS}' was trained with '{metadata.get('attnlab')}', but {CONFIG} says '{line}'"
-        )
-    return tensors, metadata.get("config")
+        raise InstallError(f"'{path}' was trained with '{metadata.get('attnlab')}', but {CONFIG} says '{line}'")
 
 
 def _build(config: dict[str, Any], model_class: type[PreTrainedModel] | None, folder: Path) -> PreTrainedModel:
     """Build the model a config describes, before its weights are read."""
-    kind = str(config.get("model_type", "")).removeprefix(PREFIX)
+    kind = str(config.get("model_type", "")).removeprefix("attnlab-")  # as format 1 has it
+    config = {name: value for name, value in config.items() if name not in FOR_TRANSFORMERS}
     architectures = config.get("architectures")
     name = str(architectures[0]) if isinstance(architectures, list) and architectures else ""
     cls = getattr(transformers, name, None) if model_class is None else model_class

@@ -1,31 +1,41 @@
 """Save a model with its mechanism: weights as safetensors, the mechanism's line in the config, nothing else.
 
-Plain transformers refuses the directory, since it would build the model without its mechanism.
+transformers reads the directory once attnlab is imported (`pretrained.py`), and refuses it otherwise, since it would
+build the model without its mechanism.
 """
 
-import hashlib
 import json
 import os
 from pathlib import Path
 from typing import Any
 
 import torch
+from huggingface_hub import split_torch_state_dict_into_shards
 from safetensors.torch import save_file
 from torch import Tensor, nn
 from transformers import PreTrainedModel
 
+from attnlab.checksums import write_sums
 from attnlab.errors import InstallError, RequestError
 
+from .attention_modules import find_attention_modules
 from .body import find_body
-from .inspection import find_own_layer
+from .inspection import attention_layers, first_layer, mechanism_of
+from .interface import name_for
+from .layer import Layer
 from .prefix import prefix_of
 
-CONFIG = "config.json"
+CONFIG, GENERATION = "config.json", "generation_config.json"
 WEIGHTS = "attnlab.safetensors"
 """Not model.safetensors, which from_pretrained would read into a model without the mechanism."""
-VERSION = 1
-PREFIX = "attnlab-"
-"""Put before the model type in config.json, so that AutoConfig names attnlab in its error."""
+INDEX = "attnlab.safetensors.index.json"
+"""Lists the weights of each file, if they are saved in several."""
+VERSION = 2
+NEEDS_ATTNLAB = (
+    ", with an attention mechanism that transformers cannot compute by itself; to load the model, install attnlab and "
+    "run `import attnlab` before from_pretrained"
+)
+"""Follows the name of the weights file in config.json, which transformers checks first, and quotes in its error."""
 UNSAVED = "_attnlab_unsaved"
 """An attribute of a model that describes additions which its config and mechanism do not."""
 
@@ -41,36 +51,73 @@ def save(model: nn.Module, path: str | os.PathLike[str]) -> None:
     _write(body, read_path(path), None)
 
 
-def _write(body: PreTrainedModel, path: Path, state: dict[str, Tensor] | None) -> None:
+def _write(
+    body: PreTrainedModel, path: Path, state: dict[str, Tensor] | None, max_shard_size: int | str = "50GB"
+) -> None:
     """Write config and weights; `state` replaces the model's weights, if someone has gathered them."""
-    layer = find_own_layer(body, "save that one, since only it knows the whole mechanism")
+    layer = _check_whole(body)
     if UNSAVED in vars(body):
         raise InstallError(
             f"this {type(body).__name__} holds {vars(body)[UNSAVED]}, which attnlab.load would not "
             "build; save the trained parameters (attnlab.training.tuning.state.get_trained_state)"
         )
     _make_folder(path)
-    line = str(layer.mechanism)
-    config = body.config.to_dict()
-    config["architectures"] = [type(body).__name__]
-    config["dtype"] = str(body.dtype).removeprefix("torch.")
-    config["model_type"] = f"{PREFIX}{config['model_type']}"
-    config["attnlab"] = {"mechanism": line, "version": VERSION, "progress": layer.progress, "prefix": prefix_of(body)}
-    text = json.dumps(config, indent=2, sort_keys=True) + "\n"
-    (path / CONFIG).write_text(text, encoding="utf-8")
-    if body.can_generate() and body.generation_config is not None:
-        body.generation_config.save_pretrained(path)
     state = body.state_dict() if state is None else state
     names = list_tensors(body)
     if missing := sorted(names.keys() - state.keys()):
         raise InstallError(f"the state_dict to be saved lacks {len(missing)} of the model's weights: {missing[0]} …")
     tensors = {name: state[name].contiguous() for name in names}
-    save_file(tensors, path / WEIGHTS, metadata={"format": "pt", "attnlab": line, "config": hash_config(text)})
+    shards = split_torch_state_dict_into_shards(
+        tensors, filename_pattern="attnlab{suffix}.safetensors", max_shard_size=max_shard_size
+    )
+    line = str(layer.mechanism)
+    config = body.config.to_dict()
+    config["architectures"] = [type(body).__name__]
+    config["dtype"] = str(body.dtype).removeprefix("torch.")
+    config["attn_implementation"] = name_for(layer.mechanism)
+    config["transformers_weights"] = (INDEX if shards.is_sharded else WEIGHTS) + NEEDS_ATTNLAB
+    config["attnlab"] = {"mechanism": line, "version": VERSION, "progress": layer.progress, "prefix": prefix_of(body)}
+    text = json.dumps(config, indent=2, sort_keys=True) + "\n"
+    for file in list_weight_files(path):
+        file.unlink()
+    (path / CONFIG).write_text(text, encoding="utf-8")
+    if body.can_generate() and body.generation_config is not None:
+        body.generation_config.save_pretrained(path)
+    metadata = {"format": "pt", "attnlab": line}
+    for file_name, contents in shards.filename_to_tensors.items():
+        save_file({name: tensors[name] for name in contents}, path / file_name, metadata=metadata)
+    if shards.is_sharded:
+        index = {"metadata": shards.metadata, "weight_map": shards.tensor_to_filename}
+        (path / INDEX).write_text(json.dumps(index, indent=2, sort_keys=True) + "\n", encoding="utf-8")
+    others = [name for name in (CONFIG, GENERATION) if (path / name).exists()]
+    write_sums(path, [*others, *(file.name for file in list_weight_files(path))])
 
 
-def hash_config(config: str) -> str:
-    """Return the hash of a config that is saved with the weights."""
-    return hashlib.sha256(config.encode()).hexdigest()
+def _check_whole(body: PreTrainedModel) -> Layer:
+    """Return the first layer of a model; refuse a model that installing its mechanism would not build again."""
+    layer = first_layer(body)
+    mechanism_of(body)  # refuses several mechanisms, and one that is not in use
+    layers = {id(module): layer for _, module, layer in attention_layers(body)}
+    for attention in find_attention_modules(body):
+        if id(attention.module) not in layers:
+            raise InstallError(
+                f"'{layer.mechanism}' is installed in a part of this {type(body).__name__}, and '{attention.name}' has "
+                "no mechanism; save that part, or install in the whole model"
+            )
+    inside = {id(layer) for layer in layers.values()}
+    for each in layers.values():
+        for name, (owner,) in each.owners.items():
+            if id(owner) not in inside:
+                raise InstallError(
+                    f"'{name}' of '{each.attention_name}' is shared with a layer outside this {type(body).__name__}; "
+                    "save the model in which the mechanism was installed"
+                )
+    return layer
+
+
+def list_weight_files(folder: Path) -> list[Path]:
+    """List the files with weights that `save` has written into a directory."""
+    return [*folder.glob("attnlab.safetensors*"), *folder.glob("attnlab-*-of-*.safetensors")]
 
 
 def _make_folder(path: Path) -> None:
@@ -105,14 +152,15 @@ def list_tensors(model: nn.Module) -> dict[str, Tensor]:
 
 def save_instead(
     model: PreTrainedModel, save_directory: str | os.PathLike[str], is_main_process: bool = True,
-    state_dict: dict[str, Tensor] | None = None, push_to_hub: bool = False, **rest: Any,
+    state_dict: dict[str, Tensor] | None = None, push_to_hub: bool = False, max_shard_size: int | str = "50GB",
+    variant: str | None = None, **rest: Any,
 ) -> None:  # fmt: skip
-    """Replace a model's save_pretrained, so that Trainer and others save the mechanism too."""
-    if push_to_hub or rest.get("variant"):
+    """Replace save_pretrained of a model with a mechanism, so that Trainer and others save the mechanism too."""
+    if push_to_hub or variant:
         raise InstallError(
-            "a model with a mechanism is saved by attnlab.save, without push_to_hub and variant; "
-            "attnlab.uninstall(model) restores the model that from_pretrained can read"
+            "a model with a mechanism is saved without push_to_hub and variant; save it in a folder, and upload that "
+            "(hf upload)"
         )
     if is_main_process:
         with torch.no_grad():
-            _write(model, read_path(save_directory), state_dict)
+            _write(model, read_path(save_directory), state_dict, max_shard_size)

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -17,6 +17,7 @@ from attnlab.training.loop.precision import choose_precision
 from attnlab.training.loop.stopping import StopRequest, stop_request
 from attnlab.training.record.files import write_through
 from attnlab.training.record.lock import lock_folder
+from attnlab.training.tracking.trackers import check_trackers
 
 from .answers.analysis import Answer
 from .answers.registration import Declaration, register
@@ -88,6 +89,8 @@ class Study(Showable):
     """The budget that the design was read with."""
     assign: Mapping[str, Any] | None = None
     """The settings that the design was read with."""
+    trackers: Sequence[str] = ()
+    """Trackers of every run, instead of those of its phase."""
 
     def __post_init__(self) -> None:
         if self.threads < 1:
@@ -97,10 +100,11 @@ class Study(Showable):
     def load(
         cls, path: str | Path, budget: str | None = None, *, assign: Mapping[str, Any] | None = None,
         data: Mapping[str, str] | None = None, threads: int = 1, plugins: Sequence[str] = (),
+        trackers: Sequence[str] = (),
     ) -> Self:  # fmt: skip
         """Read a study file, with one of its budgets, settings by their paths and paths of its data."""
         design = read_design(path, budget, assign)
-        return cls(design, Path(path), data, threads, plugins, budget, assign)
+        return cls(design, Path(path), data, threads, plugins, budget, assign, trackers)
 
     @classmethod
     def of(cls, content: Mapping[str, Any]) -> Self:
@@ -125,7 +129,10 @@ class Study(Showable):
 
     def plan(self, leaking: Collection[str] = ()) -> list[PlannedRun]:
         """Return the runs of the study; those of leaking arms are also evaluated without access to future tokens."""
-        return plan(self.design, self.sources, self.threads, self.plugins, leaking)
+        planned = plan(self.design, self.sources, self.threads, self.plugins, leaking)
+        if not self.trackers:
+            return planned
+        return [replace(run, run=run.run.replace(trackers=tuple(self.trackers))) for run in planned]
 
     def run(
         self, out: str | Path, workers: int | None = None, say: Say = print, *, on: str = "local", tick: Tick = None
@@ -145,6 +152,9 @@ class Study(Showable):
         if workers is not None and workers < 1:
             raise StudyError(f"workers are at least 1, not {workers}")
         planned = self.plan()
+        if on == "local":  # on a cluster, each node has packages of its own
+            for run in planned:
+                check_trackers(run.run.trackers)
         with connect_workers(on, self.threads), self._open_ledger(out) as (folder, ledger), stop_request() as stop:
             self.enter(folder, ledger, workers, on)
             results = ledger.results()
@@ -189,7 +199,7 @@ class Study(Showable):
         ledger.add_event_if_new("design", json.dumps(self.design.model_dump(mode="json")))
         command = write_command(
             str(self.file or FILE), str(folder), self.budget, self.assign, self.sources, self.plugins,
-            threads=self.threads, **({} if workers is None else {"workers": workers}),
+            self.trackers, threads=self.threads, **({} if workers is None else {"workers": workers}),
         )  # fmt: skip
         if on != "local":
             command += f" --on {on}" + (" --workers 1" if workers == 1 else "")

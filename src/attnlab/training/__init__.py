@@ -18,13 +18,14 @@ if TYPE_CHECKING:
     from .record.folder import read_result
     from .result import Divergence, Evaluation, Result, late_step
     from .spec import Data, Optimizer, RunSpec, Schedule, Segment, Settings, Start, Tuning
+    from .tracking.tracker import TrackedRun, Tracker, tracker
     from .tuning.apply import apply_tuning
     from .tuning.parts import count_parameters
 
 __all__ = [
     "Data", "Display", "Divergence", "Evaluation", "Examples", "FeatureStream", "Job", "Optimizer", "Result", "RunSpec",
-    "Schedule", "Segment", "Settings", "Start", "TokenStream", "Tuning", "apply_tuning", "build", "count_parameters",
-    "evaluate", "initialise", "late_step", "read_result", "train",
+    "Schedule", "Segment", "Settings", "Start", "TokenStream", "TrackedRun", "Tracker", "Tuning", "apply_tuning",
+    "build", "count_parameters", "evaluate", "initialise", "late_step", "read_result", "tracker", "train",
 ]  # fmt: skip
 
 __getattr__, __dir__ = load_on_first_use(__name__)

@@ -172,7 +172,10 @@ class Watching(Section):
     """Length of a sample."""
     num_scored: Count | None = None
     """Training examples that are also scored at the end, for comparison with the held-out ones."""
-    has_tensorboard: bool = False
+    trackers: Texts = ()
+    """Programs that show figures: tensorboard, wandb, trackio; they send nothing, unless as in wandb:online."""
+    project: Name | None = None
+    """The project of the run in trackers; None for the name of the study, or attnlab."""
 
 
 class Settings(Watching):
@@ -213,7 +216,7 @@ class TaskSettings(Settings):
     task_settings: PlainSettings = Field(default={})
 
 
-WITHOUT_EFFECT = {*Watching.model_fields, "threads"}
+WITHOUT_EFFECT = {*Watching.model_fields, "threads", "title"}
 """Settings that do not affect the result."""
 
 
@@ -284,6 +287,8 @@ class RunSpec(Showable, TaskSettings):
     data: Data = Data(train="")
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 0
     threads: Count | None = None
+    title: Text = ""
+    """The name of the run in trackers; empty for the name of its folder."""
 
     def facts(self) -> Facts:
         """Return the model, the mechanism, the seed, and the settings that are not the default, by their paths."""

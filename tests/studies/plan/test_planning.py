@@ -12,7 +12,7 @@ import pytest
 from attnlab.data import cache, open_source
 from attnlab.data.sources import folder
 from attnlab.data.sources.files import hash_content
-from attnlab.errors import StudyError
+from attnlab.errors import StudyError, TrainingError
 from attnlab.studies.plan.planning import PlannedRun, hash_data
 from attnlab.studies.study import Study
 
@@ -48,6 +48,19 @@ def test_the_data_of_a_study_is_hashed_once(tmp_path: Path, monkeypatch: pytest.
     made.plan(["dot"])
     hash_data(made.design, named)
     assert sorted(hashed) == ["dev.jsonl", "train.jsonl"]
+
+
+def test_trackers_change_no_id_and_are_told_the_title_and_the_study(tmp_path: Path) -> None:
+    plain = study()
+    tracked = dataclasses.replace(study(phases__recall__project="mine"), trackers=("wandb",))
+    assert [run.id for run in tracked.plan()] == [run.id for run in plain.plan()]
+    sent = plain.plan()[0].at(tmp_path)
+    assert (sent.title, sent.project, sent.trackers) == (plain.plan()[0].title, plain.design.name, ())
+    sent = tracked.plan()[0].at(tmp_path)
+    assert (sent.project, sent.trackers) == ("mine", ("wandb",))
+    with pytest.raises(TrainingError, match="no tracker 'wandbb', did you mean 'wandb'"):
+        dataclasses.replace(plain, trackers=("wandbb",)).run(tmp_path / "out")
+    assert not (tmp_path / "out").exists()
 
 
 def test_an_arms_own_settings_are_its_runs(tmp_path: Path) -> None:

@@ -40,11 +40,12 @@ def test_every_start_records_the_plugin_files_as_they_are_then(tmp_path: Path) -
 def test_the_command_repeats_a_study_with_all_its_options() -> None:
     command = write_command(
         "my study.toml", "out", "smoke", {"seeds": [1, 2], "phases.0.clip": None}, {"text": "a b.txt"}, ["own.py"],
-        threads=2, workers=1,
+        ["wandb"], threads=2, workers=1,
     )  # fmt: skip
     assert shlex.split(command) == [
         "attnlab", "run", "my study.toml", "--out", "out", "--budget", "smoke", "--threads", "2", "--data",
-        "text=a b.txt", "--set", "seeds=[1, 2]", "--set", "phases.0.clip=none", "--plugin", "own.py",
+        "text=a b.txt", "--set", "seeds=[1, 2]", "--set", "phases.0.clip=none", "--plugin", "own.py", "--track",
+        "wandb",
     ]  # fmt: skip
     assert write_command("quickstart", "out") == "attnlab run quickstart --out out"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from attnlab.studies.run.execution import MAX_LOSSES, Execution
 from attnlab.studies.run.server import FAILED, describe_end
 from attnlab.studies.run.workers import RunEvent, RunOrder
 from attnlab.training.loop.stopping import StopRequest
+from attnlab.training.record.files import write_json
 
 from ..samples import quiet, study
 
@@ -67,6 +69,22 @@ def test_a_worker_that_keeps_failing_is_given_up(fake: type[FakeWorkers], work: 
         "its process ended with status 3", "its process was ended by signal 9; it may have run out of memory",
     ]  # fmt: skip
     assert fake.ends == [False]
+
+
+def test_a_tracker_that_failed_is_reported_once(work: Execution, monkeypatch: pytest.MonkeyPatch) -> None:
+    delivery = SimpleNamespace(status="finished", result={"last": None})
+    monkeypatch.setattr(execution, "_read_delivery", lambda *given: delivery)
+    monkeypatch.setattr(work.ledger, "deliver", lambda delivery: None)
+    said: list[str] = []
+    work.say = said.append
+    for run in work.planned[:2]:
+        write_json(
+            work.folder / "runs" / run.id / "trackers" / "failures.json", {"wandb": "the tracker 'wandb' failed"}
+        )
+        work._record_result(run, 1)
+    assert [message for message in said if "tracker" in message] == [
+        f"{work.planned[0].title}: the tracker 'wandb' failed (later failures of 'wandb' are only in the runs' log.txt)"
+    ]
 
 
 def test_a_worker_that_was_asked_to_stop_has_not_failed(

@@ -1,7 +1,6 @@
 """Samples, sentences and evaluations on the way: when they are due, what is written, and what is refused in time."""
 
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -62,14 +61,12 @@ def test_the_late_evaluation_counts_neither_for_the_best_nor_for_patience(tmp_pa
         ({"sample_every": 9, "num_tokens": 65}, "a prompt with its sample has 65 tokens"),
         ({"sample_every": 9, "prompts": ("a " * 30,)}, "a prompt with its sample has 70 tokens"),
         ({"sample_every": 9, "sentences": ("a " * 63,)}, "a sentence has 65 tokens"),
-        ({"has_tensorboard": True}, r"install attnlab\[tensorboard\]"),
     ],
-    ids=["mlm", "probe", "sample", "prompt", "sentence", "tensorboard"],
+    ids=["mlm", "probe", "sample", "prompt", "sentence"],
 )
 def test_what_could_not_be_watched_is_refused_before_training(
-    changes: dict[str, Any], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    changes: dict[str, Any], said: str, tmp_path: Path
 ) -> None:
-    monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", None)
     with pytest.raises(TrainingError, match=said):
         train(build(small(**changes)), tmp_path, quiet())
     assert lines_of(tmp_path) == []
@@ -87,21 +84,3 @@ def test_an_empty_sentence_is_refused_before_training(tmp_path: Path) -> None:
     job.tokenizer.bos_token = None
     with pytest.raises(AttnlabError, match="leaves none to predict"):
         train(job, tmp_path, quiet())
-
-
-def test_tensorboard_is_given_every_figure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    written: list[tuple[str, int]] = []
-
-    class Writer:
-        def add_scalar(self, name: str, value: float, step: int) -> None:
-            assert isinstance(value, float | int)
-            written.append((name, step))
-
-        def flush(self) -> None:
-            pass
-
-    monkeypatch.setattr("attnlab.training.loop.watch.open_tensorboard", lambda folder: Writer())
-    trained(small(log_every=3, has_tensorboard=True), tmp_path)
-    assert ("train/loss", 3) in written
-    assert ("train/tokens_per_second", 6) in written
-    assert ("dev/perplexity", 6) in written

@@ -7,7 +7,7 @@ from torch import nn
 
 from attnlab.errors import PretrainedError, RequestError
 from attnlab.install import load as load_installed
-from attnlab.install.saving import WEIGHTS
+from attnlab.install.saving import list_weight_files
 from attnlab.pretrained import load_pretrained
 
 
@@ -16,7 +16,7 @@ def load(name: str) -> nn.Module:
 
     A model written by `attnlab.save` is loaded with its mechanism.
     """
-    if (Path(name) / WEIGHTS).is_file():
+    if list_weight_files(Path(name)):
         return load_installed(name)
     try:
         heads = getattr(load_pretrained(transformers.AutoConfig, name), "architectures", None) or []

@@ -82,7 +82,7 @@ def _write_overview(restored: Restored, folder: Path, checkpoint: str, num_merge
 
 
 def _write_loading(restored: Restored, stage_files: Sequence[StageFile]) -> str:
-    """Write how the folder is loaded, and that plain `from_pretrained` refuses it."""
+    """Write how the folder is loaded, and that `from_pretrained` refuses it without attnlab."""
     has_tokenizer = restored.tokenizer is not None
     tokenizer = "tokenizer = transformers.AutoTokenizer.from_pretrained(FOLDER)\n" * has_tokenizer
     imports = "import runpy\n\n" * bool(stage_files) + "import attnlab\n" + "import transformers\n" * has_tokenizer
@@ -98,13 +98,14 @@ def _write_loading(restored: Restored, stage_files: Sequence[StageFile]) -> str:
     total = count_parameters(restored.model).total
     if mechanism_of(restored.model) != BASELINE or total["mechanism"] or total["prefix"]:
         return (
-            f"{text}\n\nPlain `from_pretrained` refuses this folder: it would build the model without its mechanism, "
-            "and compute something else."
+            f"{text}\n\nAfter `import attnlab`, `from_pretrained` of transformers reads it too. Without it, this "
+            "folder is refused: the model would be built without its mechanism, and compute something else."
         )
     return (
-        f"{text}\n\nPlain `from_pretrained` refuses this folder, like every folder that attnlab writes. But the "
-        "mechanism is the baseline and has no parameters, so the weights are those of a plain model, which one line "
-        "writes:\n\n```python\nattnlab.uninstall(attnlab.load(FOLDER)).save_pretrained(ANOTHER)\n```"
+        f"{text}\n\nAfter `import attnlab`, `from_pretrained` of transformers reads it too. Without it, this folder is "
+        "refused, like every folder that attnlab writes. But the mechanism is the baseline and has no parameters, so "
+        "the weights are those of a plain model, which one line writes:\n\n```python\n"
+        "attnlab.uninstall(attnlab.load(FOLDER)).save_pretrained(ANOTHER)\n```"
     )
 
 

@@ -15,6 +15,7 @@ from typing import Any, Self
 
 from attnlab.errors import StudyError
 from attnlab.statistics.verdict import MIN_SEEDS
+from attnlab.training.spec import Watching
 
 from ..file.design import Design
 from ..ledger.database import Ledger
@@ -25,10 +26,7 @@ AS_REGISTERED = "AS REGISTERED"
 CHANGED = "CHANGED AFTER LOOKING ({})"
 UNDECLARED = "UNDECLARED LOOK ({})"
 
-NOT_DECLARED = (
-    "smallest", "evaluate_every", "checkpoint_every", "log_every", "trace_every", "sample_every", "prompts",
-    "sentences", "num_tokens", "num_scored",
-)  # fmt: skip
+NOT_DECLARED = ("smallest", *Watching.model_fields)
 """Settings of a phase that do not change results, or are declared separately."""
 
 

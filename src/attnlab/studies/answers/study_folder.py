@@ -143,9 +143,12 @@ def read(folder: Path, ledger: Ledger) -> Record:
 
 
 def _read_design(content: str, folder: Path) -> Design:
+    recorded = json.loads(content)
+    for phase in recorded["phases"]:
+        phase.pop("has_tensorboard", None)  # in older ledgers; now one of `trackers`
     # The mechanisms were checked when the study was run, and may be unknown here.
     try:
-        return Design.model_validate(json.loads(content), strict=False, context={IS_RECORDED: True})
+        return Design.model_validate(recorded, strict=False, context={IS_RECORDED: True})
     except ValidationError as error:
         why = error.errors()[0]["msg"].removeprefix("Value error, ").splitlines()[0]
         raise StudyError(f"the study in {folder} cannot be read by this attnlab: {why}") from error

@@ -16,6 +16,7 @@ from attnlab.pretrained import load_pretrained
 from attnlab.training import RunSpec
 from attnlab.training.job.build import TRAINED, choose_split
 from attnlab.training.job.weights import silence_transformers
+from attnlab.training.record.folder import TRACKERS, WATCHING
 from attnlab.training.spec import WITHOUT_EFFECT, DataSource
 
 from ..file.design import Design, Size
@@ -23,7 +24,7 @@ from ..file.design import Design, Size
 RESULTS_VERSION = 3
 """Increased when the same settings give other results, so that older runs are not reused."""
 MARKS = (":best", ":last")
-IGNORED = ("lock", "log.txt", SUMS)
+IGNORED = ("lock", "log.txt", WATCHING, SUMS)
 """Files of a run's folder that do not affect its weights."""
 UNREADABLE = (DataError, PretrainedError, StudyError, OSError, ValueError)
 Hashes = dict[str, str]
@@ -131,7 +132,7 @@ def _hash_files(place: Path) -> str:
     total = hashlib.sha256()
     try:
         for file in files:
-            if file.name not in IGNORED:
+            if file.name not in IGNORED and TRACKERS not in file.relative_to(place).parts[:1]:
                 total.update(f"{file.relative_to(place)} {hash_once(file, hash_file)}\n".encode())
     except OSError as error:
         raise StudyError(f"cannot read {error.filename}, which the study starts from: {error.strerror}") from error

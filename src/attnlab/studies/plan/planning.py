@@ -39,10 +39,11 @@ class PlannedRun(Showable):
 
     def at(self, runs: Path) -> RunSpec:
         """Return the run as it is trained below a folder of runs."""
+        run = self.run.replace(title=self.title)
         if self.parent is None:
-            return self.run
-        start = self.run.start.replace(architecture=None, checkpoint=str(runs / self.parent), config={})
-        return self.run.replace(start=start, data=self.run.data.replace(tokenizer=None))
+            return run
+        start = run.start.replace(architecture=None, checkpoint=str(runs / self.parent), config={})
+        return run.replace(start=start, data=run.data.replace(tokenizer=None))
 
 
 def plan(
@@ -69,6 +70,7 @@ def plan(
         changed, line = apply_settings(phase, arm), arm.line(size_name)
         data = Data(**dict(located[changed.data]), tokenizer=size.tokenizer)
         settings = {name: getattr(changed, name) for name in TaskSettings.model_fields}
+        settings["project"] = changed.project or study.name
         spec = RunSpec(start=size.start(arm.config, line), data=data, **settings)
         hashes = {**data_hashes[changed.data], **size_hashes[size_name], **hash_stages(line, plugins)}
         if arm_name in leaking and spec.task.lower() == "clm":

@@ -54,7 +54,8 @@ def read_plugins(plugins: Sequence[str]) -> list[dict[str, str]]:
 
 def write_command(
     file: str, out: str, budget: str | None = None, assign: Mapping[str, Any] | None = None,
-    data: Mapping[str, str] | None = None, plugins: Sequence[str] = (), **numbers: int,
+    data: Mapping[str, str] | None = None, plugins: Sequence[str] = (), trackers: Sequence[str] = (),
+    **numbers: int,
 ) -> str:  # fmt: skip
     """Write the command that repeats a study. numbers: options such as workers, which are left out if they are 1."""
     words = ["attnlab", "run", file, "--out", out]
@@ -67,4 +68,6 @@ def write_command(
         words += ["--set", f"{name}={'none' if value is None else json.dumps(value)}"]
     for plugin in plugins:
         words += ["--plugin", plugin]
+    for tracker in trackers:
+        words += ["--track", tracker]
     return shlex.join(words)

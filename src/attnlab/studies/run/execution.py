@@ -13,6 +13,7 @@ from attnlab.training.plain import decode_nonfinite, encode_nonfinite
 from attnlab.training.record.files import Seal, read_json
 from attnlab.training.record.folder import METRICS, PAIRING, RESULT
 from attnlab.training.record.metrics import Metrics
+from attnlab.training.tracking.trackers import read_failures
 
 from ..ledger.database import ENDED, Delivery, Ledger, RunRow
 from ..plan.planning import PlannedRun
@@ -65,6 +66,7 @@ class Execution:
     failures: dict[str, int] = field(default_factory=dict)
     losses: dict[str, int] = field(default_factory=dict)
     given_up: dict[str, str] = field(default_factory=dict)
+    failed_trackers: set[str] = field(default_factory=set)
 
     def run(self) -> None:
         """Run until all runs have ended, or a stop is requested."""
@@ -159,6 +161,10 @@ class Execution:
         last = delivery.result.get("last")
         score = "" if last is None else f", {last['primary']} {float(last['figures'][last['primary']]):.6g}"
         self.say(f"{num_ended}/{len(self.planned)} {run.title}: {delivery.status}{score}")
+        for tracker, message in read_failures(self.folder / RUNS / run.id).items():
+            if tracker not in self.failed_trackers:  # said once for all runs
+                self.failed_trackers.add(tracker)
+                self.say(f"{run.title}: {message} (later failures of '{tracker}' are only in the runs' log.txt)")
 
     def _fail(self, run: PlannedRun, attempt: int | None, reason: str) -> None:
         """Note a failed attempt, and give up a run that has failed too often since the study was started."""

@@ -50,7 +50,7 @@ def build(run: RunSpec, say: Say = str) -> Job:
     if run.num_scored is not None:
         examples = task.examples(source)[: run.data.num_train][: run.num_scored]
         known = _make_examples(run, task, examples, tokenizer, "to score", str)
-    return Job(model, task, streams, run, run.seed, dev, known, tokenizer, config, run.threads)
+    return Job(model, task, streams, run, run.seed, dev, known, tokenizer, config, run.threads, run.title)
 
 
 def _check_task(run: RunSpec, task: Any) -> None:

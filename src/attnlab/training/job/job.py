@@ -38,6 +38,8 @@ class Job:
     config: Mapping[str, Any] = field(default_factory=dict)
     """What identifies the run: saved as config.json, and compared with an existing one."""
     threads: int | None = None
+    title: str = ""
+    """The name of the run in trackers; empty for the name of its folder."""
 
     @property
     def record(self) -> dict[str, Any]:

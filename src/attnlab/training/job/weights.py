@@ -1,6 +1,5 @@
 """A model to train: a new one of some architecture, or one with the weights of a checkpoint."""
 
-import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,7 +15,7 @@ from transformers.utils import logging as transformers_logging
 
 from attnlab.errors import PretrainedError, TrainingError, closest
 from attnlab.install import install, load, mechanism_of
-from attnlab.install.saving import PREFIX
+from attnlab.install.saving import list_weight_files
 from attnlab.pretrained import load_pretrained
 
 from ..record.checkpoint import Checkpoint, read_checkpoint
@@ -39,8 +38,7 @@ def build_model(start: Start, task: Any, tokenizer: Any, seed: int, say: Say) ->
     if (of_run := find_run_folder(path)) is not None:
         return _load_run(*of_run, start, task, seed, say)
     folder = Path(path).expanduser()
-    saved = json.loads((folder / CONFIG).read_text(encoding="utf-8")) if (folder / CONFIG).is_file() else {}
-    if str(saved.get("model_type", "")).startswith(PREFIX):
+    if list_weight_files(folder):
         donor = load(folder, start.mechanism)
         state = {name: tensor.detach() for name, tensor in donor.state_dict().items()}
         return _transplant(state, donor.config, start, task, seed)

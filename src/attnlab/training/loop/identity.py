@@ -14,8 +14,8 @@ from attnlab.install.weight_parts import weight_parts
 from ..job.job import Job
 from ..job.stream import hash_features
 from ..record.files import read_json, write_json
-from ..record.folder import CONFIG, MICRO, MODEL, PAIRING, STEPS, TOKENIZER, save_tokenizer
-from ..spec import list_differences
+from ..record.folder import CONFIG, MICRO, MODEL, PAIRING, STEPS, TOKENIZER, WATCHING, save_tokenizer
+from ..spec import Watching, list_differences
 
 NUM_BATCHES = 3
 
@@ -33,7 +33,11 @@ def check_config(job: Job, folder: Path) -> None:
 
 
 def write_config(job: Job, folder: Path) -> None:
-    """Write the run's config, steps and pairing, and the model's config and tokenizer, unless they exist."""
+    """Write the run's config, steps and pairing, and the model's config and tokenizer, unless they exist.
+
+    What is recorded during the run may change when it is resumed, so it is written each time.
+    """
+    write_json(folder / WATCHING, job.settings.model_dump(mode="json", include=set(Watching.model_fields)))
     if not (folder / CONFIG).exists():
         write_json(folder / CONFIG, job.record)
     if not (folder / STEPS).exists():

@@ -25,6 +25,7 @@ from ..record.lock import lock_folder
 from ..record.metrics import Metrics
 from ..record.state import State
 from ..result import ENDS, Divergence, Result, Status
+from ..tracking.trackers import PROJECT, RunTitle, Trackers
 from ..tuning.parts import count_parameters
 from .checkpointer import Checkpointer
 from .compiling import compile_layers
@@ -111,11 +112,18 @@ class Training:
         if self.ended is not None:
             self.display.say(f"{self.folder}: {self.ended.sentence}; nothing to do")
             return self.ended
-        with stop_request() as stop, closing(self._open_metrics()) as metrics, explain_memory_errors():
-            self.metrics = metrics
-            self.watch = Watch(self.job, self.folder, metrics, self.ranks, stop)
+        names = self.job.settings.trackers if self.ranks.is_first else ()
+        with (
+            stop_request() as stop,
+            closing(Trackers(names, self.folder, self.display.say)) as trackers,
+            closing(self._open_metrics()) as metrics,
+            explain_memory_errors(),
+        ):
+            self.metrics, self.trackers = metrics, trackers
+            self.watch = Watch(self.job, self.folder, metrics, trackers, stop)
             if self.ranks.is_first:
                 write_config(self.job, self.folder)
+            trackers.start(self._make_title(), self.job.record, self.state.step)
             try:
                 result = self._make_updates(stop)
             except DivergedError as error:
@@ -126,6 +134,9 @@ class Training:
                 write_json(self.folder / RESULT, {**result.record(), METRICS: asdict(metrics.seal)})
         self.display.say(result.sentence)
         return result
+
+    def _make_title(self) -> RunTitle:
+        return RunTitle(self.job.settings.project or PROJECT, self.job.title or self.folder.resolve().name)
 
     def _open_metrics(self) -> Any:
         if not self.ranks.is_first:
@@ -185,8 +196,8 @@ class Training:
             "tokens": self.state.tokens, "epoch": epoch,
         }  # fmt: skip
         timing = {"tokens_per_second": speed, "seconds": self.state.seconds}
-        self.metrics.write("train", self.state.step, values, timing)
-        self.watch.write_tensorboard({**values, **timing}, self.state.step)
+        if self.metrics.write("train", self.state.step, values, timing):
+            self.trackers.log(self.state.step, {**values, **timing}, "train")
 
     def _observe(self) -> bool:
         """Evaluate, trace and sample if due; return whether that was completed."""

@@ -1,7 +1,6 @@
 """What is observed between updates: evaluations, traces, samples, losses of sentences. It changes no weights."""
 
 import dataclasses
-from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
@@ -14,9 +13,9 @@ from ..job.job import Job
 from ..plain import encode_nonfinite
 from ..record.files import write_json
 from ..result import Evaluation, late_step
+from ..tracking.trackers import Trackers
 from ..tuning.positions import check_positions
 from .evaluation import EvaluationStoppedError, evaluate, make_record
-from .ranks import Ranks
 from .stopping import StopRequest
 from .trace import trace
 
@@ -24,12 +23,10 @@ from .trace import trace
 class Watch:
     """Observes a run, and records what it observes."""
 
-    def __init__(self, job: Job, folder: Path, metrics: Any, ranks: Ranks, stop: StopRequest) -> None:
-        self.job, self.folder, self.metrics, self.stop = job, folder, metrics, stop
+    def __init__(self, job: Job, folder: Path, metrics: Any, trackers: Trackers, stop: StopRequest) -> None:
+        self.job, self.folder, self.metrics, self.trackers, self.stop = job, folder, metrics, trackers, stop
         if job.settings.sample_every is not None:
             self._check_samples()
-        has_tensorboard = job.settings.has_tensorboard and ranks.is_first
-        self.writer = open_tensorboard(folder / "tensorboard") if has_tensorboard else None
 
     def observe(self, step: int) -> Evaluation | NotFiniteError | Literal["interrupted"] | None:
         """Trace, sample and evaluate after a step, if due; an error that the model diverged is returned."""
@@ -73,8 +70,8 @@ class Watch:
             task = dataclasses.replace(task, has_leak_free_perplexity=False)  # a pass per position, so only at the end
         scores, predictions = evaluate(self.job.model, task, self.job.dev, self.stop.__bool__)
         scores = dataclasses.replace(scores, floor=self.floor)
-        self.metrics.write("evaluation", step, scores.record())
-        self.write_tensorboard(scores.figures, step, "dev/")
+        if self.metrics.write("evaluation", step, scores.record()):
+            self.trackers.log(step, scores.figures, "dev")
         answers = encode_nonfinite(make_record(scores, predictions))
         write_json(self.folder / "predictions" / f"step-{step:08d}.json", answers)
         note = scores.collapse.sentence if scores.collapse is not None else ""
@@ -112,28 +109,12 @@ class Watch:
                 values = {"name": f"sentence {number}", "text": text, "loss": loss.per_token, "tokens": loss.num_tokens}
                 self.metrics.write("sentence", step, values)
 
-    def write_tensorboard(self, figures: Mapping[str, Any], step: int, prefix: str = "train/") -> None:
-        """Write figures to TensorBoard, if it is switched on."""
-        if self.writer is not None:
-            for name, value in figures.items():
-                self.writer.add_scalar(prefix + name, value, step)
-            self.writer.flush()
-
 
 class NoMetrics:
     """The metrics of a process that writes none."""
 
-    def write(self, *line: Any) -> None:
-        """Do nothing."""
+    def write(self, *line: Any) -> bool:
+        """Write nothing."""
+        return False
 
     sync = close = write
-
-
-def open_tensorboard(folder: Path) -> Any:
-    """Return a writer of TensorBoard's event files."""
-    try:
-        # Imported here because it is optional.
-        from torch.utils.tensorboard import SummaryWriter
-    except ImportError as error:
-        raise TrainingError("TensorBoard files need the package tensorboard; install attnlab[tensorboard]") from error
-    return SummaryWriter(str(folder))

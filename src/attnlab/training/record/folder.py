@@ -12,6 +12,10 @@ from .files import read_json
 
 RESULT, CONFIG, MODEL, PAIRING, TOKENIZER = "result.json", "config.json", "model.json", "pairing.json", "tokenizer"
 STEPS, METRICS = "steps.json", "metrics.jsonl"
+WATCHING = "watching.json"
+"""The settings that do not affect the result, as this run last had them."""
+TRACKERS = "trackers"
+"""The folder of files that trackers keep; they have no effect on the run."""
 MICRO = "micro_batch"
 
 

@@ -50,10 +50,10 @@ class Metrics:
             self.close()
             raise
 
-    def write(self, kind: str, step: int, values: Mapping[str, Any], timing: Mapping[str, float] | None = None) -> None:
+    def write(self, kind: str, step: int, values: Mapping[str, Any], timing: Mapping[str, float] | None = None) -> bool:
         """Append a line, or compare it with the recorded line of that kind, step and values["name"].
 
-        Values must be equal to the last bit; `timing` may differ.
+        Values must be equal to the last bit; `timing` may differ. Returns whether the line is new.
         """
         timing = timing or {}
         names = ["kind", "step", *values, *timing]
@@ -64,13 +64,14 @@ class Metrics:
         key = _key(line)
         if (recorded := self._find_recorded_row(key)) is not None:
             self._compare(line, recorded, set(timing))
-            return
+            return False
         self._append((json.dumps(line) + "\n").encode())
         if step > self._newest_step:
             self._newest_step = step
             self._newest.clear()
         if step == self._newest_step:
             self._newest[key] = line
+        return True
 
     def sync(self) -> None:
         """Sync every line to the disk: before a checkpoint is written, so that no line before it can be missing."""

@@ -1,0 +1,85 @@
+"""`attnlab inspect`: a picture of what each head of a trained model attends to in a text."""
+
+import sys
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from attnlab.cli.options import Arm, AsJson, Checkpoint, Phase, Plugins, RunSeed, Size
+from attnlab.cli.plugin import load_plugins
+from attnlab.cli.tables import print_json
+from attnlab.errors import RequestError
+
+DIGITS = 4
+
+
+def inspect(
+    model: Annotated[str, typer.Argument(metavar="MODEL|RUN", help="A model's folder or name; a run or a study.")],
+    text: Annotated[str, typer.Option(metavar="TEXT", help="The text that the model reads.")],
+    figure: Annotated[str, typer.Option(metavar="FILE", help="Draw it: .html, .svg, .png, .json.")] = "attention.html",
+    layer: Annotated[int | None, typer.Option(min=0, help="The layer of the head that is shown large.")] = None,
+    head: Annotated[int | None, typer.Option(min=0, help="The head that is shown large.")] = None,
+    tokenizer: Annotated[str | None, typer.Option(metavar="DIR_OR_NAME", help="Default: the model's own.")] = None,
+    checkpoint: Checkpoint = "last",
+    arm: Arm = None,
+    run_seed: RunSeed = None,
+    phase: Phase = None,
+    size: Size = None,
+    plugin: Plugins = None,
+    as_json: AsJson = False,
+) -> int:
+    """Draw what each head of a trained model attends to in a text."""
+    if (layer is None) != (head is None):
+        raise RequestError("--layer and --head choose one head together; give both or neither")
+    from attnlab import charts, heads
+
+    charts.check(figure)
+    load_plugins(plugin)
+    chosen = {"arm": arm, "seed": run_seed, "phase": phase, "size": size}
+    trained, own = _load(model, tokenizer, checkpoint, chosen)
+    maps = heads.show(trained, text, tokenizer=own, layer=layer, head=head)
+    maps.save(figure)
+    facts = maps.facts()
+    if as_json:
+        num_layers, num_heads = maps.weights.shape[:2]
+        rows = [[round(weight, DIGITS) for weight in row] for row in maps.weights[maps.layer, maps.head].tolist()]
+        print_json({
+            "model": maps.name, "source": maps.source, "num_layers": num_layers, "num_heads": num_heads,
+            "queries": maps.tokens, "keys": maps.keys, "layer": maps.layer, "head": maps.head, "weights": rows,
+            "figure": figure,
+        })  # fmt: skip
+    else:
+        print(f"{facts.title}; shown large: layer {maps.layer}, head {maps.head}")
+        print(maps.source)
+    print(f"drawn in {figure}", file=sys.stderr)
+    return 0
+
+
+def _load(name: str, tokenizer: str | None, checkpoint: str, chosen: dict[str, Any]) -> tuple[Any, Any]:
+    """Load a model and a tokenizer: the one given, or the model's own."""
+    from attnlab.audits.in_model.loading import load
+    from attnlab.cli.runs import find_run_folder
+    from attnlab.data import load_tokenizer
+    from attnlab.errors import DataError
+    from attnlab.studies.answers.study_folder import LEDGER
+    from attnlab.training.job.restore import restore
+    from attnlab.training.job.weights import silence_transformers
+    from attnlab.training.spec import find_run_folder as find_training
+
+    is_study = (Path(name).expanduser() / LEDGER).is_file()
+    if is_study or find_training(name) is not None:
+        folder = find_run_folder(name, **chosen)
+        restored = restore(folder, is_best=checkpoint == "best", say=partial(print, file=sys.stderr, flush=True))
+        if restored.tokenizer is None and tokenizer is None:
+            raise RequestError(f"the run in {folder} was trained on '{restored.run.task}', whose tokens are not text")
+        return restored.model, restored.tokenizer if tokenizer is None else load_tokenizer(tokenizer)
+    if checkpoint == "best" or any(value is not None for value in chosen.values()):
+        raise RequestError(f"--checkpoint, --arm, --run-seed, --phase and --size choose a run; {name} is a model")
+    with silence_transformers():
+        model = load(name)
+        try:
+            return model, load_tokenizer(tokenizer or name)
+        except DataError as error:
+            raise RequestError(f"{error}; --tokenizer DIR_OR_NAME gives another one") from error

@@ -1,0 +1,96 @@
+"""The attention weights of a model in one forward pass."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+import torch
+from torch import Tensor, nn
+from transformers import PreTrainedModel
+
+from attnlab.errors import InstallError, RequestError
+from attnlab.install import mechanism_of
+from attnlab.install.body import find_body, has_cross_attention
+from attnlab.install.compat import get_attention_name, original_module
+
+EAGER = "eager"
+"""transformers' attention that returns its weights."""
+
+
+def find_model(model: object) -> PreTrainedModel:
+    """Return the Hugging Face model in a model; refuse one whose attention is not within one sequence."""
+    if isinstance(model, nn.Module):
+        model = original_module(model)
+    try:
+        body = find_body(model)
+    except InstallError as error:
+        raise RequestError(str(error)) from error
+    if has_cross_attention(body):
+        raise RequestError(
+            f"{type(body).__name__} has an encoder and a decoder, and this picture has one text; give "
+            "model.get_encoder()"
+        )
+    return body
+
+
+def record_weights(model: nn.Module, inputs: Mapping[str, Tensor]) -> tuple[Tensor, str]:
+    """Return the weights [layers heads queries keys] in float32, and how they were computed.
+
+    The model is in eval mode during the pass, and afterwards as before.
+    """
+    body = find_model(model)
+    _check_inputs(body, inputs["input_ids"])
+    mechanism = mechanism_of(body)
+    before = get_attention_name(body.config)
+    is_switched = mechanism is None and before != EAGER
+    device = next(body.parameters()).device
+    with _evaluating(model), torch.no_grad():
+        if is_switched:
+            body.set_attn_implementation(EAGER)
+        try:
+            output = original_module(model)(
+                **{name: tensor.to(device) for name, tensor in inputs.items()}, output_attentions=True, return_dict=True
+            )
+        except (IndexError, RuntimeError) as error:
+            if "out of" not in str(error):  # range, or bounds
+                raise
+            raise RequestError(
+                f"{type(body).__name__} cannot read these {inputs['input_ids'].shape[1]} tokens ({error}): they are "
+                "more than it has positions for, or the tokenizer is of another model"
+            ) from error
+        finally:
+            if is_switched and before is not None:
+                body.set_attn_implementation(before)
+    weights = [layer for layer in getattr(output, "attentions", None) or () if layer is not None]
+    if not weights or len({layer.shape for layer in weights}) > 1:
+        what = "weights of different shapes" if weights else "no attention weights"
+        raise RequestError(f"{type(body).__name__} returns {what} for output_attentions=True; it cannot be shown")
+    if mechanism is not None:
+        source = f"weights of the installed mechanism: {mechanism}"
+    else:
+        instead = f", in place of '{before}' for this pass" if is_switched else ""
+        source = f"no mechanism is installed; weights of transformers' own attention ('{EAGER}'{instead})"
+    return torch.stack([layer[0] for layer in weights]).float().cpu(), source
+
+
+def _check_inputs(body: PreTrainedModel, ids: Tensor) -> None:
+    config = body.config.get_text_config()
+    num_known = getattr(config, "vocab_size", None)
+    if isinstance(num_known, int) and int(ids.max()) >= num_known:
+        raise RequestError(
+            f"the tokenizer gives token {int(ids.max())}, and {type(body).__name__} knows {num_known} tokens: the "
+            "tokenizer is of another model"
+        )
+    limit = getattr(config, "max_position_embeddings", None)
+    if isinstance(limit, int) and 0 < limit < ids.shape[1]:
+        raise RequestError(f"the text has {ids.shape[1]} tokens, and {type(body).__name__} reads {limit}; shorten it")
+
+
+@contextmanager
+def _evaluating(model: nn.Module) -> Iterator[None]:
+    modes = {module: module.training for module in model.modules()}
+    model.eval()
+    try:
+        yield
+    finally:
+        for module, mode in modes.items():
+            module.training = mode

@@ -1,0 +1,92 @@
+"""A text as the tokens of a model, with a name for each that fits on an axis."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from torch import Tensor
+from transformers import AutoTokenizer, PreTrainedModel
+
+from attnlab.errors import PretrainedError, RequestError
+from attnlab.pretrained import load_pretrained
+
+MAX_TOKENS = 256
+"""More cannot be told apart in a picture."""
+BLANKS = {"\n": "⏎", "\t": "⇥", " ": "␣"}
+
+
+@dataclass(frozen=True)
+class TextTokens:
+    """The inputs of a model for one text, [1 n] each, and the names of the tokens."""
+
+    inputs: Mapping[str, Tensor]
+    names: tuple[str, ...]
+
+
+def find_tokenizer(model: PreTrainedModel, given: Any) -> Any:
+    """Return the tokenizer that was given, by itself or by its name, else the one in the model's folder or name."""
+    if given is not None and not isinstance(given, str | Path):
+        return given
+    name = given or getattr(model, "name_or_path", "") or getattr(model.config, "name_or_path", "")
+    if not name:
+        raise RequestError(
+            f"this {type(model).__name__} does not say where it was loaded from, so its tokenizer is not known; "
+            "give tokenizer=, a tokenizer of transformers or the folder of one"
+        )
+    try:
+        return load_pretrained(AutoTokenizer, name)
+    except PretrainedError as error:
+        raise RequestError(f"'{name}' has no tokenizer ({error}); give tokenizer=") from error
+
+
+def read_tokens(text: str, tokenizer: Any) -> TextTokens:
+    """Encode one text without padding or truncation, and name its tokens."""
+    if not isinstance(text, str):
+        raise RequestError(
+            f"heads.show takes one text, not {type(text).__name__}; call it once for each text of a batch, which also "
+            "needs no padding"
+        )
+    is_fast = bool(getattr(tokenizer, "is_fast", False))
+    # Some tokenizers pad or truncate unless they are told not to.
+    encoded = tokenizer(
+        text, return_tensors="pt", padding=False, truncation=False, return_special_tokens_mask=True,
+        return_offsets_mapping=is_fast,
+    )  # fmt: skip
+    is_special = encoded.pop("special_tokens_mask")[0].tolist()
+    offsets = encoded.pop("offset_mapping")[0].tolist() if is_fast else None
+    ids = encoded["input_ids"][0].tolist()
+    if not ids:
+        raise RequestError(f"the text {text!r} has no tokens; give a longer one")
+    if len(ids) > MAX_TOKENS:
+        raise RequestError(f"the text has {len(ids)} tokens, more than a picture can show ({MAX_TOKENS}); shorten it")
+    words = {number for number, special in zip(ids, is_special, strict=True) if not special}
+    if words == {getattr(tokenizer, "unk_token_id", None)}:
+        # transformers makes an empty tokenizer for a folder that has a config and no vocabulary.
+        raise RequestError(
+            f"the tokenizer knows no part of the text {text!r}: it is of another model, or its folder has no "
+            "vocabulary; give the model's own"
+        )
+    pieces = tokenizer.convert_ids_to_tokens(ids)
+    names = pieces if offsets is None else name_pieces(text, pieces, offsets, is_special)
+    return TextTokens(dict(encoded), tuple(names))
+
+
+def name_pieces(
+    text: str, pieces: Sequence[str], offsets: Sequence[Sequence[int]], is_special: Sequence[int]
+) -> list[str]:
+    """Name tokens by their part of the text; a piece that continues a word begins with a hyphen.
+
+    The vocabulary itself writes spaces as Ġ or ▁ and letters beyond ASCII as bytes.
+    """
+    names = []
+    for piece, (start, end), special in zip(pieces, offsets, is_special, strict=True):
+        part = text[start:end]
+        if special or not part:
+            names.append(piece)
+        elif not part.strip():
+            names.append("".join(BLANKS.get(character, "␣") for character in part))
+        else:
+            continues = start > 0 and part[0].isalnum() and text[start - 1].isalnum()
+            names.append(f"-{part}" if continues else part.strip())
+    return names

@@ -1,0 +1,59 @@
+"""From a model and a text to a picture: the right head is large, and every file format can be written."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+import attnlab
+from attnlab.errors import RequestError
+from attnlab.heads import AttentionMaps, show
+from attnlab.heads.maps import choose_head
+from attnlab.install import set_prefix
+from tests.install.models import build
+
+from .tokenizers import word_pieces
+
+
+@pytest.fixture(scope="module")
+def maps() -> AttentionMaps:
+    model: Any = attnlab.install(build("gpt2"), "cosine | relu(divide=n)")
+    set_prefix(model, 2, seed=0)
+    return show(model, "the unwanted cat", tokenizer=word_pieces())
+
+
+def test_the_picture_has_tokens_and_says_where_its_weights_come_from(maps: AttentionMaps) -> None:
+    assert maps.weights.shape == (2, 4, 7, 9)
+    assert maps.keys == ("(prefix 0)", "(prefix 1)", *maps.tokens)
+    picture = maps.picture()
+    for text in ("-want", "(prefix 0)", "GPT2Model", f"Layer {maps.layer}, head {maps.head}"):
+        assert f">{text}<" in picture
+    assert "cosine | relu(divide=n)" in picture
+    assert "2 layers × 4 heads, 7 tokens" in repr(maps)
+    assert "<img" in maps._repr_html_()
+
+
+def test_another_head_is_enlarged(maps: AttentionMaps) -> None:
+    assert ">Layer 1, head 3<" in maps.enlarge(1, 3).picture()
+    for layer, head in ((2, 0), (0, -1), (True, 0)):
+        with pytest.raises(RequestError, match="must be a number from 0 to"):
+            maps.enlarge(layer, head)
+    with pytest.raises(RequestError, match="give both or neither"):
+        show(build("gpt2"), "the cat", layer=1)
+
+
+@pytest.mark.parametrize("ending", [".svg", ".png", ".json"])
+def test_it_is_saved(maps: AttentionMaps, ending: str, tmp_path: Path) -> None:
+    assert maps.save(tmp_path / f"maps{ending}").stat().st_size > 1000
+
+
+def test_the_head_that_looks_at_other_tokens_is_large() -> None:
+    weights = torch.zeros(2, 2, 4, 4)
+    weights[0, 0] = torch.eye(4)  # itself
+    weights[0, 1, :, 0] = 1.0  # the first token
+    weights[1, 0] = torch.eye(4).roll(1, 0)
+    weights[1, 1] = 0.25
+    assert choose_head(weights) == (1, 0)
