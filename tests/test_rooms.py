@@ -37,6 +37,7 @@ MODULES_MAY_IMPORT: dict[str, set[str]] = {
     "machine": set(),
     "lazy": set(),
     "checksums": set(),
+    "ownership": set(),
     "pretrained": set(),
     "notebook": set(),
     "__init__": set(MAY_IMPORT) - {"cli"},
@@ -93,7 +94,7 @@ def violations(source: Path) -> list[str]:
         allowed = {owner} | (MAY_IMPORT | MODULES_MAY_IMPORT)[owner]
         allowed |= PROGRAMS_MAY_IMPORT.get(where.as_posix(), set())
         if owner not in ("errors", "lazy", "checksums"):
-            allowed |= {"errors", "machine", "lazy", "notebook", "pretrained", "checksums"}
+            allowed |= {"errors", "machine", "lazy", "notebook", "pretrained", "checksums", "ownership"}
         if owner in MAY_IMPORT_PACKAGE:
             allowed.add(PACKAGE)
         for line, name in imported_names(module, source):

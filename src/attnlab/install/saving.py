@@ -17,6 +17,7 @@ from transformers import PreTrainedModel
 
 from attnlab.checksums import write_sums
 from attnlab.errors import InstallError, RequestError
+from attnlab.ownership import describe_risk
 
 from .attention_modules import find_attention_modules
 from .body import find_body
@@ -124,6 +125,8 @@ def _make_folder(path: Path) -> None:
     """Make the directory; refuse one with plain weights, which a loader would read instead of this model's."""
     if path.exists() and not path.is_dir():
         raise RequestError(f"'{path}' is a file; a directory is needed to save a model in")
+    if risk := describe_risk(path):
+        raise RequestError(risk)
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:

@@ -146,7 +146,8 @@ def test_a_study_that_cannot_be_written_is_read_and_reported(is_killed: bool, pu
     if is_killed:
         leave_open(folder)
     out.mkdir()
-    out.chmod(0o777)
+    if os.geteuid() == 0:
+        os.chown(out, NOBODY, -1)
     before = {file.name: file.read_bytes() for file in folder.iterdir()}
     with without_permission(folder):
         with open_record(folder) as record:

@@ -5,10 +5,13 @@ from contextlib import suppress
 from pathlib import Path
 
 from attnlab.errors import RequestError
+from attnlab.ownership import describe_risk
 
 
 def make_place(folder: Path) -> Path:
     """Make the folder of a report; return its path."""
+    if risk := describe_risk(folder):
+        raise RequestError(risk)
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:

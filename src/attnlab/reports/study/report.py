@@ -21,7 +21,7 @@ def write_report(folder: str | Path, out: str | Path | None = None) -> Path:
     """Write the report of a study, finished or not, into `out` or beside its ledger; return the path of the page."""
     with open_record(folder) as record:
         contents = collect_contents(record)
-        place = record.folder if out is None else make_place(Path(out).expanduser())
+        place = make_place(record.folder if out is None else Path(out).expanduser())
         tables = place / TABLES
         write_atomically(tables / "per_seed.csv", write_per_seed(record))
         write_atomically(tables / "summary.csv", write_summary(contents.places))

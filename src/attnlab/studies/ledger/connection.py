@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from attnlab.errors import StudyError
+from attnlab.ownership import describe_risk
 
 from .disk import refuse_network
 
@@ -34,6 +35,9 @@ class Connection:
         for file in (path.with_name(path.name + ending) for ending in ("", "-wal", "-shm", "-journal")):
             if file.is_symlink():
                 raise StudyError(f"{file} is a symbolic link, which may lead anywhere; remove it")
+        risks = [describe_risk(place) for place in (path.parent, path)] if is_new else []
+        if any(risks):
+            raise StudyError("; ".join(dict.fromkeys(filter(None, risks))))
         self.is_read_only = not is_new and not (_is_writable(path.parent) and _is_writable(path))
         with ExitStack() as stack:
             try:
