@@ -11,7 +11,7 @@ INSTALL := $(BIN)/python -m pip install -qq --disable-pip-version-check --no-com
 READY := .venv/.ready
 TOOLS := .venv/.tools
 
-.PHONY: setup demo demo-long test check bench smoke soak cross wheel clean
+.PHONY: setup demo demo-long test check bench smoke soak transformers-tests cross wheel clean
 .DEFAULT_GOAL := check
 
 setup: $(TOOLS)
@@ -59,6 +59,10 @@ soak: $(TOOLS)
 	OMP_NUM_THREADS=1 $(BIN)/python -m tests.studies.test_kills 20
 	OMP_NUM_THREADS=1 $(BIN)/python -m tests.studies.test_ray
 	OMP_NUM_THREADS=1 $(BIN)/python -m tests.test_damage 300
+
+# transformers' own model tests, without and with a mechanism; TRANSFORMERS is a clone at the installed version.
+transformers-tests: $(TOOLS)
+	OMP_NUM_THREADS=1 $(BIN)/python tests/install/transformers_suite.py $(TRANSFORMERS)
 
 # The compiled loops for every instruction set; AArch64 with g++-aarch64-linux-gnu and qemu-user.
 cross: $(TOOLS)

@@ -59,3 +59,13 @@ def test_what_a_mechanism_does_not_support_is_refused() -> None:
     model = attnlab.install(build("gpt2"), "dot | softmax")
     with pytest.raises(InstallError, match=r"'h.0.attn' has a position bias, which 'dot \| softmax' does not support"):
         model(tokens(), position_bias=torch.zeros(1))
+
+
+@pytest.mark.parametrize("name", ["bert", "gpt2"])
+def test_gradients_reach_the_weights_that_a_model_returns(name: str) -> None:
+    model = attnlab.install(build(name), "cosine | relu(divide=n)")
+    output = model(tokens(), output_attentions=True)
+    output.attentions[0].retain_grad()
+    output.last_hidden_state.square().sum().backward()
+    assert output.attentions[0].grad is not None
+    assert output.attentions[0].grad.abs().sum() > 0

@@ -13,7 +13,7 @@ from torch import Tensor
 import attnlab
 from attnlab import Attention, attend
 from attnlab.errors import AttnlabError, KernelError, MechanismError, ParameterError, RequestError, ShapeError
-from attnlab.kernels import initial_values
+from attnlab.kernels import attend_with_weights, initial_values
 from attnlab.mechanisms import CATALOG, Dims, Mechanism, Parameter, Params, Score, Value, Weights, masked_softmax, stage
 from attnlab.mechanisms.scores import Dot
 
@@ -223,3 +223,16 @@ def test_initial_values_are_the_same_wherever_they_are_drawn() -> None:
         torch.set_default_dtype(torch.float32)
     expected.zero_()
     assert initial_values(mechanism, 2, 4, 4)["additive_query"].abs().sum() > 0
+
+
+@pytest.mark.parametrize("line", ["dot | softmax", "cosine | relu(divide=n) | bypass(alpha=0.5)"])
+def test_the_output_is_computed_from_the_weights_that_come_with_it(line: str) -> None:
+    q, k, v = (t.double().requires_grad_() for t in tensors(2, 2, 7, 8))
+    out, w = attend_with_weights(q, k, v, line, causal=True)
+    torch.testing.assert_close(out, attend(q, k, v, line, causal=True, kernel="reference"), rtol=0, atol=0)
+    torch.testing.assert_close(w, attnlab.weights(q, k, line, causal=True), rtol=0, atol=0)
+    (gradient,) = torch.autograd.grad(out.sum(), w)
+    assert gradient.abs().sum() > 0
+    out, w = attend_with_weights(q[:, :, :0], k, v, line)
+    assert out.shape == (2, 2, 0, 8)
+    assert w.shape == (2, 2, 0, 7)

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from attnlab.errors import InstallError
-from attnlab.kernels import attend, initial_values, weights
+from attnlab.kernels import attend, attend_with_weights, initial_values
 from attnlab.mechanisms import Mechanism, Positions, SharedProjections, Stage, Value
 from attnlab.mechanisms.mechanism import label
 from attnlab.mechanisms.stage import Parameter
@@ -138,14 +138,14 @@ class Layer(nn.Module):
         self._check(v, rule)
         positions = self._locate(rule, q, k)
         k, v, rule = self._add_prefix(k, v, rule)
-        core, parameters = self.at_scale(scale), self._get_core_parameters()
-        out = attend(
-            q, k, v, core, causal=rule.causal, mask=rule.mask,
-            parameters=parameters, dropout=dropout, training=self.training, positions=positions,
-        )  # fmt: skip
-        if not needs_weights:
-            return out, None
-        return out, weights(q, k, core, causal=rule.causal, mask=rule.mask, parameters=parameters, positions=positions)
+        core = self.at_scale(scale)
+        options: dict[str, Any] = {
+            "causal": rule.causal, "mask": rule.mask, "parameters": self._get_core_parameters(), "dropout": dropout,
+            "training": self.training, "positions": positions,
+        }  # fmt: skip
+        if needs_weights:
+            return attend_with_weights(q, k, v, core, **options)
+        return attend(q, k, v, core, **options), None
 
     def _get_core_parameters(self) -> dict[str, Tensor]:
         """Return the learned parameters of the core, at the current point of their schedules."""

@@ -1,10 +1,11 @@
 """Kernels: the readable reference, and faster ways to compute the same mechanism."""
 
-from .attend import attend, initial_values, weights
+from .attend import attend, attend_with_weights, initial_values, weights
 from .choose import KERNELS, Explanation, explain
 from .cpu.native import Loops, describe_loops
 from .module import Attention
 
 __all__ = [
-    "KERNELS", "Attention", "Explanation", "Loops", "attend", "describe_loops", "explain", "initial_values", "weights",
+    "KERNELS", "Attention", "Explanation", "Loops", "attend", "attend_with_weights", "describe_loops", "explain",
+    "initial_values", "weights",
 ]  # fmt: skip

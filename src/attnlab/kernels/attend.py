@@ -65,10 +65,30 @@ def attend(
     )  # fmt: skip
     chosen, _ = choose(call.request, kernel)
     with _without_autocast(call.q):
-        out = _return_zeros(call) if _is_empty(call) else chosen.attend(call)
-        for stage in call.mechanism.output:
-            out = stage(out, call.q, call.params_of(stage)).to(out.dtype)
+        out = _apply_output_stages(call, _return_zeros(call) if _is_empty(call) else chosen.attend(call))
     return out.reshape(out.shape[4 - num_axes :])
+
+
+def attend_with_weights(
+    q: Tensor, k: Tensor, v: Tensor, mechanism: MechanismLike, **options: Any
+) -> tuple[Tensor, Tensor]:
+    """Attend with the reference; return the output [b h q e] and the weights [b h q k] that it is computed from.
+
+    The weights are before dropout, and gradients of the output reach them. Tensors have four axes; options as in
+    `attend`, without `kernel`.
+    """
+    call, _ = prepare(q, k, v, mechanism, **options)
+    with _without_autocast(call.q):
+        if _is_empty(call):
+            return _return_zeros(call), call.q.new_zeros(*call.q.shape[:3], call.k.shape[2])
+        w = reference.weights(call)
+        return _apply_output_stages(call, reference.mix(call, w)), w
+
+
+def _apply_output_stages(call: Call, out: Tensor) -> Tensor:
+    for stage in call.mechanism.output:
+        out = stage(out, call.q, call.params_of(stage)).to(out.dtype)
+    return out
 
 
 def _is_empty(call: Call) -> bool:

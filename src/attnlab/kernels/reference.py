@@ -28,7 +28,11 @@ def refusal(request: Request) -> str | None:
 
 def attend(call: Call) -> Tensor:
     """Return weights·values, [b h q d]."""
-    w = weights(call)
+    return mix(call, weights(call))
+
+
+def mix(call: Call, w: Tensor) -> Tensor:
+    """Drop weights [b h q k], and return weights·values."""
     if call.dropout:
         w = w * keep(call, w.shape) * scale(call.dropout)
     return w @ call.v
