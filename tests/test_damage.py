@@ -33,10 +33,10 @@ from attnlab.errors import AttnlabError, TrainingError
 from attnlab.studies.answers.study_folder import open_record
 from attnlab.studies.run.execution import _read_delivery
 from attnlab.studies.study import Study
-from attnlab.training import Segment
+from attnlab.training import Segment, build, train
 from attnlab.training.job.restore import restore
 from tests.studies.samples import STUDY, quiet
-from tests.training.runs import Stopping, build, lines_of, small, train, trained
+from tests.training.runs import Stopping, lines_of, small, trained
 
 RUN = small(segments=(Segment(steps=6, batch=4),), checkpoint_every=2, evaluate_every=3)
 SMALL = STUDY.replace('slow = { mechanism = "cosine | softmax", set = { "optimizer.lr" = 1e-3 } }', "")
