@@ -144,7 +144,7 @@ def read(folder: Path, ledger: Ledger) -> Record:
 
 def _read_design(content: str, folder: Path) -> Design:
     recorded = json.loads(content)
-    for phase in recorded["phases"]:
+    for phase in recorded.get("phases", []):
         phase.pop("has_tensorboard", None)  # in older ledgers; now one of `trackers`
     # The mechanisms were checked when the study was run, and may be unknown here.
     try:
