@@ -32,6 +32,7 @@ class Size:
     length: int = 64
     pairs: int = 4
     width: int = 64
+    heads: int = 1
     steps: int = 5000
     batch: int = 64
     held_out: int = 1000
@@ -107,7 +108,7 @@ def trained(size: Size, arm: Arm, rate: float, folder: Path) -> Outcome:
 
     name = f"embedded:mqar?vocab={size.vocab}&length={size.length}&pairs={size.pairs}&examples={size.held_out}"
     config = {
-        "n_layer": arm.layers, "n_embd": size.width, "n_head": 1, "n_inner": 1, "n_positions": size.length,
+        "n_layer": arm.layers, "n_embd": size.width, "n_head": size.heads, "n_inner": 1, "n_positions": size.length,
         "initializer_range": size.initializer_range, "bos_token_id": 0, "eos_token_id": 0,
         **dict.fromkeys(("resid_pdrop", "embd_pdrop", "attn_pdrop"), 0.0),
     }  # fmt: skip

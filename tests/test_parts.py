@@ -13,7 +13,17 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "attnlab"
-PACKAGES = ("kernels", "audits", "data", "tasks", "training", "studies", "studies/integrity", "reports")
+PACKAGES = (
+    "kernels",
+    "audits",
+    "data",
+    "tasks",
+    "training",
+    "studies",
+    "studies/integrity",
+    "studies/integrity/tables",
+    "reports",
+)
 
 
 def read_table() -> dict[str, dict[str, set[str]]]:

@@ -14,6 +14,8 @@ GREY, GREEN, ORANGE = "#888888", "#009E73", "#D55E00"
 RULE = "border-bottom:1px solid rgba(128,128,128,.35)"
 CELL = f"text-align:left;vertical-align:top;padding:2px 14px 2px 0;{RULE}"
 MAX_ROWS = 40
+MAX_MESSAGES = 8
+"""The messages below a progress bar; all of them remain at its end."""
 
 
 @dataclass(frozen=True)
@@ -100,24 +102,26 @@ def is_terminal(stream: TextIO) -> bool:
 
 
 class NotebookBar:
-    """A progress bar in the output of a cell: one display, replaced at every update."""
+    """A progress bar with messages in the output of a cell: one display, replaced at every update."""
 
     def __init__(self) -> None:
         self.handle: Any = None
+        self.messages: list[str] = []
 
     def update(self, share: float, text: str) -> None:
-        """Show the share that is done, from 0 to 1, and a text beside it; its line breaks are kept."""
-        self._show(f'<progress style="width:16em;vertical-align:middle" value="{share:.4f}" max="1"></progress> ', text)
+        """Show the share that is done, from 0 to 1, a text beside it, and the latest messages below."""
+        bar = f'<progress style="width:16em;vertical-align:middle" value="{share:.4f}" max="1"></progress> '
+        self._show(bar, [text, *self.messages[-MAX_MESSAGES:]])
 
     def close(self, text: str = "") -> None:
-        """Replace the bar by a last text."""
-        if self.handle is not None or text:
-            self._show("", text)
+        """Replace the bar by all messages and a last text."""
+        if lines := [*self.messages, *([text] if text else [])]:
+            self._show("", lines)
         self.handle = None
 
-    def _show(self, bar: str, text: str) -> None:
+    def _show(self, bar: str, lines: Sequence[str]) -> None:
         notebook = importlib.import_module("IPython.display")  # only a kernel needs it to be installed
-        content = notebook.HTML(f'<div style="white-space:pre-wrap">{bar}{html.escape(text)}</div>')
+        content = notebook.HTML(f'<div style="white-space:pre-wrap">{bar}{html.escape(chr(10).join(lines))}</div>')
         if self.handle is None:
             self.handle = notebook.display(content, display_id=True)
         else:

@@ -57,3 +57,10 @@ def test_a_chart_for_a_page_takes_the_pages_colours() -> None:
     for colour in ("--ink", "--ground", "--blue", "--orange"):
         assert f"var({colour})" in inside
     assert "var(" not in alone
+
+
+def test_a_token_may_be_any_word_of_vegas_own_language() -> None:
+    words = ["if", "data", "datum", "scale", "'", '"', "\\", "</text>", "\x1f"]
+    picture = svg(heatmap.draw([Picture("", "", [[0.0] * len(words)] * len(words))], words))
+    for word in ("if", "data", "datum", "scale", "&lt;/text&gt;"):
+        assert picture.count(f">{word}<") == 2

@@ -18,7 +18,8 @@ def clean(tmp_path: Path) -> str:
 @pytest.fixture
 def copied(tmp_path: Path) -> str:
     records = make_records(Recipe(metrics=("f1",)))
-    records[-1]["value"] = records[-2]["value"]
+    for copy, source in ((-1, -2), (0, 1)):
+        records[copy]["value"] = records[source]["value"]
     return write_long(tmp_path / "copied.csv", records)
 
 
@@ -37,6 +38,15 @@ def test_a_fault_is_status_1(copied: str, capsys: pytest.CaptureFixture[str]) ->
     assert "FAULT  repeated values" in shown
     assert "cosine small seed 4 has 1 of cosine small seed 3" in " ".join(shown.split())
     assert shown.endswith("1 fault found.\n")
+
+
+def test_one_copied_cell_is_a_note(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    records = make_records(Recipe(metrics=("f1",)))
+    records[-1]["value"] = records[-2]["value"]
+    assert main(["judge", write_long(tmp_path / "t.csv", records)]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "note repeated values 1 of 10 values repeat earlier ones to the last digit" in shown
+    assert "One equal value may be a copied cell or a coincidence. " in shown
 
 
 def test_json_has_findings_and_analyses(copied: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -114,6 +124,14 @@ def test_primary_metrics_can_be_named(clean: str, capsys: pytest.CaptureFixture[
     [
         (["nowhere.csv"], "cannot read 'nowhere.csv'"),
         (["TABLE", "--map", "arm=who"], "has no column 'who'"),
+        (["TABLE", "--map", ""], "--map is empty; it takes PART=COLUMN"),
+        (["TABLE", "--map", "columns=x{seed}"], "columns=x{seed} fits no column"),
+        (["TABLE", "--map", "arm=arm,group=arm"], "--map gives the column 'arm' two parts"),
+        (["TABLE", "--map", "value=value,columns={arm}"], "either columns=PATTERN or value=COLUMN"),
+        (["TABLE", "--map", "table=2"], "--map table=2: "),
+        (["TABLE", "--map", "table=two"], "give the number of a table in the file"),
+        (["TABLE", "--seeds", "0"], "--seeds must be 1 or more"),
+        (["TABLE", "--spread", "sem"], "--spread has no 'sem'"),
         (["TABLE", "--map", "amr=arm"], "--map has no part 'amr', did you mean 'arm'?"),
         (["TABLE", "--examples", "0"], "--examples must be 1 or more"),
         (["TABLE", "--examples", "many"], "Invalid value for '--examples'"),

@@ -38,3 +38,9 @@ def test_judge(tmp_path: Path) -> None:
 def test_a_study_that_has_ended_is_read(verb: str, tmp_path: Path) -> None:
     folder = write_folder(tmp_path / "study", {"dot": DOT, "better": BETTER})
     assert run_quickly(verb, str(folder))
+
+
+def test_results_from_several_places_are_compared(tmp_path: Path) -> None:
+    folder = write_folder(tmp_path / "study", {"dot": DOT, "better": BETTER})
+    numbers = "theirs=" + ",".join(map(str, BETTER))
+    assert "Are they comparable?" in run_quickly("compare", str(folder), numbers, "--arm", "dot", "--arm", "theirs")

@@ -1,6 +1,6 @@
 """A study whose driver is killed with -9 at random moments, and started again until it ends: the ledger is the same.
 
-`make soak` runs this file as a program: `python -m tests.studies.test_kills 20`.
+`make soak` runs this file as a program: `python -m tests.studies.test_kills 20`, and again with `search` after it.
 """
 
 from __future__ import annotations
@@ -42,6 +42,12 @@ class Cubed(Weights):
     def __call__(self, scores, n, p):
         return torch.relu(scores) ** 3
 """
+SEARCHED = (
+    STUDY.replace("steps = 4", "steps = 40")
+    .replace('slow = { mechanism = "cosine | softmax", set = { "optimizer.lr" = 1e-3 } }', "")
+    .replace("[data.recall]", '[search]\nover = { "optimizer.lr" = [1e-3, 1e-2] }\nextend = true\n\n[data.recall]')
+    .replace('examples=20"', 'examples=20"\ntune = "embedded:mqar?vocab=32&length=24&pairs=4&examples=20&seed=3"')
+)
 LARGE = STUDY.replace("steps = 4", "steps = 120").replace("seeds = [1, 2]", "seeds = [1, 2, 3, 4, 5]")
 
 
@@ -203,13 +209,13 @@ def test_a_study_that_was_killed_and_stopped_ends_as_one_that_was_not(
     check_same(out, tmp_path / "whole")
 
 
-def soak(num_kills: int, seed: int = 0) -> None:
-    """Kill studies of 3 arms × 5 seeds until so many kills have met one alive, and compare the ends."""
+def soak(num_kills: int, text: str = LARGE, seed: int = 0) -> None:
+    """Kill studies until so many kills have met one alive, and compare the ends."""
     draw, done, num_studies = random.Random(seed), 0, 0
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name).resolve()
         file = folder / "study.toml"
-        file.write_text(LARGE, encoding="utf-8")
+        file.write_text(text, encoding="utf-8")
         longest = finish(file, folder / "whole")
         print(f"left alone, a study takes {longest:.0f} s", flush=True)
         while done < num_kills:
@@ -232,4 +238,4 @@ def soak(num_kills: int, seed: int = 0) -> None:
 
 
 if __name__ == "__main__":
-    soak(int(sys.argv[1]) if len(sys.argv) > 1 else 20)
+    soak(int(sys.argv[1]) if len(sys.argv) > 1 else 20, SEARCHED if "search" in sys.argv else LARGE)

@@ -1,5 +1,6 @@
 """A numeric axis: its ends, its ticks, and the labels beside it."""
 
+import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -19,6 +20,19 @@ LABEL = (
 """How a tick is written: Vega's own format would round it to the digits of the whole axis."""
 TOP = 0.97
 """The highest share of the axis at which a tick is shown: a label at the very top would make the chart taller."""
+
+
+SEPARATOR = "\x1f"
+"""Between names in one text: the unit separator, which no name has."""
+
+
+def look_up(names: Sequence[str]) -> str:
+    """Return an expression of Vega for the name of the tick at datum.value, counted from 0.
+
+    The names are one text, since Vega takes a text that is the name of a function, such as "if", for a signal.
+    """
+    clean = [name.replace(SEPARATOR, " ") for name in names]
+    return f"split({json.dumps(SEPARATOR.join(['', *clean]))}, {json.dumps(SEPARATOR)})[1 + floor(datum.value)]"
 
 
 def can_show(value: float, is_logarithmic: bool) -> bool:

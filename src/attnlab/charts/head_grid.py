@@ -1,13 +1,13 @@
 """The weights of every head of a model on one text: one head large, with its tokens, and all heads small, a row for
 each layer. All share one scale, so that heads can be compared."""
 
-import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from .axis import look_up
 from .chart import Chart
 from .raster import Weights, encode_png, paint
 from .theme import FILE, SPACING, Layer, frame, layer, quantitative
@@ -110,7 +110,7 @@ def _name_tokens(field: str, tokens: Sequence[str], side: int) -> Layer:
     is_across = field == "key"
     axis = {
         "orient": "top" if is_across else "left", "values": [i + 0.5 for i in range(0, len(tokens), step)],
-        "labelExpr": f"{json.dumps(names)}[floor(datum.value)]", "labelFontSize": 11, "labelLimit": 0,
+        "labelExpr": look_up(names), "labelFontSize": 11, "labelLimit": 0,
         "labelPadding": 4, "labelOverlap": False, "ticks": False, "domain": False, "grid": False, "title": field,
         **({"labelAngle": -90, "labelAlign": "left", "labelBaseline": "middle"} if is_across else {}),
     }  # fmt: skip

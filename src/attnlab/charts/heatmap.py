@@ -1,12 +1,12 @@
 """Weights as heatmaps, queries down and keys across: positive weights orange, negative ones blue, stronger if they are
 larger. Visible pairs have a pale ground, so that weight on any other pair is conspicuous."""
 
-import json
 import math
 import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from .axis import look_up
 from .chart import SCHEMA, Chart, Spec
 from .theme import FILE, Layer, Theme, config, layer, nominal, quantitative
 
@@ -87,7 +87,7 @@ def _axis(field: str, tokens: Sequence[str], side: str) -> Layer:
     step = max(1, math.ceil(num_tokens / MAX_LABELS))
     labels = {
         "values": [i + 0.5 for i in range(0, num_tokens, step)],
-        "labelExpr": f"{json.dumps(list(tokens))}[floor(datum.value)]",
+        "labelExpr": look_up(tokens),
         "labelFontSize": 8, "labelPadding": 3, "labelOverlap": False,
     }  # fmt: skip
     title = {"title": field, "titleFontSize": 11, "titlePadding": 4}

@@ -1,13 +1,14 @@
-"""`attnlab compare`: the verdicts and values of a study's folder, without running anything."""
+"""`attnlab compare`: the verdicts and values of a study's folder, or results from several places, compared."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from attnlab.cli.conclusion import print_answers, print_failed, print_findings
-from attnlab.cli.options import AsJson, StudyFolder
+from attnlab.cli.options import AsJson
 from attnlab.cli.tables import print_json, print_table
 from attnlab.errors import RequestError, closest
 
@@ -34,17 +35,56 @@ class SeedScores:
 
 
 def compare(
-    folder: StudyFolder,
+    results: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="DIR|A B…",
+            help="One study's folder; or two and more folders of studies or runs, files of results, or lists such as "
+            "name=0.81,0.82. The first is the baseline.",
+        ),
+    ],
     phase: Annotated[list[str] | None, typer.Option(help="Show only this phase; repeatable.")] = None,
     size: Annotated[list[str] | None, typer.Option(help="Show only this size; repeatable.")] = None,
-    arm: Annotated[list[str] | None, typer.Option(help="Show only this arm and the baseline; repeatable.")] = None,
+    arm: Annotated[
+        list[str] | None,
+        typer.Option(help="Show only this arm and the baseline; of several results, the arm of all, or one for each."),
+    ] = None,
+    metric: Annotated[str | None, typer.Option(metavar="NAME", help="Of several results: the metric.")] = None,
+    smallest: Annotated[
+        str | None, typer.Option(metavar="X", help="Of several results: the smallest difference of interest.")
+    ] = None,
+    units: Annotated[
+        str | None, typer.Option(metavar="UNIT", help="Of several results: percent, fraction, convert (× 100).")
+    ] = None,
+    paired: Annotated[bool, typer.Option("--paired", help="Of several results: the same seed is a pair.")] = False,
     as_json: AsJson = False,
 ) -> int:
-    """Print the verdicts of a study, the figure of every seed, and other figures as exploratory."""
+    """Print the verdicts of a study and its other figures, or compare results from several places."""
+    several = {"--metric": metric, "--smallest": smallest, "--units": units, "--paired": paired or None}
+    single = {"--phase": phase, "--size": size}
+    unwanted = next((name for name, value in (single if len(results) > 1 else several).items() if value), None)
+    if unwanted is not None:
+        raise RequestError(
+            f"{unwanted} is for {'one study' if len(results) > 1 else 'two or more results'}; omit it here"
+        )
+    if len(results) > 1:
+        from attnlab.cli.cross_comparison import compare_results
+        from attnlab.studies.integrity.options import JudgeOptions, read_numbers, read_texts
+
+        options = JudgeOptions(
+            smallest=read_numbers("--smallest", smallest), units=read_texts("--units", units), is_paired=paired
+        )
+        return compare_results(results, arm or [], metric, options, as_json)
+    if Path(results[0]).expanduser().is_file():
+        raise RequestError(f"compare takes two or more results; attnlab judge {results[0]} examines one table")
+    return _compare_study(results[0], {"phase": phase or [], "size": size or [], "arm": arm or []}, as_json)
+
+
+def _compare_study(folder: str, wanted: Wanted, as_json: bool) -> int:
+    """Print the verdicts of one study, the figure of every seed, and other figures as exploratory."""
     from attnlab.studies.answers.exploration import explore
     from attnlab.studies.answers.study_folder import open_record
 
-    wanted = {"phase": phase or [], "size": size or [], "arm": arm or []}
     with open_record(folder) as record:
         _check_filter(wanted, record)
         answers = [answer for answer in record.answers if _is_shown(answer, wanted)]

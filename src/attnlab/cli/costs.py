@@ -19,14 +19,17 @@ COSTS = (
 def print_estimate(estimate: "CostEstimate", runs: Sequence["PlannedRun"]) -> None:
     """Print the runs of a study, their cost by phase, size and arm, and the total."""
     rows = [
-        (run.id, run.phase, run.size, run.arm, str(run.seed), run.run.task, "ended" if run.id in estimate.ended else "")
+        (
+            run.id, run.phase, run.size, run.arm, str(run.seed), run.run.task,
+            "ended" if run.id in estimate.ended else "" if run.trial is None else f"trial, {run.trial.title}",
+        )
         for run in runs
-    ]
+    ]  # fmt: skip
     print_table(RUNS, rows)
     print()
     print_table(COSTS, [_make_row(cost) for cost in estimate.costs])
     print()
-    for line in _list_totals(estimate):
+    for line in _list_totals(estimate, sum(run.is_trial for run in runs)):
         print(line)
     for note in estimate.notes:
         print_below(note)
@@ -51,13 +54,14 @@ def _make_row(cost: "RunCost") -> tuple[str, ...]:
     )  # fmt: skip
 
 
-def _list_totals(estimate: "CostEstimate") -> Iterator[str]:
+def _list_totals(estimate: "CostEstimate", num_trials: int) -> Iterator[str]:
     from attnlab.kernels.cost import show_with_prefix
     from attnlab.kernels.measure import show_bytes
     from attnlab.training.loop.progress import format_duration
 
     ended = f", of which {len(estimate.ended)} have ended" if estimate.ended else ""
-    yield f"{estimate.num_runs} runs{ended}"
+    trials = f", {num_trials} of them trials" if num_trials else ""
+    yield f"{estimate.num_runs} runs{trials}{ended}"
     if not estimate.num_left:
         yield "no runs are left"
         return

@@ -1,6 +1,6 @@
 """`attnlab judge`: check a table of results for faults, and print what it shows."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -15,15 +15,20 @@ from attnlab.errors import RequestError
 
 def judge(
     table: Annotated[
-        str, typer.Argument(metavar="TABLE.csv|DIR", help="Results by arm and seed, long or wide; or a study's folder.")
+        list[str],
+        typer.Argument(
+            metavar="FILE…|DIR",
+            help="Results by arm and seed: CSV, JSON (also lm-eval's), a LaTeX or Markdown table, a W&B or MLflow "
+            "export; several files are one table. Or a study's folder.",
+        ),
     ],
     mapping: Annotated[
         str | None,
         typer.Option(
             "--map",
             metavar="PART=COLUMN,…",
-            help="Which column is arm, seed, metric, step, value, group or examples; for wide tables "
-            "columns={arm}_{group}_{metric}_{seed}. Guessed and shown if omitted.",
+            help="Which column is arm, seed, metric, step, value, group, examples or num_seeds; for wide tables "
+            "columns={arm}_{group}_{metric}_{seed}; table=N of a file with several. Guessed and shown if omitted.",
         ),
     ] = None,
     baseline: Annotated[str | None, typer.Option(metavar="ARM", help="The arm that others are compared with.")] = None,
@@ -48,31 +53,60 @@ def judge(
     primary: Annotated[
         str | None, typer.Option(metavar="METRIC,…", help="Metrics that get a verdict; default: all.")
     ] = None,
+    metric: Annotated[
+        str | None, typer.Option(metavar="NAME", help="The metric, if the table does not name it, such as accuracy.")
+    ] = None,
+    seeds: Annotated[int | None, typer.Option(metavar="N", help="Over how many seeds each mean ± SD is.")] = None,
+    spread: Annotated[
+        str | None, typer.Option(metavar="sd|se|ci", help="What ± is: SD (default), standard error, 95 % interval.")
+    ] = None,
+    paired: Annotated[
+        bool, typer.Option("--paired", help="Runs with the same seed are pairs: same initial weights and data order.")
+    ] = False,
     as_json: AsJson = False,
 ) -> int:
     """Check a table of results for faults and print what it shows; or the folder of a study."""
     if examples is not None and examples < 1:
         raise RequestError(f"--examples must be 1 or more, not {examples}")
-    if Path(table).expanduser().is_dir():
+    paths = _list_files(table)
+    if not paths:
         given = {
             "--map": mapping, "--baseline": baseline, "--examples": examples, "--summary": summary,
-            "--smallest": smallest, "--floor": floor, "--units": units, "--primary": primary,
+            "--smallest": smallest, "--floor": floor, "--units": units, "--primary": primary, "--metric": metric,
+            "--seeds": seeds, "--spread": spread, "--paired": paired or None,
         }  # fmt: skip
-        return _judge_study(table, given, as_json)
+        return _judge_study(table[0], given, as_json)
     from attnlab.studies.integrity import judge as examine
     from attnlab.studies.integrity import read_table
-    from attnlab.studies.integrity.options import JudgeOptions, read_names, read_numbers, read_texts
+    from attnlab.studies.integrity.options import JudgeOptions, read_hints, read_names, read_numbers, read_texts
 
     options = JudgeOptions(
         examples, summary, read_numbers("--smallest", smallest), read_numbers("--floor", floor),
-        read_texts("--units", units), read_names(primary),
+        read_texts("--units", units), read_names(primary), paired,
     )  # fmt: skip
-    judgement = examine(read_table(table, mapping, baseline), options)
+    judgement = examine(read_table(paths, mapping, baseline, read_hints(metric, seeds, spread)), options)
     if as_json:
         print_json(judgement.record())
     else:
         print_judgement(judgement)
     return 0 if judgement.is_clean else 1
+
+
+def _list_files(given: Sequence[str]) -> list[str]:
+    """Return the files to read as one table; of a folder without a study, lm-eval's results; none for a study."""
+    folders = [Path(name).expanduser() for name in given if Path(name).expanduser().is_dir()]
+    if len(given) == 1 and folders and (folders[0] / "ledger.sqlite").exists():
+        return []
+    files: list[str] = []
+    for name in given:
+        path = Path(name).expanduser()
+        found = sorted(map(str, path.rglob("results*.json"))) if path.is_dir() else [str(path)]
+        if not found and len(given) > 1:
+            raise RequestError(
+                f"{name} is a folder without results*.json; give files of results, or one study's folder"
+            )
+        files += found
+    return files
 
 
 def _judge_study(folder: str, given: Mapping[str, object], as_json: bool) -> int:

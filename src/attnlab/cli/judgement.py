@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from attnlab.cli.tables import print_below, print_table
+from attnlab.cli.tables import print_below, print_table, print_wrapped
 
 if TYPE_CHECKING:
     from attnlab.statistics import Comparison
@@ -34,11 +34,25 @@ def print_count(findings: Sequence["IntegrityFinding"]) -> None:
 def print_judgement(judgement: "Judgement") -> None:
     """Print how the table was read, the findings, and what it shows."""
     table = judgement.table
-    metrics, arms = ", ".join(table.metrics) or "none", ", ".join(table.arms) or "none"
+    from attnlab.studies.integrity.finding import list_first
+
+    metrics, arms = (list_first(names, 6) or "none" for names in (table.metrics, table.arms))
     num_empty = len(table.cells) - len(table.values)
     empty = f" and {num_empty} empty {'cell' if num_empty == 1 else 'cells'}" if num_empty else ""
-    print(f"{table.name}: {len(table.values)} values{empty}; metrics {metrics}; arms {arms}")
-    print_below(f"Read as: {'; '.join(table.layout)}; baseline '{table.baseline}'. --map and --baseline change it.")
+    print_wrapped(f"{table.name}: {len(table.values)} values{empty}; metrics {metrics}; arms {arms}")
+    print_below(f"Read as: {'; '.join((*table.layout, *judgement.units))}; baseline '{table.baseline}'.")
+    if table.mapping:
+        print_below("To read it differently, give --baseline ARM, or change a part of")
+        print(f"    --map '{table.mapping}'")  # in one line, so that it can be copied
+    print_results(judgement)
+    if len(table.arms) < 2:
+        print("\nThere is only one arm, so nothing is compared. --map arm=COLUMN names the column of arms.")
+    print_count(judgement.findings)
+
+
+def print_results(judgement: "Judgement") -> None:
+    """Print the findings, the comparisons, and what they presume."""
+    table = judgement.table
     for finding in judgement.findings:
         print_finding(finding)
     for analysis in judgement.analyses:
@@ -51,9 +65,12 @@ def print_judgement(judgement: "Judgement") -> None:
         print("\nWhat a verdict presumes and a table cannot show")
         for presumed in judgement.presumed:
             print_below(f"- {presumed}")
-    if len(table.arms) < 2:
-        print("\nThere is only one arm, so nothing is compared. --map arm=COLUMN names the column of arms.")
-    print_count(judgement.findings)
+    if len(table.arms) > 1 and not any(analysis.rows for analysis in judgement.analyses):
+        print()
+        print_wrapped(
+            f"Nothing is compared: no other arm has values of the same group and metric as '{table.baseline}'. --map "
+            "group=COLUMN or --baseline ARM changes that."
+        )
 
 
 def _print_analysis(analysis: "TableAnalysis", judgement: "Judgement") -> None:
@@ -81,7 +98,7 @@ def _explain_rows(rows: Sequence["ComparisonRow"]) -> Iterator[str]:
         decision = row.comparison.decision
         is_odd = decision.outcome in (AT_CEILING, DEGENERATE, NEITHER_LEARNED, STILL_TRAINING)
         if is_odd or FINISHED in decision.words:
-            yield f"{row.name}: {decision.reason}."
+            yield f"{row.name}: {decision.reason}{'' if decision.reason.endswith('?') else '.'}"
         for kind, sentences in row.comparison.notes_by_kind.items():
             for note in sentences if not is_odd and kind not in OMITTED_NOTES else ():
                 notes.setdefault(note, []).append(row.name)
@@ -96,10 +113,14 @@ def _explain_table(rows: Sequence["ComparisonRow"], primary: Sequence[str]) -> I
     num_primary = sum(row.role == "primary" for row in rows)
     yield "".join(_explain_family(num_primary, len(rows) - num_primary, primary))
     methods = ", ".join(dict.fromkeys(row.comparison.method for row in rows if row.comparison is not None))
-    yield (
-        f"Seeds are compared unpaired ({methods}), since a table does not show whether runs with the same seed had the "
-        "same initial weights. Intervals are about other seeds on the same evaluation examples, not other examples."
-    )
+    data = [row.comparison.data for row in rows if row.comparison is not None]
+    how = f"unpaired ({methods}), since a table does not show whether equal seeds mean equal initial weights"
+    if any(one.paired for one in data):
+        how = f"as pairs of the same seed ({methods})"
+    elif any(one.scores is None for one in data):
+        how = f"unpaired ({methods} of means, SDs and numbers of seeds)"
+    about = "Intervals are about other seeds on the same evaluation examples, not other examples."
+    yield f"Seeds are compared {how}. {about}"
     smallest = dict.fromkeys(f"{row.metric} {asked.shown_smallest}" for row, asked in questions)
     yield f"Smallest difference of interest: {', '.join(smallest)}; --smallest changes it."
     floors = dict.fromkeys(f"{row.metric} {asked.floor:g}" for row, asked in questions if asked.floor is not None)
@@ -150,6 +171,9 @@ def _write_row(row: "ComparisonRow") -> tuple[str, ...]:
 
 def _write_seeds(comparison: "Comparison") -> str:
     arms = comparison.data.scores or ()
+    if comparison.data.scores is None:
+        numbers = [summary.n for summary in comparison.data.moments]
+        return ", ".join(map(str, dict.fromkeys(numbers)))
     counts = [
         f"{arm.num_seeds} of {arm.num_runs}" if arm.num_runs > arm.num_seeds else str(arm.num_seeds) for arm in arms
     ]

@@ -1,6 +1,7 @@
 """`attnlab recipes`: the studies that come with attnlab; `attnlab recipes copy NAME` writes one to edit."""
 
 import tomllib
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -60,15 +61,21 @@ def recipes(
 
 def _count_runs(file: Path, budget: str) -> int:
     from attnlab.studies.file.design import IS_RECORDED, Design
-    from attnlab.studies.file.overrides import set_value
+    from attnlab.studies.file.overrides import select_grid, set_value
+    from attnlab.studies.plan.search import count_trials
 
     content = tomllib.loads(file.read_text(encoding="utf-8"))
     for path, value in content.pop("budgets")[budget].items():
         set_value(content, path, value, budget)
     # Recipes are valid, and without parsing their mechanisms torch is not imported.
     design = Design.model_validate(content, context={IS_RECORDED: True})
-    seeds = sum(1 if phase.is_shared else len(design.seeds) for phase in design.phases)
-    return seeds * len(design.sizes) * len(design.arms)
+    num_runs = 0
+    for phase, arm in product(design.phases, design.arms.values()):
+        num_seeds = 1 if phase.is_shared else len(design.seeds)
+        num_runs += num_seeds
+        if design.search is not None and (grid := select_grid(design, phase, arm)):
+            num_runs += (1 if design.search.repeat == "once" else num_seeds) * count_trials(design.search, grid)
+    return num_runs * len(design.sizes)
 
 
 def _predict_cost(file: Path, budget: str) -> "CostEstimate":

@@ -70,6 +70,12 @@ def show_progress(text: str) -> None:
         print(f"\r\x1b[K{text}", end="", file=sys.stderr, flush=True)
 
 
+def print_wrapped(text: str) -> None:
+    """Print a text from the left edge, wrapped to the width of the terminal; its further lines are indented."""
+    for line in _wrap(text, ""):
+        print(line)
+
+
 def print_below(text: str) -> None:
     """Print an indented text, wrapped to the width of the terminal."""
     for line in _wrap(text, INDENT):

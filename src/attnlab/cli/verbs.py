@@ -70,7 +70,7 @@ VERBS: Mapping[str, Verb] = {
 
 EXAMPLES: Mapping[str, str] = {
     "bench": 'attnlab bench "cosine | relu(divide=n)" --lengths 256,512',
-    "compare": "attnlab compare study",
+    "compare": "attnlab compare study, or attnlab compare base.csv new.csv",
     "construct": "attnlab construct select --index 0",
     "data": "attnlab data embedded:pydoc --tokenizer wordpiece",
     "export": "attnlab export study/runs/ID --out model",

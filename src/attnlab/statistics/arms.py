@@ -37,6 +37,7 @@ def compare(
     floor: float | None = None,
     ceiling: float | None = None,
     late_gain: float | None = None,
+    condition: str = "",
 ) -> Comparison:
     """Compare two arms over seeds.
 
@@ -47,8 +48,9 @@ def compare(
     examples with the same name are not independent. scale: "log" if scores are natural logs, such as log perplexity;
     `smallest` and all differences are then in percent. floor, ceiling: the scores of a trivial strategy and of a
     perfect model. late_gain: how much the arms improved in the last fifth of training, in units of `smallest`.
+    condition: how the arms were made comparable, said with BETTER and WORSE, such as AS TUNED (3 trials).
     """
-    question = Question(smallest, higher_is_better, alpha, looks, obstacle, scale, floor, ceiling, late_gain)
+    question = Question(smallest, higher_is_better, alpha, looks, obstacle, scale, floor, ceiling, late_gain, condition)
     arms = read_arms(baseline_scores, variant_scores, paired)
     if clusters is not None:
         arms = merge_clusters(arms[0], clusters), merge_clusters(arms[1], clusters)

@@ -14,10 +14,16 @@ STILL TRAINING: In the last fifth of training an arm still gained more than half
 AMONG RUNS THAT FINISHED: One arm failed or diverged more often than the other, so the finished runs that are
   compared may be its better ones. The verdict holds only for runs that finish; the reason printed with it says
   whether the difference is still found if every failed run counts as the worst result.
+BASELINE AT THE EDGE OF ITS GRID: In more than half of the seeds the baseline's best value is the smallest or largest
+  that was tried, so it may do better with one that was not. Try more values on that side (`extend = true`) before
+  you believe that the variant is better.
 BELOW YOUR THRESHOLD: There is a difference, but its estimate is smaller than `smallest`, the difference that you
   called worth having. More seeds will measure it more precisely, and will rarely make it larger.
 BY AT LEAST: The whole interval is at or beyond `smallest`, so even the end closest to 0 is a difference worth
   having. BETTER or WORSE without these words means only that there is a difference, not that it is this large.
+AS TUNED: Each arm has the settings that its own trials chose, with as many trials for every arm, on data and seeds
+  that the verdict does not use. The verdict is about the arms as tuned by so many trials; with more of them, an arm
+  that is harder to tune may catch up.
 BETTER: The interval is entirely on the good side of 0, so the variant would very likely win again with other seeds
   (and with other examples, if scores of examples were given). The interval shows how much better it may be, which
   can be less than `smallest`.
@@ -61,7 +67,7 @@ MEANINGS: Mapping[str, str] = dict(
 def find_word(words: str) -> str:
     """Return the word of a verdict that most needs an explanation, a key of MEANINGS."""
     # Parentheses contain a number or a reason, which may be any text.
-    phrase = words.partition("(")[0]
+    phrase = re.sub(r" \(\d+ trials\)", "", words).partition("(")[0]
     for word in MEANINGS:
         if word in phrase:
             return word

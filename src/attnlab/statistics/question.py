@@ -27,7 +27,8 @@ class Question:
     smallest: the smallest difference worth having, in units of the figure, in percent on the log scale. alpha:
     false-positive rate. obstacle: why the arms cannot be compared, if they cannot. floor: the score of a trivial
     strategy. ceiling: the best possible score. late_gain: how much the arms improved in the last fifth of training, in
-    units of `smallest`; None if unknown.
+    units of `smallest`; None if unknown. condition: how the arms were made comparable, said with BETTER and WORSE, such
+    as AS TUNED (3 trials).
     """
 
     smallest: float = 1.0
@@ -39,6 +40,7 @@ class Question:
     floor: float | None = None
     ceiling: float | None = None
     late_gain: float | None = None
+    condition: str = ""
 
     def __post_init__(self) -> None:
         if not (isinstance(self.smallest, int | float) and 0 < self.smallest < math.inf):

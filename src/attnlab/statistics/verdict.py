@@ -110,18 +110,18 @@ def decide(evidence: Evidence, question: Question) -> Verdict:
 
 
 def _decide_by_interval(evidence: Evidence, question: Question) -> Verdict:
-    failures = evidence.failures
+    failures, condition = evidence.failures, f" {question.condition}" if question.condition else ""
     if evidence.worst_sign and evidence.worst_sign != evidence.sign:
         outcome = BETTER if (evidence.worst_sign > 0) == question.higher_is_better else WORSE
         reason = f"{failures.text}; with failed runs counted as the worst result, p = {failures.worst_p:.2g}"
-        return Verdict(outcome, reason, outcome)
+        return Verdict(outcome + condition, reason, outcome)
     qualifier, addition = "", ""
     if failures.is_uneven:
         finding = "has the same sign" if evidence.worst_sign else "is not found"
         qualifier = FINISHED
         addition = f"; {failures.text}, and with failed runs counted as the worst result the difference {finding}"
     if evidence.sign:
-        return _decide_difference(evidence, question, qualifier, addition)
+        return _decide_difference(evidence, question, qualifier + condition, addition)
     low, high = evidence.interval
     if max(-low, high) < question.threshold:
         reason = f"the whole interval is closer to 0 than the smallest effect, {question.shown_smallest}"

@@ -10,8 +10,6 @@ from .answers.progress import Progress
 
 SECONDS = 1.0
 """Between refreshes."""
-MAX_MESSAGES = 8
-"""The messages that are shown during the study; all of them remain at its end."""
 
 
 class NotebookView:
@@ -20,13 +18,12 @@ class NotebookView:
     def __init__(self, folder: str | Path) -> None:
         self.folder = folder
         self.bar = NotebookBar()
-        self.messages: list[str] = []
         self.progress: Progress | None = None
         self.shown_at = 0.0
 
     def say(self, message: str) -> None:
         """Add a message."""
-        self.messages.append(message)
+        self.bar.messages.append(message)
         self.tick()
 
     def tick(self) -> None:
@@ -43,8 +40,8 @@ class NotebookView:
         except (AttnlabError, OSError) as error:
             # A display error must not end a study of days.
             headline = f"the progress cannot be shown: {error}"
-        self.bar.update(share, "\n".join([headline, *self.messages[-MAX_MESSAGES:]]))
+        self.bar.update(share, headline)
 
     def close(self) -> None:
         """Leave all messages in place of the bar."""
-        self.bar.close("\n".join(self.messages))
+        self.bar.close()

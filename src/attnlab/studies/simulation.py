@@ -1,5 +1,6 @@
-"""Simulated studies: random scores instead of trained ones pass through plan, ledger, registration and verdicts."""
+"""Simulated studies: random instead of trained scores pass through search, plan, ledger, registration, verdicts."""
 
+import math
 import shutil
 import tempfile
 import weakref
@@ -7,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import closing
 from functools import cache, partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -17,14 +19,17 @@ from attnlab.statistics.draws import Seeds
 from attnlab.statistics.simulation import NO_THRESHOLD, Ask, Asks, Case, Look
 
 from .answers.analysis import conclude
+from .file.design import SearchSettings
 from .ledger.database import Delivery, Ledger
 from .plan.planning import PlannedRun
+from .plan.search import ArmSearch, Trial
 from .run.execution import make_row
 from .study import Study
 
 BASELINE, VARIANT = "baseline", "variant"
 PAIRING = {"weights": {}, "batches": "same", "evaluation": "same"}
 PART = "through a ledger"
+SEARCHED = "every arm at its own rate"
 
 
 def list_cases() -> Iterator[Case]:
@@ -42,6 +47,76 @@ def list_cases() -> Iterator[Case]:
     names = [str(name) for name in np.repeat(np.arange(20), counts)]
     finds = simulation.look_once(partial(draws.draw_clusters, sizes=counts), Seeds(5), clusters=names)
     yield Case(PART, "20 articles of 25 questions", "5", finds, "12–52 %", 0.08, 0.8, cost=5, path=start)
+    yield from list_search_cases()
+
+
+def list_search_cases() -> Iterator[Case]:
+    """Yield searches over learning rates, of arms that have the same best score at different rates."""
+    for num in (5, 10):
+        effect = 2 * EFFECTS[num]
+        what = "tuned for every seed, 4 trials"
+        yield Case(
+            SEARCHED, what, str(num), partial(tune, num=num), "4.9–5.1 %", effect=effect, path=simulation.start_study
+        )
+    finds = partial(tune, num=5, is_shifted=True)
+    yield Case(
+        SEARCHED, "tuned for every seed, grids apart", "5", finds, effect=2 * EFFECTS[5], path=simulation.start_study
+    )
+    finds = partial(tune, num=5, halve=True)
+    yield Case(
+        SEARCHED, "tuned for every seed by halving", "5", finds, effect=2 * EFFECTS[5], path=simulation.start_study
+    )
+
+
+def list_refused() -> Iterator[Case]:
+    """Yield ways to choose a rate that give wrong verdicts."""
+    finds = partial(tune, num=5, repeat="none")
+    yield Case(SEARCHED, "one rate for both arms", "5", finds, "7–51 %", None)
+    finds = partial(tune, num=5, repeat="once")
+    yield Case(SEARCHED, "tuned once for all seeds, 4 trials", "5", finds, "7–27 %", None)
+
+
+RATES = (-1.5, -0.5, 0.5, 1.5)
+"""Logarithms of the learning rates of a grid."""
+BEST = 0.5
+"""The best rate of the variant, and with the other sign the baseline's."""
+
+
+def tune(
+    path: simulation.Path, rng: draws.Rng, effect: float, *, num: int, repeat: str = "seed", is_shifted: bool = False,
+    halve: bool = False,
+) -> bool:  # fmt: skip
+    """Choose a rate by trials for each arm, then compare runs at it; tell whether a difference was found.
+
+    A score is −(rate − best)² plus noise whose SD is that of a seed. is_shifted: each arm has a grid around its best.
+    """
+    search = SearchSettings(over={"rate": list(RATES)}, halve=halve)
+    scores: dict[str, list[float]] = {}
+    for arm, best, gain in ((BASELINE, -BEST, 0.0), (VARIANT, BEST, effect)):
+        grid = [rate + (best if is_shifted else 0.0) for rate in RATES]
+        rates = [float(grid[1])] * num
+        if repeat == "once":
+            rates = [_choose_rate(search, grid, best, rng)] * num
+        elif repeat == "seed":
+            rates = [_choose_rate(search, grid, best, rng) for _ in range(num)]
+        scores[arm] = [gain - (rate - best) ** 2 + rng.standard_normal() / math.sqrt(2) for rate in rates]
+    return simulation.is_difference(path()({"": Ask(scores[BASELINE], scores[VARIANT])})[""])
+
+
+def _choose_rate(search: SearchSettings, grid: list[float], best: float, rng: draws.Rng) -> float:
+    """Choose a rate as a study does, with simulated trials; in a short one the noise is that of a whole one."""
+    results: dict[str, float] = {}
+
+    def find_runs(trial: Trial) -> list[SimpleNamespace]:
+        rate = float(trial.values["rate"])
+        id = f"{rate} {trial.share}"
+        results.setdefault(id, -((rate - best) ** 2) + rng.standard_normal() / math.sqrt(2))
+        return [SimpleNamespace(id=id)]
+
+    arm = ArmSearch({"rate": list(grid)}, search, None, find_runs)
+    chosen = arm.list_trials(results)[1]
+    assert chosen, "every trial has a score"
+    return float(chosen["rate"])
 
 
 def start() -> Look:

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
@@ -20,7 +20,7 @@ from attnlab.training.record.lock import lock_folder
 from attnlab.training.tracking.trackers import check_trackers
 
 from .answers.analysis import Answer
-from .answers.registration import Declaration, register
+from .answers.registration import Declaration, digest, register
 from .answers.study_folder import FILE, LEDGER, PLAN, Record, read
 from .file.design import Design
 from .file.mistakes import Origin, validate_design
@@ -33,11 +33,14 @@ from .ledger.disk import refuse_network
 from .notebook_view import NotebookView
 from .plan.audit_keys import find_audited_task, is_causal_task, list_lines
 from .plan.installed_arms import InstalledArm, mark_key
-from .plan.planning import PlannedRun, hash_data, locate_sources, plan
+from .plan.planner import Planner
+from .plan.planning import PlannedRun, hash_data, locate_sources
 from .plan.provenance import collect_provenance, read_plugins, write_command
+from .plan.search import Scores
 from .run.cluster import connect_workers
-from .run.execution import Execution, Say, Tick, start_workers_early
+from .run.execution import Execution, PlanMore, Say, Tick, start_workers_early
 from .run.overlap import count_overlaps
+from .run.trials import note_planned, score_results
 
 LEAKS = "its audit finds a leak"
 
@@ -128,11 +131,14 @@ class Study(Showable):
         return f"out/{self.design.name}"
 
     def plan(self, leaking: Collection[str] = ()) -> list[PlannedRun]:
-        """Return the runs of the study; those of leaking arms are also evaluated without access to future tokens."""
-        planned = plan(self.design, self.sources, self.threads, self.plugins, leaking)
-        if not self.trackers:
-            return planned
-        return [replace(run, run=run.run.replace(trackers=tuple(self.trackers))) for run in planned]
+        """Return the runs of the study; those of leaking arms are also evaluated without access to future tokens.
+
+        With a search, its trials are among them, and the first of each counts as the best.
+        """
+        return self._make_planner(leaking).list_runs(None)
+
+    def _make_planner(self, leaking: Collection[str] = ()) -> Planner:
+        return Planner(self.design, self.sources, self.threads, self.plugins, leaking, self.trackers)
 
     def run(
         self, out: str | Path, workers: int | None = None, say: Say = print, *, on: str = "local", tick: Tick = None
@@ -151,17 +157,21 @@ class Study(Showable):
         workers = 1 if workers is None and on == "local" else workers
         if workers is not None and workers < 1:
             raise StudyError(f"workers are at least 1, not {workers}")
-        planned = self.plan()
+        planner = self._make_planner()
         if on == "local":  # on a cluster, each node has packages of its own
-            for run in planned:
+            for run in planner.list_runs(None):
                 check_trackers(run.run.trackers)
         with connect_workers(on, self.threads), self._open_ledger(out) as (folder, ledger), stop_request() as stop:
             self.enter(folder, ledger, workers, on)
             results = ledger.results()
+            planned = planner.list_runs(score_results(results))
             is_needed = on == "local" and any(run.id not in results for run in planned)
             with start_workers_early(self.plugins, is_needed) as server:
-                planned, precision = self._prepare(ledger, planned, say, stop), self._choose_precision(ledger)
-                Execution(folder, ledger, planned, say, stop, workers, self.plugins, precision, tick, on, server).run()
+                planned, plan_more = self._prepare(ledger, planner, say, stop)
+                Execution(
+                    folder, ledger, planned, say, stop, workers, self.plugins, self._choose_precision(ledger), tick, on,
+                    server, plan_more, planner.count_runs() + planner.num_trials if plan_more else 0,
+                ).run()  # fmt: skip
             return Conclusion.of(read(folder, ledger))
 
     def register(self, out: str | Path) -> Declaration:
@@ -177,20 +187,34 @@ class Study(Showable):
         with lock_folder(folder), closing(Ledger(folder / LEDGER)) as ledger:
             yield folder, ledger
 
-    def _prepare(self, ledger: Ledger, planned: list[PlannedRun], say: Say, stop: StopRequest) -> list[PlannedRun]:
-        """Audit the arms and check the data; return the runs to be trained."""
+    def _prepare(
+        self, ledger: Ledger, planner: Planner, say: Say, stop: StopRequest
+    ) -> tuple[list[PlannedRun], PlanMore | None]:
+        """Audit the arms and check the data; return the runs to be trained, and what plans more with a search."""
         audits = self._audit_arms(ledger, say, stop)
         leaking = self._find_leaking(ledger, audits, say)
         if leaking and self.design.has_leaking:
-            planned = self.plan(leaking)
-        trained = planned if self.design.has_leaking else [run for run in planned if run.arm not in leaking]
+            planner = self._make_planner(leaking)
+        skipped = () if self.design.has_leaking else tuple(leaking)
+        trained = planner.list_runs(score_results(ledger.results()), skipped)
         ids, hashes = [run.id for run in trained], hash_data(self.design, self.sources)
-        ledger.add_event_if_new(PLAN, json.dumps({"runs": ids, "obstacles": leaking, "data": hashes, "audits": audits}))
+        plan: dict[str, Any] = {"runs": ids, "obstacles": leaking, "data": hashes, "audits": audits}
+        if self.design.search is not None:  # what is planned depends on the trials
+            plan |= {"runs": [], "num_runs": planner.count_runs(skipped)}
+        ledger.add_event_if_new(PLAN, content := json.dumps(plan))
         if left_out := count_left_out(ledger, set(ids)):
             say(f"{describe_left_out(left_out)}; they stay in the ledger")
         sources = locate_sources(self.design, self.sources or {})
         count_overlaps(ledger, self.design, sources, hashes, say, stop)
-        return trained
+        if self.design.search is None:
+            return trained, None
+
+        def plan_more(scores: Scores) -> list[PlannedRun]:
+            runs = planner.list_runs(scores, skipped)
+            note_planned(ledger, digest(content), runs)
+            return runs
+
+        return plan_more(score_results(ledger.results())), plan_more
 
     def enter(self, folder: Path, ledger: Ledger, workers: int | None, on: str = "local") -> None:
         """Write the design, versions and command into the ledger, and copy the study file into its folder."""

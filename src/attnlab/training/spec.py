@@ -230,6 +230,10 @@ class DataSource(Section):
     num_train: Count | None = None
     """Use only the first `num_train` examples."""
     num_dev: Count | None = None
+    tune: Text | None = None
+    """What the trials of a search are evaluated on; a run that is compared never reads it."""
+    num_tune: Count | None = None
+    """In place of `tune`: a trial is evaluated on the last `num_tune` training examples and does not train on them."""
     column: Text | None = None
     """The column of texts in a table, to train a language model or a tokenizer on."""
     is_packed: bool = False
@@ -239,6 +243,9 @@ class DataSource(Section):
     def _counts_examples(self) -> Self:
         if self.is_packed and self.num_train is not None:
             raise ValueError("num_train counts examples, and packed rows are not examples; leave one of the two out")
+        if self.num_tune is not None and (self.is_packed or self.tune is not None):
+            other = "tune, the data of its own" if self.tune is not None else "is_packed, whose rows are not examples"
+            raise ValueError(f"num_tune counts training examples for tuning; leave it or {other} out")
         return self
 
 

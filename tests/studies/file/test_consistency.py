@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from attnlab.errors import StudyError
-from attnlab.studies.file.consistency import choose_entries, find_misfits, split_address
+from attnlab.studies.file.addresses import split_address
+from attnlab.studies.file.consistency import choose_entries, find_misfits
 
 from ..samples import STUDY, study
 from .refusals import refusal

@@ -10,7 +10,7 @@ import pytest
 from attnlab.cli import main
 from attnlab.errors import AttnlabError, StudyError
 from attnlab.studies.file.reading import LARGEST, read_design
-from attnlab.studies.plan.planning import plan
+from attnlab.studies.plan.planner import plan
 
 from ..samples import STUDY
 from .fuzz import make

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from attnlab.errors import RequestError
 from tests.studies.integrity.result_tables import (
     WRITERS,
     Recipe,
@@ -175,3 +176,23 @@ def test_losses_are_better_below(tmp_path: Path) -> None:
     assert row.verdict == "BETTER BY AT LEAST 0.1"
     assert row.comparison is not None
     assert row.comparison.difference < 0
+
+
+def test_pairs_are_compared_if_the_user_says_so(tmp_path: Path) -> None:
+    rows = [f"{arm},{seed},{70 + 3 * seed + (arm == 'b') * (1 + seed % 3 / 9)}" for arm in "ab" for seed in range(6)]
+    path = write_rows(tmp_path, "arm,seed,f1", rows)
+    unpaired, paired = (get_comparison(get_only_row(judge_file(path, is_paired=it))) for it in (False, True))
+    assert (unpaired.data.paired, paired.data.paired) == (False, True)
+    assert paired.p < 0.01 < unpaired.p
+
+
+@pytest.mark.parametrize(
+    ("header", "rows", "message"),
+    [
+        ("arm,seed,f1", ["a,1,70", "a,2,71", "b,1,72"], "seed '2' is only in one of 'a' and 'b'"),
+        ("arm,f1", ["a,70", "b,72"], "needs the seed of every run"),
+    ],
+)
+def test_pairs_need_the_same_seeds(tmp_path: Path, header: str, rows: list[str], message: str) -> None:
+    with pytest.raises(RequestError, match=message):
+        judge_file(write_rows(tmp_path, header, rows), is_paired=True)

@@ -71,6 +71,7 @@ def test_in_a_notebook_there_is_one_bar_and_no_line(
     with Display() as display:
         for step in range(1, 101):
             display.advance(step, 100, step * 1000, 2.5)
+        display.say("the end")
     assert len(notebook_kernel.displays) == 1
-    assert "step 100/100  loss 2.5000" in notebook_kernel.displays[0]
+    assert "the end\nstep 100/100  loss 2.5000" in notebook_kernel.displays[0]
     assert capsys.readouterr() == ("", "")

@@ -28,6 +28,7 @@ from ..ledger.database import Ledger, ResultRow
 from ..plan.planning import PlannedRun
 from .registration import RegistrationStatus, check_registration, digest, note_verdict
 from .run_table import RunTable, explain_leak
+from .search_outcome import SearchOutcome
 
 
 @dataclass(frozen=True, repr=False)
@@ -52,7 +53,8 @@ class Answer(Showable):
     def facts(self) -> Facts:
         """Return the verdict, and the figures of the comparison."""
         compared = Facts("") if self.comparison is None else self.comparison.facts()
-        rows = [*(("note", note) for note in self.notes), *compared.rows]
+        known = () if self.comparison is None else self.comparison.notes
+        rows = [*(("note", note) for note in self.notes if note not in known), *compared.rows]
         return Facts(self.place, f"{self.figure}: {self.verdict}", rows=rows, is_good=compared.is_good)
 
     def record(self) -> dict[str, Any]:
@@ -69,11 +71,12 @@ def common_notes(answers: Sequence[Answer]) -> tuple[str, ...]:
 
 
 def conclude(
-    study: Design, planned: Sequence[PlannedRun], ledger: Ledger, obstacles: Mapping[str, str]
+    study: Design, planned: Sequence[PlannedRun], ledger: Ledger, obstacles: Mapping[str, str],
+    trials: Sequence[PlannedRun] = (),
 ) -> list[Answer]:  # fmt: skip
     """Return the answers of a study whose runs have all ended, from the ledger if nothing has changed since.
 
-    New verdicts are noted in the ledger as printed. obstacles: why arms cannot be compared.
+    New verdicts are noted in the ledger as printed. obstacles: why arms cannot be compared. trials: of its search.
     """
     rows_by_id = ledger.results()
     results = _digest_results(planned, rows_by_id)
@@ -83,7 +86,7 @@ def conclude(
     stored = ledger.answers(basis)
     if stored is not None:
         return _storage().validate_python(json.loads(stored))
-    answers = analyse(study, planned, ledger, obstacles, status)
+    answers = analyse(study, planned, ledger, obstacles, status, trials)
     compared = [answer.comparison for answer in answers if answer.comparison is not None]
     is_look = any(not one.question.obstacle and one.data.num_seeds >= MIN_SEEDS for one in compared)
     if ledger.is_read_only:
@@ -132,6 +135,7 @@ class _Cell:
     phase: Phase
     size: str
     table: RunTable
+    outcome: SearchOutcome
 
     @property
     def metric(self) -> str:
@@ -146,6 +150,7 @@ class _Cell:
             higher_is_better=self.metric not in LOWER_IS_BETTER, obstacle=obstacle, clusters=measured.clusters,
             scale=measured.scale, floor=None if self.table.floor is None else self.table.floor[0],
             ceiling=self.table.ceiling, late_gain=max((gain for gain in gains if gain is not None), default=None),
+            condition=self.outcome.describe(self.study.baseline),
         )  # fmt: skip
 
     def explain_missing(self, arm: str) -> str:
@@ -175,12 +180,15 @@ class _Cell:
 
 def analyse(
     study: Design, planned: Sequence[PlannedRun], ledger: Ledger, obstacles: Mapping[str, str],
-    status: RegistrationStatus,
+    status: RegistrationStatus, trials: Sequence[PlannedRun] = (),
 ) -> list[Answer]:  # fmt: skip
     """Compare every arm with the baseline. obstacles: why arms cannot be compared, whatever their results."""
     results = ledger.results()
     cells = [
-        _Cell(study, phase, size, RunTable.select((phase.name, size), study.arms, planned, results, ledger))
+        _Cell(
+            study, phase, size, RunTable.select((phase.name, size), study.arms, planned, results, ledger),
+            SearchOutcome.select(phase.name, size, trials, planned),
+        )
         for phase in study.phases if phase.smallest is not None
         for size in study.sizes
     ]  # fmt: skip
@@ -192,7 +200,8 @@ def analyse(
     for at, (cell, draft) in enumerate(drafts):
         comparison = decided.get(at, draft.comparison)
         on_scores = decided[at].notes if at in decided else ()
-        notes = (*draft.notes, *on_scores, *filter(None, [status.note]), *cell.list_notes())
+        tuned = cell.outcome.list_notes((study.baseline, draft.arm))
+        notes = (*draft.notes, *on_scores, *filter(None, [status.note]), *cell.list_notes(), *tuned)
         verdict = draft.verdict if comparison is None else comparison.verdict
         answers.append(replace(draft, verdict=verdict, comparison=comparison, notes=notes, registration=status.words))
     return answers

@@ -17,6 +17,7 @@ from attnlab.training.record.lock import LOCK
 
 from ..ledger.database import Ledger, ResultRow
 from ..plan.planning import PlannedRun
+from ..run.trials import PLANNED
 from .leaderboard import Leaderboard, rank_arms
 from .run_tail import EvaluationPoint, Tail
 from .study_folder import LEDGER, PLAN, Record, find_folder, read
@@ -102,19 +103,20 @@ class Progress:
             is_going = _is_locked(self.folder)
             designs = ledger.events("design")
             record = self._read_record(ledger, designs)
-            if record is None or not record.runs:
+            if record is None or not (record.runs or record.trials):
                 question = str(json.loads(designs[-1]).get("question", "")) if designs else ""
                 return Snapshot(ledger.fact("study") or "", question, "preparing" if is_going else "stopped")
             going = set(ledger.list_active()) if is_going else set[str]()
-            begun = ledger.begun()
-            ended = [run.id for run in reversed(record.runs) if run.id in record.results]
+            begun, planned = ledger.begun(), (*record.trials, *record.runs)
+            ended = [run.id for run in reversed(planned) if run.id in record.results]
             drawn = set(ended[: max(0, self.num_curves - len(going))])
-            runs = tuple(self._read_progress(record, run, going, begun, drawn) for run in record.runs)
+            runs = tuple(self._read_progress(record, run, going, begun, drawn) for run in planned)
             condition: Condition = "ended" if record.is_whole else "running" if is_going else "stopped"
             left = _estimate_seconds_left(runs, record) if condition == "running" else None
             boards = tuple(rank_arms(record, {one.run.id: one.loss for one in runs if one.state == RUNNING}))
             design = record.design
-            return Snapshot(design.name, design.question, condition, runs, record.num_ended, left, boards)
+            num_ended = sum(one.run.id in record.results for one in runs)
+            return Snapshot(design.name, design.question, condition, runs, num_ended, left, boards)
 
     def _open_ledger(self) -> Ledger:
         """Open the ledger; rows that were read before are not read again, unless it is another file."""
@@ -131,7 +133,7 @@ class Progress:
         plans = ledger.events(PLAN)
         if not designs or not plans:
             return None
-        basis = (designs[-1], plans[-1], len(ledger.runs()))
+        basis = (designs[-1], plans[-1], len(ledger.runs()), len(ledger.events(PLANNED)))
         if self.record is None or basis != self.basis:
             self.record, self.basis = read(self.folder, ledger), basis
             self.seen.clear()

@@ -17,7 +17,7 @@ from attnlab.errors import StudyError
 from attnlab.statistics.verdict import MIN_SEEDS
 from attnlab.training.spec import Watching
 
-from ..file.design import Design
+from ..file.design import Arm, Design
 from ..ledger.database import Ledger
 
 REGISTRATION, VERDICT = "registration", "verdict"
@@ -45,6 +45,8 @@ class Declaration:
     smallest: Mapping[str, float]
     sizes: Mapping[str, str]
     training: Mapping[str, str]
+    search: str = ""
+    """A hash of the search; empty without one."""
 
     @classmethod
     def of(cls, design: Design) -> Self:
@@ -52,12 +54,13 @@ class Declaration:
         hidden = set(NOT_DECLARED)
         return cls(
             design.baseline,
-            {name: json.dumps(arm.model_dump(mode="json"), sort_keys=True) for name, arm in design.arms.items()},
+            {name: _describe_arm(arm) for name, arm in design.arms.items()},
             list(design.seeds),
             design.looks,
             {phase.name: phase.smallest for phase in design.phases if phase.smallest is not None},
             {name: digest(size.model_dump(mode="json")) for name, size in design.sizes.items()},
             {phase.name: digest(phase.model_dump(mode="json", exclude=hidden)) for phase in design.phases},
+            "" if design.search is None else digest(design.search.model_dump(mode="json")),
         )
 
     @property
@@ -87,6 +90,13 @@ class RegistrationStatus:
     is_declared: bool = True
 
 
+def _describe_arm(arm: Arm) -> str:
+    content = arm.model_dump(mode="json")
+    if not content["over"]:  # as in ledgers from before there was a search
+        del content["over"]
+    return json.dumps(content, sort_keys=True)
+
+
 def list_changes(declared: Declaration, now: Declaration) -> list[str]:
     """List the differences between two declarations, in a few words each."""
     changes = [*_compare_names("arms", declared.arms, now.arms), *_compare_names("sizes", declared.sizes, now.sizes)]
@@ -102,6 +112,8 @@ def list_changes(declared: Declaration, now: Declaration) -> list[str]:
         if before != after:
             shown = ("none" if number is None else f"{number:g}" for number in (before, after))
             changes.append(f"smallest of {phase} {' → '.join(shown)}")
+    if declared.search != now.search:
+        changes.append("the search")
     known = {**now.training, **declared.training}
     return changes + [f"training of {phase}" for phase, hash in now.training.items() if known[phase] != hash]
 

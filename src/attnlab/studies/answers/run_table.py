@@ -153,13 +153,17 @@ class RunTable:
                 gains.append(before - now if metric in LOWER_IS_BETTER else now - before)
         return float(np.mean(gains)) if gains else None
 
+    def list_shared_hashes(self, arm: str, seed: int) -> dict[str, Any]:
+        """Return the hashes of what a run shares with runs of the same seed: batches, evaluation set and weights."""
+        return self._shared_hashes(self.runs[arm][seed])
+
     def explain_unpaired(self, baseline: str, arm: str, seeds: Sequence[int]) -> str:
         """Return why the runs of two arms are not paired; empty if they are."""
         first, second = {}, {}
         for seed in seeds:
             ours, theirs = (self._shared_hashes(self.runs[name][seed]) for name in (baseline, arm))
-            first[str(seed)] = {what: _keep_common(ours[what], theirs.get(what, {})) for what in ours}
-            second[str(seed)] = {what: _keep_common(theirs[what], ours.get(what, {})) for what in theirs}
+            first[str(seed)] = {what: keep_common(ours[what], theirs.get(what, {})) for what in ours}
+            second[str(seed)] = {what: keep_common(theirs[what], ours.get(what, {})) for what in theirs}
         return check_pairing(first, second).reason
 
     def _shared_hashes(self, run: PlannedRun) -> dict[str, Any]:
@@ -175,7 +179,7 @@ class RunTable:
         return {**hashes, **self._shared_hashes(self.by_id[run.parent])}
 
 
-def _keep_common(own: Any, other: Any) -> Any:
+def keep_common(own: Any, other: Any) -> Any:
     """Reduce hashes by weight to the weights that both arms have."""
     return json.dumps({name: own[name] for name in sorted(own.keys() & other.keys())}) if isinstance(own, dict) else own
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +20,13 @@ from ..integrity.study.examination import examine
 from ..ledger.database import Ledger, ResultRow
 from ..plan.audit_keys import find_audited_task, is_causal_task, list_lines
 from ..plan.planning import PlannedRun
+from ..plan.search import Trial
 from ..run.overlap_record import SourceOverlap, read_overlaps
+from ..run.trials import list_planned
 from .analysis import Answer, conclude
+from .registration import digest
 from .run_table import RunTable
+from .search_outcome import SearchOutcome
 
 FILE, LEDGER = "study.toml", "ledger.sqlite"
 PLAN = "plan"
@@ -32,9 +37,10 @@ PLAN = "plan"
 class Record:
     """A study as it was last started: its design, its plan, and their results in the ledger.
 
-    runs: in the order of the plan, without those of leaking arms that were not trained. obstacles: why arms cannot be
-    compared. data: the hash of each source's splits. starts: versions, machine and command of each start. audits: keys
-    in the ledger of each arm's audits, of its mechanism alone and installed in every size.
+    runs: in the order of the plan, without those of leaking arms that were not trained; trials: those of its search,
+    which no verdict uses. num_runs: how many runs there will be once all trials have ended. obstacles: why arms cannot
+    be compared. data: the hash of each source's splits. starts: versions, machine and command of each start. audits:
+    keys in the ledger of each arm's audits, of its mechanism alone and installed in every size.
     """
 
     folder: Path
@@ -45,6 +51,8 @@ class Record:
     data: Mapping[str, Mapping[str, str]]
     starts: tuple[Mapping[str, Any], ...]
     audits: Mapping[str, tuple[str, ...]]
+    trials: tuple[PlannedRun, ...] = ()
+    num_runs: int = 0
 
     @cached_property
     def results(self) -> dict[str, ResultRow]:
@@ -69,12 +77,13 @@ class Record:
     @property
     def is_whole(self) -> bool:
         """Whether every run has ended or was given up."""
-        return all(run.id in self.results or run.id in self.given_up for run in self.runs)
+        has_ended = all(run.id in self.results or run.id in self.given_up for run in self.runs)
+        return has_ended and len(self.runs) == self.num_runs
 
     @cached_property
     def answers(self) -> list[Answer]:
         """The answers of the study; none before every run has ended, which would be an undeclared look."""
-        return conclude(self.design, self.runs, self.ledger, self.obstacles) if self.is_whole else []
+        return conclude(self.design, self.runs, self.ledger, self.obstacles, self.trials) if self.is_whole else []
 
     @property
     def overlaps(self) -> list[SourceOverlap]:
@@ -96,6 +105,10 @@ class Record:
     def table(self, phase: str, size: str) -> RunTable:
         """Return the runs of one phase and size, by arm and seed."""
         return RunTable.select((phase, size), self.design.arms, self.runs, self.results, self.ledger)
+
+    def search_outcome(self, phase: str, size: str) -> SearchOutcome:
+        """Return what the search tried and chose in one phase and size."""
+        return SearchOutcome.select(phase, size, self.trials, self.runs)
 
     def folder_of(self, run: PlannedRun) -> Path:
         """Return where a run's files are."""
@@ -126,20 +139,29 @@ def read(folder: Path, ledger: Ledger) -> Record:
     plan, runs = json.loads(plans[-1]), []
     rows = {row.id: row for row in ledger.runs()}
     specs: dict[str, RunSpec] = {}  # runs that differ in their seed only are validated once
-    for row in (rows[id] for id in plan["runs"] if id in rows):
+    for row in (rows[id] for id in (*plan["runs"], *list_planned(ledger, digest(plans[-1]))) if id in rows):
         config = dict(row.config)
-        parent, seed = config.pop("parent"), config.pop("seed", row.seed)
+        parent, trial, chosen = config.pop("parent"), config.pop("trial", None), config.pop("chosen", {})
+        seed = config.pop("seed", row.seed)
         key = json.dumps(config)
         if key not in specs:
             specs[key] = RunSpec.of({**config, "seed": seed})
-        spec = specs[key].model_copy(update={"seed": seed})
-        runs.append(PlannedRun(row.id, row.arm, row.size, row.phase, row.seed, spec, parent))
+        spec, trial = specs[key].model_copy(update={"seed": seed}), None if trial is None else Trial.of(trial)
+        runs.append(PlannedRun(row.id, row.arm, row.size, row.phase, row.seed, spec, parent, trial, chosen))
     starts = tuple(json.loads(event) for event in ledger.events("started"))
     design = _read_design(designs[-1], folder)
     # Older ledgers have no audits of installed mechanisms.
     audits = plan.get("audits") or {name: [*list_lines(design, name)] for name in design.arms}
     by_arm = {name: tuple(keys) for name, keys in audits.items()}
-    return Record(folder, ledger, design, tuple(runs), plan["obstacles"], plan["data"], starts, by_arm)
+    compared = [run for run in runs if not run.is_trial]
+    if design.search is not None:  # in the order of the study, and not of the trials' ends
+        phases = [phase.name for phase in design.phases]
+        order = {place: at for at, place in enumerate(product(phases, design.sizes, design.arms, design.seeds))}
+        compared.sort(key=lambda run: order[run.phase, run.size, run.arm, run.seed])
+    return Record(
+        folder, ledger, design, tuple(compared), plan["obstacles"], plan["data"], starts, by_arm,
+        tuple(run for run in runs if run.is_trial), plan.get("num_runs", len(compared)),
+    )  # fmt: skip
 
 
 def _read_design(content: str, folder: Path) -> Design:

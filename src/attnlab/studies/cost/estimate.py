@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass
+from fractions import Fraction
 from itertools import product
 from pathlib import Path
 from typing import Any, Literal
@@ -18,8 +19,10 @@ from attnlab.errors import StudyError
 from attnlab.machine import num_cores
 
 from ..answers.study_folder import LEDGER
+from ..file.overrides import select_grid
 from ..ledger.database import Ledger
 from ..plan.planning import PlannedRun
+from ..plan.search import count_trials
 from ..run.execution import RUNS, has_ended, resolve_precision
 from ..study import Study
 from .prediction import OPENING, UnknownError, predict_audit_seconds, predict_run
@@ -31,7 +34,7 @@ TRIAL_SECONDS = 3.0
 Method = Literal["measured", "counted", "predicted"]
 Say = Callable[[str], Any]
 Kind = tuple[str, str, str]
-"""The phase, size and arm of a run: runs that differ only in the seed cost the same."""
+"""The phase, size and arm of a run: runs that differ only in their seed or in what a search tries cost the same."""
 
 
 @dataclass(frozen=True)
@@ -138,7 +141,7 @@ def estimate_cost(
     if method == "measured":
         by_kind = {(cost.phase, cost.size, cost.arm): (cost.seconds or 0.0) * crowding for cost in costs}
         left = [run for run in planned if run.id not in ended]
-        by_id = {run.id: by_kind[run.phase, run.size, run.arm] for run in left}
+        by_id = {run.id: by_kind[_name_kind(run)] for run in left}
         seconds = opening + schedule_runs(left, by_id, workers)
     return CostEstimate(method, costs, ended, workers, seconds, tuple(_list_notes(study, costs, method, crowding)))
 
@@ -177,6 +180,9 @@ def _predict_cost(study: Study, workers: int, crowding: float) -> CostEstimate:
         except UnknownError as error:
             unknown[str(error)], seconds = None, None
         num_runs = 1 if phase.is_shared else len(design.seeds)
+        if design.search is not None and (grid := select_grid(design, phase, design.arms[arm])):
+            times = 1 if design.search.repeat == "once" else num_runs
+            num_runs += times * count_trials(design.search, grid)
         costs.append(RunCost(phase.name, size, arm, num_runs, 0, seconds=seconds))
     total = sum(cost.num_runs * (cost.seconds or 0.0) for cost in costs)
     at_once = min(workers, sum(cost.num_runs for cost in costs))
@@ -207,7 +213,7 @@ def _try_runs(
     """Try a run of each kind that has remaining runs; return the costs, and the seconds until workers have started."""
     kinds: dict[Kind, list[PlannedRun]] = {}
     for run in planned:
-        kinds.setdefault((run.phase, run.size, run.arm), []).append(run)
+        kinds.setdefault(_name_kind(run), []).append(run)
     by_id = {run.id: run for run in planned}
     costs = []
     with Trials(study.plugins) as trials:
@@ -226,6 +232,11 @@ def _try_runs(
             seconds = None if timing is None else timing.add_up(workload)
             costs.append(RunCost(*kind, len(runs), num_ended, workload, timing, seconds))
         return tuple(costs), trials.opening
+
+
+def _name_kind(run: PlannedRun) -> Kind:
+    share = Fraction(1) if run.trial is None else run.trial.share
+    return run.phase, run.size, run.arm if share == 1 else f"{run.arm}, {share} of the steps"
 
 
 def _list_notes(study: Study, costs: Sequence[RunCost], method: Method, crowding: float) -> Iterator[str]:

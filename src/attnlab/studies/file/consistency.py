@@ -1,18 +1,13 @@
 """Consistency of a study whose single values may all be valid: unknown names, duplicates; and its choice of arms."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from attnlab.errors import closest
 
-Misfit = tuple[tuple[str | int, ...], str]
-"""The path of a value, and what is wrong with it."""
-SETTABLE = {
-    "segments": "0.batch", "optimizer": "lr", "schedule": "warmup", "tuning": "rank", "task_settings": "max_len",
-    "clip": "", "precision": "", "data": "", "config": "n_layer",
-}  # fmt: skip
-"""The settings of a phase that an arm may set, with an example of a setting inside each that is a table."""
+from .addresses import SETTABLE, Misfit, report_unknown, split_address
+from .search_consistency import check_search
 
 
 def find_misfits(content: Mapping[str, Any]) -> list[Misfit]:
@@ -27,15 +22,11 @@ def find_misfits(content: Mapping[str, Any]) -> list[Misfit]:
         baseline = content.get("baseline")
         if isinstance(baseline, str) and baseline not in arms:
             known = ", ".join(map(str, list(arms)[:10]))
-            misfits.append((("baseline",), f"{_report_unknown('no arm', baseline, arms)} The arms are {known}"))
+            misfits.append((("baseline",), f"{report_unknown('no arm', baseline, arms)} The arms are {known}"))
         for name, arm in arms.items():
             if isinstance(arm, dict):
                 misfits += _check_arm(name, arm, content.get("sizes"), entries)
-    return misfits
-
-
-def _report_unknown(what: str, name: str, known: Iterable[str]) -> str:
-    return f"{what} is called '{name[:60]}'{closest(name, known) or '.'}"
+    return [*misfits, *check_search(content, entries)]
 
 
 def _check_phases(phases: list[dict[str, Any]]) -> Iterator[Misfit]:
@@ -44,7 +35,7 @@ def _check_phases(phases: list[dict[str, Any]]) -> Iterator[Misfit]:
     for number, phase in enumerate(phases):
         name, after = phase.get("name"), phase.get("after")
         if isinstance(after, str) and after not in before:
-            yield ("phases", number, "after"), _report_unknown("no phase before this one", after, before)
+            yield ("phases", number, "after"), report_unknown("no phase before this one", after, before)
         elif isinstance(after, str):
             tuning = before[after].get("tuning")
             if isinstance(tuning, dict) and (mode := tuning.get("mode", "full")) != "full":
@@ -66,7 +57,7 @@ def check_choices(content: Mapping[str, Any]) -> Iterator[Misfit]:
         if isinstance(wanted, list) and isinstance(entries, dict):
             for name in wanted:
                 if isinstance(name, str) and name not in entries:
-                    yield (f"only_{what}",), _report_unknown(f"none of the {what}", name, entries)
+                    yield (f"only_{what}",), report_unknown(f"none of the {what}", name, entries)
 
 
 def _check_arm(arm_name: str, arm: Mapping[str, Any], sizes: Any, phases: list[dict[str, Any]]) -> Iterator[Misfit]:
@@ -75,7 +66,7 @@ def _check_arm(arm_name: str, arm: Mapping[str, Any], sizes: Any, phases: list[d
     if isinstance(lines, dict) and isinstance(sizes, dict):
         for size in map(str, lines):
             if size not in sizes:
-                yield ("arms", arm_name, "by_size", size), _report_unknown("no size", size, sizes)
+                yield ("arms", arm_name, "by_size", size), report_unknown("no size", size, sizes)
     names = [phase["name"] for phase in phases if isinstance(phase.get("name"), str)]
     for where in settings if isinstance(settings, dict) else ():
         if not isinstance(where, str):
@@ -84,7 +75,7 @@ def _check_arm(arm_name: str, arm: Mapping[str, Any], sizes: Any, phases: list[d
         name, setting = split_address(where, names)
         first = setting.split(".")[0]
         if name is not None and name not in names:
-            yield place, _report_unknown("no phase", name, names)
+            yield place, report_unknown("no phase", name, names)
         elif first not in SETTABLE:
             hint = closest(first, SETTABLE) or "."
             yield place, f"an arm cannot set '{(setting or where)[:60]}'{hint} It sets {', '.join(SETTABLE)}"
@@ -92,16 +83,6 @@ def _check_arm(arm_name: str, arm: Mapping[str, Any], sizes: Any, phases: list[d
             yield place, f"give a setting inside '{setting}', such as '{setting}.{SETTABLE[setting]}'"
         elif name is not None and setting.startswith("config."):
             yield place, f"all phases have the same model; give '{setting}' alone"
-
-
-def split_address(where: str, names: list[str]) -> tuple[str | None, str]:
-    """Split `phases.NAME.setting` into the phase and the setting; the phase is None if it is for all."""
-    if not where.startswith("phases."):
-        return None, where
-    rest = where.removeprefix("phases.")
-    known = [name for name in names if rest.startswith(f"{name}.")]
-    name = max(known, key=len) if known else rest.partition(".")[0]
-    return name, rest.removeprefix(name).removeprefix(".")
 
 
 def choose_entries(content: Mapping[str, Any]) -> dict[str, Any]:

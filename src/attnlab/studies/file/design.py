@@ -42,6 +42,10 @@ def _normalize_line(line: str, info: ValidationInfo) -> str:
 MechanismText = Annotated[spec.Text, AfterValidator(_normalize_line)]
 
 
+Grid = Annotated[dict[spec.Text, Annotated[list[spec.Plain], Field(min_length=1, max_length=50)]], Field(max_length=5)]
+"""Values to try, by the path of a setting."""
+
+
 class Arm(spec.Section):
     """A mechanism, and the settings that differ from the phase's, by their paths as in `--set`."""
 
@@ -49,6 +53,8 @@ class Arm(spec.Section):
     by_size: dict[spec.Text, MechanismText] = Field(default_factory=dict)
     """Another line for a size, such as an α that depends on the width."""
     set: spec.PlainSettings = Field(default_factory=dict)
+    over: Grid = Field(default_factory=dict)
+    """Values of its own for settings of the search, as many as there: an optimizer has rates of its own."""
 
     def line(self, size: str) -> str:
         """Return the mechanism in a model of some size."""
@@ -83,6 +89,27 @@ class Phase(spec.TaskSettings):
     """Whether the training of the first seed is used for all seeds of an arm; seeds then vary later phases only."""
 
 
+class SearchSettings(spec.Section):
+    """Trials that choose values of some settings for each arm, on data and seeds that no verdict uses.
+
+    A path without a phase applies to every phase that is compared.
+    """
+
+    over: Annotated[Grid, Field(min_length=1)]
+    trials: spec.Count | None = None
+    """Points of the grid that are tried, drawn at random and the same for all arms; None tries all."""
+    seeds_per_trial: Annotated[int, Field(ge=1, le=100)] = 1
+    split: Literal["tune"] = "tune"
+    """What trials are evaluated on: `tune` of the data, or its last `num_tune` training examples."""
+    repeat: Literal["seed", "once"] = "seed"
+    """Whether each seed of the study has trials of its own. Tuning once for all seeds is cheaper, but its luck is then
+    the same in every seed and no interval shows it: 7 to 27 % of the verdicts on equal arms are wrong."""
+    halve: bool = False
+    """Successive halving: all points are trained for a part of the steps, and a third of them for three times that."""
+    extend: bool = False
+    """Whether the grid goes on, for all arms, if the best value of an arm is its smallest or largest."""
+
+
 class Design(spec.Section):
     """Arms, compared with a baseline over paired seeds."""
 
@@ -101,6 +128,7 @@ class Design(spec.Section):
     sizes: dict[spec.Name, Size] = Field(min_length=1, max_length=50)
     data: dict[spec.Name, spec.DataSource] = Field(default_factory=dict)
     phases: list[Phase] = Field(min_length=1, max_length=20)
+    search: SearchSettings | None = None
 
     @model_validator(mode="before")
     @classmethod

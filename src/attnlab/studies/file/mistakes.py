@@ -10,7 +10,8 @@ from pydantic import ValidationError
 from attnlab.errors import StudyError, closest
 from attnlab.training.spec import list_names
 
-from .consistency import Misfit, check_choices, choose_entries, find_misfits
+from .addresses import Misfit
+from .consistency import check_choices, choose_entries, find_misfits
 from .design import Design
 from .overrides import find_wrong_settings
 

@@ -1,13 +1,14 @@
 """Settings by their paths: of a study, as in `--set phases.recall.segments.0.steps=3`, and those of an arm."""
 
 from collections.abc import Iterator, Mapping
+from itertools import product
 from typing import Any
 
 from pydantic import ValidationError
 
 from attnlab.errors import StudyError
 
-from .consistency import Misfit, split_address
+from .addresses import Misfit, split_address
 from .design import CONFIG, Arm, Design, Phase
 
 Path = tuple[str, ...]
@@ -24,8 +25,29 @@ def apply_settings(phase: Phase, arm: Arm) -> Phase:
     return changed
 
 
+def apply_values(phase: Phase, values: Mapping[str, Any]) -> Phase:
+    """Return a phase with the values that a search tries in it."""
+    changed = phase
+    for where, value in values.items():
+        changed = _change_setting(changed, split_address(where, [phase.name])[1], value)
+    return changed
+
+
+def select_grid(study: Design, phase: Phase, arm: Arm) -> dict[str, list[Any]]:
+    """Return the values that the search of a study tries for an arm in a phase; empty if it tries none."""
+    if study.search is None:
+        return {}
+    grid = {}
+    for where, values in study.search.over.items():
+        name, _ = split_address(where, [each.name for each in study.phases])
+        if name == phase.name or (name is None and phase.smallest is not None):
+            grid[where] = list(arm.over.get(where, values))
+    return grid
+
+
 def find_wrong_settings(study: Design) -> Iterator[Misfit]:
-    """Find settings of arms that a phase cannot have."""
+    """Find settings of arms, and values of a search, that a phase cannot have."""
+    yield from _find_wrong_values(study)
     names = [phase.name for phase in study.phases]
     for arm_name, arm in study.arms.items():
         for where, value in arm.set.items():
@@ -37,6 +59,18 @@ def find_wrong_settings(study: Design) -> Iterator[Misfit]:
                     _change_setting(phase, setting, value)
                 except StudyError as error:
                     yield ("arms", arm_name, "set", where), str(error)
+                    break
+
+
+def _find_wrong_values(study: Design) -> Iterator[Misfit]:
+    for phase, (name, arm) in product(study.phases, study.arms.items()):
+        for where, values in select_grid(study, phase, arm).items():
+            place = ("arms", name, "over", where) if where in arm.over else ("search", "over", where)
+            for value in values:
+                try:
+                    apply_values(phase, {where: value})
+                except StudyError as error:
+                    yield place, str(error)
                     break
 
 

@@ -3,9 +3,10 @@
 from .finding import IntegrityFinding, IntegrityKind
 from .judgement import Judgement, judge
 from .options import JudgeOptions
-from .tables.reading import read_table
+from .tables.reading import TableHints, read_table
 from .tables.table import Cell, ResultTable
 
 __all__ = [
-    "Cell", "IntegrityFinding", "IntegrityKind", "JudgeOptions", "Judgement", "ResultTable", "judge", "read_table",
+    "Cell", "IntegrityFinding", "IntegrityKind", "JudgeOptions", "Judgement", "ResultTable", "TableHints", "judge",
+    "read_table",
 ]  # fmt: skip

@@ -1,6 +1,7 @@
 """What a table shows: every arm against the baseline, by group and metric, and which comparisons have too few seeds.
 
-Seeds are compared unpaired, since a table does not show whether runs with the same seed had the same initial weights.
+Seeds are compared unpaired unless the user says that they are pairs, since a table does not show whether runs with the
+same seed had the same initial weights. Of means with their SDs and numbers of seeds, Welch's t is computed.
 All comparisons of primary metrics are one family (Holm); other metrics are exploratory (Benjamini–Hochberg).
 """
 
@@ -9,11 +10,13 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from attnlab.statistics import Comparison, compare, conclude_family
+from attnlab.errors import RequestError
+from attnlab.statistics import Comparison, Question, compare, conclude_family
 from attnlab.statistics.families import Role
 from attnlab.statistics.formatting import plain
 from attnlab.statistics.verdict import MIN_SEEDS, NOT_COMPARABLE, TOO_FEW
 
+from .checks.means import compare_means, find_missing_spread
 from .checks.units import Units
 from .finding import IntegrityFinding, IntegrityKind, list_first
 from .tables.metrics import BOUNDED, PERPLEXITIES, SIGNED, choose_smallest, higher_is_better, recognise_metric
@@ -34,7 +37,8 @@ ROLES: tuple[Role, ...] = ("primary", "exploratory")
 class AnalysisTerms:
     """How a table is analysed. smallest, floors: by metric, where given. primary: metrics that get verdicts.
 
-    obstacles: why a metric is not compared at all. left_out: cells that are not analysed.
+    obstacles: why a metric is not compared at all. left_out: cells that are not analysed. is_paired: the same seed in
+    two arms is a pair. arm_obstacles: why an arm is not compared in a group.
     """
 
     units: Units = field(default_factory=Units)
@@ -43,6 +47,8 @@ class AnalysisTerms:
     primary: Collection[str] = ()
     obstacles: Mapping[str, str] = field(default_factory=dict)
     left_out: frozenset[Cell] = frozenset()
+    is_paired: bool = False
+    arm_obstacles: Mapping[tuple[str, str], str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -123,6 +129,8 @@ def analyse(table: ResultTable, step: float | None, terms: AnalysisTerms, note: 
 
 
 def _find_obstacle(pair: ArmPair, terms: AnalysisTerms) -> str:
+    if (pair.arm, pair.group) in terms.arm_obstacles:
+        return terms.arm_obstacles[pair.arm, pair.group]
     if pair.metric in terms.obstacles:
         return terms.obstacles[pair.metric]
     for name, scores in (("the baseline", pair.baseline), (f"'{pair.arm}'", pair.variant)):
@@ -138,7 +146,7 @@ def _find_obstacle(pair: ArmPair, terms: AnalysisTerms) -> str:
         num = sum(cell in terms.units.fractions for cell in pair.cells)
         looks = "looks like a fraction" if num == 1 else "look like fractions"
         return f"mixed units: {num} of {len(pair.cells)} values {looks}, the others like percentages"
-    return ""
+    return find_missing_spread(pair.cells)
 
 
 def _compare(pair: ArmPair, terms: AnalysisTerms, pairs: Sequence[ArmPair]) -> Comparison:
@@ -147,18 +155,19 @@ def _compare(pair: ArmPair, terms: AnalysisTerms, pairs: Sequence[ArmPair]) -> C
     scale = next((terms.units.find_scale(cell) for cell in pair.cells if cell.value), None)
     compared = dict.fromkeys(cell for other in pairs if other.metric == pair.metric for cell in other.cells)
     values = [cell.value for cell in compared if cell.value is not None]
+    question = Question(
+        terms.smallest.get(pair.metric) or choose_smallest(pair.metric, scale, values), higher_is_better(pair.metric),
+        scale="log" if is_log else "linear", floor=terms.floors.get(pair.metric),
+        ceiling=scale if name in BOUNDED | SIGNED else None, late_gain=_measure_late_gain(pair, terms, is_log),
+    )  # fmt: skip
+    if any(cell.is_mean for cell in pair.cells):
+        return compare_means(pair.cells, pair.arm, question)
     transform = math.log if is_log else float
     baseline, variant = (
         {seed: None if score is None else transform(score) for seed, score in scores.items()}
         for scores in (pair.baseline, pair.variant)
     )
-    return compare(
-        baseline, variant, paired=False,
-        smallest=terms.smallest.get(pair.metric) or choose_smallest(pair.metric, scale, values),
-        higher_is_better=higher_is_better(pair.metric), scale="log" if is_log else "linear",
-        floor=terms.floors.get(pair.metric), ceiling=scale if name in BOUNDED | SIGNED else None,
-        late_gain=_measure_late_gain(pair, terms, is_log),
-    )  # fmt: skip
+    return compare(baseline, variant, terms.is_paired, **vars(question))
 
 
 def _measure_late_gain(pair: ArmPair, terms: AnalysisTerms, is_log: bool) -> float | None:
@@ -175,18 +184,36 @@ def _measure_late_gain(pair: ArmPair, terms: AnalysisTerms, is_log: bool) -> flo
     return 100 * math.expm1(largest) if is_log and largest is not None else largest
 
 
+def check_pairs(table: ResultTable) -> None:
+    """Refuse to compare pairs where the table does not show them."""
+    if any(cell.is_mean for cell in table.cells):
+        raise RequestError("--paired needs the score of every seed; this table has only means")
+    if not table.has_seeds:
+        raise RequestError("--paired needs the seed of every run; name its column with --map seed=COLUMN")
+    for pair in find_pairs(table):
+        if alone := sorted({*pair.baseline} ^ {*pair.variant}):
+            where = join_words(pair.group, pair.metric)
+            raise RequestError(
+                f"--paired needs the same seeds in both arms: of {where}, seed '{alone[0]}' is only in one of "
+                f"'{table.baseline}' and '{pair.arm}'. If its run failed, add its row with an empty score; or omit "
+                "--paired"
+            )
+
+
 def check_seeds(rows: Sequence[ComparisonRow]) -> Iterator[IntegrityFinding]:
     """Find comparisons with too few seeds for a verdict, and say how many more each would need."""
     weak = [(row, row.comparison) for row in rows if row.comparison and row.comparison.decision.outcome == TOO_FEW]
     if not weak:
         return
     counts = sorted({comparison.data.num_seeds for _, comparison in weak})
-    needs = [f"{row.name} ({_show_more(comparison)})" for row, comparison in weak]
+    more = [_show_more(comparison) for _, comparison in weak]
+    needs = [f"{row.name} ({what})" for (row, _), what in zip(weak, more, strict=True)]
+    shown = list_first(needs) if len({*more}) > 1 or len(weak) == 1 else f"{more[0]}"
     yield IntegrityFinding(
         IntegrityKind.TOO_FEW_SEEDS,
         f"{len(weak)} of {len(rows)} comparisons {'has' if len(weak) == 1 else 'have'} {' or '.join(map(str, counts))} "
         f"{'seed' if counts == [1] else 'seeds'} per arm; with fewer than {MIN_SEEDS} no verdict is given: "
-        f"{list_first(needs)}",
+        f"{shown}",
         data={"num_seeds": counts, "comparisons": [row.name for row, _ in weak]},
     )
 

@@ -6,14 +6,15 @@ from typing import Any
 
 from attnlab.statistics.formatting import signed
 
-from .analysis import PRESUMED, AnalysisTerms, ComparisonRow, TableAnalysis, analyse, check_seeds
+from .analysis import PRESUMED, AnalysisTerms, ComparisonRow, TableAnalysis, analyse, check_pairs, check_seeds
 from .checks.budgets import check_budgets
 from .checks.impossible_values import ImpossibleValues, find_impossible
+from .checks.means import check_means
 from .checks.predictions import check_predictions
 from .checks.repetition import check_repetition
 from .checks.seeds import check_lone_seed, check_missing
 from .checks.summaries import check_summaries
-from .checks.units import settle_units
+from .checks.units import describe_units, settle_units
 from .finding import IntegrityFinding
 from .options import JudgeOptions
 from .tables.table import Cell, ResultTable
@@ -21,7 +22,10 @@ from .tables.table import Cell, ResultTable
 
 @dataclass(frozen=True)
 class Judgement:
-    """The findings and analyses of a table. left_out: cells that were not analysed. changes: what that changes."""
+    """The findings and analyses of a table. left_out: cells that were not analysed. changes: what that changes.
+
+    units: the unit of each metric that has limits, in words.
+    """
 
     table: ResultTable
     findings: tuple[IntegrityFinding, ...]
@@ -29,6 +33,7 @@ class Judgement:
     primary: tuple[str, ...] = ()
     left_out: tuple[Cell, ...] = ()
     changes: tuple[str, ...] = ()
+    units: tuple[str, ...] = ()
     presumed: tuple[str, ...] = PRESUMED
 
     @property
@@ -48,7 +53,13 @@ class Judgement:
         findings = [finding.record() for finding in self.findings]
         left_out = [{"value": cell.text, "place": cell.place} for cell in self.left_out]
         analyses = [analysis.record() for analysis in self.analyses]
-        about = {"table": table.name, "read_as": list(table.layout), **axes, "primary": list(self.primary)}
+        about = {
+            "table": table.name,
+            "read_as": [*table.layout, *self.units],
+            "map": table.mapping,
+            **axes,
+            "primary": list(self.primary),
+        }
         checks = {"is_clean": self.is_clean, "findings": findings, "left_out": left_out, "changes": list(self.changes)}
         return {**about, **checks, "analyses": analyses, "presumed": list(self.presumed)}
 
@@ -64,25 +75,30 @@ def judge(table: ResultTable, options: JudgeOptions | None = None) -> Judgement:
     smallest, floors = options.find_smallest(settled, units), options.find_floors(settled, units)
     wrong = [values.metric for values in impossible if values.metric]
     obstacles = {metric: f"most values of {metric} are impossible" for metric in wrong}
-    terms = AnalysisTerms(units, smallest, floors, primary, obstacles, frozenset(left_out))
+    terms = AnalysisTerms(
+        units, smallest, floors, primary, obstacles, frozenset(left_out), options.is_paired, options.obstacles
+    )
+    if options.is_paired:
+        check_pairs(settled)
     repeated = list(check_repetition(table))
     analyses = _analyse(settled, repeated, terms)
     possible = settled.without([*left_out, *units.fractions])
     findings = [*repeated, *mixed, *check_predictions(table), *_explain(impossible)]
     findings += check_lone_seed(possible, analyses[-1].step) if analyses else ()
     findings += [*check_missing(settled), *check_budgets(table)]
-    findings += check_seeds(analyses[-1].rows) if analyses else ()
+    findings += [*check_seeds(analyses[-1].rows), *check_means(settled)] if analyses else ()
     findings += check_summaries(table, options.summary) if options.summary is not None else ()
     changes = tuple(_find_changes(settled, analyses[-1], terms)) if analyses and left_out else ()
     ordered = sorted(findings, key=lambda finding: not finding.is_fault)
-    return Judgement(settled, tuple(ordered), tuple(analyses), tuple(primary), tuple(left_out), changes)
+    unit_words = tuple(describe_units(settled, units))
+    return Judgement(settled, tuple(ordered), tuple(analyses), tuple(primary), tuple(left_out), changes, unit_words)
 
 
 def _analyse(table: ResultTable, repeated: Sequence[IntegrityFinding], terms: AnalysisTerms) -> list[TableAnalysis]:
     """Analyse the last step; if its values repeat earlier ones, also the last step with its own values."""
     if not table.steps:
         return []
-    last, faulty = table.steps[-1], {step for finding in repeated for step in finding.data["steps"]}
+    last, faulty = table.steps[-1], {step for it in repeated if it.is_fault for step in it.data["steps"]}
     if last not in faulty:
         return [analyse(table, last, terms)]
     before = [step for step in table.steps if step not in faulty]

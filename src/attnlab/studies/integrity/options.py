@@ -5,12 +5,14 @@ On the command line a value is given for all primary metrics (`--smallest 1`) or
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from attnlab.errors import RequestError, closest
 
 from .checks.units import UNITS, Unit, Units
+from .tables.caption import SPREADS
 from .tables.metrics import LIMITED, PERPLEXITIES, recognise_metric
+from .tables.reading import TableHints
 from .tables.table import ResultTable
 
 Numbers = float | Mapping[str, float] | None
@@ -23,7 +25,8 @@ class JudgeOptions:
     """Options of `judge`. num_examples: size of the evaluation set. summary: a file of reported means and SDs.
 
     smallest: the smallest difference of interest. floor: the score of a trivial strategy. units: 'percent', 'fraction'
-    or 'convert'. primary: the metrics whose comparisons get verdicts; all if empty.
+    or 'convert'. primary: the metrics whose comparisons get verdicts; all if empty. is_paired: the same seed in two
+    arms is a pair. obstacles: why an arm cannot be compared, by arm and group.
     """
 
     num_examples: int | None = None
@@ -32,6 +35,8 @@ class JudgeOptions:
     floor: Numbers = None
     units: Words = None
     primary: Sequence[str] = ()
+    is_paired: bool = False
+    obstacles: Mapping[tuple[str, str], str] = field(default_factory=dict)
 
     def find_primary(self, table: ResultTable) -> list[str]:
         """Return the primary metrics of a table."""
@@ -107,6 +112,16 @@ def _check_metric(option: str, metric: str, table: ResultTable) -> None:
             f"{option} names '{metric}', which is not a metric of this table{closest(metric, table.metrics) or '.'} "
             f"Metrics: {', '.join(table.metrics[:12])}"
         )
+
+
+def read_hints(metric: str | None, num_seeds: int | None, spread: str | None) -> TableHints:
+    """Read what the user says of a table that it does not say itself."""
+    if num_seeds is not None and num_seeds < 1:
+        raise RequestError(f"--seeds must be 1 or more, not {num_seeds}")
+    kind = next((kind for kind in SPREADS if kind == spread), None)
+    if spread is not None and kind is None:
+        raise RequestError(f"--spread has no '{spread}'. It takes sd, se or ci: SD, standard error, 95 % interval")
+    return TableHints(metric, num_seeds, kind)
 
 
 def read_numbers(option: str, text: str | None) -> Numbers:

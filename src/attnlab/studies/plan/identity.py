@@ -34,7 +34,7 @@ Hashes = dict[str, str]
 def compute_id(run: RunSpec, parent: str | None, contents: Mapping[str, str]) -> str:
     """Return the hash of all that determines a run's result and differs from the defaults."""
     config = run.model_dump(mode="json", exclude=WITHOUT_EFFECT, exclude_defaults=True)
-    for name in ("train", "dev"):
+    for name in ("train", "dev", "tune"):
         config.get("data", {}).pop(name, None)
     for place, name in (("start", "checkpoint"), ("data", "tokenizer")):
         if name in contents:
@@ -50,8 +50,13 @@ def hash_source(source: DataSource) -> Hashes:
     dev = source.dev
     if dev is None and choose_split(source.train, "dev") is not None:
         dev = source.train  # what a run is evaluated on by default
-    named = {"train": source.train, **({} if dev is None else {"dev": dev})}
-    return {split: open_source(name, split=choose_split(name, split)).hash for split, name in named.items()}
+    named = {"train": source.train, "dev": dev, "tune": source.tune}
+    # What trials are evaluated on is the dev split of its source, if that has splits.
+    splits = {"train": "train", "dev": "dev", "tune": "dev"}
+    return {
+        part: open_source(name, split=choose_split(name, splits[part])).hash
+        for part, name in named.items() if name is not None
+    }  # fmt: skip
 
 
 def hash_size(size: Size) -> Hashes:

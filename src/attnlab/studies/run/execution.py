@@ -15,10 +15,12 @@ from attnlab.training.record.folder import METRICS, PAIRING, RESULT
 from attnlab.training.record.metrics import Metrics
 from attnlab.training.tracking.trackers import read_failures
 
-from ..ledger.database import ENDED, Delivery, Ledger, RunRow
+from ..ledger.database import ENDED, Delivery, Ledger, ResultRow, RunRow
 from ..plan.planning import PlannedRun
+from ..plan.search import WORST, Scores
 from .cluster import RayWorkers
 from .parcel import update_paths
+from .trials import score_result
 from .workers import LocalWorkers, RunOrder, Workers
 
 RUNS = "runs"
@@ -28,6 +30,7 @@ MAX_LOSSES = 5
 """Times that the node of a run may be lost before that counts as a failure of the run."""
 Say = Callable[[str], None]
 Tick = Callable[[], None] | None
+PlanMore = Callable[[Scores], Sequence[PlannedRun]]
 
 
 @contextmanager
@@ -47,7 +50,7 @@ class Execution:
 
     folder: Path
     ledger: Ledger
-    planned: Sequence[PlannedRun]
+    planned: list[PlannedRun]
     say: Say
     stop: StopRequest
     num_workers: int | None = 1
@@ -60,6 +63,13 @@ class Execution:
     on: str = "local"
     workers: Workers | None = None
     """Workers that are already started."""
+    plan_more: PlanMore | None = None
+    """Plans the runs of a study with a search from the scores of its trials; returns those that are new."""
+    num_expected: int = 0
+    """The number of runs and trials, as far as it is known; 0 if all are planned."""
+    scores: dict[str, float] = field(default_factory=dict)
+    """Of the trials that have ended or were given up."""
+    has_new_scores: bool = False
     running: dict[str, tuple[PlannedRun, int | None]] = field(default_factory=dict)
     """Runs that were sent, with their attempt: None until they have started."""
     statuses: dict[str, str] = field(default_factory=dict)
@@ -70,12 +80,13 @@ class Execution:
 
     def run(self) -> None:
         """Run until all runs have ended, or a stop is requested."""
-        self.ledger.add_runs([make_row(run) for run in self.planned])
-        self.statuses = {run: row.status for run, row in self.ledger.results().items()}
-        for run in self.planned:  # runs that ended after the study was killed
-            if run.id not in self.statuses and has_ended(self.folder / RUNS / run.id):
-                self._record_result(run, self.ledger.begin(run.id, "found"))
-        if self.stop or not self._list_ready():
+        results = self.ledger.results()
+        self.statuses = {run: row.status for run, row in results.items()}
+        for run in self.planned:
+            if run.id in results:
+                self._note_score(run, score_result(results[run.id]))
+        self._add_runs(self.planned)
+        if self.stop or not self._find_ready():
             return
         workers = self.workers or (RayWorkers(self.plugins) if self.on == "ray" else LocalWorkers(self.plugins))
         is_over = False
@@ -93,6 +104,32 @@ class Execution:
         finally:
             workers.close(at_once=not is_over)
 
+    def _add_runs(self, runs: Sequence[PlannedRun]) -> None:
+        """Enter runs into the ledger, with the results of those that ended after the study was killed."""
+        self.ledger.add_runs([make_row(run) for run in runs])
+        for run in runs:
+            if run.obstacle:
+                self._give_up(run, run.obstacle)
+            elif run.id not in self.statuses and has_ended(self.folder / RUNS / run.id):
+                self._record_result(run, self.ledger.begin(run.id, "found"))
+
+    def _find_ready(self) -> list[PlannedRun]:
+        """List the runs that can start now, with those that the trials so far allow to plan."""
+        while True:
+            if self.plan_more is not None and self.has_new_scores:
+                self.has_new_scores, known = False, {run.id for run in self.planned}
+                new = [run for run in self.plan_more(self.scores) if run.id not in known]
+                self.planned += new
+                self._add_runs(new)
+            ready = self._list_ready()
+            if ready or not self.has_new_scores:
+                return ready
+
+    def _note_score(self, run: PlannedRun, score: float) -> None:
+        if run.is_trial:
+            self.scores[run.id] = score
+            self.has_new_scores = True
+
     def _list_ready(self) -> list[PlannedRun]:
         """List the runs that can start now; give up those whose parent has failed."""
         ready = []
@@ -108,7 +145,7 @@ class Execution:
 
     def _send_runs(self, workers: Workers) -> None:
         while (self.num_workers is None or len(self.running) < self.num_workers) and not self.stop:
-            if not (ready := self._list_ready()):
+            if not (ready := self._find_ready()):
                 return
             run, folder = ready[0], self.folder / RUNS / ready[0].id
             spec = resolve_precision(run.at(self.folder / RUNS), self.precision)
@@ -157,10 +194,12 @@ class Execution:
             return
         self.ledger.deliver(delivery)
         self.statuses[run.id] = delivery.status
+        self._note_score(run, score_result(ResultRow(run.id, delivery.status, dict(delivery.result))))
         num_ended = sum(planned.id in self.statuses for planned in self.planned)
+        num_runs = max(len(self.planned), self.num_expected)
         last = delivery.result.get("last")
         score = "" if last is None else f", {last['primary']} {float(last['figures'][last['primary']]):.6g}"
-        self.say(f"{num_ended}/{len(self.planned)} {run.title}: {delivery.status}{score}")
+        self.say(f"{num_ended}/{num_runs} {run.title}: {delivery.status}{score}")
         for tracker, message in read_failures(self.folder / RUNS / run.id).items():
             if tracker not in self.failed_trackers:  # said once for all runs
                 self.failed_trackers.add(tracker)
@@ -176,6 +215,7 @@ class Execution:
 
     def _give_up(self, run: PlannedRun, reason: str) -> None:
         self.given_up[run.id] = reason
+        self._note_score(run, WORST)
         self.ledger.give_up(run.id, reason)
         self.say(f"{run.title} is given up: {reason}")
 
@@ -187,7 +227,12 @@ def resolve_precision(run: RunSpec, precision: str | None) -> RunSpec:
 
 def make_row(run: PlannedRun) -> RunRow:
     """Return a planned run as a row of the ledger."""
-    return RunRow(run.id, run.arm, run.size, run.phase, run.seed, {**run.run.config, "parent": run.parent})
+    config = {**run.run.config, "parent": run.parent}
+    if run.trial is not None:
+        config["trial"] = run.trial.record()
+    elif run.chosen:
+        config["chosen"] = dict(run.chosen)
+    return RunRow(run.id, run.arm, run.size, run.phase, run.seed, config)
 
 
 def has_ended(folder: Path) -> bool:

@@ -41,7 +41,7 @@ def build(run: RunSpec, say: Say = str) -> Job:
     config = run.config
     # In the mechanism's own spelling, so that two ways to write a line are one run.
     config["start"]["mechanism"] = str(mechanism_of(model))
-    dev = _make_dev(run, task, tokenizer, say)
+    dev = _make_dev(run, task, source, tokenizer, say)
     for stream in streams:
         check_positions(model, stream.longest, "a row to train on")
     if dev is not None:
@@ -58,11 +58,11 @@ def _check_task(run: RunSpec, task: Any) -> None:
         _check_length("task_settings.max_len", task.max_len)
     if run.data.is_packed and task.name not in ("mlm", "clm"):
         raise TrainingError(f"packed rows train 'mlm' or 'clm', not '{task.name}'; leave data.is_packed out")
-    has_counts = run.data.num_train is not None or run.num_scored is not None
+    has_counts = any(num is not None for num in (run.data.num_train, run.num_scored, run.data.num_tune))
     if getattr(task, "is_fresh", False) and has_counts:
         raise TrainingError(
-            "data.num_train and num_scored count training examples, and with task_settings.is_fresh every row is new; "
-            "leave them out"
+            "data.num_train, data.num_tune and num_scored count training examples, and with task_settings.is_fresh "
+            "every row is new; leave them out"
         )
 
 
@@ -105,7 +105,7 @@ def _make_streams(run: RunSpec, task: Any, source: Source, tokenizer: Any, say: 
     if getattr(task, "is_fresh", False):
         probe = task.get_generator(source)
         return [FreshStream(task, probe, segment, seed) for segment, seed in pairs]
-    examples = task.examples(source)[: run.data.num_train]
+    examples, _ = _split_tuning(run, task, source)
     features: dict[int | None, list[Feature]] = {}  # segments of one length share their features
     streams: list[Stream] = []
     for segment, seed in pairs:
@@ -115,6 +115,18 @@ def _make_streams(run: RunSpec, task: Any, source: Source, tokenizer: Any, say: 
             _select_examples(examples, features[segment.length], "to train on", say)
         streams.append(FeatureStream(sized_task, features[segment.length], segment, seed))
     return streams
+
+
+def _split_tuning(run: RunSpec, task: Any, source: Source) -> tuple[list[Any], list[Any]]:
+    """Return the examples to train on, and those at the end that a trial is evaluated on instead."""
+    examples = task.examples(source)[: run.data.num_train]
+    if run.data.num_tune is None:
+        return examples, []
+    if run.data.num_tune >= len(examples):
+        raise TrainingError(
+            f"data.num_tune = {run.data.num_tune} leaves none of the {len(examples)} training examples to train on"
+        )
+    return examples[: -run.data.num_tune], examples[-run.data.num_tune :]
 
 
 def _check_length(what: str, value: object) -> None:
@@ -144,8 +156,12 @@ def _select_examples(examples: Sequence[Any], features: Sequence[Feature], purpo
     return selected
 
 
-def _make_dev(run: RunSpec, task: Any, tokenizer: Any, say: Say) -> Examples | None:
+def _make_dev(run: RunSpec, task: Any, trained: Source, tokenizer: Any, say: Say) -> Examples | None:
     """Make what a run is evaluated on; None if it names nothing and its training source has no dev split."""
+    if run.data.num_tune is not None:
+        held_out = _split_tuning(run, task, trained)[1]
+        say(f"evaluates on the last {len(held_out):,} training examples and does not train on them (data.num_tune)")
+        return _make_examples(run, task, held_out, tokenizer, "to evaluate on", say)
     name = run.data.dev
     if name is None:
         name = run.data.train or getattr(task, "source", "")

@@ -44,8 +44,10 @@ class Display:
             self.notebook.close(self.status)
 
     def say(self, message: str) -> None:
-        """Print a message."""
-        if self.bar is not None:
+        """Print a message; in a notebook it is shown with the bar."""
+        if self.notebook is not None:
+            self.notebook.messages.append(message)
+        elif self.bar is not None:
             self.bar.console.print(message, markup=False, highlight=False, soft_wrap=True)
         elif not self.is_quiet:
             print(message, file=self.stream, flush=True)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 
 from ..finding import IntegrityFinding, IntegrityKind, list_first
-from ..tables.rows import parse_number
+from ..tables.figure import parse_number
 from ..tables.table import ResultTable, Run
 
 

@@ -35,7 +35,9 @@ def find_impossible(table: ResultTable, units: Units) -> Iterator[ImpossibleValu
         cells = [cell for cell in table.values if cell.metric == metric]
         for scale, of_scale in group_cells(cells, units.find_scale).items():
             yield from _find_beyond_limits(metric, of_scale, scale)
-            for n, of_size in group_cells(of_scale, lambda cell: cell.num_examples).items():
+            # The mean of several seeds need not be a multiple of 1/n.
+            of_runs = [cell for cell in of_scale if not cell.is_mean]
+            for n, of_size in group_cells(of_runs, lambda cell: cell.num_examples).items():
                 yield from _find_no_multiples(metric, of_size, scale, n)
     yield from _find_below_exact_match(table, units)
 

@@ -14,7 +14,7 @@ MIN_VALUES = 2
 
 
 def check_repetition(table: ResultTable) -> Iterator[IntegrityFinding]:
-    """Find repeats beyond chance: first whole steps, then all other repeats as one finding."""
+    """Find repeats beyond chance: first whole steps, then all other repeats as one finding; a single one is a note."""
     by_step: dict[float | None, list[Sighting]] = {step: [] for step in table.steps}
     for metric in table.metrics:
         for sighting in find_repeats(table, metric):
@@ -48,9 +48,12 @@ def _report(steps: list[float | None], sightings: Sequence[Sighting], head: str)
     shown = [f"{run} has {count} of {other}" for (run, other), count in foreign.most_common()]
     pairs = f" ({list_first(shown, 3)})" if shown else ""
     listed = [{"cell": it.cell.place, "repeats": it.earlier.place, "kind": it.kind} for it in repeats]
+    is_single = len(repeats) == 1
+    ending = ". One equal value may be a copied cell or a coincidence" if is_single else ""
     return IntegrityFinding(
         IntegrityKind.REPEATED_VALUES,
-        f"{head}{', '.join(parts)}{pairs}",
+        f"{head}{', '.join(parts)}{pairs}{ending}",
+        is_fault=not is_single,
         places=tuple(repeat.cell.place for repeat in repeats),
         data={"steps": steps, "counts": counts, "repeats": listed},
     )

@@ -9,12 +9,14 @@ import numpy as np
 from attnlab.errors import RequestError
 
 from ..finding import IntegrityFinding, IntegrityKind, list_first
-from ..tables.columns import find_roles, guess_pattern
+from ..tables.columns import MEANS, SDS, find_roles
+from ..tables.figure import parse_number
+from ..tables.formats.files import read_file
 from ..tables.metrics import LIMITED, Values, count_decimals, recognise_metric
-from ..tables.rows import CsvRows, parse_number, read_rows
+from ..tables.patterns import guess_pattern
+from ..tables.rows import TextTable
 from ..tables.table import ResultTable, join_words, show_step
 
-MEANS, SDS = ("mean", "avg", "average"), ("std", "sd", "stdev", "stddev")
 SUFFIX = re.compile(rf"[^A-Za-z0-9]?({'|'.join((*MEANS, *SDS))})$", re.IGNORECASE)
 
 
@@ -80,7 +82,7 @@ def _find_factor(reported: Sequence[ReportedValue], metric: str) -> float:
 
 def _read_summary(path: str, table: ResultTable) -> list[ReportedValue]:
     """Read a summary: wide, with names such as base_em_mean, or long, with columns mean and sd."""
-    rows = read_rows(path)
+    rows = read_file(path)
     columns = {name: match for name in rows.header if (match := SUFFIX.search(name))}
     if not columns:
         raise RequestError(
@@ -93,7 +95,7 @@ def _read_summary(path: str, table: ResultTable) -> list[ReportedValue]:
     return values
 
 
-def _read_values(rows: CsvRows, columns: Mapping[str, re.Match[str]], table: ResultTable) -> Iterator[ReportedValue]:
+def _read_values(rows: TextTable, columns: Mapping[str, re.Match[str]], table: ResultTable) -> Iterator[ReportedValue]:
     stems = {name: name[: match.start()] for name, match in columns.items()}
     is_long = not any(stems.values())
     pattern = None if is_long else guess_pattern(list(dict.fromkeys(stems.values())), ("arm", "metric"))

@@ -69,6 +69,14 @@ def read_units(table: ResultTable) -> Units:
     return Units({(cell.metric, cell.group): scales[cell.metric] for cell in limited})
 
 
+def describe_units(table: ResultTable, units: Units) -> Iterator[str]:
+    """Say in which unit each metric with limits is."""
+    for metric in table.metrics:
+        scales = units.list_scales(metric)
+        if len(scales) == 1:
+            yield f"{metric} in percent" if scales == {PERCENT} else f"{metric} as a fraction"
+
+
 def _settle_metric(
     metric: str, cells: Sequence[Cell], asked: Unit | None
 ) -> tuple[Scales, list[Cell], list[Cell], list[IntegrityFinding]]:

@@ -159,7 +159,7 @@ def describe_left_out(counts: Counter[str]) -> str:
 
 
 def _check_left_out(record: Record) -> Iterator[IntegrityFinding]:
-    counts = count_left_out(record.ledger, {run.id for run in record.runs})
+    counts = count_left_out(record.ledger, {run.id for run in (*record.runs, *record.trials)})
     if counts:
         sentence = f"{describe_left_out(counts)}; if a version was chosen by its results, say so with the verdict"
         yield IntegrityFinding(IntegrityKind.RESULTS_LEFT_OUT, sentence, is_fault=False, data={"arms": dict(counts)})

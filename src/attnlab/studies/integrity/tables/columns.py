@@ -1,24 +1,29 @@
-"""Which column of a table is what: given by `--map`, recognised by its name, or by a pattern such as `base_4l_em_9`."""
+"""Which column of a table is what: given by `--map`, recognised by its name, or by its content."""
 
 import re
-from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from itertools import compress
+from dataclasses import dataclass, field
 
 from attnlab.errors import RequestError, closest
 
+from .figure import is_empty, parse_number
 from .metrics import recognise_metric, split_words
-from .rows import NOTHING, CsvRows, parse_number
+from .patterns import BASELINES, guess_pattern
+from .rows import TextTable
 
 COUNTS = ("n", "num", "number of", "count")
 NAMES: Mapping[str, Sequence[str]] = {
-    "arm": ("arm", "method", "variant", "mechanism", "system", "attention", "approach", "algorithm", "model", "config"),
+    "arm": (
+        "arm", "method", "methods", "variant", "mechanism", "system", "attention", "approach", "algorithm", "model",
+        "models", "config", "group name", "name",
+    ),
     "seed": ("seed", "random seed", "run", "run id", "trial", "replicate", "repeat", "fold"),
     "step": ("step", "steps", "global step", "iteration", "iterations", "iter", "update", "epoch"),
     "metric": ("metric", "measure", "metric name"),
     "value": ("value", "score", "result", "metric value"),
-    "group": ("group", "size", "model size", "task", "dataset", "data", "benchmark", "split", "layers", "scale"),
+    "group": (
+        "group", "size", "model size", "task", "dataset", "data", "benchmark", "split", "layers", "scale", "section",
+    ),
     "prediction": ("prediction", "predicted", "predictions", "pred", "output"),
     "label": ("label", "labels", "gold", "target", "truth", "reference", "expected"),
     "examples": (
@@ -26,55 +31,56 @@ NAMES: Mapping[str, Sequence[str]] = {
         *(f"{what} {size}" for what in ("test", "eval", "dev", "val") for size in ("size", "examples", "samples")),
         "examples", "support", "n",
     ),
+    "num_seeds": (
+        *(f"{count} {what}" for what in ("seeds", "runs", "trials") for count in COUNTS), "seeds", "runs", "n",
+    ),
 }  # fmt: skip
 """The parts of a table, and the usual names of their columns, the least ambiguous first."""
 MIN_EXAMPLES = 10
 """A column such as `n` with smaller numbers counts something else, such as seeds."""
 BUDGETS = frozenset({
     "tokens", "epochs", "budget", "flops", "batchsize", "batch", "maxsteps", "trainsteps", "numsteps", "updates",
-    "trainsize", "numtokens", "trainexamples", "ntrain", "numtrain", "trainsamples",
+    "trainsize", "numtokens", "trainexamples", "ntrain", "numtrain", "trainsamples", "numfewshot", "nshot", "shots",
 })  # fmt: skip
 """Names of budgets, in which arms that are compared must not differ."""
 SETTINGS = frozenset({
     "lr", "learningrate", "warmup", "warmupsteps", "weightdecay", "dropout", "params", "parameters", "numparams",
-    "hours", "gpuhours", "time", "walltime", "runtime", "memory", "index", "id", "idx",
+    "hours", "gpuhours", "time", "walltime", "runtime", "memory", "index", "id", "idx", "rank", "date", "timestamp",
 })  # fmt: skip
 """Names of numbers that are neither scores nor budgets: arms may differ in learning rate and in run time."""
-PER_RUN = ("arm", "seed", "step", "metric", "prediction", "label", "examples")
-IN_MAP = ("arm", "seed", "step", "metric", "value", "group", "prediction", "label", "examples", "columns")
-
-IN_PATTERN = ("arm", "group", "metric", "seed")
-BASELINES = ("baseline", "base", "control", "vanilla", "standard", "reference", "default", "softmax")
-SEED = re.compile(r"(seed|run|trial|rep|s|r)?\d+", re.IGNORECASE)
-NAMED_SEED = re.compile(r"(seed|run|trial|rep)\d+", re.IGNORECASE)
-BETWEEN = re.compile(r"([^A-Za-z0-9]+)")
+PER_RUN = ("arm", "seed", "step", "metric", "prediction", "label", "examples", "num_seeds")
+IN_MAP = (*PER_RUN[:4], "value", "group", *PER_RUN[4:], "columns", "table")
+RUN_NAMES = frozenset({"name", "runname", "displayname", "runid", "id", "file", "path"})
+MEANS, SDS = ("mean", "avg", "average"), ("std", "sd", "stdev", "stddev")
+ERRORS = ("stderr", "sem", "se")
+RANGES = ("min", "max", "median", "ci", "ci95", "lower", "upper", "var", "variance")
+OURS = frozenset({*BASELINES, "ours", "proposed"})
 
 
 @dataclass(frozen=True)
 class ColumnRoles:
-    """The column of each part, the columns with values, groups and budgets, and those that are not used."""
+    """The column of each part, the columns with values, groups and budgets, and those that are not used.
+
+    spreads: the column with the SD of each column of means. errors: columns of standard errors and ranges.
+    """
 
     parts: Mapping[str, str]
     values: tuple[str, ...]
     groups: tuple[str, ...] = ()
     budgets: tuple[str, ...] = ()
     ignored: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class ColumnPattern:
-    """The pattern of column names, such as `{arm}_{group}_{metric}_{seed}`, and the parts of each name."""
-
-    text: str
-    meanings: Mapping[str, Mapping[str, str]]
+    spreads: Mapping[str, str] = field(default_factory=dict)
+    errors: tuple[str, ...] = ()
 
 
 def read_map(text: str | None) -> dict[str, str]:
     """Read `arm=model,seed=run,…`; `columns={arm}_{seed}` gives the pattern of the column names."""
     columns: dict[str, str] = {}
-    for pair in (text or "").split(","):
-        if not pair.strip():
-            continue
+    # A comma inside the name of a column, such as `acc,none`, is not followed by a part and an equals sign.
+    pairs = [pair for pair in re.split(r",(?=\s*\w+\s*=|\s*$)", text or "") if pair.strip()]
+    if text is not None and not pairs:
+        raise RequestError("--map is empty; it takes PART=COLUMN separated by commas, such as arm=model,seed=run")
+    for pair in pairs:
         part, sign, column = (word.strip() for word in pair.partition("="))
         if not sign or not column:
             raise RequestError(
@@ -82,38 +88,90 @@ def read_map(text: str | None) -> dict[str, str]:
             )
         if part not in IN_MAP:
             raise RequestError(f"--map has no part '{part}'{closest(part, IN_MAP) or '.'} Parts: {', '.join(IN_MAP)}")
+        if part in columns:
+            raise RequestError(f"--map gives '{part}' twice; join several columns by +, such as group=size+task")
         columns[part] = column
+    if "columns" in columns and "value" in columns:
+        raise RequestError(
+            "--map takes either columns=PATTERN or value=COLUMN, not both: each says which columns hold scores"
+        )
     return columns
 
 
-def find_roles(rows: CsvRows, given: Mapping[str, str]) -> ColumnRoles:
+def read_table_number(given: Mapping[str, str]) -> int | None:
+    """Return the number of the table in the file, if --map gives it."""
+    text = given.get("table")
+    if text is not None and not text.isdigit():
+        raise RequestError(f"--map table={text}: give the number of a table in the file, from 1")
+    return None if text is None else int(text)
+
+
+def join_given_columns(rows: TextTable, given: Mapping[str, str]) -> tuple[TextTable, dict[str, str]]:
+    """Add a column for each part that is given as several, such as arm=model+lr."""
+    changed = dict(given)
+    for part in ("arm", "seed"):
+        names = _split_columns(rows, given.get(part, ""))
+        if len(names) > 1:
+            rows, changed[part] = rows.join_columns(names)
+    return rows, changed
+
+
+def _split_columns(rows: TextTable, text: str) -> list[str]:
+    """Split names that are joined by +, unless a column has the whole name."""
+    names = [text] if text and text in rows.header else [name.strip() for name in text.split("+") if name.strip()]
+    return [_check_column(rows, name) for name in names]
+
+
+def find_roles(rows: TextTable, given: Mapping[str, str]) -> ColumnRoles:
     """Assign the columns: first as given, then by name, then by content."""
     parts = {part: _check_column(rows, column) for part, column in given.items() if part in PER_RUN}
-    groups, values = (
-        [_check_column(rows, column) for column in given.get(part, "").split("+") if column]
-        for part in ("group", "value")
-    )
-    taken = {*parts.values(), *groups, *values}
+    groups, values = (_split_columns(rows, given.get(part, "")) for part in ("group", "value"))
+    twice = [
+        name for name in {*parts.values(), *groups, *values} if [*parts.values(), *groups, *values].count(name) > 1
+    ]
+    if twice:
+        raise RequestError(f"--map gives the column '{twice[0]}' two parts; each column has one")
+    taken = {*parts.values(), *groups, *values, *rows.scores}
     for part in PER_RUN:
-        column = next((name for name in _find_named(rows, part) if name not in taken), None)
-        if part not in parts and column is not None:
-            parts[part] = column
-            taken.add(column)
-    if "examples" in parts and "examples" not in given and not _are_counts(rows, parts["examples"]):
-        del parts["examples"]
-    left = [name for name in rows.header if name not in taken]
+        columns = [name for name in _find_named(rows, part) if name not in taken]
+        if part in ("examples", "num_seeds"):
+            columns = [name for name in columns if _are_counts(rows, name, part)]
+        if part == "num_seeds" and "seed" in parts:
+            columns = []
+        if part not in parts and columns:
+            parts[part] = columns[0]
+            taken.add(columns[0])
+    left = [
+        name for name in rows.header if name not in taken or (name in rows.scores and name not in (*groups, *values))
+    ]
+    spreads, errors = _find_spreads([*left, *values])
+    spreads = {value: spread for value, spread in spreads.items() if spread not in values}
+    errors = [name for name in errors if name not in values]
+    left = [name for name in left if name not in (*spreads.values(), *errors)]
     budgets = [name for name in left if "".join(split_words(name)) in BUDGETS and not values]
-    left = [name for name in left if name not in budgets and "".join(split_words(name)) not in SETTINGS]
-    groups = groups or [name for name in left if _is_group(rows, name)]
+    left = [name for name in left if name not in budgets and not is_setting(name)]
+    if not {"arm", "prediction"} & {*parts} and "{arm}" not in given.get("columns", "") and not rows.scores:
+        arm = _find_arm(rows, [name for name in left if name not in (*groups, *values)], parts)
+        parts |= {} if arm is None else {"arm": arm}
+        left = [name for name in left if name != arm]
+    groups = groups or [name for name in left if _is_group(rows, name) and name not in (*values, *rows.scores)]
     # In a table of predictions each row is an example, so other numbers are not scores of runs.
     if not values and "prediction" not in parts:
-        values = _find_values(rows, [name for name in left if name not in groups], parts)
-    used = {*parts.values(), *budgets, *groups, *values}
+        scores = [name for name in rows.scores if name in left and rows.is_numeric(name)]
+        values = scores or _find_values(rows, [name for name in left if name not in groups], parts)
+    spreads = {value: spread for value, spread in spreads.items() if value in values and rows.is_numeric(spread)}
+    used = {*parts.values(), *budgets, *groups, *values, *spreads.values(), *errors}
     ignored = tuple(name for name in rows.header if name not in used)
-    return ColumnRoles(parts, tuple(values), tuple(groups), tuple(budgets), ignored)
+    return ColumnRoles(parts, tuple(values), tuple(groups), tuple(budgets), ignored, spreads, tuple(errors))
 
 
-def _check_column(rows: CsvRows, column: str) -> str:
+def is_setting(name: str) -> bool:
+    """Tell whether a column is a setting or a cost by its name, such as `lr` or `Params (M)`."""
+    words = split_words(name)
+    return "".join(words) in SETTINGS or any(word in SETTINGS for word in words[:1])
+
+
+def _check_column(rows: TextTable, column: str) -> str:
     if column in rows.header:
         return column
     known = ", ".join(name or "(no name)" for name in rows.header[:8])
@@ -122,89 +180,71 @@ def _check_column(rows: CsvRows, column: str) -> str:
     )
 
 
-def _find_named(rows: CsvRows, part: str) -> list[str]:
+def _find_named(rows: TextTable, part: str) -> list[str]:
     columns = {" ".join(split_words(name)): name for name in rows.header}
     return [columns[name] for name in NAMES[part] if name in columns]
 
 
-def _are_counts(rows: CsvRows, name: str) -> bool:
-    numbers = [parse_number(text) for text in rows.column(name) if text.lower() not in NOTHING]
-    return bool(numbers) and all(n is not None and n == int(n) and n >= MIN_EXAMPLES for n in numbers)
+def _are_counts(rows: TextTable, name: str, part: str) -> bool:
+    """Tell whether a column holds numbers of examples, or of seeds, which are fewer."""
+    numbers = [parse_number(text) for text in rows.column(name) if not is_empty(text)]
+    is_many = part == "examples"
+    return bool(numbers) and all(
+        n is not None and n == int(n) and (n >= MIN_EXAMPLES if is_many else 1 <= n <= 1000) for n in numbers
+    )
 
 
-def _is_group(rows: CsvRows, name: str) -> bool:
+def _find_spreads(names: Sequence[str]) -> tuple[dict[str, str], list[str]]:
+    """Return the column of SDs of each column of means, and the columns of standard errors and ranges."""
+    words = {name: split_words(name) for name in names}
+    stems = {tuple(word for word in split if word not in MEANS): name for name, split in words.items()}
+    spreads, errors = {}, []
+    for name, split in words.items():
+        kinds = [word for word in split if word in ERRORS] or [word for word in split[-1:] if word in (*SDS, *RANGES)]
+        if not kinds:
+            continue
+        stem = tuple(word for word in split if word not in kinds)
+        if kinds[0] in SDS and stem in stems and stems[stem] != name:
+            spreads[stems[stem]] = name
+        elif kinds[0] in ("stderr", "sem") or stem in stems:
+            errors.append(name)
+    return spreads, errors
+
+
+def _find_arm(rows: TextTable, left: Sequence[str], parts: Mapping[str, str]) -> str | None:
+    """Return the column of text that names the arms; None if the columns do. Two that could are a question."""
+    numeric = [name for name in left if rows.is_numeric(name)]
+    texts = [name for name in left if name not in numeric and any(rows.column(name))]
+    texts = [name for name in texts if " ".join(split_words(name)) not in NAMES["group"]]
+    if not texts or not numeric or any(OURS & {*split_words(name)} for name in numeric):
+        return None
+    pattern = guess_pattern(numeric, ("arm", "metric", "seed"))
+    if pattern is not None and "{seed}" in pattern.text and "{arm}" in pattern.text:
+        return None
+    repeated = [name for name in texts if 1 < len({*rows.column(name)}) < len(rows.rows)]
+    found = repeated or ([] if "seed" in parts else texts)
+    if len(found) > 1:
+        shown = ", or ".join(f"'{name}' ({', '.join(dict.fromkeys(rows.column(name)))[:40]})" for name in found[:4])
+        options = " or ".join(f"--map arm={name}" for name in found[:4])
+        raise RequestError(f"which column of '{rows.name}' names the arms: {shown}? Give {options}")
+    return found[0] if found else None
+
+
+def _is_group(rows: TextTable, name: str) -> bool:
     """Recognise a group by its name, or as text that several rows share."""
     if " ".join(split_words(name)) in NAMES["group"]:
         return True
+    if "".join(split_words(name)) in RUN_NAMES:
+        return False
     texts = rows.column(name)
     return bool(name) and not rows.is_numeric(name) and 2 * len(set(texts)) <= len(texts) and any(texts)
 
 
-def _find_values(rows: CsvRows, left: Sequence[str], parts: Mapping[str, str]) -> list[str]:
+def _find_values(rows: TextTable, left: Sequence[str], parts: Mapping[str, str]) -> list[str]:
     """Return the columns of scores: one named `value`, else known metrics, else every named column of numbers."""
     named = [name for name in _find_named(rows, "value") if name in left]
     if named and ("metric" in parts or (len(named) == 1 and not any(map(recognise_metric, left)))):
         return named[:1]
     numeric = [name for name in left if name and rows.is_numeric(name)]
-    return [name for name in numeric if recognise_metric(name)] or numeric
-
-
-def read_pattern(text: str, names: Sequence[str]) -> ColumnPattern:
-    """Read names by a given pattern; columns that do not fit are not used."""
-    parts = re.findall(r"\{(\w+)\}", text)
-    if not parts or len(set(parts)) < len(parts) or not set(parts) <= set(IN_PATTERN):
-        raise RequestError(
-            f"columns={text}: a pattern consists of {{arm}}, {{group}}, {{metric}} and {{seed}}, each at most once, "
-            "such as {arm}_{group}_{metric}_{seed}"
-        )
-    literal = re.split(r"\{\w+\}", text)
-    expression = re.escape(literal[0])
-    for part, after in zip(parts, literal[1:], strict=True):
-        # A group may contain separators, such as the size 4l_256.
-        expression += f"(?P<{part}>{'.+' if part == 'group' else '[^_/:. ]+?|.+?'})" + re.escape(after)
-    fitting = {name: match.groupdict() for name in names if (match := re.fullmatch(expression, name))}
-    if not fitting:
-        raise RequestError(f"columns={text} fits no column; the columns are {', '.join(names[:8])}")
-    return ColumnPattern(text, fitting)
-
-
-def guess_pattern(names: Sequence[str], wanted: Sequence[str]) -> ColumnPattern | None:
-    """Find the pattern of most names; None if they have none, or none of the wanted parts."""
-    words = {name: BETWEEN.split(name)[::2] for name in names}
-    # Some columns, such as wall_time, do not follow the pattern of the others.
-    length, count = Counter(len(split) for split in words.values()).most_common(1)[0] if words else (0, 0)
-    if count < 2 or 2 * count <= len(names):
-        return None
-    words = {name: split for name, split in words.items() if len(split) == length}
-    roles = _assign_parts(list(zip(*words.values(), strict=True)), wanted)
-    if "arm" in wanted and "arm" not in roles:
-        return None
-    meanings = {
-        name: {part: "_".join(compress(split, [role == part for role in roles])) for part in roles}
-        for name, split in words.items()
-    }
-    between = BETWEEN.split(next(iter(words)))[1::2]
-    text = "".join(f"{{{part}}}{sign}" for part, sign in zip(roles, [*between, ""], strict=True))
-    return ColumnPattern(re.sub(r"\{group\}([^{]+\{group\})+", "{group}", text), meanings)
-
-
-def _assign_parts(columns: Sequence[Sequence[str]], wanted: Sequence[str]) -> list[str]:
-    """Assign a part to each position: seeds are numbers, metrics have known names, the first of the rest is the arm."""
-    roles = ["group"] * len(columns)
-    varying = [place for place, words in enumerate(columns) if len(set(words)) > 1]
-    if "seed" in wanted:
-        seeds = [place for place in varying if all(map(SEED.fullmatch, columns[place]))]
-        named = [place for place in seeds if all(map(NAMED_SEED.fullmatch, columns[place]))]
-        if seeds:
-            roles[(named or seeds)[-1]] = "seed"
-    if "metric" in wanted:
-        metrics = [place for place, words in enumerate(columns) if all(map(recognise_metric, words))]
-        metrics = [place for place in metrics if roles[place] == "group"]
-        if metrics:
-            roles[metrics[-1]] = "metric"
-    if "arm" in wanted:
-        left = [place for place in varying if roles[place] == "group"]
-        known = [place for place in left if any(word.lower() in BASELINES for word in columns[place])]
-        if left:
-            roles[(known or left)[0]] = "arm"
-    return roles
+    # A table made for readers has no columns besides scores, and often names them by their dataset.
+    return numeric if rows.is_for_readers else [name for name in numeric if recognise_metric(name)] or numeric

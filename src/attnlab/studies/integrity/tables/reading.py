@@ -1,4 +1,4 @@
-"""Reads a CSV file as a result table: long, with columns for arm and seed, or wide, with both in the column names."""
+"""Reads result files as a table of cells, each with its run: arm, group and seed."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -7,82 +7,52 @@ from dataclasses import dataclass, replace
 from attnlab.errors import RequestError, closest
 from attnlab.statistics.scores import LARGEST
 
-from .columns import BASELINES, SETTINGS, ColumnPattern, ColumnRoles, find_roles, guess_pattern, read_map, read_pattern
-from .metrics import recognise_metric, split_words
-from .rows import NOTHING, CsvRows, parse_number, read_rows
+from .caption import SpreadKind
+from .columns import join_given_columns, read_map, read_table_number
+from .figure import CellFigure, is_empty, parse_figure, parse_number
+from .formats.files import read_files
+from .layout import TableLayout, find_layout
+from .patterns import BASELINES
+from .spreads import describe_spreads, settle_spreads
 from .table import Cell, ResultTable, Run, RunPredictions, group_cells, join_words
 
 
 @dataclass(frozen=True)
-class TableLayout:
-    """How a file is read: the roles of its columns, and the pattern of the names of value columns."""
+class TableHints:
+    """What the user says of a table that it does not say itself.
 
-    rows: CsvRows
-    roles: ColumnRoles
-    pattern: ColumnPattern | None
+    metric: the name of the metric. num_seeds: over how many seeds the means are. spread: what ± is, an SD over seeds, a
+    standard error, or half a 95 % interval.
+    """
 
-    def describe(self) -> Iterator[str]:
-        """Say how the file was read."""
-        if self.pattern is not None:
-            yield f"columns {self.pattern.text}"
-        for part, column in self.roles.parts.items():
-            yield f"{'evaluation examples' if part == 'examples' else part} from '{column}'"
-        lists = {
-            "groups from": self.roles.groups,
-            "values from": self.roles.values if self.pattern is None else (),
-            "budgets from": self.roles.budgets,
-            "not used:": [name or "(no name)" for name in self.roles.ignored],
-        }
-        for words, columns in lists.items():
-            if columns:
-                yield f"{words} {', '.join(map(repr, columns))}"
-
-    def runs(self) -> Iterator[tuple[Run, int, Mapping[str, str]]]:
-        """Yield each row with its run and line; the run is empty if it is in the names of the value columns."""
-        for number, row in self.rows.rows:
-            group = ", ".join(row[name] for name in self.roles.groups)
-            yield (self.part("arm", row), group, self.part("seed", row)), number, row
-
-    def part(self, name: str, row: Mapping[str, str], default: str = "") -> str:
-        """Return one part of a row, such as its arm."""
-        return row[self.roles.parts[name]] if name in self.roles.parts else default
+    metric: str | None = None
+    num_seeds: int | None = None
+    spread: SpreadKind | None = None
 
 
-def read_table(path: str, mapping: str | None = None, baseline: str | None = None) -> ResultTable:
-    """Read a result table; the role of a column is guessed if `mapping` does not give it."""
-    rows = read_rows(path)
-    layout = _find_layout(rows, read_map(mapping))
+def read_table(
+    path: str | Sequence[str], mapping: str | None = None, baseline: str | None = None, hints: TableHints | None = None
+) -> ResultTable:
+    """Read a result table from one or several files; the role of a column is guessed if `mapping` does not give it."""
+    hints, given = hints or TableHints(), read_map(mapping)
+    rows = read_files([path] if isinstance(path, str) else path, read_table_number(given))
+    rows, given = join_given_columns(rows, given)
+    layout = find_layout(rows, given, hints.metric)
     cells = tuple(_read_cells(layout))
     predictions = tuple(_read_predictions(layout)) if "prediction" in layout.roles.parts else ()
     if not cells and predictions:
         cells = tuple(_measure_accuracies(predictions))
     if not any(cell.value is not None for cell in cells) and not predictions:
         raise RequestError(
-            f"no scores were recognised in '{path}', which has the columns {', '.join(map(repr, rows.header[:8]))}. "
-            "Name the columns, for example --map arm=model,seed=run,value=accuracy"
+            f"no scores were recognised in '{rows.name}', which has the columns {', '.join(map(repr, rows.header[:8]))}"
+            ". Name the columns, for example --map arm=model,seed=run,value=accuracy"
         )
+    cells, spreads = settle_spreads(cells, rows.caption, hints.num_seeds, hints.spread)
     arms = list(dict.fromkeys([*(cell.arm for cell in cells), *(run.arm for run in predictions)]))
     budgets = _read_budgets(layout) if layout.pattern is None else {}
-    return ResultTable(path, tuple(layout.describe()), cells, _find_baseline(arms, baseline), budgets, predictions)
-
-
-def _find_layout(rows: CsvRows, given: Mapping[str, str]) -> TableLayout:
-    roles = find_roles(rows, given)
-    # Every remaining column of numbers may hold the values of a run.
-    others = [name for name in rows.header if name not in roles.parts.values()]
-    if "columns" in given:
-        pattern: ColumnPattern | None = read_pattern(given["columns"], others)
-    elif "arm" in roles.parts or "prediction" in roles.parts:
-        pattern = None
-    else:
-        numeric = [name for name in others if name and rows.is_numeric(name) and name not in roles.budgets]
-        wanted = [part for part in ("arm", "metric", "seed") if part not in roles.parts]
-        pattern = guess_pattern([name for name in numeric if "".join(split_words(name)) not in SETTINGS], wanted)
-    if pattern is not None:
-        used = {*roles.parts.values(), *roles.groups, *roles.budgets, *pattern.meanings}
-        ignored = tuple(name for name in (*roles.values, *roles.ignored) if name not in used)
-        roles = replace(roles, values=tuple(pattern.meanings), ignored=ignored)
-    return TableLayout(rows, roles, pattern)
+    words = (*layout.describe(), *describe_spreads(cells, spreads))
+    chosen = _find_baseline(arms, baseline)
+    return ResultTable(rows.name, words, cells, chosen, budgets, predictions, layout.write_map(), layout.has_seeds)
 
 
 def _find_baseline(arms: Sequence[str], asked: str | None) -> str:
@@ -100,11 +70,10 @@ def _read_cells(layout: TableLayout) -> Iterator[Cell]:
         step = parse_number(layout.part("step", row))
         if step is None and "step" in layout.roles.parts:
             raise RequestError(f"{where}: the step must be a number, not '{layout.part('step', row)}'")
-        num_examples = _read_count(where, layout, row) if "examples" in layout.roles.parts else None
+        num_examples, num_seeds = (_read_count(where, layout, row, part) for part in ("examples", "num_seeds"))
         for name in layout.roles.values:
             parts = layout.pattern.meanings[name] if layout.pattern is not None else {}
-            unnamed = name if layout.pattern is None or recognise_metric(name) else "value"
-            metric = layout.part("metric", row, parts.get("metric", unnamed))
+            metric = layout.part("metric", row, parts.get("metric", layout.name_metric(name)))
             run_arm, run_group = parts.get("arm", arm) or "all", join_words(parts.get("group", ""), group)
             run_seed = parts.get("seed", seed)
             if not run_seed:
@@ -112,40 +81,75 @@ def _read_cells(layout: TableLayout) -> Iterator[Cell]:
                 unseeded = run_arm, run_group, metric, str(step)
                 counts[unseeded] += 1
                 run_seed = str(counts[unseeded])
-            value, place = _read_score(where, name, row[name]), f"line {number}, {name}"
-            cell = Cell(run_arm, run_group, metric, run_seed, step, value, row[name], place, num_examples)
+            figure, place = _read_score(where, name, row[name]), f"line {number}, {name}"
+            value, text = (None, row[name]) if figure is None else (figure.value, figure.text)
+            cell = Cell(run_arm, run_group, metric, run_seed, step, value, text, place, num_examples)
+            if figure is not None:
+                cell = replace(cell, sd=_read_spread(where, layout, name, row, figure), num_seeds=num_seeds)
             key = *cell.run, metric, step
             if key in lines:
-                raise RequestError(
-                    f"lines {lines[key]} and {number} of '{layout.rows.name}' are the same run (arm '{cell.arm}', seed "
-                    f"'{cell.seed}'{'' if step is None else f', step {step:g}'}); name the column in which they differ "
-                    "with --map group=COLUMN, or the column of seeds with --map seed=COLUMN"
-                )
+                raise RequestError(_explain_same_run(layout, lines[key], number, cell))
             lines[key] = number
             yield cell
 
 
-def _read_score(where: str, name: str, text: str) -> float | None:
-    value = parse_number(text)
-    if value is None and text.lower() not in NOTHING:
+def _explain_same_run(layout: TableLayout, first: int, second: int, cell: Cell) -> str:
+    """Say which rows are the same run, in which columns they differ, and how to tell them apart."""
+    rows = dict(layout.rows.rows)
+    unused = {*layout.roles.ignored, *layout.roles.budgets}
+    differ = [
+        name for name in layout.rows.header if name in unused and name and rows[first][name] != rows[second][name]
+    ]
+    step = "" if cell.step is None else f", step {cell.step:g}"
+    run = f"arm '{cell.arm}', seed '{cell.seed}'{step}"
+    same = f"lines {first} and {second} of '{layout.rows.name}' are the same run ({run})"
+    if not differ:
+        return (
+            f"{same}; name the column in which they differ with --map group=COLUMN, or the column of seeds with --map "
+            "seed=COLUMN"
+        )
+    arm, column = layout.roles.parts.get("arm"), differ[0]
+    shown = ", ".join(f"'{name}' ({rows[first][name]}, {rows[second][name]})" for name in differ[:3])
+    alone = f", --map arm={arm}+{column} if each is an arm of its own" if arm else ""
+    return (
+        f"{same}; they differ in {shown}. Give --map group={column} to compare the arms at each {column}{alone}, or "
+        f"--map seed={column} if it is the seed"
+    )
+
+
+def _read_score(where: str, name: str, text: str) -> CellFigure | None:
+    figure = parse_figure(text)
+    if figure is None and not is_empty(text):
         raise RequestError(
             f"{where}: '{name}' must hold numbers, not '{text}'. If it does not hold scores, name the columns that do "
             "with --map value=COLUMN"
         )
-    if value is not None and abs(value) > LARGEST:
+    if figure is not None and abs(figure.value) > LARGEST:
         raise RequestError(f"{where}: '{name}' is {text}; values beyond {LARGEST:g} are not accepted")
-    return value
+    return figure
 
 
-def _read_count(where: str, layout: TableLayout, row: Mapping[str, str]) -> int | None:
-    text = layout.part("examples", row)
+def _read_spread(
+    where: str, layout: TableLayout, name: str, row: Mapping[str, str], figure: CellFigure
+) -> float | None:
+    """Return the spread beside a mean, in its cell or in a column of its own."""
+    column = layout.roles.spreads.get(name)
+    if figure.spread is not None or column is None or is_empty(row[column]):
+        return figure.spread
+    spread = parse_number(row[column])
+    if spread is None or not 0 <= spread <= LARGEST:
+        raise RequestError(f"{where}: '{column}' must hold a standard deviation, not '{row[column]}'")
+    return spread
+
+
+def _read_count(where: str, layout: TableLayout, row: Mapping[str, str], part: str) -> int | None:
+    text = layout.part(part, row)
     value = parse_number(text)
-    if value is None and text.lower() in NOTHING:
+    if value is None and is_empty(text):
         return None
     if value is None or value != int(value) or value < 1:
-        raise RequestError(
-            f"{where}: '{layout.roles.parts['examples']}' must hold a number of evaluation examples, not '{text}'"
-        )
+        what = "evaluation examples" if part == "examples" else "seeds"
+        raise RequestError(f"{where}: '{layout.roles.parts[part]}' must hold a number of {what}, not '{text}'")
     return int(value)
 
 

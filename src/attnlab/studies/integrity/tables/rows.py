@@ -1,57 +1,66 @@
-"""A CSV file as a header and rows, separated by commas, semicolons or tabs; one clear error if it is not a table."""
+"""A table as its file has it, whatever its format: a header, rows of text, and what the text around it says."""
 
-import csv
-import math
-from collections.abc import Mapping
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Self
 
 from attnlab.errors import RequestError
 
-DELIMITERS = (",", ";", "\t")
-NOTHING = frozenset({
-    "", "-", "–", "—", "na", "n/a", "nan", "none", "null", "inf", "-inf", "+inf", "infinity", "-infinity", "failed",
-    "diverged", "crashed", "oom",
-})  # fmt: skip
-"""Cells of a run without a score."""
+from .figure import is_empty, parse_figure, parse_number
+
 MAX_CELLS = 500_000
+LATEX, MARKDOWN = "a LaTeX table", "a Markdown table"
 
 
 @dataclass(frozen=True)
-class CsvRows:
-    """The columns of a file, and each row by column with its line number."""
+class TextTable:
+    """The columns of a table, and each row by column with its line number.
+
+    form: the format of the file in words, empty for CSV. caption: the text around the table. scores: the columns that
+    hold scores, where the format says so. remarks: what was done to read the file, in words.
+    """
 
     name: str
     header: tuple[str, ...]
     rows: tuple[tuple[int, Mapping[str, str]], ...]
+    form: str = ""
+    caption: str = ""
+    scores: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
+
+    @property
+    def is_for_readers(self) -> bool:
+        """Whether the table was made to be read, in LaTeX or Markdown, and not for programs."""
+        return self.form in (LATEX, MARKDOWN)
 
     def column(self, name: str) -> list[str]:
         """Return the cells of one column."""
         return [row[name] for _, row in self.rows]
 
     def is_numeric(self, name: str) -> bool:
-        """Tell whether a column holds numbers, or nothing, and at least one number."""
-        texts = [text for text in self.column(name) if text.lower() not in NOTHING]
-        return bool(texts) and all(parse_number(text) is not None for text in texts)
+        """Tell whether a column holds figures, or nothing, and at least one figure."""
+        texts = [text for text in self.column(name) if not is_empty(text)]
+        return bool(texts) and all(parse_figure(text) is not None for text in texts)
+
+    def add_columns(self, columns: Mapping[str, Sequence[str]]) -> Self:
+        """Return the table with more columns, first; one that exists is replaced."""
+        header = (*columns, *(name for name in self.header if name not in columns))
+        rows = [
+            (number, {**row, **{name: cells[at] for name, cells in columns.items()}})
+            for at, (number, row) in enumerate(self.rows)
+        ]
+        return replace(self, header=header, rows=tuple(rows))
+
+    def join_columns(self, names: Sequence[str]) -> tuple[Self, str]:
+        """Return the table with a column of the texts of several columns, and the name of that column."""
+        joined = "+".join(names)
+        return self.add_columns({joined: [", ".join(row[name] for name in names) for _, row in self.rows]}), joined
 
 
-def read_rows(path: str) -> CsvRows:
-    """Read a CSV file."""
-    try:
-        lines = Path(path).read_text(encoding="utf-8-sig").splitlines()
-    except OSError as error:
-        raise RequestError(f"cannot read '{path}': {error.strerror or error}") from error
-    except (UnicodeDecodeError, ValueError) as error:
-        raise RequestError(f"cannot read '{path}': it is not UTF-8 text") from error
-    filled = [line for line in lines if line.strip()]
-    if len(filled) < 2:
-        raise RequestError(f"'{path}' has {len(filled)} lines; a table needs a header and at least one row")
-    reader = csv.reader(lines, delimiter=max(DELIMITERS, key=filled[0].count))
-    try:
-        stripped = [(reader.line_num, [cell.strip() for cell in row]) for row in reader]
-    except csv.Error as error:
-        raise RequestError(f"'{path}' is not a table: {error}") from error
-    (_, header), *rows = [(number, row) for number, row in stripped if any(row)]
+def make_table(
+    path: str, header: Sequence[str], rows: Sequence[tuple[int, Sequence[str]]], form: str = "", caption: str = ""
+) -> TextTable:
+    """Make a table of a header and rows; refuse what is none."""
     _check_header(path, header)
     for number, row in rows:
         if len(row) != len(header):
@@ -60,25 +69,17 @@ def read_rows(path: str) -> CsvRows:
         raise RequestError(f"'{path}' has a header and no rows")
     if (len(rows) + 1) * len(header) > MAX_CELLS:
         raise RequestError(f"'{path}' has more than {MAX_CELLS:,} cells; give the scores of runs, not of every example")
-    return CsvRows(path, tuple(header), tuple((number, dict(zip(header, row, strict=True))) for number, row in rows))
+    named = tuple((number, dict(zip(header, row, strict=True))) for number, row in rows)
+    return TextTable(path, tuple(header), named, form, caption)
 
 
-def _check_header(path: str, header: list[str]) -> None:
+def _check_header(path: str, header: Sequence[str]) -> None:
     if len(header) < 2:
         raise RequestError(
-            f"'{path}' has one column, '{header[0]}'; columns are separated by commas, semicolons or tabs"
+            f"'{path}' has one column, '{''.join(header)}'; columns are separated by commas, semicolons or tabs"
         )
     twice = next((name for number, name in enumerate(header) if name in header[:number]), None)
     if twice is not None:
         raise RequestError(f"'{path}' has two columns named '{twice}'; give each its own name")
     if all(parse_number(name) is not None for name in header):
         raise RequestError(f"'{path}' begins with numbers; the first line must name the columns")
-
-
-def parse_number(text: str) -> float | None:
-    """Read a number, with or without a percent sign; None if it is not a finite number."""
-    try:
-        value = float(text.removesuffix("%").replace("−", "-"))
-    except ValueError:
-        return None
-    return value if math.isfinite(value) else None

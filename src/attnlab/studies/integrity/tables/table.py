@@ -15,7 +15,8 @@ Run = tuple[str, str, str]
 class Cell:
     """One recorded value, its run, and its place in the file. `value` is None if the run failed.
 
-    num_examples: the number of evaluation examples behind the value, None if unknown.
+    num_examples: the number of evaluation examples behind the value, None if unknown. sd, num_seeds: of a cell that is
+    the mean of several seeds, where the table gives them.
     """
 
     arm: str
@@ -27,6 +28,13 @@ class Cell:
     text: str
     place: str
     num_examples: int | None = None
+    sd: float | None = None
+    num_seeds: int | None = None
+
+    @property
+    def is_mean(self) -> bool:
+        """Whether the value is the mean of several seeds."""
+        return self.sd is not None or self.num_seeds is not None
 
     @cached_property
     def run(self) -> Run:
@@ -58,7 +66,10 @@ class RunPredictions:
 
 @dataclass(frozen=True)
 class ResultTable:
-    """All cells of a table. layout: how the file was read, in words. budgets: tokens, epochs and the like, by run."""
+    """All cells of a table. layout: how the file was read, in words. budgets: tokens, epochs and the like, by run.
+
+    mapping: the `--map` that reads it as it was read. has_seeds: whether the table names the seeds of its runs.
+    """
 
     name: str
     layout: tuple[str, ...]
@@ -66,6 +77,8 @@ class ResultTable:
     baseline: str
     budgets: Mapping[Run, Mapping[str, str]] = field(default_factory=dict)
     predictions: tuple[RunPredictions, ...] = ()
+    mapping: str = ""
+    has_seeds: bool = True
 
     @cached_property
     def values(self) -> tuple[Cell, ...]:

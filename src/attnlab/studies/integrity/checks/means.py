@@ -1,0 +1,47 @@
+"""Tables of means: what they lack for a verdict, and Welch's t where mean, SD and number of seeds are known."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from attnlab.statistics import Comparison, Question, Summary, compare_summaries
+
+from ..finding import IntegrityFinding, IntegrityKind
+from ..tables.table import Cell, ResultTable
+
+NO_NUMBER = "the number of seeds is not given"
+NO_SPREAD = "the SD over seeds is not given"
+
+
+def find_missing_spread(cells: Sequence[Cell]) -> str:
+    """Say what is missing to compare means; empty if nothing is, or if the cells are scores of single runs."""
+    if not any(cell.is_mean for cell in cells):
+        return ""
+    if any(cell.sd is None and (cell.num_seeds or 2) > 1 for cell in cells):
+        return NO_SPREAD
+    return NO_NUMBER if any(cell.num_seeds is None for cell in cells) else ""
+
+
+def compare_means(cells: Sequence[Cell], arm: str, question: Question) -> Comparison:
+    """Compare the mean of an arm with the baseline's. A perplexity is compared as it is, since its logs are unknown."""
+    variant, baseline = (next(cell for cell in cells if (cell.arm == arm) == is_arm) for is_arm in (True, False))
+    if question.scale == "log":
+        question = replace(question, scale="linear", smallest=question.smallest / 100 * baseline.number)
+    first, second = (Summary(cell.number, cell.sd or 0.0, cell.num_seeds or 1) for cell in (baseline, variant))
+    return compare_summaries(first, second, question)
+
+
+def check_means(table: ResultTable) -> Iterator[IntegrityFinding]:
+    """Note what a table of means cannot show, and what it lacks for a verdict."""
+    means = [cell for cell in table.values if cell.is_mean]
+    if not means:
+        return
+    missing = find_missing_spread(means)
+    need = {
+        NO_NUMBER: "For a verdict, --seeds N or a column n_seeds must say over how many seeds each mean is. ",
+        NO_SPREAD: "For a verdict, each mean needs its SD over seeds, as in 82.1 ± 0.4 or a column such as acc_std. ",
+    }.get(missing, "Arms are compared by Welch's t from mean, SD and number of seeds. ")
+    sentence = (
+        f"the cells are means over seeds. {need}The scores of single seeds would also show copied values, outliers and "
+        "failed runs, which means hide"
+    )
+    yield IntegrityFinding(IntegrityKind.ONLY_MEANS, sentence, is_fault=False, data={"missing": missing})

@@ -1,0 +1,1 @@
+"""Formats of result files, each read as a header and rows of text."""

@@ -1,0 +1,158 @@
+r"""LaTeX tables: the rows of a `tabular`, with `\multicolumn`, `\multirow`, rules, and the commands around numbers."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from attnlab.errors import RequestError
+
+from ..rows import LATEX, TextTable, make_table
+from .blocks import Rows, TextBlock, fill_first_column, make_unique
+from .latex_text import read_groups, split_outside_braces, to_plain_text
+
+BEGIN = re.compile(r"\\begin\{(tabular\*?|tabularx|tabulary|longtable|array|tabu)\}")
+NUM_ARGUMENTS = {"tabular*": 2, "tabularx": 2, "tabulary": 2}
+COMMENT = re.compile(r"(?<!\\)%.*")
+RULE = re.compile(r"\\(?:hline|midrule|toprule|bottomrule|specialrule(?:\{[^}]*\}){3}|thickhline)\b(?:\[[^\]]*\])?")
+SPACING = re.compile(
+    r"\\(?:cmidrule|cline)\s*(?:\([^)]*\))?(?:\[[^\]]*\])?\{[^}]*\}|\\addlinespace(?:\[[^\]]*\])?|\\(?:rowcolor|noalign)"
+    r"(?:\[[^\]]*\])?\{[^}]*\}|\\(?:centering|small|footnotesize|scriptsize|endhead|endfirsthead|endfoot)\b"
+)
+SECTION = "section"
+
+
+@dataclass
+class LatexRow:
+    """One row: its line, its cells, whether a rule stands above it, and whether one cell spans all columns."""
+
+    line: int
+    cells: list[str]
+    has_rule_above: bool
+    num_written: int
+    spans: dict[int, int] = field(default_factory=dict)
+
+
+def is_latex(text: str) -> bool:
+    r"""Tell whether a text has a LaTeX table, or rows of one: cells between `&` that end in `\\`."""
+    return bool(BEGIN.search(text)) or bool(re.search(r"&[^\n]*\\\\", text))
+
+
+def remove_comments(text: str) -> str:
+    """Remove the comments of a LaTeX text; its lines stay in place."""
+    return "\n".join(COMMENT.sub("", line) for line in text.split("\n"))
+
+
+def find_latex(text: str) -> list[TextBlock]:
+    """Return the tables of a LaTeX text."""
+    text = remove_comments(text)
+    blocks = []
+    for begin in BEGIN.finditer(text):
+        _, start = read_groups(text, begin.end(), NUM_ARGUMENTS.get(begin[1], 1))
+        end = text.find(f"\\end{{{begin[1]}}}", start)
+        if end < 0:
+            raise RequestError(f"the table that begins at line {_line(text, begin.start())} has no \\end{{{begin[1]}}}")
+        blocks.append(_read_block(text, start, end))
+    return blocks or [_read_block(text, 0, len(text))]
+
+
+def read_latex(path: str, block: TextBlock, caption: str) -> TextTable:
+    """Read one LaTeX table."""
+    return make_table(path, block.header, block.rows, LATEX, caption)
+
+
+def _line(text: str, position: int) -> int:
+    return text.count("\n", 0, position) + 1
+
+
+def _read_block(text: str, start: int, end: int) -> TextBlock:
+    rows = list(_read_rows(text, start, end))
+    if not rows:
+        raise RequestError(f"the LaTeX table at line {_line(text, start)} has no rows")
+    width = max(len(row.cells) for row in rows)
+    _fill_spans(rows)
+    num_header = next((n for n, row in enumerate(rows) if n and row.has_rule_above), 1)
+    if num_header == len(rows):
+        num_header = 1
+    header = _join_header(rows[:num_header], width)
+    body: Rows = []
+    sections: list[str] = []
+    section = ""
+    for row in rows[num_header:]:
+        cells = row.cells + [""] * (width - len(row.cells))
+        if _is_section(row, cells, width):
+            section = cells[0]
+            continue
+        body.append((row.line, cells))
+        sections.append(section)
+    body = fill_first_column(body)
+    if len(set(sections)) > 1:
+        header = [*header, SECTION]
+        body = [(line, [*cells, name]) for (line, cells), name in zip(body, sections, strict=True)]
+    return TextBlock(_line(text, start), header, body)
+
+
+def _is_section(row: LatexRow, cells: list[str], width: int) -> bool:
+    """Tell whether a row only names the rows below it."""
+    is_alone = bool(cells[0]) and (not any(cells[1:]) or row.num_written == 1)
+    return is_alone and width > 1
+
+
+def _read_rows(text: str, start: int, end: int) -> Iterator[LatexRow]:
+    has_rule = False
+    for offset, content in split_outside_braces(text[start:end], "\\\\"):
+        content = re.sub(r"^\s*\*?\s*\[[^\]]*\]", _blank, content)
+        has_rule = has_rule or bool(RULE.search(content))
+        shown = SPACING.sub(_blank, RULE.sub(_blank, content))
+        if not shown.strip():
+            continue
+        first = offset + len(shown) - len(shown.lstrip())
+        row = LatexRow(_line(text, start + first), [], has_rule, 0)
+        for _, cell in split_outside_braces(shown, "&"):
+            row.num_written += 1
+            _add_cell(row, cell)
+        if any(row.cells):
+            yield row
+        has_rule = False
+
+
+def _blank(match: re.Match[str]) -> str:
+    """Return as many spaces, so that positions stay."""
+    return " " * len(match[0])
+
+
+def _add_cell(row: LatexRow, cell: str) -> None:
+    command = re.match(r"\s*\\(multicolumn|multirow)\s*", cell)
+    if command is None:
+        row.cells.append(to_plain_text(cell))
+        return
+    groups, _ = read_groups(cell, command.end(), 3)
+    if len(groups) < 3:
+        row.cells.append(to_plain_text(cell))
+        return
+    number = re.fullmatch(r"\s*-?(\d+)\s*", groups[0])
+    count = int(number[1]) if number else 1
+    if command[1] == "multirow":
+        row.spans[len(row.cells)] = count
+        row.cells.append(to_plain_text(groups[2]))
+    else:
+        inner = LatexRow(row.line, [], False, 0)
+        _add_cell(inner, groups[2])
+        row.cells += inner.cells * min(count, 100)
+
+
+def _fill_spans(rows: list[LatexRow]) -> None:
+    """Repeat the text of a `multirow` in the rows that it spans."""
+    for at, row in enumerate(rows):
+        for column, count in row.spans.items():
+            for below in rows[at + 1 : at + count]:
+                if column < len(below.cells) and not below.cells[column]:
+                    below.cells[column] = row.cells[column]
+
+
+def _join_header(rows: list[LatexRow], width: int) -> list[str]:
+    """Join the rows of a header, column by column."""
+    names = []
+    for column in range(width):
+        words = [row.cells[column] for row in rows if column < len(row.cells) and row.cells[column]]
+        names.append(" ".join(dict.fromkeys(words)))
+    return make_unique(names)

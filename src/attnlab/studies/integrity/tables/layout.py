@@ -1,0 +1,161 @@
+"""How a table is laid out: which columns are what, and where arms, seeds and metrics are; in words, and as `--map`."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from .caption import find_metric
+from .columns import MEANS, ColumnRoles, find_roles, is_setting
+from .metrics import recognise_metric, split_words
+from .patterns import ColumnPattern, find_seed_columns, guess_pattern, read_pattern
+from .rows import TextTable
+from .table import Run
+
+UNNAMED = "value"
+
+
+@dataclass(frozen=True)
+class TableLayout:
+    """How a file is read: the roles of its columns, the pattern of the names of value columns, and the metric.
+
+    metric: the metric of columns whose names have none. source: what names that metric, in words.
+    """
+
+    rows: TextTable
+    roles: ColumnRoles
+    pattern: ColumnPattern | None
+    metric: str = UNNAMED
+    source: str = ""
+
+    @property
+    def has_seeds(self) -> bool:
+        """Whether the table names its seeds, in a column or in the names of columns."""
+        return "seed" in self.roles.parts or (self.pattern is not None and "{seed}" in self.pattern.text)
+
+    def name_metric(self, column: str) -> str:
+        """Return the metric of a column of scores, from its name without the word for a mean."""
+        if self.pattern is not None and not recognise_metric(column):
+            return self.metric
+        kept = [word for word in column.replace("_", " ").split() if word.lower() not in MEANS]
+        is_mean = kept != column.replace("_", " ").split()
+        name = ("_" if "_" in column else " ").join(kept) if is_mean else column
+        is_unnamed = not name or (
+            " ".join(split_words(name)) in ("value", "score", "result") and self.metric != UNNAMED
+        )
+        return self.metric if is_unnamed else name
+
+    def describe(self) -> Iterator[str]:
+        """Say how the file was read."""
+        rows, roles, pattern = self.rows, self.roles, self.pattern
+        if rows.form:
+            yield rows.form
+        in_names = "" if pattern is None else pattern.text
+        if in_names and ("{arm}" in in_names or "{metric}" in in_names):
+            yield f"columns {in_names}"
+        if "{arm}" in in_names:
+            yield "arms in columns"
+        elif "arm" in roles.parts:
+            yield f"arms in rows ('{roles.parts['arm'] or '(no name)'}')"
+        if "{seed}" in in_names and pattern is not None:
+            names = list(pattern.meanings)
+            yield f"seeds in columns {names[0]}…{names[-1]}"
+        elif "seed" in roles.parts:
+            yield f"seeds in rows ('{roles.parts['seed']}')"
+        elif "prediction" not in roles.parts and "num_seeds" not in roles.parts:
+            yield "no seeds named"
+        if in_names == "{group}" and pattern is not None:
+            yield f"one dataset or task in each of the columns {_list(list(pattern.meanings))}"
+        if self.source:
+            yield f"metric {self.metric} (from {self.source})"
+        elif any(self.name_metric(name) == UNNAMED for name in roles.values) and not {"metric"} & {*roles.parts}:
+            yield "metric not named (--metric NAME, such as accuracy)"
+        yield from self._describe_columns()
+        yield from rows.remarks
+
+    def _describe_columns(self) -> Iterator[str]:
+        for part, column in self.roles.parts.items():
+            if part not in ("arm", "seed"):
+                name = {"examples": "evaluation examples", "num_seeds": "number of seeds"}.get(part, part)
+                yield f"{name} from '{column}'"
+        lists = {
+            "groups from": self.roles.groups,
+            "values from": self.roles.values if self.pattern is None else (),
+            "SDs from": tuple(self.roles.spreads.values()),
+            "budgets from": self.roles.budgets,
+            "not metrics:": self.roles.errors,
+            "not used:": [name or "(no name)" for name in self.roles.ignored],
+        }
+        for words, columns in lists.items():
+            if columns:
+                yield f"{words} {_list(columns)}"
+
+    def write_map(self) -> str:
+        """Return the `--map` that reads the table as it was read; to change the reading, change a part of it."""
+        parts = [f"{part}={column}" for part, column in self.roles.parts.items() if column]
+        if self.roles.groups:
+            parts.append(f"group={'+'.join(self.roles.groups)}")
+        if self.pattern is not None:
+            parts.append(f"columns={self.pattern.text}")
+        elif self.roles.values:
+            shown = self.roles.values if len(self.roles.values) <= 4 else (*self.roles.values[:3], "…")
+            parts.append(f"value={'+'.join(shown)}")
+        return ",".join(parts)
+
+    def runs(self) -> Iterator[tuple[Run, int, Mapping[str, str]]]:
+        """Yield each row with its run and line; the run is empty if it is in the names of the value columns."""
+        for number, row in self.rows.rows:
+            group = ", ".join(row[name] for name in self.roles.groups)
+            yield (self.part("arm", row), group, self.part("seed", row)), number, row
+
+    def part(self, name: str, row: Mapping[str, str], default: str = "") -> str:
+        """Return one part of a row, such as its arm."""
+        return row[self.roles.parts[name]] if name in self.roles.parts else default
+
+
+def find_layout(rows: TextTable, given: Mapping[str, str], metric: str | None = None) -> TableLayout:
+    """Find how a table is laid out. given: the parts of --map. metric: the name of the metric, if the user gives it."""
+    roles = find_roles(rows, given)
+    named, source = (metric, "--metric") if metric else find_metric(rows.name, rows.caption)
+    pattern = _find_pattern(rows, roles, given)
+    is_unnamed = pattern is None and "metric" not in roles.parts and not any(map(recognise_metric, roles.values))
+    if is_unnamed and named and len(roles.values) > 1 and "arm" in roles.parts and "value" not in given:
+        pattern = ColumnPattern("{group}", {name: {"group": name} for name in roles.values})
+    if pattern is not None:
+        used = {*roles.parts.values(), *roles.groups, *roles.budgets, *roles.errors, *pattern.meanings}
+        spreads = {value: spread for value, spread in roles.spreads.items() if value in pattern.meanings}
+        others = [*roles.values, *roles.ignored, *roles.spreads.values()]
+        ignored = tuple(dict.fromkeys(name for name in others if name not in (*used, *spreads.values())))
+        roles = replace(roles, values=tuple(pattern.meanings), ignored=ignored, spreads=spreads)
+    layout = TableLayout(rows, roles, pattern, named or UNNAMED, source)
+    is_used = any(layout.name_metric(name) == named for name in roles.values) and "metric" not in roles.parts
+    has_metrics = pattern is not None and "{metric}" in pattern.text
+    return layout if is_used and not has_metrics else replace(layout, source="")
+
+
+def _find_pattern(rows: TextTable, roles: ColumnRoles, given: Mapping[str, str]) -> ColumnPattern | None:
+    """Find the pattern of the columns that hold scores; None if their names are those of metrics."""
+    taken = {*roles.parts.values(), *roles.groups, *roles.budgets, *roles.errors, *roles.spreads.values()}
+    numeric = [name for name in rows.header if name and rows.is_numeric(name) and name not in taken]
+    if "columns" in given:
+        return read_pattern(given["columns"], numeric or [name for name in rows.header if name not in taken])
+    if "prediction" in roles.parts or rows.scores:
+        return None
+    free = [name for name in numeric if not is_setting(name)]
+    if "value" in given:
+        free = [name for name in free if name in roles.values]
+    if "seed" not in roles.parts and (pattern := find_seed_columns(free)) and "arm" in roles.parts:
+        return pattern
+    if "arm" in roles.parts:
+        return None
+    wanted = [part for part in ("arm", "metric", "seed") if part not in roles.parts]
+    if pattern := guess_pattern(free, wanted):
+        return pattern
+    # Columns that are no metrics, beside a column of seeds or groups: each is an arm.
+    is_beside = "seed" in roles.parts or bool(roles.groups)
+    if is_beside and len(free) > 1 and not any(map(recognise_metric, free)) and "value" not in given:
+        return ColumnPattern("{arm}", {name: {"arm": name} for name in free})
+    return None
+
+
+def _list(columns: Sequence[str], most: int = 8) -> str:
+    shown = ", ".join(map(repr, columns[:most]))
+    return f"{shown} and {len(columns) - most} more" if len(columns) > most else shown

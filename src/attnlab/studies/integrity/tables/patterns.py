@@ -1,0 +1,116 @@
+"""Patterns of column names, such as `base_4l_em_9`, or `s1`, `s2`, … for seeds: given, or found in the names."""
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import compress
+
+from attnlab.errors import RequestError
+
+from .metrics import recognise_metric
+
+IN_PATTERN = ("arm", "group", "metric", "seed")
+BASELINES = ("baseline", "base", "control", "vanilla", "standard", "reference", "default", "softmax")
+SEED = re.compile(r"(seed|run|trial|rep|s|r)?\d+", re.IGNORECASE)
+NAMED_SEED = re.compile(r"(seed|run|trial|rep)\d+", re.IGNORECASE)
+BETWEEN = re.compile(r"([^A-Za-z0-9]+)")
+SEED_COLUMN = re.compile(
+    r"(?:(?P<metric>.*[^A-Za-z0-9]))??(?P<word>(?:random )?seed|run|trial|rep|replicate|repeat|fold|s|#)"
+    r"(?P<sign>[-_=. #:]*)(?P<seed>\d+)",
+    re.IGNORECASE,
+)
+"""The name of a column that holds the scores of one seed, such as s1, run_2, seed=0 or acc_seed3."""
+
+
+@dataclass(frozen=True)
+class ColumnPattern:
+    """The pattern of column names, such as `{arm}_{group}_{metric}_{seed}`, and the parts of each name."""
+
+    text: str
+    meanings: Mapping[str, Mapping[str, str]]
+
+
+def read_pattern(text: str, names: Sequence[str]) -> ColumnPattern:
+    """Read names by a given pattern; columns that do not fit are not used."""
+    parts = re.findall(r"\{(\w+)\}", text)
+    if not parts or len(set(parts)) < len(parts) or not set(parts) <= set(IN_PATTERN):
+        raise RequestError(
+            f"columns={text}: a pattern consists of {{arm}}, {{group}}, {{metric}} and {{seed}}, each at most once, "
+            "such as {arm}_{group}_{metric}_{seed}"
+        )
+    literal = re.split(r"\{\w+\}", text)
+    expression = re.escape(literal[0])
+    for part, after in zip(parts, literal[1:], strict=True):
+        # A group may contain separators, such as the size 4l_256.
+        expression += f"(?P<{part}>{'.+' if part == 'group' else '[^_/:. ]+?|.+?'})" + re.escape(after)
+    fitting = {name: match.groupdict() for name in names if (match := re.fullmatch(expression, name))}
+    if not fitting:
+        raise RequestError(f"columns={text} fits no column; the columns are {', '.join(names[:8])}")
+    return ColumnPattern(text, fitting)
+
+
+def guess_pattern(names: Sequence[str], wanted: Sequence[str]) -> ColumnPattern | None:
+    """Find the pattern of most names; None if they have none, or none of the wanted parts."""
+    words = {name: BETWEEN.split(name)[::2] for name in names}
+    # Some columns, such as wall_time, do not follow the pattern of the others.
+    length, count = Counter(len(split) for split in words.values()).most_common(1)[0] if words else (0, 0)
+    if count < 2 or 2 * count <= len(names):
+        return None
+    words = {name: split for name, split in words.items() if len(split) == length}
+    roles = _assign_parts(list(zip(*words.values(), strict=True)), wanted)
+    if "arm" in wanted and "arm" not in roles:
+        return None
+    meanings = {
+        name: {part: "_".join(compress(split, [role == part for role in roles])) for part in roles}
+        for name, split in words.items()
+    }
+    between = BETWEEN.split(next(iter(words)))[1::2]
+    text = "".join(f"{{{part}}}{sign}" for part, sign in zip(roles, [*between, ""], strict=True))
+    return ColumnPattern(re.sub(r"\{group\}([^{]+\{group\})+", "{group}", text), meanings)
+
+
+def _assign_parts(columns: Sequence[Sequence[str]], wanted: Sequence[str]) -> list[str]:
+    """Assign a part to each position: seeds are numbers, metrics have known names, the first of the rest is the arm."""
+    roles = ["group"] * len(columns)
+    varying = [place for place, words in enumerate(columns) if len(set(words)) > 1]
+    if "seed" in wanted:
+        seeds = [place for place in varying if all(map(SEED.fullmatch, columns[place]))]
+        named = [place for place in seeds if all(map(NAMED_SEED.fullmatch, columns[place]))]
+        if seeds:
+            roles[(named or seeds)[-1]] = "seed"
+    if "metric" in wanted:
+        metrics = [place for place, words in enumerate(columns) if all(map(recognise_metric, words))]
+        metrics = [place for place in metrics if roles[place] == "group"]
+        if metrics:
+            roles[metrics[-1]] = "metric"
+    if "arm" in wanted:
+        left = [place for place in varying if roles[place] == "group"]
+        known = [place for place in left if any(word.lower() in BASELINES for word in columns[place])]
+        if left:
+            roles[(known or left)[0]] = "arm"
+    return roles
+
+
+def find_seed_columns(names: Sequence[str]) -> ColumnPattern | None:
+    """Find columns that hold one seed each, such as s1 … s5, run_1 …, or acc_seed1 …; None if there are none."""
+    matches = {name: match for name in names if (match := SEED_COLUMN.fullmatch(name))}
+    if len(matches) < 2 and len(names) > 1:
+        numbers = [name for name in names if name.isdigit()]
+        return ColumnPattern("{seed}", {name: {"seed": name} for name in numbers}) if len(numbers) > 1 else None
+    metrics = {name: (match["metric"] or "").rstrip("-_=. #:/") for name, match in matches.items()}
+    counts = Counter(metrics.values())
+    matches = {name: match for name, match in matches.items() if counts[metrics[name]] > 1}
+    if not matches:
+        return None
+    first = next(iter(matches.values()))
+    literal = f"{first['word']}{first['sign']}{{seed}}"
+    if len({metrics[name] for name in matches}) > 1:
+        between = (first["metric"] or "")[len(metrics[next(iter(matches))]) :]
+        literal = f"{{metric}}{between}{literal}"
+    else:
+        literal = f"{first['metric'] or ''}{literal}"
+    meanings = {}
+    for name, match in matches.items():
+        meanings[name] = {"seed": match["seed"]} | ({"metric": metrics[name]} if metrics[name] else {})
+    return ColumnPattern(literal, meanings)

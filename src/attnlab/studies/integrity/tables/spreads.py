@@ -1,0 +1,60 @@
+"""Means with their spread: whether a cell is the mean of several seeds, over how many, and what its ± is."""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from scipy.special import stdtrit
+
+from .caption import SPREAD_NAMES, SpreadKind, find_num_seeds, find_spread_kind
+from .table import Cell, group_cells
+
+
+@dataclass(frozen=True)
+class SpreadReading:
+    """How the spreads of a table were read: their kind and number of seeds, what says so, and whether they are used."""
+
+    kind: SpreadKind = "sd"
+    kind_source: str = ""
+    num_seeds: int | None = None
+    num_source: str = ""
+    are_of_runs: bool = False
+
+
+def settle_spreads(
+    cells: Sequence[Cell], caption: str, num_seeds: int | None, kind: SpreadKind | None
+) -> tuple[tuple[Cell, ...], SpreadReading]:
+    """Give every mean its SD and its number of seeds; where an arm has several rows, their spreads are not used."""
+    by_arm = group_cells(cells, lambda cell: (cell.arm, cell.group, cell.metric, cell.step)).values()
+    if any(len(of_arm) > 1 for of_arm in by_arm):
+        has_spreads = any(cell.sd is not None for cell in cells)
+        return tuple(replace(cell, sd=None, num_seeds=None) for cell in cells), SpreadReading(are_of_runs=has_spreads)
+    has_spreads, in_table = any(cell.sd is not None for cell in cells), any(cell.num_seeds for cell in cells)
+    said, said_kind = find_num_seeds(caption), find_spread_kind(caption)
+    # Without a spread a caption may be about other tables; what the user or a column says is about this one.
+    number = num_seeds or (said if has_spreads and not in_table else None)
+    source = "--seeds" if num_seeds else "the caption"
+    chosen = kind or said_kind or "sd"
+    kind_source = "--spread" if kind else "the caption" if said_kind else ""
+    settled = [_settle(cell, number, chosen) for cell in cells]
+    return tuple(settled), SpreadReading(chosen, kind_source, number, source if number else "")
+
+
+def _settle(cell: Cell, number: int | None, kind: SpreadKind) -> Cell:
+    n = cell.num_seeds if number is None else number
+    sd = cell.sd
+    if sd is not None and n is not None and kind != "sd":
+        # Half a 95 % interval of a mean is t·sd/√n.
+        sd *= math.sqrt(n) / (1.0 if kind == "se" or n < 2 else float(stdtrit(n - 1, 0.975)))
+    return replace(cell, sd=sd, num_seeds=n)
+
+
+def describe_spreads(cells: Sequence[Cell], reading: SpreadReading) -> Iterator[str]:
+    """Say how means and spreads were read."""
+    if reading.are_of_runs:
+        yield "an arm has several rows, so each is a run, and its own ± is not used"
+    if any(cell.sd is not None for cell in cells):
+        source = f" ({reading.kind_source})" if reading.kind_source else " (--spread se or ci if it is not)"
+        yield f"means with ± {SPREAD_NAMES[reading.kind]}{source}"
+    if reading.num_seeds is not None:
+        yield f"{reading.num_seeds} seeds each ({reading.num_source})"

@@ -1,0 +1,67 @@
+"""`attnlab compare A B …` says what makes results comparable, and gives the verdicts."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from attnlab.cli import main
+
+from ..studies.folders import BETTER, DOT, write_folder
+
+LISTS = ["base=0.50,0.52,0.51,0.49,0.53", "new=0.60,0.63,0.60,0.59,0.64"]
+
+
+def test_lists_of_numbers(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["compare", *LISTS, "--metric", "accuracy", "--smallest", "0.02"]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "base: a list of numbers, 5 seeds new: a list of numbers, 5 seeds Are they comparable?" in shown
+    assert "- base does not record its seeds, data, code, settings" in shown
+    assert "BETTER BY AT LEAST 0.02" in shown
+
+
+def test_two_studies(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folders = [str(write_folder(tmp_path / name, {"dot": DOT, "better": BETTER})) for name in ("first", "second")]
+    assert main(["compare", *folders, "--arm", "dot", "--arm", "better"]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "first: a study, arm dot, 5 seeds second: a study, arm better, 5 seeds" in shown
+    assert "- settings: start.mechanism dot | softmax against cosine | softmax" in shown
+    assert "any of these differences may be its cause" in shown
+    assert "Seeds are compared as pairs of the same seed" in shown
+    assert main(["compare", *folders, "--json"]) == 0
+    record = json.loads(capsys.readouterr().out)
+    assert record["is_paired"]
+    assert "settings" in record["same"]
+
+
+def test_files_are_said_to_be_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.csv").write_text("label,prediction\n" + "1,1\n0,1\n" * 10, encoding="utf-8")
+    assert main(["compare", str(tmp_path / "a.csv"), str(tmp_path / "b.csv")]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "a.csv was read as: prediction from 'prediction'; label from 'label'." in shown
+    assert "Predictions: of 20 examples, only a.csv is right on 0 and only b.csv on 0; p = 1" in shown
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ([*LISTS, "--phase", "x"], "--phase is for one study; omit it here"),
+        (["study", "--paired"], "--paired is for two or more results; omit it here"),
+        ([*LISTS, "--smallest", "x"], "--smallest takes a number"),
+        ([LISTS[0], "nowhere.csv"], "cannot read 'nowhere.csv'"),
+    ],
+)
+def test_wrong_requests_are_one_message_and_status_2(
+    words: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["compare", *words]) == 2
+    shown = capsys.readouterr()
+    assert message in shown.err
+    assert shown.out == ""
+
+
+def test_one_file_is_for_judge(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "a.csv").write_text("arm,acc\na,1\n", encoding="utf-8")
+    assert main(["compare", str(tmp_path / "a.csv")]) == 2
+    assert f"attnlab judge {tmp_path / 'a.csv'} examines one table" in capsys.readouterr().err

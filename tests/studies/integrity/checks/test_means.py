@@ -1,0 +1,44 @@
+"""Means are compared by Welch's t if SD and number of seeds are known; what is missing is said."""
+
+from pathlib import Path
+
+import pytest
+from scipy.stats import ttest_ind_from_stats
+
+from attnlab.studies.integrity import JudgeOptions, TableHints, judge, read_table
+from tests.studies.integrity.result_tables import get_comparison, get_only_row, write_text
+
+TEXT = "method,acc\nbaseline,82.1 ± 0.4\nours,83.0 ± 0.3\n"
+
+
+def test_welch_from_means(tmp_path: Path) -> None:
+    row = get_only_row(judge(read_table(write_text(tmp_path, TEXT), hints=TableHints(num_seeds=6))))
+    expected = ttest_ind_from_stats(83.0, 0.3, 6, 82.1, 0.4, 6, equal_var=False).pvalue
+    assert get_comparison(row).p == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("text", "verdict", "need"),
+    [
+        (TEXT, "NOT COMPARABLE (the number of seeds is not given)", "--seeds N or a column n_seeds"),
+        ("method,acc,n_seeds\na,82.1,5\nb,83.0,5\n", "NOT COMPARABLE (the SD over seeds is not given)", "needs its SD"),
+    ],
+)
+def test_what_is_missing_is_said(tmp_path: Path, text: str, verdict: str, need: str) -> None:
+    judgement = judge(read_table(write_text(tmp_path, text)))
+    assert get_only_row(judgement).verdict == verdict
+    (finding,) = judgement.findings
+    assert (finding.check, finding.is_fault) == ("only means", False)
+    assert need in finding.sentence
+
+
+def test_a_perplexity_is_compared_as_it_is(tmp_path: Path) -> None:
+    text = "method,ppl\nbaseline,20.0 ± 0.1\nours,19.0 ± 0.1\n"
+    row = get_only_row(judge(read_table(write_text(tmp_path, text), hints=TableHints(num_seeds=5))))
+    assert get_comparison(row).question.smallest == pytest.approx(0.2)
+    assert row.verdict == "BETTER BY AT LEAST 0.2"
+
+
+def test_means_have_no_pairs(tmp_path: Path) -> None:
+    with pytest.raises(Exception, match="--paired needs the score of every seed; this table has only means"):
+        judge(read_table(write_text(tmp_path, TEXT)), JudgeOptions(is_paired=True))

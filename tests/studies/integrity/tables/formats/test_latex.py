@@ -1,0 +1,42 @@
+"""The rows of a LaTeX table: headers of several lines, spans, sections, comments, and tables that are not closed."""
+
+import pytest
+
+from attnlab.errors import RequestError
+from attnlab.studies.integrity.tables.formats.latex import find_latex, is_latex, read_latex
+
+
+def test_rows_without_an_environment() -> None:
+    text = "Model & EM & F1 \\\\ \\hline\nbase & 80 & 88 \\\\[2pt]\n% old & 1 & 2 \\\\\nours & 81 \\\\"
+    assert is_latex(text)
+    (block,) = find_latex(text)
+    assert block.header == ["Model", "EM", "F1"]
+    assert block.rows == [(2, ["base", "80", "88"]), (4, ["ours", "81", ""])]
+    assert read_latex("t.tex", block, "").form == "a LaTeX table"
+
+
+def test_spans_and_empty_first_cells_are_filled() -> None:
+    text = r"""\begin{tabularx}{\textwidth}{llX}
+    Model & Data & \makecell{EM\\(\%)} \\ \midrule
+    \multirow{2}{*}{base} & SQuAD & 80 \\
+     & NQ & 40 \\
+    ours & SQuAD & 81 \\
+     & NQ & 41 \\
+    \end{tabularx}"""
+    (block,) = find_latex(text)
+    assert block.header == ["Model", "Data", "EM (%)"]
+    assert [row for _, row in block.rows] == [
+        ["base", "SQuAD", "80"], ["base", "NQ", "40"], ["ours", "SQuAD", "81"], ["ours", "NQ", "41"],
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (r"\begin{tabular}{ll} a & b \\ 1 & 2 \\", r"the table that begins at line 1 has no .end\{tabular\}"),
+        (r"\begin{tabular}{ll} \hline \end{tabular}", "has no rows"),
+    ],
+)
+def test_what_is_no_table(text: str, message: str) -> None:
+    with pytest.raises(RequestError, match=message):
+        find_latex(text)

@@ -1,0 +1,34 @@
+"""LaTeX around numbers and names is removed; a subscript beside a number is its spread."""
+
+import pytest
+
+from attnlab.studies.integrity.tables.formats.latex_text import read_groups, split_outside_braces, to_plain_text
+
+
+@pytest.mark.parametrize(
+    ("latex", "text"),
+    [
+        (r"\textbf{$82.1_{\pm 0.4}$}", "82.1 ± 0.4"),
+        (r"$\mathbf{82.1}_{\pm 0.4}$", "82.1 ± 0.4"),
+        (r"82.1 {\scriptsize $\pm$ 0.4}", "82.1 ± 0.4"),
+        (r"82.1$_{0.4}$", "82.1 ± 0.4"),
+        (r"82.1\textsubscript{$\pm$0.4}", "82.1 ± 0.4"),
+        (r"82.1 \tiny{(0.4)}", "82.1 (0.4)"),
+        (r"\underline{82.1}$^{\dagger}$", "82.1"),
+        (r"\cellcolor{gray!20}{\bf 82.1\%}", "82.1%"),
+        (r"\textcolor{red}{81.2}", "81.2"),
+        (r"Ours~\citep[see][]{foo,bar}", "Ours"),
+        (r"PPL $\downarrow$", "PPL ↓"),
+        (r"d\_model \& $d_{\text{model}}$", "d_model & d_model"),
+        (r"1{,}234", "1,234"),
+        (r"--", "–"),
+    ],
+)
+def test_plain_text(latex: str, text: str) -> None:
+    assert to_plain_text(latex) == text
+
+
+def test_cells_and_groups() -> None:
+    assert [part for _, part in split_outside_braces(r"a & {b & c} & d \& e", "&")] == ["a ", " {b & c} ", r" d \& e"]
+    assert read_groups("{2}[x]{c{c}} {text}", 0, 3)[0] == ["2", "c{c}", "text"]
+    assert read_groups("{2}{open", 0, 2)[0] == ["2", "ope"]

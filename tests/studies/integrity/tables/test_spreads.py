@@ -1,0 +1,34 @@
+"""A spread is an SD, a standard error or half an interval, as the user or the caption says; runs have none."""
+
+import pytest
+
+from attnlab.studies.integrity.tables.caption import SpreadKind
+from attnlab.studies.integrity.tables.spreads import describe_spreads, settle_spreads
+from attnlab.studies.integrity.tables.table import Cell
+
+
+def make_mean(arm: str, seed: str = "1") -> Cell:
+    return Cell(arm, "", "acc", seed, None, 82.0, "82.0", "line 2", sd=0.5)
+
+
+@pytest.mark.parametrize(("kind", "sd"), [(None, 0.5), ("sd", 0.5), ("se", 1.0), ("ci", 0.5 * 2 / 3.182446)])
+def test_the_sd_follows_from_the_kind_of_spread(kind: SpreadKind | None, sd: float) -> None:
+    cells, _ = settle_spreads([make_mean("a"), make_mean("b")], "", 4, kind)
+    assert [cell.sd for cell in cells] == pytest.approx([sd, sd])
+    assert {cell.num_seeds for cell in cells} == {4}
+
+
+def test_the_caption_is_used_and_said() -> None:
+    cells, reading = settle_spreads([make_mean("a")], "± standard error over 5 seeds", None, None)
+    assert list(describe_spreads(cells, reading)) == [
+        "means with ± standard error (the caption)",
+        "5 seeds each (the caption)",
+    ]
+
+
+def test_rows_of_runs_have_no_spread() -> None:
+    cells, reading = settle_spreads([make_mean("a", "1"), make_mean("a", "2")], "5 seeds", None, None)
+    assert not any(cell.is_mean for cell in cells)
+    assert list(describe_spreads(cells, reading)) == [
+        "an arm has several rows, so each is a run, and its own ± is not used"
+    ]
