@@ -21,11 +21,12 @@ if TYPE_CHECKING:
         training,
     )
     from attnlab.audits import audit
-    from attnlab.install import install, load, mechanism_of, save, uninstall
+    from attnlab.install import install, mechanism_of, save, uninstall
     from attnlab.kernels import Attention, attend, explain, weights
     from attnlab.mechanisms import CATALOG, Mechanism, Score, Value, Weights, stage
     from attnlab.statistics import compare
     from attnlab.studies import Study
+    from attnlab.training import load
 
 __version__ = "0.1.0"
 
@@ -33,12 +34,13 @@ HOMES = {
     "audits": "", "charts": "", "construct": "", "data": "", "errors": "", "heads": "", "kernels": "", "mechanisms": "",
     "reports": "", "studies": "", "tasks": "", "training": "",
     "audit": "audits",
-    "install": "", "load": "install", "mechanism_of": "install", "save": "install", "uninstall": "install",
+    "install": "", "mechanism_of": "install", "save": "install", "uninstall": "install",
     "Attention": "kernels", "attend": "kernels", "explain": "kernels", "weights": "kernels",
     "CATALOG": "mechanisms", "Mechanism": "mechanisms", "Score": "mechanisms", "Value": "mechanisms",
     "Weights": "mechanisms", "stage": "mechanisms",
     "compare": "statistics", "statistics": "",
     "Study": "studies",
+    "load": "training",
 }  # fmt: skip
 """The subpackage that defines each public name; an empty string for a subpackage itself."""
 
@@ -52,3 +54,6 @@ __getattr__, __dir__ = load_on_first_use(__name__, HOMES)
 
 # transformers' from_pretrained reads models with a mechanism once attnlab is imported.
 load_after("transformers.modeling_utils", "attnlab.install")
+# So do Trainer, when it resumes or loads the best model, and peft.
+load_after("transformers.trainer", "attnlab.install.trainer")
+load_after("peft", "attnlab.install.adapter_config")

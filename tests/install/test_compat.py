@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import inspect
 import sys
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import torch
 from huggingface_hub.errors import StrictDataclassError
 from torch import nn
-from transformers import AttentionInterface, AutoModelForCausalLM, PreTrainedModel
+from transformers import AttentionInterface, AutoModelForCausalLM, PreTrainedModel, Trainer
 
 from attnlab.install import compat
 from tests.install.models import build, tokens
@@ -81,3 +82,27 @@ def test_output_attentions_is_validated_where_it_is_extended() -> None:
     compat.set_attention_name(config, "sdpa")
     with pytest.raises(StrictDataclassError, match="output_attentions"):
         config.validate()
+
+
+def test_trainer_loads_checkpoints_through_the_names_that_are_extended() -> None:
+    class Kind:
+        state = SimpleNamespace(best_model_checkpoint="best")
+
+        def __init__(self) -> None:
+            self.loaded: list[str] = []
+
+        def _load_from_checkpoint(self, resume_from_checkpoint: str, model: Any = None) -> None:
+            self.loaded.append(f"trainer: {resume_from_checkpoint}")
+
+        def _load_best_model(self) -> None:
+            self.loaded.append("trainer: best")
+
+    for name in ("_load_from_checkpoint", "_load_best_model"):
+        expected, ours = (list(inspect.signature(getattr(kind, name)).parameters) for kind in (Trainer, Kind))
+        assert expected == ours
+    compat.hook_checkpoint_loading(Kind, lambda trainer, folder: trainer.loaded.append(folder) or folder == "ours")
+    trainer = Kind()
+    trainer._load_from_checkpoint("ours")
+    trainer._load_from_checkpoint("theirs", None)
+    trainer._load_best_model()
+    assert trainer.loaded == ["ours", "theirs", "trainer: theirs", "best", "trainer: best"]

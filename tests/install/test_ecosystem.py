@@ -8,6 +8,7 @@ from typing import Any
 import peft
 import pytest
 import torch
+from accelerate import Accelerator
 from tokenizers import Tokenizer
 from tokenizers.models import WordLevel
 from tokenizers.pre_tokenizers import Whitespace
@@ -218,6 +219,32 @@ def test_trainer_trains_evaluates_and_saves(tmp_path: Path) -> None:
     assert all(not torch.equal(value, before[name]) for name, value in learned(model).items())
     loaded = attnlab.load(tmp_path / "checkpoint-2")
     assert torch.equal(loaded(tokens()).logits, model.eval()(tokens()).logits)
+
+
+def test_accelerate_trains_and_restores_as_a_plain_loop(tmp_path: Path) -> None:
+    def train(accelerator: Any, num_steps: int) -> Any:
+        model = attnlab.install(calm(with_loss("gpt2")), "cosine(scale=learned) | softmax | share(qk)")
+        optimizer = torch.optim.AdamW(model.parameters(), lr=0.01)
+        if accelerator is not None:
+            model, optimizer = accelerator.prepare(model, optimizer)
+            if (tmp_path / "state").exists():
+                accelerator.load_state(str(tmp_path / "state"))
+        for _ in range(num_steps):
+            loss = model(input_ids=tokens(), labels=tokens()).loss
+            loss.backward() if accelerator is None else accelerator.backward(loss)
+            optimizer.step()
+            optimizer.zero_grad()
+        return model
+
+    accelerator = Accelerator(cpu=True)
+    train(accelerator, 1)
+    accelerator.save_state(str(tmp_path / "state"))
+    accelerator.free_memory()
+    model = accelerator.unwrap_model(train(accelerator, 1))
+    for name, tensor in train(None, 2).state_dict().items():
+        assert torch.equal(tensor, model.state_dict()[name]), name
+    model.save_pretrained(tmp_path / "saved", save_function=accelerator.save)
+    assert torch.equal(attnlab.load(tmp_path / "saved")(tokens()).logits, model.eval()(tokens()).logits)
 
 
 def test_a_distributed_wrapper_trains(tmp_path: Path) -> None:

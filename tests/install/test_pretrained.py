@@ -239,3 +239,12 @@ def test_models_without_a_mechanism_are_saved_and_read_as_before(tmp_path: Path)
     loaded: Any = BertForMaskedLM.from_pretrained(tmp_path, attn_implementation="eager")
     assert attnlab.mechanism_of(loaded) is None
     assert torch.equal(loaded(tokens()).logits, model(tokens()).logits)
+
+
+def test_plain_weights_saved_after_uninstalling_are_read_as_plain(tmp_path: Path) -> None:
+    model = save_with(LINE, "bert", tmp_path)
+    attnlab.uninstall(model)
+    model.save_pretrained(tmp_path)
+    loaded: Any = BertForMaskedLM.from_pretrained(tmp_path, attn_implementation="eager")
+    assert attnlab.mechanism_of(loaded) is None
+    assert torch.equal(loaded(tokens()).logits, model(tokens()).logits)

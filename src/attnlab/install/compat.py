@@ -93,6 +93,27 @@ def hook_weight_loading(prepare: Callable[[PreTrainedModel, list[str]], Callable
     PreTrainedModel._load_pretrained_model = staticmethod(load)  # type: ignore[method-assign]
 
 
+def hook_checkpoint_loading(trainer: Any, load: Callable[[Any, str], bool]) -> None:
+    """Let a function load the checkpoints of transformers' Trainer; if it returns False, Trainer loads them itself.
+
+    It gets the Trainer and the folder, when training is resumed and when the best model is loaded at the end. Trainer
+    has no public step for either.
+    """
+    resume, load_best = trainer._load_from_checkpoint, trainer._load_best_model
+
+    @functools.wraps(resume)
+    def load_from_checkpoint(self: Any, resume_from_checkpoint: str, *given: Any, **options: Any) -> None:
+        if not load(self, resume_from_checkpoint):
+            resume(self, resume_from_checkpoint, *given, **options)
+
+    @functools.wraps(load_best)
+    def load_best_model(self: Any) -> None:
+        if not load(self, self.state.best_model_checkpoint):
+            load_best(self)
+
+    trainer._load_from_checkpoint, trainer._load_best_model = load_from_checkpoint, load_best_model
+
+
 def allow_output_attentions(names: Collection[str]) -> None:
     """Let a config have `output_attentions=True` with these attention functions; transformers allows "eager" only."""
     setting: Any = PreTrainedConfig.output_attentions

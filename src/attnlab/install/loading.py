@@ -17,7 +17,7 @@ from attnlab.errors import InstallError, PretrainedError
 from attnlab.mechanisms import Mechanism
 from attnlab.pretrained import load_pretrained
 
-from .inspection import set_progress
+from .inspection import mechanism_of, set_progress
 from .installation import install
 from .prefix import set_prefix
 from .saving import CONFIG, GENERATION, INDEX, VERSION, WEIGHTS, list_tensors, read_path
@@ -41,15 +41,16 @@ def load(
     config = read_config(folder)
     facts = config.pop("attnlab")
     saved = Mechanism.parse(facts["mechanism"])
-    if mechanism is not None and Mechanism.parse(mechanism) != saved:
-        raise InstallError(f"'{folder}' holds '{saved}', not '{Mechanism.parse(mechanism)}'")
+    check_expected(saved, mechanism, folder)
     tensors, config_hash = _read_weights(folder, str(saved))
     # Building a model draws initial weights, which must not change the caller's random state.
     with torch.random.fork_rng(devices=[]):
         model = _build(config, model_class, folder)
     install(model, saved)
     set_state(model, facts)
-    _fill(model, tensors, folder)
+    for name, tensor in _match(model, tensors, folder).items():
+        # Only the data is replaced, so that tied parameters stay tied and keep the dtype they were saved in.
+        tensor.data = tensors[name]
     if config_hash not in (None, hash_file(folder / CONFIG)):  # of older versions, which wrote no SHA256SUMS
         raise InstallError(
             f"'{folder / CONFIG}' is not the one its weights were saved with: it was changed, or belongs to others"
@@ -61,6 +62,31 @@ def load(
             raise InstallError(f"'{folder / GENERATION}' is not readable: {error}") from error
     model.eval()  # type: ignore[no-untyped-call]
     return model
+
+
+def check_expected(mechanism: Mechanism | None, expected: str | Mechanism | None, folder: Path) -> None:
+    """Refuse the mechanism of a folder if another one was expected; None expects nothing."""
+    if expected is not None and Mechanism.parse(expected) != mechanism:
+        raise InstallError(f"'{folder}' holds '{mechanism}', not '{Mechanism.parse(expected)}'")
+
+
+def load_weights(model: PreTrainedModel, path: str | os.PathLike[str]) -> None:
+    """Load the weights of a directory into a model that has the same mechanism; its parameters stay in place."""
+    folder = read_path(path)
+    facts = read_config(folder)["attnlab"]
+    saved, installed = Mechanism.parse(facts["mechanism"]), mechanism_of(model)
+    if installed != saved:
+        has = "has no mechanism" if installed is None else f"has '{installed}'"
+        raise InstallError(
+            f"'{folder}' holds a model with '{saved}', and this {type(model).__name__} {has}; call "
+            f"attnlab.install(model, '{saved}') first"
+        )
+    tensors, _ = _read_weights(folder, str(saved))
+    with torch.no_grad():
+        for name, tensor in _match(model, tensors, folder).items():
+            tensor.copy_(tensors[name])
+    if facts.get("progress") is not None:
+        set_progress(model, facts["progress"])
 
 
 def set_state(model: PreTrainedModel, facts: dict[str, Any]) -> None:
@@ -153,8 +179,8 @@ def _build(config: dict[str, Any], model_class: type[PreTrainedModel] | None, fo
         raise InstallError(f"'{folder / CONFIG}' describes no {cls.__name__}: {error}") from error
 
 
-def _fill(model: PreTrainedModel, tensors: dict[str, Tensor], folder: Path) -> None:
-    """Replace the tensors of a model with saved ones, which must have the same names and sizes."""
+def _match(model: PreTrainedModel, tensors: dict[str, Tensor], folder: Path) -> dict[str, Tensor]:
+    """Return the tensors of a model by name; refuse saved ones with other names or sizes."""
     current = list_tensors(model)
     for what, names in (
         (f"'{folder / WEIGHTS}' lacks", current.keys() - tensors.keys()),
@@ -169,5 +195,4 @@ def _fill(model: PreTrainedModel, tensors: dict[str, Tensor], folder: Path) -> N
                 f"'{name}' is {tuple(tensors[name].shape)} in '{folder / WEIGHTS}' and {tuple(tensor.shape)} in the "
                 "model its config describes"
             )
-        # Only the data is replaced, so that tied parameters stay tied and keep the dtype they were saved in.
-        tensor.data = tensors[name]
+    return current

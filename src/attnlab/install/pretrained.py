@@ -27,7 +27,7 @@ from .inspection import attention_layers
 from .installation import put
 from .interface import NAME, NAME_WITH_POSITIONS, name_for, register
 from .loading import FOR_TRANSFORMERS, check_line, read_config, set_state
-from .saving import INDEX, NEEDS_ATTNLAB, WEIGHTS, list_weight_files, save_instead
+from .saving import INDEX, NEEDS_ATTNLAB, WEIGHTS, list_plain_files, list_weight_files, save_instead
 
 
 def extend_transformers() -> None:
@@ -66,8 +66,8 @@ def _choose_file(model: str | os.PathLike[str] | None, subfolder: str, named: st
     """Choose the weights file for from_pretrained: that of a mechanism, if config.json or the folder has one."""
     if named is not None:
         return named.removesuffix(NEEDS_ATTNLAB)
-    if model is not None:  # with a config from elsewhere
-        for name in (WEIGHTS, INDEX):
+    if model is not None and not list_plain_files(Path(model, subfolder)):
+        for name in (WEIGHTS, INDEX):  # the config is from elsewhere
             if Path(model, subfolder, name).is_file():
                 return name
     return None

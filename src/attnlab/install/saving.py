@@ -47,7 +47,7 @@ def save(model: nn.Module, path: str | os.PathLike[str]) -> None:
     if body is not model and hasattr(model, "peft_config"):
         raise InstallError(
             "this model has peft adapters, which attnlab.save does not write; merge them first (merge_and_unload), or "
-            "save them with the peft model, whose adapters need the same mechanism installed below them"
+            "save them with save_pretrained of the peft model, which names the mechanism"
         )
     _write(body, read_path(path), None)
 
@@ -121,6 +121,11 @@ def list_weight_files(folder: Path) -> list[Path]:
     return [*folder.glob("attnlab.safetensors*"), *folder.glob("attnlab-*-of-*.safetensors")]
 
 
+def list_plain_files(folder: Path) -> list[Path]:
+    """List the files with weights that transformers has written into a directory."""
+    return [*folder.glob("model*.safetensors*"), *folder.glob("pytorch_model*")]
+
+
 def _make_folder(path: Path) -> None:
     """Make the directory; refuse one with plain weights, which a loader would read instead of this model's."""
     if path.exists() and not path.is_dir():
@@ -131,10 +136,9 @@ def _make_folder(path: Path) -> None:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise RequestError(f"cannot save a model in '{path}': {error.strerror}") from error
-    plain = [file.name for pattern in ("model*.safetensors*", "pytorch_model*") for file in path.glob(pattern)]
-    if plain:
+    if plain := list_plain_files(path):
         raise RequestError(
-            f"'{path}' holds {plain[0]}, which from_pretrained would load without the mechanism; save elsewhere"
+            f"'{path}' holds {plain[0].name}, which from_pretrained would load without the mechanism; save elsewhere"
         )
 
 

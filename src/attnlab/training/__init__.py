@@ -10,6 +10,7 @@ from attnlab.lazy import load_on_first_use
 if TYPE_CHECKING:
     from .job.build import build
     from .job.job import Examples, Job
+    from .job.loading import load
     from .job.start import initialise
     from .job.stream import FeatureStream, TokenStream
     from .loop.evaluation import evaluate
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Data", "Display", "Divergence", "Evaluation", "Examples", "FeatureStream", "Job", "Optimizer", "Result", "RunSpec",
     "Schedule", "Segment", "Settings", "Start", "TokenStream", "TrackedRun", "Tracker", "Tuning", "apply_tuning",
-    "build", "count_parameters", "evaluate", "initialise", "late_step", "read_result", "tracker", "train",
+    "build", "count_parameters", "evaluate", "initialise", "late_step", "load", "read_result", "tracker", "train",
 ]  # fmt: skip
 
 __getattr__, __dir__ = load_on_first_use(__name__)

@@ -32,6 +32,13 @@ def test_what_is_missing_is_said(tmp_path: Path, text: str, verdict: str, need: 
     assert need in finding.sentence
 
 
+def test_a_standard_error_beside_a_number_of_seeds_is_over_seeds(tmp_path: Path) -> None:
+    text = "method,mean,stderr,n\nbaseline,82.1,0.1,4\nours,83.0,0.1,4\n"
+    table = read_table(write_text(tmp_path, text))
+    assert [cell.sd for cell in table.cells] == pytest.approx([0.2, 0.2])
+    assert "standard errors from 'stderr'" in table.layout
+
+
 def test_a_perplexity_is_compared_as_it_is(tmp_path: Path) -> None:
     text = "method,ppl\nbaseline,20.0 ± 0.1\nours,19.0 ± 0.1\n"
     row = get_only_row(judge(read_table(write_text(tmp_path, text), hints=TableHints(num_seeds=5))))

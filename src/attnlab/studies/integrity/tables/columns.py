@@ -39,7 +39,8 @@ NAMES: Mapping[str, Sequence[str]] = {
 MIN_EXAMPLES = 10
 """A column such as `n` with smaller numbers counts something else, such as seeds."""
 BUDGETS = frozenset({
-    "tokens", "epochs", "budget", "flops", "batchsize", "batch", "maxsteps", "trainsteps", "numsteps", "updates",
+    "tokens", "tokensseen", "epochs",
+    "budget", "flops", "batchsize", "batch", "maxsteps", "trainsteps", "numsteps", "updates",
     "trainsize", "numtokens", "trainexamples", "ntrain", "numtrain", "trainsamples", "numfewshot", "nshot", "shots",
 })  # fmt: skip
 """Names of budgets, in which arms that are compared must not differ."""
@@ -61,7 +62,7 @@ OURS = frozenset({*BASELINES, "ours", "proposed"})
 class ColumnRoles:
     """The column of each part, the columns with values, groups and budgets, and those that are not used.
 
-    spreads: the column with the SD of each column of means. errors: columns of standard errors and ranges.
+    spreads: the column with the spread of each column of means. errors: columns of standard errors and ranges.
     """
 
     parts: Mapping[str, str]
@@ -71,6 +72,11 @@ class ColumnRoles:
     ignored: tuple[str, ...] = ()
     spreads: Mapping[str, str] = field(default_factory=dict)
     errors: tuple[str, ...] = ()
+
+    @property
+    def are_standard_errors(self) -> bool:
+        """Whether the columns of spreads are named as standard errors."""
+        return any(word in ERRORS for name in self.spreads.values() for word in split_words(name))
 
 
 def read_map(text: str | None) -> dict[str, str]:
@@ -144,7 +150,7 @@ def find_roles(rows: TextTable, given: Mapping[str, str]) -> ColumnRoles:
     left = [
         name for name in rows.header if name not in taken or (name in rows.scores and name not in (*groups, *values))
     ]
-    spreads, errors = _find_spreads([*left, *values])
+    spreads, errors = _find_spreads([*left, *values], (*SDS, *ERRORS) if "num_seeds" in parts else SDS)
     spreads = {value: spread for value, spread in spreads.items() if spread not in values}
     errors = [name for name in errors if name not in values]
     left = [name for name in left if name not in (*spreads.values(), *errors)]
@@ -194,8 +200,12 @@ def _are_counts(rows: TextTable, name: str, part: str) -> bool:
     )
 
 
-def _find_spreads(names: Sequence[str]) -> tuple[dict[str, str], list[str]]:
-    """Return the column of SDs of each column of means, and the columns of standard errors and ranges."""
+def _find_spreads(names: Sequence[str], kinds_of_spread: Sequence[str]) -> tuple[dict[str, str], list[str]]:
+    """Return the column with the spread of each column of means, and other columns of standard errors and ranges.
+
+    kinds_of_spread: words for a spread over seeds. A standard error is one only beside a number of seeds; otherwise it
+    is over examples.
+    """
     words = {name: split_words(name) for name in names}
     stems = {tuple(word for word in split if word not in MEANS): name for name, split in words.items()}
     spreads, errors = {}, []
@@ -204,7 +214,7 @@ def _find_spreads(names: Sequence[str]) -> tuple[dict[str, str], list[str]]:
         if not kinds:
             continue
         stem = tuple(word for word in split if word not in kinds)
-        if kinds[0] in SDS and stem in stems and stems[stem] != name:
+        if kinds[0] in kinds_of_spread and stem in stems and stems[stem] != name:
             spreads[stems[stem]] = name
         elif kinds[0] in ("stderr", "sem") or stem in stems:
             errors.append(name)

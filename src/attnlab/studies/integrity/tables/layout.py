@@ -54,7 +54,8 @@ class TableLayout:
         if "{arm}" in in_names:
             yield "arms in columns"
         elif "arm" in roles.parts:
-            yield f"arms in rows ('{roles.parts['arm'] or '(no name)'}')"
+            column = roles.parts["arm"]
+            yield f"arms in rows ('{column}')" if column else "arms in rows (the column without a name)"
         if "{seed}" in in_names and pattern is not None:
             names = list(pattern.meanings)
             yield f"seeds in columns {names[0]}…{names[-1]}"
@@ -79,7 +80,9 @@ class TableLayout:
         lists = {
             "groups from": self.roles.groups,
             "values from": self.roles.values if self.pattern is None else (),
-            "SDs from": tuple(self.roles.spreads.values()),
+            f"{'standard errors' if self.roles.are_standard_errors else 'SDs'} from": tuple(
+                self.roles.spreads.values()
+            ),
             "budgets from": self.roles.budgets,
             "not metrics:": self.roles.errors,
             "not used:": [name or "(no name)" for name in self.roles.ignored],

@@ -47,7 +47,8 @@ def read_table(
             f"no scores were recognised in '{rows.name}', which has the columns {', '.join(map(repr, rows.header[:8]))}"
             ". Name the columns, for example --map arm=model,seed=run,value=accuracy"
         )
-    cells, spreads = settle_spreads(cells, rows.caption, hints.num_seeds, hints.spread)
+    kind = hints.spread or ("se" if layout.roles.are_standard_errors else None)
+    cells, spreads = settle_spreads(cells, rows.caption, hints.num_seeds, kind)
     arms = list(dict.fromkeys([*(cell.arm for cell in cells), *(run.arm for run in predictions)]))
     budgets = _read_budgets(layout) if layout.pattern is None else {}
     words = (*layout.describe(), *describe_spreads(cells, spreads))

@@ -35,7 +35,7 @@ def settle_spreads(
     number = num_seeds or (said if has_spreads and not in_table else None)
     source = "--seeds" if num_seeds else "the caption"
     chosen = kind or said_kind or "sd"
-    kind_source = "--spread" if kind else "the caption" if said_kind else ""
+    kind_source = "as given" if kind else "the caption" if said_kind else ""
     settled = [_settle(cell, number, chosen) for cell in cells]
     return tuple(settled), SpreadReading(chosen, kind_source, number, source if number else "")
 

@@ -1,10 +1,15 @@
 """Files are recognised by their content; a file with several tables asks which one."""
 
+import contextlib
+import json
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
-from attnlab.errors import RequestError
+from attnlab.errors import AttnlabError, RequestError
+from attnlab.studies.integrity import judge, read_table
 from attnlab.studies.integrity.tables.formats.files import read_file, read_files
 
 TWO = "| a | acc |\n|--|--|\n| x | 1 |\n\n| b | acc |\n|--|--|\n| y | 2 |\n"
@@ -27,3 +32,21 @@ def test_several_files_are_one_table(tmp_path: Path) -> None:
     assert table.name == "base, new"
     assert table.column("arm") == ["base", "base", "new", "new"]
     assert table.remarks == ("arm from the names of the files",)
+
+
+TOKENS = st.sampled_from([
+    r"\begin{tabular}{lc}", r"\end{tabular}", "&", r"\\", r"\hline", r"\midrule", r"\multicolumn{2}{c}{x}", "{", "}",
+    "$", r"\multirow{2}{*}{y}", r"82.1_{\pm 0.4}", r"\textbf{", "82.1 ± 0.4", "base", "acc", "s1", "seed", "|",
+    "|--|--|", "\n", "\n", ",", ",", "Name,State,acc\n", "Step,a - x,a - x__MIN\n", "metrics.acc,params.seed\n", "1",
+    "0.5", "%", '{"results": {', '"piqa": {"acc,none": 0.5}}', ', "config": {}}', "[", "]", '"a": [1, 2]', "n_seeds",
+    "acc_std", "5", ": 1", "null",
+])  # fmt: skip
+
+
+@settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(tokens=st.lists(TOKENS, min_size=3, max_size=40))
+def test_pieces_of_every_format_are_judged_or_refused(tokens: list[str], tmp_path: Path) -> None:
+    path = tmp_path / "pieces.txt"
+    path.write_text("".join(tokens), encoding="utf-8")
+    with contextlib.suppress(AttnlabError):
+        assert json.dumps(judge(read_table(str(path))).record(), allow_nan=False)

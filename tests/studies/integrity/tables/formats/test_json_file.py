@@ -20,6 +20,7 @@ def test_one_record_and_a_list_in_an_object() -> None:
     [
         ("[1, 2]", "a list of other things than objects"),
         ("[]", "holds no records"),
+        ('{"1": "Paris"}', "like predictions without labels; attnlab score TASK"),
         ("{", "begins like JSON and cannot be read as it"),
         ("[" * 100_000, "cannot be read as it"),
         ('{"a": 1}\n3', "a list of other things"),

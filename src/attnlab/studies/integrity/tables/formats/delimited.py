@@ -24,7 +24,10 @@ def read_delimited(path: str, lines: list[str]) -> TextTable:
         stripped = [(reader.line_num, [cell.strip() for cell in row]) for row in reader]
     except csv.Error as error:
         raise RequestError(f"'{path}' is not a table: {error}") from error
-    (_, header), *rows = [(number, row) for number, row in stripped if any(row)]
+    filled_rows = [(number, row) for number, row in stripped if any(row)]
+    if not filled_rows:
+        raise RequestError(f"'{path}' has only empty cells; a table needs a header and at least one row")
+    (_, header), *rows = filled_rows
     if delimiter != ",":
         rows = [(number, [DECIMAL_COMMA.sub(r"\1.\2", cell) for cell in row]) for number, row in rows]
     return make_table(path, header, rows)

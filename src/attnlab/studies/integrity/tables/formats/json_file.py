@@ -24,6 +24,12 @@ def read_json(path: str, text: str) -> TextTable:
     content = _parse(path, text)
     if is_lm_eval(content):
         return read_lm_eval(path, content)
+    is_text = isinstance(content, Mapping) and content and all(isinstance(it, str) for it in content.values())
+    if is_text:
+        raise RequestError(
+            f"'{path}' holds texts and no numbers, like predictions without labels; attnlab score TASK --data FILE "
+            f"--predictions {path} gives their score"
+        )
     records = [record for record in _list_records(path, content) if record]
     header = list(dict.fromkeys(name for record in records for name in record))
     rows = [(number, [record.get(name, "") for name in header]) for number, record in enumerate(records, start=1)]

@@ -36,7 +36,8 @@ def to_plain_text(cell: str) -> str:
     text = re.sub(rf"\{{\s*({NUMBER}%?)\s*\}}", r"\1", text)  # {82.1}_{0.4}
     text = SUPERSCRIPT.sub("", SUBSCRIPT.sub(r" ± \1", text))
     text = text.replace("{", "").replace("}", "").replace("\0", "_").replace("---", "—").replace("``", '"')
-    return " ".join(text.replace("''", '"').replace("--", "–").split())
+    text = " ".join(text.replace("''", '"').replace("--", "–").split())
+    return re.sub(r"\s+([),])", r"\1", text)
 
 
 def split_outside_braces(text: str, sign: str) -> Iterator[tuple[int, str]]:

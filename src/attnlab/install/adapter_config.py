@@ -1,0 +1,106 @@
+"""A saved peft adapter names the mechanism that its base had, and is refused by a base with another one or none.
+
+Importing this module extends peft, once. Without attnlab, peft's error for the unknown `peft_type` quotes the sentence
+that stands there. Adapters of models without a mechanism are saved and loaded as before.
+"""
+
+import functools
+import json
+from pathlib import Path
+from typing import Any
+
+from peft import PeftConfig, PeftModel
+from peft.config import PeftConfigMixin
+from peft.tuners.tuners_utils import BaseTuner
+from peft.utils import CONFIG_NAME, SAFETENSORS_WEIGHTS_NAME
+from safetensors.torch import load_file, save_file
+from torch import nn
+
+from attnlab.errors import InstallError
+from attnlab.mechanisms import Mechanism
+
+from .inspection import mechanism_of
+
+KEY = "attnlab"
+"""The key of the mechanism in adapter_config.json, and in the `auto_mapping` of a config in memory."""
+NEEDS_ATTNLAB = (
+    "{}: this adapter was trained on a model with the attention mechanism '{}'; install attnlab, `import attnlab`, and "
+    "install that mechanism in the base model before loading the adapter"
+)
+HUB_OPTIONS = ("subfolder", "revision", "cache_dir", "token")
+
+
+def extend_peft() -> None:
+    """Let peft save, load and check the mechanism of an adapter's base."""
+    save, load, inject, read = (
+        PeftModel.save_pretrained, PeftModel.load_adapter, BaseTuner.inject_adapter, PeftConfigMixin.from_json_file,
+    )  # fmt: skip
+
+    @functools.wraps(save)
+    def save_pretrained(self: PeftModel, save_directory: str, *given: Any, **options: Any) -> None:
+        save(self, save_directory, *given, **options)
+        mechanism = mechanism_of(self)
+        if mechanism is not None and options.get("is_main_process", True):
+            for adapter in options.get("selected_adapters") or self.peft_config:
+                _add_mechanism(self, Path(save_directory, "" if adapter == "default" else adapter), mechanism)
+
+    @functools.wraps(load)
+    def load_adapter(self: PeftModel, model_id: Any, *given: Any, **options: Any) -> Any:
+        hub = {name: options[name] for name in HUB_OPTIONS if options.get(name) is not None}
+        _check_base(self, PeftConfig.from_pretrained(str(model_id), **hub))
+        return load(self, model_id, *given, **options)
+
+    @functools.wraps(inject)
+    def inject_adapter(self: BaseTuner, model: nn.Module, adapter_name: str, *given: Any, **options: Any) -> Any:
+        _check_base(model, self.peft_config[adapter_name])
+        return inject(self, model, adapter_name, *given, **options)
+
+    def from_json_file(path_json_file: str, **options: Any) -> Any:
+        content = read(path_json_file, **options)
+        facts = content.pop(KEY, None)
+        if facts is not None:
+            content["peft_type"] = facts["peft_type"]
+            content["auto_mapping"] = {**(content.get("auto_mapping") or {}), KEY: facts["mechanism"]}
+        return content
+
+    PeftModel.save_pretrained = save_pretrained  # type: ignore[method-assign]
+    PeftModel.load_adapter = load_adapter  # type: ignore[method-assign]
+    BaseTuner.inject_adapter = inject_adapter  # type: ignore[method-assign]
+    PeftConfigMixin.from_json_file = staticmethod(from_json_file)  # type: ignore[method-assign]
+
+
+def _check_base(model: nn.Module, config: Any) -> None:
+    """Refuse an adapter whose base had another mechanism than this model has."""
+    line = (getattr(config, "auto_mapping", None) or {}).get(KEY)
+    if line is None:
+        return
+    wanted, mechanism = Mechanism.parse(line), mechanism_of(model)
+    if mechanism != wanted:
+        has = "has none" if mechanism is None else f"has '{mechanism}'"
+        raise InstallError(
+            f"this adapter was trained on a model with '{wanted}', and the base model {has}; call "
+            f"attnlab.install(base, '{wanted}') before loading the adapter"
+        )
+
+
+def _add_mechanism(model: PeftModel, folder: Path, mechanism: Mechanism) -> None:
+    """Write the mechanism into the config of a saved adapter, and its learned parameters beside the adapter's."""
+    file = folder / CONFIG_NAME
+    content = json.loads(file.read_text(encoding="utf-8"))
+    content[KEY] = {"mechanism": str(mechanism), "peft_type": content["peft_type"]}
+    content["peft_type"] = NEEDS_ATTNLAB.format(content["peft_type"], mechanism)
+    if content.get("auto_mapping"):
+        content["auto_mapping"].pop(KEY, None)
+    file.write_text(json.dumps(content, indent=2, sort_keys=True), encoding="utf-8")
+    # Those of a layer that peft copies (modules_to_save, original_module) are part of the adapter already.
+    learned = {
+        name: parameter.detach().contiguous()
+        for name, parameter in model.named_parameters()
+        if f".{KEY}." in name and not {"modules_to_save", "original_module"} & {*name.split(".")}
+    }
+    if learned and (folder / SAFETENSORS_WEIGHTS_NAME).is_file():
+        weights = load_file(folder / SAFETENSORS_WEIGHTS_NAME)
+        save_file({**weights, **learned}, folder / SAFETENSORS_WEIGHTS_NAME, metadata={"format": "pt"})
+
+
+extend_peft()
