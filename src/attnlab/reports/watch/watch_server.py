@@ -21,6 +21,7 @@ from typing import Any
 from attnlab.errors import AttnlabError, RequestError
 from attnlab.studies.answers.leaderboard import SO_FAR
 from attnlab.studies.answers.progress import Progress, RunProgress, Snapshot
+from attnlab.visible import make_values_visible
 
 HOST = "127.0.0.1"
 STATE, REPORT = "state.json", "report.html"
@@ -76,14 +77,14 @@ class WatchServer(ThreadingHTTPServer):
         with self.lock:
             snapshot = self.progress.look()
             runs = ", ".join([self._dump_run(progress) for progress in snapshot.runs])
-        state = json.dumps(_record_snapshot(snapshot, has_report=self.report.is_file()), allow_nan=False)
+        state = _dump(_record_snapshot(snapshot, has_report=self.report.is_file())).decode()
         return f'{state[:-1]}, "runs": [{runs}]}}'.encode()
 
     def _dump_run(self, progress: RunProgress) -> str:
         """Return a run as JSON; one that has not changed since the last look is not written again."""
         known = self.dumped.get(progress.run.id)
         if known is None or known[0] is not progress:
-            known = self.dumped[progress.run.id] = progress, json.dumps(_record_run(progress), allow_nan=False)
+            known = self.dumped[progress.run.id] = progress, _dump(_record_run(progress)).decode()
         return known[1]
 
     def handle_error(self, request: Any, client_address: Any) -> None:
@@ -144,7 +145,7 @@ class WatchHandler(BaseHTTPRequestHandler):
         try:
             self._send(HTTPStatus.OK, ".json", self.server.dump_state())
         except (AttnlabError, OSError) as error:  # the page then keeps the last state
-            self._send(HTTPStatus.SERVICE_UNAVAILABLE, ".json", json.dumps({"trouble": str(error)}).encode())
+            self._send(HTTPStatus.SERVICE_UNAVAILABLE, ".json", _dump({"trouble": str(error)}))
 
     def _refuse(self, status: HTTPStatus, reason: str) -> None:
         self.close_connection = True
@@ -206,3 +207,7 @@ def _record_run(progress: RunProgress) -> dict[str, Any]:
 def _round_number(value: float | None) -> float | None:
     """Return a number with the digits that a page shows; None if JSON cannot write it."""
     return None if value is None or not math.isfinite(value) else float(f"{value:.6g}")
+
+
+def _dump(content: dict[str, Any]) -> bytes:
+    return json.dumps(make_values_visible(content), allow_nan=False).encode()
