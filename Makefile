@@ -55,14 +55,16 @@ smoke: $(TOOLS)
 fuzz: $(TOOLS)
 	OMP_NUM_THREADS=1 $(BIN)/python -m tests.fuzz --seed $(or $(SEED),0)
 
-# Fifty runs, and twenty times a study without and with a search, killed with -9 at random moments and started again until they end; and a study
-# on a cluster of which a node is killed; and the audit of the whole catalog.
+# Fifty runs, and twenty times a study without and with a search, killed with -9 at random moments and started again
+# until they end; a study on a cluster of which a node is killed; 300 damages to files of every kind; and the audit of
+# the whole catalog.
 soak: $(TOOLS)
 	ATTNLAB_SOAK=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q tests/audits/test_catalog.py
 	OMP_NUM_THREADS=1 $(BIN)/python -m tests.training.test_kills 50
 	OMP_NUM_THREADS=1 $(BIN)/python -m tests.studies.test_kills 20
 	OMP_NUM_THREADS=1 $(BIN)/python -m tests.studies.test_kills 20 search
 	OMP_NUM_THREADS=1 $(BIN)/python -m tests.studies.test_ray
+	OMP_NUM_THREADS=1 $(BIN)/python -m tests.test_damage 300
 
 # transformers' own model tests, without and with a mechanism; TRANSFORMERS is a clone at the installed version.
 transformers-tests: $(TOOLS)

@@ -22,7 +22,8 @@ class PrebuiltLoops(BuildHookInterface):  # type: ignore[type-arg]
             return
         # attnlab itself cannot be imported here, because it needs torch.
         source = Path(self.root) / "src" / FOLDER
-        variants, library = (runpy.run_path(str(source / name)) for name in ("variants.py", "library.py"))
+        variants = runpy.run_path(str(source / "variants.py"))
+        checksums = runpy.run_path(str(Path(self.root) / "src/attnlab/checksums.py"))
         self.folder = tempfile.TemporaryDirectory()
         for variant in variants["VARIANTS"]:
             body, reason = variants["build_variant"](variant)
@@ -30,6 +31,6 @@ class PrebuiltLoops(BuildHookInterface):  # type: ignore[type-arg]
                 self.app.display_warning(f"attnlab: this wheel has no loops for {variant.name}: {reason}")
                 continue
             file = Path(self.folder.name) / variant.file_name
-            file.write_bytes(library["seal"](body))
+            file.write_bytes(checksums["seal"](body))
             build_data["force_include"][str(file)] = f"{FOLDER}/prebuilt/{variant.file_name}"
             self.app.display_info(f"attnlab: loops for {variant.name}, {len(body) // 1024} KB")

@@ -7,13 +7,18 @@ import resource
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from attnlab.reports.watch import WatchServer
+from attnlab.studies.study import Study
 from benchmarks.table import Row, Table, at_most, compared
 from tests.reports.study.made import BASE, HIGH, large
+from tests.studies.moments import Moment, update, write
+from tests.studies.samples import content
 
-QUICK, LARGE = 1.5, 15.0
+QUICK, LARGE, LOOK = 1.5, 15.0, 0.2
 ROUNDS = 3
 
 
@@ -37,8 +42,38 @@ def table() -> Table:
             measure("report, 3 arms × 5 seeds", ["report", str(small)], QUICK),
             measure("report, 30 arms × 20 seeds, first", ["report", str(wide)], LARGE, caches=folder),
             measure("report, 30 arms × 20 seeds", ["report", str(wide)], LARGE),
+            *measure_watch(folder / "watched"),
         ]
     return compared(title, rows)
+
+
+def measure_watch(folder: Path) -> list[Row]:
+    """Time the server of `attnlab watch` on a study of 10,000 runs, half of which have ended, and two are running."""
+    arms = {f"arm-{number}": f"dot | softmax | bypass(alpha={number / 200})" for number in range(1, 100)}
+    own = Study.of({**content(seeds=list(range(100))), "arms": {"dot": "dot | softmax", **arms}})
+    folder.mkdir()
+    moment = Moment(folder, own)
+    moment.hold()
+    moment.plan()
+    moment.ledger.execute("PRAGMA synchronous=OFF")
+    for run in moment.planned[:5000]:
+        moment.end(run.arm, run.seed, 0.5)
+    for run in moment.planned[5000:5002]:
+        write(moment.begin(run.arm, run.seed), update(4, 1.0, 5.0))
+    began = time.process_time()
+    with WatchServer(folder) as server:
+        first, looks = time.process_time() - began, []
+        for run in moment.planned[5002 : 5002 + ROUNDS]:
+            write(moment.begin(run.arm, run.seed), update(4, 1.0, 5.0))
+            moment.end(run.arm, run.seed, 0.6)
+            began = time.process_time()
+            server.dump_state()
+            looks.append(time.process_time() - began)
+    moment.ledger.close()
+    return [
+        Row("watch, 10,000 runs, its start", "time", first, "the limit", LARGE, at_most(1)),
+        Row("watch, 10,000 runs, a look", "time", min(looks[1:]), "the limit", LOOK, at_most(1)),
+    ]
 
 
 def measure(what: str, words: Sequence[str], limit: float, caches: Path | None = None) -> Row:

@@ -15,6 +15,7 @@ import pytest
 
 from attnlab.cli import main
 from attnlab.training import Display
+from attnlab.training.record.files import read_json
 from tests.training.tracking.fakes import registered
 
 SIZES = ("n_embd=16", "n_layer=2", "n_head=2", "n_positions=64")
@@ -77,7 +78,9 @@ def test_json_is_the_result(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     assert main([*CLM, "--steps", "1", "--out", str(tmp_path), "--json"]) == 0
     record = json.loads(capsys.readouterr().out)
     assert (record["status"], record["step"]) == ("finished", 1)
-    assert record == json.loads((tmp_path / "result.json").read_text(encoding="utf-8"))
+    stored = read_json(tmp_path / "result.json")
+    assert stored.pop("metrics.jsonl")["size"] == (tmp_path / "metrics.jsonl").stat().st_size
+    assert record == stored
 
 
 def test_segments_are_told_one_by_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -12,6 +12,7 @@ from safetensors.torch import load_file, save_file
 from transformers import BertModel, GPT2Model, PreTrainedModel
 
 import attnlab
+from attnlab.checksums import SUMS
 from attnlab.errors import InstallError, MechanismError, RequestError
 from attnlab.install import set_progress
 from tests.install.models import build, tokens, with_loss
@@ -28,7 +29,8 @@ def saved(tmp_path: Path) -> tuple[PreTrainedModel, Path]:
 
 
 def edit(folder: Path, **changes: Any) -> None:
-    """Change config.json; None takes an entry out."""
+    """Change config.json on purpose, and delete its hash; None takes an entry out."""
+    (folder / SUMS).unlink(missing_ok=True)
     config = json.loads((folder / "config.json").read_text())
     config |= changes
     (folder / "config.json").write_text(json.dumps({k: v for k, v in config.items() if v is not None}))
@@ -94,6 +96,7 @@ def test_weights_that_do_not_fit_are_refused(saved: tuple[PreTrainedModel, Path]
     tensors = load_file(file)
     tensors["stray"] = torch.zeros(1)
     save_file(tensors, file, metadata={"attnlab": LINE})
+    (folder / SUMS).unlink()
     with pytest.raises(InstallError, match="has no place for 1 weights: stray"):
         attnlab.load(folder)
     file.write_bytes(b"not safetensors")
@@ -137,12 +140,20 @@ def test_a_class_of_ones_own_is_given_not_fetched(tmp_path: Path) -> None:
         attnlab.load(tmp_path, model_class=GPT2Model)
 
 
-def test_a_config_that_fits_but_was_changed_is_refused(tmp_path: Path) -> None:
-    attnlab.save(attnlab.install(build("bert"), "cosine | softmax"), tmp_path)
+def test_a_file_that_fits_but_was_changed_is_refused(tmp_path: Path) -> None:
+    attnlab.save(attnlab.install(build("gpt2"), "cosine | softmax"), tmp_path)
+    for file in [file for file in tmp_path.iterdir() if file.name != SUMS]:
+        whole = file.read_bytes()
+        file.write_bytes(whole[:-9] + bytes([whole[-9] ^ 1]) + whole[-8:])
+        loaders = (attnlab.load, GPT2Model.from_pretrained)
+        for load in loaders if file.suffix == ".safetensors" else loaders[:1]:
+            with pytest.raises(InstallError, match=f"{file.name} is not what was written.*on purpose, delete .*{SUMS}"):
+                load(tmp_path)
+        file.write_bytes(whole)
     file = tmp_path / "config.json"
-    file.write_text(file.read_text().replace('"hidden_act": "gelu"', '"hidden_act": "relu"'))
-    with pytest.raises(InstallError, match="is not the one its weights were saved with"):
-        attnlab.load(tmp_path)
+    file.write_text(file.read_text().replace('"gelu_new"', '"relu"'))
+    (tmp_path / SUMS).unlink()
+    assert attnlab.load(tmp_path).config.activation_function == "relu"
 
 
 @pytest.mark.parametrize("path", [None, 5, ""])

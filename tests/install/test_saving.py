@@ -30,7 +30,7 @@ def saved(tmp_path: Path) -> tuple[PreTrainedModel, Path]:
 
 def test_a_directory_holds_config_and_safetensors_alone(saved: tuple[PreTrainedModel, Path]) -> None:
     _, folder = saved
-    assert sorted(file.name for file in folder.iterdir()) == ["attnlab.safetensors", "config.json"]
+    assert sorted(file.name for file in folder.iterdir()) == ["SHA256SUMS", "attnlab.safetensors", "config.json"]
     config = json.loads((folder / "config.json").read_text())
     assert config["attnlab"]["mechanism"] == LINE
     assert config["architectures"] == ["BertForMaskedLM"]
@@ -117,7 +117,7 @@ def test_shards_of_an_earlier_save_are_removed(tmp_path: Path) -> None:
     assert len(list(tmp_path.glob("attnlab-*-of-*.safetensors"))) > 1
     assert torch.equal(attnlab.load(tmp_path)(tokens()).last_hidden_state, model(tokens()).last_hidden_state)
     model.save_pretrained(tmp_path)
-    assert sorted(file.name for file in tmp_path.iterdir()) == ["attnlab.safetensors", "config.json"]
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["SHA256SUMS", "attnlab.safetensors", "config.json"]
 
 
 def test_after_uninstall_plain_transformers_reads_it_again(tmp_path: Path) -> None:

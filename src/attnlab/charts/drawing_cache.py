@@ -7,32 +7,31 @@ from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
 
+from attnlab.checksums import DamageError, seal, unseal
 from attnlab.machine import cache_folder
 
 MAX_FILES = 2000
 """If there are more, the least recently used half is removed."""
-DIGEST_BYTES = 32
 
 
 def load_or_draw(source: str, draw: Callable[[], bytes]) -> bytes:
     """Return the cached drawing of a source, or draw it and cache it.
 
-    A file begins with the digest of what follows, so that a damaged one is drawn again. A drawing that cannot be cached
+    A file ends with its checksum, so that a damaged one is drawn again. A drawing that cannot be cached
     (a full disk, a folder that cannot be written) is drawn again the next time.
     """
     key = hashlib.sha256(f"{version('vl-convert-python')} {source}".encode()).hexdigest()
     file = cache_folder() / "charts" / key
-    with suppress(OSError):
-        content = file.read_bytes()
-        if hashlib.sha256(content[DIGEST_BYTES:]).digest() == content[:DIGEST_BYTES]:
-            file.touch()
-            return content[DIGEST_BYTES:]
+    with suppress(OSError, DamageError):
+        drawing = unseal(file.read_bytes(), file)
+        file.touch()
+        return drawing
     drawn = draw()
     with suppress(OSError):
         file.parent.mkdir(parents=True, exist_ok=True)
         aside = file.with_name(f".{key}.{os.getpid()}")
         with aside.open("xb") as opened:
-            opened.write(hashlib.sha256(drawn).digest() + drawn)
+            opened.write(seal(drawn))
         aside.replace(file)
         _remove_oldest(file.parent)
     return drawn

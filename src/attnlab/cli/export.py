@@ -35,6 +35,7 @@ def export(
     if not out:
         raise RequestError("--out DIR is missing: the folder to write the model into")
     target = _prepare_target(out)
+    from attnlab.checksums import SUMS, write_sums
     from attnlab.cli.runs import find_run_folder
     from attnlab.install import save
     from attnlab.reports.card import find_stage_files, write_model_card
@@ -54,6 +55,8 @@ def export(
         (beside / CARD).write_text(card, encoding="utf-8")
         for file in stage_files:
             file.copy_to(beside)
+        # All but the card, which is meant to be edited.
+        write_sums(beside, [file.name for file in beside.iterdir() if file.name not in (CARD, SUMS)])
     for note in filter(None, (file.note for file in stage_files)):
         print(note, file=sys.stderr)
     calls = [f"runpy.run_path({str(target / file.name)!r})" for file in stage_files]

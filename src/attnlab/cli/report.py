@@ -2,18 +2,26 @@
 
 import sys
 import webbrowser
+from typing import Annotated
+
+import typer
 
 from attnlab.cli.options import Open, Plugins, StudyFolder
 from attnlab.cli.plugin import load_plugins
 from attnlab.errors import AttnlabError, RequestError
 
 
-def report(folder: StudyFolder, plugin: Plugins = None, is_opened: Open = False) -> int:
+def report(
+    folder: StudyFolder,
+    out: Annotated[str, typer.Option(metavar="DIR", help="Where to write it; default: the study's folder.")] = "",
+    plugin: Plugins = None,
+    is_opened: Open = False,
+) -> int:
     """Write the report of a study: one page that opens offline, tables and figures."""
     load_plugins(plugin)
     from attnlab.reports import write_report
 
-    page = write_report(folder).resolve()
+    page = write_report(folder, out or None).resolve()
     print(f"the report is {page}; tables and figures are beside it")
     if is_opened and not webbrowser.open(page.as_uri()):
         raise RequestError(f"no browser could be started here; open {page} yourself")

@@ -6,7 +6,6 @@ Keys are hashes of content, and folders appear only once complete.
 import hashlib
 import json
 import os
-import re
 import shutil
 import tempfile
 import time
@@ -15,6 +14,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from attnlab.checksums import DamageError, seal, unseal
 from attnlab.errors import DataError
 from attnlab.machine import cache_folder
 
@@ -40,16 +40,14 @@ def hash_once(path: Path, compute: Callable[[Path], str]) -> str:
     version = [compute.__qualname__, str(path.resolve()), stat.st_dev, stat.st_ino, stat.st_size]
     kept = cache_folder() / "hashes" / hash_of([*version, stat.st_mtime_ns, stat.st_ctime_ns])[:32]
     if is_settled:
-        with suppress(OSError, UnicodeDecodeError):
-            text = kept.read_text(encoding="utf-8")
-            if re.fullmatch("[0-9a-f]{64}", text):
-                return text
+        with suppress(OSError, DamageError):
+            return unseal(kept.read_bytes(), kept).decode()
     digest = compute(path)
     if is_settled:
         with suppress(OSError):  # a hash that cannot be stored is computed again next time
             kept.parent.mkdir(parents=True, exist_ok=True)
             temporary = kept.with_name(f".{kept.name}.{os.getpid()}")
-            temporary.write_text(digest, encoding="utf-8")
+            temporary.write_bytes(seal(digest.encode()))
             temporary.replace(kept)
     return digest
 

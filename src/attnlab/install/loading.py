@@ -12,6 +12,7 @@ from torch import Tensor
 from transformers import GenerationConfig, PreTrainedModel
 from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 
+from attnlab.checksums import DamageError, hash_file, verify_sums
 from attnlab.errors import InstallError, PretrainedError
 from attnlab.inputs import parse_json
 from attnlab.mechanisms import Mechanism
@@ -20,7 +21,7 @@ from attnlab.pretrained import check_config, load_pretrained
 from .inspection import mechanism_of, set_progress
 from .installation import install
 from .prefix import set_prefix
-from .saving import CONFIG, INDEX, VERSION, WEIGHTS, hash_config, list_tensors, read_path
+from .saving import CONFIG, GENERATION, INDEX, VERSION, WEIGHTS, list_tensors, read_path
 
 FOR_TRANSFORMERS = ("attnlab", "attn_implementation", "transformers_weights")
 """The settings that `save` adds to config.json, which the config of a loaded model does not have."""
@@ -51,15 +52,15 @@ def load(
     for name, tensor in _match(model, tensors, folder).items():
         # Only the data is replaced, so that tied parameters stay tied and keep the dtype they were saved in.
         tensor.data = tensors[name]
-    if config_hash != hash_config((folder / CONFIG).read_text(encoding="utf-8")):
+    if config_hash not in (None, hash_file(folder / CONFIG)):  # of older versions, which wrote no SHA256SUMS
         raise InstallError(
             f"'{folder / CONFIG}' is not the one its weights were saved with: it was changed, or belongs to others"
         )
-    if (folder / "generation_config.json").exists() and model.can_generate():
+    if (folder / GENERATION).exists() and model.can_generate():
         try:
             model.generation_config = load_pretrained(GenerationConfig, folder)
         except PretrainedError as error:
-            raise InstallError(f"'{folder / 'generation_config.json'}' is not readable: {error}") from error
+            raise InstallError(f"'{folder / GENERATION}' is not readable: {error}") from error
     model.name_or_path = str(folder)  # as from_pretrained does: where its tokenizer may be
     model.eval()  # type: ignore[no-untyped-call]
     return model
@@ -99,9 +100,13 @@ def set_state(model: PreTrainedModel, facts: dict[str, Any]) -> None:
 
 
 def read_config(folder: Path) -> dict[str, Any]:
-    """Read the config.json that `save` wrote, with the mechanism under "attnlab"; refuse any other."""
+    """Read the config.json that `save` wrote, with the mechanism under "attnlab"; refuse others and damaged files."""
     if not (folder / CONFIG).is_file():
         raise InstallError(f"'{folder}' has no {CONFIG}; attnlab.load reads what attnlab.save wrote")
+    try:
+        verify_sums(folder)
+    except DamageError as error:
+        raise InstallError(str(error)) from error
     try:
         config = parse_json((folder / CONFIG).read_text(encoding="utf-8"))
     except (UnicodeDecodeError, json.JSONDecodeError) as error:

@@ -4,7 +4,6 @@ transformers reads the directory once attnlab is imported (`pretrained.py`), and
 build the model without its mechanism.
 """
 
-import hashlib
 import json
 import os
 from pathlib import Path
@@ -16,7 +15,9 @@ from safetensors.torch import save_file
 from torch import Tensor, nn
 from transformers import PreTrainedModel
 
+from attnlab.checksums import write_sums
 from attnlab.errors import InstallError, RequestError
+from attnlab.ownership import describe_risk
 
 from .attention_modules import find_attention_modules
 from .body import find_body
@@ -25,7 +26,7 @@ from .interface import name_for
 from .layer import Layer
 from .prefix import prefix_of
 
-CONFIG = "config.json"
+CONFIG, GENERATION = "config.json", "generation_config.json"
 WEIGHTS = "attnlab.safetensors"
 """Not model.safetensors, which from_pretrained would read into a model without the mechanism."""
 INDEX = "attnlab.safetensors.index.json"
@@ -83,12 +84,14 @@ def _write(
     (path / CONFIG).write_text(text, encoding="utf-8")
     if body.can_generate() and body.generation_config is not None:
         body.generation_config.save_pretrained(path)
-    metadata = {"format": "pt", "attnlab": line, "config": hash_config(text)}
+    metadata = {"format": "pt", "attnlab": line}
     for file_name, contents in shards.filename_to_tensors.items():
         save_file({name: tensors[name] for name in contents}, path / file_name, metadata=metadata)
     if shards.is_sharded:
         index = {"metadata": shards.metadata, "weight_map": shards.tensor_to_filename}
         (path / INDEX).write_text(json.dumps(index, indent=2, sort_keys=True) + "\n", encoding="utf-8")
+    others = [name for name in (CONFIG, GENERATION) if (path / name).exists()]
+    write_sums(path, [*others, *(file.name for file in list_weight_files(path))])
 
 
 def _check_whole(body: PreTrainedModel) -> Layer:
@@ -123,15 +126,12 @@ def list_plain_files(folder: Path) -> list[Path]:
     return [*folder.glob("model*.safetensors*"), *folder.glob("pytorch_model*")]
 
 
-def hash_config(config: str) -> str:
-    """Return the hash of a config that is saved with the weights."""
-    return hashlib.sha256(config.encode()).hexdigest()
-
-
 def _make_folder(path: Path) -> None:
     """Make the directory; refuse one with plain weights, which a loader would read instead of this model's."""
     if path.exists() and not path.is_dir():
         raise RequestError(f"'{path}' is a file; a directory is needed to save a model in")
+    if risk := describe_risk(path):
+        raise RequestError(risk)
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:

@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from attnlab import attend, explain
+from attnlab.checksums import seal, unseal
 from attnlab.errors import AttnlabWarning, KernelError
 from attnlab.kernels.cpu import library, native, variants
 from attnlab.kernels.cpu.native import Loops
@@ -71,7 +72,7 @@ def test_prebuilt_loops_are_preferred_unless_native_ones_are_wanted(
         pytest.skip("no loops are prebuilt for this processor")
     native.PREBUILT.mkdir()
     file = native.PREBUILT / variant.file_name
-    file.write_bytes(library.seal(body))
+    file.write_bytes(seal(body))
     monkeypatch.setattr(native, "find_compiler", lambda: pytest.fail("a compiler was looked for"))
     expected = Loops(True, f"prebuilt for {variant.name}", "this processor has its instructions")
     assert native.describe_loops() == expected
@@ -85,7 +86,7 @@ def test_prebuilt_loops_are_preferred_unless_native_ones_are_wanted(
     assert native.describe_loops().reason.startswith("stored in ")
 
     monkeypatch.delenv("ATTNLAB_LOOPS")
-    file.write_bytes(library.seal(body)[:-1])
+    file.write_bytes(seal(body)[:-1])
     native._load_loops.cache_clear()
     with pytest.warns(AttnlabWarning, match=r"prebuilt.* is damaged \(its checksum differs\); reinstall attnlab"):
         assert native.describe_loops().name == "compiled for this processor"
@@ -101,7 +102,7 @@ def test_a_wish_that_is_not_known_is_refused(monkeypatch: pytest.MonkeyPatch) ->
 @pytest.mark.usefixtures("_afresh")
 def test_a_damaged_cache_without_a_compiler_says_both(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("CXX", "no-such-compiler")
-    monkeypatch.setattr(library, "read", lambda file: library.unseal(b"", file))
+    monkeypatch.setattr(library, "read", lambda file: unseal(b"", file))
     assert os.fspath(tmp_path) in native.describe_loops().reason
     assert "is empty; no C++ compiler found" in native._load_loops()[1].reason
 

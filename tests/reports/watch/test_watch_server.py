@@ -5,7 +5,9 @@ from __future__ import annotations
 import http.client
 import json
 import shutil
+import socket
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -203,3 +205,17 @@ def test_the_last_picture_stays_when_the_server_is_gone(page: Any, window: Watch
     page.get_by_text("attnlab watch does not answer").wait_for()
     assert page.locator("#going .run").count() == 1
     assert "1 of 6 runs have ended" in page.locator("#status").inner_text()
+
+
+def test_a_client_that_drips_bytes_is_dropped(window: WatchServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("attnlab.reports.watch.watch_server.SECONDS", 0.3)
+    client = socket.create_connection(("127.0.0.1", window.server_port), timeout=60)
+
+    def drip() -> None:
+        while True:  # a request that never ends
+            client.sendall(b"G")
+            time.sleep(0.05)
+
+    with client, pytest.raises(ConnectionError):
+        drip()
+    assert ask(window, f"/{window.token}/")[0] == 200

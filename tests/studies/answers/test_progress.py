@@ -101,7 +101,7 @@ def test_a_study_is_looked_at_while_it_runs(tmp_path: Path) -> None:
     moment = Moment(tmp_path, study(seeds=[1], phases__recall__log_every=1))
     moment.hold()
     moment.plan()
-    progress = Progress(tmp_path, has_curves=True)
+    progress = Progress(tmp_path, num_curves=9)
     seen: list[Snapshot] = []
     work = Execution(
         tmp_path, moment.ledger, moment.planned, quiet, StopRequest(), tick=lambda: seen.append(progress.look())

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from safetensors import safe_open
 from torch import Tensor
 
+from attnlab.checksums import DamageError
 from attnlab.errors import TrainingError
-from attnlab.training.record.disk_errors import DamageError
 from attnlab.training.record.files import Seal
 from attnlab.training.record.tensors import DTYPES, read_tensors, write_tensors
 

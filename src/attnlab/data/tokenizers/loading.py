@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+from attnlab.checksums import DamageError, verify_sums
 from attnlab.errors import DataError, PretrainedError
 from attnlab.inputs import expand_path, parse_json
 from attnlab.pretrained import load_pretrained
@@ -28,6 +29,10 @@ def load_tokenizer(name: str | Path) -> FastTokenizer:
 
 
 def _load_directory(path: Path) -> FastTokenizer:
+    try:
+        verify_sums(path, skipped=".safetensors")  # weights are verified by those who read them
+    except DamageError as error:
+        raise DataError(str(error)) from error
     if any((path / name).exists() for name in ("tokenizer_config.json", "config.json")):
         return _load_with_transformers(str(path), is_local=True)
     if (path / "tokenizer.json").exists():

@@ -4,6 +4,8 @@ The same text and settings give the same tokenizer in every process, which `toke
 """
 
 import json
+import shutil
+import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -12,7 +14,8 @@ from typing import Any, Literal
 
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, trainers
 
-from attnlab.errors import DataError, closest
+from attnlab.checksums import DamageError, verify_sums, write_sums
+from attnlab.errors import AttnlabWarning, DataError, closest
 from attnlab.machine import cache_folder
 
 from ..cache import hash_of, write_folder
@@ -81,12 +84,23 @@ def train_tokenizer(
         raise DataError(f"min_count is the minimum count of a pair or a word, at least 1; got {plan.min_count}")
     identity = source.identity if isinstance(source, Source) else hash_of(list(source))
     folder = cache_folder() / "tokenizers" / hash_of([FORMAT, identity, asdict(plan)])[:32]
+    _remove_if_damaged(folder)
     if not (folder / "tokenizer.json").exists():
         tokenizer = _train(source, plan)
         with write_folder(folder) as temporary:
             (temporary / "tokenizer.json").write_text(tokenizer.backend_tokenizer.to_str(), encoding="utf-8")
             (temporary / "index.json").write_text(json.dumps({"format": FORMAT}), encoding="utf-8")
+            write_sums(temporary, ["tokenizer.json"])
     return _read_cached(folder / "tokenizer.json")
+
+
+def _remove_if_damaged(folder: Path) -> None:
+    try:
+        verify_sums(folder)
+    except DamageError as error:
+        what = str(error).split(";")[0]
+        warnings.warn(f"{what}. It is in the cache, and is trained again now", AttnlabWarning, stacklevel=4)
+        shutil.rmtree(folder)
 
 
 def _read_cached(path: Path) -> FastTokenizer:

@@ -5,7 +5,6 @@ written in the order of reading, so the file is the same on any number of cores.
 """
 
 import hashlib
-import json
 import shutil
 import warnings
 from collections import deque
@@ -19,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
+from attnlab.checksums import seal_json
 from attnlab.errors import AttnlabWarning, DataError
 from attnlab.inputs import expand_path
 from attnlab.machine import cache_folder
@@ -87,7 +87,7 @@ def pack(
             "roles": roles,
             "made_of": {**made_of, "name": source.name, "removed": removed},
         }
-        (temporary / INDEX).write_text(json.dumps(index, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+        (temporary / INDEX).write_bytes(seal_json(index))
     return TokenFile.open(folder, verify=False)
 
 

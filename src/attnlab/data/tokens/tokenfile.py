@@ -4,8 +4,6 @@ tokens.bin holds the documents one after another, each followed by the separator
 tokenizer.json the tokenizer; index.json counts, hashes and the origin of the file.
 """
 
-import hashlib
-import json
 from dataclasses import dataclass, fields
 from functools import cached_property
 from pathlib import Path
@@ -14,6 +12,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from attnlab.checksums import DamageError, hash_file, unseal_json
 from attnlab.errors import DataError
 
 from ..tokenizers.builders import FastTokenizer, parse_backend, wrap
@@ -46,10 +45,12 @@ class TokenFile:
         """Open a token file. The sizes of its files are always checked, and their hashes if `verify` is True."""
         path = Path(folder)
         try:
-            content = json.loads((path / INDEX).read_text(encoding="utf-8"))
+            content = unseal_json((path / INDEX).read_bytes())
         except FileNotFoundError as error:
             raise DataError(f"{path} is not a token file: it has no {INDEX}; make one with data.pack") from error
-        except (OSError, ValueError) as error:
+        except DamageError as error:
+            raise _refuse_damaged(path, f"{INDEX} {error}") from error
+        except (OSError, ValueError, RecursionError) as error:
             raise _refuse_damaged(path, f"{INDEX} cannot be read ({error})") from error
         names = {"format", "key", *(field.name for field in fields(cls))} - {"folder", "hash"}
         if not isinstance(content, dict) or set(content) != names or content.pop("format") != FORMAT:
@@ -107,8 +108,7 @@ class TokenFile:
 
 def _hash_file(path: Path) -> str:
     try:
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
+        return hash_file(path)
     except OSError as error:
         raise _refuse_damaged(path.parent, f"{path.name} cannot be read ({error.strerror})") from error
 

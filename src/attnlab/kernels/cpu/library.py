@@ -1,11 +1,8 @@
 """A library of compiled loops: its file ends with a checksum, is trusted only if no other user can have written it, and
 is loaded from a private copy, so that nothing can change between the verification and the loading, or later.
-
-This file imports the standard library only, because the build of a wheel (hatch_build.py) runs it by itself.
 """
 
 import ctypes
-import hashlib
 import os
 import stat
 import tempfile
@@ -13,20 +10,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
-DIGEST = hashlib.sha256().digest_size
-
-
-def seal(body: bytes) -> bytes:
-    """Return the content of a file for a library: the library, then its checksum."""
-    return body + hashlib.sha256(body).digest()
-
-
-def unseal(content: bytes, file: Path) -> bytes:
-    """Return the library in a file's content; raise ValueError if the checksum differs."""
-    body, digest = content[:-DIGEST], content[-DIGEST:]
-    if hashlib.sha256(body).digest() != digest:
-        raise ValueError(f"{file} is damaged (its checksum differs)" if content else f"{file} is empty")
-    return body
+from attnlab.checksums import seal, unseal
 
 
 def read(file: Path) -> bytes:

@@ -17,6 +17,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
+from attnlab.checksums import unseal
 from attnlab.errors import AttnlabWarning, KernelError
 from attnlab.machine import cache_folder, find_compiler, instruction_set
 
@@ -71,7 +72,7 @@ def _load_loops() -> tuple[ctypes.CDLL | None, Loops]:
     variant = None if wanted else variants.find_variant(instruction_set())
     if variant is not None and (file := PREBUILT / variant.file_name).exists():
         try:
-            prebuilt = _load(library.unseal(file.read_bytes(), file))
+            prebuilt = _load(unseal(file.read_bytes(), file))
             return prebuilt, Loops(True, f"prebuilt for {variant.name}", "this processor has its instructions")
         except ValueError as error:
             problems.append(f"{error}; reinstall attnlab")

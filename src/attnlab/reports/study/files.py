@@ -5,6 +5,18 @@ from contextlib import suppress
 from pathlib import Path
 
 from attnlab.errors import RequestError
+from attnlab.ownership import describe_risk
+
+
+def make_place(folder: Path) -> Path:
+    """Make the folder of a report; return its path."""
+    if risk := describe_risk(folder):
+        raise RequestError(risk)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise RequestError(f"cannot make {folder}: {error.strerror}; give --out another folder") from error
+    return folder
 
 
 def write_atomically(path: Path, content: str | bytes) -> Path:
@@ -19,7 +31,8 @@ def write_atomically(path: Path, content: str | bytes) -> Path:
     except OSError as error:
         with suppress(OSError):
             aside.unlink(missing_ok=True)
-        raise RequestError(f"cannot write the report to {path}: {error.strerror}; clear what is in the way") from error
+        advice = "clear what is in the way, or give --out another folder"
+        raise RequestError(f"cannot write the report to {path}: {error.strerror}; {advice}") from error
     return path
 
 

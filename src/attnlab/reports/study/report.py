@@ -9,7 +9,7 @@ from attnlab.studies.answers.study_folder import open_record
 
 from .contents import Contents, collect_contents
 from .figures import KINDS, TRACES
-from .files import remove_stale_figures, write_atomically
+from .files import make_place, remove_stale_figures, write_atomically
 from .page import Drawing, draw_figures, render_page
 from .tables import write_latex, write_markdown, write_per_seed, write_summary
 
@@ -17,18 +17,19 @@ REPORT = "report.html"
 TABLES, FIGURES = "tables", "figures"
 
 
-def write_report(folder: str | Path) -> Path:
-    """Write the report of a study, finished or not, beside its ledger; return the path of the page."""
+def write_report(folder: str | Path, out: str | Path | None = None) -> Path:
+    """Write the report of a study, finished or not, into `out` or beside its ledger; return the path of the page."""
     with open_record(folder) as record:
         contents = collect_contents(record)
-        tables = record.folder / TABLES
+        place = make_place(record.folder if out is None else Path(out).expanduser())
+        tables = place / TABLES
         write_atomically(tables / "per_seed.csv", write_per_seed(record))
         write_atomically(tables / "summary.csv", write_summary(contents.places))
         write_atomically(tables / "results.md", write_markdown(contents.headline, contents.places))
         write_atomically(tables / "results.tex", write_latex(contents.headline, contents.places))
         drawings = draw_figures(contents)
-        _write_figures(record.folder / FIGURES, contents, drawings)
-        return write_atomically(record.folder / REPORT, render_page(contents, drawings))
+        _write_figures(place / FIGURES, contents, drawings)
+        return write_atomically(place / REPORT, render_page(contents, drawings))
 
 
 def _write_figures(folder: Path, contents: Contents, drawings: Mapping[str, Drawing]) -> None:

@@ -8,9 +8,11 @@ import hmac
 import json
 import math
 import secrets
+import socket
 import socketserver
 import sys
 import threading
+from contextlib import suppress
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -37,9 +39,9 @@ HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin", "X-Frame-Options": "DENY",
 }  # fmt: skip
 NUM_CURVES = 60
-"""Learning curves that a page shows: those of the runs in progress, then those of the last planned."""
+"""Learning curves that a page shows: those of the runs in progress, then those of the last planned that have ended."""
 SECONDS = 10.0
-"""Idle time after which a connection is closed."""
+"""Time after which a connection is closed, idle or not: a client that sends byte by byte keeps no thread."""
 
 
 class WatchServer(ThreadingHTTPServer):
@@ -48,11 +50,12 @@ class WatchServer(ThreadingHTTPServer):
     daemon_threads = True
 
     def __init__(self, folder: str | Path, port: int = 0) -> None:
-        self.progress = Progress(folder, has_curves=True)
+        self.progress = Progress(folder, num_curves=NUM_CURVES)
         self.progress.look()  # a folder without a study is refused at once
         self.report = self.progress.folder / REPORT
         self.token = secrets.token_urlsafe(24)
         self.lock = threading.Lock()
+        self.dumped: dict[str, tuple[RunProgress, str]] = {}
         try:
             super().__init__((HOST, port), WatchHandler)
         except OSError as error:
@@ -73,7 +76,16 @@ class WatchServer(ThreadingHTTPServer):
         """Return the state of the study as JSON, for the page's script."""
         with self.lock:
             snapshot = self.progress.look()
-        return _dump(_record_snapshot(snapshot, has_report=self.report.is_file()))
+            runs = ", ".join([self._dump_run(progress) for progress in snapshot.runs])
+        state = _dump(_record_snapshot(snapshot, has_report=self.report.is_file())).decode()
+        return f'{state[:-1]}, "runs": [{runs}]}}'.encode()
+
+    def _dump_run(self, progress: RunProgress) -> str:
+        """Return a run as JSON; one that has not changed since the last look is not written again."""
+        known = self.dumped.get(progress.run.id)
+        if known is None or known[0] is not progress:
+            known = self.dumped[progress.run.id] = progress, _dump(_record_run(progress)).decode()
+        return known[1]
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Show errors, except those of a browser that has closed its connection."""
@@ -88,6 +100,20 @@ class WatchHandler(BaseHTTPRequestHandler):
     server_version, sys_version = "attnlab", ""
     timeout = SECONDS
     policy = POLICY
+
+    def handle_one_request(self) -> None:
+        """Answer a request within its time."""
+        timer = threading.Timer(SECONDS, self._drop)
+        timer.daemon = True
+        timer.start()
+        try:
+            super().handle_one_request()
+        finally:
+            timer.cancel()
+
+    def _drop(self) -> None:
+        with suppress(OSError):  # closed meanwhile
+            self.connection.shutdown(socket.SHUT_RDWR)
 
     def do_GET(self) -> None:
         """Send a file of the page, the state of the study, or the report."""
@@ -146,14 +172,12 @@ class WatchHandler(BaseHTTPRequestHandler):
 
 
 def _record_snapshot(snapshot: Snapshot, *, has_report: bool) -> dict[str, Any]:
-    with_curve = [progress.run.id for progress in reversed(snapshot.runs) if progress.curve]
-    drawn = set(list(dict.fromkeys([*(progress.run.id for progress in snapshot.going), *with_curve]))[:NUM_CURVES])
+    num_begun = sum(progress.step > 0 for progress in snapshot.runs)
     return {
         "name": snapshot.name, "question": snapshot.question, "condition": snapshot.condition,
         "has_report": has_report, "num_runs": len(snapshot.runs), "num_ended": snapshot.num_ended,
         "num_given_up": snapshot.num_given_up, "seconds_left": _round_number(snapshot.seconds_left),
-        "so_far": SO_FAR, "num_curves_left_out": len(set(with_curve) - drawn),
-        "runs": [_record_run(progress, has_curve=progress.run.id in drawn) for progress in snapshot.runs],
+        "so_far": SO_FAR, "num_curves_left_out": max(0, num_begun - NUM_CURVES),
         "standings": [
             {
                 "phase": board.phase, "size": board.size, "figure": board.figure, "leader": board.leader,
@@ -168,7 +192,7 @@ def _record_snapshot(snapshot: Snapshot, *, has_report: bool) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _record_run(progress: RunProgress, *, has_curve: bool) -> dict[str, Any]:
+def _record_run(progress: RunProgress) -> dict[str, Any]:
     run, evaluation = progress.run, progress.evaluation
     return {
         "id": run.id, "title": run.title, "phase": run.phase, "size": run.size, "arm": run.arm, "seed": run.seed,
@@ -176,7 +200,7 @@ def _record_run(progress: RunProgress, *, has_curve: bool) -> dict[str, Any]:
         "loss": _round_number(progress.loss), "tokens_per_second": _round_number(progress.tokens_per_second),
         "seconds_left": _round_number(progress.seconds_left),
         "evaluation": evaluation and {**evaluation._asdict(), "value": _round_number(evaluation.value)},
-        "curve": [[step, _round_number(loss)] for step, loss in progress.curve if has_curve],
+        "curve": [[step, _round_number(loss)] for step, loss in progress.curve],
     }  # fmt: skip
 
 

@@ -5,6 +5,7 @@ All primary comparisons of a study are one family: without adjustment, a study w
 """
 
 import json
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
@@ -14,7 +15,7 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from attnlab.errors import StatisticsError
+from attnlab.errors import AttnlabWarning, StatisticsError
 from attnlab.notebook import Facts, Showable
 from attnlab.statistics import Comparison, compare, conclude_family
 from attnlab.statistics.comparison import conclude as conclude_comparison
@@ -97,6 +98,10 @@ def conclude(
     answers = analyse(study, planned, ledger, obstacles, status, trials)
     compared = [answer.comparison for answer in answers if answer.comparison is not None]
     is_look = any(not one.question.obstacle and one.data.num_seeds >= MIN_SEEDS for one in compared)
+    if ledger.is_read_only:
+        message = f"{ledger.path.parent} cannot be written, so its ledger does not note that these verdicts were seen"
+        warnings.warn(message, AttnlabWarning, stacklevel=2)
+        return answers
     with ledger.transaction():
         note_verdict(ledger, study, results, is_look)
         ledger.add_answers(basis, json.dumps(_storage().dump_python(answers)))

@@ -5,17 +5,19 @@ import os
 import platform
 from collections.abc import Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import fmean
 from typing import Literal
 
 from attnlab.training.loop.progress import format_duration
+from attnlab.training.plain import decode_nonfinite
 from attnlab.training.record.folder import read_num_steps
 from attnlab.training.record.lock import LOCK
 
-from ..ledger.database import Ledger
+from ..ledger.database import Ledger, ResultRow
 from ..plan.planning import PlannedRun
+from ..run.trials import PLANNED
 from .leaderboard import Leaderboard, rank_arms
 from .run_tail import EvaluationPoint, Tail
 from .study_folder import LEDGER, PLAN, Record, find_folder, read
@@ -82,25 +84,33 @@ class Snapshot:
 
 
 class Progress:
-    """A reader of a study's folder that reads only what is new. has_curves: read curves of ended runs too."""
+    """A reader of a study's folder that reads only what is new. num_curves: ended runs whose curves are read too."""
 
-    def __init__(self, folder: str | Path, *, has_curves: bool = False) -> None:
+    def __init__(self, folder: str | Path, *, num_curves: int = 0) -> None:
         self.folder = find_folder(folder)
-        self.has_curves = has_curves
+        self.num_curves = num_curves
         self.tails: dict[str, Tail] = {}
         self.lengths: dict[str, int] = {}
+        self.seen: dict[str, RunProgress] = {}
+        self.ledger: Ledger | None = None
+        self.inode = 0
+        self.record: Record | None = None
+        self.basis: object = None
 
     def look(self) -> Snapshot:
         """Return the present state of the study."""
-        with closing(Ledger(self.folder / LEDGER, is_new=False)) as ledger:
+        with closing(self._open_ledger()) as ledger:
             is_going = _is_locked(self.folder)
             designs = ledger.events("design")
-            record = read(self.folder, ledger) if designs and ledger.events(PLAN) else None
+            record = self._read_record(ledger, designs)
             if record is None or not (record.runs or record.trials):
                 question = str(json.loads(designs[-1]).get("question", "")) if designs else ""
                 return Snapshot(ledger.fact("study") or "", question, "preparing" if is_going else "stopped")
             going = set(ledger.list_active()) if is_going else set[str]()
-            runs = tuple(self._read_progress(record, run, going) for run in (*record.trials, *record.runs))
+            begun, planned = ledger.begun(), (*record.trials, *record.runs)
+            ended = [run.id for run in reversed(planned) if run.id in record.results]
+            drawn = set(ended[: max(0, self.num_curves - len(going))])
+            runs = tuple(self._read_progress(record, run, going, begun, drawn) for run in planned)
             condition: Condition = "ended" if record.is_whole else "running" if is_going else "stopped"
             left = _estimate_seconds_left(runs, record) if condition == "running" else None
             boards = tuple(rank_arms(record, {one.run.id: one.loss for one in runs if one.state == RUNNING}))
@@ -108,21 +118,66 @@ class Progress:
             num_ended = sum(one.run.id in record.results for one in runs)
             return Snapshot(design.name, design.question, condition, runs, num_ended, left, boards)
 
-    def _read_progress(self, record: Record, run: PlannedRun, going: set[str]) -> RunProgress:
-        result, folder = record.results.get(run.id), record.folder_of(run)
+    def _open_ledger(self) -> Ledger:
+        """Open the ledger; rows that were read before are not read again, unless it is another file."""
+        path = self.folder / LEDGER
+        inode = path.stat().st_ino if path.exists() else 0
+        if inode != self.inode:
+            self.ledger, self.record, self.inode = None, None, inode
+            self.seen.clear()
+        self.ledger = Ledger(path, is_new=False, before=self.ledger)
+        return self.ledger
+
+    def _read_record(self, ledger: Ledger, designs: list[str]) -> Record | None:
+        """Read what is planned, if it has changed since; None before anything is."""
+        plans = ledger.events(PLAN)
+        if not designs or not plans:
+            return None
+        basis = (designs[-1], plans[-1], len(ledger.runs()), len(ledger.events(PLANNED)))
+        if self.record is None or basis != self.basis:
+            self.record, self.basis = read(self.folder, ledger), basis
+            self.seen.clear()
+        self.record = replace(self.record, ledger=ledger)
+        return self.record
+
+    def _read_progress(
+        self, record: Record, run: PlannedRun, going: set[str], begun: set[str], drawn: set[str]
+    ) -> RunProgress:  # fmt: skip
+        result = record.results.get(run.id)
         state = RUNNING if run.id in going else WAITING
         if result is not None or run.id in record.given_up:
             state = GIVEN_UP if result is None else result.status
-        tail = Tail(folder)
-        if state == RUNNING or self.has_curves:
-            tail = self.tails.setdefault(run.id, tail)
-            tail.read()
-        if result is not None:
-            step, length = int(result.result["step"]), int(result.result["num_steps"])
-            return RunProgress(run, state, step, length, tail.loss, evaluation=tail.evaluation, curve=tail.curve)
+        known = self.seen.get(run.id)
+        if known is not None and known.state == state != RUNNING and bool(known.curve) == (run.id in drawn):
+            return known
+        progress = self._read_ended(record, run, result, run.id in drawn) if result is not None else (
+            self._read_unfinished(record, run, state, run.id in begun)
+        )  # fmt: skip
+        self.seen[run.id] = progress
+        return progress
+
+    def _read_ended(self, record: Record, run: PlannedRun, row: ResultRow, is_drawn: bool) -> RunProgress:
+        result, curve = row.result, self._read_tail(record, run).curve if is_drawn else []
+        last, loss = result.get("last"), decode_nonfinite(result.get("loss"))
+        evaluation = last and EvaluationPoint(
+            int(last["step"]), last["primary"], float(decode_nonfinite(last["figures"][last["primary"]]))
+        )
+        step, num_steps = int(result["step"]), int(result["num_steps"])
+        return RunProgress(run, row.status, step, num_steps, loss, evaluation=evaluation, curve=curve)
+
+    def _read_tail(self, record: Record, run: PlannedRun) -> Tail:
+        if run.id not in self.tails:
+            self.tails[run.id] = Tail(record.folder_of(run))
+        self.tails[run.id].read()
+        return self.tails[run.id]
+
+    def _read_unfinished(self, record: Record, run: PlannedRun, state: str, has_begun: bool) -> RunProgress:
+        if state != RUNNING and not (has_begun and self.num_curves):
+            return RunProgress(run, state)
+        tail = self._read_tail(record, run)
         if state != RUNNING:
             return RunProgress(run, state, tail.step, loss=tail.loss, curve=tail.curve)
-        num_steps = self.lengths.get(run.id) or read_num_steps(folder)
+        num_steps = self.lengths.get(run.id) or read_num_steps(record.folder_of(run))
         if num_steps is not None:
             self.lengths[run.id] = num_steps
         left = None if num_steps is None or tail.pace is None else (num_steps - tail.step) * tail.pace
@@ -139,9 +194,10 @@ def _estimate_seconds_left(runs: Sequence[RunProgress], record: Record) -> float
         seconds = _estimate_duration(one, record, durations)
         for kind in _list_kinds(one.run) if seconds is not None else ():
             known.setdefault(kind, []).append(seconds or 0.0)
+    means = {kind: fmean(seconds_of_kind) for kind, seconds_of_kind in known.items()}
     lefts: list[float] = []
     for one in (one for one in runs if one.state in (RUNNING, WAITING)):
-        similar = next((fmean(known[kind]) for kind in _list_kinds(one.run) if kind in known), None)
+        similar = next((means[kind] for kind in _list_kinds(one.run) if kind in means), None)
         left = one.seconds_left if one.seconds_left is not None else similar
         if left is None:
             return None

@@ -140,10 +140,15 @@ def read(folder: Path, ledger: Ledger) -> Record:
         raise StudyError(f"{folder} holds a study that was never planned to its end; attnlab run goes on with it")
     plan, runs = json.loads(plans[-1]), []
     rows = {row.id: row for row in ledger.runs()}
+    specs: dict[str, RunSpec] = {}  # runs that differ in their seed only are validated once
     for row in (rows[id] for id in (*plan["runs"], *list_planned(ledger, digest(plans[-1]))) if id in rows):
         config = dict(row.config)
         parent, trial, chosen = config.pop("parent"), config.pop("trial", None), config.pop("chosen", {})
-        spec, trial = RunSpec.of(config), None if trial is None else Trial.of(trial)
+        seed = config.pop("seed", row.seed)
+        key = json.dumps(config)
+        if key not in specs:
+            specs[key] = RunSpec.of({**config, "seed": seed})
+        spec, trial = specs[key].model_copy(update={"seed": seed}), None if trial is None else Trial.of(trial)
         runs.append(PlannedRun(row.id, row.arm, row.size, row.phase, row.seed, spec, parent, trial, chosen))
     starts = tuple(json.loads(event) for event in ledger.events("started"))
     design = _read_design(designs[-1], folder)

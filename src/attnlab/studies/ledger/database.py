@@ -1,14 +1,12 @@
 """The ledger of a study, one sqlite file: runs, attempts, results, metrics, scores of examples, answers, events.
 
 A trigger refuses to change or remove rows. Rows are on the disk when a call returns; a run's result, metrics and scores
-are added in one transaction.
+are added in one transaction. `connection.py` opens the file and verifies what is read.
 """
 
 import json
-import sqlite3
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,7 +16,7 @@ from numpy.typing import NDArray
 
 from attnlab.errors import StudyError
 
-from .disk import refuse_network
+from .connection import Connection
 
 VERSION = 4
 ENDED = ("finished", "stopped early")
@@ -85,92 +83,42 @@ class Delivery:
     """The group of each example, such as its article; None if examples are independent."""
 
 
-class Ledger:
+class Ledger(Connection):
     """The ledger of one study. The process that has the study's lock writes it; any number may read."""
 
-    def __init__(self, path: Path, *, is_new: bool = True) -> None:
-        refuse_network(path)
-        if not is_new and not path.exists():
-            raise StudyError(f"{path.parent} holds no study: it has no {path.name}")
-        self.path = path
-        for file in (path.with_name(path.name + ending) for ending in ("", "-wal", "-shm", "-journal")):
-            if file.is_symlink():
-                raise StudyError(f"{file} is a symbolic link, which may lead anywhere; remove it")
+    def __init__(self, path: Path, *, is_new: bool = True, before: "Ledger | None" = None) -> None:
+        """Open a ledger. before: the same file as it was opened before, whose rows need not be read again."""
+        super().__init__(path, TABLES, is_new=is_new, is_checked=before is not None)
+        # Rows are never changed, so each is read once.
+        self._runs: list[RunRow] = [] if before is None else before._runs
+        self._results: dict[str, ResultRow] = {} if before is None else before._results
+        self._begun: list[str] = [] if before is None else before._begun
         try:
-            self.base = sqlite3.connect(path, isolation_level=None, timeout=60)
-        except sqlite3.Error as error:
-            raise StudyError(f"{path} cannot be used as a ledger: {error}") from error
-        try:
-            self._set_up(is_new)
+            if self.fact("version") != str(VERSION):
+                raise StudyError(
+                    f"{self.path} has format {self.fact('version')}, and this attnlab needs {VERSION}; use the attnlab "
+                    "that began the study, or give another folder"
+                )
         except BaseException:
-            self.base.close()
+            self.close()
             raise
 
-    def _set_up(self, is_new: bool) -> None:
-        # Without recursive triggers, INSERT OR REPLACE would remove a row without calling the trigger.
-        for setting in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", "recursive_triggers=ON"):
-            mode = self.execute(f"PRAGMA {setting}").fetchone()
-            if setting == "journal_mode=WAL" and mode[0] != "wal":
-                raise StudyError(f"{self.path}: the file system has no shared memory for a ledger; use a local disk")
-        tables = {row[0] for row in self.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
-        if tables and "facts" not in tables:
-            raise StudyError(f"{self.path} is not a ledger but another database; give the study another folder")
-        if is_new and not tables:
-            self._make_tables()
-        if self.fact("version") != str(VERSION):
-            raise StudyError(
-                f"{self.path} has format {self.fact('version')}, and this attnlab needs {VERSION}; use the attnlab "
-                "that began the study, or give another folder"
-            )
-
-    def _make_tables(self) -> None:
-        with self.transaction():
-            for name, columns in TABLES.items():
-                self.execute(f"CREATE TABLE {name} ({columns})")
-                for what in ("UPDATE", "DELETE"):
-                    self.execute(
-                        f"CREATE TRIGGER no_{what.lower()}_of_{name} BEFORE {what} ON {name} "
-                        f"BEGIN SELECT RAISE(ABORT, 'the ledger is only ever added to'); END"
-                    )
-            self.execute("INSERT INTO facts VALUES ('version', ?)", (str(VERSION),))
-
-    def execute(self, command: str, values: Sequence[Any] = ()) -> sqlite3.Cursor:
-        """Execute a command of SQL; an error of the file becomes a StudyError."""
-        try:
-            return self.base.execute(command, values)
-        except sqlite3.Error as error:
-            advice = "move it away to start again" if "not a database" in str(error) else "its content is intact"
-            raise StudyError(f"{self.path} cannot be used as a ledger: {error}; {advice}") from error
-
-    @contextmanager
-    def transaction(self) -> Iterator[None]:
-        """Add rows in one transaction."""
-        self.execute("BEGIN IMMEDIATE")
-        try:
-            yield
-            self.execute("COMMIT")
-        except BaseException:
-            if self.base.in_transaction:
-                self.execute("ROLLBACK")
-            raise
-
-    def close(self) -> None:
-        """Close the file."""
-        self.base.close()
+    def _write_first_rows(self) -> None:
+        self.insert("facts", "version", str(VERSION))
 
     def fact(self, name: str) -> str | None:
         """Return the fact of a name, None if there is none."""
-        value: str | None = self._find("SELECT value FROM facts WHERE name = ?", name)
+        value: str | None = self._find_last("facts", "WHERE name = ?", name)
         return value
 
-    def _find(self, query: str, *values: Any) -> Any:
-        """Return the first column of the first row, None without one."""
-        row = self.execute(query, values).fetchone()
-        return None if row is None else row[0]
+    def _find_last(self, table: str, where: str, *values: Any) -> Any:
+        """Return the last column of the first row, None without one."""
+        rows = self.select(table, where, *values)
+        return rows[0][-1] if rows else None
 
     def note_fact(self, name: str, value: str) -> None:
         """Add a fact; another value under the same name is an error."""
-        self.execute("INSERT OR IGNORE INTO facts VALUES (?, ?)", (name, value))
+        self.insert("facts", name, value)
         if self.fact(name) != value:
             known = f"its {name} is '{self.fact(name)}', not '{value}'"
             raise StudyError(f"{self.path.parent} holds another study: {known}; give this one another folder")
@@ -180,48 +128,50 @@ class Ledger:
         with self.transaction():
             for run in runs:
                 config = json.dumps(run.config, sort_keys=True)
-                row = (run.id, run.arm, run.size, run.phase, run.seed, config, time.time())
-                self.execute("INSERT OR IGNORE INTO runs VALUES (?, ?, ?, ?, ?, ?, ?)", row)
+                self.insert("runs", run.id, run.arm, run.size, run.phase, run.seed, config, time.time())
 
     def begin(self, run: str, worker: str) -> int:
         """Add an attempt of a run; return its number."""
-        added = self.execute("INSERT INTO attempts (run, worker, at) VALUES (?, ?, ?)", (run, worker, time.time()))
-        return int(added.lastrowid or 0)
+        return self.insert("attempts", None, run, worker, time.time())
 
     def fail(self, attempt: int, reason: str) -> None:
         """Record that an attempt failed."""
-        self.execute("INSERT OR IGNORE INTO failures VALUES (?, ?, ?)", (attempt, reason, time.time()))
+        self.insert("failures", attempt, reason, time.time())
 
     def give_up(self, run: str, reason: str) -> None:
         """Record that a run is not attempted again until the study is started again."""
-        row = (run, self._newest_start(), reason, time.time())
-        self.execute("INSERT OR IGNORE INTO given_up VALUES (?, ?, ?, ?)", row)
+        self.insert("given_up", run, self._newest_start(), reason, time.time())
 
     def deliver(self, delivery: Delivery) -> None:
         """Add the outputs of a run, unless the run has a result already."""
         with self.transaction():
             row = (delivery.run, delivery.attempt, delivery.status, json.dumps(delivery.result), time.time())
-            if not self.execute("INSERT OR IGNORE INTO results VALUES (?, ?, ?, ?, ?)", row).rowcount:
+            if not self.insert("results", *row):
                 return
-            for line in delivery.metrics:
-                key = (delivery.run, line["kind"], line["step"], line.get("name", ""), json.dumps(line))
-                self.execute("INSERT INTO metrics VALUES (?, ?, ?, ?, ?)", key)
-            self.execute("INSERT INTO pairings VALUES (?, ?)", (delivery.run, json.dumps(delivery.pairing)))
+            self._insert_metrics(delivery.run, delivery.metrics)
+            self.insert("pairings", delivery.run, json.dumps(delivery.pairing))
             clusters = None if delivery.clusters is None else list(delivery.clusters)
-            examples = (delivery.run, json.dumps(list(delivery.ids)), json.dumps(clusters))
-            self.execute("INSERT INTO examples VALUES (?, ?, ?)", examples)
+            self.insert("examples", delivery.run, json.dumps(list(delivery.ids)), json.dumps(clusters))
             for name, values in delivery.scores.items():
-                blob = np.asarray(values, dtype="<f8").tobytes()
-                self.execute("INSERT INTO scores VALUES (?, ?, ?)", (delivery.run, name, blob))
+                self.insert("scores", delivery.run, name, np.asarray(values, dtype="<f8").tobytes())
+
+    def _insert_metrics(self, run: str, lines: Sequence[Mapping[str, Any]]) -> None:
+        """Add the metrics of a run, with one hash for those of a kind, which are read together."""
+        rows_by_kind: dict[str, list[tuple[Any, ...]]] = {}
+        for line in lines:
+            row = (run, line["kind"], line["step"], line.get("name", ""), json.dumps(line))
+            self.execute("INSERT INTO metrics VALUES (?, ?, ?, ?, ?)", row)
+            rows_by_kind.setdefault(line["kind"], []).append(row[2:])
+        for kind, rows in rows_by_kind.items():
+            self.insert_digest("metrics", f"{run} {kind}", sorted(rows, key=_order))
 
     def add_audit(self, mechanism: str, is_causal: bool, passed: bool, findings: Sequence[Mapping[str, Any]]) -> None:
         """Add the findings of an audit."""
-        row = (mechanism, int(is_causal), int(passed), json.dumps(list(findings)), time.time())
-        self.execute("INSERT OR IGNORE INTO audits VALUES (?, ?, ?, ?, ?)", row)
+        self.insert("audits", mechanism, int(is_causal), int(passed), json.dumps(list(findings)), time.time())
 
     def add_event(self, kind: str, content: str) -> None:
         """Add an event."""
-        self.execute("INSERT INTO events (kind, said, at) VALUES (?, ?, ?)", (kind, content, time.time()))
+        self.insert("events", None, kind, content, time.time())
 
     def add_event_if_new(self, kind: str, content: str) -> None:
         """Add an event, unless the last one of its kind is the same."""
@@ -230,45 +180,55 @@ class Ledger:
 
     def runs(self) -> list[RunRow]:
         """List all runs in the order they were planned."""
-        rows = self.execute("SELECT id, arm, size, phase, seed, config FROM runs ORDER BY rowid").fetchall()
-        return [RunRow(id, arm, size, phase, seed, json.loads(config)) for id, arm, size, phase, seed, config in rows]
+        rows = self.select("runs", "WHERE runs.rowid > ? ORDER BY runs.rowid", len(self._runs))
+        self._runs += [
+            RunRow(id, arm, size, phase, seed, json.loads(config)) for id, arm, size, phase, seed, config, _ in rows
+        ]
+        return list(self._runs)
 
     def results(self) -> dict[str, ResultRow]:
         """Return the results of the runs that have ended, by id."""
-        rows = self.execute("SELECT run, status, result FROM results").fetchall()
-        return {row[0]: ResultRow(row[0], row[1], json.loads(row[2])) for row in rows}
+        for run, _, status, result, _ in self.select("results", "WHERE results.rowid > ?", len(self._results)):
+            self._results[run] = ResultRow(run, status, json.loads(result))
+        return dict(self._results)
 
     def audit(self, mechanism: str, is_causal: bool) -> list[dict[str, Any]] | None:
         """Return the findings of an audit, None if there is none."""
-        query = "SELECT findings FROM audits WHERE mechanism = ? AND is_causal = ?"
-        findings = self._find(query, mechanism, int(is_causal))
-        return None if findings is None else json.loads(findings)
+        rows = self.select("audits", "WHERE mechanism = ? AND is_causal = ?", mechanism, int(is_causal))
+        return json.loads(rows[0][3]) if rows else None
 
     def failures(self) -> list[tuple[str, str]]:
         """List the runs whose attempts failed, with the reason, oldest first."""
-        query = "SELECT run, reason FROM failures JOIN attempts ON attempt = number ORDER BY number"
-        return [(row[0], row[1]) for row in self.execute(query)]
+        runs = {number: run for number, run, *_ in self.select("attempts")}
+        return [(runs[attempt], reason) for attempt, reason, _ in self.select("failures", "ORDER BY attempt")]
 
     def given_up(self) -> dict[str, str]:
         """Return the runs that were given up since the study was last started, with the reason, by id."""
-        query = "SELECT run, reason FROM given_up WHERE start = ? AND run NOT IN (SELECT run FROM results)"
-        return dict(self.execute(query, (self._newest_start(),)).fetchall())
+        where = "WHERE start = ? AND run NOT IN (SELECT run FROM results)"
+        return {run: reason for run, _, reason, _ in self.select("given_up", where, self._newest_start())}
 
     def _newest_start(self) -> int:
-        return int(self._find("SELECT coalesce(max(number), 0) FROM events WHERE kind = 'started'"))
+        rows = self.select("events", "WHERE kind = 'started' ORDER BY number DESC LIMIT 1")
+        return int(rows[0][0]) if rows else 0
 
     def add_answers(self, basis: str, answers: str) -> None:
         """Store the answers of the study, as JSON, under a hash of what they were computed from."""
-        self.execute("INSERT OR IGNORE INTO answers VALUES (?, ?, ?)", (basis, answers, time.time()))
+        self.insert("answers", basis, answers, time.time())
 
     def answers(self, basis: str) -> str | None:
         """Return the answers that were computed from this basis, as JSON; None if there are none."""
-        answers: str | None = self._find("SELECT answers FROM answers WHERE basis = ?", basis)
-        return answers
+        rows = self.select("answers", "WHERE basis = ?", basis)
+        return str(rows[0][1]) if rows else None
 
     def events(self, kind: str) -> list[str]:
         """List the events of one kind, oldest first."""
-        return [row[0] for row in self.execute("SELECT said FROM events WHERE kind = ? ORDER BY number", (kind,))]
+        return [said for _, _, said, _ in self.select("events", "WHERE kind = ? ORDER BY number", kind)]
+
+    def begun(self) -> set[str]:
+        """Return the runs that were started at least once."""
+        rows = self.select("attempts", "WHERE number > ? ORDER BY number", len(self._begun))
+        self._begun += [run for _, run, *_ in rows]
+        return set(self._begun)
 
     def list_active(self) -> list[str]:
         """List the runs that were started since the last start of the study and have neither ended nor failed."""
@@ -277,29 +237,37 @@ class Ledger:
             "AND at >= (SELECT coalesce(max(at), 0) FROM events WHERE kind = 'started') "
             "GROUP BY run HAVING newest NOT IN (SELECT attempt FROM failures) ORDER BY newest"
         )
-        return [row[0] for row in self.execute(query)]
+        return [row[0] for row in self.fetch(query)]
 
     def durations(self) -> dict[str, float]:
         """Return the seconds of the attempt in which each run ended."""
         query = "SELECT results.run, results.at - attempts.at FROM results JOIN attempts ON attempt = number"
-        return {row[0]: float(row[1]) for row in self.execute(query)}
+        return {row[0]: float(row[1]) for row in self.fetch(query)}
 
     def pairing(self, run: str) -> dict[str, Any] | None:
         """Return the hashes of what a run shares with runs of its seed in other arms."""
-        hashes = self._find("SELECT hashes FROM pairings WHERE run = ?", run)
+        hashes = self._find_last("pairings", "WHERE run = ?", run)
         return None if hashes is None else json.loads(hashes)
 
     def scores(self, run: str, name: str) -> NDArray[np.float64] | None:
         """Return the scores of a run's examples under a name, in the order of `examples`."""
-        blob = self._find("SELECT scores FROM scores WHERE run = ? AND name = ?", run, name)
+        blob = self._find_last("scores", "WHERE run = ? AND name = ?", run, name)
         return None if blob is None else np.frombuffer(blob, dtype="<f8")
 
     def examples(self, run: str) -> tuple[list[str], list[str] | None]:
         """Return the ids of the examples that a run was evaluated on, and their clusters, None without any."""
-        row = self.execute("SELECT ids, clusters FROM examples WHERE run = ?", (run,)).fetchone()
-        return ([], None) if row is None else (json.loads(row[0]), json.loads(row[1]))
+        rows = self.select("examples", "WHERE run = ?", run)
+        return (json.loads(rows[0][1]), json.loads(rows[0][2])) if rows else ([], None)
 
     def lines(self, run: str, kind: str) -> list[dict[str, Any]]:
         """Return the metrics of one kind, by step."""
-        query = "SELECT line FROM metrics WHERE run = ? AND kind = ? ORDER BY step, name"
-        return [json.loads(row[0]) for row in self.execute(query, (run, kind))]
+        query = "SELECT step, name, line FROM metrics WHERE run = ? AND kind = ? ORDER BY step, name"
+        rows = self.fetch(query, (run, kind))
+        self.check_digest("metrics", f"{run} {kind}", rows)
+        return [json.loads(line) for _, _, line in rows]
+
+
+def _order(row: Iterable[Any]) -> tuple[int, bytes]:
+    # sqlite orders text by its bytes.
+    step, name, _ = row
+    return step, str(name).encode("utf-8", "surrogatepass")

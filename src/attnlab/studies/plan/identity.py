@@ -7,6 +7,7 @@ from pathlib import Path
 
 from transformers import AutoConfig
 
+from attnlab.checksums import SUMS, hash_file
 from attnlab.data import load_tokenizer, open_source
 from attnlab.data.cache import hash_once
 from attnlab.errors import DataError, PretrainedError, StudyError
@@ -24,7 +25,7 @@ from ..file.design import Design, Size
 RESULTS_VERSION = 3
 """Increased when the same settings give other results, so that older runs are not reused."""
 MARKS = (":best", ":last")
-IGNORED = ("lock", "log.txt", WATCHING)
+IGNORED = ("lock", "log.txt", WATCHING, SUMS)
 """Files of a run's folder that do not affect its weights."""
 UNREADABLE = (DataError, PretrainedError, StudyError, OSError, ValueError)
 Hashes = dict[str, str]
@@ -132,18 +133,13 @@ def _open_size(size: Size) -> Hashes:
     return hashes
 
 
-def _hash_file(file: Path) -> str:
-    with file.open("rb") as opened:
-        return hashlib.file_digest(opened, "sha256").hexdigest()
-
-
 def _hash_files(place: Path) -> str:
     files = [file for file in sorted(place.rglob("*")) if file.is_file()] if place.is_dir() else [place]
     total = hashlib.sha256()
     try:
         for file in files:
             if file.name not in IGNORED and TRACKERS not in file.relative_to(place).parts[:1]:
-                total.update(f"{file.relative_to(place)} {hash_once(file, _hash_file)}\n".encode())
+                total.update(f"{file.relative_to(place)} {hash_once(file, hash_file)}\n".encode())
     except OSError as error:
         raise StudyError(f"cannot read {error.filename}, which the study starts from: {error.strerror}") from error
     return total.hexdigest()

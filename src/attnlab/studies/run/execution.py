@@ -10,8 +10,8 @@ from attnlab.errors import AttnlabError, StudyError
 from attnlab.training import RunSpec
 from attnlab.training.loop.stopping import StopRequest
 from attnlab.training.plain import decode_nonfinite, encode_nonfinite
-from attnlab.training.record.files import read_json
-from attnlab.training.record.folder import PAIRING, RESULT
+from attnlab.training.record.files import Seal, read_json
+from attnlab.training.record.folder import METRICS, PAIRING, RESULT
 from attnlab.training.record.metrics import Metrics
 from attnlab.training.tracking.trackers import read_failures
 
@@ -243,10 +243,11 @@ def has_ended(folder: Path) -> bool:
 def _read_delivery(run: str, attempt: int, folder: Path) -> Delivery:
     result = read_json(folder / RESULT)
     try:
+        seal = Seal(**result.pop(METRICS)) if METRICS in result else None  # older runs have none
         predictions: dict[str, Any] = {"ids": (), "per_example": {}, "clusters": None}
         if result["last"] is not None:
             predictions = read_json(folder / "predictions" / f"step-{result['last']['step']:08d}.json")
-        metrics = Metrics.read(folder / "metrics.jsonl") if (folder / "metrics.jsonl").exists() else []
+        metrics = Metrics.read(folder / METRICS, seal) if seal or (folder / METRICS).exists() else []
         return Delivery(
             run, attempt, result["status"], result, [encode_nonfinite(line) for line in metrics],
             read_json(folder / PAIRING), predictions["ids"], decode_nonfinite(predictions["per_example"]),

@@ -4,7 +4,6 @@ It reads lines of JSON: a `RunOrder` starts a run, {"stop": true} asks all runs 
 worker has started and when it has ended. All of these processes end with the study.
 """
 
-import ctypes
 import json
 import os
 import platform
@@ -24,10 +23,9 @@ from attnlab.training import Display, RunSpec, build, train
 from attnlab.training.record.files import open_file
 from attnlab.training.record.lock import lock_folder
 
+from .parent import end_with_parent
 from .workers import RunEvent, RunOrder
 
-PR_SET_PDEATHSIG = 1
-"""Of Linux's prctl: the signal that this process gets when its parent dies."""
 FAILED, INTERRUPTED = 3, 4
 """Exit statuses of a worker."""
 POLL = 0.05
@@ -41,7 +39,6 @@ Work = Callable[[Path, dict[str, Any]], bool]
 
 def serve(work: Work) -> None:
     """Take orders until the study ends; if its process dies, the workers stop as after a stop message."""
-    _end_with_parent()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
     orders: dict[int, RunOrder] = {}
@@ -107,11 +104,6 @@ def load_plugins() -> None:
         runpy.run_path(plugin, run_name="attnlab_plugin")
 
 
-def _end_with_parent() -> None:
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-
-
 def _fork(order: RunOrder, work: Work) -> int:
     server = os.getpid()
     child = os.fork()
@@ -121,9 +113,8 @@ def _fork(order: RunOrder, work: Work) -> int:
     try:
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, signal.SIG_DFL)
-        _end_with_parent()
-        if os.getppid() == server:
-            status = _carry_out(order, work)
+        end_with_parent(server)
+        status = _carry_out(order, work)
     finally:
         sys.stdout.flush()
         sys.stderr.flush()

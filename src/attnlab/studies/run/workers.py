@@ -17,7 +17,7 @@ from typing import Any, Literal, Protocol
 
 from attnlab.errors import StudyError
 
-SERVER = "attnlab.studies.run.server"
+SERVER, PARENT = "attnlab.studies.run.server", "attnlab.studies.run.parent"
 POLL = 0.2
 """Seconds that `receive` waits at most, so that Ctrl-C is noticed."""
 DIED = "the process that starts runs has died; the same command resumes the study"
@@ -66,7 +66,7 @@ class LocalWorkers:
     def __init__(self, plugins: Sequence[str] = (), server: str = SERVER) -> None:
         # Each run sets its own number of threads; a thread pool that was made before a fork does not work after it.
         self.process = subprocess.Popen(
-            [sys.executable, "-P", "-m", server, *plugins],
+            [sys.executable, "-P", "-m", PARENT, str(os.getpid()), server, *plugins],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, env={**os.environ, "OMP_NUM_THREADS": "1"},
             process_group=0, bufsize=0,
         )  # fmt: skip

@@ -41,7 +41,7 @@ def write_config(job: Job, folder: Path) -> None:
     if not (folder / CONFIG).exists():
         write_json(folder / CONFIG, job.record)
     if not (folder / STEPS).exists():
-        write_json(folder / STEPS, job.steps_of_segments)
+        write_json(folder / STEPS, {"steps": job.steps_of_segments})
     if not (folder / PAIRING).exists():
         write_json(folder / PAIRING, compute_pairing(job))
     if not (folder / MODEL).exists():

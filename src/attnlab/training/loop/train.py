@@ -8,6 +8,7 @@ import math
 import time
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -18,8 +19,8 @@ from attnlab.tasks.objective import NotFiniteError
 
 from ..job.job import Job
 from ..job.stream import RankShare, Update, make_updates
-from ..record.files import write_json
-from ..record.folder import MICRO, RESULT, read_result
+from ..record.files import Seal, write_json
+from ..record.folder import METRICS, MICRO, RESULT, read_result
 from ..record.lock import lock_folder
 from ..record.metrics import Metrics
 from ..record.state import State
@@ -77,12 +78,15 @@ class Training:
         self.precision = ranks.broadcast(choose_precision(precision, ranks.device) if ranks.is_first else None)
         self.updater = Updater(job, self.precision, ranks)
         self.state = State()
+        self.metrics_seal: Seal | None = None
         self.saved_step = -1
         if checkpoint is None:
             self._announce()
         else:
             self.checkpointer.restore(checkpoint, self.updater.optimizer, self.setup)
             self.state = State.of(checkpoint.state["run"])
+            if METRICS in checkpoint.state:  # older checkpoints have no seal
+                self.metrics_seal = Seal(**checkpoint.state[METRICS])
         if job.settings.is_compiled:
             display.say(compile_layers(job.model))
 
@@ -127,7 +131,7 @@ class Training:
                 result = self._make_result("diverged", error.args[0])
             if result.status in ENDS and self.ranks.is_first:
                 metrics.sync()
-                write_json(self.folder / RESULT, result.record())
+                write_json(self.folder / RESULT, {**result.record(), METRICS: asdict(metrics.seal)})
         self.display.say(result.sentence)
         return result
 
@@ -137,7 +141,7 @@ class Training:
     def _open_metrics(self) -> Any:
         if not self.ranks.is_first:
             return NoMetrics()
-        return Metrics(self.folder / "metrics.jsonl", self.display.say, self.state.step or -1)
+        return Metrics(self.folder / METRICS, self.display.say, self.state.step or -1, self.metrics_seal)
 
     def _make_updates(self, stop: StopRequest) -> Result:
         self.updater.move_to(self.state.step)
@@ -222,7 +226,8 @@ class Training:
         if self.ranks.is_first and self.saved_step != self.state.step:
             self.saved_step = self.state.step
             self.metrics.sync()
-            self.checkpointer.write(self.state, self.updater.optimizer, self.setup)
+            facts = {**self.setup, METRICS: asdict(self.metrics.seal)}
+            self.checkpointer.write(self.state, self.updater.optimizer, facts)
 
     def _interrupt(self) -> Result:
         self._save()

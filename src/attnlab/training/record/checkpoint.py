@@ -16,10 +16,11 @@ from typing import Any
 
 from torch import Tensor
 
+from attnlab.checksums import DamageError
 from attnlab.errors import TrainingError
 
 from ..plain import check_plain
-from .disk_errors import DamageError, explain_disk_error
+from .disk_errors import explain_disk_error
 from .files import Seal, make_folder, sync_folder, write_through
 from .tensors import read_tensors, write_tensors
 

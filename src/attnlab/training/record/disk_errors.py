@@ -26,10 +26,6 @@ ADVICE = {
 }
 
 
-class DamageError(Exception):
-    """A file of a checkpoint differs from what was written; the message says which one and how."""
-
-
 def explain_disk_error(action: str, path: Path, error: OSError) -> TrainingError:
     """Return an error that says which action failed on a path, why, and what to do."""
     reason = ADVICE.get(error.errno or 0, error.strerror or str(error))

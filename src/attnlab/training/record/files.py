@@ -8,8 +8,9 @@ from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NoReturn, Self
+from typing import Any, Self
 
+from attnlab.checksums import DamageError, seal_json, unseal_json
 from attnlab.errors import TrainingError
 
 from ..plain import check_plain
@@ -98,15 +99,17 @@ def sync_folder(folder: Path) -> None:
 def write_json(path: Path, content: Any) -> None:
     """Write plain data so that a reader finds the old file or the new one, never a part; tuples become lists.
 
-    Only one process at a time may write a file, which the run's lock ensures.
+    An object gets its SHA-256 as its last entry, which `read_json` verifies and leaves out. Only one
+    process at a time may write a file, which the run's lock ensures.
     """
     check_plain(content, path.name)
-    text = json.dumps(content, indent=2) + "\n"
+    is_object = isinstance(content, dict) and content
+    text = seal_json(content) if is_object else json.dumps(content, indent=2).encode() + b"\n"
     temporary = path.with_name(f".{path.name}.writing")
     with explain_disk_errors("write", path):
         make_folder(path.parent)
         try:
-            write_through(temporary, [text.encode()])
+            write_through(temporary, [text])
             temporary.replace(path)
         finally:
             with suppress(OSError):
@@ -115,21 +118,14 @@ def write_json(path: Path, content: Any) -> None:
 
 
 def read_json(path: Path) -> Any:
-    """Read a JSON file."""
+    """Read a JSON file; one that differs from what `write_json` wrote is an error."""
     try:
-        return parse_json(path.read_bytes())
+        return unseal_json(path.read_bytes())
     except FileNotFoundError as error:
         raise TrainingError(f"there is no {path}; is {path.parent} the folder of a run?") from error
     except OSError as error:
         raise explain_disk_error("read", path, error) from error
+    except DamageError as error:
+        raise TrainingError(f"{path} {error}; otherwise restore it from a copy") from error
     except (ValueError, RecursionError) as error:
         raise TrainingError(f"{path} is not JSON ({error}); restore it from a copy, or delete it") from error
-
-
-def parse_json(text: bytes) -> Any:
-    """Parse JSON; NaN and Infinity, which Python accepts in it, are errors."""
-
-    def refuse(constant: str) -> NoReturn:
-        raise ValueError(f"{constant} is not JSON")
-
-    return json.loads(text, parse_constant=refuse)

@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from attnlab.checksums import write_sums
 from attnlab.errors import TrainingError
 
 from ..result import Result
@@ -12,7 +13,7 @@ from .disk_errors import explain_disk_error
 from .files import read_json
 
 RESULT, CONFIG, MODEL, PAIRING, TOKENIZER = "result.json", "config.json", "model.json", "pairing.json", "tokenizer"
-STEPS = "steps.json"
+STEPS, METRICS = "steps.json", "metrics.jsonl"
 WATCHING = "watching.json"
 """The settings that do not affect the result, as this run last had them."""
 TRACKERS = "trackers"
@@ -24,14 +25,19 @@ def read_result(folder: Path) -> Result | None:
     """Return the result of the run in a folder, or None if the run has not ended."""
     file = folder / RESULT
     with _explain_content(file):
-        return Result.of(read_json(file)) if file.exists() else None
+        if not file.exists():
+            return None
+        record = read_json(file)
+        record.pop(METRICS, None)  # the seal of that file
+        return Result.of(record)
 
 
 def read_num_steps(folder: Path) -> int | None:
     """Return the number of updates of the run in a folder; None if it has not begun or the files do not say."""
     with _explain_content(folder):
         if (folder / STEPS).exists():
-            return int(sum(read_json(folder / STEPS)))
+            steps = read_json(folder / STEPS)
+            return int(sum(steps["steps"] if isinstance(steps, dict) else steps))  # a list in older folders
         if (folder / RESULT).exists():
             return int(read_json(folder / RESULT)["num_steps"])
         if not (folder / CONFIG).exists():
@@ -50,9 +56,9 @@ def _explain_content(path: Path) -> Iterator[None]:
 
 
 def save_tokenizer(tokenizer: Any, folder: Path) -> None:
-    """Save a tokenizer, with the disk's error, which the library wraps in one of its own."""
+    """Save a tokenizer and the SHA-256 of its files, with the disk's error, which the library wraps in its own."""
     try:
-        tokenizer.save_pretrained(folder)
+        write_sums(folder, [Path(file).name for file in tokenizer.save_pretrained(folder)])
     except Exception as error:
         cause = error if isinstance(error, OSError) else OSError(str(error))
         raise explain_disk_error("write the tokenizer to", folder, cause) from error

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from attnlab.errors import TrainingError
 from attnlab.inputs import parse_json
+from attnlab.ownership import describe_risk
 
 from .disk_errors import explain_disk_error
 from .files import make_folder, open_file, write_all
@@ -47,6 +48,9 @@ def lock_folder(folder: Path) -> Iterator[None]:
 
 def _open_locked(folder: Path) -> int:
     descriptor = None
+    for path in (folder, folder / LOCK):
+        if risk := describe_risk(path):
+            raise TrainingError(risk)
     try:
         make_folder(folder)
         descriptor = open_file(folder / LOCK, os.O_RDWR)

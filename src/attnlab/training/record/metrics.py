@@ -1,5 +1,6 @@
 """metrics.jsonl: one line per measurement, append-only; a line that is computed again is compared instead."""
 
+import hashlib
 import json
 import os
 from collections.abc import Callable, Iterator, Mapping
@@ -7,11 +8,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from attnlab.checksums import parse_json
 from attnlab.errors import TrainingError
 
 from ..plain import check_plain, decode_nonfinite, encode_nonfinite
 from .disk_errors import explain_disk_error, explain_disk_errors
-from .files import make_folder, open_file, parse_json, sync_folder, write_all
+from .files import Seal, make_folder, open_file, sync_folder, write_all
 
 MetricRow = dict[str, Any]
 Key = tuple[str, int, Any]
@@ -22,12 +24,14 @@ IDENTITY = ("kind", "step", "name")
 class Metrics:
     """The metrics of one run, open for appending by the process that holds the run's lock."""
 
-    def __init__(self, path: Path, say: Callable[[str], None], after: int = -1) -> None:
+    def __init__(self, path: Path, say: Callable[[str], None], after: int = -1, seal: Seal | None = None) -> None:
         """Open the file, and cut off an incomplete last line.
 
         after: the step that a run resumes from, -1 for a new run. Lines from that step on are kept in memory to be
-        compared with what is computed again.
+        compared with what is computed again. seal: that of the lines before, which must be the same.
         """
+        if seal is not None:
+            _check_beginning(path, seal)
         self.path, self.say, self._after = path, say, after
         self._before: dict[Key, MetricRow] = {}
         self._newest: dict[Key, MetricRow] = {}
@@ -41,6 +45,7 @@ class Metrics:
                 if line["step"] >= after:
                     self._before[_key(line)] = line
             self._cut_torn_line(whole)
+            self._digest = hashlib.sha256(path.read_bytes())
         except BaseException:
             self.close()
             raise
@@ -73,6 +78,11 @@ class Metrics:
         with explain_disk_errors("write", self.path):
             os.fsync(self._descriptor)
 
+    @property
+    def seal(self) -> Seal:
+        """The hash and the size of the lines so far."""
+        return Seal(self._digest.hexdigest(), os.fstat(self._descriptor).st_size)
+
     def close(self) -> None:
         """Close the file."""
         if self._descriptor >= 0:
@@ -80,8 +90,10 @@ class Metrics:
             self._descriptor = -1
 
     @staticmethod
-    def read(path: Path) -> list[MetricRow]:
-        """Read every complete line, with NaN and the infinities as floats."""
+    def read(path: Path, seal: Seal | None = None) -> list[MetricRow]:
+        """Read every complete line, with NaN and the infinities as floats. seal: that the file must have."""
+        if seal is not None:
+            _check_beginning(path, seal)
         return [
             {name: value if name in IDENTITY else decode_nonfinite(value) for name, value in line.items()}
             for _, line in _scan(path)
@@ -106,6 +118,7 @@ class Metrics:
                 with suppress(OSError):
                     os.ftruncate(self._descriptor, end)
                 raise
+        self._digest.update(line)
 
     def _find_recorded_row(self, key: Key) -> MetricRow | None:
         for known in (self._newest, self._before):
@@ -127,6 +140,25 @@ class Metrics:
             f"{_text(recorded, name)} in {self.path} and {_text(line, name)} now. The recorded lines are kept. Exact "
             "results need the same machine, threads, versions and settings"
         )
+
+
+def _check_beginning(path: Path, seal: Seal) -> None:
+    """Compare the bytes that were written up to a checkpoint, or to the end of the run, with their seal."""
+    try:
+        with path.open("rb") as file:
+            beginning = file.read(seal.size)
+    except FileNotFoundError:
+        beginning = b""
+    except OSError as error:
+        raise explain_disk_error("read", path, error) from error
+    if len(beginning) < seal.size:
+        problem = f"has {len(beginning):,} bytes where {seal.size:,} were written"
+    elif hashlib.sha256(beginning).hexdigest() != seal.sha256:
+        problem = "is not what was written: its SHA-256 differs"
+    else:
+        return
+    advice = f"restore it from a copy, or delete {path.parent} to train the run again"
+    raise TrainingError(f"{path} {problem}; {advice}")
 
 
 def _open(path: Path) -> int:

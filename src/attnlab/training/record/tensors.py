@@ -13,9 +13,9 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file
 from torch import Tensor
 
+from attnlab.checksums import DamageError
 from attnlab.errors import TrainingError
 
-from .disk_errors import DamageError
 from .files import Seal, write_through
 
 METADATA = "__metadata__"

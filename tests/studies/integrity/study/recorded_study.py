@@ -53,11 +53,11 @@ class RecordedStudy:
     def give(
         self, arm: str, seed: int, accuracy: Sequence[float] | None = None, loss: Sequence[float] | None = None,
         steps: Sequence[int] = STEPS, recorded: float | None = None, collapse: Mapping[str, Any] | None = None,
-        status: str = "finished", **result: Any,
+        status: str = "finished", before: Sequence[Mapping[str, Any]] = (), **result: Any,
     ) -> None:  # fmt: skip
         """Deliver a run: the figures of each step, and scores of examples whose mean is the last accuracy.
 
-        recorded: an accuracy of the result that differs from that of the evaluation.
+        recorded: an accuracy of the result that differs from that of the evaluation. before: earlier lines.
         """
         run = self.runs[arm, seed]
         accuracy, loss = accuracy or accuracies(run), loss or losses(run)
@@ -73,7 +73,7 @@ class RecordedStudy:
         scores = {"accuracy": [1.0] * num_right + [0.0] * (NUM_EXAMPLES - num_right)}
         ids = [str(number) for number in range(NUM_EXAMPLES)]
         attempt = self.ledger.begin(run.id, "here")
-        self.ledger.deliver(Delivery(run.id, attempt, status, given, lines, PAIRING, ids, scores))
+        self.ledger.deliver(Delivery(run.id, attempt, status, given, [*before, *lines], PAIRING, ids, scores))
 
     def give_others(self) -> None:
         """Deliver all runs without given results."""

@@ -25,11 +25,7 @@ def test_a_classifier_that_begins_with_one_class_is_no_fault(study: RecordedStud
     for arm, seed in study.runs:
         value = 0.7 + 0.01 * seed + 0.005 * (arm == "dot")
         line = {"kind": "evaluation", "step": 5, "accuracy": 0.62, "loss": 0.66, "collapse": ONE_CLASS}
-        study.give(arm, seed, [value], [1.0 + seed / 9 + len(arm) / 70], steps=[20], collapse=both)
-        study.ledger.execute(
-            "INSERT INTO metrics VALUES (?, ?, ?, ?, ?)",
-            (study.runs[arm, seed].id, "evaluation", 5, "", json.dumps(line)),
-        )
+        study.give(arm, seed, [value], [1.0 + seed / 9 + len(arm) / 70], steps=[20], collapse=both, before=[line])
     assert faults(study.findings()) == []
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from attnlab.data import PROBES
 from attnlab.training.plain import decode_nonfinite
+from attnlab.training.record.files import read_json
 
 from ...ledger.database import ENDED, ResultRow
 from ..tables.metrics import COUNTED, recognise_metric
@@ -130,6 +130,6 @@ class PhaseRuns:
                 yield run, line["collapse"]["predicted_counts"], line["collapse"]["majority_rate"]
                 continue
             file = self.record.folder_of(run) / "predictions" / f"step-{last['step']:08d}.json"
-            answers = json.loads(file.read_text(encoding="utf-8")).get("predictions") if file.is_file() else None
+            answers = read_json(file).get("predictions") if file.is_file() else None
             if answers:
                 yield run, Counter(map(str, answers.values())), None
