@@ -11,7 +11,7 @@ INSTALL := $(BIN)/python -m pip install -qq --disable-pip-version-check --no-com
 READY := .venv/.ready
 TOOLS := .venv/.tools
 
-.PHONY: setup demo demo-long test check bench smoke soak transformers-tests cross wheel clean
+.PHONY: setup demo demo-long test check bench smoke fuzz soak transformers-tests cross wheel clean
 .DEFAULT_GOAL := check
 
 setup: $(TOOLS)
@@ -50,6 +50,10 @@ bench: $(TOOLS)
 # Every recipe with its smallest budget: six minutes on two cores.
 smoke: $(TOOLS)
 	OMP_NUM_THREADS=1 $(BIN)/python -m tests.smoke
+
+# 20,000 broken inputs through the command line: no traceback, no hang, nothing left behind. SEED=N gives others.
+fuzz: $(TOOLS)
+	OMP_NUM_THREADS=1 $(BIN)/python -m tests.fuzz --seed $(or $(SEED),0)
 
 # Fifty runs, and twenty times a study without and with a search, killed with -9 at random moments and started again until they end; and a study
 # on a cluster of which a node is killed; and the audit of the whole catalog.

@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from attnlab import machine
+from attnlab.errors import RequestError
 from attnlab.machine import Bf16Trial
 
 
@@ -103,3 +104,17 @@ def test_bf16_is_tried_in_a_process_that_can_end() -> None:
     # The tests themselves run under the remedy.
     assert machine.try_bf16().fault == ""
     assert machine.try_bf16({"MKL_X": "1", "PYTHONHOME": "/nowhere"}).fault.startswith("fail (")
+
+
+def test_an_unclosed_quote_in_cxx_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CXX", "g++ '-O3")
+    with pytest.raises(RequestError, match="CXX"):
+        machine.find_compiler()
+
+
+@pytest.mark.parametrize("name", ["ATTNLAB_CACHE", "XDG_CACHE_HOME"])
+def test_a_cache_of_nobody_is_one_sentence(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("ATTNLAB_CACHE", raising=False)
+    monkeypatch.setenv(name, "~nosuchuser/cache")
+    with pytest.raises(RequestError, match="home folder"):
+        machine.cache_folder()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from pathlib import Path
 from typing import Any
@@ -82,3 +83,19 @@ def test_nothing_else_calls_from_pretrained() -> None:
     calls = re.compile(r"\.from_pretrained\(")
     files = [file.relative_to(SOURCE).as_posix() for file in SOURCE.rglob("*.py") if calls.search(file.read_text())]
     assert sorted(files) == ["pretrained.py", "reports/card/model_card.py"]  # the card prints one
+
+
+@pytest.mark.parametrize("setting", ["n_layer", "n_embd", "n_positions"])
+def test_a_config_of_endless_size_is_refused(tmp_path: Path, setting: str) -> None:
+    make_model().save_pretrained(tmp_path)
+    config = json.loads((tmp_path / "config.json").read_text())
+    (tmp_path / "config.json").write_text(json.dumps({**config, setting: 10**30}))
+    with pytest.raises(PretrainedError, match=setting):
+        load_pretrained(transformers.GPT2LMHeadModel, tmp_path)
+
+
+def test_a_pipe_in_a_checkpoint_is_refused(tmp_path: Path) -> None:
+    make_model().save_pretrained(tmp_path)
+    os.mkfifo(tmp_path / "tokenizer.json")
+    with pytest.raises(PretrainedError, match="is a pipe"):
+        load_pretrained(transformers.AutoTokenizer, tmp_path)

@@ -15,6 +15,9 @@ from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from pathlib import Path
 
+from attnlab.errors import RequestError
+from attnlab.inputs import expand_path, parse_json
+
 BF16_TRIAL = """
 import time, torch
 torch.set_num_threads(1)
@@ -121,15 +124,19 @@ def cache_folder() -> Path:
     """Return the folder for cached files: $ATTNLAB_CACHE, or the platform's cache folder."""
     named = os.environ.get("ATTNLAB_CACHE")
     if named:
-        return Path(named).expanduser()
+        return expand_path(named)
     if sys.platform == "darwin":
-        return Path.home() / "Library" / "Caches" / "attnlab"
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "attnlab"
+        return expand_path("~/Library/Caches/attnlab")
+    return expand_path(os.environ.get("XDG_CACHE_HOME") or "~/.cache") / "attnlab"
 
 
 def find_compiler() -> list[str] | None:
     """Return the command of the C++ compiler: $CXX if it is set, else the first of the usual names that exists."""
-    words = shlex.split(os.environ.get("CXX", ""))
+    named = os.environ.get("CXX", "")
+    try:
+        words = shlex.split(named)
+    except ValueError as error:
+        raise RequestError(f"the environment variable CXX, {named!r}, is not a command: {error}; correct it") from error
     if words:
         return words if shutil.which(words[0]) else None
     return next(([path] for name in ("g++", "clang++", "c++") if (path := shutil.which(name))), None)
@@ -163,7 +170,7 @@ def try_bf16(variables: Mapping[str, str] | None = None) -> Bf16Trial:
     identity = "\n".join([BF16_TRIAL, processor_name(), instruction_set(), version("torch"), *settings])
     file = cache_folder() / f"bf16-{hashlib.sha256(identity.encode()).hexdigest()[:16]}.json"
     with suppress(OSError, ValueError, TypeError):
-        return Bf16Trial(**json.loads(file.read_text(encoding="utf-8")))
+        return Bf16Trial(**parse_json(file.read_text(encoding="utf-8")))
     trial = _run_bf16_trial(environment)
     with suppress(OSError):  # a result that cannot be stored is measured again next time
         file.parent.mkdir(parents=True, exist_ok=True)

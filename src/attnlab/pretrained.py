@@ -1,9 +1,14 @@
 """Load what `save_pretrained` wrote: code that comes with a checkpoint is never run, and pickles are never read."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from attnlab.errors import PretrainedError
+from attnlab.errors import AttnlabError, PretrainedError
+from attnlab.inputs import check_regular, expand_path
+
+MAX_LAYERS, MAX_SIZE = 10_000, 2**31
+"""A config may ask for at most so many layers, and for no larger size: transformers would build without an end."""
 
 
 def load_pretrained(kind: Any, name: str | Path, **options: Any) -> Any:
@@ -16,8 +21,35 @@ def load_pretrained(kind: Any, name: str | Path, **options: Any) -> Any:
     if hasattr(kind, "from_config") or hasattr(kind, "_from_config"):  # a model, not a config or a tokenizer
         safe["use_safetensors"] = True
     try:
+        _check_files(expand_path(name))
+        if safe.get("use_safetensors"):
+            check_config(options.get("config") or _read_config(name, options))
         return kind.from_pretrained(str(name), **safe, **options)
+    except AttnlabError as error:
+        raise PretrainedError(str(error)) from error
     except Exception as error:
         lines = str(error).strip().splitlines()
         reason = f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__
         raise PretrainedError(reason.rstrip(".;")) from error
+
+
+def check_config(config: Any) -> None:
+    """Raise a ValueError for a config that asks for more layers, or for larger sizes, than any model has."""
+    for name, value in config.to_dict().items():
+        limit = MAX_LAYERS if "layer" in name else MAX_SIZE
+        if isinstance(value, int) and value > limit:
+            shown = str(value) if value < 10**15 else f"{str(value)[:12]}…"
+            raise ValueError(f"its config has {name} = {shown}, and no model has more than {limit:,}")
+
+
+def _check_files(folder: Path) -> None:
+    for file in folder.iterdir() if folder.is_dir() else ():
+        check_regular(file)
+
+
+def _read_config(name: str | Path, options: Mapping[str, Any]) -> Any:
+    # Imported here because transformers takes seconds, and --help must not take them.
+    from transformers import AutoConfig
+
+    given = {key: options[key] for key in ("local_files_only", "revision") if key in options}
+    return AutoConfig.from_pretrained(str(name), trust_remote_code=False, **given)

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import errno
+import io
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from attnlab.cli import main
+from attnlab.cli.new import write_new
+from attnlab.errors import RequestError
 from attnlab.studies.file.reading import read_design
 
 
@@ -53,3 +58,18 @@ def test_a_file_that_is_there_is_left_as_it_is(capsys: pytest.CaptureFixture[str
     assert main(["new", "cosine"]) == 2
     assert "exists already" in capsys.readouterr().err
     assert Path("study.toml").read_text(encoding="utf-8") == "mine"
+
+
+def test_a_full_disk_leaves_no_empty_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Full(io.BytesIO):
+        def write(self, content: Any) -> int:
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    def open_full(path: Path, mode: str) -> Full:
+        path.touch(exist_ok=False)
+        return Full()
+
+    monkeypatch.setattr(Path, "open", open_full)
+    with pytest.raises(RequestError, match="No space left"):
+        write_new(tmp_path / "study.toml", "text")
+    assert list(tmp_path.iterdir()) == []

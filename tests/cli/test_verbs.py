@@ -142,3 +142,52 @@ def test_a_warning_of_ours_is_one_line(capsys: pytest.CaptureFixture[str]) -> No
 
     assert main(["warn"], {"warn": verb}) == 0
     assert capsys.readouterr().err == "attnlab: warning: slow here\n"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["judge", "~nosuchuser/table.csv"], ["data", "a" * 300], ["run", "~nosuchuser/study.toml"],
+        ["data", "/dev/zero"], ["plan", "~nosuchuser"], ["compare", "b" * 300], ["report", "~nosuchuser"],
+        ["generate", "c" * 300], ["export", "x", "--out", "~nosuchuser/y"],
+        ["train", "clm", "--out", "~nosuchuser/z", "--architecture", "gpt2"],
+        ["new", "cosine | softmax", "--out", "~nosuchuser/s.toml"],
+        ["recipes", "copy", "quickstart", "--out", "d" * 300],
+        ["construct", "argmax", "--query", "~nosuchuser/q.json"],
+        ["explain", "dot | softmax", "--plugin", "~nosuchuser"],
+        ["explain", "dot | softmax", "--length", "9" * 400], ["audit", "--model", "~nosuchuser/model"],
+        ["score", "squad", "--data", "~nosuchuser/d", "--predictions", "p"],
+        ["bench", "dot", "--figure", "~nosuchuser/f.svg"], ["register", "quickstart", "--out", "e" * 300],
+        ["watch", "~nosuchuser"], ["mechanisms", "--page", "~nosuchuser/page"],
+        ["plan", "quickstart", "--spread", "1e308"],
+    ],
+)  # fmt: skip
+def test_a_path_or_number_that_cannot_be_is_one_sentence(
+    arguments: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(arguments) == 2
+    shown = capsys.readouterr().err
+    assert shown.startswith("attnlab: ")
+    assert "Traceback" not in shown
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_length_of_a_billion_is_explained_at_once(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", "dot | relu", "manhattan | softmax", "--length", "1000000000"]) == 0
+    assert "operations forward" in capsys.readouterr().out
+
+
+def test_control_characters_of_arguments_and_data_are_shown(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:  # fmt: skip
+    table = tmp_path / "table.csv"
+    table.write_text(
+        "arm,seed,acc\x1b]0;x\x07\n" + "".join(f"\u202e{arm},{n},0.{n}\n" for arm in "ab" for n in range(1, 6))
+    )
+    main(["judge", str(table)])
+    main(["explain", "dot \x1b[31m"])
+    shown = "".join(capsys.readouterr())
+    assert "\\u001b[31m" in shown
+    assert "\\u202e" in shown
+    assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e]", shown)

@@ -1,5 +1,6 @@
 """Tiles cover every visible pair once, in the order of their index, and fit their work space."""
 
+import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
@@ -30,3 +31,11 @@ def test_every_visible_pair_is_in_exactly_one_tile(tiling: Tiling) -> None:
 def test_every_tile_fits_the_work_space(tiling: Tiling) -> None:
     assert all(tile.num_pairs <= tiling.largest for tile in tiling)
     assert tiling.largest <= max(ELEMENTS, tiling.rows * tiling.num_keys)
+
+
+@pytest.mark.parametrize("num_queries", [1, 127, 128, 129, 300])
+@pytest.mark.parametrize("num_keys", [1, 60, 128, 200, 700])
+@pytest.mark.parametrize("causal", [True, False])
+def test_the_pairs_are_counted_without_listing_tiles(num_queries: int, num_keys: int, causal: bool) -> None:
+    tiling = Tiling(3, 5, num_queries, num_keys, causal)
+    assert tiling.num_pairs == sum(tile.num_pairs for tile in tiling)

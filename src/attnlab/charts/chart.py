@@ -7,6 +7,8 @@ from types import MappingProxyType
 from typing import Any
 
 from attnlab.errors import RequestError
+from attnlab.inputs import expand_path
+from attnlab.visible import make_values_visible
 
 from .drawing_cache import load_or_draw
 
@@ -37,16 +39,19 @@ def save(spec: Spec, path: str | Path) -> Path:
     """Write a chart in the format of the file's ending; return its path."""
     target = check(path)
     content = FORMATS[target.suffix.lower()](dict(spec))
+    aside = target.with_name(f".{target.name}.writing")
     try:
-        target.write_bytes(content)
+        aside.write_bytes(content)
+        aside.replace(target)
     except OSError as error:
+        aside.unlink(missing_ok=True)
         raise RequestError(f"cannot write the chart to {target}: {error.strerror}") from error
     return target
 
 
 def check(path: str | Path) -> Path:
     """Refuse a path that `save` could not write to, before the chart is computed."""
-    target = Path(path)
+    target = expand_path(path)
     if target.suffix.lower() not in FORMATS:
         ending = f"'{target.suffix}'" if target.suffix else "no ending"
         raise RequestError(f"a chart's file ends in one of {', '.join(FORMATS)}; {target} has {ending}")
@@ -73,7 +78,7 @@ def svg(spec: Spec) -> str:
     def draw() -> bytes:
         import vl_convert
 
-        return vl_convert.vegalite_to_svg(dict(spec), vl_version=VERSION).encode()
+        return vl_convert.vegalite_to_svg(make_values_visible(dict(spec)), vl_version=VERSION).encode()
 
     return load_or_draw(json.dumps(spec), draw).decode()
 
@@ -103,7 +108,7 @@ def runtime() -> str:
 def _as_html(spec: dict[str, Any]) -> bytes:
     import vl_convert
 
-    return vl_convert.vegalite_to_html(spec, vl_version=VERSION, bundle=True).encode()
+    return vl_convert.vegalite_to_html(make_values_visible(spec), vl_version=VERSION, bundle=True).encode()
 
 
 FORMATS: Mapping[str, Callable[[dict[str, Any]], bytes]] = MappingProxyType({

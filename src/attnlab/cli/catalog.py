@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from attnlab.cli.tables import print_table, show_progress
 from attnlab.errors import RequestError
+from attnlab.inputs import expand_path
 
 if TYPE_CHECKING:
     from attnlab.reports.catalog.catalog_results import MechanismResult
@@ -32,8 +33,8 @@ def print_catalog_results(out: str) -> int:
 
 
 def _prepare_folder(folder: str) -> Path:
-    target = Path(folder) / "mechanisms.html"
-    if Path(folder).is_file():
+    target = expand_path(folder) / "mechanisms.html"
+    if target.parent.is_file():
         raise RequestError(f"--page needs a folder; {folder} is a file")
     try:
         target.parent.mkdir(parents=True, exist_ok=True)

@@ -2,7 +2,6 @@
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -11,6 +10,7 @@ from attnlab.cli.conclusion import print_answers, print_failed, print_findings
 from attnlab.cli.options import AsJson
 from attnlab.cli.tables import print_json, print_table
 from attnlab.errors import RequestError, closest
+from attnlab.inputs import expand_path
 
 if TYPE_CHECKING:
     from attnlab.studies.answers.analysis import Answer
@@ -75,7 +75,7 @@ def compare(
             smallest=read_numbers("--smallest", smallest), units=read_texts("--units", units), is_paired=paired
         )
         return compare_results(results, arm or [], metric, options, as_json)
-    if Path(results[0]).expanduser().is_file():
+    if expand_path(results[0]).is_file():
         raise RequestError(f"compare takes two or more results; attnlab judge {results[0]} examines one table")
     return _compare_study(results[0], {"phase": phase or [], "size": size or [], "arm": arm or []}, as_json)
 

@@ -10,10 +10,12 @@ from attnlab.cli.options import AsJson, Causal, Mechanisms, Plugins
 from attnlab.cli.plugin import load_plugins
 from attnlab.cli.tables import print_json
 
+MAX_LENGTH = 10**12
+
 
 def print_explanation(
     lines: Mechanisms,
-    length: Annotated[int, typer.Option(min=1, help="The number of tokens.")] = 512,
+    length: Annotated[int, typer.Option(min=1, max=MAX_LENGTH, help="The number of tokens.")] = 512,
     causal: Causal = True,
     as_json: AsJson = False,
     plugins: Plugins = None,

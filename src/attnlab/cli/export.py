@@ -13,6 +13,7 @@ import typer
 from attnlab.cli.options import Arm, Checkpoint, Phase, Plugins, RunSeed, Size
 from attnlab.cli.plugin import load_plugins
 from attnlab.errors import RequestError
+from attnlab.inputs import expand_path
 
 if TYPE_CHECKING:
     from attnlab.training.job.restore import Restored
@@ -62,7 +63,7 @@ def export(
 
 
 def _prepare_target(out: str) -> Path:
-    target = Path(out).expanduser()
+    target = expand_path(out)
     try:
         if target.exists() and (not target.is_dir() or any(target.iterdir())):
             what = "a folder that is not empty" if target.is_dir() else "a file"

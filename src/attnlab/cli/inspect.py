@@ -2,7 +2,6 @@
 
 import sys
 from functools import partial
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -11,6 +10,7 @@ from attnlab.cli.options import Arm, AsJson, Checkpoint, Phase, Plugins, RunSeed
 from attnlab.cli.plugin import load_plugins
 from attnlab.cli.tables import print_json
 from attnlab.errors import RequestError
+from attnlab.inputs import expand_path
 
 DIGITS = 4
 
@@ -68,7 +68,7 @@ def _load(name: str, tokenizer: str | None, checkpoint: str, chosen: dict[str, A
     from attnlab.training.job.weights import silence_transformers
     from attnlab.training.spec import find_run_folder as find_training
 
-    is_study = (Path(name).expanduser() / LEDGER).is_file()
+    is_study = (expand_path(name) / LEDGER).is_file()
     if is_study or find_training(name) is not None:
         folder = find_run_folder(name, **chosen)
         restored = restore(folder, is_best=checkpoint == "best", say=partial(print, file=sys.stderr, flush=True))

@@ -1,7 +1,6 @@
 """`attnlab judge`: check a table of results for faults, and print what it shows."""
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -11,6 +10,7 @@ from attnlab.cli.judgement import print_count, print_finding, print_judgement
 from attnlab.cli.options import AsJson
 from attnlab.cli.tables import print_below, print_json
 from attnlab.errors import RequestError
+from attnlab.inputs import check_regular, expand_path
 
 
 def judge(
@@ -68,6 +68,8 @@ def judge(
     """Check a table of results for faults and print what it shows; or the folder of a study."""
     if examples is not None and examples < 1:
         raise RequestError(f"--examples must be 1 or more, not {examples}")
+    for file in filter(None, (*table, summary)):
+        check_regular(expand_path(file))
     paths = _list_files(table)
     if not paths:
         given = {
@@ -94,12 +96,12 @@ def judge(
 
 def _list_files(given: Sequence[str]) -> list[str]:
     """Return the files to read as one table; of a folder without a study, lm-eval's results; none for a study."""
-    folders = [Path(name).expanduser() for name in given if Path(name).expanduser().is_dir()]
+    folders = [path for path in map(expand_path, given) if path.is_dir()]
     if len(given) == 1 and folders and (folders[0] / "ledger.sqlite").exists():
         return []
     files: list[str] = []
     for name in given:
-        path = Path(name).expanduser()
+        path = expand_path(name)
         found = sorted(map(str, path.rglob("results*.json"))) if path.is_dir() else [str(path)]
         if not found and len(given) > 1:
             raise RequestError(

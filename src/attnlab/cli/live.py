@@ -3,13 +3,14 @@
 import time
 from typing import TextIO
 
-from rich.console import Console, Group, RenderableType
+from rich.console import Group, RenderableType
 from rich.live import Live
 from rich.padding import Padding
 from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from attnlab.console import VisibleConsole
 from attnlab.errors import AttnlabError
 from attnlab.notebook import is_terminal
 from attnlab.studies.answers.leaderboard import SO_FAR
@@ -63,7 +64,7 @@ class ProgressView:
             self.say(write_line(seen))
             return
         if self.picture is None:
-            self.picture = Live(console=Console(file=self.stream), auto_refresh=False, transient=True)
+            self.picture = Live(console=VisibleConsole(self.stream), auto_refresh=False, transient=True)
             self.picture.start()
         self.picture.update(draw_picture(seen, self.picture.console.width), refresh=True)
 

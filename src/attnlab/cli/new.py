@@ -9,6 +9,7 @@ import typer
 from attnlab.cli.options import Plugins
 from attnlab.cli.plugin import load_plugins
 from attnlab.errors import RequestError
+from attnlab.inputs import expand_path
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,50}")
 TEMPLATE = Path(__file__).with_name("new.toml")
@@ -38,7 +39,7 @@ def new(
     text = environment.from_string(TEMPLATE.read_text(encoding="utf-8")).render(
         **lines, name=name, file=out, flags=flags
     )
-    target = Path(out)
+    target = expand_path(out)
     write_new(target, text)
     try:
         read_design(target)
@@ -54,9 +55,17 @@ def new(
 def write_new(target: Path, text: str) -> None:
     """Write a new file; refuse one that exists."""
     try:
-        with target.open("x", encoding="utf-8") as opened:
-            opened.write(text)
+        content = text.encode()
+        opened = target.open("xb")
     except FileExistsError as error:
         raise RequestError(f"{target} exists already; give another path with --out FILE") from error
+    except ValueError as error:
+        raise RequestError(f"cannot write {str(target)!r}: {error}") from error
     except OSError as error:
+        raise RequestError(f"cannot write {target}: {error.strerror}") from error
+    try:
+        with opened:
+            opened.write(content)
+    except OSError as error:
+        target.unlink()  # a part of a study file would be taken for one
         raise RequestError(f"cannot write {target}: {error.strerror}") from error

@@ -2,19 +2,20 @@
 
 import csv
 import json
-from pathlib import Path
 from typing import Any
 
 from attnlab.errors import RequestError
+from attnlab.inputs import check_regular, expand_path, parse_json
 
 ENDINGS = (".json", ".csv")
 
 
 def read_file(option: str, path: str) -> Any:
     """Read a file: lists of numbers in JSON, or rows of numbers in CSV."""
-    source = Path(path)
+    source = expand_path(path)
     if source.suffix.lower() not in ENDINGS:
         raise RequestError(f"{option} reads a file that ends in {' or '.join(ENDINGS)}, not '{path}'")
+    check_regular(source)
     try:
         text = source.read_text(encoding="utf-8-sig")
     except OSError as error:
@@ -26,7 +27,7 @@ def read_file(option: str, path: str) -> Any:
 
 def _read_json(option: str, path: str, text: str) -> Any:
     try:
-        numbers = json.loads(text)
+        numbers = parse_json(text)
     except json.JSONDecodeError as error:
         where = f"line {error.lineno}, column {error.colno}"
         raise RequestError(f"{option}: '{path}' is not JSON ({error.msg}, {where})") from error

@@ -3,7 +3,6 @@
 import math
 import shlex
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -12,6 +11,7 @@ from attnlab.cli.assignments import read_settings
 from attnlab.cli.options import AsJson, Settings
 from attnlab.cli.tables import print_below, print_json, print_table
 from attnlab.errors import RequestError
+from attnlab.inputs import expand_path
 
 if TYPE_CHECKING:
     from attnlab.studies.answers.power_analysis import Aim, Prospect
@@ -21,6 +21,8 @@ POWERS = (0.8, 0.9)
 NUMBERS = (3, 5, 10, 20)
 """The numbers of seeds in the table that is shown if the spread is unknown."""
 NUM_PILOT = 3
+MIN_SPREAD, MAX_SPREAD = 1e-100, 1e100
+"""Squares of numbers outside cannot be computed."""
 
 
 def plan(
@@ -41,7 +43,7 @@ def plan(
 ) -> int:
     """Print how many seeds detect the smallest difference of interest, from the spread of a pilot."""
     _check_numbers(power or POWERS, alpha, spread)
-    is_folder = Path(path).expanduser().is_dir()
+    is_folder = expand_path(path).is_dir()
     given = {"--pilot": pilot, "--spread": spread, "--budget": budget, "--set": assign}
     if is_folder and (wrong := [option for option, value in given.items() if value is not None]):
         raise RequestError(f"{path} is the folder of a study, whose runs are the pilot; omit {wrong[0]}")
@@ -82,8 +84,9 @@ def _check_numbers(powers: Sequence[float], alpha: float, spread: float | None) 
             raise RequestError(f"--power takes a number between 0 and 1, such as 0.8; it has {power:g}")
     if not 0 < alpha < 0.5:
         raise RequestError(f"--alpha takes a number between 0 and 0.5, such as 0.05; it has {alpha:g}")
-    if spread is not None and not 0 < spread < math.inf:
-        raise RequestError(f"--spread takes a number above 0, in units of the primary metric; it has {spread:g}")
+    if spread is not None and not MIN_SPREAD <= spread <= MAX_SPREAD:
+        bounds = f"from {MIN_SPREAD:g} to {MAX_SPREAD:g}"
+        raise RequestError(f"--spread takes a number {bounds}, in units of the primary metric; it has {spread:g}")
 
 
 def _check_compares(design: "Design", path: str) -> None:

@@ -3,9 +3,9 @@
 import runpy
 import traceback
 from collections.abc import Iterable
-from pathlib import Path
 
 from attnlab.errors import AttnlabError, RequestError
+from attnlab.inputs import expand_path
 
 
 def load_plugins(paths: Iterable[str] | None) -> None:
@@ -16,7 +16,7 @@ def load_plugins(paths: Iterable[str] | None) -> None:
 
 def load_plugin(path: str) -> None:
     """Run a Python file for the stages it registers."""
-    if not Path(path).is_file():
+    if not expand_path(path).is_file():
         raise RequestError(f"--plugin needs a Python file; there is none at '{path}'")
     try:
         runpy.run_path(path, run_name="attnlab_plugin")

@@ -11,6 +11,7 @@ from attnlab.cli.new import write_new
 from attnlab.cli.options import AsJson
 from attnlab.cli.tables import print_json, print_table
 from attnlab.errors import RequestError, closest
+from attnlab.inputs import expand_path
 
 if TYPE_CHECKING:
     from attnlab.studies.cost.estimate import CostEstimate
@@ -119,7 +120,7 @@ def _copy_recipe(name: str, out: str) -> int:
     if name not in files:
         hint = closest(name, files) or "."
         raise RequestError(f"there is no recipe '{name}'{hint} There are: {', '.join(files)}")
-    target = Path(out or f"{name}.toml")
+    target = expand_path(out or f"{name}.toml")
     write_new(target, files[name].read_text(encoding="utf-8"))
     print(f"{target} is yours to edit; attnlab run {target} --budget smoke --out DIR runs it")
     return 0

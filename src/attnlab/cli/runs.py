@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from attnlab.errors import RequestError
+from attnlab.inputs import expand_path
 from attnlab.studies.answers.study_folder import LEDGER, open_record
 
 MAX_LISTED = 20
@@ -11,7 +12,7 @@ MAX_LISTED = 20
 def find_run_folder(path: str, **options: str | int | None) -> Path:
     """Return the folder of the run or saved model; of a study the run whose arm, seed, phase and size match."""
     wanted = {name: value for name, value in options.items() if value is not None}
-    place = Path(path).expanduser()
+    place = expand_path(path)
     if not place.is_dir():
         raise RequestError(f"{path} is not a folder; give a run: DIR/runs/ID of a study, or --out of attnlab train")
     if not (place / LEDGER).is_file():

@@ -10,6 +10,8 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from attnlab.visible import get_unfiltered, make_visible
+
 Rows = Sequence[Sequence[str]]
 INDENT = "  "
 
@@ -67,7 +69,7 @@ def _print_aligned(columns: Sequence[str], rows: Rows) -> None:
 def show_progress(text: str) -> None:
     """Show a text on a terminal, in one line of standard error that the next call replaces."""
     if sys.stderr.isatty():
-        print(f"\r\x1b[K{text}", end="", file=sys.stderr, flush=True)
+        print(f"\r\x1b[K{make_visible(text)}", end="", file=get_unfiltered(sys.stderr), flush=True)
 
 
 def print_wrapped(text: str) -> None:

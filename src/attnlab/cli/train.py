@@ -12,6 +12,7 @@ from attnlab.cli.options import AsJson, Plugins, Trackers
 from attnlab.cli.plugin import load_plugins
 from attnlab.cli.tables import print_json, print_table
 from attnlab.errors import RequestError
+from attnlab.inputs import expand_path
 
 if TYPE_CHECKING:
     from attnlab.training import Result, RunSpec
@@ -57,7 +58,7 @@ def train(
     from attnlab.training import Display, build, read_result
     from attnlab.training import train as train_job
 
-    folder = Path(out).expanduser()
+    folder = expand_path(out)
     settings = read_settings(assign)
     options = {
         "lr": ("optimizer.lr", lr), "tune": ("tuning.mode", tune), "seed": ("seed", seed),

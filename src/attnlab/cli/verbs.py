@@ -5,12 +5,13 @@ closed the pipe.
 """
 
 import codecs
+import functools
 import io
 import os
 import sys
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from typing import Annotated, TextIO
+from typing import Annotated, Any, TextIO
 
 import typer
 
@@ -39,6 +40,7 @@ from attnlab.cli import (
     watch,
 )
 from attnlab.errors import AttnlabError, AttnlabWarning
+from attnlab.visible import make_visible, print_visibly
 
 Verb = Callable[..., int]
 
@@ -139,8 +141,9 @@ def _report_bug(error: Exception, arguments: Sequence[str]) -> int:
     command, what = shlex.join(["attnlab", *arguments]), traceback.format_exception_only(error)[-1].strip()
     where = "which could not be written to a file"
     try:
-        with tempfile.NamedTemporaryFile("w", prefix="attnlab-", suffix=".log", encoding="utf-8", delete=False) as log:
-            log.write(f"{command}\nPython {sys.version}\n\n{''.join(traceback.format_exception(error))}")
+        with tempfile.NamedTemporaryFile("wb", prefix="attnlab-", suffix=".log", delete=False) as log:
+            text = f"{command}\nPython {sys.version}\n\n{''.join(traceback.format_exception(error))}"
+            log.write(text.encode("utf-8", "backslashreplace"))
         where = f"which is in {log.name}"
     except OSError:
         pass
@@ -152,8 +155,17 @@ def _build(verbs: Mapping[str, Verb]) -> typer.Typer:
     app = typer.Typer(pretty_exceptions_enable=False, context_settings={"help_option_names": ["-h", "--help"]})
     app.callback()(_describe)
     for name, verb in verbs.items():
-        app.command(name)(verb)
+        app.command(name)(_print_visibly(verb))
     return app
+
+
+def _print_visibly(verb: Verb) -> Verb:
+    @functools.wraps(verb)
+    def run_verb(*arguments: Any, **options: Any) -> int:
+        with print_visibly():
+            return verb(*arguments, **options)
+
+    return run_verb
 
 
 def _print_version(is_given: bool) -> None:
@@ -201,7 +213,7 @@ def _discard_output() -> None:
 def _refuse(message: str, status: int = REFUSED) -> int:
     if "unknown stage" in message:
         message += "\n(a stage of your own comes with --plugin FILE.py)"
-    print(f"attnlab: {message}", file=sys.stderr)
+    print(make_visible(f"attnlab: {message}"), file=sys.stderr)
     return status
 
 

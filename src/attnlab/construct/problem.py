@@ -112,7 +112,7 @@ def read_numbers(name: str, given: Numbers) -> Tensor:
         given = given.detach().cpu().double().numpy()
     try:
         array = np.array(given, dtype=np.float64)
-    except (TypeError, ValueError, RuntimeError) as error:
+    except (TypeError, ValueError, OverflowError, RuntimeError) as error:
         raise ShapeError(f"{name} must be numbers in rows of one length ({error})") from error
     if not np.isfinite(array).all():
         raise RequestError(f"{name} must be finite; there is a NaN, an infinity or a gap among them")

@@ -13,8 +13,9 @@ from transformers import GenerationConfig, PreTrainedModel
 from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 
 from attnlab.errors import InstallError, PretrainedError
+from attnlab.inputs import parse_json
 from attnlab.mechanisms import Mechanism
-from attnlab.pretrained import load_pretrained
+from attnlab.pretrained import check_config, load_pretrained
 
 from .inspection import mechanism_of, set_progress
 from .installation import install
@@ -101,7 +102,7 @@ def read_config(folder: Path) -> dict[str, Any]:
     if not (folder / CONFIG).is_file():
         raise InstallError(f"'{folder}' has no {CONFIG}; attnlab.load reads what attnlab.save wrote")
     try:
-        config = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
+        config = parse_json((folder / CONFIG).read_text(encoding="utf-8"))
     except (UnicodeDecodeError, json.JSONDecodeError) as error:
         raise InstallError(f"'{folder / CONFIG}' is not readable: {error}") from error
     facts = config.get("attnlab") if isinstance(config, dict) else None
@@ -136,7 +137,7 @@ def _list_files(folder: Path) -> list[Path]:
     if not (folder / INDEX).is_file():
         raise InstallError(f"'{folder}' has no {WEIGHTS}")
     try:
-        names = set(json.loads((folder / INDEX).read_text(encoding="utf-8"))["weight_map"].values())
+        names = set(parse_json((folder / INDEX).read_text(encoding="utf-8"))["weight_map"].values())
     except (UnicodeDecodeError, json.JSONDecodeError, KeyError, TypeError, AttributeError) as error:
         raise InstallError(f"'{folder / INDEX}' is not readable: {error!r}") from error
     return [folder / Path(str(name)).name for name in sorted(names)]
@@ -168,7 +169,9 @@ def _build(config: dict[str, Any], model_class: type[PreTrainedModel] | None, fo
     if config_class is None or (cls.config_class is not None and not issubclass(config_class, cls.config_class)):
         raise InstallError(f"'{folder}' is of model type '{kind}', which {cls.__name__} is not")
     try:
-        return cls(config_class.from_dict({**config, "model_type": kind}))
+        described = config_class.from_dict({**config, "model_type": kind})
+        check_config(described)
+        return cls(described)
     except Exception as error:
         # transformers raises errors of many kinds for a config with wrong values.
         raise InstallError(f"'{folder / CONFIG}' describes no {cls.__name__}: {error}") from error

@@ -54,5 +54,5 @@ def estimate(request: Request, kernel: str) -> Cost:
         "rowwise": 2 * min(block_size(), pairs * channels),
         "sdpa": groups * request.num_queries,
     }.get(kernel, tiling.largest + num_kept)
-    computed = pairs if kernel == "reference" else sum(tile.num_pairs for tile in tiling)
+    computed = pairs if kernel == "reference" else tiling.num_pairs
     return Cost(computed * 2.0 * width, work * item, 2)

@@ -83,6 +83,19 @@ class Tiling:
                 yield Tile(index, batch, heads, start, stop, self.horizon(stop))
                 index += 1
 
+    @property
+    def num_pairs(self) -> int:
+        """The number of scores of all tiles, without listing them: a length of 10⁹ has millions."""
+        whole, rest = divmod(self.num_queries, self.rows)
+        offset = self.num_keys - self.num_queries
+        if self.causal:
+            first = max(1, -offset // self.rows + 1)  # the first block of queries that sees a key
+            num = max(0, whole - first + 1)
+            pairs = self.rows * (self.rows * (first + whole) * num // 2 + offset * num)
+        else:
+            pairs = self.rows * whole * self.num_keys
+        return self.batch * self.num_heads * (pairs + rest * self.num_keys)
+
     def horizon(self, stop: int) -> int:
         """Return how many leading keys the queries before `stop` can see at most."""
         seen = stop + self.num_keys - self.num_queries

@@ -12,6 +12,7 @@ import torch
 from attnlab.audits import audit
 from attnlab.audits.check import known_checks
 from attnlab.errors import AttnlabError, StudyError
+from attnlab.inputs import expand_path
 from attnlab.notebook import Facts, Showable, in_notebook
 from attnlab.training.loop.precision import choose_precision
 from attnlab.training.loop.stopping import StopRequest, stop_request
@@ -182,7 +183,7 @@ class Study(Showable):
 
     @contextmanager
     def _open_ledger(self, out: str | Path) -> Iterator[tuple[Path, Ledger]]:
-        folder = Path(out).expanduser().resolve()
+        folder = expand_path(out).resolve()
         refuse_network(folder / LEDGER)
         with lock_folder(folder), closing(Ledger(folder / LEDGER)) as ledger:
             yield folder, ledger

@@ -13,6 +13,7 @@ from typing import Any
 from attnlab.data import open_source
 from attnlab.data.sources.files import ending_of, read_lines
 from attnlab.errors import TaskError
+from attnlab.inputs import parse_json
 
 from .reading import PlacedExample, Row, find_column, read_rows
 
@@ -113,7 +114,7 @@ def _parse_json(file: Path) -> Any:
     """Parse a JSON file with objects as lists of pairs, so that a repeated id is detected."""
     text = "".join(line for _, line in read_lines(file, keep_ends=True))
     try:
-        return json.loads(text, object_pairs_hook=list)
+        return parse_json(text, object_pairs_hook=list)
     except json.JSONDecodeError as error:
         row = text.count('":', 0, error.pos)
         raise TaskError(

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, get_args
 from pydantic import BaseModel, ConfigDict, Field, PlainValidator, ValidationError, field_validator, model_validator
 
 from attnlab.errors import TrainingError, closest
+from attnlab.inputs import expand_path
 from attnlab.notebook import Facts, Showable
 
 LARGEST = 2**53
@@ -323,7 +324,7 @@ class RunSpec(Showable, TaskSettings):
 def find_run_folder(path: str) -> tuple[Path, bool] | None:
     """Return the run folder at a path, and whether it ends in `:best`; None if it is not a run folder."""
     name, mark, which = path.rpartition(":")
-    folder = Path(name if mark and which in ("best", "last") else path).expanduser()
+    folder = expand_path(name if mark and which in ("best", "last") else path)
     return (folder, which == "best" and bool(mark)) if (folder / "checkpoints").is_dir() else None
 
 

@@ -5,13 +5,15 @@ from __future__ import annotations
 import gzip
 import json
 import lzma
+import os
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from attnlab.data import open_source
-from attnlab.errors import DataError
+from attnlab.data.sources import files
+from attnlab.errors import DataError, RequestError
 
 from ..writing import read_all
 
@@ -112,3 +114,20 @@ def test_a_missing_file_names_the_closest(tmp_path: Path) -> None:
 def test_a_line_ends_at_a_line_feed_alone(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_bytes("\ufeffa\u2028b\x85c\x0cd\r\ne\n".encode())
     assert [row["text"] for row in read_all(tmp_path / "a.txt")] == ["a\u2028b\x85c\x0cd", "e"]
+
+
+def test_a_compressed_file_has_a_largest_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "MIN_LIMIT", 1 << 16)
+    for ending, compress in ((".gz", gzip.compress), (".xz", lzma.compress)):
+        path = tmp_path / f"bomb.txt{ending}"
+        path.write_bytes(compress(b"0" * (1 << 22)))
+        with pytest.raises(DataError, match="decompresses to more than"):
+            list(files.read_lines(path))
+        path.write_bytes(compress(b"text\n" * 1000))
+        assert len(list(files.read_lines(path))) == 1000
+
+
+def test_a_pipe_is_refused_instead_of_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.txt")
+    with pytest.raises(RequestError, match="is a pipe"):
+        files.hash_content(tmp_path / "pipe.txt")

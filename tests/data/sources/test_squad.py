@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import gzip
 import json
+from contextlib import suppress
+from functools import reduce
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from attnlab.data import open_source
+from attnlab.data.sources.squad import read_json
 from attnlab.errors import DataError
 
 from ..writing import read_all, write_file
@@ -63,3 +67,21 @@ def test_a_squad_file_cut_off_while_compressed_names_the_row(tmp_path: Path) -> 
     (tmp_path / "a.json.gz").write_bytes(whole[: len(whole) // 2])
     with pytest.raises(DataError, match=r"a\.json\.gz is cut off .* in or after row \d+"):
         read_all(tmp_path / "a.json.gz")
+
+
+@pytest.mark.parametrize("path", [
+    "data.0", "data.0.paragraphs", "data.0.paragraphs.0", "data.0.paragraphs.0.qas", "data.0.paragraphs.0.context",
+    "data.0.paragraphs.0.qas.0.answers", "data.0.paragraphs.0.qas.0.question",
+    "data.0.paragraphs.0.qas.0.answers.0.answer_start",
+])  # fmt: skip
+@pytest.mark.parametrize("value", [5, 1.5, None, [5], {"a": 1}, float("inf")])
+def test_other_types_are_one_error(tmp_path: Path, path: str, value: object) -> None:
+    answers = [{"text": "a", "answer_start": 0}]
+    paragraph = {"context": "a b", "qas": [{"id": "1", "question": "?", "answers": answers}]}
+    content: Any = {"data": [{"title": "t", "paragraphs": [paragraph]}]}
+    *parents, last = [int(part) if part.isdigit() else part for part in path.split(".")]
+    reduce(lambda parent, key: parent[key], parents, content)[last] = value
+    file = tmp_path / "squad.json"
+    file.write_text(json.dumps(content))
+    with suppress(DataError):  # a list of one number is a list, and 1.5 begins at 1
+        list(read_json(file))

@@ -10,6 +10,9 @@ from typing import Any
 import pytest
 from safetensors.torch import load_file
 
+from attnlab.errors import TrainingError
+from attnlab.training.loop.ranks import join_ranks
+
 ROOT = Path(__file__).parents[3]
 ALONE = [sys.executable, "-m", "tests.training.sharing"]
 TOGETHER = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "-m",
@@ -69,3 +72,18 @@ def test_a_checkpoint_of_one_process_goes_on_in_two(alone: Path, tmp_path: Path)
     run(ALONE, tmp_path, 1)
     run(TOGETHER, tmp_path)
     check_like(tmp_path, alone)
+
+
+@pytest.mark.parametrize("variables", [
+    {"WORLD_SIZE": "2"}, {"WORLD_SIZE": "x"}, {"WORLD_SIZE": "-1"}, {"WORLD_SIZE": "2", "RANK": "0"},
+    {"WORLD_SIZE": "2", "RANK": "y", "MASTER_ADDR": "localhost", "MASTER_PORT": "1"},
+])  # fmt: skip
+def test_variables_that_torchrun_did_not_set_are_one_sentence(
+    variables: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("WORLD_SIZE", "RANK", "MASTER_ADDR", "MASTER_PORT"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(TrainingError, match=r"WORLD_SIZE|RANK"), join_ranks():
+        pass

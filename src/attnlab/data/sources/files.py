@@ -6,11 +6,12 @@ import lzma
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from io import BufferedIOBase
+from io import BufferedIOBase, BufferedReader, RawIOBase
 from pathlib import Path
 from typing import Any, NoReturn
 
 from attnlab.errors import DataError, closest
+from attnlab.inputs import check_regular
 
 OPENERS: Mapping[str, Callable[[Path], Any]] = {".gz": gzip.open, ".xz": lzma.open}
 """Functions that open a compressed file, by its ending."""
@@ -19,6 +20,9 @@ BROKEN = (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile)
 """Errors that Python raises if compressed data is truncated or damaged."""
 
 BLOCK = 1 << 20
+MAX_RATIO, MIN_LIMIT = 200, 1 << 28
+"""Text shrinks to a tenth, hardly ever to a hundredth: a file that grows to more than MAX_RATIO times its size, and to
+more than MIN_LIMIT bytes, was made to fill the memory or the disk."""
 BYTE_ORDER_MARK = "\N{ZERO WIDTH NO-BREAK SPACE}"
 
 
@@ -28,12 +32,47 @@ def ending_of(path: Path) -> str:
     return name.suffix.lower()
 
 
+class _Decompressed(RawIOBase):
+    """The decompressed content of a file, up to a limit."""
+
+    def __init__(self, path: Path, file: Any) -> None:
+        self.path, self.file, self.size = path, file, 0
+        self.limit = max(MIN_LIMIT, MAX_RATIO * path.stat().st_size)
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return bool(self.file.seekable())
+
+    def seek(self, offset: int, whence: int = 0) -> int:
+        return int(self.file.seek(offset, whence))
+
+    def tell(self) -> int:
+        return int(self.file.tell())
+
+    def readinto(self, buffer: Any) -> int:
+        num = int(self.file.readinto(buffer))
+        self.size += num
+        if self.size > self.limit:
+            raise DataError(
+                f"{self.path} decompresses to more than {self.limit / 1e6:,.0f} MB, far more than text does; the limit "
+                f"is {MAX_RATIO} times its size. If you trust the file, decompress it and give the result"
+            )
+        return num
+
+    def close(self) -> None:
+        self.file.close()
+        super().close()
+
+
 @contextmanager
 def open_bytes(path: Path) -> Iterator[BufferedIOBase]:
     """Open a file to read its decompressed content."""
     try:
+        check_regular(path)
         opener = OPENERS.get(path.suffix.lower())
-        file: BufferedIOBase = opener(path) if opener else path.open("rb")
+        file: BufferedIOBase = BufferedReader(_Decompressed(path, opener(path)), BLOCK) if opener else path.open("rb")
     except OSError as error:
         refuse_to_open(path, error)
     with file:

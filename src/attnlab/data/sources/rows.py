@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 from attnlab.errors import DataError
+from attnlab.inputs import parse_json
 
 from ..row import Row
 from .files import BROKEN, describe_damage, open_bytes, read_lines
@@ -60,7 +61,7 @@ def read_json_lines(path: Path, layout: FileLayout) -> Located:
         if not line.strip():
             continue
         try:
-            row = json.loads(line)
+            row = parse_json(line)
         except json.JSONDecodeError as error:
             raise DataError(
                 f"{path}, line {number}: not JSON: {error.msg} at column {error.colno}; each line needs one "

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Protocol
 
 from attnlab.errors import DataError, closest
+from attnlab.inputs import expand_path
 
 from ..row import Row
 from .rows import BY_LINE, UNITS, FileLayout, Unit
@@ -134,7 +135,7 @@ def open_source(
     else:
         from .folder import FileReader
 
-        reader = FileReader.find(Path(text).expanduser(), split, layout)
+        reader = FileReader.find(expand_path(text), split, layout)
     return Source(text, reader, column, layout)
 
 

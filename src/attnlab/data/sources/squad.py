@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from attnlab.errors import DataError
+from attnlab.inputs import parse_json
 
 from .files import BLOCK, BROKEN, decode, describe_damage, open_bytes, refuse_to_open
 
@@ -47,7 +48,7 @@ def _parse(path: Path) -> Any:
             decode(path, number, line)
         raise
     try:
-        return json.loads(text)
+        return parse_json(text)
     except json.JSONDecodeError as error:
         # A SQuAD file is a single line, so the line number alone does not locate the error.
         row = _count_rows(text[: error.pos])
@@ -69,13 +70,13 @@ def _list_questions(path: Path, articles: list[Any]) -> Iterator[dict[str, Any]]
     for article_number, article in enumerate(articles, start=1):
         try:
             title = str(article.get("title", ""))
-            paragraphs = article["paragraphs"]
+            paragraphs = _check_list(article["paragraphs"])
         except (AttributeError, KeyError, TypeError) as error:
             raise DataError(f"{path}, article {article_number}: needs 'title' and 'paragraphs'") from error
         for paragraph in paragraphs:
             try:
-                shared = {"title": title, "context": paragraph["context"], "paragraph": paragraph_number}
-                questions = paragraph["qas"]
+                shared = {"title": title, "context": _check_text(paragraph["context"]), "paragraph": paragraph_number}
+                questions = _check_list(paragraph["qas"])
             except (KeyError, TypeError) as error:
                 raise DataError(f"{path}, article {title!r}: a paragraph needs 'context' and 'qas'") from error
             for question in questions:
@@ -84,20 +85,32 @@ def _list_questions(path: Path, articles: list[Any]) -> Iterator[dict[str, Any]]
             paragraph_number += 1
 
 
+def _check_list(value: Any) -> list[Any]:
+    if not isinstance(value, list):
+        raise TypeError("a list is needed")
+    return value
+
+
+def _check_text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError("text is needed")
+    return value
+
+
 def _read_question(path: Path, number: int, question: Any, shared: dict[str, Any]) -> dict[str, Any]:
     try:
-        answers = question.get("answers", [])
+        answers = _check_list(question.get("answers", []))
         return {
             "id": str(question["id"]),
             **shared,
-            "question": question["question"],
+            "question": _check_text(question["question"]),
             "answers": {
-                "text": [answer["text"] for answer in answers],
+                "text": [_check_text(answer["text"]) for answer in answers],
                 "answer_start": [int(answer["answer_start"]) for answer in answers],
             },
             "is_impossible": bool(question.get("is_impossible", False)),
         }
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
+    except (AttributeError, KeyError, TypeError, ValueError, OverflowError) as error:
         raise DataError(
             f"{path}, row {number}: a question needs 'id', 'question' and 'answers' with 'text' and 'answer_start'; "
             f"this one has {', '.join(map(repr, question))[:80] if isinstance(question, dict) else question!r}"

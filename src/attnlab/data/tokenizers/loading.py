@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 from attnlab.errors import DataError, PretrainedError
+from attnlab.inputs import expand_path, parse_json
 from attnlab.pretrained import load_pretrained
 
 from ..sources.files import ending_of, open_bytes, read_lines, refuse_to_open
@@ -16,7 +17,7 @@ PLAIN = (("vocab.txt", None), ("vocab.json", "merges.txt"), ("encoder.json", "vo
 
 def load_tokenizer(name: str | Path) -> FastTokenizer:
     """Load a tokenizer: a name of the hub, a directory, tokenizer.json, vocab.txt, or vocab.json beside merges.txt."""
-    path = Path(name).expanduser()
+    path = expand_path(name)
     if path.is_dir():
         return _load_directory(path)
     if path.is_file():
@@ -48,7 +49,7 @@ def _load_file(path: Path) -> FastTokenizer:
         return _load_wordpiece(path)
     with open_bytes(path) as file:
         try:
-            content = json.loads(file.read().decode("utf-8"))
+            content = parse_json(file.read().decode("utf-8"))
         except (ValueError, EOFError) as error:
             raise DataError(f"{path} is not a vocabulary in JSON: {error}") from error
     if not isinstance(content, dict):

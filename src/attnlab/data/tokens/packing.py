@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
 from attnlab.errors import AttnlabWarning, DataError
+from attnlab.inputs import expand_path
 from attnlab.machine import cache_folder
 
 from ..cache import hash_of, write_folder
@@ -56,7 +57,7 @@ def pack(
     origin = {"source": source.identity, "tokenizer": hash_tokenizer(tokenizer)}
     made_of = {**origin, "cleaning": str(cleaning), "format": FORMAT}
     key = hash_of(made_of)
-    folder = cache_folder() / "tokens" / key[:32] if target is None else Path(target).expanduser()
+    folder = cache_folder() / "tokens" / key[:32] if target is None else expand_path(target)
     is_taken = folder.exists() and (folder.is_file() or any(folder.iterdir()))
     if is_taken and (existing := _open_existing(folder, key, is_cache=target is None)):
         return existing

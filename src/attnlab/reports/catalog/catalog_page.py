@@ -13,6 +13,7 @@ from attnlab.charts import growth, heatmap, svg, theme
 from attnlab.kernels import describe_loops
 from attnlab.kernels.measure import show_bytes, show_seconds, three_digits
 from attnlab.mechanisms import CATALOG
+from attnlab.visible import make_output_visible
 
 from .catalog_results import TOKENS, CatalogResults
 
@@ -23,7 +24,9 @@ ARXIV = re.compile(r"arXiv:(\d{4}\.\d{4,5})")
 def render_catalog_page(shown: CatalogResults, command: str) -> str:
     """Write the page of the catalog."""
     # The template marks our own pictures as safe; all else is escaped, and an unknown name is an error.
-    environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True)
+    environment = jinja2.Environment(
+        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, finalize=make_output_visible
+    )
     environment.filters |= {
         "seconds": show_seconds, "bytes": show_bytes, "digits": three_digits, "cited": split_citation,
     }  # fmt: skip

@@ -16,6 +16,7 @@ from markupsafe import Markup
 
 from attnlab.charts import Spec, runtime, svg
 from attnlab.charts.theme import PAGE
+from attnlab.visible import make_output_visible, make_values_visible
 
 from .cells import COLUMNS
 from .contents import Contents
@@ -51,7 +52,11 @@ def render_page(shown: Contents, drawings: Mapping[str, Drawing] | None = None) 
     drawings = draw_figures(shown) if drawings is None else drawings
     # Only our own pictures, specs, style and scripts are Markup; the rest is escaped, and a misspelt name is an error.
     environment = jinja2.Environment(
-        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=make_output_visible,
     )
     style, script = ((HERE / name).read_text(encoding="utf-8") for name in ("page.css", "page.js"))
     library = runtime() if drawings else ""
@@ -78,8 +83,8 @@ def _draw_figure(number: int, figure: Figure) -> Drawing:
 
 def _dump_spec(spec: Spec) -> str:
     """Write a spec so that nothing in it can end its script element."""
-    written = json.dumps(spec, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    return written.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
+    written = json.dumps(make_values_visible(spec), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    return written.replace("<", "\\u003c")
 
 
 def _write_policy(scripts: Sequence[str], style: str) -> str:

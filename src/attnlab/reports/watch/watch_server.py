@@ -19,6 +19,7 @@ from typing import Any
 from attnlab.errors import AttnlabError, RequestError
 from attnlab.studies.answers.leaderboard import SO_FAR
 from attnlab.studies.answers.progress import Progress, RunProgress, Snapshot
+from attnlab.visible import make_values_visible
 
 HOST = "127.0.0.1"
 STATE, REPORT = "state.json", "report.html"
@@ -72,7 +73,7 @@ class WatchServer(ThreadingHTTPServer):
         """Return the state of the study as JSON, for the page's script."""
         with self.lock:
             snapshot = self.progress.look()
-        return json.dumps(_record_snapshot(snapshot, has_report=self.report.is_file()), allow_nan=False).encode()
+        return _dump(_record_snapshot(snapshot, has_report=self.report.is_file()))
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Show errors, except those of a browser that has closed its connection."""
@@ -118,7 +119,7 @@ class WatchHandler(BaseHTTPRequestHandler):
         try:
             self._send(HTTPStatus.OK, ".json", self.server.dump_state())
         except (AttnlabError, OSError) as error:  # the page then keeps the last state
-            self._send(HTTPStatus.SERVICE_UNAVAILABLE, ".json", json.dumps({"trouble": str(error)}).encode())
+            self._send(HTTPStatus.SERVICE_UNAVAILABLE, ".json", _dump({"trouble": str(error)}))
 
     def _refuse(self, status: HTTPStatus, reason: str) -> None:
         self.close_connection = True
@@ -182,3 +183,7 @@ def _record_run(progress: RunProgress, *, has_curve: bool) -> dict[str, Any]:
 def _round_number(value: float | None) -> float | None:
     """Return a number with the digits that a page shows; None if JSON cannot write it."""
     return None if value is None or not math.isfinite(value) else float(f"{value:.6g}")
+
+
+def _dump(content: dict[str, Any]) -> bytes:
+    return json.dumps(make_values_visible(content), allow_nan=False).encode()

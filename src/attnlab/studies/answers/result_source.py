@@ -4,13 +4,16 @@ Each becomes cells of a table, with what is recorded of how they were made: data
 """
 
 import json
+import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from attnlab.errors import RequestError, StudyError
+from attnlab.inputs import check_regular, expand_path
 from attnlab.training.plain import decode_nonfinite
+from attnlab.training.record.files import read_json
 
 from ..integrity import Cell, read_table
 from ..integrity.tables.figure import is_empty, parse_number
@@ -61,10 +64,8 @@ class ResultSource:
 
 def read_source(text: str, number: int) -> ResultSource:
     """Read what one argument names. number: its place, from 1, which names a list without a name."""
-    path = Path(text).expanduser()
-    if path.is_dir():
-        return _read_folder(text, path)
-    if not path.exists() and (numbers := _read_list(text)):
+    # A list may be too long for the name of a file.
+    if not os.path.exists(text) and (numbers := _read_list(text)):
         name, values = numbers
         name = name or f"list {number}"
         cells = [
@@ -72,6 +73,10 @@ def read_source(text: str, number: int) -> ResultSource:
             for n, (written, value) in enumerate(values, start=1)
         ]
         return ResultSource(name, LIST, tuple(cells), has_seeds=False)
+    path = expand_path(text)
+    if path.is_dir():
+        return _read_folder(text, path)
+    check_regular(path)
     table = read_table(str(path))
     return ResultSource(
         text, "a file of results", table.cells, predictions=table.predictions, layout=table.layout,
@@ -131,8 +136,8 @@ def _read_study(name: str, record: Record) -> ResultSource:
 
 
 def _read_run(name: str, path: Path) -> ResultSource:
-    result, config = (json.loads((path / file).read_text(encoding="utf-8")) for file in (RESULT, CONFIG))
-    pairing = json.loads((path / PAIRING).read_text(encoding="utf-8")) if (path / PAIRING).exists() else {}
+    result, config = (read_json(path / file) for file in (RESULT, CONFIG))
+    pairing = read_json(path / PAIRING) if (path / PAIRING).exists() else {}
     last = result.get("last") or {}
     metric = last.get("primary")
     if metric is None:

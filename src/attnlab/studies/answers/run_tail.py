@@ -1,11 +1,11 @@
 """The metrics of a run in progress; each reading continues where the last one ended."""
 
-import json
 import math
 from collections import deque
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from attnlab.inputs import parse_json
 from attnlab.training.plain import decode_nonfinite
 
 METRICS = "metrics.jsonl"
@@ -59,7 +59,7 @@ class Tail:
 
     def _add_line(self, raw: bytes) -> None:
         try:
-            line = json.loads(raw)
+            line = parse_json(raw)
             step, kind = int(line["step"]), line["kind"]
             if kind == "train":
                 self._add_update(step, decode_nonfinite(line))

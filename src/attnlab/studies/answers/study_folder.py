@@ -12,6 +12,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from attnlab.errors import StudyError
+from attnlab.inputs import expand_path
 from attnlab.training import RunSpec
 
 from ..file.design import IS_RECORDED, Design
@@ -24,6 +25,7 @@ from ..plan.search import Trial
 from ..run.overlap_record import SourceOverlap, read_overlaps
 from ..run.trials import list_planned
 from .analysis import Answer, conclude
+from .ledger_damage import explain_damage
 from .registration import digest
 from .run_table import RunTable
 from .search_outcome import SearchOutcome
@@ -117,7 +119,7 @@ class Record:
 
 def find_folder(folder: str | Path) -> Path:
     """Return the path of a study's folder, which must exist."""
-    path = Path(folder).expanduser()
+    path = expand_path(folder)
     if not path.is_dir():
         raise StudyError(f"{folder} is no folder; give the one a study was run in, attnlab run --out DIR")
     return path
@@ -127,7 +129,7 @@ def find_folder(folder: str | Path) -> Path:
 def open_record(folder: str | Path) -> Iterator[Record]:
     """Open the folder of a study for reading, also while it runs."""
     path = find_folder(folder)
-    with closing(Ledger(path / LEDGER, is_new=False)) as ledger:
+    with explain_damage(path / LEDGER), closing(Ledger(path / LEDGER, is_new=False)) as ledger:
         yield read(path, ledger)
 
 

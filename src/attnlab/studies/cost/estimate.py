@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from attnlab.errors import StudyError
+from attnlab.inputs import expand_path
 from attnlab.machine import num_cores
 
 from ..answers.study_folder import LEDGER
@@ -194,7 +195,7 @@ def _read_progress(
     study: Study, planned: Sequence[PlannedRun], out: str | Path | None
 ) -> tuple[frozenset[str], str | None]:
     """Return the runs that have ended in a study's folder, and the precision that `auto` stands for there."""
-    folder = None if not out else Path(out).expanduser()
+    folder = None if not out else expand_path(out)
     if folder is None or not folder.is_dir():
         return frozenset(), None
     ended = {run.id for run in planned if has_ended(folder / RUNS / run.id)}

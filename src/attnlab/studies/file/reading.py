@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from attnlab.errors import StudyError, closest
+from attnlab.inputs import check_regular, expand_path
 
 from .design import Design
 from .mistakes import Lines, Origin, index_lines, validate_design
@@ -25,7 +26,7 @@ def read_design(path: str | Path, budget: str | None = None, assignments: Mappin
 
     The other budgets are validated too, so that their mistakes are found early.
     """
-    file = Path(path)
+    file = expand_path(path)
     text = _read_text(file)
     try:
         budgets = _read_budgets(_parse(text, file), file)
@@ -66,6 +67,7 @@ def _read_budgets(content: Mapping[str, Any], file: Path) -> dict[str, dict[str,
 
 
 def _read_text(file: Path) -> str:
+    check_regular(file)
     try:
         with file.open("rb") as opened:
             content = opened.read(LARGEST + 1)

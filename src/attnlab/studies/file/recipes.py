@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from attnlab.errors import StudyError, closest
+from attnlab.inputs import expand_path
 
 FOLDER = Path(__file__).parents[2] / "recipes"
 FIRST = "quickstart"
@@ -17,8 +18,9 @@ def list_recipes() -> dict[str, Path]:
 def find_study(text: str) -> Path:
     """Return the file that a path or the name of a recipe stands for; a file of that name has precedence."""
     known = list_recipes()
-    if Path(text).is_file() or (text not in known and ("." in text or "/" in text)):
-        return Path(text)
+    path = expand_path(text)
+    if path.is_file() or (text not in known and ("." in text or "/" in text)):
+        return path
     if text in known:
         return known[text]
     advice = f"Give a .toml file, or one of: {', '.join(known)}"

@@ -10,6 +10,7 @@ from transformers import AutoConfig
 from attnlab.data import load_tokenizer, open_source
 from attnlab.data.cache import hash_once
 from attnlab.errors import DataError, PretrainedError, StudyError
+from attnlab.inputs import expand_path
 from attnlab.mechanisms import Mechanism
 from attnlab.pretrained import load_pretrained
 from attnlab.training import RunSpec
@@ -71,7 +72,7 @@ def hash_size(size: Size) -> Hashes:
 def find_files(name: str | None) -> tuple[Path, str] | None:
     """Return the path that a name stands for and its mark, such as `:best`; None for a name of the hub."""
     mark = next((mark for mark in MARKS if name is not None and name.endswith(mark)), "")
-    path = None if name is None else Path(name.removesuffix(mark)).expanduser().resolve()
+    path = None if name is None else expand_path(name.removesuffix(mark)).resolve()
     return None if path is None or not path.exists() else (path, mark)
 
 

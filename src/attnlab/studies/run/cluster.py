@@ -15,6 +15,7 @@ from typing import Any
 import torch
 
 from attnlab.errors import AttnlabError, StudyError, closest
+from attnlab.inputs import expand_path
 from attnlab.training.job.build import choose_split
 
 from ..plan.identity import find_files
@@ -227,8 +228,8 @@ def resolve_data(config: dict[str, Any]) -> tuple[dict[str, Any], list[tuple[str
     sources = []
     for split in ("train", "dev"):
         name = data[split]
-        if name is not None and Path(name).expanduser().exists():
-            name = data[split] = str(Path(name).expanduser().resolve())
+        if name is not None and expand_path(name).exists():
+            name = data[split] = str(expand_path(name).resolve())
         if name is None and choose_split(data["train"], split) is not None:
             name = data["train"]  # what a run is evaluated on by default
         if name is not None:

@@ -2,7 +2,6 @@
 
 import dataclasses
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,6 +9,7 @@ import numpy as np
 from attnlab.data import Source, check_belongs, load_tokenizer, open_source, pack, train_tokenizer
 from attnlab.data.draws import keys_of, name_key
 from attnlab.errors import TrainingError
+from attnlab.inputs import expand_path
 from attnlab.install import mechanism_of
 from attnlab.tasks import load as load_task
 from attnlab.tasks.batch import Feature
@@ -75,7 +75,7 @@ def open_data(name: str, split: str, column: str | None = None) -> Source:
 
 def choose_split(name: str, split: str) -> str | None:
     """Return the split to request from a source, None if it has no splits."""
-    return split if name.startswith(("embedded:", "hf:")) or Path(name).expanduser().is_dir() else None
+    return split if name.startswith(("embedded:", "hf:")) or expand_path(name).is_dir() else None
 
 
 def find_tokenizer(run: RunSpec, source: Source) -> Any:

@@ -8,6 +8,7 @@ from transformers import PreTrainedModel
 
 from attnlab.data import load_tokenizer
 from attnlab.errors import TrainingError
+from attnlab.inputs import expand_path
 from attnlab.install import set_progress
 from attnlab.tasks import load as load_task
 
@@ -40,7 +41,7 @@ class Restored:
 
 def restore(folder: str | Path, *, is_best: bool = False, say: Say = str) -> Restored:
     """Rebuild the model of a run from its last checkpoint, or from its best."""
-    place = Path(folder).expanduser()
+    place = expand_path(folder)
     if find_run_folder(str(place)) is None or not (place / CONFIG).is_file():
         raise TrainingError(f"{folder} is not the folder of a run: it needs config.json and checkpoints")
     run = RunSpec.of(read_json(place / CONFIG))

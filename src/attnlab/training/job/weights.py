@@ -14,9 +14,10 @@ from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 from transformers.utils import logging as transformers_logging
 
 from attnlab.errors import PretrainedError, TrainingError, closest
+from attnlab.inputs import expand_path
 from attnlab.install import install, load, mechanism_of
 from attnlab.install.saving import list_weight_files
-from attnlab.pretrained import load_pretrained
+from attnlab.pretrained import check_config, load_pretrained
 
 from ..record.checkpoint import Checkpoint, read_checkpoint
 from ..record.files import read_json
@@ -37,7 +38,7 @@ def build_model(start: Start, task: Any, tokenizer: Any, seed: int, say: Say) ->
     path = str(start.checkpoint)
     if (of_run := find_run_folder(path)) is not None:
         return _load_run(*of_run, start, task, seed, say)
-    folder = Path(path).expanduser()
+    folder = expand_path(path)
     if list_weight_files(folder):
         donor = load(folder, start.mechanism)
         state = {name: tensor.detach() for name, tensor in donor.state_dict().items()}
@@ -85,6 +86,7 @@ def _check_settings(kind: str, settings: Mapping[str, Any]) -> None:
 
 def _build_new(config: Any, task: Any, seed: int) -> PreTrainedModel:
     with explain_config_errors():
+        check_config(config)
         model: PreTrainedModel = getattr(transformers, task.head).from_config(config)
     initialise(model, seed)
     return model

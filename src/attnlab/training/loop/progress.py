@@ -4,9 +4,9 @@ import sys
 import time
 from typing import Any, Self, TextIO
 
-from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 
+from attnlab.console import VisibleConsole
 from attnlab.notebook import NotebookBar, in_notebook, is_terminal
 
 SECONDS = 15.0
@@ -31,7 +31,7 @@ class Display:
     def __enter__(self) -> Self:
         if self.has_terminal:
             columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[status]}"))
-            self.bar = Progress(*columns, console=Console(file=self.stream), transient=True)
+            self.bar = Progress(*columns, console=VisibleConsole(self.stream), transient=True)
             self.bar_task = self.bar.add_task("training", status="")
             self.bar.start()
         return self

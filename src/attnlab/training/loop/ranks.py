@@ -62,11 +62,19 @@ class Ranks:
 def join_ranks() -> Iterator[Ranks]:
     """Join the processes that torchrun started, if any; each uses its GPU, or the CPU."""
     has_gpu = torch.cuda.is_available()
-    device = torch.device("cuda", int(os.environ.get("LOCAL_RANK", "0"))) if has_gpu else torch.device("cpu")
-    num = int(os.environ.get("WORLD_SIZE", "1"))
-    if num == 1:
+    device = torch.device("cuda", _read_variable("LOCAL_RANK", 0)) if has_gpu else torch.device("cpu")
+    num = _read_variable("WORLD_SIZE", 1)
+    if num <= 1:
         yield Ranks(device=device)
         return
+    missing = [name for name in ("RANK", "MASTER_ADDR", "MASTER_PORT") if name not in os.environ]
+    if missing:
+        raise TrainingError(
+            f"WORLD_SIZE is {num}, and {' and '.join(missing)} not set; start the processes with torchrun, or unset "
+            "WORLD_SIZE"
+        )
+    _read_variable("RANK", 0)
+    _read_variable("MASTER_PORT", 0)
     if dist.is_initialized():
         raise TrainingError("this process is already in a process group; attnlab creates its own for a run")
     dist.init_process_group("nccl" if has_gpu else "gloo", timeout=WAIT)
@@ -74,3 +82,10 @@ def join_ranks() -> Iterator[Ranks]:
         yield Ranks(dist.get_rank(), num, device)
     finally:
         dist.destroy_process_group()
+
+
+def _read_variable(name: str, default: int) -> int:
+    text = os.environ.get(name, str(default))
+    if not (text.isascii() and text.isdigit() and len(text) < 10):
+        raise TrainingError(f"the environment variable {name} is {text!r}, not a whole number; torchrun sets it")
+    return int(text)

@@ -122,7 +122,7 @@ def read_json(path: Path) -> Any:
         raise TrainingError(f"there is no {path}; is {path.parent} the folder of a run?") from error
     except OSError as error:
         raise explain_disk_error("read", path, error) from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise TrainingError(f"{path} is not JSON ({error}); restore it from a copy, or delete it") from error
 
 

@@ -10,6 +10,7 @@ from datetime import datetime
 from pathlib import Path
 
 from attnlab.errors import TrainingError
+from attnlab.inputs import parse_json
 
 from .disk_errors import explain_disk_error
 from .files import make_folder, open_file, write_all
@@ -82,7 +83,7 @@ def _lock(descriptor: int, folder: Path) -> None:
 
 def _holder(descriptor: int) -> str:
     try:
-        holder = json.loads(os.pread(descriptor, 4096, 0))
+        holder = parse_json(os.pread(descriptor, 4096, 0))
         return f"process {holder['pid']} on {holder['host']}, since {holder['started']}"
     except (OSError, ValueError, TypeError, KeyError):
         return "it has not written its process id yet"

@@ -1,11 +1,11 @@
 """JSON files of results: records, scores by arm, one record per file or line, and lm-eval's results."""
 
-import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from attnlab.errors import RequestError
+from attnlab.inputs import parse_json
 
 from ..rows import TextTable, make_table
 from .lm_eval import is_lm_eval, read_lm_eval
@@ -44,11 +44,11 @@ def read_json(path: str, text: str) -> TextTable:
 
 def _parse(path: str, text: str) -> Any:
     try:
-        return json.loads(text)
+        return parse_json(text)
     except (ValueError, RecursionError) as error:
         lines = [line for line in text.splitlines() if line.strip()]
         try:
-            return [json.loads(line) for line in lines]
+            return [parse_json(line) for line in lines]
         except (ValueError, RecursionError):
             raise RequestError(f"'{path}' begins like JSON and cannot be read as it: {error}") from error
 

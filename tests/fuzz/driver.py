@@ -1,0 +1,153 @@
+"""Run one broken input through `attnlab.cli.verbs.main`, in this process, and find what is wrong with the answer."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import os
+import re
+import resource
+import shutil
+import signal
+import sys
+import tempfile
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import huggingface_hub.constants as hub
+
+from attnlab.cli.verbs import main
+from attnlab.mechanisms import REGISTRY
+
+from .examples import train_examples, write_examples
+from .kinds import KINDS, Case
+
+SECONDS = 30
+"""A longer answer counts as a hang."""
+MEMORY = 12 << 30
+"""Bytes of address space of a worker: an input that asks for more gets a MemoryError, not the machine's memory."""
+CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+"""Characters that could drive a terminal or turn text around; nothing prints them."""
+ORIGIN = re.compile(r"src/(attnlab/\S+\.py\", line \d+)")
+"""The lines of attnlab in the log of a bug."""
+TRAINED = ("saved models", "checkpoints", "runs")
+
+
+class Hang(BaseException):
+    """An input that was not answered in time; not an Exception, so that no handler of the command line takes it."""
+
+
+class Fuzzer:
+    """A folder with valid examples, and the inputs made from them; the same seed and number give the same input."""
+
+    def __init__(self, root: Path, seed: int, kinds: Iterable[str] = tuple(KINDS)) -> None:
+        self.seed = seed
+        self.examples, self.place, self.temporary = root / "examples", root / "case", root / "tmp"
+        root.mkdir(parents=True, exist_ok=True)
+        self.temporary.mkdir()
+        write_examples(self.examples)
+        with contextlib.chdir(self.examples), _environment(root), capture_output():
+            main(["doctor"])  # compiles the loops, which may take longer than an input
+            if any(kind in TRAINED for kind in kinds):
+                train_examples(self.examples)
+        self.root = root
+
+    def run(self, kind: str, number: int) -> tuple[int, str]:
+        """Run one input; return its status and what is wrong with the answer."""
+        shutil.rmtree(self.place, ignore_errors=True)
+        shutil.copytree(self.examples, self.place)
+        random = Random(f"{self.seed}/{kind}/{number}")
+        case = KINDS[kind][1](random, self.place)
+        before = _list_files(self.place)
+        registry = dict(REGISTRY)
+        with contextlib.chdir(self.place), _environment(self.root), capture_output() as streams:
+            status, problem = _answer(case)
+        REGISTRY.clear()
+        REGISTRY.update(registry)
+        output = "".join(stream.getvalue().decode("utf-8", "surrogatepass") for stream in streams)
+        after = [] if any(path == "." for path in case.writes) else _list_files(self.place) - before
+        left = [path for path in after if not path.startswith(case.writes or ("\0",))]
+        logs = [file for file in self.temporary.iterdir() if status == 3 and file.suffix == ".log"]
+        left += [file.name for file in self.temporary.iterdir() if file not in logs]
+        origin = "".join(f" at {frame}" for log in logs for frame in ORIGIN.findall(log.read_text())[-2:])
+        shutil.rmtree(self.temporary)
+        self.temporary.mkdir()
+        faults = list(filter(None, [
+            problem,
+            "a traceback" if "Traceback (most recent call last)" in output else "",
+            f"status {status}{origin}" if not problem and status not in case.statuses else "",
+            "status 2 without a message" if status == 2 and "attnlab: " not in output else "",
+            f"left behind {left[:3]}" if left else "",
+            f"printed {match.group()!r}" if (match := CONTROL.search(output.replace("\rLoading weights", ""))) else "",
+        ]))  # fmt: skip
+        if not faults:
+            return status, ""
+        command = " ".join(word if len(word) < 60 else word[:60] + "…" for word in case.argv)
+        return status, f"{kind}:{number} {'; '.join(faults)}\n    {command!r}\n    {output[-1000:]!r}"
+
+
+def work(inputs: list[tuple[str, int]], seed: int) -> None:
+    """Run inputs one after the other in this process; write a line of JSON before and after each."""
+    import torch
+
+    torch.set_num_threads(1)
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    with tempfile.TemporaryDirectory(prefix="attnlab-fuzz-") as root:
+        fuzzer = Fuzzer(Path(root) / "fuzz", seed, {kind for kind, _ in inputs})
+        for kind, number in inputs:
+            print("{}", flush=True)
+            status, fault = fuzzer.run(kind, number)
+            print(json.dumps({"status": status, "fault": fault}), flush=True)
+
+
+def _answer(case: Case) -> tuple[int, str]:
+    def stop(number: int, frame: Any) -> None:
+        raise Hang(f"more than {SECONDS} s, in {frame.f_code.co_filename}:{frame.f_lineno}")
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.alarm(SECONDS)
+    try:
+        return main(case.argv), ""
+    except Hang as error:
+        return -1, f"hang: {error}"
+    except BaseException as error:
+        return -1, f"raised {type(error).__name__}: {error}"
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
+
+
+@contextlib.contextmanager
+def capture_output() -> Iterator[tuple[io.BytesIO, io.BytesIO]]:
+    """Replace standard output and error with files that encode, and so refuse, what a pipe would."""
+    streams = io.BytesIO(), io.BytesIO()
+    wrapped = [io.TextIOWrapper(stream, encoding="utf-8", write_through=True) for stream in streams]
+    with contextlib.redirect_stdout(wrapped[0]), contextlib.redirect_stderr(wrapped[1]):
+        yield streams
+        for stream in wrapped:
+            stream.flush()
+            stream.detach()
+
+
+@contextlib.contextmanager
+def _environment(root: Path) -> Iterator[None]:
+    """Keep caches, temporary files and the home folder inside the fuzzer's folder, and the network out."""
+    before, folder = dict(os.environ), tempfile.tempdir
+    os.environ.update(HOME=str(root), ATTNLAB_CACHE=str(root / "cache"), TMPDIR=str(root / "tmp"), BROWSER="true")
+    tempfile.tempdir = str(root / "tmp")
+    stdin, sys.stdin = sys.stdin, io.StringIO()
+    is_offline, hub.HF_HUB_OFFLINE = hub.HF_HUB_OFFLINE, True  # read from the environment when it was imported
+    try:
+        yield
+    finally:
+        sys.stdin, tempfile.tempdir, hub.HF_HUB_OFFLINE = stdin, folder, is_offline
+        os.environ.clear()
+        os.environ.update(before)
+
+
+def _list_files(folder: Path) -> set[str]:
+    files = {str(path.relative_to(folder)) for path in folder.rglob("*")}
+    return {name for name in files if not name.endswith(("-wal", "-shm"))}
