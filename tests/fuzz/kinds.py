@@ -81,7 +81,7 @@ BASES: Mapping[str, list[str]] = {
     "judge": ["judge", "table.csv"], "train": [*TRAIN, "--out", "new", "--steps", "x"], "recipes": ["recipes"],
     "new": ["new", "cosine | softmax", "--out", "new.toml"], "register": ["register", "study.toml", "--out", "new"],
     "run": ["run", "study.toml", "--no-calibration", "--out", "new"],
-    "watch": ["watch", "study", "--port", "-1"], "plan": ["plan", "study.toml", "--spread", "0.1"],
+    "watch": ["watch", "missing"], "plan": ["plan", "study.toml", "--spread", "0.1"],
     "compare": ["compare", "study"], "report": ["report", "missing"], "generate": ["generate", "missing"],
     "export": ["export", "missing", "--out", "new"], "doctor": ["doctor"], "inspect": ["inspect", "missing"],
 }  # fmt: skip

@@ -101,7 +101,15 @@ def _check_room(model: "PreTrainedModel", tokenizer: Any, prompt: str, num_token
 
     limit = count_positions(model)
     learned = getattr(model, PROMPT, None)
-    num_given = len(tokenizer(prompt, add_special_tokens=False)["input_ids"]) + (tokenizer.bos_token_id is not None)
+    ids = [*tokenizer(prompt, add_special_tokens=False)["input_ids"]]
+    ids += [] if tokenizer.bos_token_id is None else [tokenizer.bos_token_id]
+    num_known = model.get_input_embeddings().num_embeddings
+    if ids and max(ids) >= num_known:
+        raise RequestError(
+            f"the tokenizer gives the prompt a token {max(ids)}, and the model knows {num_known} tokens; the tokenizer "
+            "is damaged, or belongs to another model"
+        )
+    num_given = len(ids)
     room = None if limit is None else limit - (0 if learned is None else learned.length)
     if room is not None and num_given + num_tokens - 1 > room:
         raise RequestError(

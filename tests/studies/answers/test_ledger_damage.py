@@ -60,6 +60,7 @@ def test_a_missing_table_is_named(ledger: Path, table: str) -> None:
     [
         "UPDATE runs SET config = '{}'", "UPDATE runs SET arm = 'other'", "UPDATE events SET said = '[]'",
         "UPDATE results SET result = '{\"last\": 3}'", "UPDATE pairings SET hashes = '[1]'",
+        "UPDATE pairings SET hashes = '{\"weights\": \"x\"}' WHERE rowid = 1",
     ],
 )  # fmt: skip
 def test_a_study_with_damaged_rows_is_refused_in_one_sentence(ledger: Path, command: str) -> None:

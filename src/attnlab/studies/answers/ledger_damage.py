@@ -121,7 +121,9 @@ def _check_event(row: Mapping[str, Any]) -> None:
 
 
 def _check_pairing(row: Mapping[str, Any]) -> None:
-    _parse(row["hashes"], dict)
+    TypeAdapter(dict[str, str | dict[str, str]]).validate_python(_parse(row["hashes"], dict))
+    if not isinstance(parse_json(row["hashes"]).get("weights", {}), dict):
+        raise TypeError("the hashes of the weights are an object")
 
 
 def _check_examples(row: Mapping[str, Any]) -> None:

@@ -154,7 +154,8 @@ def _load_run(folder: Path, is_best: bool, start: Start, task: Any, seed: int, s
             f"the run in {folder} trained only a '{other.tuning.mode}'; start from the model that it started from"
         )
     checkpoint = read_checkpoint(folder, is_best, say)
-    config = AutoConfig.for_model(**read_json(folder / MODEL))
+    with explain_config_errors():
+        config = AutoConfig.for_model(**read_json(folder / MODEL))
     return _transplant(checkpoint.model, config, start, task, seed, mechanism=other.start.mechanism)
 
 
