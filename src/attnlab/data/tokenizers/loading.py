@@ -125,6 +125,8 @@ def _load_with_transformers(name: str, is_local: bool) -> FastTokenizer:
             f"cannot load a tokenizer from '{name}': {error}. Give a name of the hub, a directory, a vocab.txt, or a "
             "vocab.json beside its merges.txt"
         ) from error
+    if not isinstance(tokenizer.model_max_length, int | float):
+        raise DataError(f"the tokenizer of '{name}' has a model_max_length that is not a number; save it again")
     if not isinstance(tokenizer, PreTrainedTokenizerFast):
         raise DataError(f"'{name}' has no fast tokenizer, which offsets and packing need; save one as tokenizer.json")
     return tokenizer

@@ -64,6 +64,8 @@ def restore(folder: str | Path, *, is_best: bool = False, say: Say = str) -> Res
     num_steps = read_num_steps(place)
     if num_steps is None:
         say(f"{place} does not state its number of updates; scheduled stages have their final values")
+    elif not 0 < num_steps >= checkpoint.step:
+        raise TrainingError(f"{place} states {num_steps} updates, and its checkpoint is of update {checkpoint.step}")
     set_progress(model, 1.0 if num_steps is None else checkpoint.step / num_steps)
     model.eval()  # type: ignore[no-untyped-call]
     state = checkpoint.state
