@@ -12,7 +12,7 @@ import pytest
 
 import attnlab
 from attnlab.errors import RequestError
-from attnlab.inputs import MAX_DEPTH, check_regular, expand_path, parse_json
+from attnlab.inputs import MAX_DEPTH, check_regular, expand_path, is_whole_number, parse_json
 
 SOURCE = Path(attnlab.__file__).parent
 
@@ -75,6 +75,12 @@ def test_json_within_the_limits_is_read() -> None:
     parse_json(deep)
     assert parse_json(r'"\ud83d\ude00"') == "\U0001f600"
     assert parse_json('{"a": [1, 2.5, null]}', object_pairs_hook=list) == [("a", [1, 2.5, None])]
+
+
+@pytest.mark.parametrize("text", ["²", "٣", "", "-1", "1.0", "9" * 5000, " 1"])
+def test_only_what_int_reads_is_a_whole_number(text: str) -> None:
+    assert is_whole_number("0123456789")
+    assert not is_whole_number(text)
 
 
 ALLOWED = {

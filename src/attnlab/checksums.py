@@ -27,6 +27,8 @@ class DamageError(ValueError):
 
 def hash_file(path: Path) -> str:
     """Return the SHA-256 of a file."""
+    if path.exists() and not path.is_file():  # a pipe would never end
+        raise DamageError(f"{path} is not a file")
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
@@ -91,6 +93,8 @@ def verify_sums(folder: Path, *, skipped: str | None = None) -> None:
     if not (folder / SUMS).exists():
         return
     intended = f"if it was changed on purpose, delete {folder / SUMS}"
+    if not (folder / SUMS).is_file():
+        raise DamageError(f"{folder / SUMS} is not a file; {intended}")
     try:
         lines = (folder / SUMS).read_bytes().decode().split("\n")
     except (OSError, UnicodeDecodeError) as error:

@@ -44,6 +44,11 @@ def check_regular(path: Path) -> None:
         raise RequestError(f"{path} is {_KINDS[kind]}, which cannot be read twice; write it to a file and give that")
 
 
+def is_whole_number(text: str) -> bool:
+    """Tell whether a text is a whole number that `int` reads: `isdigit` is true for ² and for thousands of digits."""
+    return text.isascii() and text.isdigit() and len(text) <= 18
+
+
 def parse_json(text: str | bytes, **options: Any) -> Any:
     """Parse JSON with the options of `json.loads`; whatever is wrong with it is a JSONDecodeError.
 

@@ -1,5 +1,6 @@
 """`attnlab bench`: time and memory of mechanisms beside torch's SDPA and eager PyTorch, by length."""
 
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -25,6 +26,7 @@ COLUMNS = (
     "length", "time", "growth", "SDPA", "time ÷ SDPA", "eager", "eager ÷ time", "memory", "SDPA's", "eager's"
 )  # fmt: skip
 NOTHING = "–"
+MAX_DIGITS, MAX_NUMBERS = 9, 2**36
 
 
 def bench(
@@ -53,6 +55,8 @@ def bench(
     setting = Setting(batch, heads, head_dim, causal, getattr(torch, DTYPES[name]))
     sizes = _read_lengths(lengths)
     _refuse_bare_lengths(lines, lengths)
+    if (num := batch * heads * head_dim * sizes[-1]) > MAX_NUMBERS:
+        raise RequestError(f"queries of {num:.1e} numbers do not fit any memory; give a smaller batch, head or length")
     load_plugins(plugins)
     mechanisms = {line: Mechanism.parse(line) for line in lines}
     # All mistakes of the request are found before the first measurement.
@@ -103,9 +107,13 @@ def _refuse_bare_lengths(lines: Sequence[str], lengths: str) -> None:
 
 def _read_lengths(text: str) -> list[int]:
     words = [word.strip() for word in text.split(",")]
-    wrong = next((word for word in words if not (word.isascii() and word.isdigit()) or int(word) == 0), None)
+    is_length = re.compile(rf"0*[1-9][0-9]{{0,{MAX_DIGITS - 1}}}").fullmatch
+    wrong = next((word for word in words if not is_length(word)), None)
     if wrong is not None:
-        raise RequestError(f"--lengths takes positive whole numbers and commas, such as 256,512; it has '{wrong}'")
+        raise RequestError(
+            f"--lengths takes positive whole numbers and commas, such as 256,512, of up to {MAX_DIGITS} digits; it has "
+            f"'{wrong[:40]}'"
+        )
     return sorted({int(word) for word in words})
 
 

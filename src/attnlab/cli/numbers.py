@@ -5,7 +5,7 @@ import json
 from typing import Any
 
 from attnlab.errors import RequestError
-from attnlab.inputs import check_regular, expand_path, parse_json
+from attnlab.inputs import check_regular, expand_path, is_whole_number, parse_json
 
 ENDINGS = (".json", ".csv")
 
@@ -67,7 +67,7 @@ def read_vector(option: str, text: str) -> Any:
 def read_indices(option: str, text: str) -> list[int]:
     """Read whole numbers separated by commas."""
     words = [word.strip() for word in text.split(",")]
-    wrong = next((word for word in words if not (word.isascii() and word.isdigit())), None)
+    wrong = next((word for word in words if not is_whole_number(word)), None)
     if wrong is not None:
         raise RequestError(f"{option} takes the indices of keys separated by commas, such as 0,1; it has '{wrong}'")
     return [int(word) for word in words]

@@ -14,6 +14,7 @@ from functools import partial
 from typing import Any, Self
 
 from attnlab.errors import DataError, closest
+from attnlab.inputs import is_whole_number
 
 CONTROL = dict.fromkeys(
     [code for code in range(32) if chr(code) not in "\n\t"] + list(range(0x7F, 0xA0)) + [0xAD, 0xFEFF, 0x200B]
@@ -121,7 +122,7 @@ def _parse_step(text: str) -> tuple[str, tuple[tuple[str, int], ...]]:
         if key not in allowed:
             hint = closest(key, allowed) or f"; it takes {', '.join(allowed) or 'none'}"
             raise DataError(f"the cleaning step '{name}' has no argument '{key}'{hint}")
-        if not value.isdigit():
+        if not is_whole_number(value):
             raise DataError(f"'{key}' of the cleaning step '{name}' needs a whole number, not '{value}'")
         arguments.append((key, int(value)))
     return name, tuple(arguments)

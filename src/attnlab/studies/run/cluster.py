@@ -15,7 +15,7 @@ from typing import Any
 import torch
 
 from attnlab.errors import AttnlabError, StudyError, closest
-from attnlab.inputs import expand_path
+from attnlab.inputs import expand_path, is_whole_number
 from attnlab.training.job.build import choose_split
 
 from ..plan.identity import find_files
@@ -189,7 +189,7 @@ def find_address() -> str:
     if address == "auto":
         return address
     host, _, port = address.rpartition(":")
-    if "://" in address or not host or not port.isdigit():
+    if "://" in address or not host or not is_whole_number(port):
         raise StudyError(f"RAY_ADDRESS is '{address}', and HOST:PORT of a cluster's head is needed, or auto")
     try:
         socket.create_connection((host, int(port)), REACH).close()

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from attnlab.errors import TaskError, closest
+from attnlab.inputs import is_whole_number
 
 TRUTHS = {"true": "1", "yes": "1", "false": "0", "no": "0"}
 """Other spellings of two classes numbered 0 and 1."""
@@ -21,7 +22,7 @@ class Labels:
     def collect(cls, values: Iterable[Any]) -> Self:
         """Return the classes that occur in a column, in numerical or alphabetical order."""
         names = {_normalize(value) for value in values}
-        is_numeric = all(name.isdigit() for name in names)
+        is_numeric = all(map(is_whole_number, names))
         return cls(tuple(sorted(names, key=int) if is_numeric else sorted(names)))
 
     def read(self, value: Any, place: str, what: str = "label") -> int:
@@ -30,7 +31,7 @@ class Labels:
         if name in self.names:
             return self.names.index(name)
         number = TRUTHS.get(name.lower(), name) if len(self.names) == 2 else name
-        if number.isdigit() and int(number) < len(self.names):
+        if is_whole_number(number) and int(number) < len(self.names):
             return int(number)
         if name.lower() == "nan":
             raise TaskError(f"{place}: the {what} is NaN; the model that made it diverged, so look at its loss")

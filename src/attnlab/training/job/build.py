@@ -9,7 +9,7 @@ import numpy as np
 from attnlab.data import Source, check_belongs, load_tokenizer, open_source, pack, train_tokenizer
 from attnlab.data.draws import keys_of, name_key
 from attnlab.errors import TrainingError
-from attnlab.inputs import expand_path
+from attnlab.inputs import expand_path, is_whole_number
 from attnlab.install import mechanism_of
 from attnlab.tasks import load as load_task
 from attnlab.tasks.batch import Feature
@@ -91,7 +91,7 @@ def find_tokenizer(run: RunSpec, source: Source) -> Any:
     kind, _, size = name.partition(":")
     if kind not in TRAINED:
         return load_tokenizer(name)
-    if size and not size.isdigit():
+    if size and not is_whole_number(size):
         raise TrainingError(f"a tokenizer's size is a whole number, as in '{kind}:4000', not '{size}'")
     return train_tokenizer(source, kind, int(size) if size else None)  # type: ignore[arg-type]
 

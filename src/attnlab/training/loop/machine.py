@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from attnlab.errors import TrainingError
+from attnlab.inputs import is_whole_number
 from attnlab.machine import num_cores
 
 OUT_OF_MEMORY = ("can't allocate memory", "out of memory", "not enough memory")
@@ -21,7 +22,7 @@ def choose_threads(threads: int | None, num_ranks: int, operations: float) -> in
     if threads is not None and threads < 1:
         raise TrainingError(f"threads must be at least 1, not {threads}")
     variable = os.environ.get("OMP_NUM_THREADS", "")
-    if threads is None and variable.isdigit() and int(variable) > 0:
+    if threads is None and is_whole_number(variable) and int(variable) > 0:
         threads = int(variable)
     return threads or max(1, min(num_cores() // num_ranks, int(operations / OPERATIONS_PER_THREAD)))
 

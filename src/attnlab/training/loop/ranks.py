@@ -13,6 +13,7 @@ from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
 from attnlab.errors import TrainingError
+from attnlab.inputs import is_whole_number
 
 WAIT = timedelta(hours=6)
 """Timeout for the other processes, since the first one evaluates alone."""
@@ -86,6 +87,6 @@ def join_ranks() -> Iterator[Ranks]:
 
 def _read_variable(name: str, default: int) -> int:
     text = os.environ.get(name, str(default))
-    if not (text.isascii() and text.isdigit() and len(text) < 10):
+    if not is_whole_number(text):
         raise TrainingError(f"the environment variable {name} is {text!r}, not a whole number; torchrun sets it")
     return int(text)

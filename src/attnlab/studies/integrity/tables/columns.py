@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from attnlab.errors import RequestError, closest
+from attnlab.inputs import is_whole_number
 
 from .figure import is_empty, parse_number
 from .metrics import recognise_metric, split_words
@@ -107,7 +108,7 @@ def read_map(text: str | None) -> dict[str, str]:
 def read_table_number(given: Mapping[str, str]) -> int | None:
     """Return the number of the table in the file, if --map gives it."""
     text = given.get("table")
-    if text is not None and not text.isdigit():
+    if text is not None and not is_whole_number(text):
         raise RequestError(f"--map table={text}: give the number of a table in the file, from 1")
     return None if text is None else int(text)
 

@@ -11,6 +11,8 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
+from attnlab.inputs import is_whole_number
+
 from .table import Cell
 
 COUNTED = frozenset({"acc", "accuracy", "em", "exact", "exactmatch", "top1", "top5"})
@@ -108,7 +110,7 @@ def count_decimals(text: str) -> int:
     """Count the digits after the decimal point, which an exponent shifts."""
     mantissa, _, exponent = text.lower().removesuffix("%").partition("e")
     digits = len(mantissa.partition(".")[2])
-    shift = int(exponent) if exponent.lstrip("+-").isdigit() else 0
+    shift = int(exponent) if is_whole_number(exponent.lstrip("+-")) else 0
     return max(0, min(digits - shift, 17))
 
 
