@@ -59,7 +59,9 @@ def test_every_number_has_its_reason() -> None:
         for setting in ("seeds", "smallest", "n_layer", "n_embd", "steps"):
             first = next(line for line in lines if line.startswith(f"{setting} ="))
             assert " # " in first, first
-        assert [phase.name for phase in read_design(f"{task}.toml").phases] == [task]
+        design = read_design(f"{task}.toml")
+        assert [phase.name for phase in design.phases] == [task]
+        assert design.sizes["mini"].config["n_inner"] == {"text": 256, "recall": 8}[task]
 
 
 def test_it_asks_only_in_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:

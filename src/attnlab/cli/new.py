@@ -4,7 +4,7 @@ import json
 import re
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Literal, TypeVar
 
@@ -52,7 +52,7 @@ SIZES = {
         "mini", 100, 2, 64, 8, 0.1, 32, 1000, 24, "6e-3", 1.24, "a few minutes",
         "little more than letters, which a small model learns in minutes",
         "10 runs of it take minutes on two cores",
-        "recall is attention's work: with a wider feed-forward layer it comes later",
+        "recall is attention's work: with a wider feed-forward layer it comes later (text alone needs 256)",
     ),
     "small": ModelSize(
         "small", 1000, 4, 128, 512, 0.05, 64, 2000, 32, "3e-3", 2.55, "about two hours",
@@ -100,6 +100,8 @@ def new(
     task = task or ("both" if text is None else "text")
     _check_choices(text, task, size, seeds, smallest)
     model = SIZES[size]
+    if task == "text":
+        model = replace(model, inner=4 * model.width, inner_reason="four times the width, as in GPT-2")
     source, text_reason, num_characters, prompts = _examine_text(text)
     tokens = model.steps * model.batch * model.length
     flags = "".join(f" --plugin {path}" for path in plugin or [])

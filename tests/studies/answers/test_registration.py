@@ -18,6 +18,7 @@ from attnlab.studies.run.execution import make_row
 from attnlab.studies.study import Study
 
 from ..folders import PAIRING, two_arms
+from ..samples import study
 
 
 class Folder:
@@ -173,3 +174,10 @@ def test_a_declaration_is_the_same_after_a_round_trip(folder: Folder, tmp_path: 
     declared = register(ledger, design)
     assert list_changes(declared, Declaration.of(design)) == []
     ledger.close()
+
+
+def test_a_new_setting_with_a_default_leaves_what_was_declared_as_it_was() -> None:
+    # The hash is stored in ledgers: if it changes, every study of before says CHANGED AFTER LOOKING.
+    declared = Declaration.of(study().design)
+    assert declared.training == {"recall": "88d3be90632b5f66"}
+    assert declared.digest == "cc8e609616af0f81"

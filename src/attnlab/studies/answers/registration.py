@@ -17,7 +17,7 @@ from attnlab.errors import StudyError
 from attnlab.statistics.verdict import MIN_SEEDS
 from attnlab.training.spec import Watching
 
-from ..file.design import Arm, Design
+from ..file.design import Arm, Design, Phase
 from ..ledger.database import Ledger
 
 REGISTRATION, VERDICT = "registration", "verdict"
@@ -51,7 +51,6 @@ class Declaration:
     @classmethod
     def of(cls, design: Design) -> Self:
         """Return what a design declares."""
-        hidden = set(NOT_DECLARED)
         return cls(
             design.baseline,
             {name: _describe_arm(arm) for name, arm in design.arms.items()},
@@ -59,14 +58,17 @@ class Declaration:
             design.looks,
             {phase.name: phase.smallest for phase in design.phases if phase.smallest is not None},
             {name: digest(size.model_dump(mode="json")) for name, size in design.sizes.items()},
-            {phase.name: digest(phase.model_dump(mode="json", exclude=hidden)) for phase in design.phases},
+            {phase.name: _digest_phase(phase) for phase in design.phases},
             "" if design.search is None else digest(design.search.model_dump(mode="json")),
         )
 
     @property
     def digest(self) -> str:
         """A hash to publish."""
-        return digest(asdict(self))
+        content = asdict(self)
+        if not self.search:  # as it was published before there were searches
+            del content["search"]
+        return digest(content)
 
     def allows_seeds(self, seeds: Sequence[int]) -> bool:
         """Return whether a look at these seeds was declared: all of them at once, or as many as a declared look has."""
@@ -88,6 +90,11 @@ class RegistrationStatus:
     words: str = ""
     note: str = ""
     is_declared: bool = True
+
+
+def _digest_phase(phase: Phase) -> str:
+    # As in ledgers from before there were trackers, whose phases must not seem to be changed.
+    return digest({**phase.model_dump(mode="json", exclude=set(NOT_DECLARED)), "has_tensorboard": False})
 
 
 def _describe_arm(arm: Arm) -> str:
