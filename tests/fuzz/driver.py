@@ -94,13 +94,16 @@ def work(inputs: list[tuple[str, int]], seed: int) -> None:
     import torch
 
     torch.set_num_threads(1)
+    # Libraries and child processes may write to descriptor 1, which therefore is no longer the pipe.
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     with tempfile.TemporaryDirectory(prefix="attnlab-fuzz-") as root:
         fuzzer = Fuzzer(Path(root) / "fuzz", seed, {kind for kind, _ in inputs})
         for kind, number in inputs:
-            print("{}", flush=True)
+            print("{}", file=answers, flush=True)
             status, fault = fuzzer.run(kind, number)
-            print(json.dumps({"status": status, "fault": fault}), flush=True)
+            print(json.dumps({"status": status, "fault": fault}), file=answers, flush=True)
 
 
 def _answer(case: Case) -> tuple[int, str]:

@@ -1,6 +1,9 @@
 """`attnlab judge`: check a table of results for faults, and print what it shows."""
 
+import fnmatch
+import os
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -11,6 +14,9 @@ from attnlab.cli.options import AsJson
 from attnlab.cli.tables import print_below, print_json
 from attnlab.errors import RequestError
 from attnlab.inputs import check_regular, expand_path
+
+MAX_FOLDERS = 10_000
+"""Folders below the one given in which results are looked for."""
 
 
 def judge(
@@ -102,13 +108,22 @@ def _list_files(given: Sequence[str]) -> list[str]:
     files: list[str] = []
     for name in given:
         path = expand_path(name)
-        found = sorted(map(str, path.rglob("results*.json"))) if path.is_dir() else [str(path)]
+        found = _find_results(path) if path.is_dir() else [str(path)]
         if not found and len(given) > 1:
             raise RequestError(
                 f"{name} is a folder without results*.json; give files of results, or one study's folder"
             )
         files += found
     return files
+
+
+def _find_results(folder: Path) -> list[str]:
+    files: list[str] = []
+    for number, (place, _, names) in enumerate(os.walk(folder)):
+        if number == MAX_FOLDERS:
+            raise RequestError(f"{folder} holds more than {MAX_FOLDERS:,} folders; give the one that has the results")
+        files += [os.path.join(place, name) for name in fnmatch.filter(names, "results*.json")]
+    return sorted(files)
 
 
 def _judge_study(folder: str, given: Mapping[str, object], as_json: bool) -> int:
