@@ -17,6 +17,7 @@ from safetensors.torch import load_file, save_file
 from torch import nn
 
 from attnlab.errors import InstallError
+from attnlab.inputs import parse_json
 from attnlab.mechanisms import Mechanism
 
 from .inspection import mechanism_of
@@ -86,7 +87,7 @@ def _check_base(model: nn.Module, config: Any) -> None:
 def _add_mechanism(model: PeftModel, folder: Path, mechanism: Mechanism) -> None:
     """Write the mechanism into the config of a saved adapter, and its learned parameters beside the adapter's."""
     file = folder / CONFIG_NAME
-    content = json.loads(file.read_text(encoding="utf-8"))
+    content = parse_json(file.read_bytes())
     content[KEY] = {"mechanism": str(mechanism), "peft_type": content["peft_type"]}
     content["peft_type"] = NEEDS_ATTNLAB.format(content["peft_type"], mechanism)
     if content.get("auto_mapping"):

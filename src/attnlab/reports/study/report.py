@@ -5,6 +5,7 @@ from pathlib import Path
 
 from attnlab.charts import png
 from attnlab.charts.theme import print_on_white
+from attnlab.inputs import expand_path
 from attnlab.studies.answers.study_folder import open_record
 
 from .contents import Contents, collect_contents
@@ -21,7 +22,7 @@ def write_report(folder: str | Path, out: str | Path | None = None) -> Path:
     """Write the report of a study, finished or not, into `out` or beside its ledger; return the path of the page."""
     with open_record(folder) as record:
         contents = collect_contents(record)
-        place = make_place(record.folder if out is None else Path(out).expanduser())
+        place = make_place(record.folder if out is None else expand_path(out))
         tables = place / TABLES
         write_atomically(tables / "per_seed.csv", write_per_seed(record))
         write_atomically(tables / "summary.csv", write_summary(contents.places))

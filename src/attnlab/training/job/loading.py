@@ -7,6 +7,7 @@ from typing import Any
 from transformers import PreTrainedModel
 
 from attnlab.errors import TrainingError
+from attnlab.inputs import expand_path
 from attnlab.install import load as load_saved
 from attnlab.install import mechanism_of
 from attnlab.install.loading import check_expected
@@ -44,7 +45,7 @@ def load(
 
 
 def _refuse_study(folder: Path) -> None:
-    runs = sorted(file.parent for file in (folder.expanduser() / RUNS).glob("*/config.json"))
+    runs = sorted(file.parent for file in (expand_path(folder) / RUNS).glob("*/config.json"))
     if runs:
         raise TrainingError(
             f"{folder} holds a study; load one of its {len(runs)} runs, such as attnlab.load('{runs[0]}'), or "
