@@ -1,9 +1,9 @@
 """Does recall at the published size tell mechanisms apart? MQAR of zoology (arXiv:2312.04927), 64 tokens and 4 pairs.
 
-A GPT-2 of transformers with one head and a feed-forward layer of one unit (zoology's models have none), trained on
-fresh rows by `attnlab.training`, at the four learning rates of zoology's Figure 2; of an arm the best of the four
-counts. The mechanisms are told apart by what linear attention has learned when softmax attention solves the task: in
-the end both do. A run that was stopped goes on: they are kept in the cache.
+A GPT-2 of transformers with four heads of 16 channels and a feed-forward layer of one unit (zoology's models have
+none), trained on fresh rows by `attnlab.training`, at the four learning rates of zoology's Figure 2; of an arm the best
+of the four counts. With one head of 64 channels the state of linear attention holds four pairs, and both mechanisms end
+at 1.0. A run that was stopped goes on: they are kept in the cache.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ class Size:
     length: int = 64
     pairs: int = 4
     width: int = 64
-    heads: int = 1
     steps: int = 5000
     batch: int = 64
     held_out: int = 1000
     initializer_range: float = 0.1
+    heads: int = 4
 
 
 @dataclass(frozen=True)
@@ -76,13 +76,10 @@ def table(size: Size | None = None, rates: Sequence[float] = RATES, folder: Path
     ]  # fmt: skip
     best = {arm: max((one for one in outcomes if one.arm == arm), key=lambda one: one.accuracy) for arm in
             (SOFTMAX, SHALLOW, LINEAR)}  # fmt: skip
-    step = best[SOFTMAX].solved_at or size.steps
-    linear = max((one for one in outcomes if one.arm == LINEAR), key=lambda one: one.curve[step])
-    best[LINEAR] = linear
     targets = {
         SOFTMAX: (f"≥ {SOLVED}", best[SOFTMAX].accuracy >= SOLVED),
         SHALLOW: (f"< {UNSOLVED}", best[SHALLOW].accuracy < UNSOLVED),
-        LINEAR: (f"{APART} below softmax then", best[SOFTMAX].curve[step] - linear.curve[step] >= APART),
+        LINEAR: (f"{APART} below softmax", best[SOFTMAX].accuracy - best[LINEAR].accuracy >= APART),
     }
     rows = []
     for one in outcomes:
@@ -90,13 +87,13 @@ def table(size: Size | None = None, rates: Sequence[float] = RATES, folder: Path
         solved_at = "never" if one.solved_at is None else f"{one.solved_at:,}"
         rows.append((
             str(one.arm.layers), one.arm.mechanism, f"{one.rate:.2g}", f"{one.accuracy:.4f}", f"{one.floor:.4f}",
-            solved_at, f"{one.curve[step]:.4f}", f"{one.seconds / 60:.1f}", target,
+            solved_at, f"{one.seconds / 60:.1f}", target,
             "" if not target else "✓" if is_met else "✗",
         ))  # fmt: skip
-    columns = (*COLUMNS, f"accuracy at step {step:,}", "minutes", "target", "met")
+    columns = (*COLUMNS, "minutes", "target", "met")
     title = (
-        f"MQAR, {size.length} tokens, {size.pairs} pairs, vocabulary {size.vocab:,}: GPT-2, {size.width} wide, one "
-        f"head, {size.steps:,} steps of {size.batch} fresh rows, {size.held_out:,} rows held out"
+        f"MQAR, {size.length} tokens, {size.pairs} pairs, vocabulary {size.vocab:,}: GPT-2, {size.width} wide, "
+        f"{size.heads} heads, {size.steps:,} steps of {size.batch} fresh rows, {size.held_out:,} rows held out"
     )
     return Table(title, columns, rows, (), sum(not is_met for _, is_met in targets.values()))
 

@@ -222,6 +222,7 @@ def soak(num_damages: int, seed: int = 0) -> int:
     return sum(total[word] for word in FAULTS)
 
 
+@pytest.mark.skipif("ATTNLAB_SOAK" not in os.environ, reason="a minute long: `make soak` damages 300 files")
 def test_some_damages_of_every_kind_are_never_silent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ATTNLAB_CACHE", str(tmp_path / "own cache"))
     counts = damage_all(10, 0, tmp_path)

@@ -2,6 +2,7 @@
 
 import ast
 import json
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -46,8 +47,13 @@ def test_a_notebook_is_small_and_stored_without_outputs(name: str) -> None:
     assert len({cell["id"] for cell in cells}) == len(cells)
 
 
+LONG = pytest.mark.skipif("ATTNLAB_SOAK" not in os.environ, reason="half a minute long: `make smoke` runs it")
+
+
 @pytest.mark.usefixtures("own_stages")
-@pytest.mark.parametrize("name", NOTEBOOKS)
+@pytest.mark.parametrize(
+    "name", [name if name == "swap-attention" else pytest.param(name, marks=LONG) for name in NOTEBOOKS]
+)
 def test_a_notebook_runs(
     name: str, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:

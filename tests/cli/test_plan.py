@@ -162,7 +162,7 @@ def test_open_looks_are_said_not_to_be_counted_in(tmp_path: Path, capsys: pytest
         (["FILE", "--pilot", "nowhere"], "nowhere is no folder"),
         (["PILOT", "--spread", "1"], "whose runs are the pilot; omit --spread"),
         (["FILE", "--spread", "1", "--pilot", "PILOT"], "--pilot and --spread both give the spread"),
-        (["FILE", "--spread", "0"], "--spread takes a number above 0"),
+        (["FILE", "--spread", "0"], "--spread takes a number from 1e-100 to 1e+100"),
         (["FILE", "--power", "1.2"], "--power takes a number between 0 and 1, such as 0.8; it has 1.2"),
         (["FILE", "--alpha", "0"], "--alpha takes a number between 0 and 0.5"),
         (["FILE", "--set", "phases.recall.smallest=none"], "has a smallest difference of interest; set it"),

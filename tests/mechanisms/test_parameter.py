@@ -75,9 +75,18 @@ def test_start_is_a_tensor_or_a_function_of_head_channel_and_layer(tmp_path: Pat
         (lambda: Parameter((4,), 1.0), "low = 1.0 is above 0.0"),
         (lambda: Parameter((4,), 0, 1, start=torch.ones(4)), "low and high, or start; give one of the two"),
         (lambda: Parameter((4,), start=0.5), "give a number as low and high"),  # type: ignore[arg-type]
-        (lambda: Parameter((4,), start=torch.ones(3)).draw("w", 0), "'w' must have shape (4,), not (3,)"),
-        (lambda: Parameter((4, 2), start=lambda head: head).draw("w", 0), "called with 2 tensors of integers"),
-        (lambda: Parameter((4,), start=lambda head: 1 / head).draw("w", 0), "values that are not finite"),
+        (
+            lambda: Parameter((4,), start=torch.ones(3)).draw("w", torch.Generator()),
+            "'w' must have shape (4,), not (3,)",
+        ),
+        (
+            lambda: Parameter((4, 2), start=lambda head: head).draw("w", torch.Generator()),
+            "called with 2 tensors of integers",
+        ),
+        (
+            lambda: Parameter((4,), start=lambda head: 1 / head).draw("w", torch.Generator()),
+            "values that are not finite",
+        ),
     ],
 )
 def test_what_is_no_parameter_is_refused(make: Any, words: str) -> None:
@@ -104,8 +113,10 @@ def test_what_a_stage_may_not_declare_is_refused(declared: Any, words: str) -> N
     assert words in str(caught.value)
 
 
-def test_a_draw_depends_on_the_seed_alone() -> None:
+def test_a_draw_depends_on_the_generator_alone() -> None:
     parameter = Parameter((2, 3), -1.0, 1.0)
-    assert torch.equal(parameter.draw("a", 1), parameter.draw("b", 1))
-    assert not torch.equal(parameter.draw("a", 1), parameter.draw("a", 2))
+    first, same, other = (torch.Generator().manual_seed(seed) for seed in (1, 1, 2))
+    drawn = parameter.draw("a", first)
+    assert torch.equal(drawn, parameter.draw("b", same))
+    assert not torch.equal(drawn, parameter.draw("a", other))
     assert Mechanism.parse("dot").parameters(2, 4, layer=3) == {}

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import shutil
+import tomllib
 from pathlib import Path
 
 import pytest
 
 from attnlab.cli import main
-from attnlab.studies.file.design import Design, Phase, Size
+from attnlab.studies.file.design import Design, Phase, SearchSettings, Size
 from attnlab.studies.ledger.database import TABLES
 from attnlab.training.spec import DataSource
 from tests.test_pages import blocks, commands
@@ -20,10 +22,13 @@ def test_the_pages_code_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    (file,) = blocks(PAGE, "toml")
+    file, search = blocks(PAGE, "toml")
+    SearchSettings.model_validate(tomllib.loads(search)["search"])
     Path("study.toml").write_text(file, encoding="utf-8")
     for arguments in commands(PAGE):
-        assert main(arguments) == 0
+        if "other-study" in arguments:
+            shutil.copytree("study", "other-study")
+        assert main(arguments) == 0, arguments
     assert "15 runs" in capsys.readouterr().out
     (code,) = blocks(PAGE, "python")
     exec(compile(code, "the block of docs/studies.md", "exec"), {"__name__": "page"})

@@ -87,7 +87,7 @@ def _check_base(model: nn.Module, config: Any) -> None:
 def _add_mechanism(model: PeftModel, folder: Path, mechanism: Mechanism) -> None:
     """Write the mechanism into the config of a saved adapter, and its learned parameters beside the adapter's."""
     file = folder / CONFIG_NAME
-    content = parse_json(file.read_text(encoding="utf-8"))
+    content = parse_json(file.read_bytes())
     content[KEY] = {"mechanism": str(mechanism), "peft_type": content["peft_type"]}
     content["peft_type"] = NEEDS_ATTNLAB.format(content["peft_type"], mechanism)
     if content.get("auto_mapping"):

@@ -247,7 +247,12 @@ def initial_values(
 ) -> dict[str, Tensor]:
     """Return the initial values of the learned parameters; each depends only on the seed, its name and the layer."""
     declared = mechanism.parameters(num_heads, head_dim, value_dim, layer)
-    return {name: parameter.draw(name, zlib.crc32(f"{name}:{seed}".encode())) for name, parameter in declared.items()}
+    values = {}
+    for name, parameter in declared.items():
+        generator = torch.Generator()  # torch.compile leaves the function here, before a hash that it cannot trace
+        generator.manual_seed(zlib.crc32(f"{name}:{seed}".encode()))
+        values[name] = parameter.draw(name, generator)
+    return values
 
 
 def _without_autocast(q: Tensor) -> torch.autocast | nullcontext[None]:

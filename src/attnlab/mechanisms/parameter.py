@@ -58,13 +58,12 @@ class Parameter:
                 "give a number as low and high"
             )
 
-    def draw(self, name: str, seed: int) -> Tensor:
-        """Return the initial values in fp32; `name` stands in error messages. Only low and high use the seed."""
+    def draw(self, name: str, generator: torch.Generator) -> Tensor:
+        """Return the initial values in fp32; `name` stands in error messages. Only low and high use the generator."""
         if self.start is not None:
             return self._compute_start(name)
         if self.low == self.high:
             return torch.full(self.shape, self.low, dtype=torch.float32, device="cpu")
-        generator = torch.Generator().manual_seed(seed)
         drawn = torch.rand(self.shape, generator=generator, dtype=torch.float32, device="cpu")
         return self.low + (self.high - self.low) * drawn
 

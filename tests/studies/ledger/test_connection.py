@@ -141,7 +141,10 @@ def public() -> Iterator[Path]:
 
 
 @pytest.mark.parametrize("is_killed", [False, True])
-def test_a_study_that_cannot_be_written_is_read_and_reported(is_killed: bool, public: Path) -> None:
+def test_a_study_that_cannot_be_written_is_read_and_reported(
+    is_killed: bool, public: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ATTNLAB_CACHE", str(public / "cache"))
     folder, out = Made(public / "study").give("dot", BASE).give("better", HIGH).done(), public / "out"
     if is_killed:
         leave_open(folder)

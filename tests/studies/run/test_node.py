@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from attnlab.checksums import unseal_json
 from attnlab.studies.run import node
 
 from ..samples import study
@@ -25,7 +26,7 @@ def test_a_folder_that_was_sent_says_where_things_are_there(tmp_path: Path) -> N
     order = node.prepare_order(errand, tmp_path)
     assert order.config["start"]["checkpoint"] == f"{tmp_path}/checkpoint:best"
     assert order.folder == str(tmp_path / node.RUN)
-    assert json.loads(file.read_text(encoding="utf-8")) == order.config
+    assert unseal_json(file.read_bytes()) == order.config
 
 
 def test_another_version_is_named() -> None:

@@ -53,7 +53,7 @@ def hold_out(name: str, column: str | None = None) -> HeldOut:
     index = folder / "index.json"
     if not index.exists():
         _write_parts(source, folder)
-    counts = parse_json(index.read_text(encoding="utf-8"))
+    counts = parse_json(index.read_bytes())
     num_train, num_dev = counts["counts"]
     return HeldOut(
         str(folder / counts["train"]), str(folder / counts["dev"]), num_train, num_dev, bool(counts["is_cut"])

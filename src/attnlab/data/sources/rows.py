@@ -158,7 +158,7 @@ def read_parquet(path: Path, layout: FileLayout) -> Located:
                     yield count, row
         except BROKEN as error:
             raise describe_damage(path, f" after row {count}", error) from error
-        except (pyarrow.ArrowException, OSError) as error:
+        except (pyarrow.ArrowException, UnicodeDecodeError, OSError) as error:  # text in it may not be UTF-8
             first = str(error).splitlines()[0]
             raise DataError(f"{path} is not valid Parquet: {first}, after row {count}; write it again") from error
 
