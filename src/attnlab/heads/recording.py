@@ -43,7 +43,7 @@ def record_weights(model: nn.Module, inputs: Mapping[str, Tensor]) -> tuple[Tens
     before = get_attention_name(body.config)
     is_switched = mechanism is None and before != EAGER
     device = next(body.parameters()).device
-    with _evaluating(model), torch.no_grad():
+    with _use_eval_mode(model), torch.no_grad():
         if is_switched:
             body.set_attn_implementation(EAGER)
         try:
@@ -86,7 +86,7 @@ def _check_inputs(body: PreTrainedModel, ids: Tensor) -> None:
 
 
 @contextmanager
-def _evaluating(model: nn.Module) -> Iterator[None]:
+def _use_eval_mode(model: nn.Module) -> Iterator[None]:
     modes = {module: module.training for module in model.modules()}
     model.eval()
     try:

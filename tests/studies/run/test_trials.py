@@ -11,7 +11,7 @@ import pytest
 
 from attnlab.studies.ledger.database import Ledger, ResultRow
 from attnlab.studies.plan.search import WORST
-from attnlab.studies.run.trials import list_planned, note_planned, score_result
+from attnlab.studies.run.trials import list_planned_runs, note_planned, score_result
 from attnlab.studies.study import Study
 
 from ..samples import study
@@ -44,6 +44,6 @@ def test_a_plan_remembers_its_runs_once_each(tmp_path: Path) -> None:
         note_planned(ledger, "b", planned[2:3])
         note_planned(ledger, "a", planned[:3])
         note_planned(ledger, "a", planned[:3])
-        assert list_planned(ledger, "a") == [run.id for run in planned[:3]]
-        assert list_planned(ledger, "b") == [planned[2].id]
+        assert list_planned_runs(ledger, "a") == [run.id for run in planned[:3]]
+        assert list_planned_runs(ledger, "b") == [planned[2].id]
         assert len(ledger.events("planned")) == 3

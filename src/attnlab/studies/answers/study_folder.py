@@ -23,7 +23,7 @@ from ..plan.audit_keys import find_audited_task, is_causal_task, list_lines
 from ..plan.planning import PlannedRun
 from ..plan.search import Trial
 from ..run.overlap_record import SourceOverlap, read_overlaps
-from ..run.trials import list_planned
+from ..run.trials import list_planned_runs
 from .analysis import Answer, conclude
 from .ledger_damage import explain_damage
 from .registration import digest
@@ -141,7 +141,7 @@ def read(folder: Path, ledger: Ledger) -> Record:
     plan, runs = json.loads(plans[-1]), []
     rows = {row.id: row for row in ledger.runs()}
     specs: dict[str, RunSpec] = {}  # runs that differ in their seed only are validated once
-    for row in (rows[id] for id in (*plan["runs"], *list_planned(ledger, digest(plans[-1]))) if id in rows):
+    for row in (rows[id] for id in (*plan["runs"], *list_planned_runs(ledger, digest(plans[-1]))) if id in rows):
         config = dict(row.config)
         parent, trial, chosen = config.pop("parent"), config.pop("trial", None), config.pop("chosen", {})
         seed = config.pop("seed", row.seed)

@@ -33,13 +33,13 @@ def score_results(results: Mapping[str, ResultRow]) -> dict[str, float]:
 
 def note_planned(ledger: Ledger, plan: str, runs: Iterable[PlannedRun]) -> None:
     """Note runs as planned, unless they are. plan: a hash of the plan they belong to."""
-    known = set(list_planned(ledger, plan))
+    known = set(list_planned_runs(ledger, plan))
     new = [run.id for run in runs if run.id not in known]
     if new:
         ledger.add_event(PLANNED, json.dumps({"plan": plan, "runs": new}))
 
 
-def list_planned(ledger: Ledger, plan: str) -> list[str]:
+def list_planned_runs(ledger: Ledger, plan: str) -> list[str]:
     """List the ids of the runs that were planned for a plan, in that order."""
     events = [json.loads(event) for event in ledger.events(PLANNED)]
     return [id for event in events if event["plan"] == plan for id in event["runs"]]

@@ -105,7 +105,7 @@ def _make_streams(run: RunSpec, task: Any, source: Source, tokenizer: Any, say: 
     if getattr(task, "is_fresh", False):
         probe = task.get_generator(source)
         return [FreshStream(task, probe, segment, seed) for segment, seed in pairs]
-    examples, _ = _split_tuning(run, task, source)
+    examples, _ = _hold_out_tuning_examples(run, task, source)
     features: dict[int | None, list[Feature]] = {}  # segments of one length share their features
     streams: list[Stream] = []
     for segment, seed in pairs:
@@ -117,7 +117,7 @@ def _make_streams(run: RunSpec, task: Any, source: Source, tokenizer: Any, say: 
     return streams
 
 
-def _split_tuning(run: RunSpec, task: Any, source: Source) -> tuple[list[Any], list[Any]]:
+def _hold_out_tuning_examples(run: RunSpec, task: Any, source: Source) -> tuple[list[Any], list[Any]]:
     """Return the examples to train on, and those at the end that a trial is evaluated on instead."""
     examples = task.examples(source)[: run.data.num_train]
     if run.data.num_tune is None:
@@ -159,7 +159,7 @@ def _select_examples(examples: Sequence[Any], features: Sequence[Feature], purpo
 def _make_dev(run: RunSpec, task: Any, trained: Source, tokenizer: Any, say: Say) -> Examples | None:
     """Make what a run is evaluated on; None if it names nothing and its training source has no dev split."""
     if run.data.num_tune is not None:
-        held_out = _split_tuning(run, task, trained)[1]
+        held_out = _hold_out_tuning_examples(run, task, trained)[1]
         say(f"evaluates on the last {len(held_out):,} training examples and does not train on them (data.num_tune)")
         return _make_examples(run, task, held_out, tokenizer, "to evaluate on", say)
     name = run.data.dev

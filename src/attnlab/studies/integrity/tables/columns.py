@@ -140,7 +140,7 @@ def find_roles(rows: TextTable, given: Mapping[str, str]) -> ColumnRoles:
         raise RequestError(f"--map gives the column '{twice[0]}' two parts; each column has one")
     taken = {*parts.values(), *groups, *values, *rows.scores}
     for part in PER_RUN:
-        columns = [name for name in _find_named(rows, part) if name not in taken]
+        columns = [name for name in _find_columns_named(rows, part) if name not in taken]
         if part in ("examples", "num_seeds"):
             columns = [name for name in columns if _are_counts(rows, name, part)]
         if part == "num_seeds" and "seed" in parts:
@@ -187,7 +187,7 @@ def _check_column(rows: TextTable, column: str) -> str:
     )
 
 
-def _find_named(rows: TextTable, part: str) -> list[str]:
+def _find_columns_named(rows: TextTable, part: str) -> list[str]:
     columns = {" ".join(split_words(name)): name for name in rows.header}
     return [columns[name] for name in NAMES[part] if name in columns]
 
@@ -253,7 +253,7 @@ def _is_group(rows: TextTable, name: str) -> bool:
 
 def _find_values(rows: TextTable, left: Sequence[str], parts: Mapping[str, str]) -> list[str]:
     """Return the columns of scores: one named `value`, else known metrics, else every named column of numbers."""
-    named = [name for name in _find_named(rows, "value") if name in left]
+    named = [name for name in _find_columns_named(rows, "value") if name in left]
     if named and ("metric" in parts or (len(named) == 1 and not any(map(recognise_metric, left)))):
         return named[:1]
     numeric = [name for name in left if name and rows.is_numeric(name)]
