@@ -20,6 +20,8 @@ def refusal(request: Request) -> str | None:
         return f"computes only distances that are not a matrix product, not '{request.mechanism.score}'"
     if request.mechanism.score.bias_of:
         return f"adds no bias of positions, which '{request.mechanism.score}' declares"
+    if request.mechanism.weights.has_row_factor:
+        return f"multiplies no rows of scores, as '{request.mechanism.weights}' does"
     return tiled.refusal(request) or native.refusal(request.device)
 
 

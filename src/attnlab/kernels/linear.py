@@ -8,13 +8,14 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 from attnlab.errors import KernelError
 from attnlab.mechanisms import Mechanism, Params
 
 from .blockwise import make_factors
 from .call import Call, Request, at_least_float
-from .division import as_divisor, divide, divide_values
+from .division import Divisor, as_divisor, divide, divide_values
 from .normalise import unit
 from .running import CHUNK, running
 
@@ -44,7 +45,7 @@ def attend(call: Call) -> Tensor:
     # Fixed factors go into the sums, learned ones multiply the result.
     factor = torch.ones(1, 1, 1, 1, dtype=at_least_float(v.dtype), device=v.device)
     factor = factor if isinstance(scale, Tensor) else factor * scale
-    if divisor is not None and stage.divide != "learned":
+    if isinstance(divisor, Tensor) and stage.divide != "learned":
         factor, divisor = factor / divisor, None
     if visibility.mask is not None:
         v = v.masked_fill(~visibility.mask.mT, 0)
@@ -101,7 +102,9 @@ def step(
     score, weights = mechanism.score, mechanism.weights
     q, k = make_factors(score, q, k, mechanism.params_of(score, p))
     n = as_divisor(torch.tensor([[[[count]]]], device=q.device), q.dtype)
-    divisor = weights.divisor(n, mechanism.params_of(weights, p))
+    divisor: Divisor = weights.divisor(n, mechanism.params_of(weights, p))
+    if weights.divide == "sum":
+        v, divisor = functional.pad(v, (0, 1), value=1.0), "sum"
     if weights.divide_at == "key":
         v, divisor = divide(v, divisor), None
     wide = at_least_float(q.dtype)

@@ -59,6 +59,8 @@ def weights(call: Call) -> Tensor:
     if empty is not None:
         w = w.masked_fill(empty, 0)
     stage, n = mechanism.weights, _lengths(call, scores)
+    if stage.divide == "sum":
+        return renormalise(w).to(scores.dtype)
     length = n if stage.divide_at == "query" else visibility.key_count.clamp(min=1).to(n.dtype)
     divisor = stage.divisor(length, call.params_of(stage))
     return (w if divisor is None else w / divisor).to(scores.dtype)

@@ -11,11 +11,12 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from .blockwise import choose_origin, is_dot_like, make_factors
+from .blockwise import choose_origin, is_dot_like, make_factors, multiply_rows
 from .call import Call, Request
 from .compat import flash_attention, flash_attention_backward
 from .division import divide, divide_values, refuse_key_division
 from .normalise import refuse_second_derivatives
+from .sinks import attend_with_sink, find_sink, pad_width
 from .visibility import Visibility
 
 NAME = "sdpa"
@@ -34,6 +35,8 @@ def refusal(request: Request) -> str | None:
         return f"needs scores that are a dot product, not '{mechanism.score}'"
     if mechanism.score.bias_of:
         return f"adds no bias of positions, which '{mechanism.score}' declares"
+    if mechanism.score.form == "squared_euclidean" and (mechanism.weights.has_sink or mechanism.weights.has_row_factor):
+        return f"omits −‖q‖² from distances, which '{mechanism.weights}' depends on"
     if request.causal and mechanism.mask.where != "before":
         return f"excludes masked pairs before softmax, not '{mechanism.mask}'"
     if request.dropout:
@@ -53,6 +56,9 @@ def attend(call: Call) -> Tensor:
         scale = factor
     elif not is_euclidean:
         q, k = make_factors(score, q, k, call.params_of(score))
+    q = multiply_rows(call, q)
+    if (sink := find_sink(call)) is not None:
+        return divide(attend_with_sink(q, k, v, sink, visibility, scale), divisor)
     is_flat = visibility.is_by_key and (not visibility.causal or visibility.offset == 0)
     if q.device.type == "cpu" and is_flat and (is_euclidean or visibility.mask is not None):
         mask = visibility.mask
@@ -75,17 +81,6 @@ def _add_coordinate(q: Tensor, k: Tensor) -> tuple[Tensor, Tensor]:
     q, k = q - start, k - start
     halves = k.square().sum(-1, keepdim=True) * -0.5
     return torch.cat([q, torch.ones_like(q[..., :1])], -1) * scale, torch.cat([k, halves], -1)
-
-
-def _pad_width(x: Tensor, width: int) -> Tensor:
-    """Return x padded with zeros to a width, with contiguous rows; not differentiable."""
-    d = x.shape[-1]
-    if d == width:
-        return x if x.stride(-1) == 1 else x.contiguous()
-    wide = x.new_empty(*x.shape[:-1], width)
-    wide[..., :d] = x
-    wide[..., d:] = 0
-    return wide
 
 
 def _attend_fused(q: Tensor, k: Tensor, v: Tensor, visibility: Visibility, scale: float) -> Tensor:
@@ -118,7 +113,7 @@ class Flash(torch.autograd.Function):
             term = torch.linalg.vector_norm(k, dim=-1).square_().mul_(-0.5 * scale)[:, :, None]
             mask = term if mask is None else mask + term
         width = max(q.shape[-1], v.shape[-1])
-        left, right, values = (_pad_width(x, width) for x in (q, k, v))
+        left, right, values = (pad_width(x, width) for x in (q, k, v))
         out, logsumexp = flash_attention(left, right, values, causal, mask, scale)
         if empty is not None:
             # Rows that see nothing: an output of 0, and a normaliser that makes every recomputed weight 0.
@@ -133,7 +128,7 @@ class Flash(torch.autograd.Function):
         *wide, logsumexp, mask, empty = ctx.saved_tensors
         # The gradient of −‖k‖² needs a coordinate of q that is 1. A multiple of 8: whole registers.
         width = max(wide[0].shape[-1], (ctx.widths[0] + 8) // 8 * 8) if ctx.euclidean else wide[0].shape[-1]
-        left, right, values, out, grad = (_pad_width(x, width) for x in (*wide, grad))
+        left, right, values, out, grad = (pad_width(x, width) for x in (*wide, grad))
         if ctx.euclidean:
             left = left if left is not wide[0] else left.clone()
             left[..., ctx.widths[0]] = 1

@@ -17,7 +17,7 @@ from . import compat
 from .call import Call, Request, at_least_float, register_backward
 from .cpu import native
 from .cpu.pairs import AnglePairs, CompiledPairs, DotPairs, add_product, groups, last_seen
-from .division import as_divisor, divide, divide_values, refuse_key_division
+from .division import as_divisor, divide, divide_values, refuse_key_division, refuse_sum_with_dropout
 from .dropout import keep_tile, scale
 from .tiles import Tile, Tiling
 from .visibility import Visibility
@@ -258,4 +258,4 @@ def refusal(request: Request) -> str | None:
     has_no_weight = mask.where == "before" or (mask.where == "after" and stage.pointwise) or stage.keeps_zero
     if request.causal and not has_no_weight:
         return f"excludes masked pairs before the weights; '{mask}' over '{stage.name}' does not"
-    return refuse_key_division(request)
+    return refuse_key_division(request) or refuse_sum_with_dropout(request)

@@ -16,6 +16,7 @@ from torch import Tensor
 from attnlab.errors import MechanismError, closest
 from attnlab.notebook import Facts, Showable
 
+from . import softmax_variants  # noqa: F401  # its stages are registered before a line is read
 from .grammar import MARKS, LineReader, fail, tokenize
 from .parameter import Dims, Parameter, check_parameters
 from .scores import Dot, Score
