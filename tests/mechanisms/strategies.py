@@ -97,6 +97,7 @@ def mechanisms(moderate: bool = False) -> SearchStrategy[Mechanism]:
     return st.builds(
         Mechanism,
         score=stages_for("score", moderate),
+        cap=st.none() | stages_for("cap", moderate),
         weights=stages_for("weights", moderate),
         mask=stages_for("mask", moderate),
         values=several("values"),

@@ -67,13 +67,17 @@ def is_dot_like(score: Score) -> bool:
 
 def refusal(request: Request) -> str | None:
     """Refuse scores that are not a product, and weights without a tile-wise gradient."""
+    stage = request.mechanism.weights
+    has_row_factor = stage.has_row_factor
     has_bias = request.mechanism.score.bias_of is not None
     if not is_dot_like(request.mechanism.score):
         return f"needs scores that are a matrix product, not '{request.mechanism.score}'"
     if request.mechanism.score.form == "angle" and has_bias:
         return f"adds a bias of positions only to dot products, not to the angle of '{request.mechanism.score}'"
-    if request.mechanism.weights.has_row_factor and (request.mechanism.score.form == "angle" or has_bias):
-        return f"multiplies rows of scores, as '{request.mechanism.weights}' does, only if they are dot products"
+    if has_row_factor and (request.mechanism.score.form == "angle" or has_bias):
+        return f"multiplies rows of scores, as '{stage}' does, only if they are dot products"
+    if request.mechanism.cap is not None and (request.mechanism.score.form == "angle" or has_row_factor):
+        return f"caps only dot products, before any factor, not '{request.mechanism.score}' with '{stage}'"
     return tiled.refusal(request)
 
 

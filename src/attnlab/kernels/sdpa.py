@@ -33,6 +33,8 @@ def refusal(request: Request) -> str | None:
         return f"normalises only by softmax, not '{mechanism.weights.name}'"
     if not is_dot_like(mechanism.score) or mechanism.score.form == "angle":
         return f"needs scores that are a dot product, not '{mechanism.score}'"
+    if mechanism.cap is not None:
+        return f"computes no function of a score, as '{mechanism.cap}' is"
     if mechanism.score.bias_of:
         return f"adds no bias of positions, which '{mechanism.score}' declares"
     if mechanism.score.form == "squared_euclidean" and (mechanism.weights.has_sink or mechanism.weights.has_row_factor):

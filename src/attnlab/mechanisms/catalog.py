@@ -58,6 +58,8 @@ ENTRIES = (
           "Softmax of the absolute scores with their signs: weights may be negative."),
     Entry("stick-breaking", "dot | stick_breaking", "Tan et al. 2024, arXiv:2410.17980",
           "The nearest key takes its share first, each earlier one a share of what is left."),
+    Entry("soft-capped", "dot | cap(50) | softmax", "Gemma Team 2024, arXiv:2408.00118",
+          "Scores are bounded by a tanh, so that no weight saturates."),
     Entry("sigmoid-attention", "dot | sigmoid", "Ramapuram et al. 2024, arXiv:2409.04431",
           "An elementwise sigmoid with a bias of −log n instead of a normaliser."),
     Entry("relu-attention", "dot | relu(divide=n)", "Wortsman et al. 2023, arXiv:2309.08586",
