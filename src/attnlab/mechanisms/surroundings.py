@@ -29,7 +29,7 @@ class SharedProjections(Stage):
 @stage("cap")
 @dataclass(frozen=True)
 class Cap(Stage):
-    """limit·tanh(s_ij/limit): scores stay between −limit and limit (Gemma 2, 2024)."""
+    """limit·tanh(s_ij/limit): scores stay between −limit and limit (as in Gemma 2)."""
 
     slot: ClassVar[Slot] = "cap"
 
