@@ -12,14 +12,14 @@ from torch import nn
 
 from attnlab.audits import Audit, audit
 from attnlab.audits.in_model import ModelSubject
-from attnlab.studies.cost.trial import try_run
+from attnlab.studies.cost.timing import time_run
 
 from .samples import InProcess
 
 
 @pytest.fixture(autouse=True)
 def own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Keep token files and trials of this machine out of the user's own cache."""
+    """Keep token files and timings of this machine out of the user's own cache."""
     monkeypatch.setenv("ATTNLAB_CACHE", str(tmp_path_factory.getbasetemp() / "cache"))
 
 
@@ -46,17 +46,17 @@ def audited_in_model(model: nn.Module, causal: bool, checks: Sequence[str]) -> A
     return AUDITED[key]
 
 
-class TryInProcess(InProcess):
-    """Tries runs in this process."""
+class TimeInProcess(InProcess):
+    """Times runs in this process."""
 
     def work(self, folder: Path, config: dict[str, Any]) -> bool:
-        return try_run(folder, config)
+        return time_run(folder, config)
 
 
 @pytest.fixture
 def here(monkeypatch: pytest.MonkeyPatch) -> None:
     """Train in this process, and look for the leaks of each mechanism and model once for all tests."""
     monkeypatch.setattr("attnlab.studies.run.execution.LocalWorkers", InProcess)
-    monkeypatch.setattr("attnlab.studies.cost.trial.LocalWorkers", TryInProcess)
+    monkeypatch.setattr("attnlab.studies.cost.timing.LocalWorkers", TimeInProcess)
     monkeypatch.setattr("attnlab.studies.study.audit", audited)
     monkeypatch.setattr("attnlab.studies.plan.installed_arms.audit", audited_in_model)

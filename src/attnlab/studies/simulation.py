@@ -68,7 +68,7 @@ def list_search_cases() -> Iterator[Case]:
     )
 
 
-def list_refused() -> Iterator[Case]:
+def list_unsound_searches() -> Iterator[Case]:
     """Yield ways to choose a rate that give wrong verdicts."""
     finds = partial(tune, num=5, repeat="none")
     yield Case(SEARCHED, "one rate for both arms", "5", finds, "7–51 %", None)

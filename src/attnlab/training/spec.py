@@ -124,14 +124,25 @@ class Segment(Section):
 class Optimizer(Section):
     """The optimizer. Weight decay applies to matrices, not to α, exponents, norms and biases."""
 
-    name: Literal["adamw", "adam", "sgd"] = "adamw"
-    """adamw decouples weight decay from the gradient (Loshchilov & Hutter 2019); adam and sgd add it there."""
+    name: Literal["adamw", "adam", "sgd", "muon"] = "adamw"
+    """adamw decouples weight decay from the gradient (Loshchilov & Hutter 2019); adam and sgd add it there. muon updates
+    the matrices of the linear layers in the blocks (Jordan et al. 2024), and adamw everything else."""
     lr: NotNegative = 5e-4
+    adamw_lr: NotNegative | None = None
+    """With muon, the learning rate of what adamw updates; None for `lr`."""
     betas: Annotated[tuple[Rate, Rate], Field(strict=False)] = (0.9, 0.999)
     eps: NotNegative = 1e-8
     weight_decay: NotNegative = 0.01
     momentum: Rate = 0.9
-    """Used by sgd only."""
+    """Used by sgd only; that of muon is 0.95."""
+
+    @model_validator(mode="after")
+    def _has_two_rates_with_muon(self) -> Self:
+        if self.adamw_lr is not None and self.name != "muon":
+            raise ValueError(f"adamw_lr is for name = 'muon'; with '{self.name}', lr is the rate of all parameters")
+        if self.adamw_lr is not None and not self.lr:
+            raise ValueError("adamw_lr needs an lr above 0, since schedules change both by the same factor")
+        return self
 
 
 class Schedule(Section):
