@@ -92,8 +92,6 @@ def test_the_folder_of_a_run_is_known_by_its_checkpoints(tmp_path: Path) -> None
         (Settings, {"patience": 0}, "patience: "),
         (Settings, {"log_every": None}, "log_every: should be a valid integer, not None"),
         (Settings, {"optimizer": {"lrr": 1}}, "no setting 'optimizer.lrr', did you mean 'lr'"),
-        (Optimizer, {"adamw_lr": 0.1}, "adamw_lr is for name = 'muon'; with 'adamw', lr is the rate of all parameters"),
-        (Optimizer, {"name": "muon", "adamw_lr": 0.1, "lr": 0.0}, "adamw_lr needs an lr above 0"),
         (Data, {}, "train: field required"),
         (Data, {"train": "", "num_dev": 0}, "num_dev: should be greater than or equal to 1, not 0"),
         (Data, {"train": "", "num_train": 3, "is_packed": True}, "counts examples, and packed rows are not examples"),
@@ -160,3 +158,11 @@ def test_no_setting_is_declared_twice() -> None:
     assert declared == []
     own = {*Arm.model_fields, *Design.model_fields}
     assert not own & set(Settings.model_fields)
+
+
+def test_a_second_rate_is_for_muon_alone() -> None:
+    with pytest.raises(TrainingError, match=r"adamw_lr is for muon; with 'sgd', all parameters have optimizer\.lr"):
+        run(optimizer=Optimizer(name="sgd", adamw_lr=0.1))
+    with pytest.raises(TrainingError, match=r"needs an optimizer\.lr above 0"):
+        run(optimizer=Optimizer(name="muon", adamw_lr=0.1, lr=0.0))
+    assert run(optimizer=Optimizer(name="muon", adamw_lr=0.1)).optimizer.adamw_lr == 0.1

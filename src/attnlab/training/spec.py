@@ -136,14 +136,6 @@ class Optimizer(Section):
     momentum: Rate = 0.9
     """Used by sgd only; that of muon is 0.95."""
 
-    @model_validator(mode="after")
-    def _has_two_rates_with_muon(self) -> Self:
-        if self.adamw_lr is not None and self.name != "muon":
-            raise ValueError(f"adamw_lr is for name = 'muon'; with '{self.name}', lr is the rate of all parameters")
-        if self.adamw_lr is not None and not self.lr:
-            raise ValueError("adamw_lr needs an lr above 0, since schedules change both by the same factor")
-        return self
-
 
 class Schedule(Section):
     """The learning rate over a run: linear warmup, then decay to `floor` times the peak, or constant."""
@@ -308,6 +300,16 @@ class RunSpec(Showable, TaskSettings):
     threads: Count | None = None
     title: Text = ""
     """The name of the run in trackers; empty for the name of its folder."""
+
+    @model_validator(mode="after")
+    def _has_two_rates_with_muon(self) -> Self:
+        # Not in Optimizer, because an arm changes one setting after the other.
+        optimizer = self.optimizer
+        if optimizer.adamw_lr is not None and optimizer.name != "muon":
+            raise ValueError(f"optimizer.adamw_lr is for muon; with '{optimizer.name}', all parameters have optimizer.lr")
+        if optimizer.adamw_lr is not None and not optimizer.lr:
+            raise ValueError("optimizer.adamw_lr needs an optimizer.lr above 0: schedules change both by one factor")
+        return self
 
     def facts(self) -> Facts:
         """Return the model, the mechanism, the seed, and the settings that are not the default, by their paths."""
