@@ -125,8 +125,8 @@ class Optimizer(Section):
     """The optimizer. Weight decay applies to matrices, not to α, exponents, norms and biases."""
 
     name: Literal["adamw", "adam", "sgd", "muon"] = "adamw"
-    """adamw decouples weight decay from the gradient (Loshchilov & Hutter 2019); adam and sgd add it there. muon updates
-    the matrices of the linear layers in the blocks (Jordan et al. 2024), and adamw everything else."""
+    """adamw decouples weight decay from the gradient (Loshchilov & Hutter 2019); adam and sgd add it there. muon
+    updates the matrices of the linear layers in the blocks (Jordan et al. 2024), and adamw everything else."""
     lr: NotNegative = 5e-4
     adamw_lr: NotNegative | None = None
     """With muon, the learning rate of what adamw updates; None for `lr`."""
@@ -306,7 +306,9 @@ class RunSpec(Showable, TaskSettings):
         # Not in Optimizer, because an arm changes one setting after the other.
         optimizer = self.optimizer
         if optimizer.adamw_lr is not None and optimizer.name != "muon":
-            raise ValueError(f"optimizer.adamw_lr is for muon; with '{optimizer.name}', all parameters have optimizer.lr")
+            raise ValueError(
+                f"optimizer.adamw_lr is for muon; with '{optimizer.name}', all parameters have optimizer.lr"
+            )
         if optimizer.adamw_lr is not None and not optimizer.lr:
             raise ValueError("optimizer.adamw_lr needs an optimizer.lr above 0: schedules change both by one factor")
         return self

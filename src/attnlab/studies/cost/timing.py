@@ -1,7 +1,7 @@
 """The timing of a run: the run is built, its workload counted, and a few of its updates and evaluation batches timed.
 
-As for training, a server (`run/workers.py`) imports everything once and forks a process for each run, so that its memory
-can be measured. The checkpoint that is written for it is in a temporary folder.
+As for training, a server (`run/workers.py`) imports everything once and forks a process for each run, so that its
+memory can be measured. The checkpoint that is written for it is in a temporary folder.
 """
 
 import dataclasses
