@@ -12,7 +12,7 @@ import pytest
 from attnlab.cli import main
 from attnlab.studies.run.workers import RunEvent, RunOrder
 
-from .samples import InProcess
+from .in_process import InProcess
 
 pytestmark = pytest.mark.usefixtures("here")
 
