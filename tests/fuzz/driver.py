@@ -33,7 +33,7 @@ SECONDS = 30
 LEAST_SHARE = 0.05
 """The share of a core that a process gets at least on a busy machine; one that uses less waits for something."""
 MEMORY = 12 << 30
-"""Bytes of address space of a worker: an input that asks for more gets a MemoryError, not the machine's memory."""
+"""Bytes that a worker may allocate: an input that asks for more gets a MemoryError, not the machine's memory."""
 CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 """Characters that could drive a terminal or turn text around; nothing prints them."""
 ORIGIN = re.compile(r"src/(attnlab/\S+\.py\", line \d+)")
@@ -101,7 +101,7 @@ def work(inputs: list[tuple[str, int]], seed: int) -> None:
     # Libraries and child processes may write to descriptor 1, which therefore is no longer the pipe.
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, MEMORY))
     with tempfile.TemporaryDirectory(prefix="attnlab-fuzz-") as root:
         fuzzer = Fuzzer(Path(root) / "fuzz", seed, {kind for kind, _ in inputs})
         for kind, number in inputs:

@@ -27,7 +27,8 @@ class Place:
         """Remove what an input has made, and copy what it has changed or removed."""
         self.folder.mkdir(exist_ok=True)
         now = _read_stamps(self.folder)
-        changed = {name for name, stamp in now.items() if self.stamps.get(name) != stamp}
+        # sqlite remembers an open file by its number, so a database is always a new file.
+        changed = {name for name, stamp in now.items() if self.stamps.get(name) != stamp or name.endswith(".sqlite")}
         for name in sorted(changed, reverse=True):  # a folder after what is in it
             path = self.folder / name
             path.rmdir() if stat.S_ISDIR(now[name][0]) else path.unlink()
