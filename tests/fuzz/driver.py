@@ -72,8 +72,9 @@ class Fuzzer:
         REGISTRY.clear()
         REGISTRY.update(registry)
         output = "".join(stream.getvalue().decode("utf-8", "surrogatepass") for stream in streams)
-        after = [] if any(path == "." for path in case.writes) else self.place.list_files() - before
-        left = [path for path in after if not path.startswith(case.writes or ("\0",))]
+        is_anywhere = status != 2 and "." in case.writes
+        after = set() if is_anywhere else self.place.list_files() - before
+        left = [path for path in after if status == 2 or not path.startswith(case.writes or ("\0",))]
         logs = [file for file in self.temporary.iterdir() if status == 3 and file.suffix == ".log"]
         left += [file.name for file in self.temporary.iterdir() if file not in logs]
         origin = "".join(f" at {frame}" for log in logs for frame in ORIGIN.findall(log.read_text())[-2:])

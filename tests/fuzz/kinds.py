@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import sqlite3
 import tomllib
@@ -14,9 +15,11 @@ from typing import Any
 
 import typer.main
 
+from attnlab.checksums import SUMS
 from attnlab.cli.verbs import VERBS, _build
 from attnlab.mechanisms import CATALOG
 from attnlab.studies.file.design import Design
+from attnlab.studies.ledger.connection import DIGESTS
 from attnlab.training.spec import RunSpec
 from tests.studies.samples import STUDY
 
@@ -268,11 +271,23 @@ def _break_file(random: Random, file: Path, change: Callable[[Random, bytes], by
 
 
 def _break_one_of(random: Random, folder: Path) -> None:
+    """Break a file; half of the times those of a folder without hashes, such as one of another program."""
+    if random.random() < 0.5:
+        _remove_hashes(folder)
     file = random.choice(sorted(path for path in folder.rglob("*") if path.is_file() and path.name != "README.md"))
     if random.random() < 0.05:
         shutil.rmtree(file.parent)
     else:
         _break_file(random, file, mutations.break_json if file.suffix == ".json" else mutations.break_bytes)
+
+
+def _remove_hashes(folder: Path) -> None:
+    for file in folder.rglob(SUMS):
+        file.unlink()
+    for file in folder.rglob("*.json"):
+        content = json.loads(file.read_bytes())
+        if isinstance(content, dict) and content.pop("sha256", None) is not None:
+            file.write_text(json.dumps(content), encoding="utf-8")
 
 
 def _break_row(random: Random, ledger: Path) -> None:
@@ -282,6 +297,8 @@ def _break_row(random: Random, ledger: Path) -> None:
         for (trigger,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall():
             database.execute(f'DROP TRIGGER "{trigger}"')
         table = random.choice(tables)
+        if table != DIGESTS and random.random() < 0.5:  # as in a ledger of an older version
+            database.execute(f"DROP TABLE {DIGESTS}")
         rows = database.execute(f'SELECT rowid, * FROM "{table}"').fetchall()
         columns = [row[1] for row in database.execute(f'PRAGMA table_info("{table}")')]
         if not rows:
