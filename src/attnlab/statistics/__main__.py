@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 
 from attnlab.studies import simulation as studies
 
-from .cases import list_cases, list_refused
+from .cases import list_cases, list_unsound_methods
 from .simulation import COLUMNS, Case, Rate, measure
 
 NUM_REPEATS = 2000
@@ -26,7 +26,7 @@ def main(arguments: Sequence[str]) -> int:
     print("for stability it is the ratio of the arms' SDs.\n")
     rates = print_rates([*list_cases(), *studies.list_cases()], num_repeats)
     print("\nWhat attnlab does not do, on the same scores, and a limit of any analysis of few seeds.")
-    print_rates([*list_refused(), *studies.list_refused()], num_repeats)
+    print_rates([*list_unsound_methods(), *studies.list_unsound_searches()], num_repeats)
     broken = [rate.case.what for rate in rates if not rate.is_kept]
     print(f"\nBounds broken: {len(broken)} ({'; '.join(broken)})." if broken else "\nEvery bound is kept.")
     return 1 if broken else 0

@@ -128,7 +128,7 @@ def _list_stability() -> Iterator[Case]:
             yield Case("stability", f"stability, {what}, {PAIRED[paired]}", "10", finds, "", bound, 4.0, cost=2)
 
 
-def list_refused() -> Iterator[Case]:
+def list_unsound_methods() -> Iterator[Case]:
     """Yield what attnlab does not do, on the same scores, and a limit of any analysis of few seeds."""
     case = partial(Case, "refused", bound=None, path=lambda: simulation.decide_looks)
     yield case("a fresh t test after every seed", "5 to 20", look_repeatedly(EVERY_SEED), "18.5 %", cost=4)
