@@ -57,9 +57,10 @@ def leave_one_out(tasks: Mapping[str, Comparison], level: float, looks: Any = No
 def decide_overall(comparison: Comparison, signs: Sequence[int]) -> tuple[str, str]:
     """Return the words and the reason. signs: 1 for each task with a verdict of its own of BETTER, −1 of WORSE."""
     num_better, num_worse = (sum(sign == side for sign in signs) for side in (1, -1))
-    if comparison.decision.depends_on_p and num_better and num_worse:
-        return MIXED.format(num_better, num_worse), "tasks have opposite verdicts of their own, so no mean answers for all"
     words, outcome = comparison.verdict, comparison.decision.outcome
+    is_opposed = (num_better and num_worse) or (outcome == BETTER and num_worse) or (outcome == WORSE and num_better)
+    if comparison.decision.depends_on_p and is_opposed:
+        return MIXED.format(num_better, num_worse), "the verdicts of single tasks are opposed, so no mean is for all"
     if outcome not in (BETTER, WORSE):
         return words, comparison.decision.reason
     qualifiers = [part for part in (FINISHED, BELOW) if part in words]
