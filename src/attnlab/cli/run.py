@@ -72,6 +72,7 @@ def run(
         print_json({
             "runs": conclusion.num_runs, "ended": conclusion.num_ended, "failed": dict(conclusion.failed),
             "answers": [answer.record() for answer in conclusion.answers],
+            "joint_answers": [answer.record() for answer in conclusion.joint_answers],
             "findings": [finding.record() for finding in conclusion.findings],
         })  # fmt: skip
     else:

@@ -159,7 +159,7 @@ def start() -> Look:
             for run in planned:
                 if run.id not in known:
                     ledger.deliver(_make_delivery(run, asks[cells[run.phase, run.size]], ledger))
-            answers = conclude(study.design, planned, ledger, {})
+            answers = conclude(study.design, planned, ledger, {}).single
         return {cells[answer.phase, answer.size]: answer.verdict for answer in answers}
 
     weakref.finalize(look, shutil.rmtree, place)

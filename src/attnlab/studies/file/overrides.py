@@ -19,8 +19,8 @@ def apply_settings(phase: Phase, arm: Arm) -> Phase:
     """Return a phase with the settings of an arm: by path in any phase, or after `phases.NAME.` in one."""
     changed = phase
     for where, value in arm.set.items():
-        name, setting = split_address(where, [phase.name])
-        if name in (None, phase.name) and not setting.startswith(CONFIG):
+        name, setting = split_address(where, phase.names)
+        if name in (None, *phase.names) and not setting.startswith(CONFIG):
             changed = _change_setting(changed, setting, value)
     return changed
 
@@ -29,7 +29,7 @@ def apply_values(phase: Phase, values: Mapping[str, Any]) -> Phase:
     """Return a phase with the values that a search tries in it."""
     changed = phase
     for where, value in values.items():
-        changed = _change_setting(changed, split_address(where, [phase.name])[1], value)
+        changed = _change_setting(changed, split_address(where, phase.names)[1], value)
     return changed
 
 
@@ -39,8 +39,8 @@ def select_grid(study: Design, phase: Phase, arm: Arm) -> dict[str, list[Any]]:
         return {}
     grid = {}
     for where, values in study.search.over.items():
-        name, _ = split_address(where, [each.name for each in study.phases])
-        if name == phase.name or (name is None and phase.smallest is not None):
+        name, _ = split_address(where, [name for each in study.phases for name in each.names])
+        if name in phase.names or (name is None and phase.is_compared):
             grid[where] = list(arm.over.get(where, values))
     return grid
 
