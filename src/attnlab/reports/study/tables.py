@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from attnlab.studies.answers.study_folder import Record
+from attnlab.visible import make_visible
 
 from .cells import COLUMNS, choose_columns, get_comparison, is_not_comparable
 from .headline import Headline
@@ -108,7 +109,7 @@ def _escape_formula(cell: Any) -> Any:
     if not isinstance(cell, str):
         return cell
     # The writer quotes a line feed, but not a carriage return, which readers treat as the end of a line.
-    text = cell.replace("\r", " ")
+    text = make_visible(cell.replace("\r", " "))
     return f"'{text}" if text.lstrip().startswith(FORMULA) else text
 
 
@@ -129,7 +130,7 @@ def write_markdown(headline: Headline, places: Sequence[PhaseResults]) -> str:
 
 
 def _escape_markdown(text: str) -> str:
-    return MARKDOWN_SIGNS.sub(r"\\\1", " ".join(text.split()))
+    return MARKDOWN_SIGNS.sub(r"\\\1", make_visible(" ".join(text.split())))
 
 
 def write_latex(headline: Headline, places: Sequence[PhaseResults]) -> str:
