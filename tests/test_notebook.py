@@ -127,8 +127,7 @@ def test_hidden_characters_of_others_are_shown_as_escapes(shown: Showable) -> No
 
 
 def test_hidden_characters_of_facts_bars_and_charts_are_shown_as_escapes() -> None:
-    facts = Facts(**{field.name: HIDDEN for field in dataclasses.fields(Facts) if field.type in (str, "str")}, columns=(HIDDEN,))
-    page = write_html(dataclasses.replace(facts, rows=[(HIDDEN,), (HIDDEN,)]))
+    page = write_html(Facts(HIDDEN, HIDDEN, (HIDDEN,), [(HIDDEN,), (HIDDEN,)]))
     assert make_visible(page) == page
     assert page.count("\\u202e") == 5
     chart = charts.Chart({"title": HIDDEN, "data": {"values": [{HIDDEN: HIDDEN}]}, "mark": "point"})

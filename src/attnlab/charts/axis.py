@@ -15,9 +15,10 @@ LINE = 16
 MIN_TICKS, MAX_TICKS = 3, 7
 LABEL = (
     "datum.value == 0 || abs(datum.value) >= 1e-4 && abs(datum.value) < 1e6 "
-    "? format(datum.value, ',~r') : format(datum.value, '~e')"
+    "? format(datum.value, ',~r') "
+    ": format(datum.value, abs(datum.value) >= 1e6 && abs(datum.value) < 1e15 ? '~s' : '~e')"
 )
-"""How a tick is written: Vega's own format would round it to the digits of the whole axis."""
+"""How a tick is written, millions and more as 2M, 3G, 4T: Vega's own format would round to the digits of the axis."""
 TOP = 0.97
 """The highest share of the axis at which a tick is shown: a label at the very top would make the chart taller."""
 

@@ -80,7 +80,6 @@ def check_hidden_characters(run: Path) -> None:
     assert text.count("\\u202e") >= 10
 
 
-
 def test_the_card_of_a_studys_run_says_what_the_study_says(tmp_path: Path) -> None:
     moment = Moment(tmp_path)
     moment.plan()

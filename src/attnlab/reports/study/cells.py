@@ -95,7 +95,7 @@ def _make_difference_cell(row: ArmRow) -> TableCell:
     comparison = get_fair_comparison(row)
     if comparison is None:
         return make_number_cell(None)
-    return make_number_cell(comparison.difference, lambda value: _format_signed(value, _choose_decimals(comparison)))
+    return make_number_cell(comparison.difference, lambda _: write_difference(comparison))
 
 
 def _make_verdict_cell(row: ArmRow) -> TableCell:

@@ -21,7 +21,7 @@ FORMULA = ("=", "+", "-", "@")
 RUN = ("phase", "size", "arm", "seed", "run", "status", "step")
 TRAINED_ON = "train_"
 """The prefix of figures on the training data."""
-COST = ("seconds", "tokens", "parameters", "trained")
+COST = ("seconds", "operations", "tokens", "parameters", "trained")
 SUMMARY = (
     "phase", "size", "arm", "is_baseline", "figure", "mean", "sd", "seeds", "failed", "difference", "low", "high",
     "level", "p", "method", "hedges_g", "rho", "is_comparable", "verdict", "stability", "tokens_per_second", "seconds",
@@ -68,7 +68,8 @@ def write_per_seed(record: Record) -> str:
             run.phase, run.size, run.arm, run.seed, run.id, find_status(record, run), result.get("step"),
             *(values.get(name) for name in figures),
             *(on_training.get(run.id, {}).get(name) for name in training_names),
-            result.get("seconds"), result.get("tokens"), counts.get("total"), counts.get("trained"),
+            *(result.get(name) for name in ("seconds", "operations", "tokens")),
+            counts.get("total"), counts.get("trained"),
         ])  # fmt: skip
     return write_csv([*RUN, *figures, *(f"{TRAINED_ON}{name}" for name in training_names), *COST], rows)
 

@@ -9,7 +9,7 @@ from transformers import AutoConfig, AutoModelForSequenceClassification
 
 from attnlab.install import install
 from attnlab.kernels import explain
-from attnlab.studies.cost.workload import Workload, count_products, count_workload
+from attnlab.studies.run.workload import Workload, count_products, count_workload
 from attnlab.training import build
 
 from ..samples import study
