@@ -32,7 +32,7 @@ class ArmMaps:
 
     @property
     def most(self) -> float:
-        """The weight with the darkest colour: the largest, or 1 if rows sum to 1 (nearly: stored ones are rounded)."""
+        """The weight with the full colour: the largest, or 1 if rows sum to 1 (nearly: stored ones are rounded)."""
         if (self.weights >= 0).all() and np.allclose(self.weights.sum(-1), 1, atol=0.2):
             return 1.0
         return float(np.abs(self.weights).max()) or 1.0
@@ -40,7 +40,7 @@ class ArmMaps:
     @property
     def scale(self) -> str:
         """What the colours mean."""
-        return f"darkest: a weight of {self.most:.3g}" + ("; blue: negative" if (self.weights < 0).any() else "")
+        return f"full colour: a weight of {self.most:.3g}" + ("; blue: negative" if (self.weights < 0).any() else "")
 
 
 def draw_head(maps: Sequence[ArmMaps], place: tuple[int, int], title: str, subtitle: str, theme: Theme = FILE) -> Spec:

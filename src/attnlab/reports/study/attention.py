@@ -73,7 +73,7 @@ def choose_head(arms: Mapping[str, HeadWeights], baseline: str) -> tuple[tuple[i
     if not apart.any():
         return (0, 0), f"No head differs from that of {baseline}; this is the first one."
     layer, head = divmod(int(apart.argmax()), shape[1])
-    share = f"{apart[layer, head]:.0%} of a query’s attention goes elsewhere"
+    share = f"{100 * apart[layer, head]:.0f} % of a query’s attention goes elsewhere"
     return (layer, head), f"The head that differs most from {baseline}: on average over arms, {share}."
 
 

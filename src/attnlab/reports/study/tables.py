@@ -138,24 +138,28 @@ def write_latex(headline: Headline, places: Sequence[PhaseResults]) -> str:
     """Write the results as LaTeX, with the question as caption; the table needs the package booktabs."""
     arms = [row for place in places for row in place.rows]
     columns = [name for name in choose_columns(arms) if name in LATEX_COLUMNS]
-    rows = [[COLUMNS[name](row) for name in columns] for row in arms]
     # A paragraph for the verdict, so that the table fits the width of a page.
-    letters = ["r" if cell.is_number else "l" for cell in rows[0][:-1]] if rows else ["l"] * (len(columns) - 1)
+    letters = ["r" if arms and COLUMNS[name](arms[0]).is_number else "l" for name in columns[:-1]]
     size = r"\scriptsize" if "phase" in columns else r"\footnotesize"
     lines = [
         r"% needs \usepackage{booktabs}", r"\begin{table}", r"\centering",
         rf"\caption{{{_escape_latex(headline.question)} {_escape_latex(headline.state)}}}",
-        rf"{size}\setlength{{\tabcolsep}}{{3pt}}",
+        # Classes for articles leave no space between a caption and what is below it.
+        r"\vspace{1ex}", rf"{size}\setlength{{\tabcolsep}}{{3pt}}",
         rf"\begin{{tabular}}{{@{{}}{''.join(letters)}p{{0.22\linewidth}}@{{}}}}", r"\toprule",
-        rf"{' & '.join(columns)} \\", r"\midrule",
-        *(
-            rf"{' & '.join(_escape_latex(cell.text) for cell in row[:-1])} & "
-            rf"\raggedright {_escape_latex(row[-1].text)} \tabularnewline"
-            for row in rows
-        ),
+        rf"{' & '.join(columns)} \\",
+        *(line for place in places for line in (r"\midrule", *_write_latex_rows(place, columns))),
         r"\bottomrule", r"\end{tabular}", r"\end{table}",
     ]  # fmt: skip
     return "\n".join(lines) + "\n"
+
+
+def _write_latex_rows(place: PhaseResults, columns: Sequence[str]) -> list[str]:
+    lines = []
+    for row in place.rows:
+        *cells, verdict = (_escape_latex(COLUMNS[name](row).text) for name in columns)
+        lines.append(rf"{' & '.join(cells)} & \raggedright {verdict} \tabularnewline")
+    return lines
 
 
 def _escape_latex(text: str) -> str:
