@@ -10,6 +10,7 @@ from typing import Any
 from attnlab.errors import AttnlabError
 from attnlab.studies.file.overrides import set_value
 from attnlab.studies.run.workers import RunEvent, RunOrder
+from attnlab.studies.run.workload import note_operations
 from attnlab.studies.study import Study
 from attnlab.training import Display, RunSpec, build, train
 
@@ -93,7 +94,9 @@ class InProcess:
     def work(self, folder: Path, config: dict[str, Any]) -> bool:
         """Train a run; return whether it was interrupted."""
         run = RunSpec.of({**config, "threads": 1})
-        return train(build(run), folder, Display(is_quiet=True)).status == "interrupted"
+        job = build(run)
+        note_operations(job, folder, quiet)
+        return train(job, folder, Display(is_quiet=True)).status == "interrupted"
 
     def stop(self) -> None:
         """Have nothing to stop."""

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
+from attnlab.visible import make_visible
+
 from .theme import Layer, quantitative
 
 MARGIN = 0.04
@@ -30,9 +32,10 @@ SEPARATOR = "\x1f"
 def look_up(names: Sequence[str]) -> str:
     """Return an expression of Vega for the name of the tick at datum.value, counted from 0.
 
-    The names are one text, since Vega takes a text that is the name of a function, such as "if", for a signal.
+    The names are one text, since Vega takes a text that is the name of a function, such as "if", for a signal. They are
+    made visible here: Vega decodes the escapes of an expression.
     """
-    clean = [name.replace(SEPARATOR, " ") for name in names]
+    clean = [make_visible(name.replace(SEPARATOR, " ")) for name in names]
     return f"split({json.dumps(SEPARATOR.join(['', *clean]))}, {json.dumps(SEPARATOR)})[1 + floor(datum.value)]"
 
 

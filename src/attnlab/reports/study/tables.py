@@ -25,7 +25,7 @@ COST = ("seconds", "operations", "tokens", "parameters", "trained")
 SUMMARY = (
     "phase", "size", "arm", "is_baseline", "figure", "mean", "sd", "seeds", "failed", "difference", "low", "high",
     "level", "p", "method", "hedges_g", "rho", "is_comparable", "verdict", "stability", "tokens_per_second", "seconds",
-    "parameters", "trained",
+    "operations", "parameters", "trained",
 )  # fmt: skip
 LATEX_COLUMNS = ("arm", "phase", "size", "mean", "SD", "difference", "interval", "verdict")
 LATEX_SIGNS = {
@@ -89,7 +89,8 @@ def write_summary(places: Sequence[PhaseResults]) -> str:
             row.phase, row.size, row.arm, row.is_baseline, row.figure, means.mean, means.sd, means.n, row.num_lost,
             *numbers, None if row.answer is None else not is_not_comparable(row),
             None if row.answer is None else row.answer.verdict, None if comparison is None else comparison.stability,
-            row.tokens_per_second, row.seconds, row.count_parameters("total"), row.count_parameters("trained"),
+            row.tokens_per_second, row.seconds, row.operations, row.count_parameters("total"),
+            row.count_parameters("trained"),
         ])  # fmt: skip
     return write_csv(SUMMARY, rows)
 
