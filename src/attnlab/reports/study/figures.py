@@ -20,8 +20,8 @@ from .history import History, make_averager
 from .results import PhaseResults, read_number
 
 FOREST, SEEDS, COSTS, SEARCH, CURVES = "forest", "seeds", "cost", "search", "curves"
-TRACES, LEAKS, ATTENTION = "traces", "leak", "attention"
-KINDS = (FOREST, SEEDS, COSTS, SEARCH, CURVES, TRACES, LEAKS, ATTENTION)
+TREND, TRACES, LEAKS, ATTENTION = "trend", "traces", "leak", "attention"
+KINDS = (FOREST, SEEDS, COSTS, SEARCH, CURVES, TREND, TRACES, LEAKS, ATTENTION)
 MIN_STEPS = 3
 """Steps of a curve: two points are not a chart."""
 TRACED = {

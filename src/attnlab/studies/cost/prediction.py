@@ -34,7 +34,7 @@ from ..file.overrides import apply_settings
 from ..plan.audit_keys import find_audited_task, is_causal_task
 from ..plan.installed_arms import count_layers
 from ..run.workload import Products, count_products
-from .trial import time_updates
+from .timing import time_updates
 
 EVALUATIONS = 0.1
 """The time of evaluations, as a share of that of the updates."""
