@@ -14,6 +14,7 @@ from attnlab.cli.options import Plugins
 from attnlab.cli.plugin import load_plugins
 from attnlab.errors import RequestError
 from attnlab.inputs import expand_path
+from attnlab.machine import find_command
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,50}")
 TEMPLATE = Path(__file__).with_name("new.toml")
@@ -189,16 +190,6 @@ def _explain_steps(model: ModelSize, tokens: int, num_characters: int | None) ->
     epochs = tokens * model.characters / max(num_characters, 1)
     again = f"; the text is read about {epochs:.0f} times" if epochs >= 2 else "; the text is not read twice"
     return reason + again + (", so expect it to be memorised" if epochs > 20 else "")
-
-
-def find_command() -> str:
-    """Return how to call attnlab again: its path, unless it is on the search path."""
-    import shutil
-
-    beside, known = Path(sys.executable).with_name("attnlab"), shutil.which("attnlab")
-    if not beside.exists() or (known is not None and Path(known).samefile(beside)):
-        return "attnlab"
-    return str(beside.relative_to(Path.cwd()) if beside.is_relative_to(Path.cwd()) else beside)
 
 
 def write_new(target: Path, text: str) -> None:

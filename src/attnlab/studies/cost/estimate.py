@@ -2,7 +2,7 @@
 
 `estimate_cost` has three methods. "measured" builds one run of each phase, size and arm and times some of its updates
 (`timing.py`); a run takes start + updates + evaluations + checkpoints. "counted" builds the same runs and times nothing
-(`workload.py`). "predicted" needs neither data nor weights: it divides operations by a speed (`prediction.py`).
+(`run/workload.py`). "predicted" needs neither data nor weights: it divides operations by a speed (`prediction.py`).
 """
 
 import heapq
@@ -25,10 +25,10 @@ from ..ledger.database import Ledger
 from ..plan.planning import PlannedRun
 from ..plan.search import count_trials
 from ..run.execution import RUNS, has_ended, resolve_precision
+from ..run.workload import Workload
 from ..study import Study
 from .prediction import OPENING, UnknownError, predict_audit_seconds, predict_run
 from .timing import RunTimer, RunTiming
-from .workload import Workload
 
 TRIAL_SECONDS = 3.0
 """For the timed updates of a run, and again for its evaluation."""

@@ -37,7 +37,7 @@ from attnlab.training.record.state import State
 
 from ..run.server import load_plugins, serve
 from ..run.workers import LocalWorkers, RunOrder
-from .workload import Workload, count_workload
+from ..run.workload import Workload, count_workload
 
 MAX_UPDATES = 30
 MAX_BATCHES = 4

@@ -9,9 +9,10 @@ once per update; of other optimizers nothing is counted.
 """
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
@@ -29,6 +30,8 @@ from attnlab.training.job.weights import LANGUAGE_HEADS
 from attnlab.training.loop.blocks import find_hidden_matrices
 from attnlab.training.loop.muon import count_operations
 from attnlab.training.loop.update import count_tokens
+from attnlab.training.record.files import write_json
+from attnlab.training.record.folder import WORKLOAD
 from attnlab.training.tuning.parts import Part, parameters_by_part
 from attnlab.training.tuning.state import get_trained_state
 
@@ -94,6 +97,17 @@ class Products(NamedTuple):
     per_token: float
     per_label: float
     attention: int
+
+
+def note_operations(job: Job, folder: Path, say: Callable[[str], object]) -> None:
+    """Write the operations of a run into its folder before it is trained, for charts of quality against cost."""
+    if (folder / WORKLOAD).exists():
+        return
+    try:
+        job.model.train()  # dropout decides which kernels are used
+        write_json(folder / WORKLOAD, {"operations": count_workload(job).operations})
+    except Exception as error:  # a count that fails must not cost the run its training
+        say(f"its operations could not be counted ({type(error).__name__}: {error}); charts leave them out")
 
 
 def count_workload(job: Job) -> Workload:
