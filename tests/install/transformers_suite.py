@@ -3,15 +3,18 @@
     python tests/install/transformers_suite.py CHECKOUT [gpt2 bert …]
 
 CHECKOUT is a clone of huggingface/transformers at the installed version, with the packages that its tests import. The
-tests of each model run without a mechanism, then with each line of LINES in every model they build. The program prints
-the tests that pass without and fail with a mechanism, and ends with status 1 if one of them is not in EXPECTED.
+tests of the models run with each line of LINES in every model they build, and those that fail run once more without a
+mechanism. The program prints the tests that pass without and fail with a mechanism, and ends with status 1 if one of
+them is not in EXPECTED. What pytest says is in CHECKOUT/*.log.
 """
 
 import functools
 import os
+import re
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -108,33 +111,37 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
         terminalreporter.write_line(f"attnlab: refused {count} times: {reason}")
 
 
-def run_tests(checkout: Path, model: str, line: str) -> set[str]:
-    """Run the tests of one model with a mechanism, or without if the line is empty; return the names that pass."""
+def run_tests(checkout: Path, tests: Iterable[str], line: str) -> dict[str, str]:
+    """Run tests with a mechanism, or without if the line is empty; return the outcome of each, like PASSED."""
     path = os.pathsep.join([str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")])
-    command = ["-m", "pytest", "-p", "transformers_suite", "-p", "no:cacheprovider", "-q", "-rA", "--tb=no"]
-    done = subprocess.run(
-        [sys.executable, *command, f"tests/models/{model}/test_modeling_{model}.py"],
-        cwd=checkout, env=os.environ | {"ATTNLAB_MECHANISM": line, "PYTHONPATH": path}, capture_output=True, text=True,
-        check=False,
-    )  # fmt: skip
-    passed = {row.split()[1] for row in done.stdout.splitlines() if row.startswith("PASSED tests/")}
-    if not passed:
-        raise SystemExit(f"no test of {model} passed:\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
-    return passed
+    options = ["-p", "transformers_suite", "-p", "no:cacheprovider", "-v", "--tb=short", "--durations=10"]
+    log = checkout / f"with {line.replace('|', ',')}.log" if line else checkout / "without a mechanism.log"
+    with log.open("w", encoding="utf-8") as file:
+        subprocess.run(
+            [sys.executable, "-m", "pytest", *options, *tests], cwd=checkout, stdout=file, stderr=file, check=False,
+            env=os.environ | {"ATTNLAB_MECHANISM": line, "PYTHONPATH": path},
+        )  # fmt: skip
+    outcomes = dict(re.findall(r"^(tests/\S+::\S+) ([A-Z]+)\b", log.read_text(encoding="utf-8"), re.MULTILINE))
+    if "PASSED" not in outcomes.values():
+        raise SystemExit(f"no test passed: see '{log}'")
+    return outcomes
 
 
 def main(checkout: str, *models: str) -> int:
-    """Compare the tests of each model without and with a mechanism; return 1 if an unexpected one fails."""
+    """Run the tests of each model with each mechanism; return 1 if an unexpected one fails that passes without."""
+    files = [f"tests/models/{model}/test_modeling_{model}.py" for model in models or MODELS]
+    outcomes = {line: run_tests(Path(checkout), files, line) for line in LINES}
+    failed = {name for outcome in outcomes.values() for name, result in outcome.items() if result == "FAILED"}
+    plain = run_tests(Path(checkout), sorted(failed), "")
     surprises = 0
-    for model in models or MODELS:
-        plain = run_tests(Path(checkout), model, "")
-        for line in LINES:
-            lost = sorted(plain - run_tests(Path(checkout), model, line))
-            print(f"{model}: '{line}' fails {len(lost)} of {len(plain)} tests that pass without a mechanism")
-            for name in lost:
-                reason = next((why for start, why in EXPECTED.items() if name.split("::")[-1].startswith(start)), None)
-                surprises += reason is None
-                print(f"  {name}: {reason or 'NOT EXPECTED'}")
+    for line, outcome in outcomes.items():
+        lost = [name for name, result in outcome.items() if result == "FAILED" and plain.get(name) == "PASSED"]
+        counts = Counter(outcome.values())
+        print(f"'{line}': {counts['PASSED']} tests pass, {len(lost)} fail that pass without a mechanism")
+        for name in lost:
+            reason = next((why for start, why in EXPECTED.items() if name.split("::")[-1].startswith(start)), None)
+            surprises += reason is None
+            print(f"  {name}: {reason or 'NOT EXPECTED'}")
     return int(surprises > 0)
 
 
