@@ -5,7 +5,7 @@
 CHECKOUT is a clone of huggingface/transformers at the installed version, with the packages that its tests import. The
 tests of the models run with each line of LINES in every model they build, and those that fail run once more without a
 mechanism. The program prints the tests that pass without and fail with a mechanism, and ends with status 1 if one of
-them is not in EXPECTED. What pytest says is in CHECKOUT/*.log.
+them is not in EXPECTED. What pytest says is in CHECKOUT/*.log, the outcomes in CHECKOUT/*.outcomes.
 """
 
 import functools
@@ -18,6 +18,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+import pytest
 import torch
 from transformers import PreTrainedModel
 
@@ -28,6 +29,8 @@ from attnlab.install import attention_layers
 MODELS = ("gpt2", "bert", "roberta", "distilbert", "opt", "llama")
 LINES = ("dot | softmax", "cosine | relu(divide=n) | bypass(alpha=0.5)")
 LINE = os.environ.get("ATTNLAB_MECHANISM")
+OUTCOMES = os.environ.get("ATTNLAB_OUTCOMES", os.devnull)
+"""The file that the plugin appends the outcome of each test to, as soon as it is known."""
 
 ASKS_FOR_PLAIN = "asks for 'eager' or 'sdpa' attention by name, which a model with a mechanism refuses"
 READS_THE_FILE = "opens or replaces model.safetensors itself; with a mechanism the file is attnlab.safetensors"
@@ -105,6 +108,13 @@ def pytest_configure() -> None:
         follow_every_model()
 
 
+def pytest_runtest_logreport(report: Any) -> None:
+    """Note the outcome of a test: passed, failed or skipped."""
+    if report.when == "call" or report.outcome != "passed":
+        with open(OUTCOMES, "a", encoding="utf-8") as file:
+            file.write(f"{report.outcome} {report.nodeid}\n")
+
+
 def pytest_terminal_summary(terminalreporter: Any) -> None:
     """Say which models refused the mechanism."""
     for reason, count in REFUSED.most_common():
@@ -112,32 +122,34 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
 
 
 def run_tests(checkout: Path, tests: Iterable[str], line: str) -> dict[str, str]:
-    """Run tests with a mechanism, or without if the line is empty; return the outcome of each, like PASSED."""
+    """Run tests with a mechanism, or without if the line is empty; return the outcome of each."""
     path = os.pathsep.join([str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")])
-    options = ["-p", "transformers_suite", "-p", "no:cacheprovider", "-v", "--tb=short", "--durations=10"]
-    log = checkout / f"with {line.replace('|', ',')}.log" if line else checkout / "without a mechanism.log"
+    options = ["-p", "transformers_suite", "-p", "no:cacheprovider", "-q", "--tb=short", "--durations=10"]
+    name = re.sub(r"\W+", "-", line) if line else "plain"
+    log, found = checkout / f"{name}.log", checkout / f"{name}.outcomes"
+    found.write_text("", encoding="utf-8")
     with log.open("w", encoding="utf-8") as file:
-        subprocess.run(
+        done = subprocess.run(
             [sys.executable, "-m", "pytest", *options, *tests], cwd=checkout, stdout=file, stderr=file, check=False,
-            env=os.environ | {"ATTNLAB_MECHANISM": line, "PYTHONPATH": path},
+            env=os.environ | {"ATTNLAB_MECHANISM": line, "ATTNLAB_OUTCOMES": str(found.absolute()), "PYTHONPATH": path},
         )  # fmt: skip
-    outcomes = dict(re.findall(r"^(tests/\S+::\S+) ([A-Z]+)\b", log.read_text(encoding="utf-8"), re.MULTILINE))
-    if "PASSED" not in outcomes.values():
-        raise SystemExit(f"no test passed: see '{log}'")
-    return outcomes
+    if done.returncode not in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED):
+        raise SystemExit(f"the tests did not run to their end (status {done.returncode}): see '{log}'")
+    rows = [row.split(" ", 1) for row in found.read_text(encoding="utf-8").splitlines()]
+    return {test: outcome for outcome, test in rows}
 
 
 def main(checkout: str, *models: str) -> int:
     """Run the tests of each model with each mechanism; return 1 if an unexpected one fails that passes without."""
     files = [f"tests/models/{model}/test_modeling_{model}.py" for model in models or MODELS]
     outcomes = {line: run_tests(Path(checkout), files, line) for line in LINES}
-    failed = {name for outcome in outcomes.values() for name, result in outcome.items() if result == "FAILED"}
-    plain = run_tests(Path(checkout), sorted(failed), "")
+    failed = {name for outcome in outcomes.values() for name, result in outcome.items() if result == "failed"}
+    plain = run_tests(Path(checkout), sorted(failed), "") if failed else {}
     surprises = 0
     for line, outcome in outcomes.items():
-        lost = [name for name, result in outcome.items() if result == "FAILED" and plain.get(name) == "PASSED"]
+        lost = [name for name, result in outcome.items() if result == "failed" and plain.get(name) == "passed"]
         counts = Counter(outcome.values())
-        print(f"'{line}': {counts['PASSED']} tests pass, {len(lost)} fail that pass without a mechanism")
+        print(f"'{line}': {counts['passed']} tests pass, {len(lost)} fail that pass without a mechanism")
         for name in lost:
             reason = next((why for start, why in EXPECTED.items() if name.split("::")[-1].startswith(start)), None)
             surprises += reason is None
