@@ -109,8 +109,9 @@ def describe_run(task: str, settings: dict[str, Any], extent: dict[str, Any], se
         "segments": [{**extent, **{name: read_value(value) for name, value in text.items()}} for text in texts],
     }  # fmt: skip
     put_settings(content, settings)
-    for part in content["segments"]:
-        if "steps" not in part and "epochs" not in part:
+    parts = content["segments"]
+    for part in parts if isinstance(parts, list) else ():  # --set may have replaced them by anything
+        if isinstance(part, dict) and "steps" not in part and "epochs" not in part:
             part["epochs"] = 1
     run = check_run(content)
     return run.model_copy(update={"data": run.data.choose_packing()}) if task.lower() in LANGUAGE else run
