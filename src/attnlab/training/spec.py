@@ -224,6 +224,10 @@ WITHOUT_EFFECT = {*Watching.model_fields, "threads", "title"}
 """Settings that do not affect the result."""
 
 
+LANGUAGE = ("clm", "mlm")
+"""The tasks that read plain text."""
+
+
 class DataSource(Section):
     """What to train and evaluate on: sources as `attnlab.data` names them."""
 
@@ -251,6 +255,13 @@ class DataSource(Section):
             other = "tune, the data of its own" if self.tune is not None else "is_packed, whose rows are not examples"
             raise ValueError(f"num_tune counts training examples for tuning; leave it or {other} out")
         return self
+
+    def choose_packing(self) -> Self:
+        """Return the source as a language model reads it: packed, unless is_packed or a number of examples is set."""
+        is_whole = self.num_train is None and self.num_tune is None
+        if "is_packed" in self.model_fields_set or not is_whole:
+            return self
+        return self.model_copy(update={"is_packed": True})
 
 
 class TokenizerChoice(Section):

@@ -15,7 +15,7 @@ from attnlab.tasks import load as load_task
 from attnlab.tasks.batch import Feature
 
 from ..record.folder import TOKENIZER
-from ..spec import RunSpec, Segment, find_run_folder
+from ..spec import LANGUAGE, RunSpec, Segment, find_run_folder
 from ..tuning.apply import apply_tuning
 from ..tuning.positions import check_positions
 from .job import Examples, Job
@@ -56,7 +56,7 @@ def build(run: RunSpec, say: Say = str) -> Job:
 def _check_task(run: RunSpec, task: Any) -> None:
     if hasattr(task, "max_len"):
         _check_length("task_settings.max_len", task.max_len)
-    if run.data.is_packed and task.name not in ("mlm", "clm"):
+    if run.data.is_packed and task.name not in LANGUAGE:
         raise TrainingError(f"packed rows train 'mlm' or 'clm', not '{task.name}'; leave data.is_packed out")
     has_counts = any(num is not None for num in (run.data.num_train, run.num_scored, run.data.num_tune))
     if getattr(task, "is_fresh", False) and has_counts:
