@@ -1,4 +1,4 @@
-"""Stand-ins that train and try runs in this process, since each start of another one costs seconds."""
+"""Stand-ins that train and time runs in this process, since each start of another one costs seconds."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from torch import nn
 from attnlab.audits import Audit, audit
 from attnlab.audits.in_model import ModelSubject
 from attnlab.errors import AttnlabError
-from attnlab.studies.cost.trial import try_run
+from attnlab.studies.cost.timing import time_run
 from attnlab.studies.run.workers import RunEvent, RunOrder
 from attnlab.training import Display, RunSpec, build, train
 
@@ -21,7 +21,7 @@ from attnlab.training import Display, RunSpec, build, train
 def train_here(monkeypatch: pytest.MonkeyPatch) -> None:
     """Train in this process, and look for the leaks of each mechanism and model once."""
     monkeypatch.setattr("attnlab.studies.run.execution.LocalWorkers", InProcess)
-    monkeypatch.setattr("attnlab.studies.cost.trial.LocalWorkers", TryInProcess)
+    monkeypatch.setattr("attnlab.studies.cost.timing.LocalWorkers", TimeInProcess)
     monkeypatch.setattr("attnlab.studies.study.audit", audited)
     monkeypatch.setattr("attnlab.studies.plan.installed_arms.audit", audited_in_model)
 
@@ -57,11 +57,11 @@ class InProcess:
         """Have nothing to end."""
 
 
-class TryInProcess(InProcess):
-    """Tries runs in this process."""
+class TimeInProcess(InProcess):
+    """Times runs in this process."""
 
     def work(self, folder: Path, config: dict[str, Any]) -> bool:
-        return try_run(folder, config)
+        return time_run(folder, config)
 
 
 @functools.cache
