@@ -89,7 +89,7 @@ def run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Run:
 
 
 def test_both_arms_at_the_ceiling(run: Run) -> None:
-    assert run("--set", "seeds=[1, 2, 3]").everywhere("BOTH AT CEILING")
+    assert run().everywhere("BOTH AT CEILING")
 
 
 def test_a_run_cut_at_a_tenth_of_its_length(run: Run) -> None:
