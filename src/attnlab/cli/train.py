@@ -107,8 +107,9 @@ def describe_run(task: str, settings: dict[str, Any], extent: dict[str, Any], se
         "segments": [{**extent, **{name: read_value(value) for name, value in text.items()}} for text in texts],
     }  # fmt: skip
     put_settings(content, settings)
-    for part in content["segments"]:
-        if "steps" not in part and "epochs" not in part:
+    parts = content["segments"]
+    for part in parts if isinstance(parts, list) else ():  # --set may have replaced them by anything
+        if isinstance(part, dict) and "steps" not in part and "epochs" not in part:
             part["epochs"] = 1
     return check_run(content)
 

@@ -112,6 +112,7 @@ def _write_loading(restored: Restored, stage_files: Sequence[StageFile]) -> str:
 def _write_training(restored: Restored) -> str:
     settings = restored.run
     optimizer, schedule = settings.optimizer, settings.schedule
+    other = "" if optimizer.adamw_lr is None else f" (adamw: {optimizer.adamw_lr:g})"
     segments = [
         f"{segment.name}: "
         f"{f'{segment.steps:,} steps' if segment.steps is not None else f'{segment.epochs:g} epochs'} of "
@@ -120,7 +121,7 @@ def _write_training(restored: Restored) -> str:
     ]
     return _write_list({
         "Segments": "; ".join(segments),
-        "Optimizer": f"{optimizer.name}, learning rate {optimizer.lr:g}, weight decay {optimizer.weight_decay:g}",
+        "Optimizer": f"{optimizer.name}, learning rate {optimizer.lr:g}{other}, weight decay {optimizer.weight_decay:g}",
         "Schedule": f"{schedule.kind}, warmup {schedule.warmup:g}, floor {schedule.floor:g}",
         "Clipped at": settings.clip, "Precision": restored.precision, "Seed": settings.seed,
         "Tokens seen": f"{restored.state.tokens:,}", "Seconds of updates": f"{restored.state.seconds:,.1f}",

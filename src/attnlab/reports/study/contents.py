@@ -8,9 +8,10 @@ from attnlab.studies.integrity import IntegrityFinding
 from attnlab.studies.plan.audit_keys import list_lines
 
 from .datacard import Facts, make_data_cards
-from .figures import COSTS, CURVES, FOREST, SEARCH, SEEDS, TRACES, Figure, list_figures
+from .figures import COSTS, CURVES, FOREST, SEARCH, SEEDS, TRACES, TREND, Figure, list_figures
 from .headline import Headline, make_headline
 from .history import History
+from .joint import list_trend_figures
 from .limits import list_limits
 from .origin import StudyOrigin, describe_origin
 from .results import PhaseResults, collect_results, list_arms
@@ -53,8 +54,8 @@ class Contents:
 
     @property
     def effects(self) -> list[Figure]:
-        """The charts of differences and of seeds."""
-        return [figure for figure in self.figures if figure.kind in (FOREST, SEEDS, SEARCH)]
+        """The charts of trends, differences and seeds."""
+        return [figure for figure in self.figures if figure.kind in (TREND, FOREST, SEEDS, SEARCH)]
 
     @property
     def costs(self) -> list[Figure]:
@@ -84,7 +85,7 @@ def collect_contents(record: Record) -> Contents:
     return Contents(
         name=record.design.name,
         headline=make_headline(record, places),
-        figures=list_figures(histories),
+        figures=[*list_trend_figures(record), *list_figures(histories)],
         places=places,
         training=list(filter(None, map(make_training_table, histories))),
         audits=list_audits(record),

@@ -20,8 +20,8 @@ from .history import History, make_averager
 from .results import PhaseResults, read_number
 
 FOREST, SEEDS, COSTS, SEARCH, CURVES = "forest", "seeds", "cost", "search", "curves"
-TRACES, LEAKS = "traces", "leak"
-KINDS = (FOREST, SEEDS, COSTS, SEARCH, CURVES, TRACES, LEAKS)
+TREND, TRACES, LEAKS = "trend", "traces", "leak"
+KINDS = (FOREST, SEEDS, COSTS, SEARCH, CURVES, TREND, TRACES, LEAKS)
 MIN_STEPS = 3
 """Steps of a curve: two points are not a chart."""
 TRACED = {

@@ -113,7 +113,7 @@ def _escape_formula(cell: Any) -> Any:
 
 
 def write_markdown(headline: Headline, places: Sequence[PhaseResults]) -> str:
-    """Write the results as Markdown: the question, the state, the table, and the notes on arms."""
+    """Write the results as Markdown: question, state, table, answers over sizes, horizons and tasks, and notes."""
     rows = [[COLUMNS[name](row) for name in MARKDOWN_COLUMNS] for place in places for row in place.rows]
     marks = [] if not rows else ["---:" if cell.is_number else "---" for cell in rows[0]]
     lines = [
@@ -122,7 +122,10 @@ def write_markdown(headline: Headline, places: Sequence[PhaseResults]) -> str:
         *(f"| {' | '.join(_escape_markdown(cell.text) for cell in row)} |" for row in rows),
     ]  # fmt: skip
     lines.append("")
-    for sentence in (*headline.verdicts, *headline.apart):
+    for sentence in headline.joint:
+        place = _escape_markdown(f"{sentence.arm}, {sentence.where}")
+        lines.append(f"- {place}: {_escape_markdown(sentence.verdict)} {_escape_markdown(sentence.numbers)}".rstrip())
+    for sentence in (*headline.joint, *headline.verdicts, *headline.apart):
         place = _escape_markdown(" ".join(filter(None, (sentence.arm, sentence.where))))
         lines += [f"- {place}: {_escape_markdown(note)}" for note in sentence.notes]
     return "\n".join(lines).rstrip() + "\n"

@@ -150,13 +150,13 @@ class Progress:
         known = self.seen.get(run.id)
         if known is not None and known.state == state != RUNNING and bool(known.curve) == (run.id in drawn):
             return known
-        progress = self._read_ended(record, run, result, run.id in drawn) if result is not None else (
-            self._read_unfinished(record, run, state, run.id in begun)
+        progress = self._read_ended_run(record, run, result, run.id in drawn) if result is not None else (
+            self._read_unfinished_run(record, run, state, run.id in begun)
         )  # fmt: skip
         self.seen[run.id] = progress
         return progress
 
-    def _read_ended(self, record: Record, run: PlannedRun, row: ResultRow, is_drawn: bool) -> RunProgress:
+    def _read_ended_run(self, record: Record, run: PlannedRun, row: ResultRow, is_drawn: bool) -> RunProgress:
         result, curve = row.result, self._read_tail(record, run).curve if is_drawn else []
         last, loss = result.get("last"), decode_nonfinite(result.get("loss"))
         evaluation = last and EvaluationPoint(
@@ -171,7 +171,7 @@ class Progress:
         self.tails[run.id].read()
         return self.tails[run.id]
 
-    def _read_unfinished(self, record: Record, run: PlannedRun, state: str, has_begun: bool) -> RunProgress:
+    def _read_unfinished_run(self, record: Record, run: PlannedRun, state: str, has_begun: bool) -> RunProgress:
         if state != RUNNING and not (has_begun and self.num_curves):
             return RunProgress(run, state)
         tail = self._read_tail(record, run)

@@ -33,7 +33,7 @@ from ..file.design import Design, Phase, Size
 from ..file.overrides import apply_settings
 from ..plan.audit_keys import find_audited_task, is_causal_task
 from ..plan.installed_arms import count_layers
-from .trial import time_updates
+from .timing import time_updates
 from .workload import Products, count_products
 
 EVALUATIONS = 0.1
