@@ -1,7 +1,7 @@
 """The backward pass of softmax attention whose logsumexp is known, in tiles: weights are exp(s − logsumexp).
 
-Scores are scale · q·k plus a bias per key, whose gradient torch's fused pass does not compute. More coordinates of q and k add
-the bias and subtract the logsumexp within the product, and likewise Σ_j w_ij dw_ij = grad·out in that of the weights.
+Scores are scale · q·k plus a bias per key, whose gradient torch's fused pass does not compute. More coordinates of q
+and k add the bias and subtract the logsumexp within the product, and one of the gradient subtracts Σ_j w_ij dw_ij.
 """
 
 from collections.abc import Iterator
@@ -45,7 +45,7 @@ def _differentiate(
     slopes, values = _append(grad, -(grad * out).sum(-1, keepdim=True)), _append(v, 1)
     # Those of keys and values are transposed until the end: matrix products with long rows are faster. The coordinate
     # of q that is 1 gives the gradient of the bias.
-    dq, dk, dv = torch.zeros_like(q), k.new_zeros(len(k), d + 1, num_keys), torch.zeros_like(v.mT)
+    dq, dk, dv = torch.zeros_like(q), k.new_zeros(len(k), d + 1, num_keys), v.new_zeros(v.mT.shape)
     buffers = q.new_empty(2, len(q) * min(ROWS, num_queries) * min(KEYS, num_keys))
     for rows in _split(num_queries, ROWS):
         for keys in _split(min(rows.stop, num_keys) if causal else num_keys, KEYS):

@@ -142,8 +142,10 @@ class Flash(torch.autograd.Function):
             grad = _pad_width(grad, saved[0].shape[-1])
             dq, dk, dv = flash_attention_backward(grad, tuple(saved), ctx.causal, mask, ctx.scale)
         else:
-            is_exact = saved[0].dtype == saved[-1].dtype
-            differentiate = _differentiate_in_tiles if is_exact else _differentiate_with_coordinate
+            # Small tiles skip more pairs of a causal mask than torch's. Without pairs to skip torch is faster, and bf16
+            # (with its logsumexp in fp32) would be multiplied in fp32.
+            is_in_tiles = ctx.causal and saved[0].dtype == saved[-1].dtype
+            differentiate = _differentiate_in_tiles if is_in_tiles else _differentiate_with_coordinate
             dq, dk, dv = differentiate(ctx, grad, saved, mask)
         d, value_dim = ctx.widths
         return dq[..., :d], dk[..., :d], dv[..., :value_dim], None, None, None, None, None
@@ -165,8 +167,7 @@ def _differentiate_in_tiles(ctx: Any, grad: Tensor, saved: list[Tensor], bias: T
 
 
 def _differentiate_with_coordinate(ctx: Any, grad: Tensor, saved: list[Tensor], bias: Tensor) -> Gradients:
-    """Differentiate squared distances in bf16, whose logsumexp is in fp32: a coordinate of q that is 1 gives the
-    gradient of −‖k‖². On processors that multiply in bf16 torch's fused pass is much faster than products in fp32."""
+    """Differentiate squared distances by torch's pass: a coordinate of q that is 1 gives the gradient of −‖k‖²."""
     *vectors, logsumexp = saved
     d = ctx.widths[0]
     width = max(vectors[0].shape[-1], (d + 8) // 8 * 8)  # a multiple of 8: whole registers
