@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from attnlab.cli.joint import print_joint_answers
 from attnlab.cli.tables import print_table
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ COLUMNS = ("phase", "size", "arm", "figure", "difference", "level", "verdict", "
 def print_conclusion(conclusion: "Conclusion", out: str) -> None:
     """Print the conclusion of a study, and how to resume it if it has not ended."""
     print_answers(conclusion.answers)
+    print_joint_answers(conclusion.joint_answers)
     print_findings(conclusion.findings)
     print_failed(conclusion.failed)
     print(f"{conclusion.num_ended} of {conclusion.num_runs} runs have ended; the ledger is {out}/ledger.sqlite")

@@ -16,7 +16,7 @@ from attnlab.mechanisms import REGISTRY, Mechanism, TileRule, Weights
 from . import compat
 from .call import Call, Request, at_least_float, register_backward
 from .cpu import native
-from .cpu.pairs import AnglePairs, CompiledPairs, DotPairs, add_product, groups, last_seen
+from .cpu.pairs import AnglePairs, CompiledPairs, DotPairs, KeySums, groups, last_seen
 from .division import as_divisor, divide, divide_values, refuse_key_division, refuse_sum_with_dropout
 from .dropout import keep_tile, scale
 from .tiles import Tile, Tiling
@@ -120,7 +120,7 @@ class Problem:
     def backward(self, grad: Tensor, kept: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """Return the gradients of q, k, v and the extra parameter."""
         grad = grad.to(self.dtype).contiguous()
-        dv = torch.zeros_like(self.v, dtype=self.accumulator)
+        dv = KeySums(self.v, self.visibility.num_queries, self.accumulator)
         self.pairs.start()
         space, second, at = self.buffer() if kept.numel() == 0 else kept, self.buffer(), 0
         third = self.buffer() if self.pairs.needs_scores or self.rule.needs_scores or self.cap else None
@@ -134,7 +134,7 @@ class Problem:
             g, v = groups(grad, tile)[:, tile.start : tile.stop], groups(self.v, tile)[:, : tile.horizon]
             torch.bmm(g, v.mT, out=dw)
             drop = self.drop(tile) if self.dropout else None
-            add_product(groups(dv, tile)[:, : tile.horizon], (w if drop is None else w * drop).mT, g)
+            dv.add(tile, w if drop is None else w * drop, g)
             self.rule_backward(dw if drop is None else dw.mul_(drop), w, scores)
             if self.rule.fill == 0 or self.rule.needs_scores:
                 fill_masked_pairs(dw.view(tile.by_head), tile, self.visibility, 0)
@@ -142,7 +142,7 @@ class Problem:
                 dw.mul_(scores.div_(self.cap).square_().neg_().add_(1))
             self.pairs.accumulate(tile, dw, scores if self.pairs.needs_scores else None)
         dq, dk, dextra = self.pairs.gradients()
-        return dq, dk, dv, dextra
+        return dq, dk, dv.compute(), dextra
 
 
 def _take_tile(space: Tensor, tile: Tile, at: int = 0) -> Tensor:

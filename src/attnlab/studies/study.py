@@ -21,6 +21,7 @@ from attnlab.training.record.lock import lock_folder
 from attnlab.training.tracking.trackers import check_trackers
 
 from .answers.analysis import Answer
+from .answers.joint_answer import JointAnswer
 from .answers.registration import Declaration, digest, register
 from .answers.study_folder import FILE, LEDGER, PLAN, Record, read
 from .file.design import Design
@@ -59,12 +60,15 @@ class Conclusion(Showable):
     """Runs that were given up, and why."""
     findings: Sequence[IntegrityFinding] = ()
     """Findings of the integrity checks, faults first."""
+    joint_answers: Sequence[JointAnswer] = ()
+    """Answers over sizes, horizons and tasks."""
 
     @classmethod
     def of(cls, record: Record) -> Self:
         """Conclude from the record of a study."""
         findings = record.findings if record.is_whole else ()
-        return cls(record.answers, record.num_ended, len(record.runs), record.failed, findings)
+        joint = record.joint_answers
+        return cls(record.answers, record.num_ended, len(record.runs), record.failed, findings, joint)
 
     @property
     def is_whole(self) -> bool:
@@ -74,6 +78,7 @@ class Conclusion(Showable):
     def facts(self) -> Facts:
         """Return a row for each answer, and what the integrity checks found."""
         rows = [(answer.place, answer.figure, answer.verdict) for answer in self.answers]
+        rows += [(one.place, one.figure, one.verdict) for one in self.joint_answers]
         rows += [(one.check, "FAULT" if one.is_fault else "note", one.sentence) for one in self.findings]
         rows += [(run, "failed", reason) for run, reason in self.failed.items()]
         left = "" if self.is_whole else "; the same call resumes the study"

@@ -29,8 +29,8 @@ CHECKED = (
 )
 SECTIONS = {
     "effects": "Effects", "costs": "Cost", "curves": "Learning curves", "results": "Results", "audits": "Audits",
-    "traces": "Inside the models", "samples": "Samples", "data": "Data", "words": "The words", "origin": "What was run",
-    "integrity": "Integrity", "limits": "Limits",
+    "attention": "Attention", "traces": "Inside the models", "samples": "Samples", "data": "Data",
+    "words": "The words", "origin": "What was run", "integrity": "Integrity", "limits": "Limits",
 }  # fmt: skip
 
 
@@ -104,6 +104,6 @@ def _hash_text(text: str) -> str:
 def _list_sections(shown: Contents) -> list[tuple[str, str]]:
     has = {
         "effects": shown.effects, "costs": shown.costs, "curves": shown.curves, "traces": shown.traced or shown.traces,
-        "samples": shown.samples or shown.sentences, "words": shown.headline.meanings,
+        "attention": shown.attention, "samples": shown.samples or shown.sentences, "words": shown.headline.meanings,
     }  # fmt: skip
     return [(name, title) for name, title in SECTIONS.items() if has.get(name, True)]

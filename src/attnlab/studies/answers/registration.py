@@ -47,6 +47,10 @@ class Declaration:
     training: Mapping[str, str]
     search: str = ""
     """A hash of the search; empty without one."""
+    trend: str = ""
+    horizons: Sequence[int] = ()
+    conclusion: str = ""
+    """What is asked about several sizes, horizons and phases: hashes, and numbers of steps; empty without."""
 
     @classmethod
     def of(cls, design: Design) -> Self:
@@ -59,15 +63,18 @@ class Declaration:
             {phase.name: phase.smallest for phase in design.phases if phase.smallest is not None},
             {name: digest(size.model_dump(mode="json")) for name, size in design.sizes.items()},
             {phase.name: _digest_phase(phase) for phase in design.phases},
-            "" if design.search is None else digest(design.search.model_dump(mode="json")),
+            *("" if part is None else digest(part.model_dump(mode="json")) for part in (design.search, design.trend)),
+            list(design.horizons or ()),
+            "" if design.conclusion is None else digest(design.conclusion.model_dump(mode="json")),
         )
 
     @property
     def digest(self) -> str:
         """A hash to publish."""
         content = asdict(self)
-        if not self.search:  # as it was published before there were searches
-            del content["search"]
+        for part in ("search", "trend", "horizons", "conclusion"):  # as it was published before there were any
+            if not content[part]:
+                del content[part]
         return digest(content)
 
     def allows_seeds(self, seeds: Sequence[int]) -> bool:
@@ -119,8 +126,9 @@ def list_changes(declared: Declaration, now: Declaration) -> list[str]:
         if before != after:
             shown = ("none" if number is None else f"{number:g}" for number in (before, after))
             changes.append(f"smallest of {phase} {' → '.join(shown)}")
-    if declared.search != now.search:
-        changes.append("the search")
+    for part in ("search", "trend", "horizons", "conclusion"):
+        if getattr(declared, part) != getattr(now, part):
+            changes.append(f"the {part}")
     known = {**now.training, **declared.training}
     return changes + [f"training of {phase}" for phase, hash in now.training.items() if known[phase] != hash]
 
