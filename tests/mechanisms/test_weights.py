@@ -27,7 +27,8 @@ def weigh(stage: Weights, row: list[float], n: float | None = None, dtype: torch
     """Weigh one row of scores."""
     scores = torch.tensor(row, dtype=dtype).view(1, 1, 1, -1)
     seen = sum(score != -INF for score in row) if n is None else n
-    weights: list[float] = stage(scores, torch.full((1, 1, 1, 1), seen, dtype=dtype), start(stage, 1)).flatten().tolist()
+    counts = torch.full((1, 1, 1, 1), seen, dtype=dtype)
+    weights: list[float] = stage(scores, counts, start(stage, 1)).flatten().tolist()
     return weights
 
 

@@ -1,7 +1,7 @@
-"""Softmax with a sink, a key of value 0: out = σ(l − b)·o, with o and l the output and logsumexp without it, b its score.
+"""Softmax with a sink, a key of score b and value 0: out = σ(l − b)·o, with o and l the output and logsumexp without it.
 
-The backward pass is torch's for o: with g = σ(l − b), ds = w (g·dout·v − g·dout·out), so it gets g·dout and out in place
-of dout and o.
+The backward pass is torch's for o: with g = σ(l − b), ds = w (g·dout·v − g·dout·out), so it gets g·dout and out for
+dout and o.
 """
 
 from typing import Any
