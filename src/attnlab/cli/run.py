@@ -62,7 +62,7 @@ def run(
         if as_json:
             print_json(costs.record())
         else:
-            print_estimate(costs, study.plan())
+            print_estimate(costs, study.plan(out=out))
         return 0
     if no_calibration:
         raise RequestError("--no-calibration is only for --dry-run, which times a trial of every arm; omit it")
@@ -72,6 +72,7 @@ def run(
         print_json({
             "runs": conclusion.num_runs, "ended": conclusion.num_ended, "failed": dict(conclusion.failed),
             "answers": [answer.record() for answer in conclusion.answers],
+            "targets": [target.record() for target in conclusion.targets],
             "findings": [finding.record() for finding in conclusion.findings],
         })  # fmt: skip
     else:

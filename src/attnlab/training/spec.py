@@ -215,6 +215,9 @@ class TaskSettings(Settings):
 
     task: Text
     task_settings: PlainSettings = Field(default={})
+    figure_at: Literal["last", "best"] = "last"
+    """Which evaluation counts: the last, or that of the checkpoint with the best figure on the tuning data (`tune` or
+    `num_tune`), which is then not trained on."""
 
 
 WITHOUT_EFFECT = {*Watching.model_fields, "threads", "title"}

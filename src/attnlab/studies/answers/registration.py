@@ -9,7 +9,7 @@ to 20 seeds would have 18.5 % false positives.
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from itertools import takewhile
 from typing import Any, Self
 
@@ -26,7 +26,7 @@ AS_REGISTERED = "AS REGISTERED"
 CHANGED = "CHANGED AFTER LOOKING ({})"
 UNDECLARED = "UNDECLARED LOOK ({})"
 
-NOT_DECLARED = ("smallest", *Watching.model_fields)
+NOT_DECLARED = ("smallest", "target", *Watching.model_fields)
 """Settings of a phase that do not change results, or are declared separately."""
 
 
@@ -47,6 +47,10 @@ class Declaration:
     training: Mapping[str, str]
     search: str = ""
     """A hash of the search; empty without one."""
+    match: str = ""
+    """What the arms are equal in; empty for steps."""
+    targets: Mapping[str, float] = field(default_factory=dict)
+    """By phase."""
 
     @classmethod
     def of(cls, design: Design) -> Self:
@@ -60,15 +64,16 @@ class Declaration:
             {name: digest(size.model_dump(mode="json")) for name, size in design.sizes.items()},
             {phase.name: _digest_phase(phase) for phase in design.phases},
             "" if design.search is None else digest(design.search.model_dump(mode="json")),
+            "" if design.match == "steps" else design.match,
+            {phase.name: phase.target for phase in design.phases if phase.target is not None},
         )
 
     @property
     def digest(self) -> str:
         """A hash to publish."""
-        content = asdict(self)
-        if not self.search:  # as it was published before there were searches
-            del content["search"]
-        return digest(content)
+        # Without what came later, as it was published before there was such a thing.
+        later = ("search", "match", "targets")
+        return digest({name: value for name, value in asdict(self).items() if value or name not in later})
 
     def allows_seeds(self, seeds: Sequence[int]) -> bool:
         """Return whether a look at these seeds was declared: all of them at once, or as many as a declared look has."""
@@ -93,8 +98,11 @@ class RegistrationStatus:
 
 
 def _digest_phase(phase: Phase) -> str:
+    content = phase.model_dump(mode="json", exclude=set(NOT_DECLARED))
+    if content["figure_at"] == "last":  # as in ledgers from before there was a choice
+        del content["figure_at"]
     # As in ledgers from before there were trackers, whose phases must not seem to be changed.
-    return digest({**phase.model_dump(mode="json", exclude=set(NOT_DECLARED)), "has_tensorboard": False})
+    return digest({**content, "has_tensorboard": False})
 
 
 def _describe_arm(arm: Arm) -> str:
@@ -121,6 +129,10 @@ def list_changes(declared: Declaration, now: Declaration) -> list[str]:
             changes.append(f"smallest of {phase} {' → '.join(shown)}")
     if declared.search != now.search:
         changes.append("the search")
+    if declared.match != now.match:
+        changes.append(f"match {declared.match or 'steps'} → {now.match or 'steps'}")
+    if declared.targets != now.targets:
+        changes.append("targets")
     known = {**now.training, **declared.training}
     return changes + [f"training of {phase}" for phase, hash in now.training.items() if known[phase] != hash]
 

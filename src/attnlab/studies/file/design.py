@@ -87,6 +87,14 @@ class Phase(spec.TaskSettings):
     """The smallest difference that matters, in units of the task's primary metric; None compares nothing."""
     is_shared: bool = False
     """Whether the training of the first seed is used for all seeds of an arm; seeds then vary later phases only."""
+    target: Annotated[float, Field(gt=-1e300, lt=1e300, allow_inf_nan=False)] | None = None
+    """A value of the task's primary metric: how long each arm takes to reach it, and whether its last figure does."""
+
+
+Match = Literal["steps", "operations", "seconds", "parameters", "state"]
+"""What all arms have as much of: updates; operations or seconds of training; parameters; numbers kept for decoding."""
+AA = "aa"
+"""The arm that is the baseline under other seeds."""
 
 
 class SearchSettings(spec.Section):
@@ -129,6 +137,18 @@ class Design(spec.Section):
     data: dict[spec.Name, spec.DataSource] = Field(default_factory=dict)
     phases: list[Phase] = Field(min_length=1, max_length=20)
     search: SearchSettings | None = None
+    match: Match = "steps"
+    aa: bool = False
+    """Whether the baseline is also compared with itself under other seeds, as an arm called `aa`."""
+
+    @property
+    def tested_arms(self) -> list[str]:
+        """The arms that are compared with the baseline as one family."""
+        return [name for name in self.arms if name != self.baseline and not self.is_aa(name)]
+
+    def is_aa(self, arm: str) -> bool:
+        """Tell whether an arm is the baseline under other seeds."""
+        return self.aa and arm == AA
 
     @model_validator(mode="before")
     @classmethod
