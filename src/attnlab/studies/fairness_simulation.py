@@ -23,7 +23,7 @@ STEPS, COST = 1000, 2.0
 """Updates of the baseline, and the operations of an update of the variant in those of the baseline."""
 SCALE, POWER = 100.0, 0.3
 """b and c of a curve: twice the operations are worth 2.4 SDs at the end."""
-EVALUATIONS, EVALUATION_SD = (5, 20), 0.7
+EVALUATIONS, EVALUATION_SD = (5, 20), 1.5
 """Evaluations of a run of either arm: one that is evaluated more often has more chances to be the best."""
 
 
@@ -35,7 +35,7 @@ def list_cases() -> Iterator[Case]:
     for num in (5, 10):
         finds = partial(choose_checkpoint, num=num)
         what = "flat curves, the best of 5 and of 20 on tuning data"
-        yield Case(PART, what, str(num), finds, effect=EFFECTS[num])
+        yield Case(PART, what, str(num), finds, effect=2 * EFFECTS[num])
     for num in (5, 10):
         yield Case(PART, "the mean is the target", str(num), partial(aim, num=num), effect=EFFECTS[num])
     for num in (5, 10):
@@ -47,8 +47,8 @@ def list_refused() -> Iterator[Case]:
     """Yield what a study does not do."""
     finds = partial(match_curves, num=5, is_matched=False)
     yield Case(PART, "an update costs 2 ×, equal steps", "5", finds, bound=None)
-    finds = partial(choose_checkpoint, num=5, is_tuned=False)
-    yield Case(PART, "flat curves, the best of 5 and of 20 on the dev data", "5", finds, bound=None)
+    finds = partial(choose_checkpoint, num=10, is_tuned=False)
+    yield Case(PART, "flat curves, the best of 5 and of 20 on the dev data", "10", finds, bound=None)
 
 
 def match_curves(path: Path, rng: Rng, effect: float, *, num: int, is_matched: bool = True) -> bool:

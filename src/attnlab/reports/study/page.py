@@ -30,9 +30,9 @@ CHECKED = (
     "seed, different budgets and parameters, figures that differ from their scores, and claims on too few seeds"
 )
 SECTIONS = {
-    "effects": "Effects", "costs": "Cost", "curves": "Learning curves", "results": "Results", "targets": "Targets", "audits": "Audits",
-    "traces": "Inside the models", "samples": "Samples", "data": "Data", "words": "The words", "origin": "What was run",
-    "integrity": "Integrity", "limits": "Limits",
+    "effects": "Effects", "costs": "Cost", "curves": "Learning curves", "results": "Results", "targets": "Targets",
+    "audits": "Audits", "traces": "Inside the models", "samples": "Samples", "data": "Data", "words": "The words",
+    "origin": "What was run", "integrity": "Integrity", "limits": "Limits",
 }  # fmt: skip
 
 

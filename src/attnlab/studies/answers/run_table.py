@@ -143,7 +143,7 @@ class RunTable:
         for seed, now in self.values(arm, metric).items():
             last = self._final_evaluation(run := self.runs[arm][seed])
             # A best checkpoint before the end of training was not still improving.
-            if now is None or last is None or last["step"] != self.results[run.id].result.get("step"):
+            if now is None or last is None or last["step"] != self.results[run.id].result.get("step", last["step"]):
                 continue
             lines = {line["step"]: line for line in self.ledger.lines(run.id, "evaluation")}
             before = decode_nonfinite(lines.get(late_step(int(last["step"])), {}).get(metric))

@@ -10,6 +10,7 @@ from attnlab.errors import AttnlabError
 from attnlab.training import spec
 
 from .consistency import choose_entries, find_misfits
+from .match_consistency import AA, BY_STEPS
 
 
 def _check_looks(looks: Any) -> Any:
@@ -93,8 +94,6 @@ class Phase(spec.TaskSettings):
 
 Match = Literal["steps", "operations", "seconds", "parameters", "state"]
 """What all arms have as much of: updates; operations or seconds of training; parameters; numbers kept for decoding."""
-AA = "aa"
-"""The arm that is the baseline under other seeds."""
 
 
 class SearchSettings(spec.Section):
@@ -145,6 +144,11 @@ class Design(spec.Section):
     def tested_arms(self) -> list[str]:
         """The arms that are compared with the baseline as one family."""
         return [name for name in self.arms if name != self.baseline and not self.is_aa(name)]
+
+    @property
+    def is_matched_by_steps(self) -> bool:
+        """Whether the number of steps of each arm is chosen to make the arms equal."""
+        return self.match in BY_STEPS
 
     def is_aa(self, arm: str) -> bool:
         """Tell whether an arm is the baseline under other seeds."""

@@ -6,6 +6,7 @@ from typing import Any
 from .addresses import Misfit, split_address
 
 AA = "aa"
+"""The arm that is the baseline under other seeds."""
 BY_STEPS = ("operations", "seconds")
 """What arms are made equal in by their number of steps."""
 BY_CONFIG = ("parameters", "state")

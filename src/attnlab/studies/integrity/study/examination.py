@@ -11,7 +11,6 @@ import numpy as np
 
 from attnlab.training.plain import decode_nonfinite
 
-from ...file.match_consistency import BY_STEPS
 from ..analysis import ComparisonRow, check_seeds
 from ..checks.budgets import check_budgets
 from ..checks.impossible_values import find_impossible
@@ -86,7 +85,7 @@ def _check_budgets(runs: PhaseRuns) -> Iterator[IntegrityFinding]:
             stepped.add(group)
         others = [arm for arm in budgets if budgets[arm] != budgets.get(design.baseline)]
         baseline = [design.arms[design.baseline].line(size) for size in design.sizes]
-        if design.match in BY_STEPS:
+        if design.is_matched_by_steps:
             declared = f'{finding.sentence}; match = "{design.match}" chose them'
             finding = replace(finding, sentence=declared, is_fault=False)
         elif all([design.arms[arm].line(size) for size in design.sizes] == baseline for arm in others):
