@@ -6,7 +6,13 @@ from functools import partial
 import pytest
 
 from attnlab.statistics.target import (
-    Curve, compare_with_target, exchange_steps, find_crossing, median_of_runs, name_outcome, summarize_exchange,
+    Curve,
+    compare_with_target,
+    exchange_steps,
+    find_crossing,
+    median_of_runs,
+    name_outcome,
+    summarize_exchange,
 )  # fmt: skip
 
 FALLING: Curve = [(10, 5.0), (20, 4.0), (30, 3.0)]

@@ -92,7 +92,7 @@ def summarize_exchange(logs: Sequence[float]) -> tuple[float, tuple[float, float
 
 
 def _to_percent(log: float) -> float:
-    return 100 * math.expm1(log) if log < math.log(1e100) else math.inf
+    return math.inf if log > math.log(1e100) else 100 * math.expm1(log)
 
 
 def median_of_runs(values: Sequence[float | None]) -> float | None:
