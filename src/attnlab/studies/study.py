@@ -159,9 +159,11 @@ class Study(Showable):
 
     def _match(self, planner: Planner, ledger: Ledger | None, say: Say, leaking: Collection[str] = ()) -> Planner:
         """Return a planner whose arms are equal in what the study matches; the given one if they need not be."""
+        if not self.design.needs_costs:
+            return planner
         precision = None if ledger is None else ledger.fact("precision")
         matching = match_arms(self.design, planner.list_runs(None), ledger, self.plugins, precision, say)
-        return planner if not matching.counts else self._make_planner(leaking, matching)
+        return self._make_planner(leaking, matching)
 
     def run(
         self, out: str | Path, workers: int | None = None, say: Say = print, *, on: str = "local", tick: Tick = None

@@ -235,9 +235,10 @@ class DataSource(Section):
     """Use only the first `num_train` examples."""
     num_dev: Count | None = None
     tune: Text | None = None
-    """What the trials of a search are evaluated on; a run that is compared never reads it."""
+    """What the trials of a search are evaluated on, and the best checkpoint is chosen on (figure_at); no figure that
+    is compared is measured on it."""
     num_tune: Count | None = None
-    """In place of `tune`: a trial is evaluated on the last `num_tune` training examples and does not train on them."""
+    """In place of `tune`: the last `num_tune` training examples, which are then not trained on."""
     column: Text | None = None
     """The column of texts in a table, to train a language model or a tokenizer on."""
     is_packed: bool = False
@@ -310,7 +311,10 @@ class RunSpec(Showable, TaskSettings):
     @property
     def config(self) -> dict[str, Any]:
         """Everything that affects the result, as plain data."""
-        return self.model_dump(mode="json", exclude=WITHOUT_EFFECT)
+        config = self.model_dump(mode="json", exclude=WITHOUT_EFFECT)
+        if self.figure_at == "last":  # as in the folders of runs from before there was a choice
+            del config["figure_at"]
+        return config
 
     @classmethod
     def of(cls, config: Mapping[str, Any]) -> Self:

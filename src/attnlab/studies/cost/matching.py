@@ -43,10 +43,8 @@ def match_arms(
 ) -> Matching:  # fmt: skip
     """Return what the runs of a study cost, as matched: from its ledger, or counted now.
 
-    planned: the runs of the study as if nothing were matched. Empty if the study needs no costs.
+    planned: the runs of the study as if nothing were matched.
     """
-    if design.match == "steps" and all(phase.target is None for phase in design.phases):
-        return Matching()
     runs = {(run.phase, run.size, run.arm): run for run in reversed(planned) if not run.is_trial}
     basis = digest([design.match, sorted((*place, run.id) for place, run in runs.items())])
     matching = None if ledger is None else find_matching(ledger, basis)

@@ -146,6 +146,11 @@ class Design(spec.Section):
         return [name for name in self.arms if name != self.baseline and not self.is_aa(name)]
 
     @property
+    def needs_costs(self) -> bool:
+        """Whether what runs cost must be known before they are planned or analyzed."""
+        return self.match != "steps" or any(phase.target is not None for phase in self.phases)
+
+    @property
     def is_matched_by_steps(self) -> bool:
         """Whether the number of steps of each arm is chosen to make the arms equal."""
         return self.match in BY_STEPS
