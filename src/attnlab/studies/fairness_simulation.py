@@ -13,6 +13,7 @@ import numpy as np
 from attnlab.statistics import simulation
 from attnlab.statistics.cases import EFFECTS
 from attnlab.statistics.draws import Rng
+from attnlab.statistics.scores import Numbers
 from attnlab.statistics.simulation import Ask, Case, Path
 from attnlab.statistics.target import compare_with_target, exchange_steps, name_outcome, summarize_exchange
 
@@ -87,5 +88,6 @@ def exchange(path: Path, rng: Rng, effect: float, *, num: int) -> bool:
     return low > 0 or high < 0
 
 
-def _draw_noise(rng: Rng, num: int) -> np.ndarray:
-    return rng.standard_normal(num) / math.sqrt(2)
+def _draw_noise(rng: Rng, num: int) -> Numbers:
+    noise: Numbers = rng.standard_normal(num) / math.sqrt(2)
+    return noise

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, nullcontext
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -151,8 +151,10 @@ class Study(Showable):
     def make_planner(self, leaking: Collection[str] = (), out: str | Path | None = None) -> Planner:
         """Return what plans the runs, with its arms matched as in the folder of the study if that exists."""
         planner, file = self._make_planner(leaking), None if not out else expand_path(out) / LEDGER
-        with nullcontext() if file is None or not file.exists() else closing(Ledger(file, is_new=False)) as ledger:
-            return self._match(planner, ledger, str, leaking)
+        if file is None or not file.exists():
+            return self._match(planner, None, _ignore, leaking)
+        with closing(Ledger(file, is_new=False)) as ledger:
+            return self._match(planner, ledger, _ignore, leaking)
 
     def _make_planner(self, leaking: Collection[str] = (), matching: Matching | None = None) -> Planner:
         return Planner(self.design, self.sources, self.threads, self.plugins, leaking, self.trackers, matching)
@@ -320,6 +322,10 @@ class Study(Showable):
             arms = ", ".join(leaking)
             say(f"not trained, since they have access to future tokens: {arms} (has_leaking = true trains them)")
         return dict.fromkeys(leaking, LEAKS)
+
+
+def _ignore(message: str) -> None:
+    """Show nothing of what a plan counts."""
 
 
 def _audit_mechanism(line: str, is_causal: bool) -> tuple[bool, list[Mapping[str, Any]]]:

@@ -94,7 +94,7 @@ def judge_targets(
     """Judge every arm in every phase with a target. answers: the study's verdicts, whose looks are the same."""
     looks = next((one.comparison.question.looks for one in answers if one.comparison is not None), None)
     compared: dict[tuple[str, str, str], Comparison] = {}
-    judges = {}
+    judges: dict[tuple[str, str], _Judge] = {}
     for phase in (phase for phase in design.phases if phase.target is not None):
         for size in design.sizes:
             judge = judges[phase.name, size] = _Judge(phase, size, design.baseline, tables[phase.name, size], matching)
@@ -176,7 +176,8 @@ class _Judge:
         row = self.table.results.get(run.id)
         if row is not None and row.result.get("seconds"):
             points.append((float(row.result["step"]), float(row.result["seconds"])))
-        return float(np.interp(step, *zip(*points, strict=True)))
+        steps, seconds = zip(*points, strict=True)
+        return float(np.interp(step, steps, seconds))
 
     def _exchange(self, arm: str) -> tuple[float, tuple[float, float]] | None:
         logs = list(self._list_exchanges(arm))
