@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from attnlab.cli.joint import print_joint_answers
 from attnlab.cli.tables import print_table
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ COLUMNS = ("phase", "size", "arm", "figure", "difference", "level", "verdict", "
 def print_conclusion(conclusion: "Conclusion", out: str) -> None:
     """Print the conclusion of a study, and how to resume it if it has not ended."""
     print_answers(conclusion.answers)
+    print_joint_answers(conclusion.joint_answers)
     print_targets(conclusion.targets)
     print_findings(conclusion.findings)
     print_failed(conclusion.failed)

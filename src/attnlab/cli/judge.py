@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from attnlab.cli.conclusion import print_answers
+from attnlab.cli.joint import print_joint_answers
 from attnlab.cli.judgement import print_count, print_finding, print_judgement
 from attnlab.cli.options import AsJson
 from attnlab.cli.tables import print_below, print_json
@@ -139,6 +140,7 @@ def _judge_study(folder: str, given: Mapping[str, object], as_json: bool) -> int
                 "study": record.design.name, "runs": len(record.runs), "ended": record.num_ended, "is_clean": is_clean,
                 "findings": [finding.record() for finding in findings],
                 "answers": [answer.record() for answer in record.answers],
+                "joint_answers": [answer.record() for answer in record.joint_answers],
             })  # fmt: skip
         else:
             arms = ", ".join(record.design.arms)
@@ -149,5 +151,6 @@ def _judge_study(folder: str, given: Mapping[str, object], as_json: bool) -> int
             if record.answers:
                 print("\nWhat it shows")
                 print_answers(record.answers)
+                print_joint_answers(record.joint_answers)
             print_count(findings)
     return 0 if is_clean else 1

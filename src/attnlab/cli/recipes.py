@@ -62,6 +62,7 @@ def recipes(
 
 def _count_runs(file: Path, budget: str) -> int:
     from attnlab.studies.file.design import IS_RECORDED, Design
+    from attnlab.studies.file.horizons import expand_horizons
     from attnlab.studies.file.overrides import select_grid, set_value
     from attnlab.studies.plan.search import count_trials
 
@@ -69,7 +70,7 @@ def _count_runs(file: Path, budget: str) -> int:
     for path, value in content.pop("budgets")[budget].items():
         set_value(content, path, value, budget)
     # Recipes are valid, and without parsing their mechanisms torch is not imported.
-    design = Design.model_validate(content, context={IS_RECORDED: True})
+    design = expand_horizons(Design.model_validate(content, context={IS_RECORDED: True}))
     num_runs = 0
     for phase, arm in product(design.phases, design.arms.values()):
         num_seeds = 1 if phase.is_shared else len(design.seeds)
@@ -111,6 +112,8 @@ def _print_notes(has_times: bool, has_unknown: bool) -> None:
         )
     print("attnlab run NAME --budget smoke --out DIR runs one; --dry-run shows what it needs, and its time here.")
     print("attnlab recipes copy NAME writes it to a file that you can edit.")
+    print("In a study file:")
+    print('  [search] over = { "optimizer.lr" = [1e-3, 3e-3, 1e-2] }   every arm at its own rate, as in learning-rates')
 
 
 def _copy_recipe(name: str, out: str) -> int:

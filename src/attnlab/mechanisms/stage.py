@@ -200,7 +200,7 @@ def stage(name: str) -> Callable[[S], S]:
     return register
 
 
-def find_undecorated(name: str) -> type[Stage] | None:
+def find_undecorated_stage(name: str) -> type[Stage] | None:
     """Return a class without @stage whose own name is like this one: `my_score` for MyScore."""
     classes = list(Stage.__subclasses__())
     for cls in classes:

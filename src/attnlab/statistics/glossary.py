@@ -24,6 +24,31 @@ BY AT LEAST: The whole interval is at or beyond `smallest`, so even the end clos
 AS TUNED: Each arm has the settings that its own trials chose, with as many trials for every arm, on data and seeds
   that the verdict does not use. The verdict is about the arms as tuned by so many trials; with more of them, an arm
   that is harder to tune may catch up.
+SHRINKS WITH SIZE: The difference to the baseline moves towards 0 as the model grows: the interval of its slope per
+  doubling of the parameters excludes 0, against the side on which the difference is. In larger models than those of
+  the study there may be none, and a line through few sizes does not show where.
+GROWS WITH SIZE: The difference to the baseline moves away from 0 as the model grows, on the side that it has at the
+  largest size, which may be the bad one. A difference that changes its side between sizes therefore grows, and its
+  values beside the verdict show that.
+NO TREND WORTH HAVING: The whole interval of the slope is closer to 0 than the smallest slope that matters, so the
+  difference is much the same at all sizes. Unlike TREND INCONCLUSIVE this is a result, for the range of sizes that
+  was trained.
+TREND INCONCLUSIVE: The interval of the slope contains 0 and also slopes worth having, or it is not known on which
+  side of 0 the difference is. More seeds at the smallest and the largest size or horizon narrow it most.
+GAP CLOSING: The difference to the baseline moves towards 0 with longer training: the interval of its slope per
+  doubling of the steps excludes 0, against the side on which the difference is. The arm that is behind may only
+  learn more slowly, and catch up with more steps than the study has.
+GAP OPENING: The difference to the baseline moves away from 0 with longer training, on the side that it has at the
+  longest horizon. Runs that are shorter than those of the study would show less of it, or none.
+GAP STEADY: The whole interval of the slope per doubling of the steps is closer to 0 than the smallest slope that
+  matters. Within these horizons the difference does not depend on the length of training.
+BETTER OVERALL: The mean over tasks of difference/smallest has an interval entirely on the good side of 0, and no
+  task is WORSE by its own verdict. It is about these tasks in the mean, and a note says if one of them alone
+  decides.
+WORSE OVERALL: The mean over tasks of difference/smallest has an interval entirely on the bad side of 0, and no task
+  is BETTER by its own verdict. It is about these tasks in the mean, and a note says if one of them alone decides.
+MIXED: By their own verdicts, so many tasks are better and so many are worse, or one is opposed to the mean of all.
+  One answer for all of them would hide that, so none is given.
 AT EQUAL: The arms were made equal before training in what follows these words: operations or seconds of training
   (by their numbers of steps), parameters (by the width of the feed-forward layers), or the numbers that decoding
   keeps (state). A verdict at equal steps may change at equal cost, and the notes say what each arm has.
@@ -42,8 +67,8 @@ TARGET INCONCLUSIVE: The interval of the arm's last figures contains the target,
 INCONCLUSIVE: The interval contains 0 and also differences worth having, so these seeds do not answer the question.
   The number in parentheses is how many more seeds per arm would answer it with 80 % power if the difference stays
   as it is, and ∞ if more seeds cannot help because there are too few examples.
-TOO FEW SEEDS: An arm has fewer than 5 seeds with a score, which is too few to estimate how much seeds vary. No
-  other verdict is given, however large the difference is.
+TOO FEW SEEDS: An arm has fewer than 5 seeds with a score, or fewer than 3 at some size of a trend, which is too few
+  to estimate how much seeds vary. No other verdict is given, however large the difference is.
 NEITHER LEARNED THE TASK: No arm's 95 % interval over its seeds is beyond the score of a trivial strategy, such as
   always giving the most common answer. If neither model has learned the task, a difference between them says
   nothing about their mechanisms, so the verdict does not name a winner.

@@ -41,12 +41,8 @@ def infer(estimate: Estimate, question: Question, data: ArmData, level: float) -
     if question.looks == "open":
         factor = few_seeds_factor(data.num_seeds, data.paired, MIN_SEEDS_AT_ANY_TIME)
         return _infer_at_any_time(data, data.skew.widen(factor), level)
-    skew = data.skew.widen(few_seeds_factor(data.num_seeds, data.paired))
-    reach = -float(stdtrit(estimate.df, level / 2)) * estimate.se
-    interval = estimate.difference - reach * skew.low, estimate.difference + reach * skew.high
-    factor = skew.high if estimate.difference < 0 else skew.low
-    p = 2 * float(stdtr(estimate.df, -abs(estimate.t) / factor))
-    by_t = Inference(level, interval, p, estimate.method, skew)
+    by_t = infer_by_t(estimate, data.skew.widen(few_seeds_factor(data.num_seeds, data.paired)), level)
+    p = by_t.p
     # The p-value must not depend on the level, or a family could not adjust it: the exact test is made at any level.
     if data.scores is None or not data.paired or data.num_seeds < MIN_SEEDS_FOR_EXACT or not p <= max(ALPHA, level):
         return by_t
@@ -55,9 +51,19 @@ def infer(estimate: Estimate, question: Question, data: ArmData, level: float) -
     # At its smallest possible p the exact test cannot overrule t: the data are the most extreme arrangement.
     if exact.p <= max(p, exact.smallest):
         return by_t
+    interval = by_t.interval
     if level < exact.p:
         interval = _extend_to_exact(interval, differences, level)
-    return Inference(level, interval, exact.p, f"{estimate.method}, overruled by {exact.method}", skew, exact)
+    return Inference(level, interval, exact.p, f"{estimate.method}, overruled by {exact.method}", by_t.skew, exact)
+
+
+def infer_by_t(estimate: Estimate, skew: Skew, level: float) -> Inference:
+    """Return the t interval at a level, each side widened by its factor, and the p-value that agrees with it."""
+    reach = -float(stdtrit(estimate.df, level / 2)) * estimate.se
+    interval = estimate.difference - reach * skew.low, estimate.difference + reach * skew.high
+    factor = skew.high if estimate.difference < 0 else skew.low
+    p = 2 * float(stdtr(estimate.df, -abs(estimate.t) / factor))
+    return Inference(level, interval, p, estimate.method, skew)
 
 
 def _infer_at_any_time(data: ArmData, skew: Skew, level: float) -> Inference:

@@ -8,6 +8,7 @@ wide. docs/decisions/0032 has the simulations.
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Self
 
@@ -15,7 +16,7 @@ import numpy as np
 from scipy.special import stdtr, stdtrit
 
 from .estimate import Estimate
-from .scores import ArmScores
+from .scores import ArmScores, Numbers
 
 GUARD, TOLERATED = 6.0, 0.1
 """How much wider a side gets per unit of κ, and the κ up to which it does not."""
@@ -50,8 +51,13 @@ def measure_skew(estimate: Estimate, arms: tuple[ArmScores, ArmScores], paired: 
     # Large clusters look like a long tail; their degrees of freedom account for them already.
     if arms[0].num_examples is not None and arms[0].num_clusters is None:
         parts.append(arms[1].values.mean(axis=0) - arms[0].values.mean(axis=0))
+    return weigh_skew(parts, estimate.se, n)
+
+
+def weigh_skew(parts: Sequence[Numbers], se: float, n: int) -> Skew:
+    """Measure the skewness of a sum of the means of independent parts. n: the fewest seeds of an arm."""
     # With the variance of n rather than n − 1, so that κ·√n of paired differences is their skewness g.
-    spread = estimate.se * ((n - 1) / n) ** 0.5
+    spread = se * ((n - 1) / n) ** 0.5
     scaled = [part / spread for part in parts]
     of_mean = sum(float(np.mean((part - part.mean()) ** 3)) / len(part) ** 2 for part in scaled)
     low, high = (1 + GUARD * max(0.0, side * of_mean - TOLERATED) for side in (-1, 1))

@@ -21,6 +21,7 @@ from attnlab.training.record.lock import lock_folder
 from attnlab.training.tracking.trackers import check_trackers
 
 from .answers.analysis import Answer
+from .answers.joint_answer import JointAnswer
 from .answers.registration import Declaration, digest, register
 from .answers.study_folder import FILE, LEDGER, PLAN, Record, read
 from .answers.target import TargetAnswer
@@ -63,6 +64,8 @@ class Conclusion(Showable):
     """Runs that were given up, and why."""
     findings: Sequence[IntegrityFinding] = ()
     """Findings of the integrity checks, faults first."""
+    joint_answers: Sequence[JointAnswer] = ()
+    """Answers over sizes, horizons and tasks."""
     targets: Sequence[TargetAnswer] = ()
     """What each arm reaches of the targets."""
 
@@ -70,7 +73,8 @@ class Conclusion(Showable):
     def of(cls, record: Record) -> Self:
         """Conclude from the record of a study."""
         findings = record.findings if record.is_whole else ()
-        return cls(record.answers, record.num_ended, len(record.runs), record.failed, findings, record.targets)
+        joint, targets = record.joint_answers, record.targets
+        return cls(record.answers, record.num_ended, len(record.runs), record.failed, findings, joint, targets)
 
     @property
     def is_whole(self) -> bool:
@@ -80,6 +84,7 @@ class Conclusion(Showable):
     def facts(self) -> Facts:
         """Return a row for each answer, and what the integrity checks found."""
         rows = [(answer.place, answer.figure, answer.verdict) for answer in self.answers]
+        rows += [(one.place, one.figure, one.verdict) for one in self.joint_answers]
         rows += [(f"{one.arm}, {one.phase}, {one.size}", one.figure, one.verdict) for one in self.targets]
         rows += [(one.check, "FAULT" if one.is_fault else "note", one.sentence) for one in self.findings]
         rows += [(run, "failed", reason) for run, reason in self.failed.items()]

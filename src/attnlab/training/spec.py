@@ -124,14 +124,17 @@ class Segment(Section):
 class Optimizer(Section):
     """The optimizer. Weight decay applies to matrices, not to α, exponents, norms and biases."""
 
-    name: Literal["adamw", "adam", "sgd"] = "adamw"
-    """adamw decouples weight decay from the gradient (Loshchilov & Hutter 2019); adam and sgd add it there."""
+    name: Literal["adamw", "adam", "sgd", "muon"] = "adamw"
+    """adamw decouples weight decay from the gradient (Loshchilov & Hutter 2019); adam and sgd add it there. muon
+    updates the matrices of the linear layers in the blocks (Jordan et al. 2024), and adamw everything else."""
     lr: NotNegative = 5e-4
+    adamw_lr: NotNegative | None = None
+    """With muon, the learning rate of what adamw updates; None for `lr`."""
     betas: Annotated[tuple[Rate, Rate], Field(strict=False)] = (0.9, 0.999)
     eps: NotNegative = 1e-8
     weight_decay: NotNegative = 0.01
     momentum: Rate = 0.9
-    """Used by sgd only."""
+    """Used by sgd only; that of muon is 0.95."""
 
 
 class Schedule(Section):
@@ -224,6 +227,10 @@ WITHOUT_EFFECT = {*Watching.model_fields, "threads", "title"}
 """Settings that do not affect the result."""
 
 
+LANGUAGE = ("clm", "mlm")
+"""The tasks that read plain text."""
+
+
 class DataSource(Section):
     """What to train and evaluate on: sources as `attnlab.data` names them."""
 
@@ -252,6 +259,13 @@ class DataSource(Section):
             other = "tune, the data of its own" if self.tune is not None else "is_packed, whose rows are not examples"
             raise ValueError(f"num_tune counts training examples for tuning; leave it or {other} out")
         return self
+
+    def choose_packing(self) -> Self:
+        """Return the source as a language model reads it: packed, unless is_packed or a number of examples is set."""
+        is_whole = self.num_train is None and self.num_tune is None
+        if "is_packed" in self.model_fields_set or not is_whole:
+            return self
+        return self.model_copy(update={"is_packed": True})
 
 
 class TokenizerChoice(Section):
@@ -301,6 +315,18 @@ class RunSpec(Showable, TaskSettings):
     threads: Count | None = None
     title: Text = ""
     """The name of the run in trackers; empty for the name of its folder."""
+
+    @model_validator(mode="after")
+    def _has_two_rates_with_muon(self) -> Self:
+        # Not in Optimizer, because an arm changes one setting after the other.
+        optimizer = self.optimizer
+        if optimizer.adamw_lr is not None and optimizer.name != "muon":
+            raise ValueError(
+                f"optimizer.adamw_lr is for muon; with '{optimizer.name}', all parameters have optimizer.lr"
+            )
+        if optimizer.adamw_lr is not None and not optimizer.lr:
+            raise ValueError("optimizer.adamw_lr needs an optimizer.lr above 0: schedules change both by one factor")
+        return self
 
     def facts(self) -> Facts:
         """Return the model, the mechanism, the seed, and the settings that are not the default, by their paths."""

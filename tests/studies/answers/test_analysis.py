@@ -48,7 +48,7 @@ class Case:
 
     def answers(self, **obstacles: str) -> dict[str, Answer]:
         """Return the answers by arm."""
-        found = conclude(self.study.design, self.planned, self.ledger, obstacles)
+        found = conclude(self.study.design, self.planned, self.ledger, obstacles).single
         return {answer.arm: answer for answer in found}
 
 

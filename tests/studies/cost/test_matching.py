@@ -94,5 +94,5 @@ def test_seconds_are_measured_once_per_study(tmp_path: Path, monkeypatch: pytest
 
 
 def test_nothing_is_counted_at_equal_steps(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delattr(matching, "Trials")
+    monkeypatch.delattr(matching, "RunTimer")
     assert {run.run.segments[0].steps for run in make_study("steps", "linear").plan()} == {200}

@@ -8,10 +8,12 @@ from attnlab.studies.answers.target import TargetAnswer
 from attnlab.studies.integrity import IntegrityFinding
 from attnlab.studies.plan.audit_keys import list_lines
 
+from .attention import AttentionSection, make_attention_section
 from .datacard import Facts, make_data_cards
-from .figures import COSTS, CURVES, FOREST, SEARCH, SEEDS, TRACES, Figure, list_figures
+from .figures import COSTS, CURVES, FOREST, SEARCH, SEEDS, TRACES, TREND, Figure, list_figures
 from .headline import Headline, make_headline
 from .history import History
+from .joint import list_trend_figures
 from .limits import list_limits
 from .origin import StudyOrigin, describe_origin
 from .results import PhaseResults, collect_results, list_arms
@@ -32,6 +34,7 @@ class Contents:
     training: Sequence[TrainingTable]
     audits: Sequence[ArmAudit]
     leaks: Sequence[LeakMap]
+    attention: AttentionSection | None
     traces: Sequence[ArmTable]
     samples: Sequence[ArmTable]
     sentences: Sequence[ArmTable]
@@ -55,8 +58,8 @@ class Contents:
 
     @property
     def effects(self) -> list[Figure]:
-        """The charts of differences and of seeds."""
-        return [figure for figure in self.figures if figure.kind in (FOREST, SEEDS, SEARCH)]
+        """The charts of trends, differences and seeds."""
+        return [figure for figure in self.figures if figure.kind in (TREND, FOREST, SEEDS, SEARCH)]
 
     @property
     def costs(self) -> list[Figure]:
@@ -75,8 +78,9 @@ class Contents:
 
     @property
     def all_figures(self) -> list[Figure]:
-        """Every chart, including those of leaks."""
-        return [*self.figures, *(leak.figure for leak in self.leaks if leak.figure is not None)]
+        """Every chart, including those of leaks and of attention."""
+        leaks = [leak.figure for leak in self.leaks if leak.figure is not None]
+        return [*self.figures, *leaks, *(self.attention.figures if self.attention else ())]
 
 
 def collect_contents(record: Record) -> Contents:
@@ -86,11 +90,12 @@ def collect_contents(record: Record) -> Contents:
     return Contents(
         name=record.design.name,
         headline=make_headline(record, places),
-        figures=list_figures(histories),
+        figures=[*list_trend_figures(record), *list_figures(histories)],
         places=places,
         training=list(filter(None, map(make_training_table, histories))),
         audits=list_audits(record),
         leaks=list_leak_maps(record),
+        attention=make_attention_section(record),
         traces=[table for history in histories for table in make_trace_tables(history)],
         samples=list(filter(None, map(make_sample_table, histories))),
         sentences=list(filter(None, map(make_sentence_table, histories))),

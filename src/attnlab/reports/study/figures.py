@@ -20,8 +20,8 @@ from .history import History, make_averager
 from .results import PhaseResults, read_number
 
 FOREST, SEEDS, COSTS, SEARCH, CURVES = "forest", "seeds", "cost", "search", "curves"
-TRACES, LEAKS = "traces", "leak"
-KINDS = (FOREST, SEEDS, COSTS, SEARCH, CURVES, TRACES, LEAKS)
+TREND, TRACES, LEAKS, ATTENTION = "trend", "traces", "leak", "attention"
+KINDS = (FOREST, SEEDS, COSTS, SEARCH, CURVES, TREND, TRACES, LEAKS, ATTENTION)
 MIN_STEPS = 3
 """Steps of a curve: two points are not a chart."""
 TRACED = {
@@ -144,6 +144,9 @@ def _list_costs(place: PhaseResults) -> list[Figure]:
         "parameters": (
             "Quality and parameters", "parameters", lambda result: result.get("parameters", {}).get("total")
         ),
+        "operations": (
+            "Quality and operations", "counted operations of a run’s updates", lambda result: result.get("operations")
+        ),
     }  # fmt: skip
     rows = [row for row in place.rows if not is_not_comparable(row)]
     figures = []
@@ -239,4 +242,9 @@ def capitalize(words: str) -> str:
 
 
 def _make_file_name(kind: str, place: PhaseResults, what: str = "") -> str:
-    return re.sub(r"[^A-Za-z0-9_.+-]+", "-", "-".join(filter(None, (kind, place.phase, place.size, what)))).strip("-")
+    return make_file_name(kind, place.phase, place.size, what)
+
+
+def make_file_name(*words: str) -> str:
+    """Return the name of a chart's file, without its ending."""
+    return re.sub(r"[^A-Za-z0-9_.+-]+", "-", "-".join(filter(None, words))).strip("-")

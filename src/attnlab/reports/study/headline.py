@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from attnlab.statistics import MEANINGS, verdict_anchor
 from attnlab.statistics.verdict import BETTER, WORSE
 from attnlab.studies.answers.analysis import Answer, common_notes, explain_unknown_stability
+from attnlab.studies.answers.joint_answer import JointAnswer
 from attnlab.studies.answers.study_folder import Record
 from attnlab.studies.plan.own_text import LANGUAGE
 from attnlab.studies.plan.planning import PlannedRun
@@ -50,13 +51,15 @@ class Headline:
     apart: Sequence[Sentence]
     notes: tuple[str, ...] = ()
     """The notes of all verdicts."""
+    joint: Sequence[Sentence] = ()
+    """The answers over sizes, horizons and tasks."""
     targets: tuple[str, ...] = ()
     """The verdicts on targets, in the section about them."""
 
     @property
     def meanings(self) -> list[tuple[str, str, str]]:
         """The words on the page, each once: anchor, word and meaning."""
-        phrases = [sentence.verdict for sentence in (*self.verdicts, *self.apart)] + list(self.targets)
+        phrases = [sentence.verdict for sentence in (*self.joint, *self.verdicts, *self.apart)] + list(self.targets)
         phrases += [part for part in self.registration.split("), ") if part]
         words = dict.fromkeys(word for phrase in phrases for word in MEANINGS if word in phrase.partition("(")[0])
         return [(verdict_anchor(word), word, MEANINGS[word].replace("`", "")) for word in words]
@@ -82,6 +85,7 @@ def make_headline(record: Record, places: Sequence[PhaseResults]) -> Headline:
         [sentence for row, sentence in sentences if not is_not_comparable(row)],
         [sentence for row, sentence in sentences if is_not_comparable(row)],
         (*common, *_explain_stability([row.answer for _, row in rows if row.answer is not None])),
+        [_make_joint_sentence(answer) for answer in record.joint_answers],
         tuple(target.verdict for target in record.targets),
     )  # fmt: skip
 
@@ -104,6 +108,13 @@ def _make_sentence(row: ArmRow, where: str, common: Sequence[str], unit: str) ->
     return Sentence(
         row.arm, where, answer.verdict, _write_numbers(answer, unit), _make_sentence_case(reason), notes, tone
     )
+
+
+def _make_joint_sentence(answer: JointAnswer) -> Sentence:
+    tone = {BETTER: "good", WORSE: "bad"}.get(answer.verdict.split()[0], "open")
+    numbers = f"{answer.figure} {answer.numbers}" if answer.numbers else ""
+    where, reason = f"{answer.phase}, {answer.size}", _make_sentence_case(answer.reason)
+    return Sentence(answer.arm, where, answer.verdict, numbers, reason, answer.notes, tone)
 
 
 def _write_numbers(answer: Answer, unit: str) -> str:

@@ -31,8 +31,8 @@ CHECKED = (
 )
 SECTIONS = {
     "effects": "Effects", "costs": "Cost", "curves": "Learning curves", "results": "Results", "targets": "Targets",
-    "audits": "Audits", "traces": "Inside the models", "samples": "Samples", "data": "Data", "words": "The words",
-    "origin": "What was run", "integrity": "Integrity", "limits": "Limits",
+    "audits": "Audits", "attention": "Attention", "traces": "Inside the models", "samples": "Samples", "data": "Data",
+    "words": "The words", "origin": "What was run", "integrity": "Integrity", "limits": "Limits",
 }  # fmt: skip
 
 
@@ -108,6 +108,7 @@ def _hash_text(text: str) -> str:
 def _list_sections(shown: Contents) -> list[tuple[str, str]]:
     has = {
         "effects": shown.effects, "costs": shown.costs, "curves": shown.curves, "traces": shown.traced or shown.traces,
-        "samples": shown.samples or shown.sentences, "words": shown.headline.meanings, "targets": shown.targets,
+        "attention": shown.attention, "samples": shown.samples or shown.sentences, "words": shown.headline.meanings,
+        "targets": shown.targets,
     }  # fmt: skip
     return [(name, title) for name, title in SECTIONS.items() if has.get(name, True)]

@@ -11,8 +11,10 @@ from attnlab.studies.answers.study_folder import open_record
 from .contents import Contents, collect_contents
 from .figures import KINDS, TRACES
 from .files import make_place, remove_stale_figures, write_atomically
+from .joint import COLUMNS as JOINT_COLUMNS
+from .joint import list_joint_rows
 from .page import Drawing, draw_figures, render_page
-from .tables import write_latex, write_markdown, write_per_seed, write_summary, write_targets
+from .tables import write_csv, write_latex, write_markdown, write_per_seed, write_summary, write_targets
 
 REPORT = "report.html"
 TABLES, FIGURES = "tables", "figures"
@@ -26,6 +28,8 @@ def write_report(folder: str | Path, out: str | Path | None = None) -> Path:
         tables = place / TABLES
         write_atomically(tables / "per_seed.csv", write_per_seed(record))
         write_atomically(tables / "summary.csv", write_summary(contents.places))
+        if record.joint_answers:
+            write_atomically(tables / "joint.csv", write_csv(JOINT_COLUMNS, list_joint_rows(record.joint_answers)))
         write_atomically(tables / "results.md", write_markdown(contents.headline, contents.places))
         write_atomically(tables / "results.tex", write_latex(contents.headline, contents.places))
         if contents.targets:

@@ -54,6 +54,11 @@ class ArmRow:
         return summarize({row.run: row.result.get("seconds") for row in self.results}).mean
 
     @property
+    def operations(self) -> float:
+        """The mean number of counted operations of a run's updates."""
+        return summarize({row.run: row.result.get("operations") for row in self.results}).mean
+
+    @property
     def tokens_per_second(self) -> float:
         """The mean training speed of a run."""
         return summarize({row.run: _compute_speed(row.result) for row in self.results}).mean

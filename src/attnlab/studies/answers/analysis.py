@@ -17,9 +17,7 @@ from pydantic import TypeAdapter
 
 from attnlab.errors import AttnlabWarning, StatisticsError
 from attnlab.notebook import Facts, Showable
-from attnlab.statistics import Comparison, compare, conclude_family
-from attnlab.statistics.comparison import conclude as conclude_comparison
-from attnlab.statistics.question import ALPHA
+from attnlab.statistics import Comparison, compare
 from attnlab.statistics.stability import UNKNOWN
 from attnlab.statistics.verdict import MIN_SEEDS, NOT_COMPARABLE
 from attnlab.tasks.scores import LOWER_IS_BETTER
@@ -30,9 +28,13 @@ from ..plan.matching import Matching
 from ..plan.planning import PlannedRun
 from ..run.matching_record import read_matching
 from .fairness import Fairness
+from .family import decide_family
+from .joint_answer import JointAnswer, JointData
+from .overall_answer import conclude_tasks
 from .registration import RegistrationStatus, check_registration, digest, note_verdict
 from .run_table import RunTable, explain_leak
 from .search_outcome import SearchOutcome
+from .trend_answer import judge_horizons, judge_sizes
 
 
 @dataclass(frozen=True, repr=False)
@@ -67,6 +69,14 @@ class Answer(Showable):
         return {**vars(self), "notes": list(self.notes), "comparison": comparison}
 
 
+@dataclass(frozen=True)
+class StudyAnswers:
+    """What a study says: of each arm in each phase and size, and of each arm over sizes, horizons and tasks."""
+
+    single: list[Answer]
+    joint: list[JointAnswer]
+
+
 def explain_unknown_stability(answer: Answer) -> tuple[str, ...]:
     """Return why it is unknown whether an arm is as stable as the baseline, and what would tell; empty if known."""
     comparison = answer.comparison
@@ -85,7 +95,7 @@ def common_notes(answers: Sequence[Answer]) -> tuple[str, ...]:
 def conclude(
     study: Design, planned: Sequence[PlannedRun], ledger: Ledger, obstacles: Mapping[str, str],
     trials: Sequence[PlannedRun] = (),
-) -> list[Answer]:  # fmt: skip
+) -> StudyAnswers:  # fmt: skip
     """Return the answers of a study whose runs have all ended, from the ledger if nothing has changed since.
 
     New verdicts are noted in the ledger as printed. obstacles: why arms cannot be compared. trials: of its search.
@@ -98,8 +108,10 @@ def conclude(
     stored = ledger.answers(basis)
     if stored is not None:
         return _storage().validate_python(json.loads(stored))
-    answers = analyse(study, planned, ledger, obstacles, status, trials)
-    compared = [answer.comparison for answer in answers if answer.comparison is not None]
+    single = analyse(study, planned, ledger, obstacles, status, trials)
+    data = JointData(study, planned, ledger, single, status)
+    answers = StudyAnswers(single, [*judge_sizes(data), *judge_horizons(data), *conclude_tasks(data)])
+    compared = [answer.comparison for answer in single if answer.comparison is not None]
     is_look = any(not one.question.obstacle and one.data.num_seeds >= MIN_SEEDS for one in compared)
     if ledger.is_read_only:
         message = f"{ledger.path.parent} cannot be written, so its ledger does not note that these verdicts were seen"
@@ -112,8 +124,8 @@ def conclude(
 
 
 @cache
-def _storage() -> TypeAdapter[list[Answer]]:
-    return TypeAdapter(list[Answer])
+def _storage() -> TypeAdapter[StudyAnswers]:
+    return TypeAdapter(StudyAnswers)
 
 
 def _digest_results(planned: Sequence[PlannedRun], rows_by_id: Mapping[str, ResultRow]) -> str:
@@ -224,9 +236,9 @@ def analyse(
     family = {at: one.comparison for at, (_, one) in enumerate(drafts) if one.comparison and one.arm in free}
     # The baseline against itself is no question of the study, so it takes no part of its alpha.
     apart = {at: one for at, one in family.items() if study.is_aa(drafts[at][1].arm)}
-    decided = _decide_family(study, {at: one for at, one in family.items() if at not in apart}, status)
+    decided = decide_family(study, {at: one for at, one in family.items() if at not in apart}, status)
     for at, one in apart.items():
-        decided |= _decide_family(study, {at: one}, status)
+        decided |= decide_family(study, {at: one}, status)
     answers: list[Answer] = []
     for at, (cell, draft) in enumerate(drafts):
         comparison = decided.get(at, draft.comparison)
@@ -253,19 +265,3 @@ def _draft(cell: _Cell, arm: str, obstacles: Mapping[str, str]) -> Answer:
     verdict = NOT_COMPARABLE.format(obstacle) if comparison is None else comparison.verdict
     notes = (explain_leak(cell.table, arm, baseline, cell.metric),) if obstacles.get(arm) and not missing else ()
     return Answer(cell.phase.name, cell.size, arm, cell.metric, verdict, comparison, notes)
-
-
-def _decide_family(
-    study: Design, family: Mapping[int, Comparison], status: RegistrationStatus
-) -> dict[int, Comparison]:  # fmt: skip
-    """Decide the comparisons of a study as one family: by Holm, or each at alpha/m if there are several looks."""
-    if study.looks is None and status.is_declared:
-        return conclude_family(family)
-    alpha = ALPHA / max(1, len(family))
-    # With fewer seeds than the first look the declared test gives no verdict; the e-process takes any number.
-    is_look = isinstance(study.looks, list) and len(study.seeds) in study.looks and status.is_declared
-    looks = study.looks if is_look else "open"
-    return {
-        key: conclude_comparison(one.estimate, replace(one.question, alpha=alpha, looks=looks), one.data)
-        for key, one in family.items()
-    }

@@ -28,6 +28,8 @@ UNDECLARED = "UNDECLARED LOOK ({})"
 
 NOT_DECLARED = ("smallest", "target", *Watching.model_fields)
 """Settings of a phase that do not change results, or are declared separately."""
+LATER = ("search", "trend", "horizons", "conclusion", "match", "targets")
+"""What a declaration has only if the study asks for it."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,10 @@ class Declaration:
     training: Mapping[str, str]
     search: str = ""
     """A hash of the search; empty without one."""
+    trend: str = ""
+    horizons: Sequence[int] = ()
+    conclusion: str = ""
+    """What is asked about several sizes, horizons and phases: hashes, and numbers of steps; empty without."""
     match: str = ""
     """What the arms are equal in; empty for steps."""
     targets: Mapping[str, float] = field(default_factory=dict)
@@ -63,7 +69,9 @@ class Declaration:
             {phase.name: phase.smallest for phase in design.phases if phase.smallest is not None},
             {name: digest(size.model_dump(mode="json")) for name, size in design.sizes.items()},
             {phase.name: _digest_phase(phase) for phase in design.phases},
-            "" if design.search is None else digest(design.search.model_dump(mode="json")),
+            *("" if part is None else digest(part.model_dump(mode="json")) for part in (design.search, design.trend)),
+            list(design.horizons or ()),
+            "" if design.conclusion is None else digest(design.conclusion.model_dump(mode="json")),
             "" if design.match == "steps" else design.match,
             {phase.name: phase.target for phase in design.phases if phase.target is not None},
         )
@@ -72,8 +80,7 @@ class Declaration:
     def digest(self) -> str:
         """A hash to publish."""
         # Without what came later, as it was published before there was such a thing.
-        later = ("search", "match", "targets")
-        return digest({name: value for name, value in asdict(self).items() if value or name not in later})
+        return digest({name: value for name, value in asdict(self).items() if value or name not in LATER})
 
     def allows_seeds(self, seeds: Sequence[int]) -> bool:
         """Return whether a look at these seeds was declared: all of them at once, or as many as a declared look has."""
@@ -127,12 +134,9 @@ def list_changes(declared: Declaration, now: Declaration) -> list[str]:
         if before != after:
             shown = ("none" if number is None else f"{number:g}" for number in (before, after))
             changes.append(f"smallest of {phase} {' → '.join(shown)}")
-    if declared.search != now.search:
-        changes.append("the search")
-    if declared.match != now.match:
-        changes.append(f"match {declared.match or 'steps'} → {now.match or 'steps'}")
-    if declared.targets != now.targets:
-        changes.append("targets")
+    for part in LATER:
+        if getattr(declared, part) != getattr(now, part):
+            changes.append(f"the {part}")
     known = {**now.training, **declared.training}
     return changes + [f"training of {phase}" for phase, hash in now.training.items() if known[phase] != hash]
 

@@ -25,7 +25,8 @@ from ..plan.search import Trial
 from ..run.matching_record import read_matching
 from ..run.overlap_record import SourceOverlap, read_overlaps
 from ..run.trials import list_planned_runs
-from .analysis import Answer, conclude
+from .analysis import Answer, StudyAnswers, conclude
+from .joint_answer import JointAnswer
 from .ledger_damage import explain_damage
 from .registration import digest
 from .run_table import RunTable
@@ -85,9 +86,20 @@ class Record:
         return has_ended and len(self.runs) == self.num_runs
 
     @cached_property
+    def _concluded(self) -> StudyAnswers:
+        if not self.is_whole:
+            return StudyAnswers([], [])
+        return conclude(self.design, self.runs, self.ledger, self.obstacles, self.trials)
+
+    @property
     def answers(self) -> list[Answer]:
         """The answers of the study; none before every run has ended, which would be an undeclared look."""
-        return conclude(self.design, self.runs, self.ledger, self.obstacles, self.trials) if self.is_whole else []
+        return self._concluded.single
+
+    @property
+    def joint_answers(self) -> list[JointAnswer]:
+        """The answers over sizes, horizons and tasks; none before every run has ended."""
+        return self._concluded.joint
 
     @cached_property
     def targets(self) -> list[TargetAnswer]:

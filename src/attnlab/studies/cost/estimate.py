@@ -1,8 +1,8 @@
 """The cost of a study on this machine before it is run: runs, parameters, operations, memory, disk space and time.
 
 `estimate_cost` has three methods. "measured" builds one run of each phase, size and arm and times some of its updates
-(`trial.py`); a run takes start + updates + evaluations + checkpoints. "counted" builds the same runs and times nothing
-(`workload.py`). "predicted" needs neither data nor weights: it divides operations by a speed (`prediction.py`).
+(`timing.py`); a run takes start + updates + evaluations + checkpoints. "counted" builds the same runs and times nothing
+(`run/workload.py`). "predicted" needs neither data nor weights: it divides operations by a speed (`prediction.py`).
 """
 
 import heapq
@@ -27,15 +27,15 @@ from ..plan.matching import Matching
 from ..plan.planning import PlannedRun
 from ..plan.search import count_trials
 from ..run.execution import RUNS, has_ended, resolve_precision
+from ..run.workload import Workload
 from .prediction import OPENING, UnknownError, predict_audit_seconds, predict_run
-from .trial import RunTiming, Trials
-from .workload import Workload
+from .timing import RunTimer, RunTiming
 
 if TYPE_CHECKING:
     from ..study import Study
 
 TRIAL_SECONDS = 3.0
-"""For the updates of a trial, and again for its evaluation."""
+"""For the timed updates of a run, and again for its evaluation."""
 Method = Literal["measured", "counted", "predicted"]
 Say = Callable[[str], Any]
 Kind = tuple[str, str, str]
@@ -142,7 +142,7 @@ def estimate_cost(
     planner = study.make_planner(out=out)
     planned = planner.list_runs(None)
     ended, precision = _read_progress(study, planned, out)
-    costs, opening = _try_runs(study, planned, ended, precision, TRIAL_SECONDS if method == "measured" else 0.0, say)
+    costs, opening = _time_runs(study, planned, ended, precision, TRIAL_SECONDS if method == "measured" else 0.0, say)
     seconds = None
     if method == "measured":
         by_kind = {(cost.phase, cost.size, cost.arm): (cost.seconds or 0.0) * crowding for cost in costs}
@@ -215,31 +215,31 @@ def _read_progress(
         return frozenset(ended | (ledger.results().keys() & {run.id for run in planned})), ledger.fact("precision")
 
 
-def _try_runs(
+def _time_runs(
     study: "Study", planned: Sequence[PlannedRun], ended: frozenset[str], precision: str | None, budget: float, say: Say
 ) -> tuple[tuple[RunCost, ...], float]:
-    """Try a run of each kind that has remaining runs; return the costs, and the seconds until workers have started."""
+    """Time a run of each kind that has remaining runs; return the costs, and the seconds until workers have started."""
     kinds: dict[Kind, list[PlannedRun]] = {}
     for run in planned:
         kinds.setdefault(_name_kind(run), []).append(run)
     by_id = {run.id: run for run in planned}
     costs = []
-    with Trials(study.plugins) as trials:
+    with RunTimer(study.plugins) as timer:
         for kind, runs in kinds.items():
             num_ended = sum(run.id in ended for run in runs)
             if num_ended == len(runs):
                 costs.append(RunCost(*kind, len(runs), num_ended))
                 continue
             title = ", ".join(kind)
-            say(f"trying {title}")
+            say(f"timing {title}")
             first = runs[0]  # of its chain of phases
             while first.parent is not None:
                 first = by_id[first.parent]
             spec = resolve_precision(runs[0].run, precision)
-            workload, timing = trials.put(title, spec, None if first is runs[0] else first.run, budget)
+            workload, timing = timer.time_run(title, spec, None if first is runs[0] else first.run, budget)
             seconds = None if timing is None else timing.add_up(workload)
             costs.append(RunCost(*kind, len(runs), num_ended, workload, timing, seconds))
-        return tuple(costs), trials.opening
+        return tuple(costs), timer.opening
 
 
 def _name_kind(run: PlannedRun) -> Kind:

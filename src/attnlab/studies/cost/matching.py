@@ -23,8 +23,8 @@ from ..plan.matching import Matching, Place, RunCount, check_equal, scale_steps
 from ..plan.planning import PlannedRun
 from ..run.execution import resolve_precision
 from ..run.matching_record import find_matching
-from .trial import RunTiming, Trials
-from .workload import Workload
+from ..run.workload import Workload
+from .timing import RunTimer, RunTiming
 
 WIDTHS = ("n_inner", "intermediate_size", "ffn_dim", "d_ff", "hidden_dim", "ffn_hidden_size")
 """Names of the width of the feed-forward layers in the configs of transformers."""
@@ -49,8 +49,8 @@ def match_arms(
     basis = digest([design.match, sorted((*place, run.id) for place, run in runs.items())])
     matching = None if ledger is None else find_matching(ledger, basis)
     if matching is None and basis not in _COUNTED:
-        with Trials(plugins) as trials:
-            counting = _Counting(design, runs, {run.id: run for run in planned}, trials, precision, say)
+        with RunTimer(plugins) as timer:
+            counting = _Counting(design, runs, {run.id: run for run in planned}, timer, precision, say)
             _COUNTED[basis] = replace(counting.match(), basis=basis)
     return matching or _COUNTED[basis]
 
@@ -62,7 +62,7 @@ class _Counting:
     design: Design
     runs: Mapping[Place, PlannedRun]
     by_id: Mapping[str, PlannedRun]
-    trials: Trials
+    timer: RunTimer
     precision: str | None
     say: Callable[[str], Any]
     configs: dict[tuple[str, str], dict[str, int]] = field(default_factory=dict)
@@ -141,7 +141,7 @@ class _Counting:
 
     def _count(self, place: Place, seconds: Mapping[str, tuple[float, ...]]) -> RunCount:
         self.say(f"counting the operations of {', '.join(place)}")
-        work, _ = self._try(place, 0.0)
+        work, _ = self._build(place, 0.0)
         segments, config = work.segments, self.configs.get(place[1:], {})
         return RunCount(
             tuple(segment.num_steps for segment in segments), tuple(segment.operations for segment in segments),
@@ -154,18 +154,18 @@ class _Counting:
         for number in range(ROUNDS):
             for arm, measured in rounds.items():
                 self.say(f"timing updates of {phase}, {size}, {arm} ({number + 1} of {ROUNDS})")
-                timing = self._try((phase, size, arm), ROUND_SECONDS)[1]
+                timing = self._build((phase, size, arm), ROUND_SECONDS)[1]
                 assert timing is not None, "seconds were given"
                 measured.append(timing.updates)
         return {arm: tuple(map(statistics.median, zip(*some, strict=True))) for arm, some in rounds.items()}
 
-    def _try(self, place: Place, seconds: float) -> tuple[Workload, RunTiming | None]:
+    def _build(self, place: Place, seconds: float) -> tuple[Workload, RunTiming | None]:
         run = first = self.runs[place]
         while first.parent is not None:
             first = self.by_id[first.parent]
         spec = resolve_precision(self._configure(run.run, place), self.precision)
         title = ", ".join(place)
-        return self.trials.put(title, spec, None if first is run else self._configure(first.run, place), seconds)
+        return self.timer.time_run(title, spec, None if first is run else self._configure(first.run, place), seconds)
 
     def _configure(self, run: RunSpec, place: Place) -> RunSpec:
         start = run.start

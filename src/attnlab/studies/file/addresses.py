@@ -1,6 +1,7 @@
 """Addresses of the settings of a phase, as an arm or a search gives them: `optimizer.lr`, `phases.NAME.clip`."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from attnlab.errors import closest
 
@@ -11,6 +12,20 @@ SETTABLE = {
     "clip": "", "precision": "", "data": "", "config": "n_layer",
 }  # fmt: skip
 """The settings of a phase that an arm may set, with an example of a setting inside each that is a table."""
+
+AT = "@"
+"""Between the name of a phase and its horizon: pretrain@1000."""
+
+
+def strip_horizon(name: str) -> str:
+    """Return the name of a phase as the study file has it."""
+    return name.partition(AT)[0]
+
+
+def list_phase_names(phases: Sequence[Mapping[str, Any]]) -> list[str]:
+    """List the names by which a study addresses its phases; a phase with horizons has its own name as well."""
+    names = [phase["name"] for phase in phases if isinstance(phase.get("name"), str)]
+    return list(dict.fromkeys([*names, *map(strip_horizon, names)]))
 
 
 def report_unknown(what: str, name: str, known: Iterable[str]) -> str:

@@ -6,7 +6,8 @@ from typing import Any
 
 from attnlab.errors import closest
 
-from .addresses import SETTABLE, Misfit, report_unknown, split_address
+from .addresses import SETTABLE, Misfit, list_phase_names, report_unknown, split_address
+from .joint_consistency import check_joint
 from .match_consistency import add_aa, check_match
 from .search_consistency import check_search
 
@@ -27,7 +28,9 @@ def find_misfits(content: Mapping[str, Any]) -> list[Misfit]:
         for name, arm in arms.items():
             if isinstance(arm, dict):
                 misfits += _check_arm(name, arm, content.get("sizes"), entries)
-    return [*misfits, *check_search(content, entries), *check_match(content, entries)]
+    return [
+        *misfits, *check_search(content, entries), *check_joint(content, entries), *check_match(content, entries),
+    ]  # fmt: skip
 
 
 def _check_phases(phases: list[dict[str, Any]]) -> Iterator[Misfit]:
@@ -68,7 +71,7 @@ def _check_arm(arm_name: str, arm: Mapping[str, Any], sizes: Any, phases: list[d
         for size in map(str, lines):
             if size not in sizes:
                 yield ("arms", arm_name, "by_size", size), report_unknown("no size", size, sizes)
-    names = [phase["name"] for phase in phases if isinstance(phase.get("name"), str)]
+    names = list_phase_names(phases)
     for where in settings if isinstance(settings, dict) else ():
         if not isinstance(where, str):
             continue

@@ -9,6 +9,7 @@ from pydantic import AfterValidator, Field, PlainValidator, ValidationInfo, fiel
 from attnlab.errors import AttnlabError
 from attnlab.training import spec
 
+from .addresses import strip_horizon
 from .consistency import choose_entries, find_misfits
 from .match_consistency import AA, BY_STEPS
 
@@ -20,6 +21,12 @@ def _check_looks(looks: Any) -> Any:
     if not is_whole or not looks or any(later <= earlier for earlier, later in pairwise(looks)):
         raise ValueError('looks are increasing numbers of seeds, such as [5, 10, 15, 20], or "open"')
     return looks
+
+
+def _check_horizons(horizons: list[int]) -> list[int]:
+    if any(later <= earlier for earlier, later in pairwise(horizons)):
+        raise ValueError("horizons are increasing numbers of steps, such as [1000, 2000, 4000]")
+    return horizons
 
 
 IS_RECORDED = "is_recorded"
@@ -76,13 +83,19 @@ class Size(spec.TokenizerChoice, spec.Model):
         return spec.Start(architecture=self.architecture, checkpoint=self.checkpoint, config=config, mechanism=line)
 
 
+PhaseName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.+-]*(@[1-9][0-9]*)?$", max_length=75)]
+"""A name, with its horizon after an @ once the study is read."""
+Horizons = Annotated[list[spec.Count], Field(min_length=2, max_length=10), AfterValidator(_check_horizons)]
+"""Total numbers of steps with which every compared phase is trained, each from the start and with its own schedule."""
+
+
 class Phase(spec.TaskSettings):
     """One training of every run: pretraining, fine-tuning. A later one starts from an earlier one's weights."""
 
-    name: spec.Name
+    name: PhaseName
     data: spec.Text
     """The name of a source."""
-    after: spec.Name | None = None
+    after: PhaseName | None = None
     """The phase whose weights this one starts from; None starts from the weights of the size."""
     smallest: spec.Positive | None = None
     """The smallest difference that matters, in units of the task's primary metric; None compares nothing."""
@@ -90,6 +103,16 @@ class Phase(spec.TaskSettings):
     """Whether the training of the first seed is used for all seeds of an arm; seeds then vary later phases only."""
     target: Annotated[float, Field(gt=-1e300, lt=1e300, allow_inf_nan=False)] | None = None
     """A value of the task's primary metric: how long each arm takes to reach it, and whether its last figure does."""
+
+    @property
+    def names(self) -> list[str]:
+        """The names by which settings address it: its own, and the one in the study file if it has a horizon."""
+        return list(dict.fromkeys([self.name, strip_horizon(self.name)]))
+
+    @property
+    def is_compared(self) -> bool:
+        """Whether its arms are compared, for a verdict or, at a shorter horizon, for a trend."""
+        return self.smallest is not None or len(self.names) > 1
 
 
 Match = Literal["steps", "operations", "seconds", "parameters", "state"]
@@ -117,6 +140,23 @@ class SearchSettings(spec.Section):
     """Whether the grid goes on, for all arms, if the best value of an arm is its smallest or largest."""
 
 
+class TrendSettings(spec.Section):
+    """Asks whether differences shrink or grow with the size of the model."""
+
+    over: Literal["parameters"] = "parameters"
+    phases: Annotated[list[spec.Name], Field(min_length=1)] | None = None
+    """The phases that are asked about; None for all that are compared."""
+    smallest: spec.Positive | None = None
+    """The smallest slope per doubling that matters, in units of the figure; None for `smallest` of the phase over the
+    range of sizes."""
+
+
+class ConclusionSettings(spec.Section):
+    """Asks for one answer over several phases."""
+
+    phases: Annotated[list[spec.Name], Field(min_length=2, max_length=20)]
+
+
 class Design(spec.Section):
     """Arms, compared with a baseline over paired seeds."""
 
@@ -136,6 +176,9 @@ class Design(spec.Section):
     data: dict[spec.Name, spec.DataSource] = Field(default_factory=dict)
     phases: list[Phase] = Field(min_length=1, max_length=20)
     search: SearchSettings | None = None
+    trend: TrendSettings | None = None
+    horizons: Horizons | None = None
+    conclusion: ConclusionSettings | None = None
     match: Match = "steps"
     aa: bool = False
     """Whether the baseline is also compared with itself under other seeds, as an arm called `aa`."""

@@ -13,6 +13,7 @@ from attnlab.training.spec import list_names
 from .addresses import Misfit
 from .consistency import check_choices, choose_entries, find_misfits
 from .design import Design
+from .horizons import expand_horizons
 from .overrides import find_wrong_settings
 
 MAX_SHOWN = 20
@@ -60,7 +61,7 @@ def validate_design(content: Mapping[str, Any], origin: Origin) -> Design:
         raise StudyError(_format(described, len(errors) + len(misfits), origin)) from error
     if misfits := list(find_wrong_settings(design)):
         raise StudyError(_format(misfits, len(misfits), origin))
-    return design
+    return expand_horizons(design)
 
 
 def index_lines(text: str) -> Lines:

@@ -19,8 +19,8 @@ def apply_settings(phase: Phase, arm: Arm) -> Phase:
     """Return a phase with the settings of an arm: by path in any phase, or after `phases.NAME.` in one."""
     changed = phase
     for where, value in arm.set.items():
-        name, setting = split_address(where, [phase.name])
-        if name in (None, phase.name) and not setting.startswith(CONFIG):
+        name, setting = split_address(where, phase.names)
+        if name in (None, *phase.names) and not setting.startswith(CONFIG):
             changed = _change_setting(changed, setting, value)
     return changed
 
@@ -29,7 +29,7 @@ def apply_values(phase: Phase, values: Mapping[str, Any]) -> Phase:
     """Return a phase with the values that a search tries in it."""
     changed = phase
     for where, value in values.items():
-        changed = _change_setting(changed, split_address(where, [phase.name])[1], value)
+        changed = _change_setting(changed, split_address(where, phase.names)[1], value)
     return changed
 
 
@@ -39,8 +39,8 @@ def select_grid(study: Design, phase: Phase, arm: Arm) -> dict[str, list[Any]]:
         return {}
     grid = {}
     for where, values in study.search.over.items():
-        name, _ = split_address(where, [each.name for each in study.phases])
-        if name == phase.name or (name is None and phase.smallest is not None):
+        name, _ = split_address(where, [name for each in study.phases for name in each.names])
+        if name in phase.names or (name is None and phase.is_compared):
             grid[where] = list(arm.over.get(where, values))
     return grid
 
@@ -84,8 +84,8 @@ def set_value(content: Any, where: str, value: Any, origin: str, above: Path = (
     if len(steps) > DEEPEST:
         raise StudyError(f"{origin}: '{where[:60]}…' does not exist: no setting is that deep")
     while True:
-        # The keys of an arm's settings are paths themselves.
-        has_path_keys = len(walked) == 3 and (walked[0], walked[2]) == ("arms", "set") and isinstance(place, dict)
+        has_path_keys = _is_below(walked, "arms", "set", "over") or _is_below(walked, "search", "over")
+        has_path_keys = has_path_keys and isinstance(place, dict)
         key, rest = (".".join(steps), []) if has_path_keys else _match_steps(place, steps)
         if key is None:
             raise StudyError(f"{origin}: '{where}' does not exist: there is no '{'.'.join([*walked, steps[0]])}'")
@@ -100,6 +100,11 @@ def set_value(content: Any, where: str, value: Any, origin: str, above: Path = (
         return [path for name, entry in value.items() for path in set_value(old, name, entry, origin, tuple(walked))]
     place[key] = value
     return [tuple(walked)]
+
+
+def _is_below(walked: list[str], first: str, *last: str) -> bool:
+    """Tell whether a path leads to the settings of an arm or the search, whose keys are paths themselves."""
+    return walked[:1] == [first] and walked[-1] in last and len(walked) == (3 if first == "arms" else 2)
 
 
 def _match_steps(place: Any, steps: list[str]) -> tuple[Any, list[str]]:

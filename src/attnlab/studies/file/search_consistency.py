@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from .addresses import SETTABLE, Misfit, report_unknown, split_address
+from .addresses import SETTABLE, Misfit, list_phase_names, report_unknown, split_address
 
 SHARED = ("data", "task_settings", "config", "precision")
 """Settings that all runs which are compared must share."""
@@ -28,7 +28,7 @@ def check_search(content: Mapping[str, Any], phases: list[dict[str, Any]]) -> It
 
 
 def _check_address(place: tuple[str, ...], where: str, phases: list[dict[str, Any]]) -> Iterator[Misfit]:
-    names = [phase["name"] for phase in phases if isinstance(phase.get("name"), str)]
+    names = list_phase_names(phases)
     name, setting = split_address(where, names)
     first, last = setting.split(".")[0], setting.rpartition(".")[2]
     if name is not None and name not in names:

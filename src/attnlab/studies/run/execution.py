@@ -11,7 +11,7 @@ from attnlab.training import RunSpec
 from attnlab.training.loop.stopping import StopRequest
 from attnlab.training.plain import decode_nonfinite, encode_nonfinite
 from attnlab.training.record.files import Seal, read_json
-from attnlab.training.record.folder import METRICS, PAIRING, RESULT
+from attnlab.training.record.folder import METRICS, PAIRING, RESULT, WORKLOAD
 from attnlab.training.record.metrics import Metrics
 from attnlab.training.tracking.trackers import read_failures
 
@@ -249,6 +249,8 @@ def _read_delivery(run: PlannedRun, attempt: int, folder: Path) -> Delivery:
         predictions: dict[str, Any] = {"ids": (), "per_example": {}, "clusters": None}
         if result["last"] is not None:
             predictions = read_json(folder / "predictions" / f"step-{result['last']['step']:08d}.json")
+        if (folder / WORKLOAD).exists():  # older runs have none
+            result["operations"] = float(read_json(folder / WORKLOAD)["operations"])
         metrics = Metrics.read(folder / METRICS, seal) if seal or (folder / METRICS).exists() else []
         return Delivery(
             run.id, attempt, result["status"], result, [encode_nonfinite(line) for line in metrics],

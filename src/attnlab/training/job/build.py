@@ -15,7 +15,7 @@ from attnlab.tasks import load as load_task
 from attnlab.tasks.batch import Feature
 
 from ..record.folder import TOKENIZER
-from ..spec import RunSpec, Segment, find_run_folder
+from ..spec import LANGUAGE, RunSpec, Segment, find_run_folder
 from ..tuning.apply import apply_tuning
 from ..tuning.positions import check_positions
 from .job import Examples, Job
@@ -41,7 +41,7 @@ def build(run: RunSpec, say: Say = str) -> Job:
     config = run.config
     # In the mechanism's own spelling, so that two ways to write a line are one run.
     config["start"]["mechanism"] = str(mechanism_of(model))
-    dev = _make_dev(run, task, source, tokenizer, say)
+    dev = make_dev(run, task, tokenizer, say, source)
     tune = _make_tune(run, task, source, tokenizer, say) if run.figure_at == "best" else None
     for stream in streams:
         check_positions(model, stream.longest, "a row to train on")
@@ -57,7 +57,7 @@ def build(run: RunSpec, say: Say = str) -> Job:
 def _check_task(run: RunSpec, task: Any) -> None:
     if hasattr(task, "max_len"):
         _check_length("task_settings.max_len", task.max_len)
-    if run.data.is_packed and task.name not in ("mlm", "clm"):
+    if run.data.is_packed and task.name not in LANGUAGE:
         raise TrainingError(f"packed rows train 'mlm' or 'clm', not '{task.name}'; leave data.is_packed out")
     has_counts = any(num is not None for num in (run.data.num_train, run.num_scored, run.data.num_tune))
     if getattr(task, "is_fresh", False) and has_counts:
@@ -157,9 +157,14 @@ def _select_examples(examples: Sequence[Any], features: Sequence[Feature], purpo
     return selected
 
 
-def _make_dev(run: RunSpec, task: Any, trained: Source, tokenizer: Any, say: Say) -> Examples | None:
-    """Make what a run is evaluated on; None if it names nothing and its training source has no dev split."""
-    if run.data.num_tune is not None and run.figure_at == "last":
+def make_dev(
+    run: RunSpec, task: Any, tokenizer: Any, say: Say = str, trained: Source | None = None
+) -> Examples | None:  # fmt: skip
+    """Make what a run is evaluated on; None if it names nothing and its training source has no dev split.
+
+    trained: the training source, of which a trial is evaluated on the end (data.num_tune).
+    """
+    if run.data.num_tune is not None and run.figure_at == "last" and trained is not None:
         held_out = _hold_out_tuning_examples(run, task, trained)[1]
         say(f"evaluates on the last {len(held_out):,} training examples and does not train on them (data.num_tune)")
         return _make_examples(run, task, held_out, tokenizer, "to evaluate on", say)
