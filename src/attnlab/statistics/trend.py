@@ -106,7 +106,9 @@ def _read_differences(sizes: Sequence[PlacedScores]) -> tuple[list[Numbers], flo
         if size.clusters is not None:
             arms = merge_clusters(arms[0], size.clusters), merge_clusters(arms[1], size.clusters)
         if arms[0].num_seeds < MIN_SEEDS_AT_SIZE:
-            raise StatisticsError(f"{size.name} has {arms[0].num_seeds} paired seeds; a trend needs {MIN_SEEDS_AT_SIZE}")
+            raise StatisticsError(
+                f"{size.name} has {arms[0].num_seeds} paired seeds; a trend needs {MIN_SEEDS_AT_SIZE}"
+            )
         tables.append(arms[1].values - arms[0].values)
         df_examples = arms[1].df_examples
     return tables, df_examples
