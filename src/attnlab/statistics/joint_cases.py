@@ -123,7 +123,7 @@ def find_gap(path: Path, rng: Rng, effect: float, *, num: int, correlation: floa
 def draw_tasks(
     rng: Rng, num_tasks: int, num: int, num_examples: int | None, effect: float, opposed: float
 ) -> list[tuple[Numbers, Numbers]]:
-    """Draw tasks whose differences are correlated over seeds; opposed: of every other task with the other sign, times 1, 2, …"""
+    """Draw tasks whose differences are correlated over seeds; opposed: added to task k k times, with changing sign."""
     shared, tasks = rng.standard_normal(num) / math.sqrt(2), []
     for at in range(num_tasks):
         differences = shared + rng.standard_normal(num) / math.sqrt(2) + effect + opposed * (1 + at) * (-1) ** at

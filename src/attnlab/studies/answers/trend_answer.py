@@ -37,7 +37,7 @@ from .size_differences import explain_other_sizes
 
 @dataclass(frozen=True)
 class _Draft:
-    """The differences of one arm at several places, before the slopes of a family are decided; or why there are none."""
+    """The differences of one arm at several places, before the slopes of a family are decided."""
 
     answer: JointAnswer
     scores: tuple[PlacedScores, ...] = ()
