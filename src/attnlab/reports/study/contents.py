@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from attnlab.studies.answers.study_folder import Record
+from attnlab.studies.answers.target import TargetAnswer
 from attnlab.studies.integrity import IntegrityFinding
 from attnlab.studies.plan.audit_keys import list_lines
 
@@ -43,6 +44,7 @@ class Contents:
     limits: Sequence[str]
     lines: dict[str, list[tuple[str, str]]]
     """The lines of each arm, each with the sizes that have it if they differ."""
+    targets: Sequence[TargetAnswer] = ()
 
     @property
     def faulty_audits(self) -> list[ArmAudit]:
@@ -102,6 +104,7 @@ def collect_contents(record: Record) -> Contents:
         findings=sorted(record.findings, key=lambda finding: not finding.is_fault),
         limits=list_limits(record, places),
         lines={arm: _list_mechanisms(record, arm) for arm in list_arms(record)},
+        targets=record.targets,
     )
 
 

@@ -77,11 +77,14 @@ def _make_forest(place: PhaseResults) -> Figure | None:
         f"Squares are differences to {baseline}, lines their intervals ({shown}), dots the pairs of seeds. Grey is "
         f"smaller than {smallest:g}{' %' if unit else ''}, the smallest difference of interest."
     )
+    noise = next((comparison.interval for arm, comparison in rows if arm == place.aa), None)
+    if noise is not None:
+        caption += f" Orange is the noise floor, the interval of {baseline} against itself under other seeds."
     if apart:
         caption += f" Not comparable, and so not here: {', '.join(apart)}."
     return Figure(
         FOREST, _make_file_name(FOREST, place), f"{titles[0]}: {place.title}", caption,
-        lambda theme: forest.draw(effects, smallest, titles, theme),
+        lambda theme: forest.draw(effects, smallest, titles, theme, noise),
     )  # fmt: skip
 
 

@@ -7,9 +7,11 @@ import csv
 import io
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from typing import Any
 
 from attnlab.studies.answers.study_folder import Record
+from attnlab.studies.answers.target import TargetAnswer
 from attnlab.visible import make_visible
 
 from .cells import COLUMNS, choose_columns, get_comparison, is_not_comparable
@@ -93,6 +95,17 @@ def write_summary(places: Sequence[PhaseResults]) -> str:
             row.count_parameters("trained"),
         ])  # fmt: skip
     return write_csv(SUMMARY, rows)
+
+
+def write_targets(targets: Sequence[TargetAnswer]) -> str:
+    """Write a line for every arm and target."""
+    rows = [[*list(vars(one).values())[:-1], *_spread_exchange(one)] for one in targets]
+    names = [one.name for one in fields(TargetAnswer)][:-1]
+    return write_csv([*names, "change_of_steps", "low", "high"], rows)
+
+
+def _spread_exchange(target: TargetAnswer) -> list[float | None]:
+    return [None] * 3 if target.exchange is None else [target.exchange[0], *target.exchange[1]]
 
 
 def write_csv(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:

@@ -42,6 +42,7 @@ def build(run: RunSpec, say: Say = str) -> Job:
     # In the mechanism's own spelling, so that two ways to write a line are one run.
     config["start"]["mechanism"] = str(mechanism_of(model))
     dev = make_dev(run, task, tokenizer, say, source)
+    tune = _make_tune(run, task, source, tokenizer, say) if run.figure_at == "best" else None
     for stream in streams:
         check_positions(model, stream.longest, "a row to train on")
     if dev is not None:
@@ -50,7 +51,7 @@ def build(run: RunSpec, say: Say = str) -> Job:
     if run.num_scored is not None:
         examples = task.examples(source)[: run.data.num_train][: run.num_scored]
         known = _make_examples(run, task, examples, tokenizer, "to score", str)
-    return Job(model, task, streams, run, run.seed, dev, known, tokenizer, config, run.threads, run.title)
+    return Job(model, task, streams, run, run.seed, dev, known, tokenizer, config, run.threads, run.title, tune)
 
 
 def _check_task(run: RunSpec, task: Any) -> None:
@@ -163,7 +164,7 @@ def make_dev(
 
     trained: the training source, of which a trial is evaluated on the end (data.num_tune).
     """
-    if run.data.num_tune is not None and trained is not None:
+    if run.data.num_tune is not None and run.figure_at == "last" and trained is not None:
         held_out = _hold_out_tuning_examples(run, task, trained)[1]
         say(f"evaluates on the last {len(held_out):,} training examples and does not train on them (data.num_tune)")
         return _make_examples(run, task, held_out, tokenizer, "to evaluate on", say)
@@ -179,6 +180,24 @@ def make_dev(
     cut = f" (data.num_dev = {run.data.num_dev})" if len(examples) < len(every) else ""
     say(f"evaluates on {len(examples):,} of the {len(every):,} examples of {name}{cut}")
     return _make_examples(run, task, examples, tokenizer, "to evaluate on", say)
+
+
+def _make_tune(run: RunSpec, task: Any, trained: Source, tokenizer: Any, say: Say) -> Examples:
+    """Make what the best checkpoint is chosen on, which is neither trained on nor evaluated on."""
+    if run.data.num_tune is not None:
+        examples = _hold_out_tuning_examples(run, task, trained)[1]
+        say(f"chooses its best checkpoint on the last {len(examples):,} training examples, which it does not train on")
+    elif run.data.tune is not None:
+        name = run.data.tune
+        source = name if run.data.column is None else open_data(name, "dev", run.data.column)
+        examples = task.examples(source, choose_split(name, "dev"))[: run.data.num_dev]
+        say(f"chooses its best checkpoint on {len(examples):,} examples of {name}")
+    else:
+        raise TrainingError(
+            'figure_at = "best" chooses a checkpoint, which needs examples that the figure is not measured on: give '
+            "data.tune = SOURCE, or data.num_tune = N for the last N training examples"
+        )
+    return _make_examples(run, task, examples, tokenizer, "to choose a checkpoint on", say)
 
 
 def _make_examples(run: RunSpec, task: Any, examples: list[Any], tokenizer: Any, purpose: str, say: Say) -> Examples:
