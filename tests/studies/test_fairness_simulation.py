@@ -3,11 +3,11 @@
 import numpy as np
 
 from attnlab.statistics.simulation import measure, start_study
-from attnlab.studies.fairness_simulation import list_refused, match_curves
+from attnlab.studies.fairness_simulation import list_unsound_matches, match_curves
 
 
 def test_equal_steps_find_what_equal_operations_do_not() -> None:
-    case = next(list_refused())
+    case = next(list_unsound_matches())
     assert measure(case, 40).share > 0.4
 
 

@@ -44,7 +44,7 @@ def list_cases() -> Iterator[Case]:
         yield Case(PART, what, str(num), partial(exchange, num=num), effect=EFFECTS[num])
 
 
-def list_refused() -> Iterator[Case]:
+def list_unsound_matches() -> Iterator[Case]:
     """Yield what a study does not do."""
     finds = partial(match_curves, num=5, is_matched=False)
     yield Case(PART, "an update costs 2 ×, equal steps", "5", finds, bound=None)

@@ -79,7 +79,7 @@ def list_unsound_searches() -> Iterator[Case]:
     yield Case(SEARCHED, "one rate for both arms", "5", finds, "7–51 %", None)
     finds = partial(tune, num=5, repeat="once")
     yield Case(SEARCHED, "tuned once for all seeds, 4 trials", "5", finds, "7–27 %", None)
-    yield from fairness_simulation.list_refused()
+    yield from fairness_simulation.list_unsound_matches()
 
 
 RATES = (-1.5, -0.5, 0.5, 1.5)
