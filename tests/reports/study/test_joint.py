@@ -1,4 +1,4 @@
-"""Answers over sizes, horizons and tasks on the page, in the tables, in the terminal and in JSON: the same everywhere."""
+"""Answers over sizes, horizons and tasks: the same on the page, in tables, in the terminal and in JSON."""
 
 from __future__ import annotations
 
