@@ -3,6 +3,7 @@
 import os
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -20,6 +21,19 @@ from attnlab.mechanisms import REGISTRY
 # On a build server the same examples come each time, so that a failure there is the change's own.
 settings.register_profile("attnlab", deadline=None, derandomize="CI" in os.environ)
 settings.load_profile("attnlab")
+
+
+LONGEST = (
+    "studies/test_kills.py", "studies/test_planted.py", "studies/test_tutorial.py", "install/test_ecosystem.py",
+    "training/loop/test_ranks.py", "training/test_kills.py", "install/test_catalog.py", "cli/test_catalog.py",
+)  # fmt: skip
+"""Files of half a minute and more. Two workers share the files: one that is started last would be waited for."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Start with the longest files."""
+    ranks = {Path(__file__).parent / name: rank for rank, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: ranks.get(item.path, len(ranks)))
 
 
 @pytest.fixture

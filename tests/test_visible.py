@@ -9,7 +9,7 @@ import unicodedata
 
 import pytest
 
-from attnlab.visible import get_unfiltered, make_output_visible, make_values_visible, make_visible, print_visibly
+from attnlab.visible import get_unfiltered_stream, make_output_visible, make_values_visible, make_visible, print_visibly
 
 
 def test_every_control_and_direction_character_is_made_visible() -> None:
@@ -53,10 +53,10 @@ def test_a_bar_of_another_library_is_redrawn_in_its_line(capsys: pytest.CaptureF
         for share in ("10 %", "\x1b20 %"):
             sys.stderr.write(f"\r{share}")
         sys.stderr.write("\n")
-        print("\x1b[K", end="", file=get_unfiltered(sys.stderr))
+        print("\x1b[K", end="", file=get_unfiltered_stream(sys.stderr))
     assert capsys.readouterr().err == "\r10 %\r\\u001b20 %\n\x1b[K"
 
 
 def test_a_stream_without_a_filter_is_itself() -> None:
     stream = io.StringIO()
-    assert get_unfiltered(stream) is stream
+    assert get_unfiltered_stream(stream) is stream

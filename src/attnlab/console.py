@@ -6,14 +6,14 @@ from typing import TextIO
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 
-from attnlab.visible import get_unfiltered, make_visible
+from attnlab.visible import get_unfiltered_stream, make_visible
 
 
 class VisibleConsole(Console):
     """A rich console on a stream; control characters in names and messages are shown as escapes."""
 
     def __init__(self, stream: TextIO) -> None:
-        super().__init__(file=get_unfiltered(stream))
+        super().__init__(file=get_unfiltered_stream(stream))
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
         """Yield the segments of what is shown."""

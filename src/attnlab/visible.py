@@ -59,7 +59,7 @@ class VisibleStream:
         return getattr(self.unfiltered, name)
 
 
-def get_unfiltered(stream: TextIO) -> TextIO:
+def get_unfiltered_stream(stream: TextIO) -> TextIO:
     """Return the stream below a VisibleStream, for output that is made of control characters, such as a bar."""
     unfiltered: TextIO = getattr(stream, "unfiltered", stream)
     return unfiltered

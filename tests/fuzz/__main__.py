@@ -21,8 +21,9 @@ from .driver import SECONDS, work
 from .kinds import KINDS
 
 MAX_SHOWN = 40
-DEADLINE = 3 * SECONDS
-"""Seconds without a word of a worker, after which it hangs in code that no signal interrupts."""
+DEADLINE = 20 * SECONDS
+"""Seconds without a word of a worker, after which it hangs in code that no signal interrupts; long, since other
+programs may keep the machine busy."""
 
 
 def list_inputs(num: int, only: str | None) -> list[tuple[str, int]]:

@@ -18,17 +18,22 @@ from random import Random
 from typing import Any
 
 import huggingface_hub.constants as hub
+import pytest
 
 from attnlab.cli.verbs import main
 from attnlab.mechanisms import REGISTRY
+from tests.studies.in_process import train_here
 
 from .examples import train_examples, write_examples
 from .kinds import KINDS, Case
+from .place import Place
 
 SECONDS = 30
 """A longer answer counts as a hang."""
+LEAST_SHARE = 0.05
+"""The share of a core that a process gets at least on a busy machine; one that uses less waits for something."""
 MEMORY = 12 << 30
-"""Bytes of address space of a worker: an input that asks for more gets a MemoryError, not the machine's memory."""
+"""Bytes that a worker may allocate: an input that asks for more gets a MemoryError, not the machine's memory."""
 CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 """Characters that could drive a terminal or turn text around; nothing prints them."""
 ORIGIN = re.compile(r"src/(attnlab/\S+\.py\", line \d+)")
@@ -45,7 +50,7 @@ class Fuzzer:
 
     def __init__(self, root: Path, seed: int, kinds: Iterable[str] = tuple(KINDS)) -> None:
         self.seed = seed
-        self.examples, self.place, self.temporary = root / "examples", root / "case", root / "tmp"
+        self.examples, self.temporary = root / "examples", root / "tmp"
         root.mkdir(parents=True, exist_ok=True)
         self.temporary.mkdir()
         write_examples(self.examples)
@@ -53,23 +58,23 @@ class Fuzzer:
             main(["doctor"])  # compiles the loops, which may take longer than an input
             if any(kind in TRAINED for kind in kinds):
                 train_examples(self.examples)
-        self.root = root
+        self.root, self.place = root, Place(self.examples, root / "case")
 
     def run(self, kind: str, number: int) -> tuple[int, str]:
         """Run one input; return its status and what is wrong with the answer."""
-        shutil.rmtree(self.place, ignore_errors=True)
-        shutil.copytree(self.examples, self.place)
+        self.place.restore()
         random = Random(f"{self.seed}/{kind}/{number}")
-        case = KINDS[kind][1](random, self.place)
-        before = _list_files(self.place)
+        case = KINDS[kind][1](random, self.place.folder)
+        before = self.place.list_files()
         registry = dict(REGISTRY)
-        with contextlib.chdir(self.place), _environment(self.root), capture_output() as streams:
+        with contextlib.chdir(self.place.folder), _environment(self.root), capture_output() as streams:
             status, problem = _answer(case)
         REGISTRY.clear()
         REGISTRY.update(registry)
         output = "".join(stream.getvalue().decode("utf-8", "surrogatepass") for stream in streams)
-        after = [] if any(path == "." for path in case.writes) else _list_files(self.place) - before
-        left = [path for path in after if not path.startswith(case.writes or ("\0",))]
+        is_anywhere = status != 2 and "." in case.writes
+        after = set() if is_anywhere else self.place.list_files() - before
+        left = [path for path in after if status == 2 or not path.startswith(case.writes or ("\0",))]
         logs = [file for file in self.temporary.iterdir() if status == 3 and file.suffix == ".log"]
         left += [file.name for file in self.temporary.iterdir() if file not in logs]
         origin = "".join(f" at {frame}" for log in logs for frame in ORIGIN.findall(log.read_text())[-2:])
@@ -97,7 +102,7 @@ def work(inputs: list[tuple[str, int]], seed: int) -> None:
     # Libraries and child processes may write to descriptor 1, which therefore is no longer the pipe.
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, MEMORY))
     with tempfile.TemporaryDirectory(prefix="attnlab-fuzz-") as root:
         fuzzer = Fuzzer(Path(root) / "fuzz", seed, {kind for kind, _ in inputs})
         for kind, number in inputs:
@@ -107,19 +112,34 @@ def work(inputs: list[tuple[str, int]], seed: int) -> None:
 
 
 def _answer(case: Case) -> tuple[int, str]:
+    with pytest.MonkeyPatch.context() as patch, _limit_time(0 if case.has_workers else LEAST_SHARE):
+        if not case.has_workers:
+            train_here(patch)
+        try:
+            return main(case.argv), ""
+        except Hang as error:
+            return -1, f"hang: {error}"
+        except BaseException as error:
+            return -1, f"raised {type(error).__name__}: {error}"
+
+
+@contextlib.contextmanager
+def _limit_time(least_share: float = LEAST_SHARE) -> Iterator[None]:
+    """Raise `Hang` after `SECONDS`; on a busy machine, those in which this process computes."""
+    began = os.times()
+
     def stop(number: int, frame: Any) -> None:
-        raise Hang(f"more than {SECONDS} s, in {frame.f_code.co_filename}:{frame.f_lineno}")
+        now = os.times()
+        computed, passed = now.user + now.system - began.user - began.system, now.elapsed - began.elapsed
+        if computed > SECONDS or computed < passed * least_share:
+            raise Hang(f"more than {SECONDS} s, in {frame.f_code.co_filename}:{frame.f_lineno}")
 
     before = signal.signal(signal.SIGALRM, stop)
-    signal.alarm(SECONDS)
+    signal.setitimer(signal.ITIMER_REAL, SECONDS, 1)
     try:
-        return main(case.argv), ""
-    except Hang as error:
-        return -1, f"hang: {error}"
-    except BaseException as error:
-        return -1, f"raised {type(error).__name__}: {error}"
+        yield
     finally:
-        signal.alarm(0)
+        signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
 
 
@@ -149,8 +169,3 @@ def _environment(root: Path) -> Iterator[None]:
         sys.stdin, tempfile.tempdir, hub.HF_HUB_OFFLINE = stdin, folder, is_offline
         os.environ.clear()
         os.environ.update(before)
-
-
-def _list_files(folder: Path) -> set[str]:
-    files = {str(path.relative_to(folder)) for path in folder.rglob("*")}
-    return {name for name in files if not name.endswith(("-wal", "-shm"))}

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import sqlite3
+import tomllib
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -13,12 +15,32 @@ from typing import Any
 
 import typer.main
 
+from attnlab.checksums import SUMS
 from attnlab.cli.verbs import VERBS, _build
 from attnlab.mechanisms import CATALOG
+from attnlab.studies.file.design import Design
+from attnlab.studies.ledger.connection import DIGESTS
+from attnlab.training.spec import RunSpec
+from tests.studies.samples import STUDY
 
 from . import mutations
 from .examples import TRAIN
+from .settings import Settings, write_toml, write_value
 
+SMALL = 8
+"""The largest number in the settings of inputs that train: theirs are broken, but not long."""
+RUN: Mapping[str, Any] = {
+    "data.train": "prose.txt", "data.tokenizer": "word", "start.architecture": "gpt2", "config.n_layer": 1,
+    "config.n_embd": 16, "config.n_head": 2, "config.n_positions": 32, "precision": "fp32", "segments.0.batch": 2,
+    "segments.0.length": 16,
+}  # fmt: skip
+WORDS = (*(entry.line for entry in CATALOG.values()), "bert", "llama", "word", "prose.txt", "rows.jsonl", "run:best")
+EXAMPLE = {key: value for key, value in tomllib.loads(STUDY).items() if key != "budgets"}
+TOO_LONG = ("is_compiled",)
+"""Settings with values that are valid and take a minute: no input that trains has them."""
+STUDY_SETTINGS = Settings(Design, EXAMPLE, WORDS)
+TRAINED_STUDY_SETTINGS = Settings(Design, EXAMPLE, WORDS, without=TOO_LONG)
+RUN_SETTINGS = Settings(RunSpec, {"segments": [{}], "start": {"config": {"n_layer": 1}}}, WORDS, without=TOO_LONG)
 DONE_OR_REFUSED = (0, 2)
 WITH_ANSWER = (0, 1, 2)
 
@@ -30,6 +52,8 @@ class Case:
     argv: list[str]
     statuses: tuple[int, ...] = DONE_OR_REFUSED
     writes: tuple[str, ...] = ()
+    has_workers: bool = False
+    """Whether runs are trained in other processes, as a user's are."""
 
 
 Make = Callable[[Random, Path], Case]
@@ -48,29 +72,50 @@ def break_mechanism(random: Random, folder: Path) -> Case:
 
 
 def break_study_file(random: Random, folder: Path) -> Case:
-    """A study file: `plan` and `register`."""
-    _break_file(random, folder / "study.toml", mutations.break_toml)
-    if random.random() < 0.85:
-        return Case(["plan", "study.toml", "--spread", "0.1"])
-    return Case(["register", "study.toml", "--out", "new"], writes=("new",))
-
-
-PATHS = (
-    "seeds", "name", "baseline", "arms.dot", "arms.new", "sizes.tiny.config.n_layer", "sizes.tiny.architecture",
-    "phases.recall.optimizer.lr", "phases.recall.smallest", "phases.recall.task", "phases.0.segments.0.steps",
-    "phases.recall.segments.0.batch", "data.recall.train", "phases.recall.tuning.mode", "looks", "search.over", "x.y",
-    "phases", "arms", "sizes.tiny", "phases.recall.segments", "phases.recall.task_settings.vocab", "horizons", "match",
-)  # fmt: skip
+    """A study file, its text or its settings: `plan`, `register` and `run --dry-run`."""
+    if random.random() < 0.4:
+        _break_file(random, folder / "study.toml", mutations.break_toml)
+    else:
+        (folder / "study.toml").write_bytes(write_toml(STUDY_SETTINGS.change_example(random)))
+    return _read_study(random, [])
 
 
 def break_setting(random: Random, folder: Path) -> Case:
     """`--set`: a path and a value, either of them broken."""
-    path = random.choice(PATHS)
-    path = mutations.break_line(random, path) if random.random() < 0.3 else path
-    text = f"{path}={mutations.pick_word(random)}"
-    if random.random() < 0.9:
-        return Case(["plan", "study.toml", "--spread", "0.1", "--set", text])
-    return Case(["register", "study.toml", "--out", "new", "--set", text], writes=("new", "study", "."))
+    place, value = STUDY_SETTINGS.pick(random)
+    path = ".".join(map(str, place)).replace("phases.0", random.choice(("phases.0", "phases.recall")))
+    path = mutations.break_line(random, path) if random.random() < 0.2 else path
+    text = mutations.pick_word(random) if random.random() < 0.4 else write_value(value)
+    return _read_study(random, ["--set", f"{path}={text}".replace("\0", "0")])
+
+
+def _read_study(random: Random, extra: list[str]) -> Case:
+    kind = random.random()
+    if kind < 0.8:
+        return Case(["plan", "study.toml", "--spread", "0.1", *extra])
+    if kind < 0.9:
+        return Case(["run", "study.toml", "--dry-run", "--no-calibration", "--out", "new", *extra])
+    return Case(["register", "study.toml", "--out", "new", *extra], writes=("new", "study", "."))
+
+
+def break_training(random: Random, folder: Path) -> Case:
+    """A run of one or two updates with any settings: `train`."""
+    changes = dict(RUN_SETTINGS.pick(random, limit=SMALL) for _ in range(random.randint(1, 2)))
+    values = RUN | {".".join(map(str, place)): value for place, value in changes.items()}
+    argv = [
+        part for path, value in values.items() for part in ("--set", f"{path}={write_value(value)}".replace("\0", "0"))
+    ]
+    extent = ["--steps", random.choice("12")]
+    return Case(["train", "clm", *extent, *argv, "--out", "new"], WITH_ANSWER, writes=("new",))
+
+
+def break_whole_study(random: Random, folder: Path) -> Case:
+    """A study of runs of a few updates with any settings: `run`."""
+    content = TRAINED_STUDY_SETTINGS.change_example(random, limit=SMALL)
+    (folder / "study.toml").write_bytes(write_toml(content))
+    extra = ["--no-report"] if random.random() < 0.9 else []
+    argv = ["run", "study.toml", "--out", "new", "--set", "seeds=[1]", *extra]
+    return Case(argv, WITH_ANSWER, writes=("new",), has_workers=random.random() < 0.05)
 
 
 BASES: Mapping[str, list[str]] = {
@@ -206,7 +251,8 @@ def break_ledger(random: Random, folder: Path) -> Case:
 
 KINDS: Mapping[str, tuple[int, Make]] = {
     "grammar": (4, break_mechanism), "study files": (3, break_study_file), "--set": (3, break_setting),
-    "options": (4, break_options), "tables": (3, break_table), "data files": (4, break_data),
+    "training": (1, break_training), "studies": (1, break_whole_study), "options": (4, break_options),
+    "tables": (3, break_table), "data files": (4, break_data),
     "predictions": (2, break_predictions), "matrices": (1, break_keys), "plug-ins": (1, break_plugin),
     "saved models": (2, break_saved_model), "checkpoints": (1, break_pretrained), "runs": (2, break_run),
     "ledgers": (3, break_ledger),
@@ -225,11 +271,23 @@ def _break_file(random: Random, file: Path, change: Callable[[Random, bytes], by
 
 
 def _break_one_of(random: Random, folder: Path) -> None:
+    """Break a file; half of the times those of a folder without hashes, such as one of another program."""
+    if random.random() < 0.5:
+        _remove_hashes(folder)
     file = random.choice(sorted(path for path in folder.rglob("*") if path.is_file() and path.name != "README.md"))
     if random.random() < 0.05:
         shutil.rmtree(file.parent)
     else:
         _break_file(random, file, mutations.break_json if file.suffix == ".json" else mutations.break_bytes)
+
+
+def _remove_hashes(folder: Path) -> None:
+    for file in folder.rglob(SUMS):
+        file.unlink()
+    for file in folder.rglob("*.json"):
+        content = json.loads(file.read_bytes())
+        if isinstance(content, dict) and content.pop("sha256", None) is not None:
+            file.write_text(json.dumps(content), encoding="utf-8")
 
 
 def _break_row(random: Random, ledger: Path) -> None:
@@ -239,6 +297,8 @@ def _break_row(random: Random, ledger: Path) -> None:
         for (trigger,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall():
             database.execute(f'DROP TRIGGER "{trigger}"')
         table = random.choice(tables)
+        if table != DIGESTS and random.random() < 0.5:  # as in a ledger of an older version
+            database.execute(f"DROP TABLE {DIGESTS}")
         rows = database.execute(f'SELECT rowid, * FROM "{table}"').fetchall()
         columns = [row[1] for row in database.execute(f'PRAGMA table_info("{table}")')]
         if not rows:

@@ -12,7 +12,7 @@ import torch
 from transformers import AutoModelForCausalLM
 
 import attnlab
-from attnlab.errors import InstallError
+from attnlab.errors import AttnlabWarning, InstallError
 from tests.install.models import tokens, with_loss
 
 LINE = "cosine | softmax | bypass(alpha=0.5, learn=true)"
@@ -104,7 +104,18 @@ def test_an_adapter_of_a_plain_model_is_as_before(base: Path, tmp_path: Path) ->
     config = peft.LoraConfig(task_type="CAUSAL_LM", target_modules=["q_proj"])
     peft.get_peft_model(load_base(base, None), config).save_pretrained(str(tmp_path))
     assert "attnlab" not in (tmp_path / "adapter_config.json").read_text()
-    peft.PeftModel.from_pretrained(load_base(base, None), tmp_path)
+    for line in (None, "dot | softmax"):  # which compute the same
+        peft.PeftModel.from_pretrained(load_base(base, line), tmp_path)
+
+
+def test_an_adapter_of_a_plain_model_warns_on_a_base_with_a_mechanism(base: Path, tmp_path: Path) -> None:
+    config = peft.LoraConfig(task_type="CAUSAL_LM", target_modules=["q_proj"])
+    peft.get_peft_model(load_base(base, None), config).save_pretrained(str(tmp_path))
+    said = "probably trained on plain attention, and the base model has 'cosine | softmax"
+    for load in (peft.PeftModel.from_pretrained, type(load_base(base, None)).load_adapter):
+        with pytest.warns(AttnlabWarning, match=said):
+            load(load_base(base), str(tmp_path))
+    peft.get_peft_model(load_base(base), config)  # a new adapter is for the base that it is made on
 
 
 def test_prompt_tuning_is_checked_too(base: Path, tmp_path: Path) -> None:

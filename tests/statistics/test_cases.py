@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from attnlab.statistics.cases import list_cases, list_refused
+from attnlab.statistics.cases import list_cases, list_unsound_methods
 from attnlab.statistics.simulation import Case, measure
 
 NUM_REPEATS = 150
@@ -35,7 +35,7 @@ def test_false_positives_are_within_their_bound(case: Case) -> None:
     ],
 )
 def test_what_is_refused_finds_differences_where_there_are_none(what: str, low: float) -> None:
-    (case,) = [case for case in list_refused() if case.what == what]
+    (case,) = [case for case in list_unsound_methods() if case.what == what]
     assert measure(case, 600).share >= low
 
 
@@ -59,7 +59,7 @@ def test_power_is_shown_beside_every_null() -> None:
 
 
 def test_every_figure_that_was_measured_before_is_quoted() -> None:
-    quoted = {case.before for case in [*CASES, *list_refused()]}
+    quoted = {case.before for case in [*CASES, *list_unsound_methods()]}
     assert quoted >= {
         "10–12.5 %", "18.5 %", "8–12 %", "19 %", "34 %", "46–75 %", "12–52 %", "9–18 %", "7 %", "2.6 ×",
     }  # fmt: skip

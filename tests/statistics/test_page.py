@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from attnlab.statistics.cases import list_cases, list_refused
+from attnlab.statistics.cases import list_cases, list_unsound_methods
 from attnlab.statistics.simulation import Case
 from attnlab.studies.integrity import IntegrityKind
 from tests.test_pages import blocks
@@ -17,7 +17,7 @@ def test_the_pages_code_runs() -> None:
     exec(compile(code, "the block of docs/statistics.md", "exec"), {"__name__": "page"})
 
 
-@pytest.mark.parametrize("case", [*list_cases(), *list_refused()], ids=lambda case: case.what)
+@pytest.mark.parametrize("case", [*list_cases(), *list_unsound_methods()], ids=lambda case: case.what)
 def test_the_page_shows_every_case(case: Case) -> None:
     rows = [line for line in PAGE.splitlines() if line.startswith(f"{case.what} ")]
     assert any(f" {case.seeds} " in row for row in rows)

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from attnlab.statistics.__main__ import main
-from attnlab.statistics.cases import list_cases, list_refused
+from attnlab.statistics.cases import list_cases, list_unsound_methods
 from attnlab.statistics.simulation import Asks, Look, is_better, is_difference, measure
 
 CASES = list(list_cases())
@@ -34,7 +34,7 @@ def test_another_path_from_scores_to_words_can_be_plugged_in() -> None:
 
 def test_a_look_that_was_not_registered_is_judged_by_the_e_process() -> None:
     (case,) = [case for case in CASES if case.what == "registered with 5, then after every seed"]
-    (fresh,) = [case for case in list_refused() if case.what == "a fresh t test after every seed"]
+    (fresh,) = [case for case in list_unsound_methods() if case.what == "a fresh t test after every seed"]
     assert measure(case, 400).share < measure(fresh, 400).share / 2
 
 

@@ -1,17 +1,12 @@
-"""A small study as text and as plain data, with changes by their paths; and a stand-in that trains in this process."""
+"""A small study as text and as plain data, with changes by their paths."""
 
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
-from attnlab.errors import AttnlabError
 from attnlab.studies.file.overrides import set_value
-from attnlab.studies.run.workers import RunEvent, RunOrder
 from attnlab.studies.study import Study
-from attnlab.training import Display, RunSpec, build, train
 
 STUDY = """\
 name = "small"
@@ -74,34 +69,3 @@ def study(**changes: Any) -> Study:
 
 def quiet(message: str) -> None:
     """Say nothing."""
-
-
-class InProcess:
-    """Stands in for workers: trains in this process, since each start of another one costs seconds."""
-
-    def __init__(self, plugins: Sequence[str] = (), server: str = "") -> None:
-        self.events: list[RunEvent] = []
-
-    def send(self, order: RunOrder) -> None:
-        """Train at once."""
-        try:
-            is_interrupted = self.work(Path(order.folder), order.config)
-            self.events.append(RunEvent(order.id, "interrupted" if is_interrupted else "finished"))
-        except AttnlabError as error:
-            self.events.append(RunEvent(order.id, "failed", str(error)))
-
-    def work(self, folder: Path, config: dict[str, Any]) -> bool:
-        """Train a run; return whether it was interrupted."""
-        run = RunSpec.of({**config, "threads": 1})
-        return train(build(run), folder, Display(is_quiet=True)).status == "interrupted"
-
-    def stop(self) -> None:
-        """Have nothing to stop."""
-
-    def receive(self) -> list[RunEvent]:
-        """Return how the runs that were sent have ended."""
-        events, self.events = self.events, []
-        return events
-
-    def close(self, *, at_once: bool) -> None:
-        """Have nothing to end."""

@@ -12,7 +12,7 @@ import pytest
 from attnlab.cli import main
 from attnlab.studies.run.workers import RunEvent, RunOrder
 
-from .samples import InProcess
+from .in_process import InProcess
 
 pytestmark = pytest.mark.usefixtures("here")
 
@@ -121,13 +121,10 @@ class HalfFailing(InProcess):
 
 def test_half_of_an_arms_runs_failed_in_a_family_of_five(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("attnlab.studies.run.execution.LocalWorkers", HalfFailing)
-    others = {
-        "relu": "dot | relu(divide=n)",
-        "sigmoid": "dot | sigmoid",
-        "angle": "angle | softmax",
-        "off": "dot | softmax1",
-    }
-    lines = "".join(f'{name} = "{line}"\n' for name, line in others.items())
+    rates = {"slow": 1e-3, "slower": 3e-4, "slowest": 1e-4, "fast": 2e-2}
+    lines = "".join(
+        f'{name} = {{ mechanism = "dot | softmax", set = {{ "optimizer.lr" = {lr} }} }}\n' for name, lr in rates.items()
+    )
     text = STUDY.replace("[sizes.tiny]", f"{lines}\n[sizes.tiny]")
     said = run("--set", "phases.copy.segments.0.steps=2", "--set", f"seeds={list(range(1, 11))}", text=text)
     why = "0 of 10 runs of the baseline and 5 of 10 of the variant failed"
@@ -160,7 +157,8 @@ def test_a_baseline_against_itself_in_two_phases_and_two_sizes(run: Run, tmp_pat
     text = STUDY.replace('cosine = "cosine(scale=8) | softmax"', 'again = "dot | softmax_again"')
     text = text.replace(sizes, sizes + sizes.replace("tiny", "wide").replace("n_embd = 32", "n_embd = 48"))
     text += phase.replace('name = "copy"', 'name = "longer"')
-    steps = ("--set", "phases.copy.segments.0.steps=25", "--set", "phases.longer.segments.0.steps=40")
+    text = text.replace("n_layer = 2", "n_layer = 1")
+    steps = ("--set", "phases.copy.segments.0.steps=10", "--set", "phases.longer.segments.0.steps=15")
     said = run(*steps, "--plugin", str(plugin), text=text)
     lines = said.places["terminal"].splitlines()
     verdicts = [line for line in lines if re.match(r"(copy|longer) +(tiny|wide) +again", line)]
@@ -170,7 +168,8 @@ def test_a_baseline_against_itself_in_two_phases_and_two_sizes(run: Run, tmp_pat
 
 
 def test_minigpt_sharing_can_conclude(run: Run) -> None:
-    said = run("--budget", "smoke", "--set", "seeds=[1, 2, 3, 4, 5]", recipe="minigpt-sharing")
+    fewer = ("--set", "seeds=[1, 2, 3, 4, 5]", "--set", 'only_arms=["separate", "share-qkv"]')
+    said = run("--budget", "smoke", *fewer, recipe="minigpt-sharing")
     assert "not paired" not in said.places["terminal"]
     assert "NOT COMPARABLE" not in said.places["terminal"]
     assert said.everywhere("NEITHER LEARNED THE TASK")  # ten updates are fewer than a table of pairs of words needs

@@ -2,7 +2,7 @@
 
 each line `FOLDER [SECONDS]` on its input runs the run there in a fork, killed with -9 after so many seconds, and is
 answered by the fork's status. The run has all that could go wrong when resumed: dropout, a learned and scheduled
-mechanism, accumulation, two segments, evaluations, traces, samples.
+mechanism, accumulation, two segments, two optimizers, evaluations, traces, samples.
 """
 
 import os
@@ -39,7 +39,7 @@ RUN = RunSpec(
         Segment(name="long", steps=10, batch=8, window=3)
     ),
     seed=7,
-    optimizer=Optimizer(lr=3e-3),
+    optimizer=Optimizer(name="muon", lr=3e-3, adamw_lr=1e-3),
     schedule=Schedule(kind="cosine", warmup=4),
     precision="fp32",
     evaluate_every=6, checkpoint_every=4, log_every=3, trace_every=5, sample_every=8, prompts=("the",),

@@ -7,7 +7,7 @@ import os
 import signal
 import sys
 
-from attnlab.training import Data, Display, RunSpec, Segment, Start, build, train
+from attnlab.training import Data, Display, Optimizer, RunSpec, Segment, Start, build, train
 
 RUN = RunSpec(
     task="mlm",
@@ -22,7 +22,7 @@ RUN = RunSpec(
     data=Data(train="embedded:pydoc", tokenizer="wordpiece:300", num_train=120, num_dev=8),
     task_settings={"max_len": 32}, segments=(Segment(steps=12, batch=10, micro_batch=3),), seed=3, precision="fp32",
     evaluate_every=6, checkpoint_every=4, log_every=1,
-    threads=1,
+    optimizer=Optimizer(name="muon"), threads=1,
 )  # fmt: skip
 
 

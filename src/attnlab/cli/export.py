@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from attnlab.cli.options import Arm, Checkpoint, Phase, Plugins, RunSeed, Size
+from attnlab.cli.options import Plugins, RunChoice, choose_run
 from attnlab.cli.plugin import load_plugins
 from attnlab.errors import RequestError
 from attnlab.inputs import expand_path
@@ -21,14 +21,12 @@ if TYPE_CHECKING:
 CARD = "README.md"
 
 
+@choose_run
 def export(
+    *,
     folder: Annotated[str, typer.Argument(metavar="RUN", help="The folder of a run, or of a study.")],
     out: Annotated[str, typer.Option(metavar="DIR", help="A new or empty folder.")] = "",
-    checkpoint: Checkpoint = "last",
-    arm: Arm = None,
-    run_seed: RunSeed = None,
-    phase: Phase = None,
-    size: Size = None,
+    choice: RunChoice,
     plugin: Plugins = None,
 ) -> int:
     """Write a run's model, tokenizer and model card into a folder, for attnlab.load."""
@@ -43,15 +41,15 @@ def export(
     from attnlab.training.record.folder import save_tokenizer
 
     load_plugins(plugin)
-    place = find_run_folder(folder, arm=arm, seed=run_seed, phase=phase, size=size)
-    restored = restore(place, is_best=checkpoint == "best", say=partial(print, file=sys.stderr, flush=True))
+    place = find_run_folder(folder, **choice.properties)
+    restored = restore(place, is_best=choice.is_best, say=partial(print, file=sys.stderr, flush=True))
     num_merged = _prepare_model(restored, place)
     stage_files = find_stage_files(restored, place, plugin or [])
     with _write_aside(target) as beside:
         save(restored.model, beside)
         if restored.tokenizer is not None:
             save_tokenizer(restored.tokenizer, beside)
-        card = write_model_card(restored, place, checkpoint, num_merged, stage_files)
+        card = write_model_card(restored, place, choice.checkpoint, num_merged, stage_files)
         (beside / CARD).write_text(card, encoding="utf-8")
         for file in stage_files:
             file.copy_to(beside)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from attnlab.cli.options import Arm, AsJson, Checkpoint, Phase, Plugins, RunSeed, Size
+from attnlab.cli.options import AsJson, Plugins, RunChoice, choose_run
 from attnlab.cli.plugin import load_plugins
 from attnlab.cli.tables import print_json
 from attnlab.errors import RequestError
@@ -16,7 +16,9 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
 
+@choose_run
 def generate(
+    *,
     folder: Annotated[str, typer.Argument(metavar="RUN", help="The folder of a run, of a study, or of attnlab.save.")],
     prompt: Annotated[list[str] | None, typer.Option(metavar="TEXT", help="The text to continue; repeatable.")] = None,
     tokens: Annotated[int, typer.Option(min=1, help="The largest number of new tokens.")] = 40,
@@ -24,11 +26,7 @@ def generate(
     top_k: Annotated[int | None, typer.Option(min=1, help="Sample from this many of the most likely tokens.")] = None,
     seed: Annotated[int, typer.Option(min=0, help="The seed of sampling.")] = 0,
     samples: Annotated[int, typer.Option(min=1, help="Samples per prompt, with consecutive seeds.")] = 1,
-    checkpoint: Checkpoint = "last",
-    arm: Arm = None,
-    run_seed: RunSeed = None,
-    phase: Phase = None,
-    size: Size = None,
+    choice: RunChoice,
     plugin: Plugins = None,
     as_json: AsJson = False,
 ) -> int:
@@ -39,8 +37,8 @@ def generate(
     from attnlab.tasks import sample
 
     load_plugins(plugin)
-    place = find_run_folder(folder, arm=arm, seed=run_seed, phase=phase, size=size)
-    model, tokenizer = _load_model(place, checkpoint)
+    place = find_run_folder(folder, **choice.properties)
+    model, tokenizer = _load_model(place, choice.is_best)
     prompts = prompt or [""]
     for text in prompts:
         _check_room(model, tokenizer, text, tokens)
@@ -57,7 +55,7 @@ def generate(
     return 0
 
 
-def _load_model(folder: Path, checkpoint: str) -> tuple["PreTrainedModel", Any]:
+def _load_model(folder: Path, is_best: bool) -> tuple["PreTrainedModel", Any]:
     from attnlab.data import load_tokenizer
     from attnlab.install import load
     from attnlab.training.job.restore import restore
@@ -65,12 +63,12 @@ def _load_model(folder: Path, checkpoint: str) -> tuple["PreTrainedModel", Any]:
     from attnlab.training.spec import find_run_folder
 
     if find_run_folder(str(folder)) is None:
-        if checkpoint == "best":
+        if is_best:
             raise RequestError(f"{folder} is a saved model and has no checkpoints; omit --checkpoint")
         with silence_transformers():
             model, tokenizer = load(folder), load_tokenizer(folder)
     else:
-        restored = restore(folder, is_best=checkpoint == "best", say=partial(print, file=sys.stderr, flush=True))
+        restored = restore(folder, is_best=is_best, say=partial(print, file=sys.stderr, flush=True))
         model, tokenizer = restored.model, restored.tokenizer
         if tokenizer is None:
             raise RequestError(

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from attnlab.cli.options import Arm, AsJson, Checkpoint, Phase, Plugins, RunSeed, Size
+from attnlab.cli.options import AsJson, Plugins, RunChoice, choose_run
 from attnlab.cli.plugin import load_plugins
 from attnlab.cli.tables import print_json
 from attnlab.errors import RequestError
@@ -15,18 +15,16 @@ from attnlab.inputs import expand_path
 DIGITS = 4
 
 
+@choose_run
 def inspect(
+    *,
     model: Annotated[str, typer.Argument(metavar="MODEL|RUN", help="A model's folder or name; a run or a study.")],
     text: Annotated[str, typer.Option(metavar="TEXT", help="The text that the model reads.")],
     figure: Annotated[str, typer.Option(metavar="FILE", help="Draw it: .html, .svg, .png, .json.")] = "attention.html",
     layer: Annotated[int | None, typer.Option(min=0, help="The layer of the head that is shown large.")] = None,
     head: Annotated[int | None, typer.Option(min=0, help="The head that is shown large.")] = None,
     tokenizer: Annotated[str | None, typer.Option(metavar="DIR_OR_NAME", help="Default: the model's own.")] = None,
-    checkpoint: Checkpoint = "last",
-    arm: Arm = None,
-    run_seed: RunSeed = None,
-    phase: Phase = None,
-    size: Size = None,
+    choice: RunChoice,
     plugin: Plugins = None,
     as_json: AsJson = False,
 ) -> int:
@@ -37,8 +35,7 @@ def inspect(
 
     charts.check(figure)
     load_plugins(plugin)
-    chosen = {"arm": arm, "seed": run_seed, "phase": phase, "size": size}
-    trained, own = _load(model, tokenizer, checkpoint, chosen)
+    trained, own = _load(model, tokenizer, choice)
     maps = heads.show(trained, text, tokenizer=own, layer=layer, head=head)
     maps.save(figure)
     facts = maps.facts()
@@ -57,7 +54,7 @@ def inspect(
     return 0
 
 
-def _load(name: str, tokenizer: str | None, checkpoint: str, chosen: dict[str, Any]) -> tuple[Any, Any]:
+def _load(name: str, tokenizer: str | None, choice: RunChoice) -> tuple[Any, Any]:
     """Load a model and a tokenizer: the one given, or the model's own."""
     from attnlab.audits.in_model.loading import load
     from attnlab.cli.runs import find_run_folder
@@ -70,12 +67,12 @@ def _load(name: str, tokenizer: str | None, checkpoint: str, chosen: dict[str, A
 
     is_study = (expand_path(name) / LEDGER).is_file()
     if is_study or find_training(name) is not None:
-        folder = find_run_folder(name, **chosen)
-        restored = restore(folder, is_best=checkpoint == "best", say=partial(print, file=sys.stderr, flush=True))
+        folder = find_run_folder(name, **choice.properties)
+        restored = restore(folder, is_best=choice.is_best, say=partial(print, file=sys.stderr, flush=True))
         if restored.tokenizer is None and tokenizer is None:
             raise RequestError(f"the run in {folder} was trained on '{restored.run.task}', whose tokens are not text")
         return restored.model, restored.tokenizer if tokenizer is None else load_tokenizer(tokenizer)
-    if checkpoint == "best" or any(value is not None for value in chosen.values()):
+    if choice != RunChoice():
         raise RequestError(f"--checkpoint, --arm, --run-seed, --phase and --size choose a run; {name} is a model")
     with silence_transformers():
         model = load(name)

@@ -26,7 +26,7 @@ MIN_SPREAD, MAX_SPREAD = 1e-100, 1e100
 
 
 def plan(
-    path: Annotated[str, typer.Argument(metavar="FILE|DIR", help="A study file, or the folder of a study.")],
+    path: Annotated[str, typer.Argument(metavar="RECIPE|FILE|DIR", help="A study, or the folder of one.")],
     pilot: Annotated[
         str | None, typer.Option(metavar="DIR", help="The folder of a pilot of the study file, such as 3 seeds of it.")
     ] = None,
@@ -52,9 +52,10 @@ def plan(
     from attnlab.studies.answers.power_analysis import Aim, estimate_seed_time, plan_seeds
     from attnlab.studies.answers.study_folder import open_record
     from attnlab.studies.file.reading import read_design
+    from attnlab.studies.file.recipes import find_study
 
     aim = Aim(tuple(power or POWERS), alpha)
-    design = None if is_folder else read_design(path, budget, read_settings(assign))
+    design = None if is_folder else read_design(find_study(path), budget, read_settings(assign))
     seed_time = None
     if is_folder or pilot is not None:
         with open_record(path if is_folder else str(pilot)) as record:

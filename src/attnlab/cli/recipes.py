@@ -112,6 +112,8 @@ def _print_notes(has_times: bool, has_unknown: bool) -> None:
         )
     print("attnlab run NAME --budget smoke --out DIR runs one; --dry-run shows what it needs, and its time here.")
     print("attnlab recipes copy NAME writes it to a file that you can edit.")
+    print("In a study file:")
+    print('  [search] over = { "optimizer.lr" = [1e-3, 3e-3, 1e-2] }   every arm at its own rate, as in learning-rates')
 
 
 def _copy_recipe(name: str, out: str) -> int:

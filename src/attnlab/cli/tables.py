@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from attnlab.cli.wrapping import GLUE, INDENT, terminal_width, unwrapped
-from attnlab.visible import get_unfiltered, make_visible
+from attnlab.visible import get_unfiltered_stream, make_visible
 
 Rows = Sequence[Sequence[str]]
 
@@ -41,7 +41,7 @@ def print_entries(columns: Sequence[str], rows: Rows) -> None:
 def print_json(value: Sequence[Any] | Mapping[str, Any]) -> None:
     """Print a value as JSON."""
     text = make_visible(json.dumps(value, indent=2, ensure_ascii=False))
-    print(text, file=unwrapped(get_unfiltered(sys.stdout)))
+    print(text, file=unwrapped(get_unfiltered_stream(sys.stdout)))
 
 
 def _is_narrow_enough(columns: Sequence[str], rows: Rows) -> bool:
@@ -61,7 +61,7 @@ def _print_aligned(columns: Sequence[str], rows: Rows) -> None:
 def show_progress(text: str) -> None:
     """Show a text on a terminal, in one line of standard error that the next call replaces."""
     if sys.stderr.isatty():
-        print(f"\r\x1b[K{make_visible(text)}", end="", file=get_unfiltered(sys.stderr), flush=True)
+        print(f"\r\x1b[K{make_visible(text)}", end="", file=get_unfiltered_stream(sys.stderr), flush=True)
 
 
 def print_below(text: str) -> None:

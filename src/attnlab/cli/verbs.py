@@ -104,7 +104,9 @@ def main(argv: Sequence[str] | None = None, verbs: Mapping[str, Verb] = VERBS) -
     with wrap_terminals(), warnings.catch_warnings():
         warnings.showwarning = _show_warning
         try:
-            status = _build(verbs)(args=arguments, prog_name="attnlab", standalone_mode=False)
+            # Typer takes a millisecond per verb to read its options, so only the one that was typed is built.
+            chosen = {name: verbs[name] for name in arguments[:1] if name in verbs} or verbs
+            status = _build(chosen)(args=arguments, prog_name="attnlab", standalone_mode=False)
             # At the end of the interpreter a closed pipe would print a traceback.
             sys.stdout.flush()
         except AttnlabError as error:

@@ -1,11 +1,13 @@
 """A saved peft adapter names the mechanism that its base had, and is refused by a base with another one or none.
 
 Importing this module extends peft, once. Without attnlab, peft's error for the unknown `peft_type` quotes the sentence
-that stands there. Adapters of models without a mechanism are saved and loaded as before.
+that stands there. Adapters of models without a mechanism are saved as before, and a base with a mechanism takes one
+with a warning: that an adapter names no mechanism does not prove that its base had none.
 """
 
 import functools
 import json
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +18,7 @@ from peft.utils import CONFIG_NAME, SAFETENSORS_WEIGHTS_NAME
 from safetensors.torch import load_file, save_file
 from torch import nn
 
-from attnlab.errors import InstallError
+from attnlab.errors import AttnlabWarning, InstallError
 from attnlab.inputs import parse_json
 from attnlab.mechanisms import Mechanism
 
@@ -28,6 +30,10 @@ NEEDS_ATTNLAB = (
     "{}: this adapter was trained on a model with the attention mechanism '{}'; install attnlab, `import attnlab`, and "
     "install that mechanism in the base model before loading the adapter"
 )
+IS_SAVED = "attnlab_is_saved"
+"""The attribute of a config that was read from a folder; a new adapter has none, and fits every base."""
+BASELINE = Mechanism.parse("dot | softmax")
+"""Computes what a model without a mechanism does."""
 HUB_OPTIONS = ("subfolder", "revision", "cache_dir", "token")
 
 
@@ -36,6 +42,7 @@ def extend_peft() -> None:
     save, load, inject, read = (
         PeftModel.save_pretrained, PeftModel.load_adapter, BaseTuner.inject_adapter, PeftConfigMixin.from_json_file,
     )  # fmt: skip
+    read_config = PeftConfigMixin.from_pretrained.__func__  # type: ignore[attr-defined]
 
     @functools.wraps(save)
     def save_pretrained(self: PeftModel, save_directory: str, *given: Any, **options: Any) -> None:
@@ -64,18 +71,32 @@ def extend_peft() -> None:
             content["auto_mapping"] = {**(content.get("auto_mapping") or {}), KEY: facts["mechanism"]}
         return content
 
+    @functools.wraps(read_config)
+    def from_pretrained(cls: type[PeftConfigMixin], *given: Any, **options: Any) -> Any:
+        config = read_config(cls, *given, **options)
+        vars(config)[IS_SAVED] = True
+        return config
+
     PeftModel.save_pretrained = save_pretrained  # type: ignore[method-assign]
     PeftModel.load_adapter = load_adapter  # type: ignore[method-assign]
     BaseTuner.inject_adapter = inject_adapter  # type: ignore[method-assign]
     PeftConfigMixin.from_json_file = staticmethod(from_json_file)  # type: ignore[method-assign]
+    PeftConfigMixin.from_pretrained = classmethod(from_pretrained)  # type: ignore[method-assign,assignment]
 
 
 def _check_base(model: nn.Module, config: Any) -> None:
-    """Refuse an adapter whose base had another mechanism than this model has."""
-    line = (getattr(config, "auto_mapping", None) or {}).get(KEY)
+    """Refuse an adapter whose base had another mechanism than this model has; warn if it names none."""
+    line, mechanism = (getattr(config, "auto_mapping", None) or {}).get(KEY), mechanism_of(model)
     if line is None:
+        if hasattr(config, IS_SAVED) and mechanism not in (None, BASELINE):
+            warnings.warn(
+                f"this adapter names no mechanism, so it was probably trained on plain attention, and the base model "
+                f"has '{mechanism}'; if that is not intended, load it into a base without a mechanism",
+                AttnlabWarning,
+                stacklevel=4,
+            )
         return
-    wanted, mechanism = Mechanism.parse(line), mechanism_of(model)
+    wanted = Mechanism.parse(line)
     if mechanism != wanted:
         has = "has none" if mechanism is None else f"has '{mechanism}'"
         raise InstallError(

@@ -42,7 +42,7 @@ def load(
     config = read_config(folder)
     facts = config.pop("attnlab")
     saved = Mechanism.parse(facts["mechanism"])
-    check_expected(saved, mechanism, folder)
+    check_loaded_mechanism(saved, mechanism, folder)
     tensors, config_hash = _read_weights(folder, str(saved))
     # Building a model draws initial weights, which must not change the caller's random state.
     with torch.random.fork_rng(devices=[]):
@@ -66,7 +66,7 @@ def load(
     return model
 
 
-def check_expected(mechanism: Mechanism | None, expected: str | Mechanism | None, folder: Path) -> None:
+def check_loaded_mechanism(mechanism: Mechanism | None, expected: str | Mechanism | None, folder: Path) -> None:
     """Refuse the mechanism of a folder if another one was expected; None expects nothing."""
     if expected is not None and Mechanism.parse(expected) != mechanism:
         raise InstallError(f"'{folder}' holds '{mechanism}', not '{Mechanism.parse(expected)}'")

@@ -6,11 +6,13 @@ build the model without its mechanism.
 
 import json
 import os
+import re
 from pathlib import Path
 from typing import Any
 
 import torch
 from huggingface_hub import split_torch_state_dict_into_shards
+from safetensors import SafetensorError
 from safetensors.torch import save_file
 from torch import Tensor, nn
 from transformers import PreTrainedModel
@@ -86,12 +88,23 @@ def _write(
         body.generation_config.save_pretrained(path)
     metadata = {"format": "pt", "attnlab": line}
     for file_name, contents in shards.filename_to_tensors.items():
-        save_file({name: tensors[name] for name in contents}, path / file_name, metadata=metadata)
+        _write_tensors({name: tensors[name] for name in contents}, path / file_name, metadata)
     if shards.is_sharded:
         index = {"metadata": shards.metadata, "weight_map": shards.tensor_to_filename}
         (path / INDEX).write_text(json.dumps(index, indent=2, sort_keys=True) + "\n", encoding="utf-8")
     others = [name for name in (CONFIG, GENERATION) if (path / name).exists()]
     write_sums(path, [*others, *(file.name for file in list_weight_files(path))])
+
+
+def _write_tensors(tensors: dict[str, Tensor], file: Path, metadata: dict[str, str]) -> None:
+    """Write a file of safetensors, whose errors of the disk are a class of their own with the number in their text."""
+    try:
+        save_file(tensors, file, metadata=metadata)
+    except SafetensorError as error:
+        number = re.search(r"\(os error (\d+)\)", str(error))
+        if number is None:
+            raise
+        raise OSError(int(number[1]), os.strerror(int(number[1])), str(file)) from error
 
 
 def _check_whole(body: PreTrainedModel) -> Layer:

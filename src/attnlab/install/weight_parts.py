@@ -20,7 +20,7 @@ Slice = tuple[int, int, int]
 
 def weight_parts(model: nn.Module) -> Iterator[tuple[str, Tensor]]:
     """Yield every parameter by name; that of a fused projection in parts, such as `c_attn.weight[q]`."""
-    fused = {id(tensor): parts for tensor, parts in _find_fused_parameters(model)}
+    fused = {id(tensor): parts for tensor, parts in find_fused_parameters(model)}
     for name, parameter in model.named_parameters():
         if id(parameter) not in fused:
             yield name, parameter
@@ -29,7 +29,8 @@ def weight_parts(model: nn.Module) -> Iterator[tuple[str, Tensor]]:
             yield f"{name}[{part}]", parameter.narrow(axis, start, width)
 
 
-def _find_fused_parameters(model: nn.Module) -> Iterator[tuple[Tensor, dict[Part, Slice]]]:
+def find_fused_parameters(model: nn.Module) -> Iterator[tuple[Tensor, dict[Part, Slice]]]:
+    """Yield the weight and the bias of every fused projection, with the place of each of its parts."""
     for name, module, layer in attention_layers(model):
         projections = describe_attention(name, module).projections or {}
         tied_parts = list_tied_parts(layer.mechanism.share)[1:]

@@ -15,7 +15,7 @@ from typing import NoReturn
 from attnlab.errors import MechanismError, closest
 
 from .arguments import LAYER, Layers, argument_types, read
-from .stage import NAMED, REGISTRY, Stage, StageError, find_undecorated
+from .stage import NAMED, REGISTRY, Stage, StageError, find_undecorated_stage
 
 TOKEN = re.compile(r"\s*(?P<token>[|(),=]|[^\s|(),=]+)")
 MARKS = frozenset("|(),=")
@@ -82,7 +82,7 @@ class LineReader:
             self._fail(name, f"'{name.text}' is a catalog entry, not a stage; {stages}")
         if name.text not in REGISTRY:
             hint = closest(name.text, REGISTRY) or f"; the stages are {', '.join(sorted(REGISTRY))}"
-            if (undecorated := find_undecorated(name.text)) is not None:
+            if (undecorated := find_undecorated_stage(name.text)) is not None:
                 hint = f'; {undecorated.__name__} is not registered: put @stage("{name.text}") above the class'
             self._fail(name, f"unknown stage '{name.text}'{hint}")
         cls = REGISTRY[name.text]

@@ -21,8 +21,8 @@ from .arguments import argument_types, describe, fits, is_number, write
 from .declaration import check_defaults, check_fields, check_methods, find_interface, read_needs
 from .parameter import Dims, Parameter
 
-Slot = Literal["share", "score", "mask", "weights", "values", "drop", "output"]
-SLOTS: tuple[Slot, ...] = ("score", "weights", "mask", "values", "drop", "output", "share")
+Slot = Literal["share", "score", "cap", "mask", "weights", "values", "drop", "output"]
+SLOTS: tuple[Slot, ...] = ("score", "cap", "weights", "mask", "values", "drop", "output", "share")
 """The slots of a mechanism, in the order in which a line is written."""
 
 Params = Mapping[str, Tensor]
@@ -200,7 +200,7 @@ def stage(name: str) -> Callable[[S], S]:
     return register
 
 
-def find_undecorated(name: str) -> type[Stage] | None:
+def find_undecorated_stage(name: str) -> type[Stage] | None:
     """Return a class without @stage whose own name is like this one: `my_score` for MyScore."""
     classes = list(Stage.__subclasses__())
     for cls in classes:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 
 from attnlab.studies import simulation as studies
 
-from .cases import list_cases, list_refused
+from .cases import list_cases, list_unsound_methods
 from .simulation import COLUMNS, Case, Rate, measure
 
 NUM_REPEATS = 2000
@@ -17,25 +17,24 @@ NUM_REPEATS = 2000
 
 def main(arguments: Sequence[str]) -> int:
     """Print the tables and return the exit status; the last part of the first table uses the ledger of a study."""
-    cases, refused = [*list_cases(), *studies.list_cases()], [*list_refused(), *studies.list_refused()]
-    numbers, parts = (
-        [word for word in arguments if word.isdecimal()],
-        [word for word in arguments if not word.isdecimal()],
-    )
-    known = list(dict.fromkeys(case.part for case in (*cases, *refused)))
+    cases = [*list_cases(), *studies.list_cases()]
+    unsound = [*list_unsound_methods(), *studies.list_unsound_searches()]
+    numbers = [word for word in arguments if word.isdecimal()]
+    parts = [word for word in arguments if not word.isdecimal()]
+    known = list(dict.fromkeys(case.part for case in (*cases, *unsound)))
     if len(numbers) > 1 or not all(word.isascii() and int(word) > 0 for word in numbers) or {*parts} - {*known}:
         takes = f"one number of repeats, such as 2000, and parts: {', '.join(known)}"
         print(f"python -m attnlab.statistics takes {takes}; not '{' '.join(arguments)}'", file=sys.stderr)
         return 2
-    cases, refused = ([case for case in group if case.part in (parts or known)] for group in (cases, refused))
+    cases, unsound = ([case for case in group if case.part in (parts or known)] for group in (cases, unsound))
     num_repeats = int(numbers[0]) if numbers else NUM_REPEATS
     print(f"False positives and power over {num_repeats} simulated studies each (fewer for slow ones).")
     print("Power is how often a true difference is found; its size is in SDs of one seed's difference,")
     print("for stability it is the ratio of the arms' SDs.\n")
     rates = print_rates(cases, num_repeats)
-    if refused:
+    if unsound:
         print("\nWhat attnlab does not do, on the same scores, and a limit of any analysis of few seeds.")
-        print_rates(refused, num_repeats)
+        print_rates(unsound, num_repeats)
     broken = [rate.case.what for rate in rates if not rate.is_kept]
     print(f"\nBounds broken: {len(broken)} ({'; '.join(broken)})." if broken else "\nEvery bound is kept.")
     return 1 if broken else 0

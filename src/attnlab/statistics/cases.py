@@ -9,7 +9,7 @@ import numpy as np
 
 from . import draws, simulation
 from .draws import Seeds
-from .joint_cases import list_joint_cases, list_refused_joint
+from .joint_cases import list_joint_cases, list_unsound_joint_methods
 from .simulation import Case, is_better, look_as_advised, look_at_cells, look_once, look_repeatedly
 from .verdict import AT_LEAST, BETTER
 
@@ -130,7 +130,7 @@ def _list_stability() -> Iterator[Case]:
             yield Case("stability", f"stability, {what}, {PAIRED[paired]}", "10", finds, "", bound, 4.0, cost=2)
 
 
-def list_refused() -> Iterator[Case]:
+def list_unsound_methods() -> Iterator[Case]:
     """Yield what attnlab does not do, on the same scores, and a limit of any analysis of few seeds."""
     case = partial(Case, "refused", bound=None, path=lambda: simulation.decide_looks)
     yield case("a fresh t test after every seed", "5 to 20", look_repeatedly(EVERY_SEED), "18.5 %", cost=4)
@@ -152,4 +152,4 @@ def list_refused() -> Iterator[Case]:
     for paired in (True, False):
         what = f"percentile bootstrap, {PAIRED[paired]}"
         yield case(what, "3", partial(simulation.percentile_bootstrap, paired=paired), cost=4)
-    yield from list_refused_joint()
+    yield from list_unsound_joint_methods()

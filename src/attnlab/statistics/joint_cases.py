@@ -53,7 +53,7 @@ def list_joint_cases() -> Iterator[Case]:
     yield Case(CONCLUSION, "4 tasks, 2 better and 2 worse by as much", "10", finds, effect=1.0)
 
 
-def list_refused_joint() -> Iterator[Case]:
+def list_unsound_joint_methods() -> Iterator[Case]:
     """Yield simpler analyses of the same scores."""
     finds = partial(regress_runs, seeds=(5, 3, 3), factor=2.0)
     yield Case(TREND, "one regression over all runs, SD doubles with every size", "5, 3, 3", finds, bound=None)

@@ -4,8 +4,9 @@ import math
 import shutil
 import tempfile
 import weakref
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
+from fractions import Fraction
 from functools import cache, partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -18,6 +19,7 @@ from attnlab.statistics.cases import EFFECTS, EVERY_SEED
 from attnlab.statistics.draws import Seeds
 from attnlab.statistics.simulation import NO_THRESHOLD, Ask, Asks, Case, Look
 
+from . import fairness_simulation
 from .answers.analysis import conclude
 from .file.design import SearchSettings
 from .ledger.database import Delivery, Ledger
@@ -48,6 +50,7 @@ def list_cases() -> Iterator[Case]:
     finds = simulation.look_once(partial(draws.draw_clusters, sizes=counts), Seeds(5), clusters=names)
     yield Case(PART, "20 articles of 25 questions", "5", finds, "12–52 %", 0.08, 0.8, cost=5, path=start)
     yield from list_search_cases()
+    yield from fairness_simulation.list_cases()
 
 
 def list_search_cases() -> Iterator[Case]:
@@ -66,14 +69,17 @@ def list_search_cases() -> Iterator[Case]:
     yield Case(
         SEARCHED, "tuned for every seed by halving", "5", finds, effect=2 * EFFECTS[5], path=simulation.start_study
     )
+    cost = count_steps(HALVED, WIDE_GRID) / count_steps(WHOLE, WIDE_GRID)
+    yield Case(SEARCHED, f"halving 9 rates, another choice than with all, at {cost:.0%} of the steps", "1", miss_rate)
 
 
-def list_refused() -> Iterator[Case]:
+def list_unsound_searches() -> Iterator[Case]:
     """Yield ways to choose a rate that give wrong verdicts."""
     finds = partial(tune, num=5, repeat="none")
     yield Case(SEARCHED, "one rate for both arms", "5", finds, "7–51 %", None)
     finds = partial(tune, num=5, repeat="once")
     yield Case(SEARCHED, "tuned once for all seeds, 4 trials", "5", finds, "7–27 %", None)
+    yield from fairness_simulation.list_unsound_matches()
 
 
 RATES = (-1.5, -0.5, 0.5, 1.5)
@@ -103,14 +109,38 @@ def tune(
     return simulation.is_difference(path()({"": Ask(scores[BASELINE], scores[VARIANT])})[""])
 
 
-def _choose_rate(search: SearchSettings, grid: list[float], best: float, rng: draws.Rng) -> float:
-    """Choose a rate as a study does, with simulated trials; in a short one the noise is that of a whole one."""
+WIDE_GRID = [float(rate) for rate in range(9)]
+WHOLE, HALVED = (SearchSettings(over={"rate": WIDE_GRID}, halve=halve) for halve in (False, True))
+NOISE = 0.2
+"""The SD of a whole trial in `miss_rate`, if the rates next to the best score 1 less."""
+
+
+def miss_rate(path: simulation.Path, rng: draws.Rng, effect: float) -> bool:
+    """Tell whether halving chooses another rate than a whole grid; noise goes with one by the root of the steps."""
+    best = float(rng.choice(WIDE_GRID))
+    whole, halved = (
+        _choose_rate(search, WIDE_GRID, best, rng, lambda share: NOISE / math.sqrt(share)) for search in (WHOLE, HALVED)
+    )
+    return whole != halved
+
+
+def count_steps(search: SearchSettings, grid: Sequence[float]) -> float:
+    """Return the steps of the trials for one run of one arm, in lengths of that run."""
+    trials, _ = ArmSearch({"rate": list(grid)}, search, None, lambda trial: []).list_trials(None)
+    return float(sum(trial.share for trial in trials))
+
+
+def _choose_rate(
+    search: SearchSettings, grid: Sequence[float], best: float, rng: draws.Rng,
+    find_sd: Callable[[Fraction], float] = lambda share: 1 / math.sqrt(2),
+) -> float:  # fmt: skip
+    """Choose a rate as a study does, with simulated trials. find_sd: the noise of a trial by its share of the steps."""
     results: dict[str, float] = {}
 
     def find_runs(trial: Trial) -> list[SimpleNamespace]:
         rate = float(trial.values["rate"])
         id = f"{rate} {trial.share}"
-        results.setdefault(id, -((rate - best) ** 2) + rng.standard_normal() / math.sqrt(2))
+        results.setdefault(id, -((rate - best) ** 2) + rng.standard_normal() * find_sd(trial.share))
         return [SimpleNamespace(id=id)]
 
     arm = ArmSearch({"rate": list(grid)}, search, None, find_runs)

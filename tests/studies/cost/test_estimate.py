@@ -14,8 +14,8 @@ from attnlab.studies.cost.estimate import estimate_cost, schedule_runs
 from attnlab.studies.plan.planning import PlannedRun
 from attnlab.studies.study import Study
 
+from ..run.test_workload import PARAMETERS
 from ..samples import STUDY, content, quiet, study
-from .test_workload import PARAMETERS
 
 
 def planned(id: str, parent: str | None = None) -> PlannedRun:
@@ -35,7 +35,7 @@ def test_every_phase_size_and_arm_is_tried(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     said = list[str]()
     found = estimate_cost(study(), workers=2, say=said.append)
-    assert said == [f"trying recall, tiny, {arm}" for arm in ("dot", "bypass", "slow")]
+    assert said == [f"timing recall, tiny, {arm}" for arm in ("dot", "bypass", "slow")]
     assert [(one.arm, one.num_runs, one.num_left) for one in found.costs] == [
         ("dot", 2, 2), ("bypass", 2, 2), ("slow", 2, 2),
     ]  # fmt: skip

@@ -53,6 +53,15 @@ def test_a_table_is_merged_and_a_missing_one_is_made() -> None:
         set_value(plain, "list.9.e", 4, "a test")
 
 
+def test_the_values_of_a_search_are_reached_by_the_path_of_their_setting() -> None:
+    plain: dict[str, Any] = {"arms": {"a": {}}}
+    set_value(plain, "search.over.optimizer.lr", [1], "a test")
+    set_value(plain, "arms.a.over.optimizer.lr", [2], "a test")
+    set_value(plain, "arms", {"a": {"over": {"clip": [3]}}}, "a test")
+    assert plain["search"] == {"over": {"optimizer.lr": [1]}}
+    assert plain["arms"]["a"] == {"over": {"optimizer.lr": [2], "clip": [3]}}
+
+
 def test_an_arms_settings_change_its_phases_and_no_other() -> None:
     design = study(arms__own={"mechanism": "cosine", "set": {"clip": 2.0, "phases.recall.optimizer.lr": 0.5}}).design
     phase = design.phases[0]

@@ -15,8 +15,8 @@ from attnlab.training import build
 
 BUDGETS = ("smoke", "laptop", "paper")
 NAMES = (
-    "quickstart", "boolq-tuning", "cosine-bert", "minigpt-masks", "minigpt-scores", "minigpt-sharing", "probes",
-    "sst2-roberta", "value-bypass", "value-bypass-transfer",
+    "quickstart", "boolq-tuning", "cosine-bert", "learning-rates", "minigpt-masks", "minigpt-scores", "minigpt-sharing",
+    "probes", "sst2-roberta", "value-bypass", "value-bypass-transfer",
 )  # fmt: skip
 
 
@@ -64,6 +64,31 @@ def test_the_bypass_is_studied_as_published() -> None:
     assert {size.architecture for size in design.sizes.values()} == {"bert", "roberta-prelayernorm"}
     assert design.arms["first-half"].line("8L-512").endswith("layers=0-3)")
     assert design.arms["last-half"].line("6L-384").endswith("layers=3-5)")
+    assert pretrain.schedule.warmup == squad.schedule.warmup == 0.1
+
+
+def test_the_bypass_has_fewer_arms_and_more_seeds_than_were_published() -> None:
+    planned, published = (read_design(list_recipes()["value-bypass"], budget) for budget in (None, "paper"))
+    assert (len(planned.arms), len(planned.sizes), len(planned.seeds)) == (3, 2, 20)
+    assert (len(published.arms), len(published.sizes), len(published.seeds)) == (17, 8, 5)
+    assert next(iter(planned.sizes.values())).architecture == "roberta-prelayernorm"
+
+
+@pytest.mark.parametrize("name", ["boolq-tuning", "sst2-roberta", "cosine-bert", "learning-rates"])
+def test_every_arm_is_tuned(name: str) -> None:
+    for budget in BUDGETS:
+        design = read_design(list_recipes()[name], budget)
+        assert design.search is not None
+        assert "optimizer.lr" in design.search.over
+        assert not any("optimizer.lr" in arm.set for arm in design.arms.values())
+
+
+def test_sgd_has_rates_of_its_own() -> None:
+    for budget in BUDGETS:
+        design = read_design(list_recipes()["sst2-roberta"], budget)
+        assert design.search is not None
+        own, others = design.arms["sgd"].over["optimizer.lr"], design.search.over["optimizer.lr"]
+        assert min(own) > max(others)
 
 
 def test_what_is_missing_is_said_at_once() -> None:

@@ -1,5 +1,6 @@
 """Files of a report: each is written to a temporary name and moved, so that a reader never sees half a file."""
 
+import errno
 from collections.abc import Collection
 from contextlib import suppress
 from pathlib import Path
@@ -31,7 +32,8 @@ def write_atomically(path: Path, content: str | bytes) -> Path:
     except OSError as error:
         with suppress(OSError):
             aside.unlink(missing_ok=True)
-        advice = "clear what is in the way, or give --out another folder"
+        way_out = "free some space" if error.errno == errno.ENOSPC else "clear what is in the way"
+        advice = f"{way_out}, or give --out another folder"
         raise RequestError(f"cannot write the report to {path}: {error.strerror}; {advice}") from error
     return path
 

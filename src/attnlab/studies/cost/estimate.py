@@ -1,8 +1,8 @@
 """The cost of a study on this machine before it is run: runs, parameters, operations, memory, disk space and time.
 
 `estimate_cost` has three methods. "measured" builds one run of each phase, size and arm and times some of its updates
-(`trial.py`); a run takes start + updates + evaluations + checkpoints. "counted" builds the same runs and times nothing
-(`workload.py`). "predicted" needs neither data nor weights: it divides operations by a speed (`prediction.py`).
+(`timing.py`); a run takes start + updates + evaluations + checkpoints. "counted" builds the same runs and times nothing
+(`run/workload.py`). "predicted" needs neither data nor weights: it divides operations by a speed (`prediction.py`).
 """
 
 import heapq
@@ -13,25 +13,29 @@ from dataclasses import asdict, dataclass
 from fractions import Fraction
 from itertools import product
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from attnlab.errors import StudyError
 from attnlab.inputs import expand_path
 from attnlab.machine import num_cores
 
 from ..answers.study_folder import LEDGER
+from ..file.design import Design
 from ..file.overrides import select_grid
 from ..ledger.database import Ledger
+from ..plan.matching import Matching
 from ..plan.planning import PlannedRun
 from ..plan.search import count_trials
 from ..run.execution import RUNS, has_ended, resolve_precision
-from ..study import Study
+from ..run.workload import Workload
 from .prediction import OPENING, UnknownError, predict_audit_seconds, predict_run
-from .trial import RunTiming, Trials
-from .workload import Workload
+from .timing import RunTimer, RunTiming
+
+if TYPE_CHECKING:
+    from ..study import Study
 
 TRIAL_SECONDS = 3.0
-"""For the updates of a trial, and again for its evaluation."""
+"""For the timed updates of a run, and again for its evaluation."""
 Method = Literal["measured", "counted", "predicted"]
 Say = Callable[[str], Any]
 Kind = tuple[str, str, str]
@@ -127,7 +131,7 @@ class CostEstimate:
 
 
 def estimate_cost(
-    study: Study, out: str | Path | None = None, workers: int = 1, *, method: Method = "measured", say: Say = str
+    study: "Study", out: str | Path | None = None, workers: int = 1, *, method: Method = "measured", say: Say = str
 ) -> CostEstimate:
     """Estimate the cost of a study; runs that have ended in `out` cost nothing, unless the cost is predicted."""
     if workers < 1:
@@ -135,16 +139,19 @@ def estimate_cost(
     crowding = max(1.0, workers * study.threads / num_cores())
     if method == "predicted":
         return _predict_cost(study, workers, crowding)
-    planned = study.plan()
+    planner = study.make_planner(out=out)
+    planned = planner.list_runs(None)
     ended, precision = _read_progress(study, planned, out)
-    costs, opening = _try_runs(study, planned, ended, precision, TRIAL_SECONDS if method == "measured" else 0.0, say)
+    costs, opening = _time_runs(study, planned, ended, precision, TRIAL_SECONDS if method == "measured" else 0.0, say)
     seconds = None
     if method == "measured":
         by_kind = {(cost.phase, cost.size, cost.arm): (cost.seconds or 0.0) * crowding for cost in costs}
         left = [run for run in planned if run.id not in ended]
         by_id = {run.id: by_kind[_name_kind(run)] for run in left}
         seconds = opening + schedule_runs(left, by_id, workers)
-    return CostEstimate(method, costs, ended, workers, seconds, tuple(_list_notes(study, costs, method, crowding)))
+    matched = _describe_matching(study.design, planner.matching)
+    notes = (*matched, *_list_notes(study, costs, method, crowding))
+    return CostEstimate(method, costs, ended, workers, seconds, notes)
 
 
 def schedule_runs(runs: Sequence[PlannedRun], seconds: Mapping[str, float], workers: int) -> float:
@@ -172,7 +179,7 @@ def schedule_runs(runs: Sequence[PlannedRun], seconds: Mapping[str, float], work
     return now
 
 
-def _predict_cost(study: Study, workers: int, crowding: float) -> CostEstimate:
+def _predict_cost(study: "Study", workers: int, crowding: float) -> CostEstimate:
     design, costs = study.design, list[RunCost]()
     unknown: dict[str, None] = {}
     for phase, size, arm in product(design.phases, design.sizes, design.arms):
@@ -192,7 +199,7 @@ def _predict_cost(study: Study, workers: int, crowding: float) -> CostEstimate:
 
 
 def _read_progress(
-    study: Study, planned: Sequence[PlannedRun], out: str | Path | None
+    study: "Study", planned: Sequence[PlannedRun], out: str | Path | None
 ) -> tuple[frozenset[str], str | None]:
     """Return the runs that have ended in a study's folder, and the precision that `auto` stands for there."""
     folder = None if not out else expand_path(out)
@@ -208,31 +215,31 @@ def _read_progress(
         return frozenset(ended | (ledger.results().keys() & {run.id for run in planned})), ledger.fact("precision")
 
 
-def _try_runs(
-    study: Study, planned: Sequence[PlannedRun], ended: frozenset[str], precision: str | None, budget: float, say: Say
+def _time_runs(
+    study: "Study", planned: Sequence[PlannedRun], ended: frozenset[str], precision: str | None, budget: float, say: Say
 ) -> tuple[tuple[RunCost, ...], float]:
-    """Try a run of each kind that has remaining runs; return the costs, and the seconds until workers have started."""
+    """Time a run of each kind that has remaining runs; return the costs, and the seconds until workers have started."""
     kinds: dict[Kind, list[PlannedRun]] = {}
     for run in planned:
         kinds.setdefault(_name_kind(run), []).append(run)
     by_id = {run.id: run for run in planned}
     costs = []
-    with Trials(study.plugins) as trials:
+    with RunTimer(study.plugins) as timer:
         for kind, runs in kinds.items():
             num_ended = sum(run.id in ended for run in runs)
             if num_ended == len(runs):
                 costs.append(RunCost(*kind, len(runs), num_ended))
                 continue
             title = ", ".join(kind)
-            say(f"trying {title}")
+            say(f"timing {title}")
             first = runs[0]  # of its chain of phases
             while first.parent is not None:
                 first = by_id[first.parent]
             spec = resolve_precision(runs[0].run, precision)
-            workload, timing = trials.put(title, spec, None if first is runs[0] else first.run, budget)
+            workload, timing = timer.time_run(title, spec, None if first is runs[0] else first.run, budget)
             seconds = None if timing is None else timing.add_up(workload)
             costs.append(RunCost(*kind, len(runs), num_ended, workload, timing, seconds))
-        return tuple(costs), trials.opening
+        return tuple(costs), timer.opening
 
 
 def _name_kind(run: PlannedRun) -> Kind:
@@ -240,7 +247,13 @@ def _name_kind(run: PlannedRun) -> Kind:
     return run.phase, run.size, run.arm if share == 1 else f"{run.arm}, {share} of the steps"
 
 
-def _list_notes(study: Study, costs: Sequence[RunCost], method: Method, crowding: float) -> Iterator[str]:
+def _describe_matching(design: Design, matching: Matching) -> Iterator[str]:
+    for place in matching.counts:
+        if place[2] != design.baseline and not design.is_aa(place[2]):
+            yield from (f"{', '.join(place[:2])}: {note}" for note in matching.describe(place, design.baseline))
+
+
+def _list_notes(study: "Study", costs: Sequence[RunCost], method: Method, crowding: float) -> Iterator[str]:
     if not any(cost.num_left for cost in costs):
         return
     if method == "measured":

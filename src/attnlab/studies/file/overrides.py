@@ -84,8 +84,8 @@ def set_value(content: Any, where: str, value: Any, origin: str, above: Path = (
     if len(steps) > DEEPEST:
         raise StudyError(f"{origin}: '{where[:60]}…' does not exist: no setting is that deep")
     while True:
-        # The keys of an arm's settings are paths themselves.
-        has_path_keys = len(walked) == 3 and (walked[0], walked[2]) == ("arms", "set") and isinstance(place, dict)
+        has_path_keys = _is_below(walked, "arms", "set", "over") or _is_below(walked, "search", "over")
+        has_path_keys = has_path_keys and isinstance(place, dict)
         key, rest = (".".join(steps), []) if has_path_keys else _match_steps(place, steps)
         if key is None:
             raise StudyError(f"{origin}: '{where}' does not exist: there is no '{'.'.join([*walked, steps[0]])}'")
@@ -100,6 +100,11 @@ def set_value(content: Any, where: str, value: Any, origin: str, above: Path = (
         return [path for name, entry in value.items() for path in set_value(old, name, entry, origin, tuple(walked))]
     place[key] = value
     return [tuple(walked)]
+
+
+def _is_below(walked: list[str], first: str, *last: str) -> bool:
+    """Tell whether a path leads to the settings of an arm or the search, whose keys are paths themselves."""
+    return walked[:1] == [first] and walked[-1] in last and len(walked) == (3 if first == "arms" else 2)
 
 
 def _match_steps(place: Any, steps: list[str]) -> tuple[Any, list[str]]:

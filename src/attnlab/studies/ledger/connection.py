@@ -21,6 +21,8 @@ from .disk import refuse_network
 DIGESTS = "digests"
 """The table of the hashes: one for each row, and one for all metrics of a run of one kind."""
 COLUMNS = "source TEXT NOT NULL, key INTEGER NOT NULL, sha256 BLOB NOT NULL, PRIMARY KEY (source, key)"
+FULL = ("SQLITE_FULL", "SQLITE_IOERR_SHMSIZE", "SQLITE_IOERR_WRITE")
+"""Errors of sqlite on a full disk; it calls most of them disk I/O error."""
 Values = tuple[Any, ...]
 
 
@@ -176,7 +178,9 @@ class Connection:
                 ) from error
             if any(sign in str(error) for sign in ("malformed", "corrupt", "decode", "out of range")):
                 raise self._explain_damage(str(error)) from error
-            raise StudyError(f"{self.path} cannot be used as a ledger: {error}; its content is intact") from error
+            is_full = getattr(error, "sqlite_errorname", "") in FULL
+            reason = "the disk is full; free some space and give the same command again" if is_full else error
+            raise StudyError(f"{self.path} cannot be used as a ledger: {reason}; its content is intact") from error
 
     def _explain_damage(self, problem: str) -> StudyError:
         return StudyError(

@@ -10,7 +10,7 @@ from attnlab.errors import TrainingError
 from attnlab.inputs import expand_path
 from attnlab.install import load as load_saved
 from attnlab.install import mechanism_of
-from attnlab.install.loading import check_expected
+from attnlab.install.loading import check_loaded_mechanism
 
 from ..spec import find_run_folder
 from .restore import restore
@@ -40,7 +40,7 @@ def load(
         return load_saved(path, mechanism, model_class=model_class)
     folder, is_best = run
     model = restore(folder, is_best=is_best).model
-    check_expected(mechanism_of(model), mechanism, folder)
+    check_loaded_mechanism(mechanism_of(model), mechanism, folder)
     return model
 
 

@@ -4,8 +4,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import torch
-
 from attnlab.errors import TrainingError
 
 from ..job.job import Job
@@ -13,7 +11,7 @@ from ..job.weights import Say, load_weights
 from ..record.checkpoint import Checkpoint, Checkpoints
 from ..record.state import State
 from ..tuning.state import get_trained_state, hash_frozen_weights
-from .optimizer import get_optimizer_state, restore_optimizer
+from .optimizer import ModelOptimizer
 
 
 class Checkpointer:
@@ -24,17 +22,17 @@ class Checkpointer:
         self.checkpoints = Checkpoints(folder / "checkpoints", say)
         self.frozen = hash_frozen_weights(job.model)
 
-    def write(self, state: State, optimizer: torch.optim.Optimizer, setup: Mapping[str, Any]) -> None:
+    def write(self, state: State, optimizer: ModelOptimizer, setup: Mapping[str, Any]) -> None:
         """Write a checkpoint. Random draws are functions of seed and step, so no generator's state is needed."""
         plain = {
             "run": state.record(), **setup, "frozen": self.frozen,
             "seed": self.job.seed, "streams": [stream.identity for stream in self.job.streams],
         }  # fmt: skip
         model = {name: tensor.detach().cpu() for name, tensor in get_trained_state(self.job.model).items()}
-        checkpoint = Checkpoint(state.step, model, get_optimizer_state(optimizer, self.job.model), plain)
+        checkpoint = Checkpoint(state.step, model, optimizer.get_state(), plain)
         self.checkpoints.write(checkpoint, best_step=state.best.step if state.best else None)
 
-    def restore(self, checkpoint: Checkpoint, optimizer: torch.optim.Optimizer, setup: Mapping[str, Any]) -> None:
+    def restore(self, checkpoint: Checkpoint, optimizer: ModelOptimizer, setup: Mapping[str, Any]) -> None:
         """Load a checkpoint's weights and optimizer state; raise an error if it is of another model or other data."""
         problem = None
         if checkpoint.state["streams"] != [stream.identity for stream in self.job.streams]:
@@ -48,7 +46,7 @@ class Checkpointer:
                 f"cannot resume from the checkpoint at step {checkpoint.step:,}: {problem}; give the same model and "
                 "data, or choose another folder"
             )
-        restore_optimizer(optimizer, self.job.model, checkpoint.optimizer)
+        optimizer.restore(checkpoint.optimizer)
         self.say(f"resuming from step {checkpoint.step:,} of {self.job.num_steps:,}")
         before = checkpoint.state
         changed = [f"{name} {before.get(name)}, now {now}" for name, now in setup.items() if before.get(name) != now]

@@ -3,19 +3,13 @@
 from torch import nn
 
 from attnlab.errors import TrainingError
-from attnlab.install import attention_layers
+
+from .blocks import find_blocks
 
 
 def compile_layers(model: nn.Module) -> str:
     """Compile the layers around every attention in place; return a message about the cost."""
-    names = {name for name, _, _ in attention_layers(model)}
-    layers = [
-        layer
-        for path, stack in model.named_modules()
-        if isinstance(stack, nn.ModuleList)
-        for number, layer in enumerate(stack)
-        if any(name.startswith(f"{path}.{number}.") for name in names)
-    ]
+    layers = find_blocks(model).values()
     if not layers:
         raise TrainingError(
             f"{type(model).__name__} has no list of layers (nn.ModuleList) that can be compiled one by one"

@@ -66,7 +66,7 @@ class Updater:
         stream = self.job.streams[0]
         objective(stream.make(stream.arrangement.rows(0, 0)[:8], 0)).backward()
         has_unused = any(parameter.grad is None for parameter in self.trained)
-        self.optimizer.zero_grad(set_to_none=True)
+        self.optimizer.zero_grad()
         return has_unused
 
     def compute_lr(self, step: int, segment: int) -> float:
@@ -100,10 +100,7 @@ class Updater:
 
     def apply(self, outcome: Outcome) -> None:
         """Update the weights with the gradients that were computed."""
-        for group in self.optimizer.param_groups:
-            group["lr"] = outcome.lr
-        self.optimizer.step()
-        self.optimizer.zero_grad(set_to_none=True)
+        self.optimizer.step(outcome.lr)
 
     def move_to(self, step: int) -> None:
         """Set the progress of training, which scheduled stages of a mechanism depend on."""

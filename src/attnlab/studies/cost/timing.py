@@ -1,7 +1,7 @@
-"""A trial of a run: the run is built, its workload counted, and a few of its updates and evaluation batches timed.
+"""The timing of a run: the run is built, its workload counted, and a few of its updates and evaluation batches timed.
 
-Like runs, trials have a server (`run/workers.py`) that imports everything once and forks a process for each, so that
-its memory can be measured. The checkpoint that a trial writes is in a temporary folder.
+As for training, a server (`run/workers.py`) imports everything once and forks a process for each run, so that its
+memory can be measured. The checkpoint that is written for it is in a temporary folder.
 """
 
 import dataclasses
@@ -37,14 +37,14 @@ from attnlab.training.record.state import State
 
 from ..run.server import load_plugins, serve
 from ..run.workers import LocalWorkers, RunOrder
-from .workload import Workload, count_workload
+from ..run.workload import Workload, count_workload
 
 MAX_UPDATES = 30
 MAX_BATCHES = 4
 ROOM = 2
 """Times the size of a checkpoint that must be free on the disk to write one."""
-RESULT = "trial.json"
-SERVER = "attnlab.studies.cost.trial"
+RESULT = "timing.json"
+SERVER = "attnlab.studies.cost.timing"
 
 
 @dataclass(frozen=True)
@@ -78,57 +78,57 @@ class RunTiming:
         return self.start + work.num_steps * self.average_updates(work) + evaluations + checkpoints
 
 
-Trial = tuple[Workload, RunTiming | None]
-"""The result of a trial; the timing is None if nothing was timed."""
+TimedRun = tuple[Workload, RunTiming | None]
+"""The workload of a run and its timing, which is None if nothing was timed."""
 
 
-class Trials(ExitStack):
-    """Tries runs in a separate process, which starts with the first one."""
+class RunTimer(ExitStack):
+    """Times runs in a separate process, which starts with the first one."""
 
     def __init__(self, plugins: Sequence[str] = ()) -> None:
         super().__init__()
         self.plugins = plugins
         self.workers: LocalWorkers | None = None
-        self.folder = self.enter_context(tempfile.TemporaryDirectory(prefix="attnlab-trials-"))
+        self.folder = self.enter_context(tempfile.TemporaryDirectory(prefix="attnlab-timing-"))
         self.opening = 0.0
         """Seconds until the server had imported everything, which the server of the runs has to do as well."""
 
-    def put(self, title: str, run: RunSpec, first: RunSpec | None, seconds: float) -> Trial:
-        """Try a run. first: the run at the beginning of its chain of phases. seconds: for timing, 0 for none."""
+    def time_run(self, title: str, run: RunSpec, first: RunSpec | None, seconds: float) -> TimedRun:
+        """Time a run. first: the run at the beginning of its chain of phases. seconds: for timing, 0 for none."""
         began = perf_counter()
         if self.workers is None:
             self.workers = workers = LocalWorkers(self.plugins, SERVER)
             self.push(lambda kind, *_: workers.close(at_once=kind is not None))
         folder = Path(tempfile.mkdtemp(dir=self.folder))
-        trial = {"run": run.model_dump(mode="json"), "first": None if first is None else first.config}
-        self.workers.send(RunOrder(title, str(folder), {**trial, "seconds": seconds}))
+        order = {"run": run.model_dump(mode="json"), "first": None if first is None else first.config}
+        self.workers.send(RunOrder(title, str(folder), {**order, "seconds": seconds}))
         while True:
             for event in self.workers.receive():
                 if event.kind == "finished":
-                    return TypeAdapter(Trial).validate_json((folder / RESULT).read_bytes())
+                    return TypeAdapter(TimedRun).validate_json((folder / RESULT).read_bytes())
                 if event.kind != "started":
-                    raise StudyError(f"{title}: {event.detail or 'its trial was interrupted'}")
+                    raise StudyError(f"{title}: {event.detail or 'its timing was interrupted'}")
                 self.opening = self.opening or perf_counter() - began
 
 
-def try_run(folder: Path, trial: Mapping[str, Any]) -> bool:
-    """Try a run in this process, and write its workload, and its timing if it has a budget for that, into a folder."""
+def time_run(folder: Path, order: Mapping[str, Any]) -> bool:
+    """Time a run in this process, and write its workload, and its timing if it has a budget for that, into a folder."""
     memory, began, threads = _get_peak_bytes(), perf_counter(), torch.get_num_threads()
     timing = None
     with tempfile.TemporaryDirectory(dir=folder) as place, explain_memory_errors():
         try:
             with silence_transformers():
-                job = build(_prepare_run(trial, Path(place)))
+                job = build(_prepare_run(order, Path(place)))
             job.model.train()
             workload = count_workload(job)
-            if trial["seconds"]:
+            if order["seconds"]:
                 torch.set_num_threads(choose_threads(job.threads, 1, job.operations))
-                timing = _time_run(job, Path(place) / "run", trial["seconds"], began)
+                timing = _time_parts(job, Path(place) / "run", order["seconds"], began)
         finally:
             torch.set_num_threads(threads)
     if timing is not None and not torch.cuda.is_available():
         timing = dataclasses.replace(timing, memory=_get_peak_bytes() - memory)
-    (folder / RESULT).write_bytes(TypeAdapter(Trial).dump_json((workload, timing)))
+    (folder / RESULT).write_bytes(TypeAdapter(TimedRun).dump_json((workload, timing)))
     return False
 
 
@@ -150,17 +150,17 @@ def time_updates(
             began = now
 
 
-def _prepare_run(trial: Mapping[str, Any], folder: Path) -> RunSpec:
-    """Return the run of a trial; in a later phase it has the tokenizer that was trained for the first phase."""
-    run = RunSpec.of(trial["run"])
-    if trial["first"] is None or str(run.data.tokenizer).partition(":")[0] not in TRAINED:
+def _prepare_run(order: Mapping[str, Any], folder: Path) -> RunSpec:
+    """Return the run to time; in a later phase it has the tokenizer that was trained for the first phase."""
+    run = RunSpec.of(order["run"])
+    if order["first"] is None or str(run.data.tokenizer).partition(":")[0] not in TRAINED:
         return run
-    first = RunSpec.of(trial["first"])
+    first = RunSpec.of(order["first"])
     save_tokenizer(find_tokenizer(first, open_data(first.data.train, "train", first.data.column)), folder / "tokenizer")
     return run.replace(data=run.data.replace(tokenizer=str(folder / "tokenizer")))
 
 
-def _time_run(job: Job, folder: Path, budget: float, began: float) -> RunTiming:
+def _time_parts(job: Job, folder: Path, budget: float, began: float) -> RunTiming:
     """Time the parts of a run. budget: seconds for the updates, and as many for the evaluation."""
     with join_ranks() as ranks:
         job.model.to(ranks.device)  # type: ignore[arg-type]
@@ -171,11 +171,14 @@ def _time_run(job: Job, folder: Path, budget: float, began: float) -> RunTiming:
         start = perf_counter() - began
         paces = [_time_segment(updater, number, budget / len(job.streams)) for number in range(len(job.streams))]
         start += max(0.0, paces[0][0] - paces[0][1])
-        evaluation, known = (_time_evaluation(job, examples, budget) for examples in (job.dev, job.known))
+        groups = (job.dev, job.known, job.tune)
+        evaluation, known, tuning = (_time_evaluation(job, examples, budget) for examples in groups)
         checkpoint = _time_checkpoint(checkpointer, updater)
         memory = torch.cuda.max_memory_allocated(ranks.device) if ranks.device.type == "cuda" else 0
     seconds = tuple(seconds for _, seconds, _ in paces)
-    return RunTiming(start, seconds, evaluation, known, checkpoint, memory, sum(number for _, _, number in paces))
+    return RunTiming(
+        start, seconds, evaluation + tuning, known, checkpoint, memory, sum(number for _, _, number in paces)
+    )
 
 
 def _time_segment(updater: Updater, number: int, budget: float) -> tuple[float, float, int]:
@@ -231,4 +234,4 @@ def _get_peak_bytes() -> int:
 
 if __name__ == "__main__":
     load_plugins()
-    serve(try_run)
+    serve(time_run)
