@@ -11,6 +11,7 @@ from attnlab.studies.plan.provenance import VERSIONS, collect_provenance
 from attnlab.training import count_parameters
 from attnlab.training.job.restore import Restored
 from attnlab.training.record.folder import read_num_steps, read_result
+from attnlab.visible import make_visible
 
 from .stage_files import StageFile
 from .study_context import StudyContext, find_study_context
@@ -50,7 +51,7 @@ def write_model_card(
         "Versions": _write_list({name: versions[name] for name in (*VERSIONS, "python")}),
     }
     body = "\n\n".join(f"## {title}\n\n{text}" if title else text for title, text in parts.items())
-    return f"{_write_front_matter(restored)}\n{body}\n"
+    return make_visible(f"{_write_front_matter(restored)}\n{body}\n")
 
 
 def _write_front_matter(restored: Restored) -> str:
