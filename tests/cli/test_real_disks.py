@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+import torch
 
 from attnlab.cli import main
 from tests.fuzz.driver import capture_output
@@ -88,6 +89,7 @@ def _answer(folder: Path, argv: list[str], prepare: Callable[[], None]) -> Answe
         prepare()
     except (OSError, subprocess.CalledProcessError) as error:
         return -1, str(error), []
+    torch.set_num_threads(1)  # the threads of a process are not in its fork
     os.chdir(folder)  # what is mounted on a folder is seen by those who enter it afterwards
     before = {*folder.rglob("*")}
     with pytest.MonkeyPatch.context() as patch, capture_output() as (_, errors):

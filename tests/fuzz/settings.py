@@ -15,7 +15,7 @@ from . import mutations
 
 Schema = Mapping[str, Any]
 Path = tuple[str | int, ...]
-PLAIN = (None, True, False, 0, 1, -1, 3, 0.5, 1e-4, "x", [1, 2], [1e-3, 3e-3], ["a"], [])
+PLAIN: tuple[Any, ...] = (None, True, False, 0, 1, -1, 3, 0.5, 1e-4, "x", [1, 2], [1e-3, 3e-3], ["a"], [])
 LARGEST = 2**53
 
 
@@ -132,7 +132,7 @@ def _quote(text: str) -> str:
 def _find_entry(schema: Schema) -> Schema | None:
     """Return the schema of an entry of a list, or of a table whose names are free."""
     if schema.get("type") == "array":
-        return schema.get("items")  # type: ignore[no-any-return]
+        return schema.get("items")
     entries = schema.get("additionalProperties") or next(iter(schema.get("patternProperties", {}).values()), None)
     return entries if isinstance(entries, Mapping) else None
 

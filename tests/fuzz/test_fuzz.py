@@ -15,7 +15,7 @@ from .kinds import KINDS
 
 NUMS: Mapping[str, int] = {
     "grammar": 30, "study files": 8, "--set": 8, "options": 12, "tables": 12, "data files": 15, "predictions": 12,
-    "matrices": 8, "plug-ins": 8, "ledgers": 10,
+    "matrices": 8, "plug-ins": 8, "ledgers": 10, "training": 6,
 }  # fmt: skip
 SEED = 7
 

@@ -196,7 +196,7 @@ def test_a_study_that_was_killed_and_stopped_ends_as_one_that_was_not(
     stopped = start(file, out, *plugin)
     assert await_work(stopped, out, draw)
     stopped.send_signal(signal.SIGINT)
-    assert stopped.wait(30) == 130
+    assert stopped.wait(120) == 130
     assert not processes_in(out)
     said = (tmp_path / "out.log").read_text(encoding="utf-8")
     assert "stopping: every active run writes a checkpoint" in said

@@ -8,13 +8,14 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 from attnlab.errors import KernelError
 from attnlab.mechanisms import Mechanism, Params
 
 from .blockwise import make_factors
 from .call import Call, Request, at_least_float
-from .division import as_divisor, divide, divide_values
+from .division import Divisor, as_divisor, divide, divide_values
 from .normalise import unit
 from .running import CHUNK, running
 
@@ -29,6 +30,8 @@ def refusal(request: Request) -> str | None:
         return f"needs identity weights, not '{mechanism.weights.name}'"
     if mechanism.score.form not in ("dot", "cosine", "features") or mechanism.score.bias_of:
         return f"needs scores that are a dot product and no more, not '{mechanism.score.name}'"
+    if mechanism.cap is not None:
+        return f"needs scores that are linear in the keys; '{mechanism.cap}' is not"
     if request.mask == "pairs":
         return "sums over keys once for all queries; this mask differs between queries"
     return "never forms the weights that dropout acts on" if request.dropout else None
@@ -45,7 +48,7 @@ def attend(call: Call) -> Tensor:
     factor = None
     if not isinstance(scale, Tensor) and scale != 1:
         factor = torch.full((1, 1, 1, 1), scale, dtype=at_least_float(v.dtype), device=v.device)
-    if divisor is not None and stage.divide != "learned":
+    if isinstance(divisor, Tensor) and stage.divide != "learned":
         factor, divisor = 1 / divisor if factor is None else factor / divisor, None
     if visibility.mask is not None:
         v = v.masked_fill(~visibility.mask.mT, 0)
@@ -106,7 +109,9 @@ def step(
     score, weights = mechanism.score, mechanism.weights
     q, k = make_factors(score, q, k, mechanism.params_of(score, p))
     n = as_divisor(torch.tensor([[[[count]]]], device=q.device), q.dtype)
-    divisor = weights.divisor(n, mechanism.params_of(weights, p))
+    divisor: Divisor = weights.divisor(n, mechanism.params_of(weights, p))
+    if weights.divide == "sum":
+        v, divisor = functional.pad(v, (0, 1), value=1.0), "sum"
     if weights.divide_at == "key":
         v, divisor = divide(v, divisor), None
     wide = at_least_float(q.dtype)

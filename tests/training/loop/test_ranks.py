@@ -11,21 +11,25 @@ import pytest
 from safetensors.torch import load_file
 
 from attnlab.errors import TrainingError
+from attnlab.training import build, train
 from attnlab.training.loop.ranks import join_ranks
+from tests.training.sharing import RUN, Stopper
 
 ROOT = Path(__file__).parents[3]
-ALONE = [sys.executable, "-m", "tests.training.sharing"]
 TOGETHER = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "-m",
             "tests.training.sharing"]  # fmt: skip
 ROUNDING = 2e-5
 """Sums over two processes are taken in another order; twelve steps of AdamW carry that on."""
 
 
-def run(command: list[str], *arguments: object) -> None:
+def run_alone(folder: Path, stop: int = -1) -> None:
+    train(build(RUN.replace()), folder, Stopper(stop))
+
+
+def run_together(folder: Path, stop: int) -> None:
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    done = subprocess.run(
-        [*command, *map(str, arguments)], cwd=ROOT, env=environment, capture_output=True, text=True, check=False
-    )
+    command = [*TOGETHER, str(folder), str(stop)]
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
 
 
@@ -47,7 +51,7 @@ def figures(folder: Path) -> Any:
 @pytest.fixture(scope="module")
 def alone(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("alone")
-    run(ALONE, folder)
+    run_alone(folder)
     return folder
 
 
@@ -61,16 +65,11 @@ def check_like(folder: Path, alone: Path) -> None:
     assert figures[0] == pytest.approx(figures[1], rel=1e-3)
 
 
-def test_a_checkpoint_of_two_processes_goes_on_in_one(alone: Path, tmp_path: Path) -> None:
-    run(TOGETHER, tmp_path, 5)
+def test_a_run_goes_on_from_one_process_in_two_and_from_two_in_one(alone: Path, tmp_path: Path) -> None:
+    run_alone(tmp_path, stop=1)
+    run_together(tmp_path, stop=5)
     assert not (tmp_path / "result.json").exists()
-    run(ALONE, tmp_path)
-    check_like(tmp_path, alone)
-
-
-def test_a_checkpoint_of_one_process_goes_on_in_two(alone: Path, tmp_path: Path) -> None:
-    run(ALONE, tmp_path, 1)
-    run(TOGETHER, tmp_path)
+    run_alone(tmp_path)
     check_like(tmp_path, alone)
 
 
