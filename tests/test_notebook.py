@@ -1,5 +1,6 @@
 """Results show themselves: a short line in a console, escaped HTML in a notebook, one display for a progress bar."""
 
+import dataclasses
 import io
 import json
 import re
@@ -10,13 +11,16 @@ import pytest
 
 import attnlab
 from attnlab import charts, construct
+from attnlab.charts.chart import MIME
 from attnlab.notebook import Facts, NotebookBar, Showable, in_notebook, is_terminal, write_html
 from attnlab.studies import Answer, Conclusion, Study
 from attnlab.training import Evaluation, Result, RunSpec, Start
+from attnlab.visible import make_visible
 
 from .conftest import NotebookKernel
 
 HOSTILE = "<script>alert('x')</script> & \"quoted\""
+HIDDEN = "a\x1b[31m\u202eb\x9bc\u2066\x00"
 COMPARISON = attnlab.compare([71.2, 70.8, 71.9, 70.1, 71.5], [72.0, 71.1, 72.8, 71.0, 72.1], smallest=0.5)
 ANSWER = Answer("text", "small", "cosine", "perplexity", "INCONCLUSIVE", COMPARISON)
 EVALUATION = Evaluation(20, "perplexity", {"perplexity": 12.5})
@@ -93,6 +97,43 @@ def test_text_of_others_is_escaped() -> None:
     page = write_html(Facts(HOSTILE, HOSTILE, (HOSTILE,), [(HOSTILE,)]))
     assert "<script" not in page
     assert page.count("&lt;script&gt;") == 4
+
+
+def list_showable(known: type[Showable] = Showable) -> list[type[Showable]]:
+    """List every class whose objects show themselves."""
+    return [other for each in known.__subclasses__() for other in (each, *list_showable(each))]
+
+
+def test_no_object_shows_itself_without_making_its_text_visible() -> None:
+    """Every text passes through `write_html` and the one `__repr__`; two classes with a text of their own have none of
+    others in it: the line of a mechanism, which its grammar restricts, and a number."""
+    shown = [each for each in list_showable() if each.__module__.startswith("attnlab.")]
+    assert len(shown) >= 12
+    assert all(each._repr_html_ is Showable._repr_html_ for each in shown)
+    own = {each.__name__ for each in shown if each.__repr__ is not Showable.__repr__}
+    assert own <= {"Mechanism", "Strength"}
+
+
+@pytest.mark.parametrize("shown", [
+    Answer(HIDDEN, HIDDEN, HIDDEN, HIDDEN, HIDDEN, None, (HIDDEN,)),
+    Conclusion([], 4, 4, {HIDDEN: HIDDEN}),
+    Result(HIDDEN, 20, 20, 1.5, Evaluation(20, HIDDEN, {HIDDEN: 1.0}, HIDDEN), parameters={HIDDEN: 1}),  # type: ignore[arg-type]
+    dataclasses.replace(STUDY, design=STUDY.design.model_copy(update={"name": HIDDEN, "question": HIDDEN})),
+], ids=lambda shown: type(shown).__name__)  # fmt: skip
+def test_hidden_characters_of_others_are_shown_as_escapes(shown: Showable) -> None:
+    for text in (shown._repr_html_(), repr(shown)):
+        assert make_visible(text) == text
+    assert "\\u202e" in shown._repr_html_()
+
+
+def test_hidden_characters_of_facts_bars_and_charts_are_shown_as_escapes() -> None:
+    page = write_html(Facts(HIDDEN, HIDDEN, (HIDDEN,), [(HIDDEN,), (HIDDEN,)]))
+    assert make_visible(page) == page
+    assert page.count("\\u202e") == 5
+    chart = charts.Chart({"title": HIDDEN, "data": {"values": [{HIDDEN: HIDDEN}]}, "mark": "point"})
+    bundle = chart._repr_mimebundle_()
+    for text in (json.dumps(bundle[MIME], ensure_ascii=False), bundle["image/svg+xml"], bundle["text/plain"]):
+        assert make_visible(text) == text
 
 
 def test_a_long_table_is_cut_and_says_so() -> None:

@@ -1,4 +1,4 @@
-"""What this computer has: processor, instruction set, cores, memory caches, compiler, bf16, and the cache folder."""
+"""What this computer has: processor, instruction set, cores, caches, compiler, bf16, the cache folder, and attnlab."""
 
 import functools
 import hashlib
@@ -191,3 +191,11 @@ def _run_bf16_trial(environment: Mapping[str, str]) -> Bf16Trial:
     is_killed = done.returncode < 0 or done.returncode > 255
     message = (done.stderr.splitlines() or ["no message"])[-1]
     return Bf16Trial("end the process" if is_killed else f"fail ({message})", 0.0)
+
+
+def find_command() -> str:
+    """Return how to call attnlab again: its path, unless it is on the search path."""
+    beside, known = Path(sys.executable).with_name("attnlab"), shutil.which("attnlab")
+    if not beside.exists() or (known is not None and Path(known).samefile(beside)):
+        return "attnlab"
+    return str(beside.relative_to(Path.cwd()) if beside.is_relative_to(Path.cwd()) else beside)

@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, TextIO
 
+from attnlab.visible import make_visible
+
 GREY, GREEN, ORANGE = "#888888", "#009E73", "#D55E00"
 """Colours that are readable on white and on black."""
 RULE = "border-bottom:1px solid rgba(128,128,128,.35)"
@@ -46,23 +48,23 @@ class Showable:
 
     def __repr__(self) -> str:
         facts = self.facts()
-        return f"<{type(self).__name__} {'; '.join(filter(None, (facts.title, facts.sentence)))}>"
+        return make_visible(f"<{type(self).__name__} {'; '.join(filter(None, (facts.title, facts.sentence)))}>")
 
     def _repr_html_(self) -> str:
         return write_html(self.facts(), self.picture())
 
 
 def write_html(facts: Facts, picture: str = "") -> str:
-    """Write facts as HTML that takes the colours of the page around it. Every text is escaped.
+    """Write facts as HTML that takes the colours of the page around it. Every text is escaped and made visible.
 
     The picture is an image, not an element, so that its ids and styles cannot meet those of another one.
     """
     colour = {None: GREY, True: GREEN, False: ORANGE}[facts.is_good]
     parts = [f'<div style="border-left:3px solid {colour};padding-left:12px;margin:4px 0">']
     if facts.title:
-        parts.append(f"<div><b>{html.escape(facts.title)}</b></div>")
+        parts.append(f"<div><b>{_escape(facts.title)}</b></div>")
     if facts.sentence:
-        parts.append(f'<div style="max-width:62em">{html.escape(facts.sentence)}</div>')
+        parts.append(f'<div style="max-width:62em">{_escape(facts.sentence)}</div>')
     if facts.rows:
         parts.append(_write_table(facts))
     if picture:
@@ -75,13 +77,17 @@ def write_html(facts: Facts, picture: str = "") -> str:
 def _write_table(facts: Facts) -> str:
     rows = []
     if facts.columns:
-        rows.append("".join(f'<th style="{CELL}">{html.escape(name)}</th>' for name in facts.columns))
+        rows.append("".join(f'<th style="{CELL}">{_escape(name)}</th>' for name in facts.columns))
     for number, row in enumerate(facts.rows[:MAX_ROWS]):
         style = f"{CELL};font-weight:bold" if number in facts.strong else CELL
-        rows.append("".join(f'<td style="{style}">{html.escape(str(cell))}</td>' for cell in row))
+        rows.append("".join(f'<td style="{style}">{_escape(str(cell))}</td>' for cell in row))
     if len(facts.rows) > MAX_ROWS:
         rows.append(f'<td style="{CELL}">… and {len(facts.rows) - MAX_ROWS} more</td>')
     return f'<table style="border-collapse:collapse;margin:6px 0"><tr>{"</tr><tr>".join(rows)}</tr></table>'
+
+
+def _escape(text: str) -> str:
+    return html.escape(make_visible(text))
 
 
 def in_notebook() -> bool:
@@ -121,7 +127,7 @@ class NotebookBar:
 
     def _show(self, bar: str, lines: Sequence[str]) -> None:
         notebook = importlib.import_module("IPython.display")  # only a kernel needs it to be installed
-        content = notebook.HTML(f'<div style="white-space:pre-wrap">{bar}{html.escape(chr(10).join(lines))}</div>')
+        content = notebook.HTML(f'<div style="white-space:pre-wrap">{bar}{_escape(chr(10).join(lines))}</div>')
         if self.handle is None:
             self.handle = notebook.display(content, display_id=True)
         else:

@@ -43,7 +43,7 @@ def test_json_has_all_of_it(whole: str, capsys: pytest.CaptureFixture[str]) -> N
     assert main(["compare", whole, "--json"]) == 0
     record = json.loads(capsys.readouterr().out)
     assert (record["study"], record["runs"], record["ended"], record["is_whole"]) == ("small", 10, 10, True)
-    assert record["answers"][0]["verdict"] == "BETTER BY AT LEAST 0.02"
+    assert record["answers"][0]["verdict"] == "BETTER BY AT LEAST 0.02 AT SHARED SETTINGS"
     assert record["seeds"][0]["values"]["better"] == {str(seed): value for seed, value in enumerate(BETTER, 1)}
     (other,) = record["exploratory"]
     assert (other["arm"], other["figure"], other["num_seeds"]) == ("better", "loss", 5)

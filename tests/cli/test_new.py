@@ -62,6 +62,7 @@ def test_every_number_has_its_reason() -> None:
         design = read_design(f"{task}.toml")
         assert [phase.name for phase in design.phases] == [task]
         assert design.sizes["mini"].config["n_inner"] == {"text": 256, "recall": 8}[task]
+        assert design.phases[0].segments[0].steps == {"text": 2000, "recall": 500}[task]
 
 
 def test_it_asks_only_in_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:

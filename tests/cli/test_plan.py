@@ -62,7 +62,7 @@ def test_a_folder_is_its_own_pilot(pilot: str, capsys: pytest.CaptureFixture[str
 def test_what_a_study_has_decided_needs_no_more_seeds(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = str(write_folder(tmp_path / "study", {"dot": DOT, "better": BETTER}))
     found = prospect([folder], capsys)
-    assert found["obstacle"] == "decided: BETTER BY AT LEAST 0.02; no more seeds are needed"
+    assert found["obstacle"] == "decided: BETTER BY AT LEAST 0.02 AT SHARED SETTINGS; no more seeds are needed"
     assert found["seeds"] == {}
 
 

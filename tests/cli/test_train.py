@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from attnlab.cli import main
+from attnlab.cli.train import describe_run
 from attnlab.training import Display
 from attnlab.training.record.files import read_json
 from tests.training.tracking.fakes import registered
@@ -72,6 +73,28 @@ def test_a_run_says_what_it_does_and_what_came_of_it(tmp_path: Path, capsys: pyt
     assert config["optimizer"]["lr"] == 0.01
     kinds = [json.loads(line)["kind"] for line in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()]
     assert {"train", "evaluation", "sample", "sentence"} <= set(kinds)
+
+
+@pytest.mark.parametrize(
+    ("task", "chosen", "is_packed"),
+    [
+        ("clm", {}, True), ("MLM", {}, True), ("clm", {"data.is_packed": False}, False),
+        ("clm", {"data.num_train": 20}, False), ("sst2", {}, False),
+    ],
+)  # fmt: skip
+def test_language_models_train_on_packed_rows_unless_told_otherwise(
+    task: str, chosen: dict[str, Any], is_packed: bool
+) -> None:
+    run = describe_run(task, {"start.architecture": "gpt2", "data.train": "my.txt", **chosen}, {"steps": 1}, [])
+    assert run.data.is_packed == is_packed
+
+
+def test_a_text_of_single_words_trains_a_language_model(tmp_path: Path) -> None:
+    (tmp_path / "my.txt").write_text("\n".join(["one", "", "two", "three"] * 40), encoding="utf-8")
+    model = ["--architecture", "gpt2", "--tokenizer", "word", "--data", str(tmp_path / "my.txt"), "--batch", "2"]
+    sizes = settings(*(f"config.{size}" for size in SIZES), "task_settings.max_len=8", "precision=fp32")
+    assert main(["train", "clm", *model, *sizes, "--steps", "1", "--out", str(tmp_path / "run")]) == 0
+    assert json.loads((tmp_path / "run" / "config.json").read_text(encoding="utf-8"))["data"]["is_packed"]
 
 
 def test_json_is_the_result(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -10,7 +10,7 @@ import torch
 
 import attnlab
 from attnlab.errors import RequestError
-from attnlab.heads.tokens import MAX_TOKENS, find_tokenizer, read_tokens
+from attnlab.heads.tokens import MAX_TOKENS, find_tokenizer, name_ids, read_tokens
 from tests.install.models import build
 
 from .tokenizers import byte_pairs, word_pieces
@@ -24,6 +24,14 @@ def test_word_pieces_that_continue_a_word_begin_with_a_hyphen() -> None:
 
 def test_byte_pairs_are_readable_letters_and_blanks() -> None:
     assert read_tokens("ab abü\nab c", byte_pairs()).names == ("ab", "ab", "-ü", "⏎", "ab", "␣", "c")
+
+
+def test_tokens_without_their_text_are_named_alike() -> None:
+    pieces, pairs = word_pieces(), byte_pairs()
+    text = "the unwanted cat, it's"
+    assert name_ids(pieces(text)["input_ids"], pieces) == list(read_tokens(text, pieces).names)
+    assert name_ids(pairs("ab abü\nab c")["input_ids"], pairs) == ["-ab", "ab", "-ü", "⏎", "-ab", "␣", "-c"]
+    assert name_ids([3, 17], None) == ["3", "17"]
 
 
 def test_a_tokenizer_that_pads_is_told_not_to() -> None:

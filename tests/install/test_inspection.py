@@ -41,7 +41,10 @@ def test_a_mechanism_cannot_be_switched_off_without_a_word() -> None:
     model.config._attn_implementation = "eager"
     with pytest.raises(InstallError, match="was switched to 'eager' attention since"):
         attnlab.mechanism_of(model)
+    with pytest.raises(InstallError, match=r"config was switched to 'eager' attention since, which would not compute"):
+        model(tokens())
     attnlab.install(model, "cosine | softmax")
+    model(tokens())
     assert str(attnlab.mechanism_of(model)) == "cosine | softmax"
     attnlab.uninstall(model)
     model.set_attn_implementation("sdpa")

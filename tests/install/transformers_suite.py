@@ -3,18 +3,22 @@
     python tests/install/transformers_suite.py CHECKOUT [gpt2 bert …]
 
 CHECKOUT is a clone of huggingface/transformers at the installed version, with the packages that its tests import. The
-tests of each model run without a mechanism, then with each line of LINES in every model they build. The program prints
-the tests that pass without and fail with a mechanism, and ends with status 1 if one of them is not in EXPECTED.
+tests of the models run with each line of LINES in every model they build, and those that fail run once more without a
+mechanism. The program prints the tests that pass without and fail with a mechanism, and ends with status 1 if one of
+them is not in EXPECTED. What pytest says is in CHECKOUT/*.log, the outcomes in CHECKOUT/*.outcomes.
 """
 
 import functools
 import os
+import re
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+import pytest
 import torch
 from transformers import PreTrainedModel
 
@@ -25,6 +29,8 @@ from attnlab.install import attention_layers
 MODELS = ("gpt2", "bert", "roberta", "distilbert", "opt", "llama")
 LINES = ("dot | softmax", "cosine | relu(divide=n) | bypass(alpha=0.5)")
 LINE = os.environ.get("ATTNLAB_MECHANISM")
+OUTCOMES = os.environ.get("ATTNLAB_OUTCOMES", os.devnull)
+"""The file that the plugin appends the outcome of each test to, as soon as it is known."""
 
 ASKS_FOR_PLAIN = "asks for 'eager' or 'sdpa' attention by name, which a model with a mechanism refuses"
 READS_THE_FILE = "opens or replaces model.safetensors itself; with a mechanism the file is attnlab.safetensors"
@@ -102,39 +108,52 @@ def pytest_configure() -> None:
         follow_every_model()
 
 
+def pytest_runtest_logreport(report: Any) -> None:
+    """Note the outcome of a test: passed, failed or skipped."""
+    if report.when == "call" or report.outcome != "passed":
+        with open(OUTCOMES, "a", encoding="utf-8") as file:
+            file.write(f"{report.outcome} {report.nodeid}\n")
+
+
 def pytest_terminal_summary(terminalreporter: Any) -> None:
     """Say which models refused the mechanism."""
     for reason, count in REFUSED.most_common():
         terminalreporter.write_line(f"attnlab: refused {count} times: {reason}")
 
 
-def run_tests(checkout: Path, model: str, line: str) -> set[str]:
-    """Run the tests of one model with a mechanism, or without if the line is empty; return the names that pass."""
+def run_tests(checkout: Path, tests: Iterable[str], line: str) -> dict[str, str]:
+    """Run tests with a mechanism, or without if the line is empty; return the outcome of each."""
     path = os.pathsep.join([str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")])
-    command = ["-m", "pytest", "-p", "transformers_suite", "-p", "no:cacheprovider", "-q", "-rA", "--tb=no"]
-    done = subprocess.run(
-        [sys.executable, *command, f"tests/models/{model}/test_modeling_{model}.py"],
-        cwd=checkout, env=os.environ | {"ATTNLAB_MECHANISM": line, "PYTHONPATH": path}, capture_output=True, text=True,
-        check=False,
-    )  # fmt: skip
-    passed = {row.split()[1] for row in done.stdout.splitlines() if row.startswith("PASSED tests/")}
-    if not passed:
-        raise SystemExit(f"no test of {model} passed:\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
-    return passed
+    options = ["-p", "transformers_suite", "-p", "no:cacheprovider", "-q", "--tb=short", "--durations=10"]
+    name = re.sub(r"\W+", "-", line) if line else "plain"
+    log, found = checkout / f"{name}.log", checkout / f"{name}.outcomes"
+    found.write_text("", encoding="utf-8")
+    with log.open("w", encoding="utf-8") as file:
+        done = subprocess.run(
+            [sys.executable, "-m", "pytest", *options, *tests], cwd=checkout, stdout=file, stderr=file, check=False,
+            env=os.environ | {"ATTNLAB_MECHANISM": line, "ATTNLAB_OUTCOMES": str(found.absolute()), "PYTHONPATH": path},
+        )  # fmt: skip
+    if done.returncode not in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED):
+        raise SystemExit(f"the tests did not run to their end (status {done.returncode}): see '{log}'")
+    rows = [row.split(" ", 1) for row in found.read_text(encoding="utf-8").splitlines()]
+    return {test: outcome for outcome, test in rows}
 
 
 def main(checkout: str, *models: str) -> int:
-    """Compare the tests of each model without and with a mechanism; return 1 if an unexpected one fails."""
+    """Run the tests of each model with each mechanism; return 1 if an unexpected one fails that passes without."""
+    files = [f"tests/models/{model}/test_modeling_{model}.py" for model in models or MODELS]
+    outcomes = {line: run_tests(Path(checkout), files, line) for line in LINES}
+    failed = {name for outcome in outcomes.values() for name, result in outcome.items() if result == "failed"}
+    plain = run_tests(Path(checkout), sorted(failed), "") if failed else {}
     surprises = 0
-    for model in models or MODELS:
-        plain = run_tests(Path(checkout), model, "")
-        for line in LINES:
-            lost = sorted(plain - run_tests(Path(checkout), model, line))
-            print(f"{model}: '{line}' fails {len(lost)} of {len(plain)} tests that pass without a mechanism")
-            for name in lost:
-                reason = next((why for start, why in EXPECTED.items() if name.split("::")[-1].startswith(start)), None)
-                surprises += reason is None
-                print(f"  {name}: {reason or 'NOT EXPECTED'}")
+    for line, outcome in outcomes.items():
+        lost = [name for name, result in outcome.items() if result == "failed" and plain.get(name) == "passed"]
+        counts = Counter(outcome.values())
+        print(f"'{line}': {counts['passed']} tests pass, {len(lost)} fail that pass without a mechanism")
+        for name in lost:
+            reason = next((why for start, why in EXPECTED.items() if name.split("::")[-1].startswith(start)), None)
+            surprises += reason is None
+            print(f"  {name}: {reason or 'NOT EXPECTED'}")
     return int(surprises > 0)
 
 

@@ -13,6 +13,7 @@ def test_the_running_operator_is_what_it_tells_torch(causal: bool) -> None:
     q, k, v = (torch.randn(3, 70, 4, generator=generator).requires_grad_() for _ in range(3))
     state, factor = torch.zeros(3, 4, 4), torch.ones(3, 70, 1)
     torch.library.opcheck(running, (q, k, v, state, factor, True, causal))
+    torch.library.opcheck(running, (q, k, v, state, None, False, causal), test_utils="test_schema")
 
 
 def test_sequences_longer_than_one_span_agree() -> None:

@@ -10,12 +10,14 @@ import math
 from types import NoneType
 from typing import Any
 
+from hypothesis import reject
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
 from attnlab.mechanisms import REGISTRY, Layers, Mechanism, Stage
 from attnlab.mechanisms.arguments import argument_types
 from attnlab.mechanisms.mechanism import label
+from attnlab.mechanisms.stage import StageError
 
 MODERATE = 4.0
 MODERATE_WHOLE = 8
@@ -70,7 +72,15 @@ def stages(cls: type[Stage], moderate: bool = False) -> SearchStrategy[Any]:
     """Draw a stage of one class with any arguments it admits."""
     admitted = argument_types(cls)
     fields = dataclasses.fields(cls)
-    return st.builds(cls, **{item.name: values_of(item, admitted[item.name], moderate) for item in fields})
+    drawn = st.fixed_dictionaries({item.name: values_of(item, admitted[item.name], moderate) for item in fields})
+
+    def build(arguments: dict[str, Any]) -> Stage:
+        try:
+            return cls(**arguments)
+        except StageError:  # arguments that exclude each other
+            reject()
+
+    return drawn.map(build)
 
 
 def stages_for(slot: str, moderate: bool = False) -> SearchStrategy[Any]:
@@ -87,6 +97,7 @@ def mechanisms(moderate: bool = False) -> SearchStrategy[Mechanism]:
     return st.builds(
         Mechanism,
         score=stages_for("score", moderate),
+        cap=st.none() | stages_for("cap", moderate),
         weights=stages_for("weights", moderate),
         mask=stages_for("mask", moderate),
         values=several("values"),

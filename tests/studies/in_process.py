@@ -15,7 +15,10 @@ from attnlab.audits.in_model import ModelSubject
 from attnlab.errors import AttnlabError
 from attnlab.studies.cost.timing import time_run
 from attnlab.studies.run.workers import RunEvent, RunOrder
+from attnlab.studies.run.workload import note_operations
 from attnlab.training import Display, RunSpec, build, train
+
+from .samples import quiet
 
 
 def train_here(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -43,7 +46,9 @@ class InProcess:
     def work(self, folder: Path, config: dict[str, Any]) -> bool:
         """Train a run; return whether it was interrupted."""
         run = RunSpec.of({**config, "threads": 1})
-        return train(build(run), folder, Display(is_quiet=True)).status == "interrupted"
+        job = build(run)
+        note_operations(job, folder, quiet)
+        return train(job, folder, Display(is_quiet=True)).status == "interrupted"
 
     def stop(self) -> None:
         """Have nothing to stop."""

@@ -22,8 +22,9 @@ def test_the_pages_code_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    file, search = blocks(PAGE, "toml")
-    SearchSettings.model_validate(tomllib.loads(search)["search"])
+    file, *parts = blocks(PAGE, "toml")
+    search = next(part["search"] for part in map(tomllib.loads, parts) if "search" in part)
+    SearchSettings.model_validate(search)
     Path("study.toml").write_text(file, encoding="utf-8")
     for arguments in commands(PAGE):
         if "other-study" in arguments:

@@ -73,7 +73,11 @@ def test_the_folder_of_a_run_is_known_by_its_checkpoints(tmp_path: Path) -> None
         (Segment, {"steps": 1, "window": -1}, "window: "),
         (Segment, {"steps": 1, "lr": -1}, "lr: should be greater than or equal to 0"),
         (Segment, {"stps": 1}, "there is no setting 'stps', did you mean 'steps'"),
-        (Optimizer, {"name": "adamm"}, "name: should be 'adamw', 'adam', 'sgd' or 'muon', not 'adamm', did you mean 'adam"),
+        (
+            Optimizer,
+            {"name": "adamm"},
+            "name: should be 'adamw', 'adam', 'sgd' or 'muon', not 'adamm', did you mean 'adam",
+        ),
         (Optimizer, {"lr": math.nan}, "lr: should be a finite number, not nan"),
         (Optimizer, {"betas": (0.9,)}, "betas.1: field required"),
         (Optimizer, {"betas": (0.9, 1.0)}, "betas.1: should be less than or equal to"),

@@ -154,7 +154,8 @@ def _check_identities(subject: Subject) -> Iterator[FindingPart]:
         # After another stage on the same tensor, the identity W + αI does not hold.
         if not others:
             yield from _check_value_identities(subject, stage)
-    if mechanism.weights.is_softmax and mechanism.weights.divide == 1 and True in subject.causalities:
+    sums_to_one = mechanism.weights.is_softmax and not mechanism.weights.has_sink
+    if sums_to_one and mechanism.weights.divide == 1 and True in subject.causalities:
         yield _check_renormalized(subject)
     if mechanism.share.what != "separate":
         yield _check_symmetry(subject)

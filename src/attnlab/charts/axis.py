@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
+from attnlab.visible import make_visible
+
 from .theme import Layer, quantitative
 
 MARGIN = 0.04
@@ -15,9 +17,10 @@ LINE = 16
 MIN_TICKS, MAX_TICKS = 3, 7
 LABEL = (
     "datum.value == 0 || abs(datum.value) >= 1e-4 && abs(datum.value) < 1e6 "
-    "? format(datum.value, ',~r') : format(datum.value, '~e')"
+    "? format(datum.value, ',~r') "
+    ": format(datum.value, abs(datum.value) >= 1e6 && abs(datum.value) < 1e15 ? '~s' : '~e')"
 )
-"""How a tick is written: Vega's own format would round it to the digits of the whole axis."""
+"""How a tick is written, millions and more as 2M, 3G, 4T: Vega's own format would round to the digits of the axis."""
 TOP = 0.97
 """The highest share of the axis at which a tick is shown: a label at the very top would make the chart taller."""
 
@@ -29,9 +32,10 @@ SEPARATOR = "\x1f"
 def look_up(names: Sequence[str]) -> str:
     """Return an expression of Vega for the name of the tick at datum.value, counted from 0.
 
-    The names are one text, since Vega takes a text that is the name of a function, such as "if", for a signal.
+    The names are one text, since Vega takes a text that is the name of a function, such as "if", for a signal. They are
+    made visible here: Vega decodes the escapes of an expression.
     """
-    clean = [name.replace(SEPARATOR, " ") for name in names]
+    clean = [make_visible(name.replace(SEPARATOR, " ")) for name in names]
     return f"split({json.dumps(SEPARATOR.join(['', *clean]))}, {json.dumps(SEPARATOR)})[1 + floor(datum.value)]"
 
 

@@ -32,7 +32,7 @@ class Chart(dict[str, Any]):
         return f"<Chart {words!r}; charts.save writes it to a file>" if words else "<Chart; charts.save writes it>"
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
-        return {MIME: dict(self), "image/svg+xml": svg(self), "text/plain": repr(self)}
+        return {MIME: make_values_visible(dict(self)), "image/svg+xml": svg(self), "text/plain": repr(self)}
 
 
 def save(spec: Spec, path: str | Path) -> Path:

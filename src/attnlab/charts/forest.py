@@ -38,8 +38,14 @@ class Effect:
         return [number for number in numbers if math.isfinite(number)]
 
 
-def draw(effects: Sequence[Effect], smallest: float, titles: tuple[str, str, str], theme: Theme = FILE) -> Spec:
-    """Draw a row for each arm; `titles` are the chart's title, its subtitle, and the title of the axis."""
+def draw(
+    effects: Sequence[Effect], smallest: float, titles: tuple[str, str, str], theme: Theme = FILE,
+    noise: tuple[float, float] | None = None,
+) -> Spec:  # fmt: skip
+    """Draw a row for each arm; `titles` are the chart's title, its subtitle, and the title of the axis.
+
+    noise: the interval of the baseline against itself, drawn as a second band.
+    """
     title, subtitle, across = titles
     effects = [effect for effect in effects if math.isfinite(effect.difference)]
     reach = [number for effect in effects for number in effect.reach]
@@ -51,10 +57,22 @@ def draw(effects: Sequence[Effect], smallest: float, titles: tuple[str, str, str
     band = {"x": x, "x2": {"field": "high"}}
     layers = [
         layer([{"low": -smallest, "high": smallest}], "rect", band, fill=theme.grid, opacity=0.6),
+        *_draw_noise(noise, x, theme),
         layer([{"low": 0}], "rule", {"x": x}, stroke=theme.ink, strokeDash=[4, 3]),
         *_rows(effects, axis, places, theme),
     ]
     return frame(title, subtitle, theme, width=WIDTH, height=ROW * max(1, len(effects)), layer=layers)
+
+
+def _draw_noise(noise: tuple[float, float] | None, x: Layer, theme: Theme) -> list[Layer]:
+    if noise is None or not all(map(math.isfinite, noise)):
+        return []
+    edges = [{"low": end} for end in noise]
+    band = {"x": x, "x2": {"field": "high"}}
+    return [
+        layer([{"low": noise[0], "high": noise[1]}], "rect", band, fill=theme.orange, opacity=0.12),
+        layer(edges, "rule", {"x": x}, stroke=theme.orange, opacity=0.5),
+    ]
 
 
 def _rows(effects: Sequence[Effect], axis: Axis, places: Layer, theme: Theme) -> list[Layer]:

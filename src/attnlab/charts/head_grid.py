@@ -67,8 +67,8 @@ def _draw_head(grid: HeadGrid) -> Layer:
     weights = grid.weights[grid.layer, grid.head]
     width, height = side * num_keys, side * num_queries
     encoding = {
-        "x": _name_tokens("key", grid.keys, side), "x2": {"field": "right"},
-        "y": _name_tokens("query", grid.queries, side), "y2": {"field": "below"},
+        "x": name_tokens("key", grid.keys, side), "x2": {"field": "right"},
+        "y": name_tokens("query", grid.queries, side), "y2": {"field": "below"},
     }  # fmt: skip
     if longest <= MAX_MARKS:
         layers = [{**part, "encoding": encoding | part["encoding"]} for part in _mark_weights(grid, weights)]
@@ -76,7 +76,7 @@ def _draw_head(grid: HeadGrid) -> Layer:
         # The image is square; Vega stretches it to the shape of the view.
         pixels = paint(weights, DENSITY * longest * side, grid.most, COLOURS, grid.is_causal)
         corner = [{"query": 0, "below": 0, "key": 0, "right": 0}]  # nothing to see: it carries the axes
-        layers = [_place_image(encode_png(pixels), width, height), layer(corner, "rect", encoding, opacity=0)]
+        layers = [place_image(encode_png(pixels), width, height), layer(corner, "rect", encoding, opacity=0)]
     title = {"text": f"Layer {grid.layer}, head {grid.head}", "subtitle": "a row: what one token attends to"}
     return {
         "title": title | {"fontSize": 13, "subtitleFontSize": 12, "offset": 8},
@@ -105,7 +105,7 @@ def _mark_weights(grid: HeadGrid, weights: Weights) -> list[Layer]:
     return [layer(ground, "rect", fill=FILE.ground, aria=False), layer(cells, "rect", fill, aria=False)]
 
 
-def _name_tokens(field: str, tokens: Sequence[str], side: int) -> Layer:
+def name_tokens(field: str, tokens: Sequence[str], side: int) -> Layer:
     """Name the tokens at the middle of their rows or columns; where they are too many, every second, third, …"""
     step = math.ceil(TOKEN_SIDE / side)
     names = [shorten(token) for token in tokens]
@@ -138,26 +138,32 @@ def _draw_grid(grid: HeadGrid) -> Layer:
             painted = paint(grid.weights[row, column], DENSITY * side, grid.most, COLOURS, grid.is_causal)
             pixels[top : top + len(painted), left : left + len(painted)] = painted
     chosen = [{"x": grid.head, "x2": grid.head + 1, "y": grid.layer, "y2": grid.layer + 1}]
-    places = {"x": _number("x", num_heads), "x2": {"field": "x2"}, "y": _number("y", num_layers), "y2": {"field": "y2"}}
+    places = {
+        "x": number_axis("x", range(num_heads)), "x2": {"field": "x2"},
+        "y": number_axis("y", range(num_layers)), "y2": {"field": "y2"},
+    }  # fmt: skip
     outline = layer(chosen, "rect", places, fill=None, stroke=FILE.ink, strokeWidth=2)
     signs = "; blue: negative weights" if (grid.weights < 0).any() else ""
     title = {"text": "Every head", "subtitle": f"darkest colour: a weight of {grid.most:.3g}{signs}"}
     return {
         "title": title | {"fontSize": 13, "subtitleFontSize": 12, "offset": 8},
-        "width": width, "height": height, "layer": [_place_image(encode_png(pixels), width, height), outline],
+        "width": width, "height": height, "layer": [place_image(encode_png(pixels), width, height), outline],
     }  # fmt: skip
 
 
-def _place_image(url: str, width: int, height: int) -> Layer:
+def place_image(url: str, width: int, height: int) -> Layer:
+    """Return a layer with an image that fills a view."""
     mark = {"url": url, "width": width, "height": height, "align": "left", "baseline": "top", "aspect": False}
     return layer([{}], "image", {"x": {"value": 0}, "y": {"value": 0}}, **mark)
 
 
-def _number(field: str, count: int) -> Layer:
-    is_across = field == "x"
+def number_axis(field: str, numbers: Sequence[int]) -> Layer:
+    """Name heads across (x) or layers down (y) by their numbers."""
+    is_across, count = field == "x", len(numbers)
     axis = {
         "orient": "top" if is_across else "left", "title": "head" if is_across else "layer", "labelFontSize": 11,
-        "values": [number + 0.5 for number in range(count)], "labelExpr": "floor(datum.value)", "labelOverlap": False,
+        "values": [place + 0.5 for place in range(count)], "labelExpr": look_up([str(number) for number in numbers]),
+        "labelOverlap": False,
         "ticks": False, "domain": False, "grid": False,
     }  # fmt: skip
     return quantitative(field, scale={"domain": [0, count], "nice": False, "reverse": not is_across}, axis=axis)

@@ -23,10 +23,24 @@ def paint(weights: Weights, side: int, most: float, colours: tuple[str, str, str
     num_queries, num_keys = weights.shape
     seen = np.tri(num_queries, num_keys, k=num_keys - num_queries if is_causal else num_keys)
     ground = np.where(_resize(seen, side)[..., None] > 0, visible, hidden)
-    sizes = _resize(weights, side)
-    strength = np.sqrt(np.clip(np.abs(sizes) / most, 0, 1))[..., None]
-    accent = np.where(sizes[..., None] < 0, negative, positive)
+    accent, strength = _colour(_resize(weights, side), most, positive, negative)
     return np.asarray(np.rint(ground + (accent - ground) * strength), dtype=np.uint8)
+
+
+def tint(weights: Weights, side: int, most: float, colours: tuple[str, str]) -> Pixels:
+    """Return weights [q k] as a square of pixels [side side 4] that are more opaque where |weight| / most is larger.
+
+    The ground shows through, so that a page can have any. colours: of positive and negative weights.
+    """
+    accent, strength = _colour(_resize(weights, side), most, *(_read_colour(colour) for colour in colours))
+    return np.asarray(np.rint(np.concatenate([accent, 255 * strength], axis=-1)), dtype=np.uint8)
+
+
+def _colour(
+    sizes: Weights, most: float, positive: NDArray[Any], negative: NDArray[Any]
+) -> tuple[NDArray[Any], NDArray[Any]]:
+    strength = np.sqrt(np.clip(np.abs(sizes) / most, 0, 1))[..., None]
+    return np.where(sizes[..., None] < 0, negative, positive), strength
 
 
 def _resize(values: NDArray[Any], side: int) -> NDArray[Any]:
@@ -48,10 +62,10 @@ def _read_colour(colour: str) -> NDArray[np.floating[Any]]:
 
 
 def encode_png(pixels: Pixels) -> str:
-    """Return pixels [height width 3] as the address of a PNG, for the `url` of an image mark."""
-    height, width, _ = pixels.shape
+    """Return pixels [height width 3], or 4 with their opacity, as the address of a PNG, for the `url` of a mark."""
+    height, width, channels = pixels.shape
     rows = b"".join(b"\0" + pixels[row].tobytes() for row in range(height))
-    header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
+    header = struct.pack(">IIBBBBB", width, height, 8, {3: 2, 4: 6}[channels], 0, 0, 0)
     chunks = ((b"IHDR", header), (b"IDAT", zlib.compress(rows, 9)), (b"IEND", b""))
     content = b"\x89PNG\r\n\x1a\n" + b"".join(
         struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data)) for name, data in chunks

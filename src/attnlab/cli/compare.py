@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from attnlab.cli.conclusion import print_answers, print_failed, print_findings
+from attnlab.cli.conclusion import print_answers, print_failed, print_findings, print_targets
 from attnlab.cli.joint import print_joint_answers
 from attnlab.cli.options import AsJson
 from attnlab.cli.tables import print_json, print_table
@@ -91,6 +91,7 @@ def _compare_study(folder: str, wanted: Wanted, as_json: bool) -> int:
         answers = [answer for answer in record.answers if _is_shown(answer, wanted)]
         joint = [answer for answer in record.joint_answers if answer.arm in (wanted["arm"] or [answer.arm])]
         explored = [item for item in explore(record) if _is_shown(item, wanted)]
+        targets = [target for target in record.targets if _is_shown(target, wanted)]
         seeds = list(_list_seed_scores(record, wanted))
         if as_json:
             print_json({
@@ -98,12 +99,14 @@ def _compare_study(folder: str, wanted: Wanted, as_json: bool) -> int:
                 "failed": record.failed, "is_whole": record.is_whole, "seeds": [vars(scores) for scores in seeds],
                 "answers": [answer.record() for answer in answers],
                 "joint_answers": [answer.record() for answer in joint],
+                "targets": [target.record() for target in targets],
                 "exploratory": [item.record() for item in explored],
                 "findings": [finding.record() for finding in record.findings] if record.is_whole else [],
             })  # fmt: skip
             return 0
         print_answers(answers)
         print_joint_answers(joint)
+        print_targets(targets)
         _print_effects(answers)
         _print_seeds(seeds)
         _print_explorations(explored)

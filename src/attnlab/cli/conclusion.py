@@ -8,6 +8,7 @@ from attnlab.cli.tables import print_table
 
 if TYPE_CHECKING:
     from attnlab.studies.answers.analysis import Answer
+    from attnlab.studies.answers.target import TargetAnswer
     from attnlab.studies.integrity import IntegrityFinding
     from attnlab.studies.study import Conclusion
 
@@ -20,6 +21,7 @@ def print_conclusion(conclusion: "Conclusion", out: str) -> None:
     """Print the conclusion of a study, and how to resume it if it has not ended."""
     print_answers(conclusion.answers)
     print_joint_answers(conclusion.joint_answers)
+    print_targets(conclusion.targets)
     print_findings(conclusion.findings)
     print_failed(conclusion.failed)
     print(f"{conclusion.num_ended} of {conclusion.num_runs} runs have ended; the ledger is {out}/ledger.sqlite")
@@ -55,6 +57,17 @@ def print_answers(answers: Sequence["Answer"]) -> None:
             notes.setdefault(note, []).append(f"{answer.phase}, {answer.size}, {answer.arm}")
     for note, places in notes.items():
         print(f"{_name_places(places, len(answers))}: {note}")
+
+
+def print_targets(targets: Sequence["TargetAnswer"]) -> None:
+    """Print whether and when every arm reaches the target of a phase."""
+    from attnlab.studies.answers.target import COLUMNS as TARGET_COLUMNS
+    from attnlab.studies.answers.target import NOTE
+
+    if targets:
+        print()
+        print_table(TARGET_COLUMNS, [target.cells for target in targets])
+        print(NOTE)
 
 
 def _name_places(places: Sequence[str], num_answers: int) -> str:

@@ -4,8 +4,8 @@ from typing import Annotated
 
 import typer
 
-from attnlab.cli.new import find_command
 from attnlab.cli.run import run
+from attnlab.machine import find_command
 
 
 def demo(

@@ -14,6 +14,7 @@ from attnlab.cli.options import Plugins
 from attnlab.cli.plugin import load_plugins
 from attnlab.errors import RequestError
 from attnlab.inputs import expand_path
+from attnlab.machine import find_command
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,50}")
 TEMPLATE = Path(__file__).with_name("new.toml")
@@ -37,6 +38,8 @@ class ModelSize:
     init: float
     length: int
     steps: int
+    steps_of_text_alone: int
+    """Without recall there is time for more."""
     batch: int
     lr: str
     characters: float
@@ -49,13 +52,13 @@ class ModelSize:
 
 SIZES = {
     "mini": ModelSize(
-        "mini", 100, 2, 64, 8, 0.1, 32, 1000, 24, "6e-3", 1.24, "a few minutes",
+        "mini", 100, 2, 64, 8, 0.1, 32, 1000, 2000, 24, "6e-3", 1.24, "a few minutes",
         "little more than letters, which a small model learns in minutes",
         "10 runs of it take minutes on two cores",
         "recall is attention's work: with a wider feed-forward layer it comes later (text alone needs 256)",
     ),
     "small": ModelSize(
-        "small", 1000, 4, 128, 512, 0.05, 64, 2000, 32, "3e-3", 2.55, "about two hours",
+        "small", 1000, 4, 128, 512, 0.05, 64, 2000, 2000, 32, "3e-3", 2.55, "about two hours",
         "pieces of words",
         "large enough to use 1,000 pieces of words; 10 runs take hours on two cores",
         "four times the width, as in GPT-2",
@@ -101,7 +104,8 @@ def new(
     _check_choices(text, task, size, seeds, smallest)
     model = SIZES[size]
     if task == "text":
-        model = replace(model, inner=4 * model.width, inner_reason="four times the width, as in GPT-2")
+        inner, steps = 4 * model.width, model.steps_of_text_alone
+        model = replace(model, inner=inner, steps=steps, inner_reason="four times the width, as in GPT-2")
     source, text_reason, num_characters, prompts = _examine_text(text)
     tokens = model.steps * model.batch * model.length
     flags = "".join(f" --plugin {path}" for path in plugin or [])
@@ -189,16 +193,6 @@ def _explain_steps(model: ModelSize, tokens: int, num_characters: int | None) ->
     epochs = tokens * model.characters / max(num_characters, 1)
     again = f"; the text is read about {epochs:.0f} times" if epochs >= 2 else "; the text is not read twice"
     return reason + again + (", so expect it to be memorised" if epochs > 20 else "")
-
-
-def find_command() -> str:
-    """Return how to call attnlab again: its path, unless it is on the search path."""
-    import shutil
-
-    beside, known = Path(sys.executable).with_name("attnlab"), shutil.which("attnlab")
-    if not beside.exists() or (known is not None and Path(known).samefile(beside)):
-        return "attnlab"
-    return str(beside.relative_to(Path.cwd()) if beside.is_relative_to(Path.cwd()) else beside)
 
 
 def write_new(target: Path, text: str) -> None:

@@ -62,7 +62,7 @@ def run(
         if as_json:
             print_json(costs.record())
         else:
-            print_estimate(costs, study.plan())
+            print_estimate(costs, study.plan(out=out))
         return 0
     if no_calibration:
         raise RequestError("--no-calibration is only for --dry-run, which times a run of every arm; omit it")
@@ -73,6 +73,7 @@ def run(
             "runs": conclusion.num_runs, "ended": conclusion.num_ended, "failed": dict(conclusion.failed),
             "answers": [answer.record() for answer in conclusion.answers],
             "joint_answers": [answer.record() for answer in conclusion.joint_answers],
+            "targets": [target.record() for target in conclusion.targets],
             "findings": [finding.record() for finding in conclusion.findings],
         })  # fmt: skip
     else:

@@ -99,6 +99,8 @@ def train(
 
 def describe_run(task: str, settings: dict[str, Any], extent: dict[str, Any], segments: list[str]) -> "RunSpec":
     """Return the run that the options describe. extent: steps, epochs and batch of every segment."""
+    from attnlab.training.spec import LANGUAGE
+
     if settings.get("start.architecture") is None and settings.get("start.checkpoint") is None:
         raise RequestError("a model is missing; give --architecture TYPE for a new one (bert, gpt2 …), or --start PATH")
     texts = [split_assignments(text.split(","), "--segment") for text in segments] or [{}]
@@ -111,7 +113,8 @@ def describe_run(task: str, settings: dict[str, Any], extent: dict[str, Any], se
     for part in parts if isinstance(parts, list) else ():  # --set may have replaced them by anything
         if isinstance(part, dict) and "steps" not in part and "epochs" not in part:
             part["epochs"] = 1
-    return check_run(content)
+    run = check_run(content)
+    return run.model_copy(update={"data": run.data.choose_packing()}) if task.lower() in LANGUAGE else run
 
 
 def put_settings(content: dict[str, Any], settings: dict[str, Any]) -> None:

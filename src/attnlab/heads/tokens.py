@@ -13,6 +13,8 @@ from attnlab.pretrained import load_pretrained
 
 MAX_TOKENS = 256
 """More cannot be told apart in a picture."""
+WORD_STARTS, CONTINUES = ("Ġ", "▁"), "##"
+"""How vocabularies mark a piece that begins a word, and one that continues it."""
 BLANKS = {"\n": "⏎", "\t": "⇥", " ": "␣"}
 
 
@@ -70,6 +72,25 @@ def read_tokens(text: str, tokenizer: Any) -> TextTokens:
     pieces = tokenizer.convert_ids_to_tokens(ids)
     names = pieces if offsets is None else name_pieces(text, pieces, offsets, is_special)
     return TextTokens(dict(encoded), tuple(names))
+
+
+def name_ids(ids: Sequence[int], tokenizer: Any) -> list[str]:
+    """Name tokens whose text is not at hand; those of a probe, which has no tokenizer, by their numbers."""
+    if tokenizer is None:
+        return [str(number) for number in ids]
+    pieces, special = tokenizer.convert_ids_to_tokens(ids), set(tokenizer.all_special_tokens)
+    marks_words = any(piece.startswith(WORD_STARTS) for piece in pieces)
+    return [piece if piece in special else _name_piece(piece, tokenizer, marks_words) for piece in pieces]
+
+
+def _name_piece(piece: str, tokenizer: Any, marks_words: bool) -> str:
+    if piece.startswith(CONTINUES):
+        return f"-{piece.removeprefix(CONTINUES)}"
+    text = str(tokenizer.convert_tokens_to_string([piece]))
+    if not text.strip():
+        return "".join(BLANKS.get(character, "␣") for character in text) or piece
+    continues = marks_words and not piece.startswith(WORD_STARTS) and text[0].isalnum()
+    return f"-{text}" if continues else text.strip()
 
 
 def name_pieces(

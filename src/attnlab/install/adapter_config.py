@@ -1,8 +1,8 @@
 """A saved peft adapter names the mechanism that its base had, and is refused by a base with another one or none.
 
 Importing this module extends peft, once. Without attnlab, peft's error for the unknown `peft_type` quotes the sentence
-that stands there. Adapters of models without a mechanism are saved as before, and a base with a mechanism takes one with
-a warning: that an adapter names no mechanism does not prove that its base had none.
+that stands there. Adapters of models without a mechanism are saved as before, and a base with a mechanism takes one
+with a warning: that an adapter names no mechanism does not prove that its base had none.
 """
 
 import functools

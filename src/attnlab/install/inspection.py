@@ -9,7 +9,7 @@ from attnlab.errors import InstallError, RequestError
 from attnlab.mechanisms import Mechanism
 
 from .compat import get_attention_name
-from .interface import name_for
+from .interface import NAME, NAME_WITH_POSITIONS, name_for
 from .layer import Layer
 from .pass_context import get_pass_context
 
@@ -40,6 +40,20 @@ def check_in_use(model: nn.Module) -> None:
                 f"'{layer.mechanism}' is installed in this {type(model).__name__}, but '{name}' was switched to "
                 f"'{called}' attention since; call attnlab.install again, or attnlab.uninstall"
             )
+
+
+def refuse_other_attention(model: nn.Module, args: object) -> None:
+    """Refuse to compute if the config was switched to another attention: a hook before a model's forward.
+
+    `set_attn_implementation` refuses this beforehand; code that writes into the config reaches only this hook.
+    """
+    config = getattr(model, "config", None)
+    called = get_attention_name(config) if isinstance(config, PreTrainedConfig) else NAME
+    if called not in (NAME, NAME_WITH_POSITIONS):
+        raise InstallError(
+            f"a mechanism is installed in this {type(model).__name__}, but its config was switched to '{called}' "
+            "attention since, which would not compute it; call attnlab.install again, or attnlab.uninstall"
+        )
 
 
 def first_layer(model: nn.Module) -> Layer:

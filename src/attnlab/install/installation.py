@@ -13,7 +13,7 @@ from attnlab.mechanisms import Mechanism, Value
 from .attention_modules import AttentionModule, find_attention_modules
 from .body import copy_configs, find_body, has_cross_attention, list_configs
 from .compat import get_attention_name, set_attention_name
-from .inspection import RECORD, attention_layers
+from .inspection import RECORD, attention_layers, refuse_other_attention
 from .interface import name_for
 from .layer import Layer, has_penalty, list_shared_parameters
 from .pass_context import PASS_CONTEXT, PassContext
@@ -158,7 +158,8 @@ def _apply_plan(plan: Plan, mechanism: Mechanism, seed: int, body: PreTrainedMod
         for name in (name for stage in stages for name in list_shared_parameters(stage)):
             if owners.setdefault(name, layer) is not layer:
                 layer.share_parameter(name, owners[name])
-    if needs_first or has_penalty(mechanism):
-        for part in _list_models(body):
+    for part in _list_models(body):
+        record.handles.append(part.register_forward_pre_hook(refuse_other_attention))
+        if needs_first or has_penalty(mechanism):
             record.handles.append(part.register_forward_pre_hook(context.begin))
             record.handles.append(part.register_forward_hook(context.end, always_call=True))

@@ -17,6 +17,8 @@ def refusal(request: Request) -> str | None:
         return f"computes only additive scores, not '{request.mechanism.score}'"
     if request.mechanism.score.bias_of:
         return f"adds no bias of positions, which '{request.mechanism.score}' declares"
+    if request.mechanism.weights.has_row_factor:
+        return f"multiplies no rows of scores, as '{request.mechanism.weights}' does"
     return tiled.refusal(request) or native.refusal(request.device)
 
 

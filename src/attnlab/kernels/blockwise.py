@@ -13,6 +13,7 @@ from attnlab.mechanisms import Params, Score
 
 from . import stage_tiles, tiled
 from .call import Call, Request
+from .division import as_divisor
 from .normalise import unit
 
 NAME = "blockwise"
@@ -39,6 +40,15 @@ def make_factors(score: Score, q: Tensor, k: Tensor, p: Params) -> tuple[Tensor,
     return left, torch.cat([k, k_norm, one.expand_as(k_norm)], -1)
 
 
+def multiply_rows(call: Call, q: Tensor) -> Tensor:
+    """Return the factors of the queries, times what the weights stage multiplies each row of scores by."""
+    stage = call.mechanism.weights
+    if not stage.has_row_factor:
+        return q
+    n = as_divisor(call.visibility.count, q.dtype)
+    return (q * stage.row_factor(n, call.params_of(stage))).to(q.dtype)
+
+
 def choose_origin(q: Tensor, k: Tensor) -> Tensor:
     """Return the origin for distances, [b h 1 d]: the first key if all vectors seem to share a large offset, else 0.
 
@@ -57,10 +67,17 @@ def is_dot_like(score: Score) -> bool:
 
 def refusal(request: Request) -> str | None:
     """Refuse scores that are not a product, and weights without a tile-wise gradient."""
+    stage = request.mechanism.weights
+    has_row_factor = stage.has_row_factor
+    has_bias = request.mechanism.score.bias_of is not None
     if not is_dot_like(request.mechanism.score):
         return f"needs scores that are a matrix product, not '{request.mechanism.score}'"
-    if request.mechanism.score.form == "angle" and request.mechanism.score.bias_of:
+    if request.mechanism.score.form == "angle" and has_bias:
         return f"adds a bias of positions only to dot products, not to the angle of '{request.mechanism.score}'"
+    if has_row_factor and (request.mechanism.score.form == "angle" or has_bias):
+        return f"multiplies rows of scores, as '{stage}' does, only if they are dot products"
+    if request.mechanism.cap is not None and (request.mechanism.score.form == "angle" or has_row_factor):
+        return f"caps only dot products, before any factor, not '{request.mechanism.score}' with '{stage}'"
     return tiled.refusal(request)
 
 
@@ -68,4 +85,5 @@ def attend(call: Call) -> Tensor:
     """Return weights·values."""
     score = call.mechanism.score
     q, k = make_factors(score, call.q, call.k, call.params_of(score))
+    q = multiply_rows(call, q)
     return stage_tiles.attend(call, q, k, None, "angle" if score.form == "angle" else "dot")

@@ -13,6 +13,9 @@ FORM = "compiled loops over pairs, tile by tile"
 FORMS = ("manhattan", "minkowski", "chebyshev", "euclidean")
 """The distances that are not a matrix product."""
 
+NEED_SCORES = ("minkowski", "euclidean")
+"""The distances whose gradient is computed from the distance itself."""
+
 
 def refusal(request: Request) -> str | None:
     """Refuse other scores, devices other than the CPU, and a machine without a compiler."""
@@ -20,6 +23,10 @@ def refusal(request: Request) -> str | None:
         return f"computes only distances that are not a matrix product, not '{request.mechanism.score}'"
     if request.mechanism.score.bias_of:
         return f"adds no bias of positions, which '{request.mechanism.score}' declares"
+    if request.mechanism.cap is not None and request.mechanism.score.form in NEED_SCORES:
+        return f"differentiates '{request.mechanism.score}' by its own scores, which '{request.mechanism.cap}' replaces"
+    if request.mechanism.weights.has_row_factor:
+        return f"multiplies no rows of scores, as '{request.mechanism.weights}' does"
     return tiled.refusal(request) or native.refusal(request.device)
 
 

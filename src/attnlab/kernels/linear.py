@@ -8,13 +8,14 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 from attnlab.errors import KernelError
 from attnlab.mechanisms import Mechanism, Params
 
 from .blockwise import make_factors
 from .call import Call, Request, at_least_float
-from .division import as_divisor, divide, divide_values
+from .division import Divisor, as_divisor, divide, divide_values
 from .normalise import unit
 from .running import CHUNK, running
 
@@ -29,6 +30,8 @@ def refusal(request: Request) -> str | None:
         return f"needs identity weights, not '{mechanism.weights.name}'"
     if mechanism.score.form not in ("dot", "cosine", "features") or mechanism.score.bias_of:
         return f"needs scores that are a dot product and no more, not '{mechanism.score.name}'"
+    if mechanism.cap is not None:
+        return f"needs scores that are linear in the keys; '{mechanism.cap}' is not"
     if request.mask == "pairs":
         return "sums over keys once for all queries; this mask differs between queries"
     return "never forms the weights that dropout acts on" if request.dropout else None
@@ -42,10 +45,11 @@ def attend(call: Call) -> Tensor:
     scale = 1.0 if score.form == "features" else score.scale_factor(q.shape[-1], p)
     v, divisor = divide_values(call)
     # Fixed factors go into the sums, learned ones multiply the result.
-    factor = torch.ones(1, 1, 1, 1, dtype=at_least_float(v.dtype), device=v.device)
-    factor = factor if isinstance(scale, Tensor) else factor * scale
-    if divisor is not None and stage.divide != "learned":
-        factor, divisor = factor / divisor, None
+    factor = None
+    if not isinstance(scale, Tensor) and scale != 1:
+        factor = torch.full((1, 1, 1, 1), scale, dtype=at_least_float(v.dtype), device=v.device)
+    if isinstance(divisor, Tensor) and stage.divide != "learned":
+        factor, divisor = 1 / divisor if factor is None else factor / divisor, None
     if visibility.mask is not None:
         v = v.masked_fill(~visibility.mask.mT, 0)
     is_causal = visibility.causal and call.q.shape[2] > 1
@@ -55,11 +59,13 @@ def attend(call: Call) -> Tensor:
     return divide(out, divisor).to(v.dtype)
 
 
-def _sum_over_keys(q: Tensor, k: Tensor, v: Tensor, factor: Tensor, is_unit: bool, offset: int | None) -> Tensor:
-    """Sum over the keys a query sees: all of them, or with an offset those up to its position."""
+def _sum_over_keys(
+    q: Tensor, k: Tensor, v: Tensor, factor: Tensor | None, is_unit: bool, offset: int | None
+) -> Tensor:  # fmt: skip
+    """Sum over the keys a query sees: all of them, or with an offset those up to its position; no factor is 1."""
     if offset is not None and offset < 0:
         empty_rows = v.new_zeros(*q.shape[:2], -offset, v.shape[3])
-        factor = factor[:, :, -offset:] if factor.shape[2] > 1 else factor
+        factor = factor[:, :, -offset:] if factor is not None and factor.shape[2] > 1 else factor
         return torch.cat([empty_rows, _sum_over_keys(q[:, :, -offset:], k, v, factor, is_unit, 0)], 2)
     # Sums grow over the whole length, so they are at least in fp32.
     wide = at_least_float(q.dtype)
@@ -67,16 +73,18 @@ def _sum_over_keys(q: Tensor, k: Tensor, v: Tensor, factor: Tensor, is_unit: boo
     if offset == 0 and q.shape[2] <= CHUNK:
         # A single chunk needs only its pairs, not the state that a next chunk would start from.
         q, k = (unit(q), unit(k)) if is_unit else (q, k)
-        return (q * factor.to(wide) @ k.mT).tril() @ v
+        q = q if factor is None else q * factor.to(wide)
+        return (q @ k.mT).tril() @ v
     if offset:
         past, k = k[:, :, :offset], k[:, :, offset:]
         state = (unit(past) if is_unit else past).mT @ v[:, :, :offset]
         v = v[:, :, offset:]
     else:
         state = q.new_zeros(*q.shape[:2], q.shape[3], v.shape[3])
-    flat = [x.flatten(0, 1).contiguous() for x in (q, k, v, state, factor.to(wide).expand(*q.shape[:3], 1))]
+    factor = None if factor is None else factor.to(wide).expand(*q.shape[:3], 1).flatten(0, 1).contiguous()
+    flat = [x.flatten(0, 1).contiguous() for x in (q, k, v, state)]
     out: Tensor
-    out, _ = running(*flat, is_unit, offset is not None)
+    out, _ = running(*flat, factor, is_unit, offset is not None)
     return out.view(*q.shape[:3], v.shape[3])
 
 
@@ -101,7 +109,9 @@ def step(
     score, weights = mechanism.score, mechanism.weights
     q, k = make_factors(score, q, k, mechanism.params_of(score, p))
     n = as_divisor(torch.tensor([[[[count]]]], device=q.device), q.dtype)
-    divisor = weights.divisor(n, mechanism.params_of(weights, p))
+    divisor: Divisor = weights.divisor(n, mechanism.params_of(weights, p))
+    if weights.divide == "sum":
+        v, divisor = functional.pad(v, (0, 1), value=1.0), "sum"
     if weights.divide_at == "key":
         v, divisor = divide(v, divisor), None
     wide = at_least_float(q.dtype)

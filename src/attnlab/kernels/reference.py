@@ -1,7 +1,7 @@
 """The definition: every mechanism, one equation after another, in any dtype on any device. All other kernels are
 checked against it.
 
-    s = score(q, k)      w = weights(s) / divide(n), 0 for masked pairs      out = w·v
+    s = cap(score(q, k))      w = weights(s) / divide(n), 0 for masked pairs      out = w·v
 
 Masked pairs are handled in one of three ways: the weights stage excludes them from its normalisation, and their weight
 is 0 (mask(before), and padding always); they are weighted like any other and set to 0 afterwards (mask(after)); or
@@ -49,6 +49,8 @@ def weights(call: Call) -> Tensor:
     score = mechanism.score
     scores = score(call.q, call.k, call.params_of(score), **call.gather_needs(score, shown))
     check_result(score, scores, (*call.q.shape[:3], call.k.shape[2]), call.q.dtype)
+    if mechanism.cap is not None:
+        scores = mechanism.cap(scores)
     if mechanism.mask.where == "zero" and allowed is not None:
         scores, allowed = scores.masked_fill(~allowed, 0), None
     if visible is not None:
@@ -59,6 +61,8 @@ def weights(call: Call) -> Tensor:
     if empty is not None:
         w = w.masked_fill(empty, 0)
     stage, n = mechanism.weights, _lengths(call, scores)
+    if stage.divide == "sum":
+        return renormalise(w).to(scores.dtype)
     length = n if stage.divide_at == "query" else visibility.key_count.clamp(min=1).to(n.dtype)
     divisor = stage.divisor(length, call.params_of(stage))
     return (w if divisor is None else w / divisor).to(scores.dtype)

@@ -4,7 +4,7 @@ results are written out. Opaque to torch, so that a caller can be compiled.
     out_i = f_i · q̂_i · (S₀ + Σ_j k̂_jᵀ v_j)        over all j, or causally over j ≤ i
 
 A causal span is cut into chunks: pairs are formed within a chunk, and the chunks before it enter as one state.
-q̂ and k̂ are q and k, or with `unit` the unit vectors in their direction; f [g|1 n 1] is a constant.
+q̂ and k̂ are q and k, or with `unit` the unit vectors in their direction; f [g n 1] is a constant, None is 1.
 """
 
 from collections.abc import Iterator
@@ -69,6 +69,12 @@ class Tokens:
             torch.mul(grad, scale, out=to[:, span])
 
 
+def _make_tokens(q: Tensor, k: Tensor, factor: Tensor | None, unit: bool, block: slice) -> tuple[Tokens, Tokens]:
+    """Return the queries and keys of some groups."""
+    factor = None if factor is None else factor[block]
+    return Tokens(q[block], unit, factor), Tokens(k[block], unit, None)
+
+
 def _chunks(x: Tensor) -> Tensor:
     """Return a span [g n d] as chunks [g m CHUNK d], padded with zeros."""
     missing = -x.shape[1] % CHUNK
@@ -92,12 +98,12 @@ def _states(products: Tensor, state: Tensor, is_before: bool) -> Tensor:
 
 @torch.library.custom_op("attnlab::running", mutates_args=())
 def running(
-    q: Tensor, k: Tensor, v: Tensor, state: Tensor, factor: Tensor, unit: bool, causal: bool
+    q: Tensor, k: Tensor, v: Tensor, state: Tensor, factor: Tensor | None, unit: bool, causal: bool
 ) -> tuple[Tensor, Tensor]:
     """Sum over all keys, or over those up to each query; return this and the last state. [g n d], [g n e], [g d e]."""
     out, total = v.new_empty(*q.shape[:2], v.shape[2]), state.clone()
     for block in blocks(q.shape[0], max(q.shape[1], k.shape[1])):
-        queries, keys = Tokens(q[block], unit, factor[block]), Tokens(k[block], unit, None)
+        queries, keys = _make_tokens(q, k, factor, unit, block)
         forward = _causal_forward if causal else _whole_forward
         forward(queries, keys, v[block], total[block], out[block])
     return out, total
@@ -121,7 +127,7 @@ def _causal_forward(queries: Tokens, keys: Tokens, v: Tensor, total: Tensor, out
 
 @torch.library.custom_op("attnlab::running_backward", mutates_args=())
 def running_backward(
-    grad: Tensor, total: Tensor, q: Tensor, k: Tensor, v: Tensor, state: Tensor, factor: Tensor,
+    grad: Tensor, total: Tensor, q: Tensor, k: Tensor, v: Tensor, state: Tensor, factor: Tensor | None,
     unit: bool, causal: bool,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:  # fmt: skip
     """Return the gradients of q, k, v and the state."""
@@ -129,7 +135,7 @@ def running_backward(
     later = torch.zeros_like(state)
     backward = _causal_backward if causal else _whole_backward
     for block in blocks(q.shape[0], max(q.shape[1], k.shape[1])):
-        queries, keys = Tokens(q[block], unit, factor[block]), Tokens(k[block], unit, None)
+        queries, keys = _make_tokens(q, k, factor, unit, block)
         to = (dq[block], dk[block], dv[block])
         first = state[block].clone() if causal else total[block]
         backward(grad[block], queries, keys, v[block], (first, later[block]), to)

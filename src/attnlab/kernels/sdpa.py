@@ -11,11 +11,13 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from .blockwise import choose_origin, is_dot_like, make_factors
+from .blockwise import choose_origin, is_dot_like, make_factors, multiply_rows
 from .call import Call, Request
 from .compat import flash_attention, flash_attention_backward
 from .division import divide, divide_values, refuse_key_division
+from .logsumexp import logsumexp_backward
 from .normalise import refuse_second_derivatives
+from .sinks import attend_with_sink, find_sink, pad_width
 from .visibility import Visibility
 
 NAME = "sdpa"
@@ -32,8 +34,12 @@ def refusal(request: Request) -> str | None:
         return f"normalises only by softmax, not '{mechanism.weights.name}'"
     if not is_dot_like(mechanism.score) or mechanism.score.form == "angle":
         return f"needs scores that are a dot product, not '{mechanism.score}'"
+    if mechanism.cap is not None:
+        return f"computes no function of a score, as '{mechanism.cap}' is"
     if mechanism.score.bias_of:
         return f"adds no bias of positions, which '{mechanism.score}' declares"
+    if mechanism.score.form == "squared_euclidean" and (mechanism.weights.has_sink or mechanism.weights.has_row_factor):
+        return f"omits −‖q‖² from distances, which '{mechanism.weights}' depends on"
     if request.causal and mechanism.mask.where != "before":
         return f"excludes masked pairs before softmax, not '{mechanism.mask}'"
     if request.dropout:
@@ -53,6 +59,9 @@ def attend(call: Call) -> Tensor:
         scale = factor
     elif not is_euclidean:
         q, k = make_factors(score, q, k, call.params_of(score))
+    q = multiply_rows(call, q)
+    if (sink := find_sink(call)) is not None:
+        return divide(attend_with_sink(q, k, v, sink, visibility, scale), divisor)
     is_flat = visibility.is_by_key and (not visibility.causal or visibility.offset == 0)
     if q.device.type == "cpu" and is_flat and (is_euclidean or visibility.mask is not None):
         mask = visibility.mask
@@ -77,15 +86,10 @@ def _add_coordinate(q: Tensor, k: Tensor) -> tuple[Tensor, Tensor]:
     return torch.cat([q, torch.ones_like(q[..., :1])], -1) * scale, torch.cat([k, halves], -1)
 
 
-def _pad_width(x: Tensor, width: int) -> Tensor:
-    """Return x padded with zeros to a width, with contiguous rows; not differentiable."""
-    d = x.shape[-1]
-    if d == width:
-        return x if x.stride(-1) == 1 else x.contiguous()
-    wide = x.new_empty(*x.shape[:-1], width)
-    wide[..., :d] = x
-    wide[..., d:] = 0
-    return wide
+def _center(q: Tensor, k: Tensor) -> tuple[Tensor, Tensor]:
+    """Return q and k relative to the origin of distances; not copies if it is 0."""
+    start = choose_origin(q, k)
+    return (q - start, k - start) if torch.compiler.is_compiling() or bool(start.any()) else (q, k)
 
 
 def _attend_fused(q: Tensor, k: Tensor, v: Tensor, visibility: Visibility, scale: float) -> Tensor:
@@ -113,12 +117,11 @@ class Flash(torch.autograd.Function):
         causal: bool, scale: float, euclidean: bool,
     ) -> Tensor:  # fmt: skip
         if euclidean:
-            start = choose_origin(q, k)
-            q, k, scale = q - start, k - start, 2 / math.sqrt(q.shape[-1])
+            (q, k), scale = _center(q, k), 2 / math.sqrt(q.shape[-1])
             term = torch.linalg.vector_norm(k, dim=-1).square_().mul_(-0.5 * scale)[:, :, None]
             mask = term if mask is None else mask + term
         width = max(q.shape[-1], v.shape[-1])
-        left, right, values = (_pad_width(x, width) for x in (q, k, v))
+        left, right, values = (pad_width(x, width) for x in (q, k, v))
         out, logsumexp = flash_attention(left, right, values, causal, mask, scale)
         if empty is not None:
             # Rows that see nothing: an output of 0, and a normaliser that makes every recomputed weight 0.
@@ -130,17 +133,44 @@ class Flash(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         refuse_second_derivatives()
-        *wide, logsumexp, mask, empty = ctx.saved_tensors
-        # The gradient of −‖k‖² needs a coordinate of q that is 1. A multiple of 8: whole registers.
-        width = max(wide[0].shape[-1], (ctx.widths[0] + 8) // 8 * 8) if ctx.euclidean else wide[0].shape[-1]
-        left, right, values, out, grad = (_pad_width(x, width) for x in (*wide, grad))
-        if ctx.euclidean:
-            left = left if left is not wide[0] else left.clone()
-            left[..., ctx.widths[0]] = 1
+        *saved, mask, empty = ctx.saved_tensors
         grad = grad if empty is None else grad.masked_fill(empty, 0)
-        saved = (left, right, values, out, logsumexp)
-        dq, dk, dv = flash_attention_backward(grad, saved, ctx.causal, mask, ctx.scale)
+        if not ctx.euclidean:
+            grad = pad_width(grad, saved[0].shape[-1])
+            dq, dk, dv = flash_attention_backward(grad, tuple(saved), ctx.causal, mask, ctx.scale)
+        else:
+            # Small tiles skip more pairs of a causal mask than torch's. Without pairs to skip torch is faster, and bf16
+            # (with its logsumexp in fp32) would be multiplied in fp32.
+            is_in_tiles = ctx.causal and saved[0].dtype == saved[-1].dtype
+            differentiate = _differentiate_in_tiles if is_in_tiles else _differentiate_with_coordinate
+            dq, dk, dv = differentiate(ctx, grad, saved, mask)
         d, value_dim = ctx.widths
-        if ctx.euclidean:
-            dk[..., :d].addcmul_(right[..., :d], dk[..., d : d + 1], value=-1)
         return dq[..., :d], dk[..., :d], dv[..., :value_dim], None, None, None, None, None
+
+
+Gradients = tuple[Tensor, Tensor, Tensor]
+
+
+def _differentiate_in_tiles(ctx: Any, grad: Tensor, saved: list[Tensor], bias: Tensor) -> Gradients:
+    """Differentiate squared distances, a product plus the bias −‖k‖²/√d."""
+    d, value_dim = ctx.widths
+    narrow = [x[..., :width] for x, width in zip(saved, (d, d, value_dim, value_dim), strict=False)]
+    bias = bias.expand(*narrow[1].shape[:2], 1, -1)[:, :, 0]
+    grad, q, k, v, out, logsumexp, bias = (x.flatten(0, 1) for x in (grad, *narrow, saved[-1], bias))
+    dq, dk, dv, dbias = logsumexp_backward(grad, q, k, v, out, logsumexp, bias, ctx.scale, ctx.causal)
+    dk.addcmul_(k, dbias[..., None], value=-ctx.scale)
+    dq, dk, dv = (x.unflatten(0, saved[0].shape[:2]) for x in (dq, dk, dv))
+    return dq, dk, dv
+
+
+def _differentiate_with_coordinate(ctx: Any, grad: Tensor, saved: list[Tensor], bias: Tensor) -> Gradients:
+    """Differentiate squared distances by torch's pass: a coordinate of q that is 1 gives the gradient of −‖k‖²."""
+    *vectors, logsumexp = saved
+    d = ctx.widths[0]
+    width = max(vectors[0].shape[-1], (d + 8) // 8 * 8)  # a multiple of 8: whole registers
+    left, right, values, out, grad = (pad_width(x, width) for x in (*vectors, grad))
+    left = left if left is not vectors[0] else left.clone()
+    left[..., d] = 1
+    dq, dk, dv = flash_attention_backward(grad, (left, right, values, out, logsumexp), ctx.causal, bias, ctx.scale)
+    dk[..., :d].addcmul_(right[..., :d], dk[..., d : d + 1], value=-1)
+    return dq, dk, dv

@@ -178,6 +178,7 @@ class _StageProblem(tiled.Problem):
             visibility.causal,
             spec.dropout,
             spec.seed,
+            0.0 if spec.mechanism.cap is None else spec.mechanism.cap.limit,
         )
         self.stage, self.positions = stage, spec.positions
         self.n = as_divisor(visibility.count, q.dtype)
@@ -207,7 +208,7 @@ class _StageProblem(tiled.Problem):
         if s.numel() == 0:
             return None
         view, inputs = s.view(tile.by_head), (s if scores is None else scores).view(tile.by_head)
-        self.pairs.scores(tile, s if scores is None else scores, 0)
+        self.score(tile, s if scores is None else scores, 0)
         fill_visible(inputs, tile, self.visibility)
         n = tiled.select_groups(self.n, tile)[:, :, tile.start : tile.stop]
         needs = {}

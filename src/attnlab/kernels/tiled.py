@@ -16,8 +16,8 @@ from attnlab.mechanisms import REGISTRY, Mechanism, TileRule, Weights
 from . import compat
 from .call import Call, Request, at_least_float, register_backward
 from .cpu import native
-from .cpu.pairs import AnglePairs, CompiledPairs, DotPairs, add_product, groups, last_seen
-from .division import as_divisor, divide, divide_values, refuse_key_division
+from .cpu.pairs import AnglePairs, CompiledPairs, DotPairs, KeySums, groups, last_seen
+from .division import as_divisor, divide, divide_values, refuse_key_division, refuse_sum_with_dropout
 from .dropout import keep_tile, scale
 from .tiles import Tile, Tiling
 from .visibility import Visibility
@@ -37,10 +37,10 @@ class Problem:
 
     def __init__(
         self, q: Tensor, k: Tensor, v: Tensor, extra: Tensor, mask: Tensor | None, bias: Tensor | None,
-        pairs: str, stage: Weights, causal: bool, dropout: float, seed: int,
+        pairs: str, stage: Weights, causal: bool, dropout: float, seed: int, cap: float,
     ) -> None:  # fmt: skip
         rule = self.find_rule(stage)
-        self.rule, self.bias, self.dropout, self.seed = rule, bias, dropout, seed
+        self.rule, self.bias, self.dropout, self.seed, self.cap = rule, bias, dropout, seed, cap
         self.rule_backward = compat.softmax_backward_ if stage.is_softmax else rule.backward
         self.accumulator = accumulator = at_least_float(q.dtype)
         is_product = pairs in ("dot", "angle")
@@ -77,7 +77,7 @@ class Problem:
 
     def weigh(self, tile: Tile, s: Tensor, scores: Tensor | None = None) -> None:
         """Write a tile's weights into s, and its scores into `scores` unless that is None."""
-        self.pairs.scores(tile, s, self.rule.fill)
+        self.score(tile, s, self.rule.fill)
         if scores is not None:
             scores.copy_(s)
         view = s.view(tile.by_head)
@@ -85,12 +85,19 @@ class Problem:
             fill_masked_pairs(view, tile, self.visibility, LOWEST, skips_causal=True)
             native.normalise(self.loop, s, last_seen(tile, self.first))
         else:
-            fill_masked_pairs(view, tile, self.visibility, self.rule.fill, skips_causal=self.pairs.fills)
+            is_filled = self.pairs.fills and not self.cap
+            fill_masked_pairs(view, tile, self.visibility, self.rule.fill, skips_causal=is_filled)
             if self.bias is not None:
                 view.add_(select_groups(self.bias, tile)[:, :, tile.start : tile.stop])
             self.rule.forward(s)
         if self.empty is not None:
             view.masked_fill_(select_groups(self.empty, tile)[:, :, tile.start : tile.stop], 0)
+
+    def score(self, tile: Tile, s: Tensor, fill: float) -> None:
+        """Write a tile's scores into s, capped; pairs that the causal rule masks have any finite score, or `fill`."""
+        self.pairs.scores(tile, s, 0.0 if self.cap else fill)
+        if self.cap:
+            s.div_(self.cap).tanh_().mul_(self.cap)
 
     def drop(self, tile: Tile) -> Tensor:
         """Return the factors of dropout for the tile's weights."""
@@ -113,10 +120,10 @@ class Problem:
     def backward(self, grad: Tensor, kept: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """Return the gradients of q, k, v and the extra parameter."""
         grad = grad.to(self.dtype).contiguous()
-        dv = torch.zeros_like(self.v, dtype=self.accumulator)
+        dv = KeySums(self.v, self.visibility.num_queries, self.accumulator)
         self.pairs.start()
         space, second, at = self.buffer() if kept.numel() == 0 else kept, self.buffer(), 0
-        third = self.buffer() if self.pairs.needs_scores or self.rule.needs_scores else None
+        third = self.buffer() if self.pairs.needs_scores or self.rule.needs_scores or self.cap else None
         for tile in self.list_tiles():
             w, dw = _take_tile(space, tile, at), _take_tile(second, tile)
             scores = None if third is None else _take_tile(third, tile)
@@ -127,13 +134,15 @@ class Problem:
             g, v = groups(grad, tile)[:, tile.start : tile.stop], groups(self.v, tile)[:, : tile.horizon]
             torch.bmm(g, v.mT, out=dw)
             drop = self.drop(tile) if self.dropout else None
-            add_product(groups(dv, tile)[:, : tile.horizon], (w if drop is None else w * drop).mT, g)
+            dv.add(tile, w if drop is None else w * drop, g)
             self.rule_backward(dw if drop is None else dw.mul_(drop), w, scores)
             if self.rule.fill == 0 or self.rule.needs_scores:
                 fill_masked_pairs(dw.view(tile.by_head), tile, self.visibility, 0)
+            if self.cap and scores is not None:  # d(c·tanh(s/c)) = 1 − tanh²
+                dw.mul_(scores.div_(self.cap).square_().neg_().add_(1))
             self.pairs.accumulate(tile, dw, scores if self.pairs.needs_scores else None)
         dq, dk, dextra = self.pairs.gradients()
-        return dq, dk, dv, dextra
+        return dq, dk, dv.compute(), dextra
 
 
 def _take_tile(space: Tensor, tile: Tile, at: int = 0) -> Tensor:
@@ -174,13 +183,13 @@ def _later_keys(num_rows: int, num_keys: int, device: torch.device) -> Tensor:
 @torch.library.custom_op("attnlab::tiled", mutates_args=())
 def tiled(
     q: Tensor, k: Tensor, v: Tensor, extra: Tensor, mask: Tensor | None, bias: Tensor | None,
-    pairs: str, weights: str, causal: bool, dropout: float, seed: int, num_kept: int,
+    pairs: str, weights: str, causal: bool, dropout: float, seed: int, cap: float, num_kept: int,
 ) -> tuple[Tensor, Tensor]:  # fmt: skip
     """Attend with these pair scores and this weights stage, as written in a line; return the output and kept weights.
 
     A custom operator takes text, not stages.
     """
-    problem = Problem(q, k, v, extra, mask, bias, pairs, _parse_weights(weights), causal, dropout, seed)
+    problem = Problem(q, k, v, extra, mask, bias, pairs, _parse_weights(weights), causal, dropout, seed, cap)
     kept = v.new_empty(num_kept, dtype=at_least_float(v.dtype))
     return problem.forward(kept).to(v.dtype), kept
 
@@ -188,10 +197,10 @@ def tiled(
 @torch.library.custom_op("attnlab::tiled_backward", mutates_args=())
 def tiled_backward(
     grad: Tensor, kept: Tensor, q: Tensor, k: Tensor, v: Tensor, extra: Tensor, mask: Tensor | None,
-    bias: Tensor | None, pairs: str, weights: str, causal: bool, dropout: float, seed: int,
+    bias: Tensor | None, pairs: str, weights: str, causal: bool, dropout: float, seed: int, cap: float,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:  # fmt: skip
     """Return the gradients of q, k, v and extra."""
-    problem = Problem(q, k, v, extra, mask, bias, pairs, _parse_weights(weights), causal, dropout, seed)
+    problem = Problem(q, k, v, extra, mask, bias, pairs, _parse_weights(weights), causal, dropout, seed, cap)
     gradients = zip(problem.backward(grad, kept), (q, k, v, extra), strict=True)
     return tuple(gradient.to(x.dtype).contiguous() for gradient, x in gradients)  # type: ignore[return-value]
 
@@ -206,13 +215,13 @@ def _(grad: Tensor, kept: Tensor, q: Tensor, k: Tensor, v: Tensor, extra: Tensor
     return q.new_empty(q.shape), k.new_empty(k.shape), v.new_empty(v.shape), extra.new_empty(extra.shape)
 
 
-register_backward(tiled, tiled_backward, num_tensors=6, num_options=5)
+register_backward(tiled, tiled_backward, num_tensors=6, num_options=6)
 
 
 def stores_weights(mechanism: Mechanism, num_pairs: int) -> bool:
     """Tell whether the weights are stored for the backward pass."""
     rule = mechanism.weights.tile_rule
-    is_kept = rule is not None and not rule.needs_scores
+    is_kept = rule is not None and not rule.needs_scores and mechanism.cap is None
     return mechanism.score.form in STORED_FORMS and is_kept and num_pairs <= MAX_STORED_WEIGHTS
 
 
@@ -241,7 +250,8 @@ def attend(call: Call, q: Tensor, k: Tensor, extra: Tensor | None, pairs: str) -
     extra = q.new_zeros(0) if extra is None else extra
     num_pairs = q.shape[0] * q.shape[1] * q.shape[2] * k.shape[2]
     num_kept = num_pairs if torch.is_grad_enabled() and stores_weights(mechanism, num_pairs) else 0
-    options = (pairs, mechanism.weights_line, visibility.causal, call.dropout, call.seed, num_kept)
+    cap = 0.0 if mechanism.cap is None else mechanism.cap.limit
+    options = (pairs, mechanism.weights_line, visibility.causal, call.dropout, call.seed, cap, num_kept)
     out, _ = tiled(q, k, v, extra, visibility.mask, bias, *options)
     return divide(out, divisor)
 
@@ -258,4 +268,4 @@ def refusal(request: Request) -> str | None:
     has_no_weight = mask.where == "before" or (mask.where == "after" and stage.pointwise) or stage.keeps_zero
     if request.causal and not has_no_weight:
         return f"excludes masked pairs before the weights; '{mask}' over '{stage.name}' does not"
-    return refuse_key_division(request)
+    return refuse_key_division(request) or refuse_sum_with_dropout(request)

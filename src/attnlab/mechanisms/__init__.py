@@ -6,12 +6,12 @@ from .mechanism import Mechanism
 from .parameter import Dims, Parameter
 from .scores import Score
 from .stage import REGISTRY, SLOTS, Params, Positions, Stage, argument, stage
-from .surroundings import Mask, Output, SharedProjections, TokenDropout
+from .surroundings import Cap, Mask, Output, SharedProjections, TokenDropout
 from .values import Value
 from .weights import TileRule, Weights, masked_softmax
 
 __all__ = [
-    "CATALOG", "REGISTRY", "SLOTS", "Dims", "Entry", "Layers", "Mask", "Mechanism", "Output", "Parameter", "Params",
-    "Positions", "Score", "SharedProjections", "Stage", "TileRule", "TokenDropout", "Value", "Weights", "argument",
-    "masked_softmax", "stage",
+    "CATALOG", "REGISTRY", "SLOTS", "Cap", "Dims", "Entry", "Layers", "Mask", "Mechanism", "Output", "Parameter",
+    "Params", "Positions", "Score", "SharedProjections", "Stage", "TileRule", "TokenDropout", "Value", "Weights",
+    "argument", "masked_softmax", "stage",
 ]  # fmt: skip

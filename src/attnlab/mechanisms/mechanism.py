@@ -16,17 +16,20 @@ from torch import Tensor
 from attnlab.errors import MechanismError, closest
 from attnlab.notebook import Facts, Showable
 
+from . import softmax_variants  # noqa: F401  # its stages are registered before a line is read
 from .grammar import MARKS, LineReader, fail, tokenize
 from .parameter import Dims, Parameter, check_parameters
 from .scores import Dot, Score
 from .stage import NAMED, REGISTRY, SLOTS, Params, Slot, Stage
-from .surroundings import Mask, Output, SharedProjections, TokenDropout
+from .surroundings import Cap, Mask, Output, SharedProjections, TokenDropout
 from .values import Value
 from .weights import Softmax, Weights
 
-KINDS: tuple[type[Stage], ...] = (Score, Weights, Mask, Value, TokenDropout, Output, SharedProjections)
+KINDS: tuple[type[Stage], ...] = (Score, Cap, Weights, Mask, Value, TokenDropout, Output, SharedProjections)
 SEVERAL: frozenset[Slot] = frozenset({"values", "output"})
 """The slots that hold any number of stages, applied in the order written."""
+OPTIONAL: frozenset[Slot] = frozenset({"cap", "drop"})
+"""The slots that may be empty."""
 DUPLICATE = "'{}' is there twice; a stage may act on a tensor once"
 
 
@@ -41,6 +44,7 @@ class Mechanism(Showable):
     drop: TokenDropout | None = None
     output: tuple[Output, ...] = ()
     share: SharedProjections = SharedProjections()
+    cap: Cap | None = None
     weights_line: str = dataclasses.field(init=False, repr=False, compare=False)
     """The weights stage as a line writes it, computed once, since torch.compile cannot trace how it is written."""
 
@@ -48,7 +52,7 @@ class Mechanism(Showable):
         for kind in KINDS:
             slot, held = kind.slot, getattr(self, kind.slot)
             wanted = f"a tuple of {kind.__name__} stages" if slot in SEVERAL else f"a {kind.__name__} stage"
-            items = held if slot in SEVERAL else () if held is None and slot == "drop" else (held,)
+            items = held if slot in SEVERAL else () if held is None and slot in OPTIONAL else (held,)
             if not isinstance(items, tuple) or not all(isinstance(item, kind) for item in items):
                 raise MechanismError(f"'{slot}' of a mechanism is {wanted}, not {held!r}")
             for item in items:

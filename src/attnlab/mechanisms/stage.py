@@ -21,8 +21,8 @@ from .arguments import argument_types, describe, fits, is_number, write
 from .declaration import check_defaults, check_fields, check_methods, find_interface, read_needs
 from .parameter import Dims, Parameter
 
-Slot = Literal["share", "score", "mask", "weights", "values", "drop", "output"]
-SLOTS: tuple[Slot, ...] = ("score", "weights", "mask", "values", "drop", "output", "share")
+Slot = Literal["share", "score", "cap", "mask", "weights", "values", "drop", "output"]
+SLOTS: tuple[Slot, ...] = ("score", "cap", "weights", "mask", "values", "drop", "output", "share")
 """The slots of a mechanism, in the order in which a line is written."""
 
 Params = Mapping[str, Tensor]

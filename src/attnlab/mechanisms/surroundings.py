@@ -1,4 +1,4 @@
-"""The stages around score, weights and values: shared projections, causal mask, dropped tokens, output."""
+"""The stages around score, weights and values: shared projections, a cap, causal mask, dropped tokens, output."""
 
 import math
 from abc import abstractmethod
@@ -24,6 +24,20 @@ class SharedProjections(Stage):
     @property
     def notes(self) -> tuple[str, ...]:
         return () if self.what == "separate" else (f"'{self}' ties a model's projections; q, k and v are unchanged",)
+
+
+@stage("cap")
+@dataclass(frozen=True)
+class Cap(Stage):
+    """limit·tanh(s_ij/limit): scores stay between −limit and limit (as in Gemma 2)."""
+
+    slot: ClassVar[Slot] = "cap"
+
+    limit: float = argument(50.0, shown="positional", at_least=1e-3)
+
+    def __call__(self, scores: Tensor) -> Tensor:
+        """Return the capped scores [b h q k]."""
+        return self.limit * torch.tanh(scores / self.limit)
 
 
 @stage("mask")

@@ -12,9 +12,11 @@ from typing import Any, ClassVar, Literal
 import torch
 from torch import Tensor
 
+from attnlab.errors import MechanismError
+
 from .parameter import Dims, Parameter
 from .scores import per_head
-from .stage import Params, Slot, Stage, stage
+from .stage import Params, Slot, Stage, StageError, stage
 
 aten = torch.ops.aten
 
@@ -46,17 +48,28 @@ class Weights(Stage):
     pointwise: a weight depends only on its own score, n, the positions of its pair and the parameters of its head.
     keeps_zero: a score of 0 has weight 0.
     is_softmax, is_identity: the weights are the softmax of the scores, or the scores themselves.
+    has_sink: a softmax has one more key, of score `sink_score` and value 0.
+    has_row_factor: the scores of each row are multiplied by `row_factor` first.
     """
 
     slot: ClassVar[Slot] = "weights"
-    traits: ClassVar[tuple[str, ...]] = ("pointwise", "keeps_zero", "is_softmax", "is_identity", "tile_rule")
+    traits: ClassVar[tuple[str, ...]] = (
+        "pointwise", "keeps_zero", "is_softmax", "is_identity", "has_sink", "has_row_factor", "tile_rule",
+    )  # fmt: skip
     pointwise: ClassVar[bool] = False
     keeps_zero: ClassVar[bool] = False
     is_softmax: ClassVar[bool] = False
     is_identity: ClassVar[bool] = False
+    has_sink: ClassVar[bool] = False
+    has_row_factor: ClassVar[bool] = False
 
-    divide: Literal[1, "n", "sqrt_n", "learned"] = 1
+    divide: Literal[1, "n", "sqrt_n", "learned", "sum"] = 1
     divide_at: Literal["query", "key"] = "query"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.divide == "sum" and self.divide_at == "key":
+            raise StageError("divide_at", f"{self.name}: divide=sum divides a row by its sum; omit divide_at=key")
 
     @abstractmethod
     def __call__(self, scores: Tensor, n: Tensor, p: Params, *args: Any, **needs: Any) -> Tensor:
@@ -71,7 +84,7 @@ class Weights(Stage):
 
     @property
     def tile_rule(self) -> TileRule | None:
-        """The in-place rule for a tile, for a stage without learned parameters; None: kernels use `__call__`.
+        """The in-place rule for a tile, after `row_factor`, without learned parameters; None: kernels use `__call__`.
 
         Autograd then differentiates the call, on a tile if the stage is pointwise.
         """
@@ -88,6 +101,14 @@ class Weights(Stage):
             "tile_rule with its derivative"
         )
 
+    def sink_score(self, p: Params) -> Tensor | float:
+        """Return the score of the sink, one for each head [h] or one number, for a stage with `has_sink`."""
+        raise MechanismError(f"{type(self).__name__} declares has_sink and must define sink_score(p)")
+
+    def row_factor(self, n: Tensor, p: Params) -> Tensor:
+        """Return what the scores of each row are multiplied by, [b|1 h q 1], for a stage with `has_row_factor`."""
+        raise MechanismError(f"{type(self).__name__} declares has_row_factor and must define row_factor(n, p)")
+
     def row_bias(self, n: Tensor) -> Tensor | float | None:
         """Return what is added to the scores of each row before the tile rule, or None."""
         return None
@@ -97,15 +118,16 @@ class Weights(Stage):
         return scores.copy_(self(scores, scores.new_ones(()), {}))
 
     def divisor(self, n: Tensor, p: Params) -> Tensor | None:
-        """Return the divisor, a power of n, or None if `divide` is 1."""
-        if self.divide == 1:
+        """Return the divisor, a power of n, or None if `divide` is 1 or sum, which n does not tell."""
+        if self.divide in (1, "sum"):
             return None
         if self.divide == "learned":
             return n ** torch.sigmoid(per_head(p["exponent"]))
         return n if self.divide == "n" else n.sqrt()
 
 
-def _hide(scores: Tensor, visible: Tensor | None) -> Tensor:
+def hide(scores: Tensor, visible: Tensor | None) -> Tensor:
+    """Return the scores with −∞ at masked pairs."""
     return scores if visible is None else scores.masked_fill(~visible, -torch.inf)
 
 
@@ -116,7 +138,7 @@ def masked_softmax(scores: Tensor, visible: Tensor) -> Tensor:
     return torch.softmax(scores.masked_fill(~visible, lowest), -1) * visible
 
 
-def _softmax_backward(dw: Tensor, w: Tensor, _: Tensor | None) -> object:
+def softmax_backward(dw: Tensor, w: Tensor, _: Tensor | None) -> object:
     """ds = w (dw − Σ w dw), for softmax1 too, whose rows sum to less than 1."""
     return dw.sub_((dw * w).sum(-1, keepdim=True)).mul_(w)
 
@@ -137,17 +159,47 @@ def _entmax15_backward(dw: Tensor, w: Tensor, _: Tensor | None) -> object:
     return dw.sub_(r * mean)
 
 
+SOFTMAX = TileRule(-torch.inf, lambda s: torch.softmax(s, -1, out=s), softmax_backward, loop=0)
+
+
+def softmax_with_sink(scores: Tensor, sink: Tensor | float) -> Tensor:
+    """Return exp(s_ij) / (exp(sink) + Σ_j exp(s_ij)); the sink is [h 1 1] or a number."""
+    sink = torch.as_tensor(sink, dtype=scores.dtype, device=scores.device)
+    top = torch.maximum(scores.detach().amax(-1, keepdim=True), sink.detach())
+    numerator = torch.exp(scores - top)
+    return numerator / (numerator.sum(-1, keepdim=True) + torch.exp(sink - top))
+
+
 @stage("softmax")
 @dataclass(frozen=True)
 class Softmax(Weights):
-    """exp(s_ij) / Σ_j exp(s_ij)."""
+    """exp(s_ij) / Σ_j exp(s_ij); with sink=learned, exp(b) is added to the sum, b per head, 0 at first (gpt-oss)."""
 
     is_softmax: ClassVar[bool] = True
 
-    tile_rule = TileRule(-torch.inf, lambda s: torch.softmax(s, -1, out=s), _softmax_backward, loop=0)
+    sink: Literal["learned"] | None = None
+
+    @property
+    def has_sink(self) -> bool:  # type: ignore[override]
+        return self.sink is not None
+
+    @property
+    def tile_rule(self) -> TileRule | None:
+        return None if self.has_sink else SOFTMAX
+
+    @property
+    def advice(self) -> str:
+        return ""
+
+    def parameters(self, dims: Dims) -> dict[str, Parameter]:
+        return {**super().parameters(dims), **({"sink": Parameter((dims.num_heads,))} if self.has_sink else {})}
+
+    def sink_score(self, p: Params) -> Tensor:
+        return p["sink"]
 
     def __call__(self, scores: Tensor, n: Tensor, p: Params, *, visible: Tensor | None = None) -> Tensor:
-        return torch.softmax(_hide(scores, visible), -1)
+        scores = hide(scores, visible)
+        return softmax_with_sink(scores, per_head(p["sink"])) if self.has_sink else torch.softmax(scores, -1)
 
 
 @stage("softmax1")
@@ -155,15 +207,18 @@ class Softmax(Weights):
 class Softmax1(Weights):
     """exp(s_ij) / (1 + Σ_j exp(s_ij)): a query may attend to nothing (Miller 2023)."""
 
+    is_softmax: ClassVar[bool] = True
+    has_sink: ClassVar[bool] = True
+
     @property
     def tile_rule(self) -> TileRule:
-        return TileRule(-torch.inf, self.apply_in_place, _softmax_backward, loop=1)
+        return TileRule(-torch.inf, self.apply_in_place, softmax_backward, loop=1)
+
+    def sink_score(self, p: Params) -> float:
+        return 0.0
 
     def __call__(self, scores: Tensor, n: Tensor, p: Params, *, visible: Tensor | None = None) -> Tensor:
-        scores = _hide(scores, visible)
-        top = scores.detach().amax(-1, keepdim=True).clamp(min=0)
-        numerator = torch.exp(scores - top)
-        return numerator / (numerator.sum(-1, keepdim=True) + torch.exp(-top))
+        return softmax_with_sink(hide(scores, visible), 0.0)
 
 
 @stage("relu")
@@ -207,6 +262,14 @@ class Sigmoid(Weights):
         -torch.inf, torch.sigmoid_, lambda dw, w, _: aten.sigmoid_backward.grad_input(dw, w, grad_input=dw)
     )
 
+    def sink_score(self, p: Params) -> Tensor | float:
+        """Return the score of the sink, one for each head [h] or one number, for a stage with `has_sink`."""
+        raise MechanismError(f"{type(self).__name__} declares has_sink and must define sink_score(p)")
+
+    def row_factor(self, n: Tensor, p: Params) -> Tensor:
+        """Return what the scores of each row are multiplied by, [b|1 h q 1], for a stage with `has_row_factor`."""
+        raise MechanismError(f"{type(self).__name__} declares has_row_factor and must define row_factor(n, p)")
+
     def row_bias(self, n: Tensor) -> Tensor | float:
         return -n.log() if self.bias == "minus_log_n" else self.bias
 
@@ -245,7 +308,7 @@ class Argmax(Weights):
         return ""
 
     def __call__(self, scores: Tensor, n: Tensor, p: Params, *, visible: Tensor | None = None) -> Tensor:
-        scores = _hide(scores, visible)
+        scores = hide(scores, visible)
         hard = torch.zeros_like(scores).scatter(-1, scores.argmax(-1, keepdim=True), 1)
         if not self.straight_through:
             return hard
@@ -272,7 +335,7 @@ class Sparsemax(Weights):
 
     def __call__(self, scores: Tensor, n: Tensor, p: Params, *, visible: Tensor | None = None) -> Tensor:
         # A score 1 or more below the largest has weight 0, so raising −∞ to −2 changes nothing.
-        z, ordered, rank = _sort_rows(_hide(scores, visible), floor=-2)
+        z, ordered, rank = _sort_rows(hide(scores, visible), floor=-2)
         partial = ordered.cumsum(-1) - 1
         support = (ordered * rank > partial).sum(-1, keepdim=True).clamp(min=1)
         threshold = partial.gather(-1, support - 1) / support.to(z.dtype)
@@ -290,7 +353,7 @@ class Entmax15(Weights):
 
     def __call__(self, scores: Tensor, n: Tensor, p: Params, *, visible: Tensor | None = None) -> Tensor:
         # A score 2 or more below the largest has weight 0, so raising −∞ to −4 changes nothing.
-        z, ordered, rank = _sort_rows(_hide(scores, visible), floor=-4)
+        z, ordered, rank = _sort_rows(hide(scores, visible), floor=-4)
         z, ordered = z / 2, ordered / 2
         mean = ordered.cumsum(-1) / rank
         spread = rank * ((ordered * ordered).cumsum(-1) / rank - mean * mean)

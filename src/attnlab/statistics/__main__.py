@@ -19,7 +19,8 @@ def main(arguments: Sequence[str]) -> int:
     """Print the tables and return the exit status; the last part of the first table uses the ledger of a study."""
     cases = [*list_cases(), *studies.list_cases()]
     unsound = [*list_unsound_methods(), *studies.list_unsound_searches()]
-    numbers, parts = [word for word in arguments if word.isdecimal()], [word for word in arguments if not word.isdecimal()]
+    numbers = [word for word in arguments if word.isdecimal()]
+    parts = [word for word in arguments if not word.isdecimal()]
     known = list(dict.fromkeys(case.part for case in (*cases, *unsound)))
     if len(numbers) > 1 or not all(word.isascii() and int(word) > 0 for word in numbers) or {*parts} - {*known}:
         takes = f"one number of repeats, such as 2000, and parts: {', '.join(known)}"

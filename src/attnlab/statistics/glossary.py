@@ -49,13 +49,21 @@ WORSE OVERALL: The mean over tasks of difference/smallest has an interval entire
   is BETTER by its own verdict. It is about these tasks in the mean, and a note says if one of them alone decides.
 MIXED: By their own verdicts, so many tasks are better and so many are worse, or one is opposed to the mean of all.
   One answer for all of them would hide that, so none is given.
+AT EQUAL: The arms were made equal before training in what follows these words: operations or seconds of training
+  (by their numbers of steps), parameters (by the width of the feed-forward layers), or the numbers that decoding
+  keeps (state). A verdict at equal steps may change at equal cost, and the notes say what each arm has.
 BETTER: The interval is entirely on the good side of 0, so the variant would very likely win again with other seeds
   (and with other examples, if scores of examples were given). The interval shows how much better it may be, which
   can be less than `smallest`.
 WORSE: The interval is entirely on the bad side of 0, so the variant would very likely lose again with other seeds.
   This verdict is also given if a test that counts every failed run as the worst result finds the variant worse.
+AT SHARED SETTINGS: All arms were trained with the same settings, such as one learning rate, and none was tuned.
+  The verdict is about these settings only: an arm whose best settings are elsewhere may win or lose by that alone,
+  which `[search]` rules out.
 NO MEANINGFUL DIFFERENCE: The whole interval is closer to 0 than `smallest`, in both directions. Unlike INCONCLUSIVE
   this is a result: if there is a difference, it is too small to be worth having.
+TARGET INCONCLUSIVE: The interval of the arm's last figures contains the target, so these seeds do not say whether
+  the arm reaches it on average. More seeds or longer training would tell.
 INCONCLUSIVE: The interval contains 0 and also differences worth having, so these seeds do not answer the question.
   The number in parentheses is how many more seeds per arm would answer it with 80 % power if the difference stays
   as it is, and ∞ if more seeds cannot help because there are too few examples.
@@ -68,6 +76,11 @@ BOTH AT CEILING: Both arms are within `smallest` of the best possible score, or 
   difference was found. The task is too easy to compare them, so use a harder one.
 DEGENERATE: The differences do not vary at all over seeds, so no interval can be computed. The usual causes are
   copied runs, or a variant that was not installed in the model.
+REACHES: The interval of the arm's last figures over seeds is entirely on the good side of the target, so their
+  mean would very likely reach it again with other seeds, on the same evaluation examples. Single runs may still
+  miss it; the table counts those that reach it during training.
+DOES NOT REACH: The interval of the arm's last figures over seeds is entirely on the bad side of the target. The
+  arm would very likely miss it again with other seeds, on the same evaluation examples and after as much training.
 LESS STABLE: The variant's scores vary more over seeds than the baseline's, or more of its runs fail. This is tested
   from 8 seeds per arm on and printed beside the verdict.
 MORE STABLE: The variant's scores vary less over seeds than the baseline's, or fewer of its runs fail. This is

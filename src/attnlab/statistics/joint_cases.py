@@ -44,7 +44,9 @@ def list_joint_cases() -> Iterator[Case]:
             yield Case(HORIZONS, f"slope over 3 horizons, {what}", str(num), finds, effect=SLOPES[num])
     for num_tasks, num in ((3, 5), (3, 10), (4, 5), (4, 10)):
         finds = partial(find_overall, num_tasks=num_tasks, num=num)
-        yield Case(CONCLUSION, f"{num_tasks} tasks, ρ = ½ between them", str(num), finds, effect=1.7 if num == 5 else 1.0)
+        yield Case(
+            CONCLUSION, f"{num_tasks} tasks, ρ = ½ between them", str(num), finds, effect=1.7 if num == 5 else 1.0
+        )
     finds = partial(find_overall, num_tasks=4, num=5, num_examples=100)
     yield Case(CONCLUSION, "4 tasks of 100 examples each", "5", finds, effect=3.4)
     finds = partial(find_overall, num_tasks=4, num=10, opposed=3.0)
@@ -121,7 +123,7 @@ def find_gap(path: Path, rng: Rng, effect: float, *, num: int, correlation: floa
 def draw_tasks(
     rng: Rng, num_tasks: int, num: int, num_examples: int | None, effect: float, opposed: float
 ) -> list[tuple[Numbers, Numbers]]:
-    """Draw tasks whose differences are correlated over seeds; opposed: of every other task with the other sign, times 1, 2, …"""
+    """Draw tasks whose differences are correlated over seeds; opposed: added to task k k times, with changing sign."""
     shared, tasks = rng.standard_normal(num) / math.sqrt(2), []
     for at in range(num_tasks):
         differences = shared + rng.standard_normal(num) / math.sqrt(2) + effect + opposed * (1 + at) * (-1) ** at

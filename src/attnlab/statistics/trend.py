@@ -1,7 +1,7 @@
 """Trends: whether the difference of two arms shrinks or grows with the size of the model, or with longer training.
 
 The slope is per doubling: Σ w_i·d_i of the differences d_i at x_i = log₂ of parameters or steps, with the weights of
-least squares, w_i = (x_i − x̄)/Σ(x − x̄)². All sizes count equally: weights from the spread of three seeds would be worse.
+least squares, w_i = (x_i − x̄)/Σ(x − x̄)². All sizes count equally: a spread of three seeds is no weight.
 Sizes have seeds of their own, so that Var = Σ w_i²·s_i²/n_i, with Satterthwaite's (1946) degrees of freedom. Horizons
 share their seeds, so that each seed has a slope of its own, and `compare` tests these.
 """
@@ -106,7 +106,9 @@ def _read_differences(sizes: Sequence[PlacedScores]) -> tuple[list[Numbers], flo
         if size.clusters is not None:
             arms = merge_clusters(arms[0], size.clusters), merge_clusters(arms[1], size.clusters)
         if arms[0].num_seeds < MIN_SEEDS_AT_SIZE:
-            raise StatisticsError(f"{size.name} has {arms[0].num_seeds} paired seeds; a trend needs {MIN_SEEDS_AT_SIZE}")
+            raise StatisticsError(
+                f"{size.name} has {arms[0].num_seeds} paired seeds; a trend needs {MIN_SEEDS_AT_SIZE}"
+            )
         tables.append(arms[1].values - arms[0].values)
         df_examples = arms[1].df_examples
     return tables, df_examples

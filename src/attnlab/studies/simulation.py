@@ -19,6 +19,7 @@ from attnlab.statistics.cases import EFFECTS, EVERY_SEED
 from attnlab.statistics.draws import Seeds
 from attnlab.statistics.simulation import NO_THRESHOLD, Ask, Asks, Case, Look
 
+from . import fairness_simulation
 from .answers.analysis import conclude
 from .file.design import SearchSettings
 from .ledger.database import Delivery, Ledger
@@ -49,6 +50,7 @@ def list_cases() -> Iterator[Case]:
     finds = simulation.look_once(partial(draws.draw_clusters, sizes=counts), Seeds(5), clusters=names)
     yield Case(PART, "20 articles of 25 questions", "5", finds, "12–52 %", 0.08, 0.8, cost=5, path=start)
     yield from list_search_cases()
+    yield from fairness_simulation.list_cases()
 
 
 def list_search_cases() -> Iterator[Case]:
@@ -77,6 +79,7 @@ def list_unsound_searches() -> Iterator[Case]:
     yield Case(SEARCHED, "one rate for both arms", "5", finds, "7–51 %", None)
     finds = partial(tune, num=5, repeat="once")
     yield Case(SEARCHED, "tuned once for all seeds, 4 trials", "5", finds, "7–27 %", None)
+    yield from fairness_simulation.list_unsound_matches()
 
 
 RATES = (-1.5, -0.5, 0.5, 1.5)

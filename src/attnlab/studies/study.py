@@ -24,6 +24,8 @@ from .answers.analysis import Answer
 from .answers.joint_answer import JointAnswer
 from .answers.registration import Declaration, digest, register
 from .answers.study_folder import FILE, LEDGER, PLAN, Record, read
+from .answers.target import TargetAnswer
+from .cost.matching import match_arms
 from .file.design import Design
 from .file.mistakes import Origin, validate_design
 from .file.reading import read_design
@@ -36,6 +38,7 @@ from .notebook_view import NotebookView
 from .plan.audit_keys import find_audited_task, is_causal_task, list_lines
 from .plan.installed_arms import InstalledArm, mark_key
 from .plan.learning_budget import list_budget_warnings
+from .plan.matching import Matching
 from .plan.own_text import drop_num_dev
 from .plan.planner import Planner
 from .plan.planning import PlannedRun, describe_held_out, hash_data, locate_sources
@@ -43,6 +46,7 @@ from .plan.provenance import collect_provenance, read_plugins, write_command
 from .plan.search import Scores
 from .run.cluster import connect_workers
 from .run.execution import Execution, PlanMore, Say, Tick, start_workers_early
+from .run.matching_record import note_matching
 from .run.overlap import count_overlaps
 from .run.trials import note_planned, score_results
 
@@ -62,13 +66,15 @@ class Conclusion(Showable):
     """Findings of the integrity checks, faults first."""
     joint_answers: Sequence[JointAnswer] = ()
     """Answers over sizes, horizons and tasks."""
+    targets: Sequence[TargetAnswer] = ()
+    """What each arm reaches of the targets."""
 
     @classmethod
     def of(cls, record: Record) -> Self:
         """Conclude from the record of a study."""
         findings = record.findings if record.is_whole else ()
-        joint = record.joint_answers
-        return cls(record.answers, record.num_ended, len(record.runs), record.failed, findings, joint)
+        joint, targets = record.joint_answers, record.targets
+        return cls(record.answers, record.num_ended, len(record.runs), record.failed, findings, joint, targets)
 
     @property
     def is_whole(self) -> bool:
@@ -79,6 +85,7 @@ class Conclusion(Showable):
         """Return a row for each answer, and what the integrity checks found."""
         rows = [(answer.place, answer.figure, answer.verdict) for answer in self.answers]
         rows += [(one.place, one.figure, one.verdict) for one in self.joint_answers]
+        rows += [(f"{one.arm}, {one.phase}, {one.size}", one.figure, one.verdict) for one in self.targets]
         rows += [(one.check, "FAULT" if one.is_fault else "note", one.sentence) for one in self.findings]
         rows += [(run, "failed", reason) for run, reason in self.failed.items()]
         left = "" if self.is_whole else "; the same call resumes the study"
@@ -138,15 +145,32 @@ class Study(Showable):
         """The folder in which a study is run by default."""
         return f"out/{self.design.name}"
 
-    def plan(self, leaking: Collection[str] = ()) -> list[PlannedRun]:
+    def plan(self, leaking: Collection[str] = (), out: str | Path | None = None) -> list[PlannedRun]:
         """Return the runs of the study; those of leaking arms are also evaluated without access to future tokens.
 
-        With a search, its trials are among them, and the first of each counts as the best.
+        With a search, its trials are among them, and the first of each counts as the best. out: the folder of the
+        study, whose arms are matched as when it was started.
         """
-        return self._make_planner(leaking).list_runs(None)
+        return self.make_planner(leaking, out).list_runs(None)
 
-    def _make_planner(self, leaking: Collection[str] = ()) -> Planner:
-        return Planner(self.design, self.sources, self.threads, self.plugins, leaking, self.trackers)
+    def make_planner(self, leaking: Collection[str] = (), out: str | Path | None = None) -> Planner:
+        """Return what plans the runs, with its arms matched as in the folder of the study if that exists."""
+        planner, file = self._make_planner(leaking), None if not out else expand_path(out) / LEDGER
+        if file is None or not file.exists():
+            return self._match(planner, None, _ignore, leaking)
+        with closing(Ledger(file, is_new=False)) as ledger:
+            return self._match(planner, ledger, _ignore, leaking)
+
+    def _make_planner(self, leaking: Collection[str] = (), matching: Matching | None = None) -> Planner:
+        return Planner(self.design, self.sources, self.threads, self.plugins, leaking, self.trackers, matching)
+
+    def _match(self, planner: Planner, ledger: Ledger | None, say: Say, leaking: Collection[str] = ()) -> Planner:
+        """Return a planner whose arms are equal in what the study matches; the given one if they need not be."""
+        if not self.design.needs_costs:
+            return planner
+        precision = None if ledger is None else ledger.fact("precision")
+        matching = match_arms(self.design, planner.list_runs(None), ledger, self.plugins, precision, say)
+        return self._make_planner(leaking, matching)
 
     def run(
         self, out: str | Path, workers: int | None = None, say: Say = print, *, on: str = "local", tick: Tick = None
@@ -171,6 +195,9 @@ class Study(Showable):
                 check_trackers(run.run.trackers)
         with connect_workers(on, self.threads), self._open_ledger(out) as (folder, ledger), stop_request() as stop:
             self.enter(folder, ledger, workers, on)
+            self._choose_precision(ledger)
+            planner = self._match(planner, ledger, say)
+            note_matching(ledger, planner.matching)
             results = ledger.results()
             planned = planner.list_runs(score_results(results))
             is_needed = on == "local" and any(run.id not in results for run in planned)
@@ -202,7 +229,7 @@ class Study(Showable):
         audits = self._audit_arms(ledger, say, stop)
         leaking = self._find_leaking(ledger, audits, say)
         if leaking and self.design.has_leaking:
-            planner = self._make_planner(leaking)
+            planner = self._make_planner(leaking, planner.matching)
         skipped = () if self.design.has_leaking else tuple(leaking)
         trained = planner.list_runs(score_results(ledger.results()), skipped)
         ids, hashes = [run.id for run in trained], hash_data(self.design, self.sources)
@@ -300,6 +327,10 @@ class Study(Showable):
             arms = ", ".join(leaking)
             say(f"not trained, since they have access to future tokens: {arms} (has_leaking = true trains them)")
         return dict.fromkeys(leaking, LEAKS)
+
+
+def _ignore(message: str) -> None:
+    """Show nothing of what a plan counts."""
 
 
 def _audit_mechanism(line: str, is_causal: bool) -> tuple[bool, list[Mapping[str, Any]]]:

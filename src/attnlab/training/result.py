@@ -35,6 +35,8 @@ class Evaluation:
     """The number of examples."""
     num_clusters: int = 0
     """The number of clusters that they form; 0 if the examples are independent."""
+    tuning: float | None = None
+    """The primary figure on the tuning data, by which the best checkpoint is chosen; None if this one decides that."""
 
     @property
     def value(self) -> float:

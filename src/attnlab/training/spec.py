@@ -125,8 +125,8 @@ class Optimizer(Section):
     """The optimizer. Weight decay applies to matrices, not to α, exponents, norms and biases."""
 
     name: Literal["adamw", "adam", "sgd", "muon"] = "adamw"
-    """adamw decouples weight decay from the gradient (Loshchilov & Hutter 2019); adam and sgd add it there. muon updates
-    the matrices of the linear layers in the blocks (Jordan et al. 2024), and adamw everything else."""
+    """adamw decouples weight decay from the gradient (Loshchilov & Hutter 2019); adam and sgd add it there. muon
+    updates the matrices of the linear layers in the blocks (Jordan et al. 2024), and adamw everything else."""
     lr: NotNegative = 5e-4
     adamw_lr: NotNegative | None = None
     """With muon, the learning rate of what adamw updates; None for `lr`."""
@@ -218,10 +218,17 @@ class TaskSettings(Settings):
 
     task: Text
     task_settings: PlainSettings = Field(default={})
+    figure_at: Literal["last", "best"] = "last"
+    """Which evaluation counts: the last, or that of the checkpoint with the best figure on the tuning data (`tune` or
+    `num_tune`), which is then not trained on."""
 
 
 WITHOUT_EFFECT = {*Watching.model_fields, "threads", "title"}
 """Settings that do not affect the result."""
+
+
+LANGUAGE = ("clm", "mlm")
+"""The tasks that read plain text."""
 
 
 class DataSource(Section):
@@ -235,9 +242,10 @@ class DataSource(Section):
     """Use only the first `num_train` examples."""
     num_dev: Count | None = None
     tune: Text | None = None
-    """What the trials of a search are evaluated on; a run that is compared never reads it."""
+    """What the trials of a search are evaluated on, and the best checkpoint is chosen on (figure_at); no figure that
+    is compared is measured on it."""
     num_tune: Count | None = None
-    """In place of `tune`: a trial is evaluated on the last `num_tune` training examples and does not train on them."""
+    """In place of `tune`: the last `num_tune` training examples, which are then not trained on."""
     column: Text | None = None
     """The column of texts in a table, to train a language model or a tokenizer on."""
     is_packed: bool = False
@@ -251,6 +259,13 @@ class DataSource(Section):
             other = "tune, the data of its own" if self.tune is not None else "is_packed, whose rows are not examples"
             raise ValueError(f"num_tune counts training examples for tuning; leave it or {other} out")
         return self
+
+    def choose_packing(self) -> Self:
+        """Return the source as a language model reads it: packed, unless is_packed or a number of examples is set."""
+        is_whole = self.num_train is None and self.num_tune is None
+        if "is_packed" in self.model_fields_set or not is_whole:
+            return self
+        return self.model_copy(update={"is_packed": True})
 
 
 class TokenizerChoice(Section):
@@ -306,7 +321,9 @@ class RunSpec(Showable, TaskSettings):
         # Not in Optimizer, because an arm changes one setting after the other.
         optimizer = self.optimizer
         if optimizer.adamw_lr is not None and optimizer.name != "muon":
-            raise ValueError(f"optimizer.adamw_lr is for muon; with '{optimizer.name}', all parameters have optimizer.lr")
+            raise ValueError(
+                f"optimizer.adamw_lr is for muon; with '{optimizer.name}', all parameters have optimizer.lr"
+            )
         if optimizer.adamw_lr is not None and not optimizer.lr:
             raise ValueError("optimizer.adamw_lr needs an optimizer.lr above 0: schedules change both by one factor")
         return self
@@ -320,7 +337,10 @@ class RunSpec(Showable, TaskSettings):
     @property
     def config(self) -> dict[str, Any]:
         """Everything that affects the result, as plain data."""
-        return self.model_dump(mode="json", exclude=WITHOUT_EFFECT)
+        config = self.model_dump(mode="json", exclude=WITHOUT_EFFECT)
+        if self.figure_at == "last":  # as in the folders of runs from before there was a choice
+            del config["figure_at"]
+        return config
 
     @classmethod
     def of(cls, config: Mapping[str, Any]) -> Self:

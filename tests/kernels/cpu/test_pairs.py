@@ -4,7 +4,17 @@ import pytest
 import torch
 from torch import Tensor
 
-from attnlab.kernels.cpu.pairs import AnglePairs, CompiledPairs, DotPairs, add_product, count_lanes, groups, last_seen
+from attnlab.kernels.cpu.pairs import (
+    MANY_QUERIES,
+    AnglePairs,
+    CompiledPairs,
+    DotPairs,
+    KeySums,
+    add_product,
+    count_lanes,
+    groups,
+    last_seen,
+)
 from attnlab.kernels.tiles import Tiling
 from attnlab.mechanisms import Mechanism
 from attnlab.mechanisms.scores import Score
@@ -121,3 +131,17 @@ def test_products_are_added_in_the_precision_of_the_sum() -> None:
         add_product(total, left, right)
         assert total.dtype == dtype
         assert (total == 4).all()
+
+
+@pytest.mark.parametrize("num_queries", [5, MANY_QUERIES + 1])
+@pytest.mark.parametrize("causal", [False, True])
+def test_sums_over_queries_are_one_product(num_queries: int, causal: bool) -> None:
+    draw = torch.Generator().manual_seed(0)
+    w = torch.randn(2, 3, num_queries, num_queries, generator=draw, dtype=torch.float64)
+    w = w.tril() if causal else w
+    x = torch.randn(2, 3, num_queries, 4, generator=draw, dtype=torch.float64)
+    sums = KeySums(x, num_queries, torch.float64)
+    for tile in Tiling(2, 3, num_queries, num_queries, causal):
+        rows = slice(tile.start, tile.stop)
+        sums.add(tile, groups(w, tile)[:, rows, : tile.horizon], groups(x, tile)[:, rows])
+    torch.testing.assert_close(sums.compute(), w.mT @ x)

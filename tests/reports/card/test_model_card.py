@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,11 @@ import transformers
 
 import attnlab
 from attnlab.cli import main
+from attnlab.reports.card import write_model_card
+from attnlab.reports.card.stage_files import StageFile
 from attnlab.studies.answers.study_folder import PLAN
+from attnlab.training.job.restore import restore
+from attnlab.visible import make_visible
 from tests.cli.test_export import LINE, SHORT, card, ids_of, logits_of
 from tests.studies.moments import Moment
 from tests.training.runs import small, trained
@@ -57,6 +62,22 @@ def test_the_card_says_what_the_run_was(tmp_path: Path) -> None:
         "| perplexity |", "The run is not part of a study", f"- **torch:** {torch.__version__}", "one run of one seed",
     ):  # fmt: skip
         assert said in text
+    check_hidden_characters(tmp_path / "run")
+
+
+def check_hidden_characters(run: Path) -> None:
+    """Check that a card shows control characters and overrides of every text that it takes from others as escapes."""
+    hidden, restored = "a\x1b[31m\u202eb\x9b", restore(run)
+    assert restored.state.last is not None
+    last = dataclasses.replace(restored.state.last, primary=hidden, figures={hidden: 1.0}, note=hidden)
+    spec = restored.run.model_copy(update={
+        "task": hidden, "data": restored.run.data.model_copy(update={"train": hidden, "dev": hidden}),
+    })  # fmt: skip
+    state = dataclasses.replace(restored.state, last=last)
+    hostile = dataclasses.replace(restored, run=spec, state=state, precision=hidden, streams=[hidden])
+    text = write_model_card(hostile, run, "last", 0, [StageFile(Path(f"{hidden}.py"), hidden, hidden)])
+    assert make_visible(text) == text
+    assert text.count("\\u202e") >= 10
 
 
 def test_the_card_of_a_studys_run_says_what_the_study_says(tmp_path: Path) -> None:

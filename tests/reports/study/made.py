@@ -43,13 +43,17 @@ class Made:
             "data": {"recall": {"train": "a" * 64, "dev": "b" * 64}}, "audits": arms,
         }))  # fmt: skip
 
-    def give(self, arm: str, values: Sequence[Any], name: str = "accuracy", **changes: Any) -> Made:
+    def give(
+        self, arm: str, values: Sequence[Any], name: str = "accuracy", cost: Mapping[str, float] | None = None,
+        **changes: Any,
+    ) -> Made:  # fmt: skip
         """Deliver the figures of an arm's first seeds; None is a run that diverged, a text what a ledger spells."""
         runs = [run for run in self.planned if run.arm == arm]
         for run, value in zip(runs, values, strict=False):
             last = None if value is None else {"step": 4, "primary": name, "figures": {name: value}}
             result = {
-                "last": last, "step": 4, "seconds": 2.0, "tokens": 1000, "parameters": {"total": 120, "trained": 100}
+                "last": last, "step": 4, "seconds": 2.0, "tokens": 1000, "parameters": {"total": 120, "trained": 100},
+                **(cost or {}),
             }  # fmt: skip
             status = "diverged" if value is None else "finished"
             given = {"metrics": [], "pairing": PAIRING, "ids": [], "scores": {}, **changes}

@@ -2,6 +2,11 @@
 
 from pathlib import Path
 
+from attnlab.charts import svg
+from attnlab.charts.theme import FILE
+from attnlab.reports.study.cells import COLUMNS, choose_columns
+
+from .made import BASE, HIGH, Made
 from .reading import contents, rows
 
 
@@ -21,3 +26,21 @@ def test_figures_are_there_for_papers(folder: Path) -> None:
     for stem in ("forest-recall-tiny", "seeds-recall-tiny", "curves-recall-tiny-train-loss", "leak-leaking"):
         assert {f"{stem}.svg", f"{stem}.png"} <= names
     assert not [name for name in names if name.startswith(".")]
+
+
+def test_quality_is_drawn_against_each_cost_that_differs(tmp_path: Path) -> None:
+    made = Made(tmp_path / "made")
+    made.give("dot", BASE, cost={"operations": 2e12, "seconds": 3.0})
+    made.give("better", HIGH, cost={"operations": 1.5e12, "seconds": 2.0})
+    found = contents(made.done())
+    assert [figure.name for figure in found.costs] == ["cost-recall-tiny-time", "cost-recall-tiny-operations"]
+    picture = svg(found.costs[1].draw(FILE))
+    assert "counted operations of a run’s updates" in picture
+    assert ">1.6T<" in picture
+    assert [COLUMNS["operations"](row).text for row in found.places[0].rows] == ["2 T", "1.5 T"]
+
+
+def test_runs_of_older_folders_have_no_operations(folder: Path) -> None:
+    found = contents(folder)
+    assert [figure.name for figure in found.costs] == []
+    assert "operations" not in choose_columns([row for place in found.places for row in place.rows])

@@ -14,7 +14,7 @@ from .reading import contents
 
 def test_verdicts_are_said_in_words_and_numbers(folder: Path) -> None:
     better, worse = contents(folder).headline.verdicts
-    assert (better.arm, better.verdict, better.tone) == ("better", "BETTER BY AT LEAST 0.02", "good")
+    assert (better.arm, better.verdict, better.tone) == ("better", "BETTER BY AT LEAST 0.02 AT SHARED SETTINGS", "good")
     assert re.fullmatch(r"accuracy \+0\.102 \[\+0\.\d+, \+0\.\d+\] over 5 paired seeds", better.numbers)
     assert (worse.verdict, worse.numbers[:8]) == ("TOO FEW SEEDS (n < 5)", "accuracy")
 

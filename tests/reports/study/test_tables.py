@@ -46,7 +46,11 @@ def test_the_summary_has_what_was_compared(tmp_path: Path) -> None:
         assert [row["accuracy"] for row in read(write_per_seed(record))] == [str(value) for value in BASE + HIGH]
     assert (baseline["is_baseline"], baseline["verdict"], baseline["difference"]) == ("True", "", "")
     assert float(baseline["mean"]) == pytest.approx(0.51)
-    assert (better["verdict"], better["is_comparable"], better["seeds"]) == ("BETTER BY AT LEAST 0.02", "True", "5")
+    assert (better["verdict"], better["is_comparable"], better["seeds"]) == (
+        "BETTER BY AT LEAST 0.02 AT SHARED SETTINGS",
+        "True",
+        "5",
+    )
     assert float(better["difference"]) == pytest.approx(0.102)
     assert float(better["low"]) < 0.102 < float(better["high"])
     assert float(better["p"]) < 0.01

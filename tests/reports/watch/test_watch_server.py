@@ -76,9 +76,23 @@ def test_the_figures_are_those_of_the_study(window: WatchServer) -> None:
     going = next(run for run in state["runs"] if run["state"] == "running")
     assert (going["title"], going["step"], going["num_steps"]) == ("recall, tiny, bypass, seed 1", 20, 100)
     assert going["curve"] == [[10, 3.0], [20, 2.0]]
+    assert going["held_out"] == [[20, 0.25]]
     assert going["evaluation"] == {"step": 20, "name": "accuracy", "value": 0.25}
     assert state["standings"][0]["places"] == [{"arm": "dot", "mean": 0.5, "num_seeds": 1}]
     assert "verdict" not in json.dumps(state).replace(state["so_far"], "")
+
+
+def test_the_command_is_the_one_that_began_the_study_then_the_one_for_verdicts(
+    window: WatchServer, moment: Moment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("attnlab.reports.watch.watch_server.find_command", lambda: "here/attnlab")
+    assert json.loads(window.dump_state())["command"] == ""
+    moment.ledger.add_event("started", json.dumps({"command": "attnlab run 'my attnlab.toml' --out there"}))
+    assert json.loads(window.dump_state())["command"] == "here/attnlab run 'my attnlab.toml' --out there"
+    for run in moment.planned:
+        if (run.arm, run.seed) != ("dot", 1):
+            moment.end(run.arm, run.seed, 0.5)
+    assert json.loads(window.dump_state())["command"] == f"here/attnlab compare {moment.folder}"
 
 
 def test_a_number_that_json_lacks_is_null(window: WatchServer, moment: Moment) -> None:

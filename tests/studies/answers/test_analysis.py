@@ -67,18 +67,18 @@ def test_an_arm_is_compared_with_the_baseline_seed_by_seed(case: Case) -> None:
     case.give("dot", BASE)
     case.give("better", HIGH)
     answer = case.answers()["better"]
-    assert answer.verdict == "BETTER BY AT LEAST 0.02"
+    assert answer.verdict == "BETTER BY AT LEAST 0.02 AT SHARED SETTINGS"
     assert (answer.figure, answer.phase, answer.size) == ("accuracy", "recall", "tiny")
     assert answer.comparison is not None
     assert answer.comparison.difference == pytest.approx(0.102)
     assert answer.comparison.data.paired
-    assert answer.record()["comparison"]["verdict"] == "BETTER BY AT LEAST 0.02"
+    assert answer.record()["comparison"]["verdict"] == "BETTER BY AT LEAST 0.02 AT SHARED SETTINGS"
 
 
 def test_less_is_more_where_the_figure_says_so(case: Case) -> None:
     case.give("dot", BASE, "loss")
     case.give("better", HIGH, "loss")
-    assert case.answers()["better"].verdict == "WORSE BY AT LEAST 0.02"
+    assert case.answers()["better"].verdict == "WORSE BY AT LEAST 0.02 AT SHARED SETTINGS"
 
 
 def test_perplexities_are_compared_by_their_logarithms_in_percent(case: Case) -> None:
@@ -87,7 +87,7 @@ def test_perplexities_are_compared_by_their_logarithms_in_percent(case: Case) ->
     answer = case.answers()["better"]
     assert answer.comparison is not None
     assert answer.comparison.difference == pytest.approx(-10, abs=0.05)
-    assert answer.verdict == "BETTER BY AT LEAST 0.02 %"
+    assert answer.verdict == "BETTER BY AT LEAST 0.02 % AT SHARED SETTINGS"
 
 
 @pytest.mark.parametrize(

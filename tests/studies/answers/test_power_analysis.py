@@ -75,7 +75,7 @@ def test_a_pilot_that_does_not_fit_is_explained(
 def test_a_study_that_is_decided_needs_no_more_seeds(tmp_path: Path) -> None:
     with open_record(write_folder(tmp_path / "study", {"dot": DOT, "better": BETTER})) as record:
         (prospect,) = plan_seeds(record.design, record, Aim())
-    assert prospect.obstacle == "decided: BETTER BY AT LEAST 0.02; no more seeds are needed"
+    assert prospect.obstacle == "decided: BETTER BY AT LEAST 0.02 AT SHARED SETTINGS; no more seeds are needed"
 
 
 def test_the_time_of_a_seed_is_that_of_one_run_of_each_arm(tmp_path: Path) -> None:

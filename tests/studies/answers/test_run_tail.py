@@ -24,6 +24,17 @@ def test_a_line_is_read_when_it_is_whole(tmp_path: Path) -> None:
     assert tail.curve == [(10, 3.0), (20, 2.0)]
 
 
+def test_evaluations_are_a_curve_that_is_thinned_and_ends_at_the_newest(tmp_path: Path) -> None:
+    tail = Tail(tmp_path)
+    write(tmp_path, evaluation(10, 0.25) + evaluation(20, float("nan")) + evaluation(30, 0.5))
+    tail.read()
+    assert tail.held_out == [(10, 0.25), (30, 0.5)]
+    write(tmp_path, "".join(evaluation(step, 1.0) for step in range(31, 1031)))
+    tail.read()
+    assert len(tail.held_out) <= 2 * NUM_POINTS
+    assert tail.held_out[-1] == (1030, 1.0)
+
+
 def test_a_torn_line_that_was_cut_off_does_not_shift_what_follows(tmp_path: Path) -> None:
     tail = Tail(tmp_path)
     write(tmp_path, update(10, 3.0, 1.0) + '{"kind": "tra')

@@ -17,7 +17,7 @@ def test_a_study_is_read_as_it_was_planned(tmp_path: Path) -> None:
     with open_record(folder) as record:
         assert (record.design.name, set(record.design.arms)) == ("small", {"dot", "better"})
         assert (len(record.runs), record.num_ended, record.is_whole) == (10, 10, True)
-        assert [answer.verdict for answer in record.answers] == ["BETTER BY AT LEAST 0.02"]
+        assert [answer.verdict for answer in record.answers] == ["BETTER BY AT LEAST 0.02 AT SHARED SETTINGS"]
         assert record.table("recall", "tiny").values("dot", "accuracy") == dict(enumerate(DOT, start=1))
         assert record.folder_of(record.runs[0]) == folder / "runs" / record.runs[0].id
         assert record.audits == {"dot": ("dot | softmax",), "better": ("cosine | softmax",)}

@@ -14,8 +14,8 @@ from attnlab.studies.cost.estimate import estimate_cost, schedule_runs
 from attnlab.studies.plan.planning import PlannedRun
 from attnlab.studies.study import Study
 
+from ..run.test_workload import PARAMETERS
 from ..samples import STUDY, content, quiet, study
-from .test_workload import PARAMETERS
 
 
 def planned(id: str, parent: str | None = None) -> PlannedRun:

@@ -18,9 +18,9 @@ from attnlab.studies.cost.prediction import (
     measure_speed,
     predict_audit_seconds,
 )
-from attnlab.studies.cost.workload import Products
 from attnlab.studies.file.reading import read_design
 from attnlab.studies.file.recipes import list_recipes
+from attnlab.studies.run.workload import Products
 from attnlab.studies.study import Study
 
 from ..samples import content

@@ -6,10 +6,10 @@ import pytest
 
 from attnlab.errors import StudyError
 from attnlab.studies.cost.timing import RunTimer, RunTiming
-from attnlab.studies.cost.workload import SegmentWork, Workload
+from attnlab.studies.run.workload import SegmentWork, Workload
 
+from ..run.test_workload import PARAMETERS
 from ..samples import study
-from .test_workload import PARAMETERS
 
 
 def test_a_run_takes_what_its_parts_take() -> None:

@@ -6,10 +6,10 @@ from torch import nn
 from torch.utils.flop_counter import FlopCounterMode
 from transformers.pytorch_utils import Conv1D
 
+from attnlab.training import build
 from attnlab.training.loop.muon import Muon, count_operations, orthogonalize
 from attnlab.training.loop.optimizer import make_optimizer
 from attnlab.training.spec import Optimizer
-from attnlab.training import build
 from tests.training.runs import small
 
 

@@ -12,8 +12,11 @@ from torch import Tensor
 
 from attnlab.errors import AttnlabWarning
 
-from ..tiles import Tile
+from ..tiles import ROWS, Tile
 from . import native
+
+MANY_QUERIES = 4 * ROWS
+"""From this number of queries on, sums over queries are transposed."""
 
 
 def groups(x: Tensor, tile: Tile) -> Tensor:
@@ -37,6 +40,30 @@ def add_product(total: Tensor, left: Tensor, right: Tensor) -> None:
         total.baddbmm_(left, right)
     else:
         total.add_(left @ right)
+
+
+class KeySums:
+    """Σ wᵀ·x over the tiles of w, for every key, [b h k c].
+
+    Over many queries the sum is transposed until the end: matrix products with long rows are up to 1.4 times as fast,
+    which for few queries is less than what transposing costs.
+    """
+
+    def __init__(self, keys: Tensor, num_queries: int, dtype: torch.dtype) -> None:
+        self.is_transposed = num_queries >= MANY_QUERIES
+        self.total = torch.zeros_like(keys.mT if self.is_transposed else keys, dtype=dtype).contiguous()
+
+    def add(self, tile: Tile, w: Tensor, x: Tensor) -> None:
+        """Add the product of a tile's w [g r k] and its queries' x [g r c]."""
+        total = groups(self.total, tile)
+        if self.is_transposed:
+            add_product(total[:, :, : tile.horizon], x.mT, w)
+        else:
+            add_product(total[:, : tile.horizon], w.mT, x)
+
+    def compute(self) -> Tensor:
+        """Return the sums."""
+        return self.total.mT.contiguous() if self.is_transposed else self.total
 
 
 def count_lanes(dtype: torch.dtype) -> int:
@@ -64,7 +91,7 @@ class DotPairs:
 
     def start(self) -> None:
         self.dq = torch.empty_like(self.q)
-        self.dk = torch.zeros_like(self.k, dtype=self.accumulator)
+        self.dk = KeySums(self.k, self.q.shape[2], self.accumulator)
 
     def inputs(self, tile: Tile) -> tuple[Tensor, Tensor]:
         """Return the queries and keys of a tile."""
@@ -77,10 +104,10 @@ class DotPairs:
     def accumulate(self, tile: Tile, ds: Tensor, scores: Tensor | None) -> None:
         q, k = self.inputs(tile)
         groups(self.dq, tile)[:, tile.start : tile.stop] = torch.bmm(ds, k)
-        add_product(groups(self.dk, tile)[:, : tile.horizon], ds.mT, q)
+        self.dk.add(tile, ds, q)
 
     def gradients(self) -> tuple[Tensor, Tensor, Tensor]:
-        return self.dq, self.dk.to(self.k.dtype), self.q.new_zeros(0)
+        return self.dq, self.dk.compute().to(self.k.dtype), self.q.new_zeros(0)
 
 
 class AnglePairs(DotPairs):

@@ -11,6 +11,7 @@ from attnlab.studies.plan.provenance import VERSIONS, collect_provenance
 from attnlab.training import count_parameters
 from attnlab.training.job.restore import Restored
 from attnlab.training.record.folder import read_num_steps, read_result
+from attnlab.visible import make_visible
 
 from .stage_files import StageFile
 from .study_context import StudyContext, find_study_context
@@ -50,7 +51,7 @@ def write_model_card(
         "Versions": _write_list({name: versions[name] for name in (*VERSIONS, "python")}),
     }
     body = "\n\n".join(f"## {title}\n\n{text}" if title else text for title, text in parts.items())
-    return f"{_write_front_matter(restored)}\n{body}\n"
+    return make_visible(f"{_write_front_matter(restored)}\n{body}\n")
 
 
 def _write_front_matter(restored: Restored) -> str:
@@ -112,7 +113,7 @@ def _write_loading(restored: Restored, stage_files: Sequence[StageFile]) -> str:
 def _write_training(restored: Restored) -> str:
     settings = restored.run
     optimizer, schedule = settings.optimizer, settings.schedule
-    other = "" if optimizer.adamw_lr is None else f" (adamw: {optimizer.adamw_lr:g})"
+    rates = f"{optimizer.lr:g}{'' if optimizer.adamw_lr is None else f' (adamw: {optimizer.adamw_lr:g})'}"
     segments = [
         f"{segment.name}: "
         f"{f'{segment.steps:,} steps' if segment.steps is not None else f'{segment.epochs:g} epochs'} of "
@@ -121,7 +122,7 @@ def _write_training(restored: Restored) -> str:
     ]
     return _write_list({
         "Segments": "; ".join(segments),
-        "Optimizer": f"{optimizer.name}, learning rate {optimizer.lr:g}{other}, weight decay {optimizer.weight_decay:g}",
+        "Optimizer": f"{optimizer.name}, learning rate {rates}, weight decay {optimizer.weight_decay:g}",
         "Schedule": f"{schedule.kind}, warmup {schedule.warmup:g}, floor {schedule.floor:g}",
         "Clipped at": settings.clip, "Precision": restored.precision, "Seed": settings.seed,
         "Tokens seen": f"{restored.state.tokens:,}", "Seconds of updates": f"{restored.state.seconds:,.1f}",

@@ -34,6 +34,12 @@ def _format_count(value: float) -> str:
     return f"{value:,.0f}"
 
 
+def _format_operations(value: float) -> str:
+    unit = next((unit for unit in (1e18, 1e15, 1e12, 1e9, 1e6) if value >= unit), 1.0)
+    prefix = {1e18: "E", 1e15: "P", 1e12: "T", 1e9: "G", 1e6: "M"}.get(unit, "")
+    return f"{value / unit:.3g} {prefix}".rstrip()
+
+
 def _format_seconds(value: float) -> str:
     return f"{value:.3g} s" if value < 600 else f"{value / 60:,.0f} min"
 
@@ -95,7 +101,7 @@ def _make_difference_cell(row: ArmRow) -> TableCell:
     comparison = get_fair_comparison(row)
     if comparison is None:
         return make_number_cell(None)
-    return make_number_cell(comparison.difference, lambda value: _format_signed(value, _choose_decimals(comparison)))
+    return make_number_cell(comparison.difference, lambda _: write_difference(comparison))
 
 
 def _make_verdict_cell(row: ArmRow) -> TableCell:
@@ -131,6 +137,7 @@ COLUMNS: Mapping[str, Callable[[ArmRow], TableCell]] = {
     "p": _make_p_cell,
     "stability": _make_stability_cell,
     "tokens/s": lambda row: make_number_cell(row.tokens_per_second, _format_count),
+    "operations": lambda row: make_number_cell(row.operations, _format_operations),
     "trained": lambda row: make_number_cell(row.count_parameters("trained"), _format_count),
 }
 """The columns of the results table, each with the function that makes its cell; what must be in sight comes first."""
@@ -141,7 +148,7 @@ def choose_columns(rows: Sequence[ArmRow]) -> list[str]:
     cells = {name: {make_cell(row).text for row in rows} for name, make_cell in COLUMNS.items()}
     is_empty = {
         "phase": len(cells["phase"]) < 2, "size": len(cells["size"]) < 2, "failed": cells["failed"] <= {"0"},
-        "stability": cells["stability"] <= {"–"},
+        "stability": cells["stability"] <= {"–"}, "operations": cells["operations"] <= {"–"},
         "trained": all(row.count_parameters("trained") == row.count_parameters("total") for row in rows),
     }  # fmt: skip
     return [name for name in COLUMNS if not is_empty.get(name, False)]

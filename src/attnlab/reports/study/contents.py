@@ -4,9 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from attnlab.studies.answers.study_folder import Record
+from attnlab.studies.answers.target import TargetAnswer
 from attnlab.studies.integrity import IntegrityFinding
 from attnlab.studies.plan.audit_keys import list_lines
 
+from .attention import AttentionSection, make_attention_section
 from .datacard import Facts, make_data_cards
 from .figures import COSTS, CURVES, FOREST, SEARCH, SEEDS, TRACES, TREND, Figure, list_figures
 from .headline import Headline, make_headline
@@ -32,6 +34,7 @@ class Contents:
     training: Sequence[TrainingTable]
     audits: Sequence[ArmAudit]
     leaks: Sequence[LeakMap]
+    attention: AttentionSection | None
     traces: Sequence[ArmTable]
     samples: Sequence[ArmTable]
     sentences: Sequence[ArmTable]
@@ -41,6 +44,7 @@ class Contents:
     limits: Sequence[str]
     lines: dict[str, list[tuple[str, str]]]
     """The lines of each arm, each with the sizes that have it if they differ."""
+    targets: Sequence[TargetAnswer] = ()
 
     @property
     def faulty_audits(self) -> list[ArmAudit]:
@@ -74,8 +78,9 @@ class Contents:
 
     @property
     def all_figures(self) -> list[Figure]:
-        """Every chart, including those of leaks."""
-        return [*self.figures, *(leak.figure for leak in self.leaks if leak.figure is not None)]
+        """Every chart, including those of leaks and of attention."""
+        leaks = [leak.figure for leak in self.leaks if leak.figure is not None]
+        return [*self.figures, *leaks, *(self.attention.figures if self.attention else ())]
 
 
 def collect_contents(record: Record) -> Contents:
@@ -90,6 +95,7 @@ def collect_contents(record: Record) -> Contents:
         training=list(filter(None, map(make_training_table, histories))),
         audits=list_audits(record),
         leaks=list_leak_maps(record),
+        attention=make_attention_section(record),
         traces=[table for history in histories for table in make_trace_tables(history)],
         samples=list(filter(None, map(make_sample_table, histories))),
         sentences=list(filter(None, map(make_sentence_table, histories))),
@@ -98,6 +104,7 @@ def collect_contents(record: Record) -> Contents:
         findings=sorted(record.findings, key=lambda finding: not finding.is_fault),
         limits=list_limits(record, places),
         lines={arm: _list_mechanisms(record, arm) for arm in list_arms(record)},
+        targets=record.targets,
     )
 
 

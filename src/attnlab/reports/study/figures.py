@@ -20,8 +20,8 @@ from .history import History, make_averager
 from .results import PhaseResults, read_number
 
 FOREST, SEEDS, COSTS, SEARCH, CURVES = "forest", "seeds", "cost", "search", "curves"
-TREND, TRACES, LEAKS = "trend", "traces", "leak"
-KINDS = (FOREST, SEEDS, COSTS, SEARCH, CURVES, TREND, TRACES, LEAKS)
+TREND, TRACES, LEAKS, ATTENTION = "trend", "traces", "leak", "attention"
+KINDS = (FOREST, SEEDS, COSTS, SEARCH, CURVES, TREND, TRACES, LEAKS, ATTENTION)
 MIN_STEPS = 3
 """Steps of a curve: two points are not a chart."""
 TRACED = {
@@ -77,11 +77,14 @@ def _make_forest(place: PhaseResults) -> Figure | None:
         f"Squares are differences to {baseline}, lines their intervals ({shown}), dots the pairs of seeds. Grey is "
         f"smaller than {smallest:g}{' %' if unit else ''}, the smallest difference of interest."
     )
+    noise = next((comparison.interval for arm, comparison in rows if arm == place.aa), None)
+    if noise is not None:
+        caption += f" Orange is the noise floor, the interval of {baseline} against itself under other seeds."
     if apart:
         caption += f" Not comparable, and so not here: {', '.join(apart)}."
     return Figure(
         FOREST, _make_file_name(FOREST, place), f"{titles[0]}: {place.title}", caption,
-        lambda theme: forest.draw(effects, smallest, titles, theme),
+        lambda theme: forest.draw(effects, smallest, titles, theme, noise),
     )  # fmt: skip
 
 
@@ -140,6 +143,9 @@ def _list_costs(place: PhaseResults) -> list[Figure]:
         "time": ("Quality and training time", "seconds of training of a run", lambda result: result.get("seconds")),
         "parameters": (
             "Quality and parameters", "parameters", lambda result: result.get("parameters", {}).get("total")
+        ),
+        "operations": (
+            "Quality and operations", "counted operations of a run’s updates", lambda result: result.get("operations")
         ),
     }  # fmt: skip
     rows = [row for row in place.rows if not is_not_comparable(row)]
@@ -236,4 +242,9 @@ def capitalize(words: str) -> str:
 
 
 def _make_file_name(kind: str, place: PhaseResults, what: str = "") -> str:
-    return re.sub(r"[^A-Za-z0-9_.+-]+", "-", "-".join(filter(None, (kind, place.phase, place.size, what)))).strip("-")
+    return make_file_name(kind, place.phase, place.size, what)
+
+
+def make_file_name(*words: str) -> str:
+    """Return the name of a chart's file, without its ending."""
+    return re.sub(r"[^A-Za-z0-9_.+-]+", "-", "-".join(filter(None, words))).strip("-")

@@ -53,11 +53,13 @@ class Headline:
     """The notes of all verdicts."""
     joint: Sequence[Sentence] = ()
     """The answers over sizes, horizons and tasks."""
+    targets: tuple[str, ...] = ()
+    """The verdicts on targets, in the section about them."""
 
     @property
     def meanings(self) -> list[tuple[str, str, str]]:
         """The words on the page, each once: anchor, word and meaning."""
-        phrases = [sentence.verdict for sentence in (*self.joint, *self.verdicts, *self.apart)]
+        phrases = [sentence.verdict for sentence in (*self.joint, *self.verdicts, *self.apart)] + list(self.targets)
         phrases += [part for part in self.registration.split("), ") if part]
         words = dict.fromkeys(word for phrase in phrases for word in MEANINGS if word in phrase.partition("(")[0])
         return [(verdict_anchor(word), word, MEANINGS[word].replace("`", "")) for word in words]
@@ -68,7 +70,7 @@ def make_headline(record: Record, places: Sequence[PhaseResults]) -> Headline:
     rows = [(place, row) for place in places for row in place.rows if row.answer is not None]
     has_several = len({(place.phase, place.size) for place, _ in rows}) > 1
     common = common_notes(record.answers)
-    answer = write_answer(record, [row for _, row in rows])
+    answer = write_answer(record, [row for _, row in rows if not record.design.is_aa(row.arm)])
     rows.sort(key=lambda pair: rank_interest(pair[1]))
     units = {phase.name: "document" if phase.task.lower() in LANGUAGE else "example" for phase in record.design.phases}
     sentences = [
@@ -84,6 +86,7 @@ def make_headline(record: Record, places: Sequence[PhaseResults]) -> Headline:
         [sentence for row, sentence in sentences if is_not_comparable(row)],
         (*common, *_explain_stability([row.answer for _, row in rows if row.answer is not None])),
         [_make_joint_sentence(answer) for answer in record.joint_answers],
+        tuple(target.verdict for target in record.targets),
     )  # fmt: skip
 
 
@@ -121,7 +124,7 @@ def _write_numbers(answer: Answer, unit: str) -> str:
     data = comparison.data
     examples = "" if data.num_examples is None else f" and {_format_count(data.num_examples, unit)}"
     clusters = "" if data.num_clusters is None else f" in {data.num_clusters:,} clusters"
-    seeds = _format_count(data.variant.n, "paired seed")
+    seeds = _format_count(data.variant.n, "paired seed" if data.paired else "seed")
     return f"{answer.figure} {format_comparison(comparison)} over {seeds}{examples}{clusters}"
 
 

@@ -16,6 +16,8 @@ from markupsafe import Markup
 
 from attnlab.charts import Spec, runtime, svg
 from attnlab.charts.theme import PAGE
+from attnlab.studies.answers.target import COLUMNS as TARGET_COLUMNS
+from attnlab.studies.answers.target import NOTE as TARGET_NOTE
 from attnlab.visible import make_output_visible, make_values_visible
 
 from .cells import COLUMNS, choose_columns
@@ -28,9 +30,9 @@ CHECKED = (
     "seed, different budgets and parameters, figures that differ from their scores, and claims on too few seeds"
 )
 SECTIONS = {
-    "effects": "Effects", "costs": "Cost", "curves": "Learning curves", "results": "Results", "audits": "Audits",
-    "traces": "Inside the models", "samples": "Samples", "data": "Data", "words": "The words", "origin": "What was run",
-    "integrity": "Integrity", "limits": "Limits",
+    "effects": "Effects", "costs": "Cost", "curves": "Learning curves", "results": "Results", "targets": "Targets",
+    "audits": "Audits", "attention": "Attention", "traces": "Inside the models", "samples": "Samples", "data": "Data",
+    "words": "The words", "origin": "What was run", "integrity": "Integrity", "limits": "Limits",
 }  # fmt: skip
 
 
@@ -71,6 +73,8 @@ def render_page(shown: Contents, drawings: Mapping[str, Drawing] | None = None) 
         columns=[(name, rows[0][number].is_number) for number, name in enumerate(names)],
         sections=_list_sections(shown),
         checked=CHECKED,
+        target_columns=TARGET_COLUMNS,
+        target_note=TARGET_NOTE,
         policy=_write_policy([script, library] if library else [script], style),
         style=Markup(style),
         script=Markup(script),
@@ -104,6 +108,7 @@ def _hash_text(text: str) -> str:
 def _list_sections(shown: Contents) -> list[tuple[str, str]]:
     has = {
         "effects": shown.effects, "costs": shown.costs, "curves": shown.curves, "traces": shown.traced or shown.traces,
-        "samples": shown.samples or shown.sentences, "words": shown.headline.meanings,
+        "attention": shown.attention, "samples": shown.samples or shown.sentences, "words": shown.headline.meanings,
+        "targets": shown.targets,
     }  # fmt: skip
     return [(name, title) for name, title in SECTIONS.items() if has.get(name, True)]

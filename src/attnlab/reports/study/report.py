@@ -14,7 +14,7 @@ from .files import make_place, remove_stale_figures, write_atomically
 from .joint import COLUMNS as JOINT_COLUMNS
 from .joint import list_joint_rows
 from .page import Drawing, draw_figures, render_page
-from .tables import write_csv, write_latex, write_markdown, write_per_seed, write_summary
+from .tables import write_csv, write_latex, write_markdown, write_per_seed, write_summary, write_targets
 
 REPORT = "report.html"
 TABLES, FIGURES = "tables", "figures"
@@ -32,6 +32,8 @@ def write_report(folder: str | Path, out: str | Path | None = None) -> Path:
             write_atomically(tables / "joint.csv", write_csv(JOINT_COLUMNS, list_joint_rows(record.joint_answers)))
         write_atomically(tables / "results.md", write_markdown(contents.headline, contents.places))
         write_atomically(tables / "results.tex", write_latex(contents.headline, contents.places))
+        if contents.targets:
+            write_atomically(tables / "targets.csv", write_targets(contents.targets))
         drawings = draw_figures(contents)
         _write_figures(place / FIGURES, contents, drawings)
         return write_atomically(place / REPORT, render_page(contents, drawings))

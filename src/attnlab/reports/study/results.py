@@ -9,6 +9,7 @@ from attnlab.statistics import Summary
 from attnlab.statistics.scores import LARGEST, read_arm
 from attnlab.studies.answers.analysis import Answer
 from attnlab.studies.answers.study_folder import Record
+from attnlab.studies.file.design import AA
 from attnlab.studies.ledger.database import ResultRow
 from attnlab.studies.plan.planning import PlannedRun
 
@@ -53,6 +54,11 @@ class ArmRow:
         return summarize({row.run: row.result.get("seconds") for row in self.results}).mean
 
     @property
+    def operations(self) -> float:
+        """The mean number of counted operations of a run's updates."""
+        return summarize({row.run: row.result.get("operations") for row in self.results}).mean
+
+    @property
     def tokens_per_second(self) -> float:
         """The mean training speed of a run."""
         return summarize({row.run: _compute_speed(row.result) for row in self.results}).mean
@@ -78,6 +84,8 @@ class PhaseResults:
     rows: tuple[ArmRow, ...]
     floor: tuple[float, str] | None = None
     """The score of the best trivial strategy on the evaluation examples, and its name; None if unknown."""
+    aa: str | None = None
+    """The arm that is the baseline under other seeds; None without one."""
 
     @property
     def title(self) -> str:
@@ -102,7 +110,8 @@ def collect_results(record: Record) -> list[PhaseResults]:
                     {seed: record.results[run.id] for seed, run in runs.items() if run.id in record.results},
                     answers.get((phase.name, size, arm)),
                 ))  # fmt: skip
-            places.append(PhaseResults(phase.name, size, metric, phase.smallest, tuple(rows), table.floor))
+            aa = AA if record.design.aa else None
+            places.append(PhaseResults(phase.name, size, metric, phase.smallest, tuple(rows), table.floor, aa))
     return places
 
 

@@ -47,7 +47,9 @@ def list_audits(record: Record) -> list[ArmAudit]:
             findings = record.audit_of(key)
             judged = [item for item in findings if item.get("judged", True) or not item["passed"]]
             failed = [item for item in judged if not item["passed"]]
-            wrong = [" ".join(filter(None, (item["sentence"], item.get("where", "")))) for item in failed]
+            wrong = [
+                item["sentence"] + (f" Cause: {where}." if (where := item.get("where")) else "") for item in failed
+            ]
             remarks = [item["sentence"] for item in findings if read_kind(item) == "installed_model"]
             audits.append(ArmAudit(arm, key, {item["name"]: item["verdict"] for item in judged}, wrong, remarks))
     return audits

@@ -7,9 +7,12 @@ import csv
 import io
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from typing import Any
 
 from attnlab.studies.answers.study_folder import Record
+from attnlab.studies.answers.target import TargetAnswer
+from attnlab.visible import make_visible
 
 from .cells import COLUMNS, choose_columns, get_comparison, is_not_comparable
 from .headline import Headline
@@ -20,11 +23,11 @@ FORMULA = ("=", "+", "-", "@")
 RUN = ("phase", "size", "arm", "seed", "run", "status", "step")
 TRAINED_ON = "train_"
 """The prefix of figures on the training data."""
-COST = ("seconds", "tokens", "parameters", "trained")
+COST = ("seconds", "operations", "tokens", "parameters", "trained")
 SUMMARY = (
     "phase", "size", "arm", "is_baseline", "figure", "mean", "sd", "seeds", "failed", "difference", "low", "high",
     "level", "p", "method", "hedges_g", "rho", "is_comparable", "verdict", "stability", "tokens_per_second", "seconds",
-    "parameters", "trained",
+    "operations", "parameters", "trained",
 )  # fmt: skip
 LATEX_COLUMNS = ("arm", "phase", "size", "mean", "SD", "difference", "interval", "verdict")
 LATEX_SIGNS = {
@@ -67,7 +70,8 @@ def write_per_seed(record: Record) -> str:
             run.phase, run.size, run.arm, run.seed, run.id, find_status(record, run), result.get("step"),
             *(values.get(name) for name in figures),
             *(on_training.get(run.id, {}).get(name) for name in training_names),
-            result.get("seconds"), result.get("tokens"), counts.get("total"), counts.get("trained"),
+            *(result.get(name) for name in ("seconds", "operations", "tokens")),
+            counts.get("total"), counts.get("trained"),
         ])  # fmt: skip
     return write_csv([*RUN, *figures, *(f"{TRAINED_ON}{name}" for name in training_names), *COST], rows)
 
@@ -87,9 +91,21 @@ def write_summary(places: Sequence[PhaseResults]) -> str:
             row.phase, row.size, row.arm, row.is_baseline, row.figure, means.mean, means.sd, means.n, row.num_lost,
             *numbers, None if row.answer is None else not is_not_comparable(row),
             None if row.answer is None else row.answer.verdict, None if comparison is None else comparison.stability,
-            row.tokens_per_second, row.seconds, row.count_parameters("total"), row.count_parameters("trained"),
+            row.tokens_per_second, row.seconds, row.operations, row.count_parameters("total"),
+            row.count_parameters("trained"),
         ])  # fmt: skip
     return write_csv(SUMMARY, rows)
+
+
+def write_targets(targets: Sequence[TargetAnswer]) -> str:
+    """Write a line for every arm and target."""
+    rows = [[*list(vars(one).values())[:-1], *_spread_exchange(one)] for one in targets]
+    names = [one.name for one in fields(TargetAnswer)][:-1]
+    return write_csv([*names, "change_of_steps", "low", "high"], rows)
+
+
+def _spread_exchange(target: TargetAnswer) -> list[float | None]:
+    return [None] * 3 if target.exchange is None else [target.exchange[0], *target.exchange[1]]
 
 
 def write_csv(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
@@ -108,7 +124,7 @@ def _escape_formula(cell: Any) -> Any:
     if not isinstance(cell, str):
         return cell
     # The writer quotes a line feed, but not a carriage return, which readers treat as the end of a line.
-    text = cell.replace("\r", " ")
+    text = make_visible(cell.replace("\r", " "))
     return f"'{text}" if text.lstrip().startswith(FORMULA) else text
 
 
@@ -132,31 +148,35 @@ def write_markdown(headline: Headline, places: Sequence[PhaseResults]) -> str:
 
 
 def _escape_markdown(text: str) -> str:
-    return MARKDOWN_SIGNS.sub(r"\\\1", " ".join(text.split()))
+    return MARKDOWN_SIGNS.sub(r"\\\1", make_visible(" ".join(text.split())))
 
 
 def write_latex(headline: Headline, places: Sequence[PhaseResults]) -> str:
     """Write the results as LaTeX, with the question as caption; the table needs the package booktabs."""
     arms = [row for place in places for row in place.rows]
     columns = [name for name in choose_columns(arms) if name in LATEX_COLUMNS]
-    rows = [[COLUMNS[name](row) for name in columns] for row in arms]
     # A paragraph for the verdict, so that the table fits the width of a page.
-    letters = ["r" if cell.is_number else "l" for cell in rows[0][:-1]] if rows else ["l"] * (len(columns) - 1)
+    letters = ["r" if arms and COLUMNS[name](arms[0]).is_number else "l" for name in columns[:-1]]
     size = r"\scriptsize" if "phase" in columns else r"\footnotesize"
     lines = [
         r"% needs \usepackage{booktabs}", r"\begin{table}", r"\centering",
         rf"\caption{{{_escape_latex(headline.question)} {_escape_latex(headline.state)}}}",
-        rf"{size}\setlength{{\tabcolsep}}{{3pt}}",
+        # Classes for articles leave no space between a caption and what is below it.
+        r"\vspace{1ex}", rf"{size}\setlength{{\tabcolsep}}{{3pt}}",
         rf"\begin{{tabular}}{{@{{}}{''.join(letters)}p{{0.22\linewidth}}@{{}}}}", r"\toprule",
-        rf"{' & '.join(columns)} \\", r"\midrule",
-        *(
-            rf"{' & '.join(_escape_latex(cell.text) for cell in row[:-1])} & "
-            rf"\raggedright {_escape_latex(row[-1].text)} \tabularnewline"
-            for row in rows
-        ),
+        rf"{' & '.join(columns)} \\",
+        *(line for place in places for line in (r"\midrule", *_write_latex_rows(place, columns))),
         r"\bottomrule", r"\end{tabular}", r"\end{table}",
     ]  # fmt: skip
     return "\n".join(lines) + "\n"
+
+
+def _write_latex_rows(place: PhaseResults, columns: Sequence[str]) -> list[str]:
+    lines = []
+    for row in place.rows:
+        *cells, verdict = (_escape_latex(COLUMNS[name](row).text) for name in columns)
+        lines.append(rf"{' & '.join(cells)} & \raggedright {verdict} \tabularnewline")
+    return lines
 
 
 def _escape_latex(text: str) -> str:

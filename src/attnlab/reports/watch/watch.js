@@ -6,8 +6,9 @@ const NUM_COLOURS = 7;
 const WIDEST = 560, HEIGHT = 260, LEFT = 56, RIGHT = 12, TOP = 10, BOTTOM = 38;
 const WORDS = {
   preparing: "is being prepared: mechanisms are audited, runs are planned",
-  stopped: "is stopped; the command that began it goes on with it",
+  stopped: "is stopped",
 };
+const USES = { ended: "Its verdicts:", stopped: "This command resumes it:" };
 let lastAnswer = null;
 
 const place = (id) => document.getElementById(id);
@@ -38,7 +39,7 @@ function statusOf(state) {
   if (state.condition in WORDS && !state.num_runs) return `This study ${WORDS[state.condition]}.`;
   const ended = `${whole(state.num_ended)} of ${whole(state.num_runs)} runs have ended`;
   const lost = state.num_given_up ? `, ${whole(state.num_given_up)} were given up` : "";
-  if (state.condition === "ended") return `This study has ended: ${ended}${lost}. Its verdicts: attnlab compare DIR.`;
+  if (state.condition === "ended") return `This study has ended: ${ended}${lost}.`;
   if (state.condition === "stopped") return `${ended}${lost}. The study ${WORDS.stopped}.`;
   const going = state.runs.filter((run) => run.state === "running").length;
   const left = state.seconds_left === null ? "time left not yet known" : `about ${inWords(state.seconds_left)} left`;
@@ -100,44 +101,90 @@ function ticksOf(low, high) {
   return ticks;
 }
 
-function chartOf(title, runs, arms) {
-  const width = Math.min(WIDEST, document.querySelector("main").clientWidth);
-  const points = runs.flatMap((run) => run.curve), losses = points.map((point) => point[1]);
-  const last = Math.max(...points.map((point) => point[0])), low = Math.min(...losses), high = Math.max(...losses);
-  const across = (step) => LEFT + (width - LEFT - RIGHT) * step / last;
-  const up = (loss) => HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * (high > low ? (loss - low) / (high - low) : 0.5);
-  const svg = draw("svg", { viewBox: `0 0 ${width} ${HEIGHT}`, role: "img", "aria-label": `Training loss, ${title}` });
-  for (const tick of ticksOf(low, high)) {
-    svg.append(draw("line", { x1: LEFT, x2: width - RIGHT, y1: up(tick), y2: up(tick), class: "grid" }));
-    svg.append(draw("text", { x: LEFT - 8, y: up(tick) + 4, "text-anchor": "end" }, digits(tick)));
+// Perplexities span orders of magnitude; the positions of a logarithmic axis are those of the logarithms.
+const logOf = (curves) => curves.figure.includes("perplexity") && curves.values.every((value) => value > 0);
+
+function logTicksOf(low, high) {
+  const ticks = [];
+  for (let power = Math.floor(Math.log10(low)); power <= Math.log10(high); power++) {
+    for (const factor of [1, 2, 5]) ticks.push(factor * 10 ** power);
   }
-  for (const tick of ticksOf(0, last)) {
-    const anchor = across(tick) > width - 40 ? "end" : "middle";
-    svg.append(draw("text", { x: across(tick), y: HEIGHT - BOTTOM + 16, "text-anchor": anchor }, whole(tick)));
+  const inside = ticks.filter((tick) => tick >= low && tick <= high);
+  return inside.length > 1 ? inside : ticksOf(low, high);
+}
+
+function axesOf(curves, width) {
+  const low = Math.min(...curves.values), high = Math.max(...curves.values), isLog = logOf(curves);
+  const into = isLog ? Math.log : (value) => value;
+  const share = (value) => (high > low ? (into(value) - into(low)) / (into(high) - into(low)) : 0.5);
+  return {
+    ticks: isLog ? logTicksOf(low, high) : ticksOf(low, high),
+    across: (step) => LEFT + (width - LEFT - RIGHT) * step / curves.last,
+    up: (value) => HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * share(value),
+  };
+}
+
+function lineOf(run, points, style, axes, hasDots) {
+  const places = points.map(([step, value]) => [axes.across(step).toFixed(1), axes.up(value).toFixed(1)]);
+  const group = draw("g", { class: `line ${style}${run.state === "running" ? " going" : ""}` });
+  group.append(draw("title", {}, run.title));
+  group.append(draw("polyline", { points: places.map((place) => place.join(",")).join(" ") }));
+  if (hasDots) {
+    for (const [x, y] of places) group.append(draw("circle", { cx: x, cy: y, r: 2.5, class: `dot ${style}` }));
   }
-  svg.append(draw("text", { x: (LEFT + width) / 2, y: HEIGHT - 4, "text-anchor": "middle" }, "step"));
-  for (const run of runs) {
-    const path = run.curve.map(([step, loss]) => `${across(step).toFixed(1)},${up(loss).toFixed(1)}`).join(" ");
-    const going = run.state === "running" ? " going" : "";
-    const line = draw("polyline", { points: path, class: `line ${styleOf(run.arm, arms)}${going}` });
-    line.append(draw("title", {}, run.title));
-    svg.append(line);
-  }
-  const keys = arms.filter((arm) => runs.some((run) => run.arm === arm)).map((arm) => {
+  return group;
+}
+
+function keysOf(runs, arms) {
+  return arms.filter((arm) => runs.some((run) => run.arm === arm)).map((arm) => {
     const mark = draw("svg", { viewBox: "0 0 24 12", "aria-hidden": "true" });
     mark.append(draw("line", { x1: 0, x2: 24, y1: 6, y2: 6, class: `line ${styleOf(arm, arms)}` }));
     return make("span", "key", mark, make("span", "", arm));
   });
+}
+
+function chartOf(title, curves, arms) {
+  const width = Math.min(WIDEST, document.querySelector("main").clientWidth), axes = axesOf(curves, width);
+  const svg = draw("svg", { viewBox: `0 0 ${width} ${HEIGHT}`, role: "img", "aria-label": title });
+  for (const tick of axes.ticks) {
+    svg.append(draw("line", { x1: LEFT, x2: width - RIGHT, y1: axes.up(tick), y2: axes.up(tick), class: "grid" }));
+    svg.append(draw("text", { x: LEFT - 8, y: axes.up(tick) + 4, "text-anchor": "end" }, digits(tick)));
+  }
+  for (const tick of ticksOf(0, curves.last)) {
+    const anchor = axes.across(tick) > width - 40 ? "end" : "middle";
+    svg.append(draw("text", { x: axes.across(tick), y: HEIGHT - BOTTOM + 16, "text-anchor": anchor }, whole(tick)));
+  }
+  svg.append(draw("text", { x: (LEFT + width) / 2, y: HEIGHT - 4, "text-anchor": "middle" }, "step"));
+  for (const [run, points] of curves.lines) {
+    svg.append(lineOf(run, points, styleOf(run.arm, arms), axes, curves.hasDots));
+  }
+  const keys = keysOf(curves.lines.map(([run]) => run), arms);
   return make("figure", "", make("h3", "", title), svg, make("figcaption", "", ...keys));
 }
 
+function curvesOf(figure, lines, last, hasDots) {
+  return { figure, lines, last, hasDots, values: lines.flatMap(([, points]) => points.map((point) => point[1])) };
+}
+
+// Of each phase and size: the loss of updates, and beside it the metric of evaluations, over the same steps.
 function chartsOf(state) {
   const arms = [...new Set(state.runs.map((run) => run.arm))], parts = new Map();
-  for (const run of state.runs.filter((one) => one.curve.length)) {
+  for (const run of state.runs.filter((one) => one.curve.length || one.held_out.length)) {
     const title = `${run.phase}, ${run.size}`;
     parts.set(title, [...(parts.get(title) || []), run]);
   }
-  return [...parts].map(([title, runs]) => chartOf(title, runs, arms));
+  return [...parts].flatMap(([title, runs]) => {
+    const trained = runs.filter((run) => run.curve.length).map((run) => [run, run.curve]);
+    const heldOut = runs.filter((run) => run.held_out.length).map((run) => [run, run.held_out]);
+    const last = Math.max(...[...trained, ...heldOut].flatMap(([, points]) => points.map((point) => point[0])));
+    const named = heldOut.find(([run]) => run.evaluation !== null);
+    const figure = named ? named[0].evaluation.name : "metric";
+    return [
+      trained.length ? chartOf(`${title}: training loss`, curvesOf("loss", trained, last, false), arms) : null,
+      heldOut.length
+        ? chartOf(`${title}: ${figure} on held-out data`, curvesOf(figure, heldOut, last, true), arms) : null,
+    ].filter((chart) => chart !== null);
+  });
 }
 
 function rowOf(run) {
@@ -161,8 +208,11 @@ function show(state) {
   place("status").textContent = statusOf(state);
   const done = state.num_ended + state.runs.reduce((sum, run) => sum + (run.state === "running" ? shareOf(run) : 0), 0);
   place("whole").replaceChildren(barOf(state.num_runs ? done / state.num_runs : 0));
+  place("command-part").hidden = !state.command;
+  place("command-use").textContent = USES[state.condition] || "If it is stopped, this command resumes it:";
+  place("command").textContent = state.command;
   place("report").hidden = !(state.condition === "ended" && state.has_report);
-  place("so-far").textContent = state.condition === "ended" ? "means alone; verdicts: attnlab compare DIR" : state.so_far;
+  place("so-far").textContent = state.condition === "ended" ? "means alone; the command above prints the verdicts" : state.so_far;
   place("left-out").hidden = !state.num_curves_left_out;
   place("left-out").textContent = `${whole(state.num_curves_left_out)} curves are left out, of runs planned earlier.`;
   fill("going", state.runs.filter((run) => run.state === "running").map(cardOf));

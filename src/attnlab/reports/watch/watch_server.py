@@ -7,7 +7,9 @@ import functools
 import hmac
 import json
 import math
+import re
 import secrets
+import shlex
 import socket
 import socketserver
 import sys
@@ -19,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from attnlab.errors import AttnlabError, RequestError
+from attnlab.machine import find_command
 from attnlab.studies.answers.leaderboard import SO_FAR
 from attnlab.studies.answers.progress import Progress, RunProgress, Snapshot
 from attnlab.visible import make_values_visible
@@ -77,8 +80,16 @@ class WatchServer(ThreadingHTTPServer):
         with self.lock:
             snapshot = self.progress.look()
             runs = ", ".join([self._dump_run(progress) for progress in snapshot.runs])
-        state = _dump(_record_snapshot(snapshot, has_report=self.report.is_file())).decode()
+        state = _dump({
+            **_record_snapshot(snapshot), "has_report": self.report.is_file(), "command": self._find_command(snapshot),
+        }).decode()  # fmt: skip
         return f'{state[:-1]}, "runs": [{runs}]}}'.encode()
+
+    def _find_command(self, snapshot: Snapshot) -> str:
+        """Return what to type next: the command that resumes the study, or the one that prints its verdicts."""
+        if snapshot.condition == "ended":
+            return f"{find_command()} compare {shlex.quote(str(self.progress.folder.resolve()))}"
+        return re.sub(r"^attnlab(?= )", lambda _: find_command(), snapshot.command)
 
     def _dump_run(self, progress: RunProgress) -> str:
         """Return a run as JSON; one that has not changed since the last look is not written again."""
@@ -171,11 +182,11 @@ class WatchHandler(BaseHTTPRequestHandler):
         """Do not log requests: the page sends one every other second."""
 
 
-def _record_snapshot(snapshot: Snapshot, *, has_report: bool) -> dict[str, Any]:
+def _record_snapshot(snapshot: Snapshot) -> dict[str, Any]:
     num_begun = sum(progress.step > 0 for progress in snapshot.runs)
     return {
         "name": snapshot.name, "question": snapshot.question, "condition": snapshot.condition,
-        "has_report": has_report, "num_runs": len(snapshot.runs), "num_ended": snapshot.num_ended,
+        "num_runs": len(snapshot.runs), "num_ended": snapshot.num_ended,
         "num_given_up": snapshot.num_given_up, "seconds_left": _round_number(snapshot.seconds_left),
         "so_far": SO_FAR, "num_curves_left_out": max(0, num_begun - NUM_CURVES),
         "standings": [
@@ -201,6 +212,7 @@ def _record_run(progress: RunProgress) -> dict[str, Any]:
         "seconds_left": _round_number(progress.seconds_left),
         "evaluation": evaluation and {**evaluation._asdict(), "value": _round_number(evaluation.value)},
         "curve": [[step, _round_number(loss)] for step, loss in progress.curve],
+        "held_out": [[step, _round_number(value)] for step, value in progress.held_out],
     }  # fmt: skip
 
 

@@ -24,7 +24,10 @@ from attnlab.tasks.scores import LOWER_IS_BETTER
 
 from ..file.design import Design, Phase
 from ..ledger.database import Ledger, ResultRow
+from ..plan.matching import Matching
 from ..plan.planning import PlannedRun
+from ..run.matching_record import read_matching
+from .fairness import Fairness
 from .family import decide_family
 from .joint_answer import JointAnswer, JointData
 from .overall_answer import conclude_tasks
@@ -145,7 +148,7 @@ def _digest_code() -> str:
 
 def count_comparisons(study: Design) -> int:
     """Return how many comparisons a study makes: all arms but the baseline, in every size of every compared phase."""
-    return sum(phase.smallest is not None for phase in study.phases) * len(study.sizes) * (len(study.arms) - 1)
+    return sum(phase.smallest is not None for phase in study.phases) * len(study.sizes) * len(study.tested_arms)
 
 
 @dataclass(frozen=True)
@@ -157,6 +160,7 @@ class _Cell:
     size: str
     table: RunTable
     outcome: SearchOutcome
+    matching: Matching
 
     @property
     def metric(self) -> str:
@@ -167,12 +171,25 @@ class _Cell:
         measured = self.table.measure((self.study.baseline, arm), self.metric)
         gains = [self.table.late_gain(name, self.metric) for name in (self.study.baseline, arm)]
         return compare(
-            measured.tables[self.study.baseline], measured.tables[arm], True, float(self.phase.smallest or 1.0),
+            measured.tables[self.study.baseline], measured.tables[arm], not self.study.is_aa(arm),
+            float(self.phase.smallest or 1.0),
             higher_is_better=self.metric not in LOWER_IS_BETTER, obstacle=obstacle, clusters=measured.clusters,
             scale=measured.scale, floor=None if self.table.floor is None else self.table.floor[0],
             ceiling=self.table.ceiling, late_gain=max((gain for gain in gains if gain is not None), default=None),
-            condition=self.outcome.describe(self.study.baseline),
+            condition=self.fairness.describe(arm),
         )  # fmt: skip
+
+    @property
+    def fairness(self) -> Fairness:
+        """How the arms were made comparable."""
+        return Fairness(self.study, self.phase, self.size, self.outcome, self.matching)
+
+    def explain_unpaired(self, arm: str) -> str:
+        """Return why an arm is not paired with the baseline; empty if it is, or has other seeds on purpose."""
+        if self.study.is_aa(arm):
+            return ""
+        seeds = self.table.shared_seeds(self.study.baseline, arm, metric=self.metric)
+        return self.table.explain_unpaired(self.study.baseline, arm, seeds, has_own_shapes=self.fairness.has_own_shapes)
 
     def explain_missing(self, arm: str) -> str:
         """Return why there is nothing to compare; empty if there is."""
@@ -185,7 +202,7 @@ class _Cell:
                     return f"{subject} was not trained"
                 return f"none of the {len(values)} runs of {subject} has a figure"
         has_pairs = self.table.shared_seeds(self.study.baseline, arm, metric=self.metric)
-        return "" if has_pairs else "no seed has a figure in both arms"
+        return "" if has_pairs or self.study.is_aa(arm) else "no seed has a figure in both arms"
 
     def list_notes(self) -> Iterator[str]:
         """Yield the notes for every arm."""
@@ -204,11 +221,11 @@ def analyse(
     status: RegistrationStatus, trials: Sequence[PlannedRun] = (),
 ) -> list[Answer]:  # fmt: skip
     """Compare every arm with the baseline. obstacles: why arms cannot be compared, whatever their results."""
-    results = ledger.results()
+    results, matching = ledger.results(), read_matching(ledger)
     cells = [
         _Cell(
             study, phase, size, RunTable.select((phase.name, size), study.arms, planned, results, ledger),
-            SearchOutcome.select(phase.name, size, trials, planned),
+            SearchOutcome.select(phase.name, size, trials, planned), matching,
         )
         for phase in study.phases if phase.smallest is not None
         for size in study.sizes
@@ -217,12 +234,17 @@ def analyse(
     # Arms that cannot be compared in any case are not part of the family.
     free = {arm for arm in study.arms if not obstacles.get(arm) and not obstacles.get(study.baseline)}
     family = {at: one.comparison for at, (_, one) in enumerate(drafts) if one.comparison and one.arm in free}
-    decided, answers = decide_family(study, family, status), []
+    # The baseline against itself is no question of the study, so it takes no part of its alpha.
+    apart = {at: one for at, one in family.items() if study.is_aa(drafts[at][1].arm)}
+    decided = decide_family(study, {at: one for at, one in family.items() if at not in apart}, status)
+    for at, one in apart.items():
+        decided |= decide_family(study, {at: one}, status)
+    answers: list[Answer] = []
     for at, (cell, draft) in enumerate(drafts):
         comparison = decided.get(at, draft.comparison)
         on_scores = decided[at].notes if at in decided else ()
-        tuned = cell.outcome.list_notes((study.baseline, draft.arm))
-        notes = (*draft.notes, *on_scores, *filter(None, [status.note]), *cell.list_notes(), *tuned)
+        fair = cell.fairness.list_notes(draft.arm, comparison)
+        notes = (*draft.notes, *on_scores, *filter(None, [status.note]), *cell.list_notes(), *fair)
         verdict = draft.verdict if comparison is None else comparison.verdict
         answers.append(replace(draft, verdict=verdict, comparison=comparison, notes=notes, registration=status.words))
     return answers
@@ -235,8 +257,7 @@ def _draft(cell: _Cell, arm: str, obstacles: Mapping[str, str]) -> Answer:
     missing = cell.explain_missing(arm)
     obstacle = barred or missing
     if not missing:
-        seeds = cell.table.shared_seeds(baseline, arm, metric=cell.metric)
-        obstacle = barred or cell.table.explain_unpaired(baseline, arm, seeds)
+        obstacle = barred or cell.explain_unpaired(arm)
         try:
             comparison = cell.compare(arm, obstacle)
         except StatisticsError as error:

@@ -68,8 +68,8 @@ def _explore_place(record: Record, place: tuple[str, str], answers: list[Answer]
             measured = table.measure((baseline, answer.arm), metric)
             try:
                 comparisons[answer.arm, metric] = compare(
-                    measured.tables[baseline], measured.tables[answer.arm], clusters=measured.clusters,
-                    scale=measured.scale,
+                    measured.tables[baseline], measured.tables[answer.arm], not record.design.is_aa(answer.arm),
+                    clusters=measured.clusters, scale=measured.scale,
                 )  # fmt: skip
             except StatisticsError as error:
                 unknown = (math.nan,) * 2

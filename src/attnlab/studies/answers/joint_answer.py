@@ -114,7 +114,7 @@ class JointData:
     @property
     def arms(self) -> list[str]:
         """The arms that are compared with the baseline."""
-        return [arm for arm in self.study.arms if arm != self.study.baseline]
+        return self.study.tested_arms
 
     def table(self, phase: str, size: str) -> RunTable:
         """Return the runs of one phase and size."""

@@ -63,10 +63,7 @@ def _decide(answer: JointAnswer, decided: Comparison, tasks: Tasks, sides: Seque
         answer, verdict=verdict, reason=reason, value=decided.difference, interval=decided.interval,
         level=decided.level, p=decided.p, smallest=1.0, method=decided.method,
         points=tuple(_make_point(task, one) for task, one in tasks.items()),
-        without=tuple(
-            JointPoint(one.task, None, one.comparison.difference, one.comparison.interval, one.comparison.data.num_seeds)
-            for one in left_out
-        ),
+        without=tuple(_make_mean(one.task, one.comparison) for one in left_out),
         notes=(*_note_left_out(decided, left_out), *_note_tasks(decided, tasks)),
     )  # fmt: skip
 
@@ -77,6 +74,10 @@ def _make_point(task: str, comparison: Comparison) -> JointPoint:
     unit = question.threshold if question.higher_is_better else -question.threshold
     low, high = sorted(end / unit for end in comparison.inference.interval)
     return JointPoint(task, None, comparison.estimate.difference / unit, (low, high), comparison.data.num_seeds)
+
+
+def _make_mean(task: str, comparison: Comparison) -> JointPoint:
+    return JointPoint(task, None, comparison.difference, comparison.interval, comparison.data.num_seeds)
 
 
 def _note_left_out(decided: Comparison, left_out: Sequence[LeftOut]) -> Iterator[str]:

@@ -82,7 +82,7 @@ def plan_seeds(design: Design, pilot: Record | float, aim: Aim) -> list[Prospect
     for phase in (phase for phase in design.phases if phase.smallest is not None):
         for size in design.sizes:
             scale = _find_scale(phase, size, pilot)
-            for arm in (arm for arm in design.arms if arm != design.baseline):
+            for arm in design.tested_arms:
                 smallest = float(phase.smallest or 0.0)
                 blank = Prospect(phase.name, size, arm, smallest, level, len(design.seeds), scale)
                 if isinstance(pilot, Record):

@@ -43,6 +43,8 @@ class RunProgress:
     seconds_left: float | None = None
     evaluation: EvaluationPoint | None = None
     curve: Sequence[tuple[int, float]] = ()
+    held_out: Sequence[tuple[int, float]] = ()
+    """The primary metric of the evaluations during training, by step."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +58,8 @@ class Snapshot:
     num_ended: int = 0
     seconds_left: float | None = None
     leaderboards: tuple[Leaderboard, ...] = ()
+    command: str = ""
+    """The command that it was last started with, which resumes it."""
 
     @property
     def going(self) -> list[RunProgress]:
@@ -100,23 +104,26 @@ class Progress:
     def look(self) -> Snapshot:
         """Return the present state of the study."""
         with closing(self._open_ledger()) as ledger:
+            condition: Condition
             is_going = _is_locked(self.folder)
             designs = ledger.events("design")
             record = self._read_record(ledger, designs)
             if record is None or not (record.runs or record.trials):
                 question = str(json.loads(designs[-1]).get("question", "")) if designs else ""
-                return Snapshot(ledger.fact("study") or "", question, "preparing" if is_going else "stopped")
+                condition = "preparing" if is_going else "stopped"
+                return Snapshot(ledger.fact("study") or "", question, condition, command=_read_command(ledger))
             going = set(ledger.list_active()) if is_going else set[str]()
             begun, planned = ledger.begun(), (*record.trials, *record.runs)
             ended = [run.id for run in reversed(planned) if run.id in record.results]
             drawn = set(ended[: max(0, self.num_curves - len(going))])
             runs = tuple(self._read_progress(record, run, going, begun, drawn) for run in planned)
-            condition: Condition = "ended" if record.is_whole else "running" if is_going else "stopped"
+            condition = "ended" if record.is_whole else "running" if is_going else "stopped"
             left = _estimate_seconds_left(runs, record) if condition == "running" else None
             boards = tuple(rank_arms(record, {one.run.id: one.loss for one in runs if one.state == RUNNING}))
             design = record.design
             num_ended = sum(one.run.id in record.results for one in runs)
-            return Snapshot(design.name, design.question, condition, runs, num_ended, left, boards)
+            command = _read_command(ledger)
+            return Snapshot(design.name, design.question, condition, runs, num_ended, left, boards, command)
 
     def _open_ledger(self) -> Ledger:
         """Open the ledger; rows that were read before are not read again, unless it is another file."""
@@ -157,13 +164,14 @@ class Progress:
         return progress
 
     def _read_ended_run(self, record: Record, run: PlannedRun, row: ResultRow, is_drawn: bool) -> RunProgress:
-        result, curve = row.result, self._read_tail(record, run).curve if is_drawn else []
+        result, tail = row.result, self._read_tail(record, run) if is_drawn else None
         last, loss = result.get("last"), decode_nonfinite(result.get("loss"))
         evaluation = last and EvaluationPoint(
             int(last["step"]), last["primary"], float(decode_nonfinite(last["figures"][last["primary"]]))
         )
         step, num_steps = int(result["step"]), int(result["num_steps"])
-        return RunProgress(run, row.status, step, num_steps, loss, evaluation=evaluation, curve=curve)
+        progress = RunProgress(run, row.status, step, num_steps, loss, evaluation=evaluation)
+        return progress if tail is None else replace(progress, curve=tail.curve, held_out=tail.held_out)
 
     def _read_tail(self, record: Record, run: PlannedRun) -> Tail:
         if run.id not in self.tails:
@@ -176,14 +184,21 @@ class Progress:
             return RunProgress(run, state)
         tail = self._read_tail(record, run)
         if state != RUNNING:
-            return RunProgress(run, state, tail.step, loss=tail.loss, curve=tail.curve)
+            curves = tail.evaluation, tail.curve, tail.held_out
+            return RunProgress(run, state, tail.step, None, tail.loss, None, None, *curves)
         num_steps = self.lengths.get(run.id) or read_num_steps(record.folder_of(run))
         if num_steps is not None:
             self.lengths[run.id] = num_steps
         left = None if num_steps is None or tail.pace is None else (num_steps - tail.step) * tail.pace
         return RunProgress(
-            run, state, tail.step, num_steps, tail.loss, tail.tokens_per_second, left, tail.evaluation, tail.curve
-        )
+            run, state, tail.step, num_steps, tail.loss, tail.tokens_per_second, left, tail.evaluation, tail.curve,
+            tail.held_out,
+        )  # fmt: skip
+
+
+def _read_command(ledger: Ledger) -> str:
+    starts = ledger.events("started")
+    return str(json.loads(starts[-1]).get("command", "")) if starts else ""
 
 
 def _estimate_seconds_left(runs: Sequence[RunProgress], record: Record) -> float | None:

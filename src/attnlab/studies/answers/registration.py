@@ -9,7 +9,7 @@ to 20 seeds would have 18.5 % false positives.
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from itertools import takewhile
 from typing import Any, Self
 
@@ -26,8 +26,10 @@ AS_REGISTERED = "AS REGISTERED"
 CHANGED = "CHANGED AFTER LOOKING ({})"
 UNDECLARED = "UNDECLARED LOOK ({})"
 
-NOT_DECLARED = ("smallest", *Watching.model_fields)
+NOT_DECLARED = ("smallest", "target", *Watching.model_fields)
 """Settings of a phase that do not change results, or are declared separately."""
+LATER = ("search", "trend", "horizons", "conclusion", "match", "targets")
+"""What a declaration has only if the study asks for it."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +53,10 @@ class Declaration:
     horizons: Sequence[int] = ()
     conclusion: str = ""
     """What is asked about several sizes, horizons and phases: hashes, and numbers of steps; empty without."""
+    match: str = ""
+    """What the arms are equal in; empty for steps."""
+    targets: Mapping[str, float] = field(default_factory=dict)
+    """By phase."""
 
     @classmethod
     def of(cls, design: Design) -> Self:
@@ -66,16 +72,15 @@ class Declaration:
             *("" if part is None else digest(part.model_dump(mode="json")) for part in (design.search, design.trend)),
             list(design.horizons or ()),
             "" if design.conclusion is None else digest(design.conclusion.model_dump(mode="json")),
+            "" if design.match == "steps" else design.match,
+            {phase.name: phase.target for phase in design.phases if phase.target is not None},
         )
 
     @property
     def digest(self) -> str:
         """A hash to publish."""
-        content = asdict(self)
-        for part in ("search", "trend", "horizons", "conclusion"):  # as it was published before there were any
-            if not content[part]:
-                del content[part]
-        return digest(content)
+        # Without what came later, as it was published before there was such a thing.
+        return digest({name: value for name, value in asdict(self).items() if value or name not in LATER})
 
     def allows_seeds(self, seeds: Sequence[int]) -> bool:
         """Return whether a look at these seeds was declared: all of them at once, or as many as a declared look has."""
@@ -100,8 +105,11 @@ class RegistrationStatus:
 
 
 def _digest_phase(phase: Phase) -> str:
+    content = phase.model_dump(mode="json", exclude=set(NOT_DECLARED))
+    if content["figure_at"] == "last":  # as in ledgers from before there was a choice
+        del content["figure_at"]
     # As in ledgers from before there were trackers, whose phases must not seem to be changed.
-    return digest({**phase.model_dump(mode="json", exclude=set(NOT_DECLARED)), "has_tensorboard": False})
+    return digest({**content, "has_tensorboard": False})
 
 
 def _describe_arm(arm: Arm) -> str:
@@ -126,7 +134,7 @@ def list_changes(declared: Declaration, now: Declaration) -> list[str]:
         if before != after:
             shown = ("none" if number is None else f"{number:g}" for number in (before, after))
             changes.append(f"smallest of {phase} {' → '.join(shown)}")
-    for part in ("search", "trend", "horizons", "conclusion"):
+    for part in LATER:
         if getattr(declared, part) != getattr(now, part):
             changes.append(f"the {part}")
     known = {**now.training, **declared.training}

@@ -21,6 +21,7 @@ from ..plan.planning import PlannedRun
 
 Table = Mapping[int, Any]
 """By seed: a number, or a row of examples; None for a run that failed or diverged."""
+START, SHAPES = "the start of the weights", "the shapes of the weights"
 LEAK_FREE = ("leak_free_perplexity", "honest_perplexity")
 """The metric of today, and its name in folders of older studies."""
 
@@ -141,7 +142,8 @@ class RunTable:
         gains = []
         for seed, now in self.values(arm, metric).items():
             last = self._final_evaluation(run := self.runs[arm][seed])
-            if now is None or last is None:
+            # A best checkpoint before the end of training was not still improving.
+            if now is None or last is None or last["step"] != self.results[run.id].result.get("step", last["step"]):
                 continue
             lines = {line["step"]: line for line in self.ledger.lines(run.id, "evaluation")}
             before = decode_nonfinite(lines.get(late_step(int(last["step"])), {}).get(metric))
@@ -157,11 +159,16 @@ class RunTable:
         """Return the hashes of what a run shares with runs of the same seed: batches, evaluation set and weights."""
         return self._shared_hashes(self.runs[arm][seed])
 
-    def explain_unpaired(self, baseline: str, arm: str, seeds: Sequence[int]) -> str:
-        """Return why the runs of two arms are not paired; empty if they are."""
+    def explain_unpaired(self, baseline: str, arm: str, seeds: Sequence[int], *, has_own_shapes: bool = False) -> str:
+        """Return why the runs of two arms are not paired; empty if they are.
+
+        has_own_shapes: whether weights may have another shape in each arm, and then need not start equal.
+        """
         first, second = {}, {}
         for seed in seeds:
             ours, theirs = (self._shared_hashes(self.runs[name][seed]) for name in (baseline, arm))
+            if has_own_shapes:
+                drop_other_shapes(ours, theirs)
             first[str(seed)] = {what: keep_common(ours[what], theirs.get(what, {})) for what in ours}
             second[str(seed)] = {what: keep_common(theirs[what], ours.get(what, {})) for what in theirs}
         return check_pairing(first, second).reason
@@ -174,9 +181,18 @@ class RunTable:
             f"what '{run.phase}' is evaluated on": pairing.get("evaluation", ""),
         }
         if run.parent is None:
-            return {**hashes, "the start of the weights": pairing.get("weights", {})}
+            return {**hashes, START: pairing.get("weights", {}), SHAPES: pairing.get("shapes", {})}
         # Trained weights differ, as they should; the initial weights that they were trained from must not.
         return {**hashes, **self._shared_hashes(self.by_id[run.parent])}
+
+
+def drop_other_shapes(ours: dict[str, Any], theirs: dict[str, Any]) -> None:
+    """Remove the weights that have another shape in the other arm."""
+    shapes = [hashes.get(SHAPES, {}) for hashes in (ours, theirs)]
+    other = {name for name in shapes[0].keys() & shapes[1].keys() if shapes[0][name] != shapes[1][name]}
+    for hashes in (ours, theirs):
+        for what in (START, SHAPES):
+            hashes[what] = {name: value for name, value in hashes.get(what, {}).items() if name not in other}
 
 
 def keep_common(own: Any, other: Any) -> Any:

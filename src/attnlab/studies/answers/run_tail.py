@@ -35,7 +35,7 @@ class Tail:
         self.offset = self.step = self.num_lines = 0
         self.loss: float | None = None
         self.tokens_per_second: float | None = None
-        self.evaluation: EvaluationPoint | None = None
+        self.evaluations: list[EvaluationPoint] = []
         self.points: list[tuple[int, float]] = []
         self.every = 1
         self.recent: deque[tuple[int, float]] = deque(maxlen=NUM_RECENT)
@@ -64,7 +64,8 @@ class Tail:
             if kind == "train":
                 self._add_update(step, decode_nonfinite(line))
             elif kind == "evaluation":
-                self.evaluation = EvaluationPoint(step, line["primary"], float(decode_nonfinite(line[line["primary"]])))
+                name = line["primary"]
+                self.evaluations.append(EvaluationPoint(step, name, float(decode_nonfinite(line[name]))))
         except (ValueError, TypeError, KeyError, RecursionError):
             return  # the run itself reports a broken line
 
@@ -84,6 +85,18 @@ class Tail:
         """The loss by step, thinned, up to the newest."""
         has_newest = self.loss is not None and math.isfinite(self.loss) and self.points[-1:] != [(self.step, self.loss)]
         return [*self.points, (self.step, self.loss)] if has_newest and self.loss is not None else list(self.points)
+
+    @property
+    def evaluation(self) -> EvaluationPoint | None:
+        """The newest evaluation, None before there is one."""
+        return self.evaluations[-1] if self.evaluations else None
+
+    @property
+    def held_out(self) -> list[tuple[int, float]]:
+        """The primary metric on held-out data by step, thinned, up to the newest."""
+        points = [(one.step, one.value) for one in self.evaluations if math.isfinite(one.value)]
+        every = -(-len(points) // (2 * NUM_POINTS)) or 1
+        return points[::-every][::-1]
 
     @property
     def pace(self) -> float | None:

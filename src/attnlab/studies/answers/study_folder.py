@@ -22,6 +22,7 @@ from ..ledger.database import Ledger, ResultRow
 from ..plan.audit_keys import find_audited_task, is_causal_task, list_lines
 from ..plan.planning import PlannedRun
 from ..plan.search import Trial
+from ..run.matching_record import read_matching
 from ..run.overlap_record import SourceOverlap, read_overlaps
 from ..run.trials import list_planned_runs
 from .analysis import Answer, StudyAnswers, conclude
@@ -30,6 +31,7 @@ from .ledger_damage import explain_damage
 from .registration import digest
 from .run_table import RunTable
 from .search_outcome import SearchOutcome
+from .target import TargetAnswer, judge_targets
 
 FILE, LEDGER = "study.toml", "ledger.sqlite"
 PLAN = "plan"
@@ -98,6 +100,15 @@ class Record:
     def joint_answers(self) -> list[JointAnswer]:
         """The answers over sizes, horizons and tasks; none before every run has ended."""
         return self._concluded.joint
+
+    @cached_property
+    def targets(self) -> list[TargetAnswer]:
+        """What each arm reaches of the targets of the study; none before every run has ended."""
+        phases = [phase.name for phase in self.design.phases if phase.target is not None]
+        if not phases or not self.is_whole:
+            return []
+        tables = {(phase, size): self.table(phase, size) for phase in phases for size in self.design.sizes}
+        return judge_targets(self.design, tables, read_matching(self.ledger), self.answers, self.obstacles)
 
     @property
     def overlaps(self) -> list[SourceOverlap]:

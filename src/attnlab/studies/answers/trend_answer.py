@@ -13,8 +13,16 @@ from attnlab.statistics.arm_data import explain_ceiling
 from attnlab.statistics.inference import Inference
 from attnlab.statistics.question import ALPHA, Question
 from attnlab.statistics.trend import (
-    MIN_SEEDS_AT_SIZE, MIN_SIZES, TOO_FEW_AT_SIZE, WITH_SIZE, WITH_STEPS, PlacedScores, combine_places, decide_trend,
-    estimate_slope, weigh_slope,
+    MIN_SEEDS_AT_SIZE,
+    MIN_SIZES,
+    TOO_FEW_AT_SIZE,
+    WITH_SIZE,
+    WITH_STEPS,
+    PlacedScores,
+    combine_places,
+    decide_trend,
+    estimate_slope,
+    weigh_slope,
 )  # fmt: skip
 from attnlab.statistics.verdict import DEGENERATE, FINISHED, NOT_COMPARABLE, STILL_TRAINING, TOO_FEW
 from attnlab.tasks.scores import LOWER_IS_BETTER
@@ -29,7 +37,7 @@ from .size_differences import explain_other_sizes
 
 @dataclass(frozen=True)
 class _Draft:
-    """The differences of one arm at several places, before the slopes of a family are decided; or why there are none."""
+    """The differences of one arm at several places, before the slopes of a family are decided."""
 
     answer: JointAnswer
     scores: tuple[PlacedScores, ...] = ()
@@ -102,9 +110,7 @@ def _draft_sizes(data: JointData, phase: Phase, arm: str) -> _Draft:
 
 
 def _note_sizes(data: JointData, arm: str, places: Sequence[str], comparisons: Sequence[Comparison]) -> Iterator[str]:
-    unfinished = [
-        size for size, one in zip(places, comparisons, strict=True) if one.decision.outcome == STILL_TRAINING
-    ]
+    unfinished = [size for size, one in zip(places, comparisons, strict=True) if one.decision.outcome == STILL_TRAINING]
     if unfinished:
         yield f"still training in {', '.join(unfinished)}: the trend is that of the scores so far"
     if any(size.checkpoint is not None for size in data.study.sizes.values()):

@@ -2,7 +2,7 @@
 
 `estimate_cost` has three methods. "measured" builds one run of each phase, size and arm and times some of its updates
 (`timing.py`); a run takes start + updates + evaluations + checkpoints. "counted" builds the same runs and times nothing
-(`workload.py`). "predicted" needs neither data nor weights: it divides operations by a speed (`prediction.py`).
+(`run/workload.py`). "predicted" needs neither data nor weights: it divides operations by a speed (`prediction.py`).
 """
 
 import heapq
@@ -13,22 +13,26 @@ from dataclasses import asdict, dataclass
 from fractions import Fraction
 from itertools import product
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from attnlab.errors import StudyError
 from attnlab.inputs import expand_path
 from attnlab.machine import num_cores
 
 from ..answers.study_folder import LEDGER
+from ..file.design import Design
 from ..file.overrides import select_grid
 from ..ledger.database import Ledger
+from ..plan.matching import Matching
 from ..plan.planning import PlannedRun
 from ..plan.search import count_trials
 from ..run.execution import RUNS, has_ended, resolve_precision
-from ..study import Study
+from ..run.workload import Workload
 from .prediction import OPENING, UnknownError, predict_audit_seconds, predict_run
 from .timing import RunTimer, RunTiming
-from .workload import Workload
+
+if TYPE_CHECKING:
+    from ..study import Study
 
 TRIAL_SECONDS = 3.0
 """For the timed updates of a run, and again for its evaluation."""
@@ -127,7 +131,7 @@ class CostEstimate:
 
 
 def estimate_cost(
-    study: Study, out: str | Path | None = None, workers: int = 1, *, method: Method = "measured", say: Say = str
+    study: "Study", out: str | Path | None = None, workers: int = 1, *, method: Method = "measured", say: Say = str
 ) -> CostEstimate:
     """Estimate the cost of a study; runs that have ended in `out` cost nothing, unless the cost is predicted."""
     if workers < 1:
@@ -135,7 +139,8 @@ def estimate_cost(
     crowding = max(1.0, workers * study.threads / num_cores())
     if method == "predicted":
         return _predict_cost(study, workers, crowding)
-    planned = study.plan()
+    planner = study.make_planner(out=out)
+    planned = planner.list_runs(None)
     ended, precision = _read_progress(study, planned, out)
     costs, opening = _time_runs(study, planned, ended, precision, TRIAL_SECONDS if method == "measured" else 0.0, say)
     seconds = None
@@ -144,7 +149,9 @@ def estimate_cost(
         left = [run for run in planned if run.id not in ended]
         by_id = {run.id: by_kind[_name_kind(run)] for run in left}
         seconds = opening + schedule_runs(left, by_id, workers)
-    return CostEstimate(method, costs, ended, workers, seconds, tuple(_list_notes(study, costs, method, crowding)))
+    matched = _describe_matching(study.design, planner.matching)
+    notes = (*matched, *_list_notes(study, costs, method, crowding))
+    return CostEstimate(method, costs, ended, workers, seconds, notes)
 
 
 def schedule_runs(runs: Sequence[PlannedRun], seconds: Mapping[str, float], workers: int) -> float:
@@ -172,7 +179,7 @@ def schedule_runs(runs: Sequence[PlannedRun], seconds: Mapping[str, float], work
     return now
 
 
-def _predict_cost(study: Study, workers: int, crowding: float) -> CostEstimate:
+def _predict_cost(study: "Study", workers: int, crowding: float) -> CostEstimate:
     design, costs = study.design, list[RunCost]()
     unknown: dict[str, None] = {}
     for phase, size, arm in product(design.phases, design.sizes, design.arms):
@@ -192,7 +199,7 @@ def _predict_cost(study: Study, workers: int, crowding: float) -> CostEstimate:
 
 
 def _read_progress(
-    study: Study, planned: Sequence[PlannedRun], out: str | Path | None
+    study: "Study", planned: Sequence[PlannedRun], out: str | Path | None
 ) -> tuple[frozenset[str], str | None]:
     """Return the runs that have ended in a study's folder, and the precision that `auto` stands for there."""
     folder = None if not out else expand_path(out)
@@ -209,7 +216,7 @@ def _read_progress(
 
 
 def _time_runs(
-    study: Study, planned: Sequence[PlannedRun], ended: frozenset[str], precision: str | None, budget: float, say: Say
+    study: "Study", planned: Sequence[PlannedRun], ended: frozenset[str], precision: str | None, budget: float, say: Say
 ) -> tuple[tuple[RunCost, ...], float]:
     """Time a run of each kind that has remaining runs; return the costs, and the seconds until workers have started."""
     kinds: dict[Kind, list[PlannedRun]] = {}
@@ -240,7 +247,13 @@ def _name_kind(run: PlannedRun) -> Kind:
     return run.phase, run.size, run.arm if share == 1 else f"{run.arm}, {share} of the steps"
 
 
-def _list_notes(study: Study, costs: Sequence[RunCost], method: Method, crowding: float) -> Iterator[str]:
+def _describe_matching(design: Design, matching: Matching) -> Iterator[str]:
+    for place in matching.counts:
+        if place[2] != design.baseline and not design.is_aa(place[2]):
+            yield from (f"{', '.join(place[:2])}: {note}" for note in matching.describe(place, design.baseline))
+
+
+def _list_notes(study: "Study", costs: Sequence[RunCost], method: Method, crowding: float) -> Iterator[str]:
     if not any(cost.num_left for cost in costs):
         return
     if method == "measured":

@@ -1,9 +1,9 @@
 """The time of a run, predicted from the design of its study without data or weights.
 
 A run takes START + (1 + EVALUATIONS) · Σ steps · (layers · overhead + operations / pace). Operations of an update are
-6·(W·t + H·l) of its t = batch · length tokens, as in `workload.py`, without those of attention; overhead and pace are
-measured on a small GPT-2. It assumes full rows, arms that cost as much as plain attention, products in fp32, that all
-weights are trained, and for a tokenizer that is given by name the usual vocabulary of its architecture.
+6·(W·t + H·l) of its t = batch · length tokens, as in `run/workload.py`, without those of attention; overhead and pace
+are measured on a small GPT-2. It assumes full rows, arms that cost as much as plain attention, products in fp32, that
+all weights are trained, and for a tokenizer that is given by name the usual vocabulary of its architecture.
 """
 
 import functools
@@ -33,8 +33,8 @@ from ..file.design import Design, Phase, Size
 from ..file.overrides import apply_settings
 from ..plan.audit_keys import find_audited_task, is_causal_task
 from ..plan.installed_arms import count_layers
+from ..run.workload import Products, count_products
 from .timing import time_updates
-from .workload import Products, count_products
 
 EVALUATIONS = 0.1
 """The time of evaluations, as a share of that of the updates."""

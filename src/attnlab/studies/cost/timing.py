@@ -1,7 +1,7 @@
 """The timing of a run: the run is built, its workload counted, and a few of its updates and evaluation batches timed.
 
-As for training, a server (`run/workers.py`) imports everything once and forks a process for each run, so that its memory
-can be measured. The checkpoint that is written for it is in a temporary folder.
+As for training, a server (`run/workers.py`) imports everything once and forks a process for each run, so that its
+memory can be measured. The checkpoint that is written for it is in a temporary folder.
 """
 
 import dataclasses
@@ -37,7 +37,7 @@ from attnlab.training.record.state import State
 
 from ..run.server import load_plugins, serve
 from ..run.workers import LocalWorkers, RunOrder
-from .workload import Workload, count_workload
+from ..run.workload import Workload, count_workload
 
 MAX_UPDATES = 30
 MAX_BATCHES = 4
@@ -171,11 +171,14 @@ def _time_parts(job: Job, folder: Path, budget: float, began: float) -> RunTimin
         start = perf_counter() - began
         paces = [_time_segment(updater, number, budget / len(job.streams)) for number in range(len(job.streams))]
         start += max(0.0, paces[0][0] - paces[0][1])
-        evaluation, known = (_time_evaluation(job, examples, budget) for examples in (job.dev, job.known))
+        groups = (job.dev, job.known, job.tune)
+        evaluation, known, tuning = (_time_evaluation(job, examples, budget) for examples in groups)
         checkpoint = _time_checkpoint(checkpointer, updater)
         memory = torch.cuda.max_memory_allocated(ranks.device) if ranks.device.type == "cuda" else 0
     seconds = tuple(seconds for _, seconds, _ in paces)
-    return RunTiming(start, seconds, evaluation, known, checkpoint, memory, sum(number for _, _, number in paces))
+    return RunTiming(
+        start, seconds, evaluation + tuning, known, checkpoint, memory, sum(number for _, _, number in paces)
+    )
 
 
 def _time_segment(updater: Updater, number: int, budget: float) -> tuple[float, float, int]:

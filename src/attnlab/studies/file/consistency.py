@@ -8,6 +8,7 @@ from attnlab.errors import closest
 
 from .addresses import SETTABLE, Misfit, list_phase_names, report_unknown, split_address
 from .joint_consistency import check_joint
+from .match_consistency import add_aa, check_match
 from .search_consistency import check_search
 
 
@@ -27,7 +28,9 @@ def find_misfits(content: Mapping[str, Any]) -> list[Misfit]:
         for name, arm in arms.items():
             if isinstance(arm, dict):
                 misfits += _check_arm(name, arm, content.get("sizes"), entries)
-    return [*misfits, *check_search(content, entries), *check_joint(content, entries)]
+    return [
+        *misfits, *check_search(content, entries), *check_joint(content, entries), *check_match(content, entries),
+    ]  # fmt: skip
 
 
 def _check_phases(phases: list[dict[str, Any]]) -> Iterator[Misfit]:
@@ -100,4 +103,4 @@ def choose_entries(content: Mapping[str, Any]) -> dict[str, Any]:
             if isinstance(arm, dict) and isinstance(lines := arm.get("by_size"), dict):
                 kept = {size: line for size, line in lines.items() if size not in dropped}
                 chosen["arms"] = {**chosen["arms"], name: {**arm, "by_size": kept}}
-    return chosen
+    return add_aa(chosen)

@@ -11,6 +11,7 @@ from attnlab.training import spec
 
 from .addresses import strip_horizon
 from .consistency import choose_entries, find_misfits
+from .match_consistency import AA, BY_STEPS
 
 
 def _check_looks(looks: Any) -> Any:
@@ -100,6 +101,8 @@ class Phase(spec.TaskSettings):
     """The smallest difference that matters, in units of the task's primary metric; None compares nothing."""
     is_shared: bool = False
     """Whether the training of the first seed is used for all seeds of an arm; seeds then vary later phases only."""
+    target: Annotated[float, Field(gt=-1e300, lt=1e300, allow_inf_nan=False)] | None = None
+    """A value of the task's primary metric: how long each arm takes to reach it, and whether its last figure does."""
 
     @property
     def names(self) -> list[str]:
@@ -110,6 +113,10 @@ class Phase(spec.TaskSettings):
     def is_compared(self) -> bool:
         """Whether its arms are compared, for a verdict or, at a shorter horizon, for a trend."""
         return self.smallest is not None or len(self.names) > 1
+
+
+Match = Literal["steps", "operations", "seconds", "parameters", "state"]
+"""What all arms have as much of: updates; operations or seconds of training; parameters; numbers kept for decoding."""
 
 
 class SearchSettings(spec.Section):
@@ -172,6 +179,28 @@ class Design(spec.Section):
     trend: TrendSettings | None = None
     horizons: Horizons | None = None
     conclusion: ConclusionSettings | None = None
+    match: Match = "steps"
+    aa: bool = False
+    """Whether the baseline is also compared with itself under other seeds, as an arm called `aa`."""
+
+    @property
+    def tested_arms(self) -> list[str]:
+        """The arms that are compared with the baseline as one family."""
+        return [name for name in self.arms if name != self.baseline and not self.is_aa(name)]
+
+    @property
+    def needs_costs(self) -> bool:
+        """Whether what runs cost must be known before they are planned or analyzed."""
+        return self.match != "steps" or any(phase.target is not None for phase in self.phases)
+
+    @property
+    def is_matched_by_steps(self) -> bool:
+        """Whether the number of steps of each arm is chosen to make the arms equal."""
+        return self.match in BY_STEPS
+
+    def is_aa(self, arm: str) -> bool:
+        """Tell whether an arm is the baseline under other seeds."""
+        return self.aa and arm == AA
 
     @model_validator(mode="before")
     @classmethod

@@ -75,7 +75,7 @@ def _check_segments(place: tuple[str | int, ...], segments: Any, shortest: int) 
 def _check_lengths(content: Mapping[str, Any], compared: list[str]) -> Iterator[Misfit]:
     """Find arms and searches that set the length of a phase, which the horizons set."""
     arms, search = content.get("arms"), content.get("search")
-    places = [
+    places: list[tuple[tuple[str, ...], str]] = [
         (("arms", name, "set", where), where) for name, arm in (arms.items() if isinstance(arms, dict) else ())
         if isinstance(arm, dict) and isinstance(arm.get("set"), dict) for where in arm["set"]
     ]  # fmt: skip

@@ -4,12 +4,9 @@ from collections.abc import Iterable, Mapping
 
 from attnlab.data.sources.holdout import HeldOut, hold_out
 from attnlab.inputs import expand_path
-from attnlab.training.spec import DataSource
+from attnlab.training.spec import LANGUAGE, DataSource
 
 from ..file.design import Design
-
-LANGUAGE = ("clm", "mlm")
-"""The tasks that read plain text."""
 
 
 def replace_source(old: DataSource, part: str, place: str, *, is_text_alone: bool) -> DataSource:
@@ -56,9 +53,7 @@ def use_own_text(study: Design, sources: Mapping[str, DataSource], given: Iterab
     """Return the sources with their held-out parts, and texts that were given packed into full rows."""
     located = dict(sources)
     for name in list_text_data(study) & {key.rpartition(".")[0] or key for key in given} & sources.keys():
-        is_whole = located[name].num_train is None and located[name].num_tune is None
-        if is_whole and "is_packed" not in located[name].model_fields_set:
-            located[name] = located[name].model_copy(update={"is_packed": True})
+        located[name] = located[name].choose_packing()
     for name, parts in find_held_out(study, located).items():
         located[name] = located[name].model_copy(update={"train": parts.train, "dev": parts.dev, "column": None})
     return located

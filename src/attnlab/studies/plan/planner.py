@@ -8,13 +8,15 @@ from itertools import product
 from typing import Any
 
 from attnlab.errors import AttnlabError, StudyError, closest
+from attnlab.tasks.scores import LOG_FIGURES
 from attnlab.training import Data, RunSpec
 from attnlab.training.spec import DataSource, TaskSettings
 
 from ..file.design import Arm, Design, Phase, Size
 from ..file.overrides import apply_settings, apply_values, select_grid
+from .matching import Matching
 from .planning import PlannedRun, list_data, locate_sources
-from .search import ArmSearch, Scores, Trial, Values, count_trials, derive_seed, search_together
+from .search import ArmSearch, Scores, Trial, Values, count_trials, derive_seed, hash_seed, search_together
 
 NO_TRIAL = "none of its trials ended with a score"
 
@@ -42,8 +44,11 @@ class _Cell:
 
     def make(self, phase: Phase, is_trial: bool) -> RunSpec:
         """Make a run of the phase with other settings."""
-        data = Data(**dict(choose_data(self.source, is_trial)), tokenizer=self.size.tokenizer)
+        is_best = phase.figure_at == "best" and not is_trial
+        source = self.source if is_best else choose_data(self.source, is_trial)
+        data = Data(**dict(source), tokenizer=self.size.tokenizer)
         settings = {name: getattr(phase, name) for name in TaskSettings.model_fields}
+        settings["figure_at"] = "best" if is_best else "last"  # a trial is evaluated on the tuning data itself
         run = RunSpec(start=self.size.start(self.arm.config, self.arm.line(self.size_name)), data=data, **settings)
         if self.is_leaking and run.task.lower() == "clm":
             run = run.replace(task_settings={**run.task_settings, "has_leak_free_perplexity": True})
@@ -55,21 +60,22 @@ class Planner:
 
     def __init__(
         self, study: Design, sources: Mapping[str, str] | None = None, threads: int = 1, plugins: Sequence[str] = (),
-        leaking: Collection[str] = (), trackers: Sequence[str] = (),
+        leaking: Collection[str] = (), trackers: Sequence[str] = (), matching: Matching | None = None,
     ) -> None:  # fmt: skip
-        """sources: paths of its data. plugins: files with the user's own stages.
+        """sources: paths of its data. plugins: files with the user's own stages. matching: what makes arms equal.
 
         leaking: arms with access to future tokens, whose language models are also evaluated without it. trackers: of
         all runs, in place of those of their phase.
         """
         self.study, self.threads, self.trackers = study, threads, tuple(trackers)
+        self.matching = Matching() if matching is None else matching
         located = locate_sources(study, sources or {})
         phases = list_data(study)
         for name, phase_name in phases.items():
             if name not in located:
                 hint, known = closest(name, located) or ".", ", ".join(located) or "none"
                 raise StudyError(f"phase '{phase_name}' takes the data '{name}'{hint} The study has {known}")
-        self._cells = [*_list_cells(study, located, phases, plugins, leaking)]
+        self._cells = [*_list_cells(study, located, phases, plugins, leaking, self.matching)]
         self._runs: dict[tuple[Any, ...], PlannedRun] = {}
         """Planned runs by what they are for: planning again after a trial makes no run anew."""
 
@@ -148,8 +154,8 @@ class Planner:
         for number in range(num):
             if (*key, number) not in self._runs:
                 phase = shorten(apply_values(cell.phase, trial.values), trial.share)
-                seed = derive_seed(trial.seed, number, self.study.seeds)
-                run = self._plan(cell, cell.make(phase, True), seed, parent, cell.trial_hashes)
+                seed = derive_seed(self._choose_seed(cell, trial.seed), number, self.study.seeds)
+                run = self._plan(cell, cell.make(phase, True).replace(seed=seed), seed, parent, cell.trial_hashes)
                 self._runs[*key, number] = replace(run, trial=trial)
         return [self._runs[*key, number] for number in range(num)]
 
@@ -158,9 +164,16 @@ class Planner:
         obstacle = NO_TRIAL if cell.grid and not chosen else ""
         values = chosen or {where: grid[0] for where, grid in cell.grid.items()}
         if key not in self._runs or (self._runs[key].chosen, self._runs[key].obstacle) != (values, obstacle):
-            run = self._plan(cell, cell.make(apply_values(cell.phase, values), False), seed, parent, cell.hashes)
+            spec = cell.make(apply_values(cell.phase, values), False).replace(seed=self._choose_seed(cell, seed))
+            run = self._plan(cell, spec, seed, parent, cell.hashes)
             self._runs[key] = replace(run, chosen=values, obstacle=obstacle)
         return self._runs[key]
+
+    def _choose_seed(self, cell: _Cell, seed: int | None) -> Any:
+        """Return the seed that a run trains with: that of the study, or another one for the baseline's second arm."""
+        if not self.study.is_aa(cell.arm_name):
+            return seed
+        return hash_seed(f"aa of seed {seed}", self.study.seeds)
 
     def _plan(
         self, cell: _Cell, run: RunSpec, seed: int, parent: PlannedRun | None, hashes: Mapping[str, str]
@@ -168,7 +181,7 @@ class Planner:
         from .identity import compute_id
 
         run = run.replace(
-            seed=seed, threads=self.threads, project=run.project or self.study.name,
+            threads=self.threads, project=run.project or self.study.name,
             trackers=self.trackers or run.trackers,
         )  # fmt: skip
         origin = None if parent is None else parent.id
@@ -196,25 +209,28 @@ def plan(
 
 def _list_cells(
     study: Design, located: Mapping[str, DataSource], phases: Mapping[str, str], plugins: Sequence[str],
-    leaking: Collection[str],
+    leaking: Collection[str], matching: Matching,
 ) -> Iterator[_Cell]:  # fmt: skip
     # Imported here because planned runs are read without torch.
     from .identity import hash_inputs, hash_stages
 
     data_hashes, size_hashes = hash_inputs(study, located, phases)
     for phase, (size_name, size), (arm_name, arm) in product(study.phases, study.sizes.items(), study.arms.items()):
-        changed, grid = apply_settings(phase, arm), select_grid(study, phase, arm)
+        grid = select_grid(study, phase, arm)
+        changed, arm = matching.apply(apply_settings(phase, arm), arm, (phase.name, size_name, arm_name))
         source, files = located[changed.data], data_hashes[changed.data]
-        if grid:
-            check_tuning_data(source, files, changed.data)
+        if grid or changed.figure_at == "best":
+            check_tuning_data(source, files, changed.data, "a search" if grid else 'figure_at = "best"')
         hashes = {**size_hashes[size_name], **hash_stages(arm.line(size_name), plugins)}
-        of_run = {part: value for part, value in files.items() if part != "tune"}
-        of_trial = {**of_run, "dev": files.get("tune", files["train"])}
+        without_tune = {part: value for part, value in files.items() if part != "tune"}
+        of_run = files if changed.figure_at == "best" else without_tune
+        of_trial = {**without_tune, "dev": files.get("tune", files["train"])}
         cell = _Cell(
             changed, size_name, size, arm_name, arm, source, arm_name in leaking, grid, {**of_run, **hashes},
             {**of_trial, **hashes},
         )  # fmt: skip
-        _check_run(cell.make(changed, False), f"phase '{phase.name}', size '{size_name}', arm '{arm_name}'")
+        where = f"phase '{phase.name}', size '{size_name}', arm '{arm_name}'"
+        _check_run(cell.make(changed, False), where, phase.target)
         yield cell
 
 
@@ -225,11 +241,11 @@ def choose_data(source: DataSource, is_trial: bool) -> DataSource:
     return source.replace(dev=source.tune, tune=None, num_dev=None if source.num_tune is not None else source.num_dev)
 
 
-def check_tuning_data(source: DataSource, hashes: Mapping[str, str], name: str) -> None:
+def check_tuning_data(source: DataSource, hashes: Mapping[str, str], name: str, what: str = "a search") -> None:
     """Refuse data without a part of its own for tuning, or whose part is what the verdict is measured on."""
     if source.tune is None and source.num_tune is None:
         raise StudyError(
-            f"a search needs data that neither training nor the verdict uses: give [data.{name}] tune = SOURCE, or "
+            f"{what} needs data that neither training nor the verdict uses: give [data.{name}] tune = SOURCE, or "
             "num_tune = N to tune on the last N training examples"
         )
     if source.tune is not None and hashes["tune"] in (hashes.get("dev"), hashes["train"]):
@@ -250,8 +266,8 @@ def shorten(phase: Phase, share: Fraction) -> Phase:
     return phase.replace(segments=tuple(segments))
 
 
-def _check_run(run: RunSpec, where: str) -> None:
-    """Refuse a task, an architecture or settings with which no run could begin."""
+def _check_run(run: RunSpec, where: str, target: float | None) -> None:
+    """Refuse a task, an architecture or settings with which no run could begin, and a target no figure can have."""
     from attnlab.tasks import load as load_task
     from attnlab.training.job.weights import make_config, silence_transformers
 
@@ -259,6 +275,8 @@ def _check_run(run: RunSpec, where: str) -> None:
         raise StudyError(f"{where}: a task has no setting 'name'; give it as task")
     try:
         task = load_task(run.task, **run.task_settings)
+        if target is not None and target <= 0 and task.primary in LOG_FIGURES:
+            raise StudyError(f"target = {target:g}: {task.primary} is always above 0")
         if run.start.architecture is not None:
             with silence_transformers():
                 make_config(run.start.architecture, run.start, task, None)

@@ -62,9 +62,14 @@ def show_value(value: Any) -> str:
 
 def derive_seed(seed: int | None, number: int, taken: Sequence[int]) -> int:
     """Return the seed of a trial: a hash, so that more seeds of the study leave it as it is, and none of theirs."""
+    return hash_seed(f"trial {number} of seed {seed}", taken)
+
+
+def hash_seed(text: str, taken: Sequence[int]) -> int:
+    """Return the hash of a text as a seed that is not taken."""
     for attempt in range(len(taken) + 1):
-        text = f"trial {number} of seed {seed}{f' again {attempt}' if attempt else ''}"
-        derived = int.from_bytes(hashlib.sha256(text.encode()).digest()[:4]) >> 1
+        again = f"{text}{f' again {attempt}' if attempt else ''}"
+        derived = int.from_bytes(hashlib.sha256(again.encode()).digest()[:4]) >> 1
         if derived not in taken:
             return derived
     raise AssertionError("more hashes are taken than there are seeds")

@@ -11,7 +11,7 @@ from attnlab.training import RunSpec
 from attnlab.training.loop.stopping import StopRequest
 from attnlab.training.plain import decode_nonfinite, encode_nonfinite
 from attnlab.training.record.files import Seal, read_json
-from attnlab.training.record.folder import METRICS, PAIRING, RESULT
+from attnlab.training.record.folder import METRICS, PAIRING, RESULT, WORKLOAD
 from attnlab.training.record.metrics import Metrics
 from attnlab.training.tracking.trackers import read_failures
 
@@ -188,7 +188,7 @@ class Execution:
 
     def _record_result(self, run: PlannedRun, attempt: int) -> None:
         try:
-            delivery = _read_delivery(run.id, attempt, self.folder / RUNS / run.id)
+            delivery = _read_delivery(run, attempt, self.folder / RUNS / run.id)
         except AttnlabError as error:
             self._fail(run, attempt, str(error))
             return
@@ -240,16 +240,20 @@ def has_ended(folder: Path) -> bool:
     return (folder / RESULT).exists()
 
 
-def _read_delivery(run: str, attempt: int, folder: Path) -> Delivery:
+def _read_delivery(run: PlannedRun, attempt: int, folder: Path) -> Delivery:
     result = read_json(folder / RESULT)
     try:
+        if run.run.figure_at == "best":  # what a study compares is called the last evaluation
+            result = {**result, "last": result["best"]}
         seal = Seal(**result.pop(METRICS)) if METRICS in result else None  # older runs have none
         predictions: dict[str, Any] = {"ids": (), "per_example": {}, "clusters": None}
         if result["last"] is not None:
             predictions = read_json(folder / "predictions" / f"step-{result['last']['step']:08d}.json")
+        if (folder / WORKLOAD).exists():  # older runs have none
+            result["operations"] = float(read_json(folder / WORKLOAD)["operations"])
         metrics = Metrics.read(folder / METRICS, seal) if seal or (folder / METRICS).exists() else []
         return Delivery(
-            run, attempt, result["status"], result, [encode_nonfinite(line) for line in metrics],
+            run.id, attempt, result["status"], result, [encode_nonfinite(line) for line in metrics],
             read_json(folder / PAIRING), predictions["ids"], decode_nonfinite(predictions["per_example"]),
             predictions["clusters"],
         )  # fmt: skip

@@ -25,6 +25,7 @@ from attnlab.training.record.lock import lock_folder
 
 from .parent import end_with_parent
 from .workers import RunEvent, RunOrder
+from .workload import note_operations
 
 FAILED, INTERRUPTED = 3, 4
 """Exit statuses of a worker."""
@@ -84,7 +85,9 @@ def train_run(folder: Path, config: dict[str, Any]) -> bool:
     """Train one run in this process; return whether it was interrupted."""
     wait_for_folder(folder)
     with Display() as display:
-        return train(build(RunSpec.of(config), display.say), folder, display).status == "interrupted"
+        job = build(RunSpec.of(config), display.say)
+        note_operations(job, folder, display.say)
+        return train(job, folder, display).status == "interrupted"
 
 
 def wait_for_folder(folder: Path) -> None:

@@ -15,7 +15,7 @@ from attnlab.tasks import load as load_task
 from attnlab.tasks.batch import Feature
 
 from ..record.folder import TOKENIZER
-from ..spec import RunSpec, Segment, find_run_folder
+from ..spec import LANGUAGE, RunSpec, Segment, find_run_folder
 from ..tuning.apply import apply_tuning
 from ..tuning.positions import check_positions
 from .job import Examples, Job
@@ -41,7 +41,8 @@ def build(run: RunSpec, say: Say = str) -> Job:
     config = run.config
     # In the mechanism's own spelling, so that two ways to write a line are one run.
     config["start"]["mechanism"] = str(mechanism_of(model))
-    dev = _make_dev(run, task, source, tokenizer, say)
+    dev = make_dev(run, task, tokenizer, say, source)
+    tune = _make_tune(run, task, source, tokenizer, say) if run.figure_at == "best" else None
     for stream in streams:
         check_positions(model, stream.longest, "a row to train on")
     if dev is not None:
@@ -50,13 +51,13 @@ def build(run: RunSpec, say: Say = str) -> Job:
     if run.num_scored is not None:
         examples = task.examples(source)[: run.data.num_train][: run.num_scored]
         known = _make_examples(run, task, examples, tokenizer, "to score", str)
-    return Job(model, task, streams, run, run.seed, dev, known, tokenizer, config, run.threads, run.title)
+    return Job(model, task, streams, run, run.seed, dev, known, tokenizer, config, run.threads, run.title, tune)
 
 
 def _check_task(run: RunSpec, task: Any) -> None:
     if hasattr(task, "max_len"):
         _check_length("task_settings.max_len", task.max_len)
-    if run.data.is_packed and task.name not in ("mlm", "clm"):
+    if run.data.is_packed and task.name not in LANGUAGE:
         raise TrainingError(f"packed rows train 'mlm' or 'clm', not '{task.name}'; leave data.is_packed out")
     has_counts = any(num is not None for num in (run.data.num_train, run.num_scored, run.data.num_tune))
     if getattr(task, "is_fresh", False) and has_counts:
@@ -156,9 +157,14 @@ def _select_examples(examples: Sequence[Any], features: Sequence[Feature], purpo
     return selected
 
 
-def _make_dev(run: RunSpec, task: Any, trained: Source, tokenizer: Any, say: Say) -> Examples | None:
-    """Make what a run is evaluated on; None if it names nothing and its training source has no dev split."""
-    if run.data.num_tune is not None:
+def make_dev(
+    run: RunSpec, task: Any, tokenizer: Any, say: Say = str, trained: Source | None = None
+) -> Examples | None:  # fmt: skip
+    """Make what a run is evaluated on; None if it names nothing and its training source has no dev split.
+
+    trained: the training source, of which a trial is evaluated on the end (data.num_tune).
+    """
+    if run.data.num_tune is not None and run.figure_at == "last" and trained is not None:
         held_out = _hold_out_tuning_examples(run, task, trained)[1]
         say(f"evaluates on the last {len(held_out):,} training examples and does not train on them (data.num_tune)")
         return _make_examples(run, task, held_out, tokenizer, "to evaluate on", say)
@@ -174,6 +180,24 @@ def _make_dev(run: RunSpec, task: Any, trained: Source, tokenizer: Any, say: Say
     cut = f" (data.num_dev = {run.data.num_dev})" if len(examples) < len(every) else ""
     say(f"evaluates on {len(examples):,} of the {len(every):,} examples of {name}{cut}")
     return _make_examples(run, task, examples, tokenizer, "to evaluate on", say)
+
+
+def _make_tune(run: RunSpec, task: Any, trained: Source, tokenizer: Any, say: Say) -> Examples:
+    """Make what the best checkpoint is chosen on, which is neither trained on nor evaluated on."""
+    if run.data.num_tune is not None:
+        examples = _hold_out_tuning_examples(run, task, trained)[1]
+        say(f"chooses its best checkpoint on the last {len(examples):,} training examples, which it does not train on")
+    elif run.data.tune is not None:
+        name = run.data.tune
+        source = name if run.data.column is None else open_data(name, "dev", run.data.column)
+        examples = task.examples(source, choose_split(name, "dev"))[: run.data.num_dev]
+        say(f"chooses its best checkpoint on {len(examples):,} examples of {name}")
+    else:
+        raise TrainingError(
+            'figure_at = "best" chooses a checkpoint, which needs examples that the figure is not measured on: give '
+            "data.tune = SOURCE, or data.num_tune = N for the last N training examples"
+        )
+    return _make_examples(run, task, examples, tokenizer, "to choose a checkpoint on", say)
 
 
 def _make_examples(run: RunSpec, task: Any, examples: list[Any], tokenizer: Any, purpose: str, say: Say) -> Examples:

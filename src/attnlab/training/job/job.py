@@ -40,6 +40,8 @@ class Job:
     threads: int | None = None
     title: str = ""
     """The name of the run in trackers; empty for the name of its folder."""
+    tune: Examples | None = None
+    """What the best checkpoint is chosen on; None if the last one counts."""
 
     @property
     def record(self) -> dict[str, Any]:

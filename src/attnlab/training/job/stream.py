@@ -19,7 +19,7 @@ from attnlab.data.cache import hash_of
 from attnlab.errors import TrainingError
 from attnlab.tasks.batch import BatchPadding, Feature
 
-from ..spec import Segment
+from ..spec import LANGUAGE, Segment
 
 AHEAD = 2
 """Updates whose batches are made in advance."""
@@ -60,7 +60,7 @@ class TokenStream:
     """Batches of a token file, for language modelling."""
 
     def __init__(self, task: Any, tokens: TokenFile, segment: Segment, seed: int) -> None:
-        if task.name not in ("mlm", "clm"):
+        if task.name not in LANGUAGE:
             raise TrainingError(f"a token file trains 'mlm' or 'clm', not '{task.name}'; give a source of examples")
         more = {"masking": task.masking} if task.name == "mlm" else {}
         length = segment.length or task.max_len

@@ -51,7 +51,7 @@ def write_config(job: Job, folder: Path) -> None:
 
 
 def compute_pairing(job: Job) -> dict[str, Any]:
-    """Return hashes of the initial weights by name, of each segment's first batches, and of the evaluation data."""
+    """Return hashes and shapes of the initial weights, and hashes of the first batches and the evaluation data."""
     batches = hashlib.sha256()
     for stream in job.streams:
         batches.update(stream.identity.encode())
@@ -60,6 +60,7 @@ def compute_pairing(job: Job) -> dict[str, Any]:
                 batches.update(f"{name} {hash_tensor(tensor)}".encode())
     return {
         "weights": {name: hash_tensor(weight) for name, weight in weight_parts(job.model)},
+        "shapes": {name: list(weight.shape) for name, weight in weight_parts(job.model)},
         "batches": batches.hexdigest(),
         "evaluation": "" if job.dev is None else hash_features(job.dev.features),
     }

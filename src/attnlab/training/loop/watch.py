@@ -75,7 +75,16 @@ class Watch:
         answers = encode_nonfinite(make_record(scores, predictions))
         write_json(self.folder / "predictions" / f"step-{step:08d}.json", answers)
         note = scores.collapse.sentence if scores.collapse is not None else ""
-        return Evaluation(step, scores.primary, dict(scores.figures), note, **scores.reference)  # type: ignore[arg-type]
+        reference: dict[str, Any] = dict(scores.reference)
+        return Evaluation(step, scores.primary, dict(scores.figures), note, **reference, tuning=self._tune(task, step))
+
+    def _tune(self, task: Any, step: int) -> float | None:
+        """Return the figure by which the best checkpoint is chosen, if it is not that of the evaluation itself."""
+        if self.job.tune is None:
+            return None
+        scores, _ = evaluate(self.job.model, task, self.job.tune, self.stop.__bool__)
+        self.metrics.write("tuning", step, scores.record())
+        return float(scores.figures[scores.primary])
 
     def _check_samples(self) -> None:
         """Raise an error before training if samples could not be drawn."""

@@ -16,6 +16,8 @@ RESULT, CONFIG, MODEL, PAIRING, TOKENIZER = "result.json", "config.json", "model
 STEPS, METRICS = "steps.json", "metrics.jsonl"
 WATCHING = "watching.json"
 """The settings that do not affect the result, as this run last had them."""
+WORKLOAD = "workload.json"
+"""The operations of a run of a study, by counting; they have no effect on it."""
 TRACKERS = "trackers"
 """The folder of files that trackers keep; they have no effect on the run."""
 MICRO = "micro_batch"

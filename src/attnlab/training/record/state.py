@@ -63,7 +63,8 @@ class State:
 
         def rank(candidate: Evaluation) -> float:
             # NaN, such as the correlation of constant predictions, must not remain the best.
-            return -math.inf if math.isnan(candidate.value) else sign * candidate.value
+            value = candidate.value if candidate.tuning is None else candidate.tuning
+            return -math.inf if math.isnan(value) else sign * value
 
         if self.best is None or rank(evaluation) > rank(self.best):
             self.best, self.num_stale = evaluation, 0

@@ -85,7 +85,10 @@ def _check_budgets(runs: PhaseRuns) -> Iterator[IntegrityFinding]:
             stepped.add(group)
         others = [arm for arm in budgets if budgets[arm] != budgets.get(design.baseline)]
         baseline = [design.arms[design.baseline].line(size) for size in design.sizes]
-        if all([design.arms[arm].line(size) for size in design.sizes] == baseline for arm in others):
+        if design.is_matched_by_steps:
+            declared = f'{finding.sentence}; match = "{design.match}" chose them'
+            finding = replace(finding, sentence=declared, is_fault=False)
+        elif all([design.arms[arm].line(size) for size in design.sizes] == baseline for arm in others):
             finding = replace(finding, sentence=f"{finding.sentence}; they differ in nothing else", is_fault=False)
         yield finding
 

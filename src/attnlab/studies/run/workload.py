@@ -9,9 +9,10 @@ once per update; of other optimizers nothing is counted.
 """
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
@@ -19,6 +20,7 @@ from torch import Tensor, nn
 
 from attnlab.install import attention_layers, set_progress
 from attnlab.install.weight_parts import weight_parts
+from attnlab.kernels import linear
 from attnlab.kernels.call import Call, Request
 from attnlab.kernels.choose import choose
 from attnlab.kernels.cost import estimate
@@ -29,6 +31,8 @@ from attnlab.training.job.weights import LANGUAGE_HEADS
 from attnlab.training.loop.blocks import find_hidden_matrices
 from attnlab.training.loop.muon import count_operations
 from attnlab.training.loop.update import count_tokens
+from attnlab.training.record.files import write_json
+from attnlab.training.record.folder import WORKLOAD
 from attnlab.training.tuning.parts import Part, parameters_by_part
 from attnlab.training.tuning.state import get_trained_state
 
@@ -66,6 +70,8 @@ class Workload:
     checkpoint_bytes: int
     num_kept: int
     """Checkpoints that a run keeps: the last, the one before it, and the best."""
+    state: int = 0
+    """Numbers that decoding keeps for a sequence of the evaluation length; 0 if the model is not causal."""
 
     @property
     def num_steps(self) -> int:
@@ -96,6 +102,17 @@ class Products(NamedTuple):
     attention: int
 
 
+def note_operations(job: Job, folder: Path, say: Callable[[str], object]) -> None:
+    """Write the operations of a run into its folder before it is trained, for charts of quality against cost."""
+    if (folder / WORKLOAD).exists():
+        return
+    try:
+        job.model.train()  # dropout decides which kernels are used
+        write_json(folder / WORKLOAD, {"operations": count_workload(job).operations})
+    except Exception as error:  # a count that fails must not cost the run its training
+        say(f"its operations could not be counted ({type(error).__name__}: {error}); charts leave them out")
+
+
 def count_workload(job: Job) -> Workload:
     """Count the workload of a run; one row passes through the model, to record what its layers attend to."""
     counts = count_parameters(job.model)
@@ -110,7 +127,7 @@ def count_workload(job: Job) -> Workload:
         counts.num_total, counts.num_trained, tuple(_count_segment(job, number) for number in range(len(job.streams))),
         len(looks), 0 if job.dev is None else -(-len(job.dev.features) // job.dev.batch), len(kept),
         4 * counts.num_total + 4 * counts.num_trained + moments, saved + moments,
-        min(2 + (len(regular) > 1), len(kept)),
+        min(2 + (len(regular) > 1), len(kept)), count_state(job),
     )  # fmt: skip
 
 
@@ -123,7 +140,7 @@ def _count_segment(job: Job, number: int) -> SegmentWork:
     products = count_products(job.model, has_language_head=job.task.head in LANGUAGE_HEADS)
     longer = round(stream.mean_length) - batch["input_ids"].shape[1]
     attention = 0.0
-    for request in _list_requests(job.model, {name: tensor[:1] for name, tensor in batch.items()}):
+    for request, _ in _list_requests(job.model, {name: tensor[:1] for name, tensor in batch.items()}):
         typical = dataclasses.replace(
             request, batch=len(rows), num_queries=request.num_queries + longer, num_keys=request.num_keys + longer
         )
@@ -131,6 +148,22 @@ def _count_segment(job: Job, number: int) -> SegmentWork:
     operations = products.per_token * tokens + products.per_label * labels + products.attention * attention
     operations += sum(count_operations(*matrix.shape) for matrix in _find_orthogonalized(job))
     return SegmentWork(job.steps_of_segments[number], tokens, operations)
+
+
+def count_state(job: Job) -> int:
+    """Count what decoding keeps in all layers: keys and values of every token, or the sums of linear attention."""
+    stream = job.streams[-1]
+    batch = stream.make(stream.arrangement.rows(0, 0), 0)
+    length = stream.longest if job.dev is None else max(map(len, job.dev.features))
+    numbers = 0
+    for request, num_key_heads in _list_requests(job.model, {name: tensor[:1] for name, tensor in batch.items()}):
+        if not request.causal:
+            return 0
+        if linear.refusal(dataclasses.replace(request, dropout=0.0)) is None:
+            numbers += request.num_heads * request.head_dim * request.value_dim
+        else:
+            numbers += num_key_heads * length * (request.head_dim + request.value_dim)
+    return numbers
 
 
 def _find_orthogonalized(job: Job) -> list[Tensor]:
@@ -161,15 +194,15 @@ def count_products(model: Any, *, has_language_head: bool) -> Products:
     return Products(per_token, per_label, PASSES if is_passed_back else 1)
 
 
-def _list_requests(model: Any, batch: Mapping[str, Tensor]) -> list[Request]:
-    """List the requests of a model's layers to the kernels in a forward pass over a batch, dropout included."""
-    requests: list[Request] = []
+def _list_requests(model: Any, batch: Mapping[str, Tensor]) -> list[tuple[Request, int]]:
+    """List the requests of a model's layers to the kernels in a forward pass, each with its number of key heads."""
+    requests: list[tuple[Request, int]] = []
 
     def record(layer: Any, given: tuple[Any, ...]) -> None:
         q, k, v, rule, scale, dropout, _ = given
         shape = (*q.shape[:3], k.shape[2])
         sight = Visibility(q.shape[2], k.shape[2], rule.causal, as_mask(rule.mask, shape), q.device)
-        requests.append(Call(layer.at_scale(scale), q, k, v, {}, sight, dropout).request)
+        requests.append((Call(layer.at_scale(scale), q, k, v, {}, sight, dropout).request, k.shape[1]))
 
     with ExitStack() as hooks, torch.no_grad():
         for _, _, layer in attention_layers(model):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,8 +10,11 @@ from transformers import AutoConfig, AutoModelForSequenceClassification
 
 from attnlab.install import install
 from attnlab.kernels import explain
-from attnlab.studies.cost.workload import Workload, count_products, count_workload
+from attnlab.studies.run import workload as workload_module
+from attnlab.studies.run.workload import Workload, count_products, count_workload, note_operations
 from attnlab.training import build
+from attnlab.training.record.files import read_json
+from attnlab.training.record.folder import WORKLOAD
 
 from ..samples import study
 
@@ -54,6 +58,21 @@ def test_operations_are_products_head_and_attention() -> None:
     assert workload().segments[0].operations == 6 * (WEIGHTS * tokens + 32 * 16 * labels) + 3 * attention
     known = explain("dot | softmax", 24, causal=True, batch=8, num_heads=2, head_dim=8, dropout=0.1)
     assert known.cost.operations == attention
+
+
+def test_operations_are_noted_once_and_a_count_that_fails_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job, said = build(study().plan()[0].run), list[str]()
+    monkeypatch.setattr(workload_module, "count_workload", lambda job: 1 / 0)
+    note_operations(job, tmp_path, said.append)
+    assert said == ["its operations could not be counted (ZeroDivisionError: division by zero); charts leave them out"]
+    monkeypatch.undo()
+    note_operations(job, tmp_path, said.append)
+    assert read_json(tmp_path / WORKLOAD)["operations"] == workload().operations
+    monkeypatch.setattr(workload_module, "count_workload", lambda job: 1 / 0)
+    note_operations(job, tmp_path, said.append)
+    assert len(said) == 1
 
 
 def test_weights_that_do_not_train_cost_less() -> None:

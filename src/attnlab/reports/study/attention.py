@@ -1,0 +1,123 @@
+"""The attention of every arm on one held-out text: one head side by side, and all heads; or why there is none."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from attnlab.charts import arm_maps
+from attnlab.charts.arm_maps import ArmMaps
+from attnlab.studies.answers.attention_record import (
+    AttentionRecord,
+    HeadWeights,
+    Weights,
+    choose_runs,
+    find_attention,
+)
+from attnlab.studies.answers.study_folder import Record
+
+from .figures import ATTENTION, Figure, make_file_name
+
+MAX_ARMS = 6
+"""Arms side by side; the maps of all are below."""
+
+
+@dataclass(frozen=True)
+class AttentionSection:
+    """A sentence about the maps, or why there are none; the charts; and the arms that have none, with the reason."""
+
+    sentence: str
+    head: Figure | None = None
+    every_head: Figure | None = None
+    missing: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def figures(self) -> list[Figure]:
+        """The charts."""
+        return [figure for figure in (self.head, self.every_head) if figure is not None]
+
+
+def make_attention_section(record: Record) -> AttentionSection | None:
+    """Make the maps of a study that has ended; None before."""
+    if not record.is_whole:
+        return None
+    found = find_attention(record)
+    if isinstance(found, str):
+        return AttentionSection(f"There are no maps: {found}.")
+    if not found.arms:
+        return AttentionSection("There are no maps: no model could be read.", missing=found.missing)
+    run = choose_runs(record)[0]
+    place, maps = f"{run.phase}, {run.size}", _list_maps(record, found)
+    chosen, reason = choose_head(found.arms, record.design.baseline)
+    name = make_file_name(ATTENTION, run.phase, run.size)
+    layer = next(iter(found.arms.values())).layers[chosen[0]]
+    title = f"Layer {layer}, head {chosen[1]}"
+    head = Figure(
+        ATTENTION, name, f"{title} of every arm: {place}", reason + _count_others(maps),
+        lambda theme: arm_maps.draw_head(maps[:MAX_ARMS], chosen, title, f"{place}, seed {run.seed}", theme),
+    )  # fmt: skip
+    every = Figure(
+        ATTENTION, f"{name}-heads", f"Every head of every arm: {place}", "Rows are layers, columns are heads.",
+        lambda theme: arm_maps.draw_heads(maps, "Every head", f"{place}, seed {run.seed}", theme),
+    )  # fmt: skip
+    sentence = (
+        f"What the trained model of each arm attends to in one held-out example ({place}, seed {run.seed}): "
+        f"“{join_tokens(found.tokens)}”. A row is a query, a column a key. Models of the same seed begin with the same "
+        "weights, so heads with the same number can be compared."
+    )
+    return AttentionSection(sentence, head, every, found.missing)
+
+
+def choose_head(arms: Mapping[str, HeadWeights], baseline: str) -> tuple[tuple[int, int], str]:
+    """Return the head that differs most from the baseline's, and say so; the first head if nothing is compared."""
+    base, others = arms.get(baseline), [weights for arm, weights in arms.items() if arm != baseline]
+    first = (0, 0), "The first head."
+    if base is None or not others:
+        return first
+    shape = tuple(min(one.weights.shape[axis] for one in (base, *others)) for axis in (0, 1))
+    apart = np.mean([_compute_distance(base, one, shape) for one in others], axis=0)
+    if not apart.any():
+        return (0, 0), f"No head differs from that of {baseline}; this is the first one."
+    layer, head = divmod(int(apart.argmax()), shape[1])
+    share = f"{100 * apart[layer, head]:.0f} % of a query’s attention goes elsewhere"
+    return (layer, head), f"The head that differs most from {baseline}: on average over arms, {share}."
+
+
+def _compute_distance(base: HeadWeights, other: HeadWeights, shape: Sequence[int]) -> Weights:
+    """Return half the sum of differences of a row, averaged over rows, of each head; rows are normalised."""
+    one, two = (_normalise(weights.weights[: shape[0], : shape[1]]) for weights in (base, other))
+    # Learned tokens of a prompt or prefix come first.
+    num_queries, num_keys = (min(one.shape[axis], two.shape[axis]) for axis in (2, 3))
+    difference = one[..., -num_queries:, -num_keys:] - two[..., -num_queries:, -num_keys:]
+    distances: Weights = np.abs(difference).sum(-1).mean(-1) / 2
+    return distances
+
+
+def _normalise(weights: Weights) -> Weights:
+    sums = np.abs(weights).sum(-1, keepdims=True)
+    shares: Weights = weights / np.where(sums > 0, sums, 1)
+    return shares
+
+
+def _list_maps(record: Record, found: AttentionRecord) -> list[ArmMaps]:
+    maps = []
+    for arm, heads in found.arms.items():
+        num_queries, num_keys = heads.weights.shape[2:]
+        queries = _add_learned(found.tokens, num_queries, "prompt")
+        keys = _add_learned(queries, num_keys, "prefix")
+        name = f"{arm} (not comparable)" if arm in record.obstacles else arm
+        maps.append(ArmMaps(name, heads.weights, heads.layers, queries, keys))
+    return maps
+
+
+def _add_learned(tokens: Sequence[str], num: int, kind: str) -> list[str]:
+    return [*(f"({kind} {number})" for number in range(num - len(tokens))), *tokens]
+
+
+def join_tokens(tokens: Sequence[str]) -> str:
+    """Write tokens as a text; a piece that continues a word begins with a hyphen."""
+    return "".join(one[1:] if one.startswith("-") and len(one) > 1 else f" {one}" for one in tokens).strip()
+
+
+def _count_others(maps: Sequence[ArmMaps]) -> str:
+    return f" {len(maps) - MAX_ARMS} more arms are below." if len(maps) > MAX_ARMS else ""
