@@ -53,7 +53,11 @@ def test_the_smallest_slope_can_be_given_and_large_enough_is_none_worth_having(t
 )
 def test_sizes_that_differ_otherwise_are_not_comparable(tmp_path: Path, sizes: dict[str, Any], why: str) -> None:
     plain = three_sizes()
-    config = {} if sizes.get("architecture") != "llama" else {"config": {"num_hidden_layers": 1, "hidden_size": 16}}
+    config = (
+        {}
+        if sizes.get("architecture") != "llama"
+        else {"config": {"num_hidden_layers": 1, "hidden_size": 16, "num_attention_heads": 2}}
+    )
     plain["sizes"]["large"] = {**plain["sizes"]["large"], **config, **sizes}
     answer = ask(tmp_path, plain, lambda run: SHRINKING[run.size])
     assert answer.value is None
