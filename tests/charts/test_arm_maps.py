@@ -7,6 +7,7 @@ import pytest
 
 from attnlab.charts import svg
 from attnlab.charts.arm_maps import ArmMaps, draw_head, draw_heads
+from attnlab.charts.raster import Weights
 from attnlab.charts.theme import PAGE
 
 TOKENS = [f"token{number}" for number in range(24)]
@@ -42,7 +43,7 @@ def test_all_heads_are_one_image_of_a_model_with_the_numbers_of_its_layers() -> 
 @pytest.mark.parametrize(
     ("weights", "most"), [(WEIGHTS, 1.0), (WEIGHTS * 0.5, 0.5 * WEIGHTS.max()), (np.zeros((1, 1, 2, 2)), 1.0)]
 )
-def test_full_colour_is_1_if_rows_are_shares(weights: np.ndarray, most: float) -> None:
+def test_full_colour_is_1_if_rows_are_shares(weights: Weights, most: float) -> None:
     assert ArmMaps("a", weights, (0,), TOKENS, TOKENS).most == pytest.approx(most)
 
 

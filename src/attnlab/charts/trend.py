@@ -7,6 +7,7 @@ relevant difference.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from .axis import LABEL, LINE, Axis, spread
 from .chart import Spec
@@ -62,7 +63,8 @@ def draw(trends: Sequence[ArmTrend], smallest: float, titles: tuple[str, str, st
 
 def _draw_arms(trends: Sequence[ArmTrend], across: Axis, encoding: Layer) -> list[Layer]:
     """Draw lines, intervals and points."""
-    rows, lines = [], []
+    rows: list[dict[str, Any]] = []
+    lines: list[dict[str, Any]] = []
     for number, trend in enumerate(trends):
         shift = DODGE * (number - (len(trends) - 1) / 2)
         for point in trend.points:

@@ -20,11 +20,12 @@ def logsumexp_backward(
     scale: float, causal: bool,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:  # fmt: skip
     """Return the gradients of q, k, v [g n d] and the bias [g k], which is −∞ for a masked key."""
-    tensors = (grad, q, k, v, out, logsumexp, bias)
     gradients = torch.empty_like(q), torch.empty_like(k), torch.empty_like(v), torch.empty_like(bias)
     num_pairs = min(q.shape[1], ROWS) * min(k.shape[1], KEYS)
     for groups in _split(len(q), max(1, ROWS * KEYS // max(1, num_pairs))):
-        parts = _differentiate(*(x[groups] for x in tensors), scale, causal)
+        parts = _differentiate(
+            grad[groups], q[groups], k[groups], v[groups], out[groups], logsumexp[groups], bias[groups], scale, causal
+        )
         for gradient, part in zip(gradients, parts, strict=True):
             gradient[groups] = part
     return gradients

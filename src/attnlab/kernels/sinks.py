@@ -1,4 +1,4 @@
-"""Softmax with a sink, a key of score b and value 0: out = σ(l − b)·o, with o and l the output and logsumexp without it.
+"""Softmax with a sink, a key of score b and value 0: out = σ(l − b)·o, o and l the output and logsumexp without it.
 
 The backward pass is torch's for o: with g = σ(l − b), ds = w (g·dout·v − g·dout·out), so it gets g·dout and out for
 dout and o.

@@ -38,13 +38,13 @@ class Mechanism(Showable):
     """An attention mechanism: an immutable value that can be compared, hashed and printed."""
 
     score: Score = Dot()
-    cap: Cap | None = None
     weights: Weights = Softmax()
     mask: Mask = Mask()
     values: tuple[Value, ...] = ()
     drop: TokenDropout | None = None
     output: tuple[Output, ...] = ()
     share: SharedProjections = SharedProjections()
+    cap: Cap | None = None
     weights_line: str = dataclasses.field(init=False, repr=False, compare=False)
     """The weights stage as a line writes it, computed once, since torch.compile cannot trace how it is written."""
 

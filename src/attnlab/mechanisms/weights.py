@@ -118,7 +118,7 @@ class Weights(Stage):
         return scores.copy_(self(scores, scores.new_ones(()), {}))
 
     def divisor(self, n: Tensor, p: Params) -> Tensor | None:
-        """Return the divisor, a power of n, or None if `divide` is 1 or the sum of the weights, which n does not tell."""
+        """Return the divisor, a power of n, or None if `divide` is 1 or sum, which n does not tell."""
         if self.divide in (1, "sum"):
             return None
         if self.divide == "learned":
@@ -173,7 +173,7 @@ def softmax_with_sink(scores: Tensor, sink: Tensor | float) -> Tensor:
 @stage("softmax")
 @dataclass(frozen=True)
 class Softmax(Weights):
-    """exp(s_ij) / Σ_j exp(s_ij); with sink=learned exp(b) is added to the sum, b per head, 0 at first (as in gpt-oss)."""
+    """exp(s_ij) / Σ_j exp(s_ij); with sink=learned, exp(b) is added to the sum, b per head, 0 at first (gpt-oss)."""
 
     is_softmax: ClassVar[bool] = True
 

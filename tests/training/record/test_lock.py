@@ -7,16 +7,18 @@ import platform
 import re
 import signal
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from attnlab.errors import TrainingError
+from attnlab.training import build, train
 from attnlab.training.record import lock
 from attnlab.training.record.lock import lock_folder
 from tests.training.record.mortal import CONTEXT, hold
+from tests.training.runs import quiet, small
 
 
 @contextmanager
@@ -144,3 +146,21 @@ def test_a_system_without_locks_is_refused(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr(lock, "fcntl", None)
     with pytest.raises(TrainingError, match=r"cannot be locked on .*; train on Linux or macOS, or in WSL"):
         lock_folder(tmp_path).__enter__()
+
+
+@pytest.mark.parametrize("settings", [{"trackers": ("wandbb",)}, {"sample_every": 1, "num_tokens": 10_000}], ids=str)
+def test_a_run_that_is_refused_leaves_no_folder(settings: dict[str, Any], tmp_path: Path) -> None:
+    with pytest.raises(TrainingError):
+        train(build(small("clm", **settings)), tmp_path / "run", quiet())
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_was_there_or_was_written_stays(tmp_path: Path) -> None:
+    for name, content in (("old", ""), ("written", "a line")):
+        folder = tmp_path / name
+        if name == "old":
+            folder.mkdir()
+        with suppress(TrainingError), lock_folder(folder):
+            (folder / "metrics.jsonl").write_text(content)
+            raise TrainingError("refused")
+        assert (folder / "metrics.jsonl").exists()

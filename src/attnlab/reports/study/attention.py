@@ -7,7 +7,13 @@ import numpy as np
 
 from attnlab.charts import arm_maps
 from attnlab.charts.arm_maps import ArmMaps
-from attnlab.studies.answers.attention_record import AttentionRecord, HeadWeights, choose_runs, find_attention
+from attnlab.studies.answers.attention_record import (
+    AttentionRecord,
+    HeadWeights,
+    Weights,
+    choose_runs,
+    find_attention,
+)
 from attnlab.studies.answers.study_folder import Record
 
 from .figures import ATTENTION, Figure, make_file_name
@@ -42,7 +48,7 @@ def make_attention_section(record: Record) -> AttentionSection | None:
         return AttentionSection("There are no maps: no model could be read.", missing=found.missing)
     run = choose_runs(record)[0]
     place, maps = f"{run.phase}, {run.size}", _list_maps(record, found)
-    chosen, reason = choose_head({arm: found.arms[arm] for arm in found.arms}, record.design.baseline)
+    chosen, reason = choose_head(found.arms, record.design.baseline)
     name = make_file_name(ATTENTION, run.phase, run.size)
     layer = next(iter(found.arms.values())).layers[chosen[0]]
     title = f"Layer {layer}, head {chosen[1]}"
@@ -77,18 +83,20 @@ def choose_head(arms: Mapping[str, HeadWeights], baseline: str) -> tuple[tuple[i
     return (layer, head), f"The head that differs most from {baseline}: on average over arms, {share}."
 
 
-def _compute_distance(base: HeadWeights, other: HeadWeights, shape: Sequence[int]) -> np.ndarray:
+def _compute_distance(base: HeadWeights, other: HeadWeights, shape: Sequence[int]) -> Weights:
     """Return half the sum of differences of a row, averaged over rows, of each head; rows are normalised."""
     one, two = (_normalise(weights.weights[: shape[0], : shape[1]]) for weights in (base, other))
     # Learned tokens of a prompt or prefix come first.
     num_queries, num_keys = (min(one.shape[axis], two.shape[axis]) for axis in (2, 3))
     difference = one[..., -num_queries:, -num_keys:] - two[..., -num_queries:, -num_keys:]
-    return np.abs(difference).sum(-1).mean(-1) / 2
+    distances: Weights = np.abs(difference).sum(-1).mean(-1) / 2
+    return distances
 
 
-def _normalise(weights: np.ndarray) -> np.ndarray:
+def _normalise(weights: Weights) -> Weights:
     sums = np.abs(weights).sum(-1, keepdims=True)
-    return weights / np.where(sums > 0, sums, 1)
+    shares: Weights = weights / np.where(sums > 0, sums, 1)
+    return shares
 
 
 def _list_maps(record: Record, found: AttentionRecord) -> list[ArmMaps]:

@@ -165,13 +165,13 @@ class Progress:
 
     def _read_ended_run(self, record: Record, run: PlannedRun, row: ResultRow, is_drawn: bool) -> RunProgress:
         result, tail = row.result, self._read_tail(record, run) if is_drawn else None
-        curves = ([], []) if tail is None else (tail.curve, tail.held_out)
         last, loss = result.get("last"), decode_nonfinite(result.get("loss"))
         evaluation = last and EvaluationPoint(
             int(last["step"]), last["primary"], float(decode_nonfinite(last["figures"][last["primary"]]))
         )
         step, num_steps = int(result["step"]), int(result["num_steps"])
-        return RunProgress(run, row.status, step, num_steps, loss, None, None, evaluation, *curves)
+        progress = RunProgress(run, row.status, step, num_steps, loss, evaluation=evaluation)
+        return progress if tail is None else replace(progress, curve=tail.curve, held_out=tail.held_out)
 
     def _read_tail(self, record: Record, run: PlannedRun) -> Tail:
         if run.id not in self.tails:

@@ -48,7 +48,9 @@ def _check_chosen(
     match, names = str(content["match"]), [phase["name"] for phase in phases if isinstance(phase.get("name"), str)]
     search = content.get("search")
     over = search.get("over") if isinstance(search, dict) else {}
-    places = [(("search", "over", where), where) for where in over] if isinstance(over, dict) else []
+    places: list[tuple[tuple[Any, ...], Any]] = []
+    if isinstance(over, dict):
+        places += [(("search", "over", where), where) for where in over]
     for name, arm in arms.items():
         settings = arm.get("set") if isinstance(arm, dict) else {}
         if isinstance(settings, dict):

@@ -4,12 +4,13 @@ import errno
 import json
 import os
 import platform
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
 
-from attnlab.errors import TrainingError
+from attnlab.errors import AttnlabError, TrainingError
 from attnlab.inputs import parse_json
 from attnlab.ownership import describe_risk
 
@@ -28,15 +29,23 @@ _HELD: set[int] = set()
 
 @contextmanager
 def lock_folder(folder: Path) -> Iterator[None]:
-    """Make a run's folder if it is missing and lock it; raise an error if another process holds the lock."""
+    """Make a run's folder if it is missing and lock it; raise an error if another process holds the lock.
+
+    A folder that was made here is removed if the run is refused before it has written anything.
+    """
     if fcntl is None:
         raise TrainingError(
             f"a run's folder cannot be locked on {platform.system()}, and without a lock two processes would overwrite "
             "each other's files; train on Linux or macOS, or in WSL on Windows"
         )
+    is_new = not os.path.lexists(folder)  # Path.exists raises an error if the name is too long
     descriptor = _open_locked(folder)
     try:
         yield
+    except AttnlabError:
+        if is_new and descriptor in _HELD:
+            _remove_unused(folder)
+        raise
     finally:
         # A forked child has already closed its copy (see `_release_in_child`) and must not touch the file.
         if descriptor in _HELD:
@@ -44,6 +53,13 @@ def lock_folder(folder: Path) -> Iterator[None]:
             with suppress(OSError):
                 os.ftruncate(descriptor, 0)
             os.close(descriptor)
+
+
+def _remove_unused(folder: Path) -> None:
+    """Remove the folder of a run that was refused before it wrote anything."""
+    written = [file for file in folder.rglob("*") if file.name != LOCK and not file.is_dir() and file.lstat().st_size]
+    if not written:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _open_locked(folder: Path) -> int:
