@@ -107,9 +107,11 @@ class RegistrationStatus:
 
 def _digest_phase(phase: Phase) -> str:
     content = phase.model_dump(mode="json", exclude=set(NOT_DECLARED))
-    if content["figure_at"] == "last":  # as in ledgers from before there was a choice
+    # As in ledgers from before there were these settings and trackers: their phases must not seem to be changed.
+    if content["figure_at"] == "last":
         del content["figure_at"]
-    # As in ledgers from before there were trackers, whose phases must not seem to be changed.
+    if content["optimizer"]["adamw_lr"] is None:
+        del content["optimizer"]["adamw_lr"]
     return digest({**content, "has_tensorboard": False})
 
 
