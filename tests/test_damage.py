@@ -31,6 +31,7 @@ from attnlab.data import load_tokenizer, open_source, pack, train_tokenizer
 from attnlab.data.cache import hash_once
 from attnlab.errors import AttnlabError, TrainingError
 from attnlab.studies.answers.study_folder import open_record
+from attnlab.studies.plan.planning import PlannedRun
 from attnlab.studies.run.execution import _read_delivery
 from attnlab.studies.study import Study
 from attnlab.training import Segment, build, train
@@ -81,7 +82,7 @@ def ask_resumed(folder: Path) -> Answer:
 
 def ask_delivered(folder: Path) -> Answer:
     """Return what a study takes from the folder of a run that has ended."""
-    delivery = _read_delivery("run", 1, folder)
+    delivery = _read_delivery(PlannedRun("run", "arm", "size", "phase", 1, RUN), 1, folder)
     return delivery.status, delivery.result, delivery.metrics, delivery.pairing, delivery.ids, delivery.scores
 
 

@@ -101,7 +101,7 @@ def _read_study(random: Random, extra: list[str]) -> Case:
 def break_training(random: Random, folder: Path) -> Case:
     """A run of one or two updates with any settings: `train`."""
     changes = dict(RUN_SETTINGS.pick(random, limit=SMALL) for _ in range(random.randint(1, 2)))
-    values = RUN | {".".join(map(str, place)): value for place, value in changes.items()}
+    values = {**RUN} | {".".join(map(str, place)): value for place, value in changes.items()}
     argv = [
         part for path, value in values.items() for part in ("--set", f"{path}={write_value(value)}".replace("\0", "0"))
     ]

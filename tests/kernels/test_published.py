@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 import torch
@@ -20,8 +21,8 @@ def test_a_learned_sink_is_that_of_gpt_oss() -> None:
     line = "dot | softmax(sink=learned)"
 
     def publish(q: Tensor, k: Tensor, v: Tensor, softmax_sink: Tensor) -> Tensor:
-        module = SimpleNamespace(sinks=softmax_sink, num_key_value_groups=1, training=False)
-        out, _ = modeling_gpt_oss.eager_attention_forward(module, q, k, v, CAUSAL, scaling=SCALE)
+        module: Any = SimpleNamespace(sinks=softmax_sink, num_key_value_groups=1, training=False)
+        out: Tensor = modeling_gpt_oss.eager_attention_forward(module, q, k, v, CAUSAL, scaling=SCALE)[0]
         return out.transpose(1, 2)
 
     assert_equal(line, publish, draw_inputs(), draw_parameters(line), causal=True)
@@ -32,8 +33,8 @@ def test_a_cap_is_that_of_gemma_2(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.nn.functional, "softmax", lambda x, dim, dtype: torch.softmax(x, dim))
 
     def publish(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-        module = SimpleNamespace(num_key_value_groups=1, training=False)
-        out, _ = modeling_gemma2.eager_attention_forward(module, q, k, v, CAUSAL, scaling=SCALE, softcap=0.7)
+        module: Any = SimpleNamespace(num_key_value_groups=1, training=False)
+        out: Tensor = modeling_gemma2.eager_attention_forward(module, q, k, v, CAUSAL, scaling=SCALE, softcap=0.7)[0]
         return out.transpose(1, 2)
 
     assert_equal("dot | cap(0.7) | softmax", publish, draw_inputs(), {}, causal=True)

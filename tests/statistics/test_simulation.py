@@ -60,6 +60,13 @@ def test_the_command_prints_the_table(capsys: pytest.CaptureFixture[str]) -> Non
     assert "percentile bootstrap" in shown
 
 
+def test_parts_are_chosen_by_name(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["3", "horizons"]) in (0, 1)
+    shown = capsys.readouterr().out
+    assert "AR(1) curves" in shown
+    assert "looks" not in shown
+
+
 @pytest.mark.parametrize("words", [["many"], ["0"], ["5", "6"], ["-3"]])
 def test_wrong_repeats_are_status_2(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(words) == 2

@@ -69,7 +69,7 @@ def draw_sizes(
     rng: Rng, seeds: Sequence[int], factor: float, slope: float, num_examples: int | None = None
 ) -> list[PlacedScores]:
     """Draw sizes that double; differences have an SD that changes by a factor with every size."""
-    by_example = 0.0 if num_examples is None else rng.standard_normal((2, num_examples))
+    by_example = rng.standard_normal((2, num_examples)) if num_examples is not None else np.zeros((2, 1))
     sizes = []
     for at, num in enumerate(seeds):
         shape = (num,) if num_examples is None else (num, 1)
@@ -150,7 +150,10 @@ def average_over_examples(
 ) -> bool:  # fmt: skip
     """Compare over tasks by the mean of each seed, as if other examples would give the same."""
     drawn = draw_tasks(rng, num_tasks, num, num_examples, effect, 0.0)
-    tasks = {str(at): compare(*(arm.mean(axis=1) for arm in pair), smallest=1.0) for at, pair in enumerate(drawn)}
+    tasks = {
+        str(at): compare(baseline.mean(axis=1), variant.mean(axis=1), smallest=1.0)
+        for at, (baseline, variant) in enumerate(drawn)
+    }
     return compare_overall(tasks).decision.is_difference
 
 

@@ -7,8 +7,8 @@ from .reading import Elements
 
 
 def test_every_section_is_there_and_in_order(page: str) -> None:
-    names = ["effects", "curves", "results", "audits", "traces", "samples", "data", "words", "origin"]
-    names += ["integrity", "limits"]
+    names = ["effects", "curves", "results", "audits", "attention", "traces", "samples", "data", "words"]
+    names += ["origin", "integrity", "limits"]
     assert re.findall(r'<section id="(\w+)"', page) == names
 
 

@@ -18,7 +18,8 @@ def test_every_run_is_in_a_table(folder: Path) -> None:
     assert (lost["status"], lost["accuracy"]) == ("diverged", "")
     assert found[0] == {
         "phase": "recall", "size": "tiny", "arm": "dot", "seed": "1", "run": found[0]["run"], "status": "finished",
-        "step": "4", "accuracy": "0.5", "seconds": "2.0", "tokens": "1000", "parameters": "120", "trained": "100",
+        "step": "4", "accuracy": "0.5", "seconds": "2.0", "operations": "", "tokens": "1000",
+        "parameters": "120", "trained": "100",
     }  # fmt: skip
 
 

@@ -196,7 +196,9 @@ def test_the_page_renews_itself_and_text_stays_text(page: Any, window: WatchServ
     assert page.title() == "1/6 small"
     assert page.locator("#question *").count() == 0
     assert page.locator("#going .run").inner_text().startswith("recall, tiny, bypass, seed 1")
-    assert page.locator("#curves polyline").count() == 1
+    titles = page.locator("#curves h3").all_inner_texts()
+    assert titles == ["recall, tiny: training loss", "recall, tiny: accuracy on held-out data"]
+    assert page.locator("#curves polyline").count() == 2
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
     write(moment.folder / "runs" / moment.run("bypass", 1).id, update(30, 1.5, 3.0))
     page.get_by_text("step 30 of 100").wait_for()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -11,14 +12,17 @@ import pytest
 
 from attnlab.errors import StudyError
 from attnlab.studies.answers.analysis import Answer
-from attnlab.studies.answers.registration import VERDICT, Declaration, list_changes, register
+from attnlab.studies.answers.registration import VERDICT, Declaration, digest, list_changes, register
 from attnlab.studies.answers.study_folder import LEDGER, PLAN, open_record
 from attnlab.studies.ledger.database import Delivery, Ledger
 from attnlab.studies.run.execution import make_row
 from attnlab.studies.study import Study
 
 from ..folders import PAIRING, two_arms
+from ..joint import horizons, three_sizes, two_tasks
 from ..samples import study
+
+JOINT = ("trend", "horizons", "conclusion")
 
 
 class Folder:
@@ -181,3 +185,18 @@ def test_a_new_setting_with_a_default_leaves_what_was_declared_as_it_was() -> No
     declared = Declaration.of(study().design)
     assert declared.training == {"recall": "88d3be90632b5f66"}
     assert declared.digest == "cc8e609616af0f81"
+
+
+def test_trends_horizons_and_conclusions_are_declared_and_leave_other_digests_as_they_were() -> None:
+    plain = Declaration.of(Study.of(two_tasks(conclusion=None)).design)
+    content = {name: value for name, value in asdict(plain).items() if name not in JOINT}
+    del content["search"]
+    assert plain.digest == digest(content)  # as before there were any
+    asked = Declaration.of(Study.of(two_tasks()).design)
+    assert asked.digest != plain.digest
+    assert list_changes(plain, asked) == ["the conclusion"]
+    trend, other = (Declaration.of(Study.of(three_sizes(trend=trend)).design) for trend in ({}, {"smallest": 0.5}))
+    assert list_changes(trend, other) == ["the trend"]
+    long, longer = (Declaration.of(Study.of(horizons(horizons=steps)).design) for steps in ([2, 4], [2, 4, 8]))
+    assert "the horizons" in list_changes(long, longer)
+    assert Declaration(**json.loads(json.dumps(asdict(long)))) == long

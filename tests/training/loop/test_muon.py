@@ -1,5 +1,7 @@
 """Muon against torch's, which computes in bf16, and what it does with matrices that are several in one."""
 
+from typing import Any
+
 import pytest
 import torch
 from torch import nn
@@ -39,7 +41,7 @@ def test_singular_values_become_about_one_and_zeros_stay() -> None:
 
 def test_fused_projections_are_updated_as_if_they_were_apart() -> None:
     torch.manual_seed(0)
-    model = build(small()).model
+    model: Any = build(small()).model
     fused = model.transformer.h[0].attn.c_attn.weight
     assert isinstance(model.transformer.h[0].attn.c_attn, Conv1D)
     before, gradient = fused.detach().clone(), torch.randn(fused.shape)

@@ -8,8 +8,8 @@ from attnlab.statistics.verdict import BETTER, WORSE
 from attnlab.studies.answers.analysis import Answer, common_notes, explain_unknown_stability
 from attnlab.studies.answers.joint_answer import JointAnswer
 from attnlab.studies.answers.study_folder import Record
-from attnlab.studies.plan.own_text import LANGUAGE
 from attnlab.studies.plan.planning import PlannedRun
+from attnlab.training.spec import LANGUAGE
 
 from .answer import rank_interest, write_answer
 from .cells import format_comparison, is_not_comparable

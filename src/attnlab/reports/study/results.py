@@ -9,7 +9,7 @@ from attnlab.statistics import Summary
 from attnlab.statistics.scores import LARGEST, read_arm
 from attnlab.studies.answers.analysis import Answer
 from attnlab.studies.answers.study_folder import Record
-from attnlab.studies.file.design import AA
+from attnlab.studies.file.match_consistency import AA
 from attnlab.studies.ledger.database import ResultRow
 from attnlab.studies.plan.planning import PlannedRun
 

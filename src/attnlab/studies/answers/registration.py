@@ -15,7 +15,7 @@ from typing import Any, Self
 
 from attnlab.errors import StudyError
 from attnlab.statistics.verdict import MIN_SEEDS
-from attnlab.training.spec import Watching
+from attnlab.training.spec import Section, Watching
 
 from ..file.design import Arm, Design, Phase
 from ..ledger.database import Ledger
@@ -69,9 +69,10 @@ class Declaration:
             {phase.name: phase.smallest for phase in design.phases if phase.smallest is not None},
             {name: digest(size.model_dump(mode="json")) for name, size in design.sizes.items()},
             {phase.name: _digest_phase(phase) for phase in design.phases},
-            *("" if part is None else digest(part.model_dump(mode="json")) for part in (design.search, design.trend)),
+            _digest_part(design.search),
+            _digest_part(design.trend),
             list(design.horizons or ()),
-            "" if design.conclusion is None else digest(design.conclusion.model_dump(mode="json")),
+            _digest_part(design.conclusion),
             "" if design.match == "steps" else design.match,
             {phase.name: phase.target for phase in design.phases if phase.target is not None},
         )
@@ -110,6 +111,11 @@ def _digest_phase(phase: Phase) -> str:
         del content["figure_at"]
     # As in ledgers from before there were trackers, whose phases must not seem to be changed.
     return digest({**content, "has_tensorboard": False})
+
+
+def _digest_part(part: Section | None) -> str:
+    """Return a hash of a part of a study file; empty without it."""
+    return "" if part is None else digest(part.model_dump(mode="json"))
 
 
 def _describe_arm(arm: Arm) -> str:

@@ -1,6 +1,7 @@
 """What the sizes of a trend may differ in: width, depth and heads. Any other difference makes them not comparable."""
 
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 from ..file.design import Design
 from .run_table import RunTable
@@ -23,7 +24,7 @@ def explain_other_sizes(study: Design, tables: Mapping[str, RunTable]) -> str:
 
 def _compare_settings(study: Design) -> Iterator[str]:
     sizes = study.sizes.values()
-    facts = {
+    facts: dict[str, list[Any]] = {
         "architecture": [size.architecture for size in sizes],
         "whether they start from a checkpoint": [size.checkpoint is not None for size in sizes],
         "tokenizer": [size.tokenizer for size in sizes],

@@ -26,10 +26,10 @@ def expand_horizons(design: Design) -> Design:
             phases.append(phase.replace(after=after))
             continue
         for steps in design.horizons:
-            smallest = phase.smallest if steps == longest else None
+            smallest, target = (phase.smallest, phase.target) if steps == longest else (None, None)
             segments = scale_segments(phase.segments, steps)
             name = f"{phase.name}{AT}{steps}"
-            phases.append(phase.replace(name=name, after=after, segments=segments, smallest=smallest))
+            phases.append(phase.replace(name=name, after=after, segments=segments, smallest=smallest, target=target))
     # The parts are valid, and so is the whole; the mechanisms need not be read again.
     return design.model_copy(update={"phases": phases})
 
