@@ -38,15 +38,17 @@ def test_a_disagreement_is_shown_and_is_the_status(
     monkeypatch.setattr(
         catalog_results, "measure_agreement", lambda *_: Agreement(error=0.5, reference_error=1e-7, rounding=1e-7)
     )
+    monkeypatch.setattr(catalog_results, "PLAN", dataclasses.replace(SMALL, names=("baseline",), growing=("baseline",)))
     assert main(["mechanisms", "--page", str(tmp_path)]) == 1
     out = capsys.readouterr().out
-    assert "0 of 4 agree" in out
-    assert out.count("NO") == 4
+    assert "0 of 1 agree" in out
+    assert out.count("NO") == 1
     assert "disagrees" in (tmp_path / "mechanisms.html").read_text(encoding="utf-8")
 
 
 def test_an_audit_that_lets_a_specimen_pass_is_the_status(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(catalog_results, "PLAN", dataclasses.replace(SMALL, checks=("gradient flow",)))
+    only = dataclasses.replace(SMALL, names=("baseline",), growing=("baseline",), checks=("gradient flow",))
+    monkeypatch.setattr(catalog_results, "PLAN", only)
     assert main(["mechanisms", "--page", str(tmp_path)]) == 1
 
 

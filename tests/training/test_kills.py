@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-FEW = 4
+FEW = 2
 TIMING = ("tokens_per_second", "seconds")
 ROOT = Path(__file__).parents[2]
 
