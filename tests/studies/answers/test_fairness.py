@@ -43,7 +43,7 @@ def judge(
         ledger.deliver(Delivery(run.id, attempt, "finished", {"last": last}, [], pairings.get(run.arm, SAME), [], {}))
     answers = conclude(study.design, planned, ledger, {}).single
     ledger.close()
-    return {answer.arm: answer for answer in answers.single}
+    return {answer.arm: answer for answer in answers}
 
 
 def test_arms_with_other_settings_are_not_at_shared_settings(tmp_path: Path) -> None:
