@@ -11,8 +11,7 @@ INSTALL := $(BIN)/python -m pip install -qq --disable-pip-version-check --no-com
 READY := .venv/.ready
 TOOLS := .venv/.tools
 
-# Many containers set it. Without byte code every process that a test starts compiles torch and transformers again:
-# 18 s of CPU in place of 7.
+# Many containers set it; without byte code every process that a test starts compiles torch and transformers again.
 export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: setup demo demo-long test check bench smoke fuzz soak transformers-tests cross wheel clean
