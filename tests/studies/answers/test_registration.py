@@ -12,7 +12,7 @@ import pytest
 
 from attnlab.errors import StudyError
 from attnlab.studies.answers.analysis import Answer
-from attnlab.studies.answers.registration import VERDICT, Declaration, digest, list_changes, register
+from attnlab.studies.answers.registration import LATER, VERDICT, Declaration, digest, list_changes, register
 from attnlab.studies.answers.study_folder import LEDGER, PLAN, open_record
 from attnlab.studies.ledger.database import Delivery, Ledger
 from attnlab.studies.run.execution import make_row
@@ -21,8 +21,6 @@ from attnlab.studies.study import Study
 from ..folders import PAIRING, two_arms
 from ..joint import horizons, three_sizes, two_tasks
 from ..samples import study
-
-JOINT = ("trend", "horizons", "conclusion")
 
 
 class Folder:
@@ -189,8 +187,7 @@ def test_a_new_setting_with_a_default_leaves_what_was_declared_as_it_was() -> No
 
 def test_trends_horizons_and_conclusions_are_declared_and_leave_other_digests_as_they_were() -> None:
     plain = Declaration.of(Study.of(two_tasks(conclusion=None)).design)
-    content = {name: value for name, value in asdict(plain).items() if name not in JOINT}
-    del content["search"]
+    content = {name: value for name, value in asdict(plain).items() if name not in LATER}
     assert plain.digest == digest(content)  # as before there were any
     asked = Declaration.of(Study.of(two_tasks()).design)
     assert asked.digest != plain.digest
