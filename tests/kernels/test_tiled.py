@@ -20,7 +20,7 @@ def test_the_tiled_operator_is_what_it_tells_torch(pairs: str, dtype: torch.dtyp
         pairs, torch.full((3, 1), 3.0)
     )
     num_kept = 2 * 3 * 9 * 9 if pairs in ("additive", "manhattan", "chebyshev") else 0
-    how = (None, None, pairs, "softmax", True, 0.0, 0, num_kept)
+    how = (None, None, pairs, "softmax", True, 0.0, 0, 0.0, num_kept)
     tests = ("test_schema", "test_autograd_registration", "test_faketensor")
     torch.library.opcheck(tiled, (q, k, v, extra.to(dtype).requires_grad_(), *how), test_utils=tests)
 
