@@ -64,6 +64,7 @@ fuzz: $(TOOLS)
 # the whole catalog.
 soak: $(TOOLS)
 	ATTNLAB_SOAK=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q tests/audits/test_catalog.py tests/install/test_ecosystem.py
+	ATTNLAB_SOAK=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q tests/cli/test_real_disks.py
 	OMP_NUM_THREADS=1 $(BIN)/python -m tests.training.test_kills 50
 	OMP_NUM_THREADS=1 $(BIN)/python -m tests.studies.test_kills 20
 	OMP_NUM_THREADS=1 $(BIN)/python -m tests.studies.test_kills 20 search

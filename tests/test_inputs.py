@@ -98,7 +98,8 @@ ALLOWED = {
     "studies/integrity/study/phase_runs.py": "predictions of a run, whose errors it explains",
     **dict.fromkeys(
         (
-            "studies/answers/analysis.py", "studies/answers/progress.py", "studies/answers/registration.py",
+            "studies/answers/analysis.py", "studies/answers/attention_record.py", "studies/answers/progress.py",
+            "studies/answers/registration.py", "studies/run/matching_record.py",
             "studies/answers/study_folder.py", "studies/ledger/database.py", "studies/run/overlap.py",
             "studies/run/overlap_record.py", "studies/run/trials.py",
         ),

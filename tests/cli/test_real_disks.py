@@ -1,6 +1,7 @@
 """Every verb that writes, on a disk that is really full and in folders without permission; and files nobody may read.
 
-Each command runs in a fork of this process, which has a small disk of its own, or no right to ignore permissions.
+Each command runs in a fork of this process, which has a small disk of its own, or no right to ignore permissions. A
+fork of a process with threads, such as a worker of pytest-xdist, can wait forever: `make soak` has none.
 """
 
 from __future__ import annotations
@@ -21,6 +22,9 @@ from tests.fuzz.driver import capture_output
 from tests.fuzz.examples import TRAIN, write_examples
 from tests.studies.in_process import train_here
 
+pytestmark = pytest.mark.skipif(
+    "ATTNLAB_SOAK" not in os.environ, reason="forks, which `make soak` does without threads"
+)
 PAGE = os.sysconf("SC_PAGE_SIZE")
 NUM_PAGES = 256
 NEW_MOUNTS_AND_USER = 0x00020000 | 0x10000000

@@ -37,7 +37,7 @@ WRONG = [
     ("bypass(on=q, ⟦0.3⟧)", "bypass: a value after a named one needs a name"),
     # values
     ("dot | relu(divide=⟦m⟧)", "relu: divide must be 1, n, sqrt_n, learned or sum, not 'm'"),
-    ("dot | relu(divide=⟦sqrt⟧)", "1, n, sqrt_n or learned, not 'sqrt', did you mean 'sqrt_n'?"),
+    ("dot | relu(divide=⟦sqrt⟧)", "1, n, sqrt_n, learned or sum, not 'sqrt', did you mean 'sqrt_n'?"),
     ("dot | softmax | mask(⟦befor⟧)", "mask: where must be before, after or zero, not 'befor', did you"),
     ("dot | argmax(straight_through=⟦yes⟧)", "argmax: straight_through must be true or false, not 'yes'"),
     ("dot(scale=⟦big⟧)", "dot: scale must be a number or learned, not 'big'"),
