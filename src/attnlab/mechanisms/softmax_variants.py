@@ -95,7 +95,7 @@ class Cog(Weights):
         return scores.sign() * torch.softmax(size, -1)
 
 
-def _remaining(scores: Tensor) -> Tensor:
+def _sum_later_logs(scores: Tensor) -> Tensor:
     """Return Σ_{k>j} log(1 − σ(s_ik)), the logarithm of what the later keys leave."""
     left = -functional.softplus(scores)
     return left.flip(-1).cumsum(-1).flip(-1) - left
@@ -120,4 +120,4 @@ class StickBreaking(Weights):
 
     def __call__(self, scores: Tensor, n: Tensor, p: Params, *, visible: Tensor | None = None) -> Tensor:
         scores = hide(scores, visible)
-        return torch.exp(functional.logsigmoid(scores) + _remaining(scores))
+        return torch.exp(functional.logsigmoid(scores) + _sum_later_logs(scores))
