@@ -7,7 +7,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from attnlab.kernels.comparison import Setting, explain_choice, own_step, sdpa_step
-from attnlab.kernels.measure import measure
+from attnlab.kernels.measure import Step, measure, training_step
 from attnlab.mechanisms import (
     REGISTRY,
     Dims,
@@ -172,7 +172,7 @@ def rows_of(setting: Setting, length: int, budget: float) -> list[Row]:
     """Compare in one direction."""
     lines = (*TARGETS, FEATURES, LINEAR)
     steps = {line: own_step(Mechanism.parse(line), length, setting) for line in lines}
-    taken = measure({**steps, "sdpa": sdpa_step(length, setting)}, budget)
+    taken = measure({**steps, "sdpa": sdpa_step(length, setting), "elu": _features_step(length, setting)}, budget)
     direction = "causal" if setting.causal else "not causal"
     rows: list[Row] = []
     for line, bound in TARGETS.items():
@@ -181,4 +181,10 @@ def rows_of(setting: Setting, length: int, budget: float) -> list[Row]:
         rows.append(time_row(what, taken[line], "SDPA", taken["sdpa"], at_most(bound)))
         rows.append(memory_row(what, taken[line], "SDPA", taken["sdpa"]))
     rows.append(time_row(f"{FEATURES} · linear, {direction}", taken[FEATURES], LINEAR, taken[LINEAR], at_most(1.5)))
+    rows.append(time_row(f"elu + 1 of queries and keys alone, {direction}", taken["elu"], LINEAR, taken[LINEAR]))
     return rows
+
+
+def _features_step(length: int, setting: Setting) -> Step:
+    """Return a step that computes and differentiates the features alone: what no kernel can save."""
+    return training_step(lambda tokens: functional.elu(tokens) + 1, torch.stack(setting.inputs(length)[:2]))

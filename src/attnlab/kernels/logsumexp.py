@@ -10,8 +10,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-ROWS, KEYS = 256, 512
-"""Queries and keys of a tile, whose weights take 512 kB in fp32."""
+ROWS, KEYS = 256, 1024
+"""Queries and keys of a tile, whose weights take 1 MB in fp32."""
 
 
 @torch.library.custom_op("attnlab::logsumexp_backward", mutates_args=())
@@ -22,7 +22,8 @@ def logsumexp_backward(
     """Return the gradients of q, k, v [g n d] and the bias [g k], which is −∞ for a masked key."""
     gradients = torch.empty_like(q), torch.empty_like(k), torch.empty_like(v), torch.empty_like(bias)
     num_pairs = min(q.shape[1], ROWS) * min(k.shape[1], KEYS)
-    for groups in _split(len(q), max(1, ROWS * KEYS // max(1, num_pairs))):
+    num_groups = torch.get_num_threads() * ROWS * KEYS // max(1, num_pairs)  # a tile for every thread
+    for groups in _split(len(q), max(1, num_groups)):
         parts = _differentiate(
             grad[groups], q[groups], k[groups], v[groups], out[groups], logsumexp[groups], bias[groups], scale, causal
         )

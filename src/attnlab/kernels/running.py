@@ -55,18 +55,15 @@ class Tokens:
         _, scale = self.measure(span)
         return self.x[:, span] if scale is None else self.x[:, span] * scale
 
-    def write_gradient(self, to: Tensor, span: slice, grad: Tensor) -> None:
-        """Write the gradient of x, given the gradient of the vectors that entered the sums."""
+    def convert_gradient(self, grad: Tensor, span: slice) -> Tensor:
+        """Turn the gradient of the vectors that entered the sums into that of x, in place."""
         inverse, scale = self.measure(span)
         if inverse is not None:
             # d(x/‖x‖) = (g − x̂ (x̂·g)) / ‖x‖
             direction = self.x[:, span] * inverse
             along = (direction * grad).sum(-1, keepdim=True)
-            grad = grad.addcmul_(direction, along, value=-1)
-        if scale is None:
-            to[:, span] = grad
-        else:
-            torch.mul(grad, scale, out=to[:, span])
+            grad.addcmul_(direction, along, value=-1)
+        return grad if scale is None else grad.mul_(scale)
 
 
 def _make_tokens(q: Tensor, k: Tensor, factor: Tensor | None, unit: bool, block: slice) -> tuple[Tokens, Tokens]:
@@ -149,10 +146,10 @@ Gradients = tuple[Tensor, Tensor, Tensor]
 def _whole_backward(grad: Tensor, queries: Tokens, keys: Tokens, v: Tensor, ends: States, to: Gradients) -> None:
     (total, later), (dq, dk, dv) = ends, to
     for span in spans(grad.shape[1]):
-        queries.write_gradient(dq, span, grad[:, span] @ total.mT)
+        queries.convert_gradient(torch.bmm(grad[:, span], total.mT, out=dq[:, span]), span)
         later.baddbmm_(queries[span].mT, grad[:, span])
     for span in spans(v.shape[1]):
-        keys.write_gradient(dk, span, v[:, span] @ later.mT)
+        keys.convert_gradient(torch.bmm(v[:, span], later.mT, out=dk[:, span]), span)
         torch.bmm(keys[span], later, out=dv[:, span])
 
 
@@ -163,12 +160,12 @@ def _causal_backward(grad: Tensor, queries: Tokens, keys: Tokens, v: Tensor, end
         kc, vc, gc = (_chunks(x) for x in (keys[span], v[:, span], grad[:, span]))
         past = _states(kc.mT @ vc, total, is_before=True)
         part = (gc @ vc.mT).tril_() @ kc
-        queries.write_gradient(dq, span, _join_chunks(part.add_(gc @ past.mT), span))
+        dq[:, span] = queries.convert_gradient(_join_chunks(part.add_(gc @ past.mT), span), span)
     for span in reversed(list(spans(grad.shape[1]))):
         qc, kc, vc, gc = (_chunks(x) for x in (queries[span], keys[span], v[:, span], grad[:, span]))
         ahead = _states(qc.mT @ gc, later, is_before=False)
         part = (gc @ vc.mT).tril_().mT @ qc
-        keys.write_gradient(dk, span, _join_chunks(part.add_(vc @ ahead.mT), span))
+        dk[:, span] = keys.convert_gradient(_join_chunks(part.add_(vc @ ahead.mT), span), span)
         part = (qc @ kc.mT).tril_().mT @ gc
         dv[:, span] = _join_chunks(part.add_(kc @ ahead), span)
 

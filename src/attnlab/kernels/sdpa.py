@@ -139,9 +139,9 @@ class Flash(torch.autograd.Function):
             grad = pad_width(grad, saved[0].shape[-1])
             dq, dk, dv = flash_attention_backward(grad, tuple(saved), ctx.causal, mask, ctx.scale)
         else:
-            # Small tiles skip more pairs of a causal mask than torch's. Without pairs to skip torch is faster, and bf16
-            # (with its logsumexp in fp32) would be multiplied in fp32.
-            is_in_tiles = ctx.causal and saved[0].dtype == saved[-1].dtype
+            # torch's pass needs eight more coordinates of every vector. bf16 (with its logsumexp in fp32) would be
+            # multiplied in fp32 by ours.
+            is_in_tiles = saved[0].dtype == saved[-1].dtype
             differentiate = _differentiate_in_tiles if is_in_tiles else _differentiate_with_coordinate
             dq, dk, dv = differentiate(ctx, grad, saved, mask)
         d, value_dim = ctx.widths
