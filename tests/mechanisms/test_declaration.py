@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 import attnlab
 from attnlab.errors import AttnlabError, MechanismError, ShapeError
-from attnlab.mechanisms import REGISTRY, Mask, Mechanism, Output, Score, TileRule, TokenDropout, Value, Weights, stage
+from attnlab.mechanisms import REGISTRY, CausalMask, Mechanism, Output, Score, TileRule, TokenDropout, Value, Weights, stage
 
 pytestmark = pytest.mark.usefixtures("own_stages")
 
@@ -74,7 +74,7 @@ class Both(Score, Weights):  # type: ignore[misc]
             lambda: declare(Weights, __call__=sound, tile_rule=lambda self: TileRule),
             "put @property above def tile_",
         ),
-        (lambda: declare(Mask, __call__=sound), "defines __call__, which is never called in the slot mask"),
+        (lambda: declare(CausalMask, __call__=sound), "defines __call__, which is never called in the slot causal"),
         (lambda: declare(TokenDropout, __call__=sound), "never called in the slot drop; derive from Score, Weights"),
         (lambda: declare(Both, __call__=sound), "derives from Score and Weights; a stage answers one question"),
         (lambda: declare(Weights, __call__=sound, w=nn.Parameter(torch.ones(4))), "has a torch.nn.Parameter 'w'"),

@@ -15,7 +15,7 @@ from attnlab.errors import MechanismError
 from attnlab.mechanisms import Dims, Mechanism, Output, Stage, Value
 from attnlab.mechanisms.arguments import write
 from attnlab.mechanisms.scores import Cosine, Dot, Minkowski, Score
-from attnlab.mechanisms.surroundings import Gate, Mask, Penalize, SharedProjections, TokenDropout
+from attnlab.mechanisms.surroundings import CausalMask, Gate, Penalize, SharedProjections, TokenDropout
 from attnlab.mechanisms.values import Bypass, UnitValues, ValueResidual
 from attnlab.mechanisms.weights import Identity, Relu, Softmax
 
@@ -28,7 +28,7 @@ EXAMPLES = {
     "cosine | relu(divide=n)": Mechanism(Cosine(), Relu(divide="n")),
     "cosine | identity(divide=learned)": Mechanism(Cosine(), Identity(divide="learned")),
     "dot | softmax | bypass(alpha=0.5)": Mechanism(values=(Bypass(alpha=0.5),)),
-    "dot | softmax | mask(after)": Mechanism(mask=Mask("after")),
+    "dot | softmax | mask(after)": Mechanism(causal=CausalMask("after")),
     "minkowski(p=learned) | softmax | share(qk)": Mechanism(Minkowski(p="learned"), share=SharedProjections("qk")),
 }
 
@@ -118,7 +118,7 @@ def test_the_order_of_value_stages_is_kept() -> None:
         ({"score": None}, "'score' of a mechanism is a Score stage, not None"),
         ({"score": Softmax()}, "'score' of a mechanism is a Score stage"),
         ({"score": Dot}, "'score' of a mechanism is a Score stage"),
-        ({"mask": None}, "'mask' of a mechanism is a Mask stage"),
+        ({"causal": None}, "'causal' of a mechanism is a CausalMask stage"),
         ({"weights": "softmax"}, "'weights' of a mechanism is a Weights stage, not 'softmax'"),
         ({"values": Bypass()}, "'values' of a mechanism is a tuple of Value stages"),
         ({"values": [Bypass()]}, "'values' of a mechanism is a tuple of Value stages"),
@@ -196,7 +196,7 @@ def test_the_baseline_learns_nothing() -> None:
 
 def test_all_slots_at_once_read_well() -> None:
     mechanism = Mechanism(
-        Cosine(scale="learned"), Softmax(divide="n"), Mask("zero"), (ValueResidual(learn=False),),
+        Cosine(scale="learned"), Softmax(divide="n"), CausalMask("zero"), (ValueResidual(learn=False),),
         TokenDropout(0.25), (Gate(per="head"), Penalize(strength=1)), SharedProjections("qk"),
     )  # fmt: skip
     assert str(mechanism) == (

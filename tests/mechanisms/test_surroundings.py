@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from attnlab.mechanisms import Dims, Mechanism
-from attnlab.mechanisms.surroundings import Gate, Mask, Penalize, SharedProjections, TokenDropout
+from attnlab.mechanisms.surroundings import CausalMask, Gate, Penalize, SharedProjections, TokenDropout
 
 from .parameters import draw
 
@@ -94,7 +94,7 @@ def test_no_token_vanishes_with_probability_zero() -> None:
 
 @pytest.mark.parametrize("where", ["before", "after", "zero"])
 def test_masks(where: str) -> None:
-    assert Mechanism.parse(f"mask({where})").mask == Mask(where)  # type: ignore[arg-type]
+    assert Mechanism.parse(f"mask({where})").causal == CausalMask(where)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("what", ["separate", "qk", "qkv"])

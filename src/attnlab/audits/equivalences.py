@@ -17,7 +17,7 @@ from attnlab.kernels import reference
 from attnlab.kernels.attend import attend, prepare, weights
 from attnlab.kernels.call import Call, MaskKind
 from attnlab.kernels.standins import fill_standins
-from attnlab.mechanisms import Mask, Mechanism, Positions, Value
+from attnlab.mechanisms import CausalMask, Mechanism, Positions, Value
 
 from .check import check
 from .finding import Finding, FindingPart, judge_parts
@@ -200,7 +200,7 @@ def _check_renormalized(subject: Subject) -> FindingPart:
     learned = subject.cast_parameters(torch.float64)
     after, before = (
         weights(
-            inputs["q"], inputs["k"], dataclasses.replace(subject.mechanism, mask=Mask(where)),
+            inputs["q"], inputs["k"], dataclasses.replace(subject.mechanism, causal=CausalMask(where)),
             causal=True, parameters=learned, x=inputs.get("x"),
         )
         for where in ("after", "before")

@@ -176,7 +176,7 @@ class Subject:
         kernels = {part.kernel for part in trials if not part.passed and part.situation in sound}
         if kernels:
             return f"kernel {', '.join(sorted(kernels))}: other kernels compute the same mechanism without this fault"
-        mask = self.mechanism.mask
+        mask = self.mechanism.causal
         return {
             "after": f"'{mask}': the weights are normalised over all tokens, and only then are later ones set to 0",
             "zero": f"'{mask}': a later token's score becomes 0, and a score of 0 still has weight",

@@ -197,9 +197,9 @@ class Layer(nn.Module):
 
     def _check(self, v: Tensor, rule: MaskRule) -> None:
         """Refuse a mask that the mask stage cannot act on, and values that are not those of the value path."""
-        if rule.replaces_causal and self.mechanism.mask.where != "before":
+        if rule.replaces_causal and self.mechanism.causal.where != "before":
             raise InstallError(
-                f"'{self.mechanism.mask}' acts on the causal mask, but '{self.attention_name}' was given single pairs "
+                f"'{self.mechanism.causal}' acts on the causal mask, but '{self.attention_name}' was given single pairs "
                 "instead (a sliding window, packed sequences, a static cache or a custom mask)"
             )
         expected, self.expected = self.expected, None

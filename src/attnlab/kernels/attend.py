@@ -19,8 +19,9 @@ from attnlab.mechanisms.stage import check_result
 
 from . import reference
 from .call import Call
-from .choose import choose
+from .choose import choose, compute
 from .dropout import check_rate
+from .masks import hide_pairs
 from .positions import Given, as_positions
 from .visibility import Visibility, as_mask
 
@@ -57,7 +58,7 @@ def attend(
     x: the layer's input split by heads, for bypass; default: the projected tensor (an identity projection).
     first: the first layer's values, for value_residual; default: v.
     positions: integers for stages that need positions: [k] or [b k] for the keys (queries take the last ones), or a
-    pair (queries, keys). Default: 0, 1, …. `causal` follows the order of the keys.
+    pair (queries, keys). Default: 0, 1, …, with the last query at the last key. `causal` follows the order of the keys.
     generator: source of random numbers for dropout; default: torch's global generator.
     """
     call, num_axes = prepare(
@@ -66,7 +67,7 @@ def attend(
     )  # fmt: skip
     chosen, _ = choose(call.request, kernel)
     with _without_autocast(call.q):
-        out = _apply_output_stages(call, _return_zeros(call) if _is_empty(call) else chosen.attend(call))
+        out = _apply_output_stages(call, _return_zeros(call) if _is_empty(call) else compute(chosen, call))
     return out.reshape(out.shape[4 - num_axes :])
 
 
@@ -78,7 +79,7 @@ def attend_with_weights(
     The weights are before dropout, and gradients of the output reach them. Tensors have four axes; options as in
     `attend`, without `kernel`.
     """
-    call, _ = prepare(q, k, v, mechanism, **options)
+    call = hide_pairs(prepare(q, k, v, mechanism, **options)[0])
     with _without_autocast(call.q):
         if _is_empty(call):
             return _return_zeros(call), call.q.new_zeros(*call.q.shape[:3], call.k.shape[2])
@@ -123,7 +124,8 @@ def weights(
         q, k, k, mechanism, causal=causal, mask=mask, scale=scale, parameters=parameters, x=x, positions=positions
     )
     with _without_autocast(call.q):
-        w = call.q.new_zeros(*call.q.shape[:3], call.k.shape[2]) if _is_empty(call) else reference.weights(call)
+        empty = call.q.new_zeros(*call.q.shape[:3], call.k.shape[2])
+        w = empty if _is_empty(call) else reference.weights(hide_pairs(call))
     return w.reshape(w.shape[4 - num_axes :])
 
 
@@ -160,7 +162,8 @@ def prepare(
         mask = kept_keys if mask is None else mask & kept_keys
     visibility = Visibility(q.shape[2], k.shape[2], causal, mask, q.device)
     # Positions cost time, so they are computed only if a stage needs them, and checked if they are passed.
-    has_positions = positions is not None or bool(parsed.find_stages_needing("positions"))
+    is_needed = any("positions" in stage.needs for stage in (parsed.score, parsed.weights))
+    has_positions = positions is not None or is_needed
     known_positions = as_positions(positions, q, k) if has_positions else None
     q, k, v = tensors.values()
     return Call(parsed, q, k, v, p, visibility, dropout, seed, known_positions), num_axes

@@ -3,6 +3,7 @@ be chosen and explained before they exist."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal
 
 import torch
@@ -11,6 +12,7 @@ from torch import Tensor
 from attnlab.errors import RequestError
 from attnlab.mechanisms import Mechanism, Params, Positions, Stage
 
+from .positions import Alignment, align
 from .visibility import Visibility
 
 MaskKind = Literal["none", "keys", "pairs"]
@@ -18,7 +20,10 @@ MaskKind = Literal["none", "keys", "pairs"]
 
 @dataclass(frozen=True)
 class Request:
-    """What determines the choice of a kernel. mask: "keys" is a padding mask, "pairs" differs between queries."""
+    """What determines the choice of a kernel. mask: "keys" is a padding mask, "pairs" differs between queries.
+
+    has_gaps: positions do not rise by 1, so that distances between positions are not those between indices.
+    """
 
     mechanism: Mechanism
     num_queries: int
@@ -32,13 +37,24 @@ class Request:
     dropout: float = 0.0
     dtype: torch.dtype = torch.float32
     device: str = "cpu"
+    has_gaps: bool = False
+
+    @property
+    def reach(self) -> int | None:
+        """The number of keys from which on no query sees a key, or None if it is not known."""
+        return None if self.has_gaps else self.mechanism.reach
+
+    @property
+    def hides_pairs(self) -> bool:
+        """Whether queries see different keys, beside the causal rule."""
+        return self.mask == "pairs" or bool(self.mechanism.mask)
 
 
 @dataclass(frozen=True)
 class Call:
     """One attention to compute: q [b h q d], k [b h k d], v [b h k e], and everything that determines the result.
 
-    positions: None if no stage of the mechanism needs them.
+    positions: None if they are 0, 1, … with the last query at the last key, and no score or weights need them.
     """
 
     mechanism: Mechanism
@@ -55,9 +71,14 @@ class Call:
         """Return one stage's learned parameters under their own names."""
         return self.mechanism.params_of(stage, self.parameters)
 
-    def gather_needs(self, stage: Stage, visible: Tensor | None) -> dict[str, Any]:
+    @cached_property
+    def alignment(self) -> Alignment | None:
+        """How positions follow from indices, or None if they do not."""
+        return align(self.positions, self.visibility)
+
+    def gather_needs(self, stage: Stage, visible: Tensor | None, scores: Tensor | None = None) -> dict[str, Any]:
         """Return the keyword arguments a stage asks for; `visible` is None if all pairs are visible."""
-        known = {"positions": self.positions, "visible": visible}
+        known = {"positions": self.positions, "visible": visible, "scores": scores}
         given = {name: known[name] for name in stage.needs if known[name] is not None}
         for name, is_required in stage.needs.items():
             if not is_required or name in given:
@@ -74,9 +95,10 @@ class Call:
         (batch, num_heads, num_queries, head_dim), (num_keys, value_dim) = self.q.shape, self.v.shape[2:]
         visibility = self.visibility
         mask: MaskKind = "none" if visibility.mask is None else "keys" if visibility.is_by_key else "pairs"
+        has_gaps = self.mechanism.reach is not None and self.alignment is None
         return Request(
             self.mechanism, num_queries, num_keys, head_dim, value_dim, num_heads, batch, visibility.causal, mask,
-            self.dropout, self.q.dtype, self.q.device.type,
+            self.dropout, self.q.dtype, self.q.device.type, has_gaps,
         )  # fmt: skip
 
 

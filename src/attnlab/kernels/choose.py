@@ -11,10 +11,11 @@ from attnlab.errors import KernelError, RequestError, closest
 from attnlab.mechanisms import Mechanism
 from attnlab.notebook import Facts, Showable
 
-from . import additive, blockwise, distance, linear, reference, rowwise, sdpa
+from . import additive, banded, blockwise, distance, linear, reference, rowwise, sdpa
 from .call import Call, MaskKind, Request, check_sizes
 from .cost import Cost, estimate
 from .cpu import native
+from .masks import hide_pairs
 
 
 class Kernel(Protocol):
@@ -28,7 +29,19 @@ class Kernel(Protocol):
     def attend(self, call: Call) -> Tensor: ...  # noqa: D102
 
 
-ORDER: tuple[Kernel, ...] = (linear, sdpa, additive, distance, blockwise, rowwise, reference)
+class _Banded:
+    """The banded kernel, whose blocks the fastest of the others computes."""
+
+    NAME, FORM, refusal = banded.NAME, banded.FORM, staticmethod(banded.refusal)
+
+    def attend(self, call: Call) -> Tensor:
+        """Return weights·values."""
+        return banded.attend(call, lambda blocks: choose(blocks.request)[0].attend(blocks))
+
+
+BANDED = _Banded()
+
+ORDER: tuple[Kernel, ...] = (BANDED, linear, sdpa, additive, distance, blockwise, rowwise, reference)
 """The kernels; of several that can compute the same request, the fastest comes first."""
 
 LOOPS = ("additive", *distance.FORMS)
@@ -82,7 +95,8 @@ def choose(request: Request, kernel: str = "auto") -> tuple[Kernel, dict[str, st
             )
         return KERNELS[kernel], {}
     refused: dict[str, str] = {}
-    for candidate in ORDER:
+    # Without masks there is no band to speak of.
+    for candidate in ORDER if request.mechanism.mask else ORDER[1:]:
         reason = candidate.refusal(request)
         if reason is None:
             # Only scores of the compiled loops ask whether these are available: building them takes seconds.
@@ -92,6 +106,11 @@ def choose(request: Request, kernel: str = "auto") -> tuple[Kernel, dict[str, st
             return candidate, refused
         refused[candidate.NAME] = reason
     raise AssertionError("the reference accepts every request")
+
+
+def compute(kernel: Kernel, call: Call) -> Tensor:
+    """Return weights·values, computed by a kernel; those that know no masks of positions get them as pairs."""
+    return kernel.attend(call if kernel is BANDED else hide_pairs(call))
 
 
 def explain(
@@ -111,8 +130,10 @@ def explain(
     )  # fmt: skip
     chosen, refused = choose(request, kernel)
     notes = tuple(note for _, stage in request.mechanism.label_stages() for note in stage.notes)
-    is_by_row = chosen.NAME in (rowwise.NAME, reference.NAME)
+    inner = choose(banded.fold_request(request))[0] if chosen is BANDED else chosen
+    is_by_row = inner.NAME in (rowwise.NAME, reference.NAME)
     stages = (request.mechanism.score, request.mechanism.weights) if is_by_row else ()
-    advice = tuple(stage.advice for stage in stages if stage.advice)
-    why = chosen.FORM if kernel == "auto" else f"as requested; {chosen.FORM}"
+    advice = tuple(stage.advice for stage in (*stages, *request.mechanism.mask) if stage.advice)
+    form = chosen.FORM if inner is chosen else f"{chosen.FORM}, by {inner.NAME}: {inner.FORM}"
+    why = form if kernel == "auto" else f"as requested; {form}"
     return Explanation(request, chosen.NAME, why, refused, estimate(request, chosen.NAME), notes, advice)

@@ -54,6 +54,6 @@ def refuse_sum_with_dropout(request: Request) -> str | None:
 def refuse_key_division(request: Request) -> str | None:
     """Return why values cannot be divided before they are mixed, or None."""
     stage = request.mechanism.weights
-    if stage.divide != 1 and stage.divide_at == "key" and request.causal and request.mask == "pairs":
+    if stage.divide != 1 and stage.divide_at == "key" and request.causal and request.hides_pairs:
         return "divides a key by one count for all queries; this mask differs between queries"
     return None

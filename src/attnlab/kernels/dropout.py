@@ -42,7 +42,7 @@ def keep(call: Call, shape: torch.Size) -> Tensor:
     is_kept = torch.zeros(b, h, q, k, dtype=torch.bool)
     # mask(zero) gives weight to future keys, unless a score of 0 has weight 0: then no tile ends at the diagonal.
     mechanism = call.mechanism
-    is_cut = mechanism.mask.where != "zero" or mechanism.weights.keeps_zero
+    is_cut = mechanism.causal.where != "zero" or mechanism.weights.keeps_zero
     for tile in Tiling(b, h, q, k, call.visibility.causal and is_cut):
         part = is_kept[tile.batch, tile.heads, tile.start : tile.stop, : tile.horizon]
         part.copy_(keep_tile(tile, call.seed, call.dropout).view(part.shape))

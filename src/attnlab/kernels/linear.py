@@ -32,7 +32,7 @@ def refusal(request: Request) -> str | None:
         return f"needs scores that are a dot product and no more, not '{mechanism.score.name}'"
     if mechanism.cap is not None:
         return f"needs scores that are linear in the keys; '{mechanism.cap}' is not"
-    if request.mask == "pairs":
+    if request.hides_pairs:
         return "sums over keys once for all queries; this mask differs between queries"
     return "never forms the weights that dropout acts on" if request.dropout else None
 

@@ -1,10 +1,14 @@
 """Positions of the queries and keys of a call: the caller's, or 0, 1, … with the last query at the last key."""
 
+from dataclasses import dataclass
+
 import torch
 from torch import Tensor
 
 from attnlab.errors import ShapeError
 from attnlab.mechanisms import Positions
+
+from .visibility import Visibility
 
 Given = Tensor | tuple[Tensor, Tensor] | Positions | None
 """What a caller may pass: positions of the keys, or a pair, for queries and keys."""
@@ -45,3 +49,40 @@ def _check_positions(name: str, positions: Tensor, batch: int, length: int, devi
     if full.dim() != 3 or full.shape[0] not in (1, batch) or full.shape[1] != 1 or full.shape[2] != length:
         raise ShapeError(f"{name} must be [length={length}] or [batch={batch}, length={length}], not {shape}")
     return full.to(device)
+
+
+@dataclass(frozen=True, eq=False)
+class Alignment:
+    """Positions that rise by 1: that of key j is j + shift, that of query i is i + offset + shift.
+
+    shift: [b|1 1 1], since sequences may be padded on the left by different lengths.
+    """
+
+    offset: int
+    shift: Tensor
+
+
+def align(positions: Positions | None, visibility: Visibility) -> Alignment | None:
+    """Return how positions follow from indices, or None if they do not; padding may have any positions."""
+    if positions is None:
+        return Alignment(visibility.offset, torch.zeros(1, 1, 1, dtype=torch.long, device=visibility.device))
+    if torch.compiler.is_compiling():
+        return None  # the values of positions are unknown while tracing
+    seen = _find_seen_keys(visibility)
+    ahead = positions.keys - torch.arange(visibility.num_keys, device=visibility.device)
+    shift = ahead.expand(len(seen), -1, -1).gather(-1, seen.byte().argmax(-1, keepdim=True))
+    places = positions.queries - shift  # the key that is at the position of each query
+    steps = torch.arange(visibility.num_queries, device=visibility.device)
+    is_free = not visibility.causal and visibility.num_queries != visibility.num_keys
+    offset = int(places[0, 0, -1] - steps[-1]) if is_free else visibility.offset
+    own = (steps + offset).clamp(0, visibility.num_keys - 1)
+    is_padding = ~seen[..., own] & (own == steps + offset)
+    is_right = bool(((ahead == shift) | ~seen).all()) and bool(((places == steps + offset) | is_padding).all())
+    return Alignment(offset, shift) if is_right else None
+
+
+def _find_seen_keys(visibility: Visibility) -> Tensor:
+    """Return the keys that a mask shows to any query, [b|1 1 k]."""
+    if visibility.mask is None:
+        return torch.ones(1, 1, visibility.num_keys, dtype=torch.bool, device=visibility.device)
+    return visibility.mask.flatten(1, 2).any(1, keepdim=True)

@@ -3,6 +3,8 @@ checked against it.
 
     s = cap(score(q, k))      w = weights(s) / divide(n), 0 for masked pairs      out = w·v
 
+`attend` has put masks of positions (window, chunk) into the visibility; masks of scores (top_k) are applied here.
+
 Masked pairs are handled in one of three ways: the weights stage excludes them from its normalisation, and their weight
 is 0 (mask(before), and padding always); they are weighted like any other and set to 0 afterwards (mask(after)); or
 they are weighted with a score of 0 (mask(zero)).
@@ -14,6 +16,7 @@ from attnlab.mechanisms.stage import check_result
 
 from .call import Call, Request, at_least_float
 from .dropout import keep, scale
+from .masks import keep_by_scores
 from .standins import fill_standins, needs_renormalising, renormalise
 
 NAME = "reference"
@@ -41,7 +44,7 @@ def weights(call: Call) -> Tensor:
     """Return the weights [b h q k], before dropout."""
     mechanism, visibility = call.mechanism, call.visibility
     visible, allowed = visibility.pairs, None
-    if mechanism.mask.where != "before" and visibility.causal:
+    if mechanism.causal.where != "before" and visibility.causal:
         visible, allowed = visibility.mask, visibility.causal_pairs
     empty = visibility.empty_rows
     # A row that sees nothing is computed as if it saw everything, so that no stage has to normalise an empty row.
@@ -51,8 +54,10 @@ def weights(call: Call) -> Tensor:
     check_result(score, scores, (*call.q.shape[:3], call.k.shape[2]), call.q.dtype)
     if mechanism.cap is not None:
         scores = mechanism.cap(scores)
-    if mechanism.mask.where == "zero" and allowed is not None:
+    if mechanism.causal.where == "zero" and allowed is not None:
         scores, allowed = scores.masked_fill(~allowed, 0), None
+    shown = keep_by_scores(call, scores, shown)
+    visible = shown if shown is None or empty is None else shown & ~empty
     if visible is not None:
         scores = fill_standins(scores, visible, empty)
     w = weigh(call, scores, shown)

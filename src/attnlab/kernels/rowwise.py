@@ -125,7 +125,7 @@ def _make_block(call: Call, tensors: Sequence[Tensor], batch: slice, rows: slice
 
 def _find_horizon(call: Call, rows: slice) -> int:
     """Return how many keys these queries need."""
-    is_cut = call.mechanism.mask.where == "before"
+    is_cut = call.mechanism.causal.where == "before"
     # At least one key, even if no query sees it: not every stage can handle an empty row.
     return max(1, call.visibility.horizon(rows.stop)) if is_cut else call.visibility.num_keys
 

@@ -16,6 +16,7 @@ from .call import Call, Request
 from .compat import flash_attention, flash_attention_backward
 from .division import divide, divide_values, refuse_key_division
 from .logsumexp import logsumexp_backward
+from .masks import refuse_score_masks
 from .normalise import refuse_second_derivatives
 from .sinks import attend_with_sink, find_sink, pad_width
 from .visibility import Visibility
@@ -40,11 +41,11 @@ def refusal(request: Request) -> str | None:
         return f"adds no bias of positions, which '{mechanism.score}' declares"
     if mechanism.score.form == "squared_euclidean" and (mechanism.weights.has_sink or mechanism.weights.has_row_factor):
         return f"omits −‖q‖² from distances, which '{mechanism.weights}' depends on"
-    if request.causal and mechanism.mask.where != "before":
-        return f"excludes masked pairs before softmax, not '{mechanism.mask}'"
+    if request.causal and mechanism.causal.where != "before":
+        return f"excludes masked pairs before softmax, not '{mechanism.causal}'"
     if request.dropout:
         return "draws its own dropout, outside torch's fused pass and unlike the other kernels"
-    return refuse_key_division(request)
+    return refuse_score_masks(request) or refuse_key_division(request)
 
 
 def attend(call: Call) -> Tensor:
@@ -100,7 +101,9 @@ def _attend_fused(q: Tensor, k: Tensor, v: Tensor, visibility: Visibility, scale
     if pairs is None or (visibility.mask is None and visibility.offset >= 0):
         return functional.scaled_dot_product_attention(q, k, v, attn_mask=pairs, scale=scale)
     # A row that sees nothing would be 0/0: let it see everything, and discard the result.
-    empty = ~pairs.any(-1, keepdim=True)
+    empty = visibility.empty_rows
+    if empty is None:
+        return functional.scaled_dot_product_attention(q, k, v, attn_mask=pairs, scale=scale)
     out = functional.scaled_dot_product_attention(q, k, v, attn_mask=pairs | empty, scale=scale)
     return out.masked_fill(empty, 0)
 

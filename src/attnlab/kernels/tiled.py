@@ -19,6 +19,7 @@ from .cpu import native
 from .cpu.pairs import AnglePairs, CompiledPairs, DotPairs, KeySums, groups, last_seen
 from .division import as_divisor, divide, divide_values, refuse_key_division, refuse_sum_with_dropout
 from .dropout import keep_tile, scale
+from .masks import refuse_score_masks
 from .tiles import Tile, Tiling
 from .visibility import Visibility
 
@@ -258,7 +259,7 @@ def attend(call: Call, q: Tensor, k: Tensor, extra: Tensor | None, pairs: str) -
 
 def refusal(request: Request) -> str | None:
     """Return why the weights of a mechanism cannot be computed tile by tile, or None."""
-    stage, mask = request.mechanism.weights, request.mechanism.mask
+    stage, mask = request.mechanism.weights, request.mechanism.causal
     is_by_autograd = stage.tile_rule is None and stage.pointwise and "visible" not in stage.needs
     if not is_by_autograd and (stage.tile_rule is None or REGISTRY.get(stage.name) is not type(stage)):
         return f"has no tile-wise gradient for '{stage}'"
@@ -268,4 +269,4 @@ def refusal(request: Request) -> str | None:
     has_no_weight = mask.where == "before" or (mask.where == "after" and stage.pointwise) or stage.keeps_zero
     if request.causal and not has_no_weight:
         return f"excludes masked pairs before the weights; '{mask}' over '{stage.name}' does not"
-    return refuse_key_division(request) or refuse_sum_with_dropout(request)
+    return refuse_score_masks(request) or refuse_key_division(request) or refuse_sum_with_dropout(request)

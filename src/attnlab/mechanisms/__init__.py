@@ -2,16 +2,17 @@
 
 from .arguments import Layers
 from .catalog import CATALOG, Entry
+from .masks import Mask
 from .mechanism import Mechanism
 from .parameter import Dims, Parameter
 from .scores import Score
 from .stage import REGISTRY, SLOTS, Params, Positions, Stage, argument, stage
-from .surroundings import Cap, Mask, Output, SharedProjections, TokenDropout
+from .surroundings import Cap, CausalMask, Output, SharedProjections, TokenDropout
 from .values import Value
 from .weights import TileRule, Weights, masked_softmax
 
 __all__ = [
-    "CATALOG", "REGISTRY", "SLOTS", "Cap", "Dims", "Entry", "Layers", "Mask", "Mechanism", "Output", "Parameter",
+    "CATALOG", "REGISTRY", "SLOTS", "Cap", "CausalMask", "Dims", "Entry", "Layers", "Mask", "Mechanism", "Output", "Parameter",
     "Params", "Positions", "Score", "SharedProjections", "Stage", "TileRule", "TokenDropout", "Value", "Weights",
     "argument", "masked_softmax", "stage",
 ]  # fmt: skip

@@ -11,7 +11,11 @@ from attnlab.errors import MechanismError, closest
 
 from .arguments import argument_types, describe, fits
 
-NEEDS: Mapping[str, tuple[str, ...]] = {"score": ("positions", "visible"), "weights": ("positions", "visible")}
+NEEDS: Mapping[str, tuple[str, ...]] = {
+    "score": ("positions", "visible"),
+    "weights": ("positions", "visible"),
+    "mask": ("positions", "scores", "visible"),
+}
 """The inputs that stages of each slot may request. Stages of other slots get all their inputs as arguments."""
 
 RESERVED = ("name", "slot", "needs", "traits", "at", "parameters", "parameters_at", "is_scheduled", "notes", "advice")
@@ -78,7 +82,7 @@ def check_methods(name: str, cls: type[Any]) -> None:
     if "__call__" in vars(cls) and not any("__call__" in vars(base) for base in interface.__mro__):
         raise MechanismError(
             f"stage '{name}' derives from {interface.__name__} and defines __call__, which is never called in the slot "
-            f"{cls.slot}; derive from Score, Weights, Value or Output (weights see the mask as `visible`)"
+            f"{cls.slot}; derive from Score, Weights, Mask, Value or Output"
         )
     for method, own, original in _list_overridden(cls, interface):
         if isinstance(original, property) and inspect.isfunction(own):

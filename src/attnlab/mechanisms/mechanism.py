@@ -18,15 +18,16 @@ from attnlab.notebook import Facts, Showable
 
 from . import softmax_variants  # noqa: F401  # its stages are registered before a line is read
 from .grammar import MARKS, LineReader, fail, tokenize
+from .masks import Mask
 from .parameter import Dims, Parameter, check_parameters
 from .scores import Dot, Score
 from .stage import NAMED, REGISTRY, SLOTS, Params, Slot, Stage
-from .surroundings import Cap, Mask, Output, SharedProjections, TokenDropout
+from .surroundings import Cap, CausalMask, Output, SharedProjections, TokenDropout
 from .values import Value
 from .weights import Softmax, Weights
 
-KINDS: tuple[type[Stage], ...] = (Score, Cap, Weights, Mask, Value, TokenDropout, Output, SharedProjections)
-SEVERAL: frozenset[Slot] = frozenset({"values", "output"})
+KINDS: tuple[type[Stage], ...] = (Score, Cap, Weights, CausalMask, Mask, Value, TokenDropout, Output, SharedProjections)
+SEVERAL: frozenset[Slot] = frozenset({"mask", "values", "output"})
 """The slots that hold any number of stages, applied in the order written."""
 OPTIONAL: frozenset[Slot] = frozenset({"cap", "drop"})
 """The slots that may be empty."""
@@ -39,12 +40,13 @@ class Mechanism(Showable):
 
     score: Score = Dot()
     weights: Weights = Softmax()
-    mask: Mask = Mask()
+    causal: CausalMask = CausalMask()
     values: tuple[Value, ...] = ()
     drop: TokenDropout | None = None
     output: tuple[Output, ...] = ()
     share: SharedProjections = SharedProjections()
     cap: Cap | None = None
+    mask: tuple[Mask, ...] = ()
     weights_line: str = dataclasses.field(init=False, repr=False, compare=False)
     """The weights stage as a line writes it, computed once, since torch.compile cannot trace how it is written."""
 
@@ -118,7 +120,12 @@ class Mechanism(Showable):
 
     def find_stages_needing(self, need: str) -> tuple[Stage, ...]:
         """Return the stages whose call requests an input beside its tensors, such as `positions`."""
-        return tuple(item for item in (self.score, self.weights) if need in item.needs)
+        return tuple(item for item in (self.score, self.weights, *self.mask) if need in item.needs)
+
+    @property
+    def reach(self) -> int | None:
+        """The distance from which on no query sees a key, or None if its masks allow any."""
+        return min((item.reach for item in self.mask if item.reach is not None), default=None)
 
     def parameters(
         self, num_heads: int, head_dim: int, value_dim: int | None = None, layer: int = 0

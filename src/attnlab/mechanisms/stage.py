@@ -21,8 +21,8 @@ from .arguments import argument_types, describe, fits, is_number, write
 from .declaration import check_defaults, check_fields, check_methods, find_interface, read_needs
 from .parameter import Dims, Parameter
 
-Slot = Literal["share", "score", "cap", "mask", "weights", "values", "drop", "output"]
-SLOTS: tuple[Slot, ...] = ("score", "cap", "weights", "mask", "values", "drop", "output", "share")
+Slot = Literal["share", "score", "cap", "causal", "mask", "weights", "values", "drop", "output"]
+SLOTS: tuple[Slot, ...] = ("score", "cap", "weights", "causal", "mask", "values", "drop", "output", "share")
 """The slots of a mechanism, in the order in which a line is written."""
 
 Params = Mapping[str, Tensor]
@@ -62,8 +62,8 @@ Shown = Literal["changed", "keyword", "positional"]
 Bound = float | None
 
 
-def argument(default: Any, *, shown: Shown = "changed", at_least: Bound = None, below: Bound = None) -> Any:
-    """Declare a stage's argument: its bounds, and whether a line shows it even if it is the default."""
+def argument(default: Any = dataclasses.MISSING, *, shown: Shown = "changed", at_least: Bound = None, below: Bound = None) -> Any:
+    """Declare a stage's argument: its bounds, and whether a line shows it even if it is the default, if it has one."""
     return field(default=default, metadata={"shown": shown, "at_least": at_least, "below": below})
 
 
@@ -185,7 +185,7 @@ def stage(name: str) -> Callable[[S], S]:
 
     def register(cls: S) -> S:
         if not (isinstance(cls, type) and issubclass(cls, Stage) and hasattr(cls, "slot")):
-            raise MechanismError(f"stage '{name}' must derive from Score, Weights, Value or another slot, not {cls!r}")
+            raise MechanismError(f"stage '{name}' must derive from Score, Weights, Mask, Value or another slot, not {cls!r}")
         if "__dataclass_params__" not in vars(cls) or not vars(cls)["__dataclass_params__"].frozen:
             raise MechanismError(f"stage '{name}' must be a frozen dataclass: put @dataclass(frozen=True) below @stage")
         _check_name(name, cls)

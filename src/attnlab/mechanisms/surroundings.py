@@ -1,4 +1,4 @@
-"""The stages around score, weights and values: shared projections, a cap, causal mask, dropped tokens, output."""
+"""The stages around score, weights and values: shared projections, a cap, the causal mask, dropped tokens, output."""
 
 import math
 from abc import abstractmethod
@@ -42,14 +42,14 @@ class Cap(Stage):
 
 @stage("mask")
 @dataclass(frozen=True)
-class Mask(Stage):
+class CausalMask(Stage):
     """Where the causal mask is applied.
 
     before: forbidden pairs are left out of the weights. after: their weights are set to 0, without renormalising.
     zero: their scores are set to 0.
     """
 
-    slot: ClassVar[Slot] = "mask"
+    slot: ClassVar[Slot] = "causal"
 
     where: Literal["before", "after", "zero"] = argument("before", shown="positional")
 

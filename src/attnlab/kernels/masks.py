@@ -1,0 +1,67 @@
+"""What the mask stages of a mechanism add to a call: pairs that no query sees, known from positions or from scores."""
+
+import dataclasses
+from functools import reduce
+
+from torch import Tensor
+
+from attnlab.errors import ShapeError
+from attnlab.mechanisms import Mask, Mechanism, Positions
+
+from .call import Call, Request
+from .positions import as_positions
+from .visibility import as_mask
+
+
+def hide_pairs(call: Call) -> Call:
+    """Return the call with the masks that its positions determine in its visibility, instead of its mechanism."""
+    masks = list_position_masks(call.mechanism)
+    if not masks:
+        return call
+    shape = (*call.q.shape[:3], call.k.shape[2])
+    pairs = compute_pairs(masks, call.positions or as_positions(None, call.q, call.k), shape)
+    visibility = call.visibility
+    pairs = pairs if visibility.mask is None else pairs & visibility.mask
+    visibility = dataclasses.replace(visibility, mask=pairs)
+    return dataclasses.replace(call, mechanism=drop_position_masks(call.mechanism), visibility=visibility)
+
+
+def list_position_masks(mechanism: Mechanism) -> tuple[Mask, ...]:
+    """List the masks that positions determine."""
+    return tuple(stage for stage in mechanism.mask if "scores" not in stage.needs)
+
+
+def drop_position_masks(mechanism: Mechanism) -> Mechanism:
+    """Return the mechanism with the masks that only scores determine."""
+    return dataclasses.replace(mechanism, mask=tuple(stage for stage in mechanism.mask if "scores" in stage.needs))
+
+
+def compute_pairs(masks: tuple[Mask, ...], positions: Positions, shape: tuple[int, int, int, int]) -> Tensor:
+    """Return the pairs that all of these masks allow, [b|1 h|1 q k]."""
+    return reduce(Tensor.__and__, (check_pairs(stage, stage(positions=positions), shape) for stage in masks))
+
+
+def keep_by_scores(call: Call, scores: Tensor, visible: Tensor | None) -> Tensor | None:
+    """Return the visible pairs, without those that masks forbid for their scores."""
+    for stage in call.mechanism.mask:
+        kept = check_pairs(stage, stage(**call.gather_needs(stage, visible, scores)), tuple(scores.shape))  # type: ignore[arg-type]
+        visible = kept if visible is None else kept & visible
+    return visible
+
+
+def check_pairs(stage: Mask, pairs: object, shape: tuple[int, int, int, int]) -> Tensor:
+    """Refuse a result of a mask that is not booleans for these pairs."""
+    if not isinstance(pairs, Tensor):
+        raise ShapeError(f"'{stage}' must return a boolean tensor [b h q k] = {shape}, not {type(pairs).__name__}")
+    try:
+        checked = as_mask(pairs, shape)
+    except ShapeError as error:
+        raise ShapeError(f"'{stage}': {error}") from None
+    assert checked is not None
+    return checked
+
+
+def refuse_score_masks(request: Request) -> str | None:
+    """Return why a kernel that never holds the scores of a whole row cannot mask by them, or None."""
+    masks = [stage for stage in request.mechanism.mask if "scores" in stage.needs]
+    return f"masks no pairs by their scores, as '{masks[0]}' does" if masks else None
