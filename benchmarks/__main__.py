@@ -13,6 +13,7 @@ from attnlab.errors import closest
 from attnlab.machine import describe
 from benchmarks import (
     additive,
+    algebra,
     bypass,
     commands,
     data,
@@ -35,6 +36,7 @@ TABLES: Mapping[str, Callable[[], Table]] = {
     "pointwise": pointwise.table,
     "distance": distance.table,
     "stages": stages.table,
+    "algebra": algebra.table,
     "threads": threads.table,
     "bypass": bypass.table,
     "install": install.table,

@@ -31,6 +31,10 @@ def test_stages_of_ones_own_work() -> None:
     torch.testing.assert_close(attnlab.attend(q, k, v, "dot | alibi_window(width=4)", causal=True), expected)
     last = attnlab.attend(q[:, :, -3:], k, v, "dot | alibi_window(width=4)", causal=True)
     torch.testing.assert_close(last, expected[:, :, -3:])
+    dilated = attnlab.attend(q, k, v, "dot | softmax | dilated(stride=3, width=6)", causal=True)
+    hidden = (distance >= 6) | (distance % 3 > 0) | torch.ones(16, 16, dtype=torch.bool).triu(1)
+    plain = (q @ k.mT / 8**0.5).masked_fill(hidden, -torch.inf).softmax(-1) @ v
+    torch.testing.assert_close(dilated, plain)
     others = attnlab.attend(q, k, v, "dot | softmax | centred | scaled(gain=0.9) | drop_run")
     torch.testing.assert_close(others, 0.9 * attnlab.attend(q, k, v - v.mean(-1, keepdim=True)))
     kept = REGISTRY["drop_run"](0.25).draw_kept_keys(3, 16, torch.Generator().manual_seed(0))  # type: ignore[call-arg, attr-defined]
@@ -40,7 +44,7 @@ def test_stages_of_ones_own_work() -> None:
     assert sloped.sloped_slope.tolist() == [2**-5, 2**-9]
     declared = {
         "dot | square": "blockwise", "elu_features | softmax": "sdpa", "elu_features | identity(divide=n)": "linear",
-        "relative | softmax": "blockwise",
+        "relative | softmax": "blockwise", "dot | softmax | dilated": "banded",
     }  # fmt: skip
     for line, kernel in declared.items():
         explanation = attnlab.explain(line, length=300, causal=True)

@@ -12,6 +12,7 @@ from attnlab.tasks import load
 from attnlab.training import FeatureStream, Segment
 from benchmarks import (
     additive,
+    algebra,
     bypass,
     data,
     distance,
@@ -42,6 +43,7 @@ TINY_TABLES: dict[str, Callable[[], Table]] = {
     "linear": partial(linear.table, TINY, 8, 0),
     "distance": partial(distance.table, TINY, 8, TINY, 8, 0),
     "stages": partial(stages.table, TINY, 8, 0),
+    "algebra": partial(algebra.table, TINY, 8, 0),
     "threads": partial(threads.table, TINY, 8, 1),
     "bypass": partial(bypass.table, TINY, 8, 0),
     "install": partial(install.table, install.Size(1, 16, 2, 32, 2, 8), 0, install.CASES[-1:]),

@@ -44,10 +44,12 @@ def numbers(low: float | None, high: float | None, moderate: bool) -> SearchStra
     return drawn | st.integers(-(10**30) if low is None else math.ceil(low), 10**30)
 
 
-def whole_numbers(low: float | None, moderate: bool) -> SearchStrategy[int]:
-    """Draw an int from its lower bound."""
+def whole_numbers(low: float | None, high: float | None, moderate: bool) -> SearchStrategy[int]:
+    """Draw an int from its bounds."""
     largest = MODERATE_WHOLE if moderate else ANY_WHOLE
-    return st.integers(-largest if low is None else math.ceil(low), largest)
+    return st.integers(
+        -largest if low is None else math.ceil(low), largest if high is None else min(largest, int(high) - 1)
+    )
 
 
 def values_of(item: dataclasses.Field[Any], admitted: tuple[Any, ...], moderate: bool) -> SearchStrategy[Any]:
@@ -58,7 +60,7 @@ def values_of(item: dataclasses.Field[Any], admitted: tuple[Any, ...], moderate:
         if option is float:
             drawn.append(numbers(low, high, moderate))
         elif option is int:
-            drawn.append(whole_numbers(low, moderate))
+            drawn.append(whole_numbers(low, high, moderate))
         elif option is bool:
             drawn.append(st.booleans())
         elif option is Layers:

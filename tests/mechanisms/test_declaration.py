@@ -12,7 +12,18 @@ from torch import Tensor, nn
 
 import attnlab
 from attnlab.errors import AttnlabError, MechanismError, ShapeError
-from attnlab.mechanisms import REGISTRY, CausalMask, Mechanism, Output, Score, TileRule, TokenDropout, Value, Weights, stage
+from attnlab.mechanisms import (
+    REGISTRY,
+    CausalMask,
+    Mechanism,
+    Output,
+    Score,
+    TileRule,
+    TokenDropout,
+    Value,
+    Weights,
+    stage,
+)
 
 pytestmark = pytest.mark.usefixtures("own_stages")
 

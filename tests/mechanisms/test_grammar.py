@@ -56,7 +56,7 @@ WRONG = [
     # one question answered twice
     ("dot | ⟦cosine⟧ | softmax", "two stages answer the same question (score): 'dot' and 'cosine'"),
     ("softmax | dot | ⟦softmax⟧(divide=n)", "the same question (weights): 'softmax' and 'softmax'"),
-    ("mask(after) | ⟦mask⟧(zero)", "two stages answer the same question (mask)"),
+    ("mask(after) | ⟦mask⟧(zero)", "two stages answer the same question (causal)"),
     ("bypass(alpha=1) | gate | ⟦bypass⟧(alpha=2)", "'bypass' is there twice; a stage may act on"),
     ("bypass(on=q) | ⟦bypass⟧(1, q)", "'bypass_q' is there twice"),
     ("gate | ⟦gate⟧(per=head)", "'gate' is there twice"),

@@ -203,9 +203,9 @@ class NoEquation(Score):
 @pytest.mark.parametrize(
     ("cls", "said"),
     [
-        (object, "must derive from Score, Weights, Value or another slot"),
-        (derived(object), "must derive from Score, Weights, Value or another slot"),
-        (derived(Stage), "must derive from Score, Weights, Value or another slot"),
+        (object, "must derive from Score, Weights, Mask, Value or another slot"),
+        (derived(object), "must derive from Score, Weights, Mask, Value or another slot"),
+        (derived(Stage), "must derive from Score, Weights, Mask, Value or another slot"),
         (NoDataclass, r"must be a frozen dataclass: put @dataclass\(frozen=True\) below @stage"),
         (NoEquation, "stage 'mine' must define the methods __call__"),
         (

@@ -104,7 +104,8 @@ def test_shares(what: str) -> None:
 
 def test_what_is_left_out_is_the_plain_case() -> None:
     plain = Mechanism.parse("dot | softmax")
-    assert plain.mask.where == "before"
+    assert plain.causal.where == "before"
+    assert plain.mask == ()
     assert plain.share.what == "separate"
     assert plain.drop is None
     assert plain.values == ()

@@ -16,6 +16,7 @@ from torch import Tensor
 from attnlab.kernels import reference
 from attnlab.kernels.attend import attend, prepare, weights
 from attnlab.kernels.call import Call, MaskKind
+from attnlab.kernels.masks import list_position_masks
 from attnlab.kernels.standins import fill_standins
 from attnlab.mechanisms import CausalMask, Mechanism, Positions, Value
 
@@ -92,6 +93,22 @@ def _check_declarations(subject: Subject) -> Iterator[FindingPart]:
             f"{name} declares bias_of = \"distances\": its bias depends only on the query's position minus the key's"
         )
         yield FindingPart(claim, peak(first - second), tolerance(first), DECLARATION)
+    yield from _check_masks(call)
+
+
+def _check_masks(call: Call) -> Iterator[FindingPart]:
+    """Compare the reach of masks, and what they depend on, with their calls."""
+    places = torch.arange(LONG)[None, None]
+    for mask in list_position_masks(call.mechanism):
+        shown, moved = (mask(positions=Positions(at, at)).expand(1, -1, LONG, LONG) for at in (places, places + 3))
+        name = type(mask).__name__
+        if mask.reach is not None:
+            beyond = shown & ((places[0, 0, :, None] - places[0, 0]).abs() >= mask.reach)
+            claim = f"{name} declares reach = {mask.reach}: no query sees a key at this distance or beyond"
+            yield FindingPart(claim, float(beyond.any()), 0.0, DECLARATION)
+        if mask.is_by_distance:
+            claim = f"{name} declares is_by_distance = True: its pairs depend on distances alone"
+            yield FindingPart(claim, float((shown != moved).any()), 0.0, DECLARATION)
 
 
 def _compare_kernels(subject: Subject) -> Iterator[FindingPart]:
@@ -155,7 +172,9 @@ def _check_identities(subject: Subject) -> Iterator[FindingPart]:
         if not others:
             yield from _check_value_identities(subject, stage)
     sums_to_one = mechanism.weights.is_softmax and not mechanism.weights.has_sink
-    if sums_to_one and mechanism.weights.divide == 1 and True in subject.causalities:
+    # A mask by scores chooses among later keys too if they are masked after the weights.
+    has_score_masks = any("scores" in stage.needs for stage in mechanism.mask)
+    if sums_to_one and mechanism.weights.divide == 1 and True in subject.causalities and not has_score_masks:
         yield _check_renormalized(subject)
     if mechanism.share.what != "separate":
         yield _check_symmetry(subject)

@@ -199,8 +199,8 @@ class Layer(nn.Module):
         """Refuse a mask that the mask stage cannot act on, and values that are not those of the value path."""
         if rule.replaces_causal and self.mechanism.causal.where != "before":
             raise InstallError(
-                f"'{self.mechanism.causal}' acts on the causal mask, but '{self.attention_name}' was given single pairs "
-                "instead (a sliding window, packed sequences, a static cache or a custom mask)"
+                f"'{self.mechanism.causal}' acts on the causal mask, but '{self.attention_name}' was given single "
+                "pairs instead (a sliding window, packed sequences, a static cache or a custom mask)"
             )
         expected, self.expected = self.expected, None
         # A static cache is longer than the projected values, so they are compared in a later pass.

@@ -103,13 +103,16 @@ def refusal(request: Request) -> str | None:
     mechanism = request.mechanism
     if request.reach is None:
         return "needs a mask with a reach, such as window(w), over consecutive positions"
-    if Band.of(request).num_blocks == 0:
-        return "has no keys to skip: the first and last queries, which miss keys, are all there are"
     if request.causal and mechanism.causal.where != "before":
         return f"excludes masked pairs before the weights, not '{mechanism.causal}'"
     if mechanism.weights.divide != 1 and mechanism.weights.divide_at == "key":
         return f"counts what each query sees, not the keys before a key as '{mechanism.weights}' does"
     return "draws no attention dropout" if request.dropout else None
+
+
+def find_no_gain(request: Request) -> str | None:
+    """Return why another kernel is faster, or None."""
+    return None if Band.of(request).num_blocks else "has no keys to skip: every block of queries would see them all"
 
 
 def fold_request(request: Request) -> Request:

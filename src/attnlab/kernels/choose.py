@@ -98,6 +98,8 @@ def choose(request: Request, kernel: str = "auto") -> tuple[Kernel, dict[str, st
     # Without masks there is no band to speak of.
     for candidate in ORDER if request.mechanism.mask else ORDER[1:]:
         reason = candidate.refusal(request)
+        if reason is None and candidate is BANDED:
+            reason = banded.find_no_gain(request)
         if reason is None:
             # Only scores of the compiled loops ask whether these are available: building them takes seconds.
             missing = native.explain_missing() if request.mechanism.score.form in LOOPS else None

@@ -12,7 +12,7 @@ from .values import Value
 from .weights import TileRule, Weights, masked_softmax
 
 __all__ = [
-    "CATALOG", "REGISTRY", "SLOTS", "Cap", "CausalMask", "Dims", "Entry", "Layers", "Mask", "Mechanism", "Output", "Parameter",
-    "Params", "Positions", "Score", "SharedProjections", "Stage", "TileRule", "TokenDropout", "Value", "Weights",
-    "argument", "masked_softmax", "stage",
+    "CATALOG", "REGISTRY", "SLOTS", "Cap", "CausalMask", "Dims", "Entry", "Layers", "Mask", "Mechanism", "Output",
+    "Parameter", "Params", "Positions", "Score", "SharedProjections", "Stage", "TileRule", "TokenDropout", "Value",
+    "Weights", "argument", "masked_softmax", "stage",
 ]  # fmt: skip

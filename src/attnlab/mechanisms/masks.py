@@ -13,7 +13,6 @@ from torch import Tensor
 
 from .stage import Positions, Slot, Stage, argument, stage
 
-
 LARGEST = 2**31
 """No sequence is this long, and no position needs more bits."""
 
@@ -54,7 +53,7 @@ class Mask(Stage):
 @stage("window")
 @dataclass(frozen=True)
 class Window(Mask):
-    """|i − j| < width (Beltagy et al. 2020): with the causal mask, a query sees itself and the width − 1 tokens before."""
+    """|i − j| < width (Beltagy et al. 2020): under the causal mask a query sees itself and width − 1 tokens before."""
 
     is_by_distance: ClassVar[bool] = True
 
@@ -80,16 +79,14 @@ class Chunk(Mask):
         return self.size
 
     def __call__(self, *, positions: Positions) -> Tensor:
-        queries, keys = (
-            torch.div(x, self.size, rounding_mode="floor") for x in (positions.queries, positions.keys)
-        )
+        queries, keys = (torch.div(x, self.size, rounding_mode="floor") for x in (positions.queries, positions.keys))
         return queries[..., :, None] == keys[..., None, :]
 
 
 @stage("top_k")
 @dataclass(frozen=True)
 class TopK(Mask):
-    """The k largest scores of a row, the first of ties (Gupta et al. 2021); n still counts all that the query may see."""
+    """The k largest scores of a row, the first of ties (Gupta et al. 2021); n counts all that it chooses from."""
 
     k: int = argument(shown="positional", at_least=1, below=LARGEST)
 

@@ -62,7 +62,9 @@ Shown = Literal["changed", "keyword", "positional"]
 Bound = float | None
 
 
-def argument(default: Any = dataclasses.MISSING, *, shown: Shown = "changed", at_least: Bound = None, below: Bound = None) -> Any:
+def argument(
+    default: Any = dataclasses.MISSING, *, shown: Shown = "changed", at_least: Bound = None, below: Bound = None
+) -> Any:
     """Declare a stage's argument: its bounds, and whether a line shows it even if it is the default, if it has one."""
     return field(default=default, metadata={"shown": shown, "at_least": at_least, "below": below})
 
@@ -185,7 +187,9 @@ def stage(name: str) -> Callable[[S], S]:
 
     def register(cls: S) -> S:
         if not (isinstance(cls, type) and issubclass(cls, Stage) and hasattr(cls, "slot")):
-            raise MechanismError(f"stage '{name}' must derive from Score, Weights, Mask, Value or another slot, not {cls!r}")
+            raise MechanismError(
+                f"stage '{name}' must derive from Score, Weights, Mask, Value or another slot, not {cls!r}"
+            )
         if "__dataclass_params__" not in vars(cls) or not vars(cls)["__dataclass_params__"].frozen:
             raise MechanismError(f"stage '{name}' must be a frozen dataclass: put @dataclass(frozen=True) below @stage")
         _check_name(name, cls)

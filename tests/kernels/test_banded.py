@@ -1,0 +1,124 @@
+"""The banded kernel equals the reference wherever queries, keys and positions lie; its cost grows with the window."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pytest
+import torch
+from torch import Tensor
+
+from attnlab import attend, explain
+from attnlab.errors import KernelError, ShapeError
+from attnlab.kernels.banded import Band
+from attnlab.kernels.call import Request
+from attnlab.mechanisms import Mask, Mechanism, Positions, stage
+
+LINES = (
+    "dot | softmax", "dot | softmax(sink=learned)", "dot | relu(divide=n)", "euclidean | softmax",
+    "manhattan | sigmoid", "dot | stick_breaking", "dot | softmax | top_k(3)",
+)  # fmt: skip
+MASKS = ("window(1)", "window(5)", "window(24)", "chunk(7)", "window(9) | chunk(20)")
+SITUATIONS = {  # queries, keys, causal, mask
+    "causal": (100, 100, True, None),
+    "causal, padded": (130, 130, True, "keys"),
+    "padded": (100, 100, False, "keys"),
+    "pairs": (61, 61, False, "pairs"),
+    "cached": (30, 80, True, None),
+    "one query": (1, 90, True, "keys"),
+    "more queries than keys": (70, 64, True, None),
+}
+
+
+def solve(tensors: list[Tensor], line: str, kernel: str, **options: object) -> list[Tensor]:
+    out = attend(*tensors, line, kernel=kernel, **options)  # type: ignore[arg-type]
+    weight = torch.linspace(-1, 1, out.numel(), dtype=out.dtype).reshape(out.shape)
+    return [out, *torch.autograd.grad(out, tensors, weight, allow_unused=True, materialize_grads=True)]
+
+
+def draw(num_queries: int, num_keys: int) -> list[Tensor]:
+    generator = torch.Generator().manual_seed(num_queries)
+    sizes = (num_queries, num_keys, num_keys)
+    return [torch.randn(2, 2, n, 8, generator=generator, dtype=torch.float64).requires_grad_() for n in sizes]
+
+
+@pytest.mark.parametrize("situation", SITUATIONS)
+@pytest.mark.parametrize("masks", MASKS)
+@pytest.mark.parametrize("line", LINES)
+def test_blocks_compute_the_reference(line: str, masks: str, situation: str) -> None:
+    num_queries, num_keys, causal, kind = SITUATIONS[situation]
+    tensors = draw(num_queries, num_keys)
+    mask = None
+    if kind is not None:
+        mask = torch.rand(2, 1, 1 if kind == "keys" else num_queries, num_keys) > 0.3
+    exact, banded = (
+        solve(tensors, f"{line} | {masks}", kernel, causal=causal, mask=mask) for kernel in ("reference", "banded")
+    )
+    for a, b in zip(exact, banded, strict=True):
+        torch.testing.assert_close(b, a, rtol=1e-9, atol=1e-11)
+
+
+@pytest.mark.parametrize("masks", ["window(6)", "chunk(10)"])
+def test_left_padding_moves_positions_and_no_window(masks: str) -> None:
+    tensors, padding = draw(90, 90), (0, 13)
+    visible = torch.stack([torch.arange(90) >= n for n in padding])
+    positions = (visible.long().cumsum(-1) - 1).clamp(min=0)
+    options = {"causal": True, "mask": visible[:, None, None], "positions": positions}
+    exact, banded = (
+        solve(tensors, f"dot | softmax | {masks}", kernel, **options) for kernel in ("reference", "banded")
+    )
+    for a, b in zip(exact, banded, strict=True):
+        torch.testing.assert_close(b, a, rtol=1e-9, atol=1e-11)
+    alone = attend(*(x[1:, :, 13:] for x in tensors), f"dot | softmax | {masks}", causal=True)
+    torch.testing.assert_close(banded[0][1:, :, 13:], alone, rtol=1e-9, atol=1e-11)
+
+
+@pytest.mark.parametrize("masks", ["window(6)", "chunk(10)"])
+def test_slots_of_a_static_cache_and_one_token_at_a_time(masks: str) -> None:
+    q, k, v = (x.detach() for x in draw(60, 60))
+    line = f"dot | softmax | {masks}"
+    whole = attend(q, k, v, line, causal=True)
+    slots = torch.arange(80)
+    more = torch.zeros(2, 2, 20, 8, dtype=torch.float64)
+    for at in (0, 5, 33, 59):
+        token = q[:, :, at : at + 1]
+        cached = attend(token, k[:, :, : at + 1], v[:, :, : at + 1], line, causal=True)
+        positions = (torch.tensor([at]), slots)
+        wide = [torch.cat([x, more], 2) for x in (k, v)]
+        static = attend(token, *wide, line, mask=(slots <= at)[None, None, None], positions=positions, kernel="banded")
+        for out in (cached, static):
+            torch.testing.assert_close(out, whole[:, :, at : at + 1], rtol=1e-9, atol=1e-11)
+
+
+def test_positions_with_gaps_are_not_indices() -> None:
+    tensors, positions = draw(60, 60), torch.arange(60) * 3
+    with pytest.raises(KernelError, match="consecutive positions"):
+        attend(*tensors, "dot | softmax | window(6)", positions=positions, kernel="banded")
+    far, near = (
+        attend(*tensors, f"dot | softmax | window({w})", positions=at) for w, at in ((6, positions), (2, None))
+    )
+    torch.testing.assert_close(far, near)
+
+
+def test_pairs_grow_with_the_length_times_the_window() -> None:
+    request = Request(Mechanism.parse("dot | softmax | window(256)"), 8192, 8192, causal=True)
+    assert Band.of(request).num_pairs < 8192 * (256 + 96)
+    short, long = (explain("dot | softmax | window(256)", n, causal=True) for n in (8192, 16384))
+    assert short.kernel == "banded"
+    assert "sdpa" in short.reason
+    assert short.cost.exponent == 1
+    assert long.cost.operations < 2.1 * short.cost.operations
+
+
+@pytest.mark.usefixtures("own_stages")
+def test_a_mask_of_another_dtype_is_refused_by_name() -> None:
+    @stage("numbers")
+    @dataclass(frozen=True)
+    class Numbers(Mask):
+        """Distances instead of booleans."""
+
+        def __call__(self, *, positions: Positions) -> Tensor:
+            return positions.distances
+
+    with pytest.raises(ShapeError, match="'numbers': mask must be boolean"):
+        attend(*draw(4, 4), "dot | softmax | numbers")
