@@ -106,5 +106,6 @@ def mechanisms(moderate: bool = False) -> SearchStrategy[Mechanism]:
         values=several("values"),
         drop=st.none() | stages_for("drop", moderate),
         output=several("output"),
+        positions=stages_for("positions", moderate),
         share=stages_for("share", moderate),
     )

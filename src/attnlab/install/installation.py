@@ -126,7 +126,7 @@ def _make_plan(mechanism: Mechanism, attentions: list[AttentionModule]) -> Plan:
 
 def _check_positions(mechanism: Mechanism, body: PreTrainedModel) -> None:
     for stage in mechanism.find_stages_needing("positions"):
-        if stage.needs["positions"] and has_cross_attention(body):
+        if stage.needs.get("positions", True) and has_cross_attention(body):
             raise InstallError(
                 f"'{stage}' needs positions, but in the cross-attention of this {type(body).__name__} queries and keys "
                 "are of two sequences, without positions in common; use a model without cross-attention"

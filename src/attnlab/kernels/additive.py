@@ -15,8 +15,8 @@ def refusal(request: Request) -> str | None:
     """Refuse other scores, devices other than the CPU, and a machine without a compiler."""
     if request.mechanism.score.form != "additive":
         return f"computes only additive scores, not '{request.mechanism.score}'"
-    if request.mechanism.score.bias_of:
-        return f"adds no bias of positions, which '{request.mechanism.score}' declares"
+    if request.mechanism.bias_stages:
+        return f"adds no bias of positions, which '{request.mechanism.bias_stages[0]}' declares"
     if request.mechanism.weights.has_row_factor:
         return f"multiplies no rows of scores, as '{request.mechanism.weights}' does"
     return tiled.refusal(request) or native.refusal(request.device)

@@ -1,6 +1,6 @@
 """The entry point: check the inputs, apply the stages around the kernel, and run the chosen kernel.
 
-values stages → token dropout → kernel (score, mask, weights, mix) → output stages
+values stages → token dropout → rotation by positions → kernel (score, mask, weights, mix) → output stages
 """
 
 import dataclasses
@@ -145,7 +145,8 @@ def prepare(
     q, k, v = (_add_axes(name, tensor) for name, tensor in (("q", q), ("k", k), ("v", v)))
     k, v = _repeat_key_heads(q, k), _repeat_key_heads(q, v)
     _check_shapes(q, k, v)
-    p = _check_parameters(parsed, q, v, parameters)
+    parsed = _choose_direction(parsed, causal)
+    p = {**_check_parameters(parsed, q, v, parameters), **_compute_constants(parsed, q)}
     tensors = {"q": q, "k": k, "v": v}
     for stage in parsed.values:
         t = tensors[stage.target]
@@ -162,10 +163,13 @@ def prepare(
         mask = kept_keys if mask is None else mask & kept_keys
     visibility = Visibility(q.shape[2], k.shape[2], causal, mask, q.device)
     # Positions cost time, so they are computed only if a stage needs them, and checked if they are passed.
-    is_needed = any("positions" in stage.needs for stage in (parsed.score, parsed.weights))
+    scheme = parsed.positions
+    is_needed = any("positions" in stage.needs for stage in (parsed.score, parsed.weights)) or scheme.uses_positions
     has_positions = positions is not None or is_needed
     known_positions = as_positions(positions, q, k) if has_positions else None
     q, k, v = tensors.values()
+    if scheme.rotates and known_positions is not None:
+        q, k = scheme.rotate(q, known_positions.queries), scheme.rotate(k, known_positions.keys)
     return Call(parsed, q, k, v, p, visibility, dropout, seed, known_positions), num_axes
 
 
@@ -177,6 +181,17 @@ def _set_scale(mechanism: Mechanism, scale: float) -> Mechanism:
     if score.scale is not None:
         raise RequestError(f"'{score}' has a scale already; omit scale={scale}, or the one in the line")
     return dataclasses.replace(mechanism, score=dataclasses.replace(score, scale=scale))
+
+
+def _choose_direction(mechanism: Mechanism, causal: bool) -> Mechanism:
+    scheme = mechanism.positions.choose_direction(causal)
+    return mechanism if scheme is mechanism.positions else dataclasses.replace(mechanism, positions=scheme)
+
+
+def _compute_constants(mechanism: Mechanism, q: Tensor) -> Params:
+    """Return the fixed numbers of the position scheme, by names like those of its learned parameters."""
+    scheme = mechanism.positions
+    return {f"{scheme.name}_{name}": value.to(q) for name, value in scheme.constants(q.shape[1]).items()}
 
 
 def _add_axes(name: str, tensor: Tensor) -> Tensor:

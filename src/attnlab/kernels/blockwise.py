@@ -69,11 +69,13 @@ def refusal(request: Request) -> str | None:
     """Refuse scores that are not a product, and weights without a tile-wise gradient."""
     stage = request.mechanism.weights
     has_row_factor = stage.has_row_factor
-    has_bias = request.mechanism.score.bias_of is not None
+    has_bias = bool(request.mechanism.bias_stages)
     if not is_dot_like(request.mechanism.score):
         return f"needs scores that are a matrix product, not '{request.mechanism.score}'"
     if request.mechanism.score.form == "angle" and has_bias:
         return f"adds a bias of positions only to dot products, not to the angle of '{request.mechanism.score}'"
+    if len(request.mechanism.bias_stages) > 1:
+        return f"adds one bias of positions, and '{request.mechanism.score}' has one already"
     if has_row_factor and (request.mechanism.score.form == "angle" or has_bias):
         return f"multiplies rows of scores, as '{stage}' does, only if they are dot products"
     if request.mechanism.cap is not None and (request.mechanism.score.form == "angle" or has_row_factor):

@@ -21,8 +21,8 @@ def refusal(request: Request) -> str | None:
     """Refuse other scores, devices other than the CPU, and a machine without a compiler."""
     if request.mechanism.score.form not in FORMS:
         return f"computes only distances that are not a matrix product, not '{request.mechanism.score}'"
-    if request.mechanism.score.bias_of:
-        return f"adds no bias of positions, which '{request.mechanism.score}' declares"
+    if request.mechanism.bias_stages:
+        return f"adds no bias of positions, which '{request.mechanism.bias_stages[0]}' declares"
     if request.mechanism.cap is not None and request.mechanism.score.form in NEED_SCORES:
         return f"differentiates '{request.mechanism.score}' by its own scores, which '{request.mechanism.cap}' replaces"
     if request.mechanism.weights.has_row_factor:

@@ -28,7 +28,7 @@ def refusal(request: Request) -> str | None:
     mechanism = request.mechanism
     if not mechanism.weights.is_identity:
         return f"needs identity weights, not '{mechanism.weights.name}'"
-    if mechanism.score.form not in ("dot", "cosine", "features") or mechanism.score.bias_of:
+    if mechanism.score.form not in ("dot", "cosine", "features") or mechanism.bias_stages:
         return f"needs scores that are a dot product and no more, not '{mechanism.score.name}'"
     if mechanism.cap is not None:
         return f"needs scores that are linear in the keys; '{mechanism.cap}' is not"

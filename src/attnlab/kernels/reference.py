@@ -1,7 +1,7 @@
 """The definition: every mechanism, one equation after another, in any dtype on any device. All other kernels are
 checked against it.
 
-    s = cap(score(q, k))      w = weights(s) / divide(n), 0 for masked pairs      out = w·v
+    s = cap(score(q, k) + bias)      w = weights(s) / divide(n), 0 for masked pairs      out = w·v
 
 `attend` has put masks of positions (window, chunk) into the visibility; masks of scores (top_k) are applied here.
 
@@ -52,6 +52,10 @@ def weights(call: Call) -> Tensor:
     score = mechanism.score
     scores = score(call.q, call.k, call.params_of(score), **call.gather_needs(score, shown))
     check_result(score, scores, (*call.q.shape[:3], call.k.shape[2]), call.q.dtype)
+    if mechanism.positions.bias_of is not None:
+        assert call.positions is not None
+        bias = mechanism.positions.position_bias(call.positions, call.params_of(mechanism.positions))
+        scores = scores + bias.to(scores.dtype)
     if mechanism.cap is not None:
         scores = mechanism.cap(scores)
     if mechanism.causal.where == "zero" and allowed is not None:

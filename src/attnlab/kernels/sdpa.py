@@ -37,8 +37,8 @@ def refusal(request: Request) -> str | None:
         return f"needs scores that are a dot product, not '{mechanism.score}'"
     if mechanism.cap is not None:
         return f"computes no function of a score, as '{mechanism.cap}' is"
-    if mechanism.score.bias_of:
-        return f"adds no bias of positions, which '{mechanism.score}' declares"
+    if mechanism.bias_stages:
+        return f"adds no bias of positions, which '{mechanism.bias_stages[0]}' declares"
     if mechanism.score.form == "squared_euclidean" and (mechanism.weights.has_sink or mechanism.weights.has_row_factor):
         return f"omits −‖q‖² from distances, which '{mechanism.weights}' depends on"
     if request.causal and mechanism.causal.where != "before":

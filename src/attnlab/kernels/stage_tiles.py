@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from attnlab.mechanisms import Mechanism, Positions, Score, TileRule, Weights
+from attnlab.mechanisms import Mechanism, Positions, PositionScheme, Score, TileRule, Weights
 from attnlab.mechanisms.stage import check_result
 
 from . import tiled
@@ -82,10 +82,16 @@ class _PositionBias(DotPairs):
     which `list_tiles` puts one after another."""
 
     def __init__(
-        self, q: Tensor, k: Tensor, accumulator: torch.dtype, score: Score, positions: Positions, learned: _Learned
+        self,
+        q: Tensor,
+        k: Tensor,
+        accumulator: torch.dtype,
+        stage: Score | PositionScheme,
+        positions: Positions,
+        learned: _Learned,
     ) -> None:
         super().__init__(q, k, accumulator)
-        self.score, self.positions, self.learned = score, positions, learned
+        self.stage, self.positions, self.learned = stage, positions, learned
         self.has_batch = max(positions.queries.shape[0], positions.keys.shape[0]) > 1
         self.block: tuple[int, int] | None = None
         self.has_finite_bias, self.is_backward = True, False
@@ -106,7 +112,7 @@ class _PositionBias(DotPairs):
         self.block = block
         with torch.set_grad_enabled(self.is_backward):
             self.leaves = self.learned.make_leaves() if self.is_backward else dict(self.learned.values)
-            self.bias = self.score.position_bias(select_positions(self.positions, tile), self.leaves)
+            self.bias = self.stage.position_bias(select_positions(self.positions, tile), self.leaves)
         self.has_finite_bias = self.has_finite_bias and bool(self.bias.sum().isfinite())
         if self.is_backward:
             self.dbias = torch.zeros_like(self.bias, dtype=self.accumulator)
@@ -148,7 +154,7 @@ def select_positions(positions: Positions, tile: Tile) -> Positions:
 
 @dataclass(frozen=True, eq=False)
 class _Spec:
-    """What determines a call besides tensors with gradients. `names` are the parameters of score and weights."""
+    """What determines a call besides tensors with gradients. `names` are the parameters of bias and weights."""
 
     mechanism: Mechanism
     visibility: Visibility
@@ -165,7 +171,7 @@ class _StageProblem(tiled.Problem):
     """A problem whose weights, bias or both are computed by stages."""
 
     def __init__(self, spec: _Spec, q: Tensor, k: Tensor, v: Tensor, extra: Tensor, *learned: Tensor) -> None:
-        visibility, stage, score = spec.visibility, spec.mechanism.weights, spec.mechanism.score
+        visibility, stage, biases = spec.visibility, spec.mechanism.weights, spec.mechanism.bias_stages
         super().__init__(
             q,
             k,
@@ -183,14 +189,14 @@ class _StageProblem(tiled.Problem):
         self.stage, self.positions = stage, spec.positions
         self.n = as_divisor(visibility.count, q.dtype)
         split = len(spec.names[0])
-        self.of_score = _Learned(dict(zip(spec.names[0], learned[:split], strict=True)), self.accumulator)
+        self.of_bias = _Learned(dict(zip(spec.names[0], learned[:split], strict=True)), self.accumulator)
         self.of_weights = _Learned(dict(zip(spec.names[1], learned[split:], strict=True)), self.accumulator)
-        if score.bias_of is not None:
+        if biases:
             assert isinstance(self.pairs, DotPairs)
             assert spec.positions is not None
             inputs = (self.pairs.q, self.pairs.k, self.accumulator)
             is_by_tile = not spec.has_table
-            by_tile = (score, spec.positions, self.of_score)
+            by_tile = (biases[0], spec.positions, self.of_bias)
             self.pairs = _PositionBias(*inputs, *by_tile) if is_by_tile else _DistanceBias(*inputs, extra)
 
     def find_rule(self, stage: Weights) -> TileRule:
@@ -245,7 +251,7 @@ class _StageProblem(tiled.Problem):
         dq, dk, dv, dextra = self.backward(grad, grad.new_empty(0))
         if isinstance(self.pairs, _DistanceBias):
             dextra = self.pairs.dbias
-        return [dq, dk, dv, dextra, *self.of_score.gradients.values(), *self.of_weights.gradients.values()]
+        return [dq, dk, dv, dextra, *self.of_bias.gradients.values(), *self.of_weights.gradients.values()]
 
 
 def fill_visible(s: Tensor, tile: Tile, visibility: Visibility) -> None:
@@ -281,40 +287,41 @@ class _StageTiles(torch.autograd.Function):
 
 def attend(call: Call, q: Tensor, k: Tensor, extra: Tensor | None, pairs: str) -> Tensor:
     """Attend to features q and k as `tiled.attend` does; stages are called on each tile if the mechanism needs it."""
-    score, weights = call.mechanism.score, call.mechanism.weights
+    biases, weights = call.mechanism.bias_stages, call.mechanism.weights
     is_by_autograd = weights.tile_rule is None
-    if not is_by_autograd and score.bias_of is None:
+    if not is_by_autograd and not biases:
         return tiled.attend(call, q, k, extra, pairs)
     v, divisor = divide_values(call)
-    has_table = score.bias_of == "distances" and _are_consecutive(call.positions)
-    of_score = call.params_of(score) if score.bias_of and not has_table else {}
+    has_table = bool(biases) and biases[0].bias_of == "distances" and _are_consecutive(call.positions)
+    of_bias = call.params_of(biases[0]) if biases and not has_table else {}
     of_weights = call.params_of(weights) if is_by_autograd else {}
     if has_table:
         extra = _tabulate(call)
     spec = _Spec(
         call.mechanism, call.visibility, call.positions, None if is_by_autograd else tiled.make_row_bias(call), pairs,
-        has_table, (tuple(of_score), tuple(of_weights)), call.dropout, call.seed,
+        has_table, (tuple(of_bias), tuple(of_weights)), call.dropout, call.seed,
     )  # fmt: skip
     extra = q.new_zeros(0) if extra is None else extra
-    out = _StageTiles.apply(spec, q, k, v, extra, *of_score.values(), *of_weights.values())  # type: ignore[no-untyped-call]
+    out = _StageTiles.apply(spec, q, k, v, extra, *of_bias.values(), *of_weights.values())  # type: ignore[no-untyped-call]
     return divide(out, divisor)
 
 
 def _are_consecutive(positions: Positions | None) -> bool:
-    """Tell whether the positions of queries, and of keys, rise by 1, and are the same in all sequences."""
+    """Tell whether the positions of queries, and of keys, rise by 1, with the same distances in all sequences."""
     assert positions is not None
-    return all(
-        bool((x == x[:1, :, :1] + torch.arange(x.shape[-1], device=x.device)).all())
-        for x in (positions.queries, positions.keys)
+    queries, keys = positions.queries, positions.keys
+    starts = queries[..., 0] - keys[..., 0]
+    return bool((starts == starts[:1]).all()) and all(
+        bool((x == x[..., :1] + torch.arange(x.shape[-1], device=x.device)).all()) for x in (queries, keys)
     )
 
 
 def _tabulate(call: Call) -> Tensor:
     """Return the bias of every distance of consecutive positions, in falling order, [h q+k−1]."""
     assert call.positions is not None
-    score, positions = call.mechanism.score, call.positions
+    stage, positions = call.mechanism.bias_stages[0], call.positions
     num_queries, num_keys = positions.queries.shape[-1], positions.keys.shape[-1]
     start = positions.queries[0, 0, 0] - positions.keys[0, 0, 0]
     distances = torch.arange(num_queries - 1, -num_keys, -1, device=start.device) + start
-    bias = score.position_bias(Positions(distances[None, None], start.new_zeros(1, 1, 1)), call.params_of(score))
+    bias = stage.position_bias(Positions(distances[None, None], start.new_zeros(1, 1, 1)), call.params_of(stage))
     return bias[0, :, :, 0].expand(call.q.shape[1], -1)

@@ -263,7 +263,7 @@ def refusal(request: Request) -> str | None:
     is_by_autograd = stage.tile_rule is None and stage.pointwise and "visible" not in stage.needs
     if not is_by_autograd and (stage.tile_rule is None or REGISTRY.get(stage.name) is not type(stage)):
         return f"has no tile-wise gradient for '{stage}'"
-    if (is_by_autograd or request.mechanism.score.bias_of) and torch.compiler.is_compiling():
+    if (is_by_autograd or request.mechanism.bias_stages) and torch.compiler.is_compiling():
         return "calls stages inside its backward pass, which torch.compile cannot trace"
     # Tiles give masked pairs weight 0, which is right for these masks only.
     has_no_weight = mask.where == "before" or (mask.where == "after" and stage.pointwise) or stage.keeps_zero

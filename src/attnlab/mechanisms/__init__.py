@@ -5,6 +5,7 @@ from .catalog import CATALOG, Entry
 from .masks import Mask
 from .mechanism import Mechanism
 from .parameter import Dims, Parameter
+from .position_schemes import PositionScheme
 from .scores import Score
 from .stage import REGISTRY, SLOTS, Params, Positions, Stage, argument, stage
 from .surroundings import Cap, CausalMask, Output, SharedProjections, TokenDropout
@@ -13,6 +14,6 @@ from .weights import TileRule, Weights, masked_softmax
 
 __all__ = [
     "CATALOG", "REGISTRY", "SLOTS", "Cap", "CausalMask", "Dims", "Entry", "Layers", "Mask", "Mechanism", "Output",
-    "Parameter", "Params", "Positions", "Score", "SharedProjections", "Stage", "TileRule", "TokenDropout", "Value",
-    "Weights", "argument", "masked_softmax", "stage",
+    "Parameter", "Params", "PositionScheme", "Positions", "Score", "SharedProjections", "Stage", "TileRule",
+    "TokenDropout", "Value", "Weights", "argument", "masked_softmax", "stage",
 ]  # fmt: skip

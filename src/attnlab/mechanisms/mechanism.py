@@ -20,13 +20,25 @@ from . import softmax_variants  # noqa: F401  # its stages are registered before
 from .grammar import MARKS, LineReader, fail, tokenize
 from .masks import Mask
 from .parameter import Dims, Parameter, check_parameters
+from .position_schemes import ModelPositions, PositionScheme
 from .scores import Dot, Score
 from .stage import NAMED, REGISTRY, SLOTS, Params, Slot, Stage
 from .surroundings import Cap, CausalMask, Output, SharedProjections, TokenDropout
 from .values import Value
 from .weights import Softmax, Weights
 
-KINDS: tuple[type[Stage], ...] = (Score, Cap, Weights, CausalMask, Mask, Value, TokenDropout, Output, SharedProjections)
+KINDS: tuple[type[Stage], ...] = (
+    Score,
+    Cap,
+    Weights,
+    CausalMask,
+    Mask,
+    Value,
+    TokenDropout,
+    Output,
+    PositionScheme,
+    SharedProjections,
+)
 SEVERAL: frozenset[Slot] = frozenset({"mask", "values", "output"})
 """The slots that hold any number of stages, applied in the order written."""
 OPTIONAL: frozenset[Slot] = frozenset({"cap", "drop"})
@@ -47,6 +59,7 @@ class Mechanism(Showable):
     share: SharedProjections = SharedProjections()
     cap: Cap | None = None
     mask: tuple[Mask, ...] = ()
+    positions: PositionScheme = ModelPositions()
     weights_line: str = dataclasses.field(init=False, repr=False, compare=False)
     """The weights stage as a line writes it, computed once, since torch.compile cannot trace how it is written."""
 
@@ -120,7 +133,13 @@ class Mechanism(Showable):
 
     def find_stages_needing(self, need: str) -> tuple[Stage, ...]:
         """Return the stages whose call requests an input beside its tensors, such as `positions`."""
-        return tuple(item for item in (self.score, self.weights, *self.mask) if need in item.needs)
+        asking = tuple(item for item in (self.score, self.weights, *self.mask) if need in item.needs)
+        return (*asking, self.positions) if need == "positions" and self.positions.uses_positions else asking
+
+    @property
+    def bias_stages(self) -> tuple[Score | PositionScheme, ...]:
+        """The stages that add a bias of positions to the scores."""
+        return tuple(item for item in (self.score, self.positions) if item.bias_of is not None)
 
     @property
     def reach(self) -> int | None:

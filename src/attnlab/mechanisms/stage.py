@@ -21,8 +21,19 @@ from .arguments import argument_types, describe, fits, is_number, write
 from .declaration import check_defaults, check_fields, check_methods, find_interface, read_needs
 from .parameter import Dims, Parameter
 
-Slot = Literal["share", "score", "cap", "causal", "mask", "weights", "values", "drop", "output"]
-SLOTS: tuple[Slot, ...] = ("score", "cap", "weights", "causal", "mask", "values", "drop", "output", "share")
+Slot = Literal["share", "positions", "score", "cap", "causal", "mask", "weights", "values", "drop", "output"]
+SLOTS: tuple[Slot, ...] = (
+    "score",
+    "cap",
+    "weights",
+    "causal",
+    "mask",
+    "values",
+    "drop",
+    "output",
+    "positions",
+    "share",
+)
 """The slots of a mechanism, in the order in which a line is written."""
 
 Params = Mapping[str, Tensor]
