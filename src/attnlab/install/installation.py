@@ -16,6 +16,7 @@ from .compat import get_attention_name, set_attention_name
 from .inspection import RECORD, attention_layers, refuse_other_attention
 from .interface import name_for
 from .layer import Layer, has_penalty, list_shared_parameters
+from .own_positions import RemovedPositions, check_own_positions
 from .pass_context import PASS_CONTEXT, PassContext
 from .projections import check_forward
 from .sharing import FusedTie, Tie, check_sharing, list_tied_parts, tie
@@ -35,6 +36,7 @@ class InstallationRecord:
         self.handles: list[RemovableHandle] = []
         self.paths: list[ValuePath] = []
         self.ties: list[Tie | FusedTie] = []
+        self.positions: list[RemovedPositions] = []
 
 
 def install(model: M, mechanism: str | Mechanism, *, seed: int = 0) -> M:
@@ -58,12 +60,14 @@ def put(body: PreTrainedModel, mechanism: Mechanism, seed: int) -> None:
     """Put a mechanism into a model, in place of the one that is installed there."""
     plan = _make_plan(mechanism, find_attention_modules(body))
     _check_positions(mechanism, body)
+    check_own_positions(mechanism, body)
     if RECORD in vars(body):
         uninstall(body)
     else:
         copy_configs(body)
     record = InstallationRecord(body)
     _apply_plan(plan, mechanism, seed, body, record)
+    record.positions.append(RemovedPositions(mechanism.positions, body))
     for config, _ in record.implementations:
         set_attention_name(config, name_for(mechanism))
     vars(body)[RECORD] = record
@@ -81,7 +85,11 @@ def uninstall(model: M) -> M:
     del vars(body)[RECORD]
     for handle in record.handles:
         handle.remove()
-    for change in (*record.paths, *record.ties):  # in this order, since a path may stand in for a tie's forward
+    for change in (
+        *record.paths,
+        *record.ties,
+        *record.positions,
+    ):  # in this order, since a path may stand in for a tie's forward
         change.undo()
     for _, module, _ in list(attention_layers(body)):
         del module.attnlab, vars(module)[PASS_CONTEXT]

@@ -41,7 +41,9 @@ class Layer(nn.Module):
     def __init__(self, mechanism: Mechanism, values: tuple[Value, ...], attention: AttentionModule, seed: int) -> None:
         super().__init__()
         self.mechanism = mechanism
-        self.core = dataclasses.replace(mechanism, values=(), share=SharedProjections())
+        # A mask of pairs, as of a static cache, does not tell whether attention is causal; the module does.
+        self.is_causal: bool | None = getattr(attention.module, "is_causal", None)
+        self.core = self._make_core()
         self.values = values
         self.scheduled = [(text, stage) for text, stage in self.core.label_stages() if stage.is_scheduled]
         self.attention_name, self.stack = attention.name, attention.stack
@@ -62,6 +64,12 @@ class Layer(nn.Module):
         for stage in values:
             self._declare(Mechanism(values=(stage,)), attention, stage.target, layer_seed)
         self.move_to(None)
+
+    def _make_core(self) -> Mechanism:
+        """Return the mechanism without what acts on the projections."""
+        scheme = self.mechanism.positions
+        scheme = scheme if self.is_causal is None else scheme.choose_direction(self.is_causal)
+        return dataclasses.replace(self.mechanism, values=(), share=SharedProjections(), positions=scheme)
 
     def _declare(self, mechanism: Mechanism, attention: AttentionModule, part: Part, seed: int) -> list[str]:
         """Register a mechanism's learned parameters at their initial values; return their names."""
@@ -100,7 +108,7 @@ class Layer(nn.Module):
             )
             for stage in self.values
         )
-        self.core = dataclasses.replace(self.mechanism, values=(), share=SharedProjections()).at(progress or 0.0)
+        self.core = self._make_core().at(progress or 0.0)
         # Made now, since torch.compile cannot trace how a stage checks its arguments.
         self.scaled = {scale: self._set_scale(scale) for scale in self.scaled}
 

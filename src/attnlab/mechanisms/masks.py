@@ -45,7 +45,7 @@ class Mask(Stage):
         )
 
     @abstractmethod
-    def __call__(self, **needs: Any) -> Tensor:
+    def __call__(self, *args: Any, **needs: Any) -> Tensor:
         """Return the pairs that may meet, booleans [b|1 h|1 q k]. A stage requests inputs by keyword-only parameters,
         instead of these: `positions`, or `scores` and `visible`."""
 
