@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import pytest
 import torch
@@ -13,6 +14,8 @@ from attnlab.errors import KernelError, ShapeError
 from attnlab.kernels.banded import Band
 from attnlab.kernels.call import Request
 from attnlab.mechanisms import Mask, Mechanism, Positions, stage
+
+Tensors = tuple[Tensor, Tensor, Tensor]
 
 LINES = (
     "dot | softmax", "dot | softmax(sink=learned)", "dot | relu(divide=n)", "euclidean | softmax",
@@ -30,16 +33,19 @@ SITUATIONS = {  # queries, keys, causal, mask
 }
 
 
-def solve(tensors: list[Tensor], line: str, kernel: str, **options: object) -> list[Tensor]:
-    out = attend(*tensors, line, kernel=kernel, **options)  # type: ignore[arg-type]
+def solve(tensors: Tensors, line: str, kernel: str, **options: Any) -> list[Tensor]:
+    out = attend(*tensors, line, kernel=kernel, **options)
     weight = torch.linspace(-1, 1, out.numel(), dtype=out.dtype).reshape(out.shape)
     return [out, *torch.autograd.grad(out, tensors, weight, allow_unused=True, materialize_grads=True)]
 
 
-def draw(num_queries: int, num_keys: int) -> list[Tensor]:
+def draw(num_queries: int, num_keys: int) -> Tensors:
     generator = torch.Generator().manual_seed(num_queries)
-    sizes = (num_queries, num_keys, num_keys)
-    return [torch.randn(2, 2, n, 8, generator=generator, dtype=torch.float64).requires_grad_() for n in sizes]
+
+    def draw_one(length: int) -> Tensor:
+        return torch.randn(2, 2, length, 8, generator=generator, dtype=torch.float64).requires_grad_()
+
+    return draw_one(num_queries), draw_one(num_keys), draw_one(num_keys)
 
 
 @pytest.mark.parametrize("situation", SITUATIONS)
@@ -69,7 +75,8 @@ def test_left_padding_moves_positions_and_no_window(masks: str) -> None:
     )
     for a, b in zip(exact, banded, strict=True):
         torch.testing.assert_close(b, a, rtol=1e-9, atol=1e-11)
-    alone = attend(*(x[1:, :, 13:] for x in tensors), f"dot | softmax | {masks}", causal=True)
+    q, k, v = (x[1:, :, 13:] for x in tensors)
+    alone = attend(q, k, v, f"dot | softmax | {masks}", causal=True)
     torch.testing.assert_close(banded[0][1:, :, 13:], alone, rtol=1e-9, atol=1e-11)
 
 
@@ -84,8 +91,10 @@ def test_slots_of_a_static_cache_and_one_token_at_a_time(masks: str) -> None:
         token = q[:, :, at : at + 1]
         cached = attend(token, k[:, :, : at + 1], v[:, :, : at + 1], line, causal=True)
         positions = (torch.tensor([at]), slots)
-        wide = [torch.cat([x, more], 2) for x in (k, v)]
-        static = attend(token, *wide, line, mask=(slots <= at)[None, None, None], positions=positions, kernel="banded")
+        wide_k, wide_v = (torch.cat([x, more], 2) for x in (k, v))
+        static = attend(
+            token, wide_k, wide_v, line, mask=(slots <= at)[None, None, None], positions=positions, kernel="banded"
+        )
         for out in (cached, static):
             torch.testing.assert_close(out, whole[:, :, at : at + 1], rtol=1e-9, atol=1e-11)
 

@@ -43,7 +43,7 @@ def test_rope_with_grouped_heads_is_that_of_llama() -> None:
     inputs = {"q": draw_inputs()["q"]} | {name: draw(BATCH, HEADS // 2, LENGTH, DIM, seed=9) for name in "kv"}
 
     def publish(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-        q, k = modeling_llama.apply_rotary_pos_emb(q, k, cos, sin)
+        q, k = modeling_llama.apply_rotary_pos_emb(q, k, cos, sin)  # type: ignore[no-untyped-call]
         module: Any = SimpleNamespace(num_key_value_groups=2, training=False)
         out: Tensor = modeling_llama.eager_attention_forward(module, q, k, v, CAUSAL, scaling=DIM**-0.5)[0]
         return out.transpose(1, 2)
@@ -82,7 +82,7 @@ def test_alibi_is_that_of_bloom_and_falcon(code: Any, num_heads: int) -> None:
 def test_relative_is_that_of_t5(causal: bool) -> None:
     line = "dot(scale=1) | softmax | relative(buckets=12, max_distance=30)"
     places = torch.arange(LENGTH)
-    find = modeling_t5.T5Attention._relative_position_bucket
+    find: Any = modeling_t5.T5Attention._relative_position_bucket
     buckets = find(places[None] - places[:, None], bidirectional=not causal, num_buckets=12, max_distance=30)
 
     def publish(q: Tensor, k: Tensor, v: Tensor, relative_bias: Tensor) -> Tensor:

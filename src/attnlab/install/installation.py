@@ -85,11 +85,8 @@ def uninstall(model: M) -> M:
     del vars(body)[RECORD]
     for handle in record.handles:
         handle.remove()
-    for change in (
-        *record.paths,
-        *record.ties,
-        *record.positions,
-    ):  # in this order, since a path may stand in for a tie's forward
+    # In this order, since a path may stand in for a tie's forward.
+    for change in (*record.paths, *record.ties, *record.positions):
         change.undo()
     for _, module, _ in list(attention_layers(body)):
         del module.attnlab, vars(module)[PASS_CONTEXT]

@@ -94,7 +94,9 @@ class Band:
         """The pairs that are computed."""
         ends = ((0, self.first), (self.last, self.num_queries))
         seen = (self.find_keys(start, stop) for start, stop in ends)
-        outside = sum((stop - start) * (keys.stop - keys.start) for (start, stop), keys in zip(ends, seen, strict=True))
+        outside: int = sum(
+            (stop - start) * (keys.stop - keys.start) for (start, stop), keys in zip(ends, seen, strict=True)
+        )
         return outside + self.num_blocks * self.rows * self.width
 
 
@@ -160,7 +162,7 @@ def _fold(call: Call, queries: Tensor, band: Band, alignment: Alignment) -> Iter
     """Yield, for each sequence, the call whose batch holds its blocks: only then these are a view of the keys."""
     start = band.first + band.offset
     for index, (q, k, v) in enumerate(zip(*(x.split(1) for x in (queries, call.k, call.v)), strict=True)):
-        blocks = (_Blocks.apply(x, start - band.before, band) for x in (k, v))  # type: ignore[no-untyped-call]
+        k, v = (_Blocks.apply(x, start - band.before, band) for x in (k, v))  # type: ignore[no-untyped-call]
         shift = alignment.shift[index if len(alignment.shift) > 1 else 0]
         positions = _locate_blocks(start + shift, band)
         is_shared = all(stage.is_by_distance for stage in list_position_masks(call.mechanism))
@@ -171,7 +173,7 @@ def _fold(call: Call, queries: Tensor, band: Band, alignment: Alignment) -> Iter
             mask = _fold_mask(mask[index : index + 1] if len(mask) > 1 else mask, band)
             seen = mask if seen is None else mask & seen
         q = q[0].unflatten(1, (band.num_blocks, band.rows)).transpose(0, 1)
-        yield _make_part(call, q, *blocks, positions, shown, seen)
+        yield _make_part(call, q, k, v, positions, shown, seen)
 
 
 def _make_part(
