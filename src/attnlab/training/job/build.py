@@ -13,6 +13,7 @@ from attnlab.inputs import expand_path, is_whole_number
 from attnlab.install import mechanism_of
 from attnlab.tasks import load as load_task
 from attnlab.tasks.batch import Feature
+from attnlab.tasks.feature_file import load_features
 
 from ..record.folder import TOKENIZER
 from ..spec import LANGUAGE, RunSpec, Segment, find_run_folder
@@ -112,7 +113,7 @@ def _make_streams(run: RunSpec, task: Any, source: Source, tokenizer: Any, say: 
     for segment, seed in pairs:
         sized_task = _set_length(task, segment)
         if segment.length not in features:
-            features[segment.length] = sized_task.features(examples, tokenizer)
+            features[segment.length] = load_features(sized_task, examples, tokenizer)
             _select_examples(examples, features[segment.length], "to train on", say)
         streams.append(FeatureStream(sized_task, features[segment.length], segment, seed))
     return streams
@@ -201,6 +202,6 @@ def _make_tune(run: RunSpec, task: Any, trained: Source, tokenizer: Any, say: Sa
 
 
 def _make_examples(run: RunSpec, task: Any, examples: list[Any], tokenizer: Any, purpose: str, say: Say) -> Examples:
-    features = task.features(examples, tokenizer)
+    features = load_features(task, examples, tokenizer)
     batch = max(min(segment.micro_batch or segment.batch, segment.batch) for segment in run.segments)
     return Examples(_select_examples(examples, features, purpose, say), features, batch)
