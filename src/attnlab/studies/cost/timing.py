@@ -156,7 +156,7 @@ def _prepare_run(order: Mapping[str, Any], folder: Path) -> RunSpec:
     if order["first"] is None or str(run.data.tokenizer).partition(":")[0] not in TRAINED:
         return run
     first = RunSpec.of(order["first"])
-    save_tokenizer(find_tokenizer(first, open_data(first.data.train, "train", first.data.column)), folder / "tokenizer")
+    save_tokenizer(find_tokenizer(first, open_data(first.data.train, "train", first.data)), folder / "tokenizer")
     return run.replace(data=run.data.replace(tokenizer=str(folder / "tokenizer")))
 
 
