@@ -36,7 +36,7 @@ from .builders import (
 )
 
 Kind = Literal["wordpiece", "bpe", "word", "char"]
-KINDS: tuple[Kind, ...] = ("wordpiece", "bpe", "word", "char")
+TOKENIZER_KINDS: tuple[Kind, ...] = ("wordpiece", "bpe", "word", "char")
 ALPHABET = 1000
 """Maximum number of characters that word pieces consist of: those that occur in most words."""
 FORMAT = 1
@@ -76,8 +76,9 @@ def train_tokenizer(
     `vocab_size` includes the special tokens, and is unlimited for words and characters unless given. `min_count` is the
     minimum count of a pair, a word or a character.
     """
-    if kind not in KINDS:
-        raise DataError(f"a tokenizer's kind is one of {', '.join(KINDS)}, not '{kind}'{closest(str(kind), KINDS)}")
+    if kind not in TOKENIZER_KINDS:
+        hint = closest(str(kind), TOKENIZER_KINDS)
+        raise DataError(f"a tokenizer's kind is one of {', '.join(TOKENIZER_KINDS)}, not '{kind}'{hint}")
     changes: dict[str, Any] = {"vocab_size": vocab_size, "min_count": min_count, "lowercase": lowercase}
     plan = replace(DEFAULTS[kind], **{name: value for name, value in changes.items() if value is not None})
     least = {"wordpiece": len(BERT) + 2, "bpe": 5 + 256, "word": 0, "char": 0}[kind]

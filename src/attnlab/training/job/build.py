@@ -9,7 +9,7 @@ import numpy as np
 from attnlab.data import Source, check_belongs, load_tokenizer, open_source, pack, train_tokenizer
 from attnlab.data.batches.sequences import RowLayout
 from attnlab.data.draws import keys_of, name_key
-from attnlab.data.tokenizers.training import KINDS
+from attnlab.data.tokenizers.training import TOKENIZER_KINDS
 from attnlab.errors import TrainingError
 from attnlab.inputs import expand_path, is_whole_number
 from attnlab.install import mechanism_of
@@ -96,11 +96,12 @@ def find_tokenizer(run: RunSpec, source: Source) -> Any:
         of_run = find_run_folder(run.start.checkpoint)
         return load_tokenizer(of_run[0] / TOKENIZER if of_run else run.start.checkpoint)
     if name is None:
+        trained = ", ".join(TOKENIZER_KINDS)
         raise TrainingError(
-            f"a new model needs a tokenizer (data.tokenizer): a directory, a file, or {', '.join(KINDS)} to train one"
+            f"a new model needs a tokenizer (data.tokenizer): a directory, a file, or {trained} to train one"
         )
     kind, _, size = name.partition(":")
-    if kind not in KINDS:
+    if kind not in TOKENIZER_KINDS:
         return load_tokenizer(name)
     if size and not is_whole_number(size):
         raise TrainingError(f"a tokenizer's size is a whole number, as in '{kind}:4000', not '{size}'")
