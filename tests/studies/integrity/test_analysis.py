@@ -40,7 +40,7 @@ def test_all_primary_comparisons_are_one_family_whatever_their_metric_and_group(
 
 
 def test_a_verdict_that_uses_no_p_has_no_adjusted_one(tmp_path: Path) -> None:
-    row = get_only_row(judge_file(write_long(tmp_path / "t.csv", make_records(Recipe(num_seeds=3)))))
+    row = get_only_row(judge_file(write_long(tmp_path / "t.csv", make_records(Recipe(num_seeds=3, metrics=("em",))))))
     assert row.verdict.startswith("TOO FEW SEEDS")
     assert math.isnan(row.adjusted_p)
 
