@@ -56,8 +56,11 @@ def test_assisted_decoding_gives_the_tokens_of_greedy_search(kind: str) -> None:
     model, assistant = (with_loss(kind, seed=seed) for seed in (0, 1))
     attnlab.install(model, "cosine | relu(divide=n)")
     attnlab.install(assistant, "dot | softmax")
-    ask = {"max_new_tokens": 6, "do_sample": False}
-    assert torch.equal(model.generate(tokens()[:1], **ask), model.generate(tokens()[:1], assistant_model=assistant, **ask))
+    both = [
+        model.generate(tokens()[:1], max_new_tokens=6, do_sample=False, assistant_model=helper)
+        for helper in (None, assistant)
+    ]
+    assert torch.equal(*both)
 
 
 ARMS = [

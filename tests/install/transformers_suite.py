@@ -154,9 +154,10 @@ def compare(line: str, outcomes: Mapping[str, str], plain: Mapping[str, str]) ->
     sound = [test for test, outcome in plain.items() if outcome == "passed"]
     reasons = {test: _find_reason(test) for test in sound if outcomes.get(test) != "passed"}
     num_surprises = sum(reason is None for reason in reasons.values())
-    listed = len(reasons) - num_surprises
-    print(f"'{line}': of {len(sound)} tests that pass without a mechanism {len(sound) - len(reasons)} pass, {listed} are "
-          f"expected to fail, {num_surprises} fail unexpectedly")  # fmt: skip
+    print(
+        f"'{line}': of {len(sound)} tests that pass without a mechanism {len(sound) - len(reasons)} pass, "
+        f"{len(reasons) - num_surprises} fail as expected, {num_surprises} unexpectedly"
+    )
     for test, reason in reasons.items():
         print(f"  {test}: {reason or 'NOT EXPECTED'}")
     return num_surprises
