@@ -109,6 +109,14 @@ def test_positions_with_gaps_are_not_indices() -> None:
     torch.testing.assert_close(far, near)
 
 
+def test_no_window_hides_a_prefix() -> None:
+    q, k, v = draw(60, 63)
+    out = attend(q, k, v, "dot | softmax | window(4)", causal=True, positions=torch.arange(-3, 60))
+    seen = torch.arange(-3, 60) > torch.arange(60)[:, None] - 4
+    mask = (seen | (torch.arange(63) < 3)) & (torch.arange(-3, 60) <= torch.arange(60)[:, None])
+    torch.testing.assert_close(out, attend(q, k, v, mask=mask))
+
+
 def test_pairs_grow_with_the_length_times_the_window() -> None:
     request = Request(Mechanism.parse("dot | softmax | window(256)"), 8192, 8192, causal=True)
     assert Band.of(request).num_pairs < 8192 * (256 + 96)

@@ -14,12 +14,17 @@ from .visibility import as_mask
 
 
 def hide_pairs(call: Call) -> Call:
-    """Return the call with the masks that its positions determine in its visibility, instead of its mechanism."""
+    """Return the call with the masks that its positions determine in its visibility, instead of its mechanism.
+
+    Keys at negative positions are those of a prefix, which every query sees.
+    """
     masks = list_position_masks(call.mechanism)
     if not masks:
         return call
     shape = (*call.q.shape[:3], call.k.shape[2])
     pairs = compute_pairs(masks, call.positions or as_positions(None, call.q, call.k), shape)
+    if call.positions is not None:
+        pairs = pairs | (call.positions.keys < 0)[:, :, None]
     visibility = call.visibility
     pairs = pairs if visibility.mask is None else pairs & visibility.mask
     visibility = dataclasses.replace(visibility, mask=pairs)

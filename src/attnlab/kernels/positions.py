@@ -78,7 +78,8 @@ def align(positions: Positions | None, visibility: Visibility) -> Alignment | No
     own = (steps + offset).clamp(0, visibility.num_keys - 1)
     is_padding = ~seen[..., own] & (own == steps + offset)
     is_right = bool(((ahead == shift) | ~seen).all()) and bool(((places == steps + offset) | is_padding).all())
-    return Alignment(offset, shift) if is_right else None
+    has_prefix = bool(((positions.keys < 0) & seen).any())  # every query sees it, at any distance
+    return Alignment(offset, shift) if is_right and not has_prefix else None
 
 
 def _find_seen_keys(visibility: Visibility) -> Tensor:

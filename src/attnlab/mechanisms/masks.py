@@ -1,7 +1,7 @@
 """Masks: which pairs may meet, beside the causal rule and padding. Several combine: a pair needs the consent of all.
 
 What a mask forbids is left out of the weights, and of n. Distances are between positions, which count tokens: padding
-and the slots of a cache do not move a window.
+and the slots of a cache do not move a window. A prefix, whose positions are negative, is visible to all.
 """
 
 from abc import abstractmethod
