@@ -44,7 +44,7 @@ def test_stages_of_ones_own_work() -> None:
     assert sloped.sloped_slope.tolist() == [2**-5, 2**-9]
     declared = {
         "dot | square": "blockwise", "elu_features | softmax": "sdpa", "elu_features | identity(divide=n)": "linear",
-        "near | softmax": "blockwise", "dot | softmax | dilated": "banded",
+        "shifted | softmax": "blockwise", "dot | softmax | dilated": "banded",
     }  # fmt: skip
     for line, kernel in declared.items():
         explanation = attnlab.explain(line, length=300, causal=True)

@@ -70,7 +70,7 @@ def register() -> None:
         def __call__(self, q: Tensor, k: Tensor, p: Params) -> Tensor:
             return self.query_features(q, p) @ self.key_features(k, p).mT
 
-    @stage("near")
+    @stage("shifted")
     @dataclass(frozen=True)
     class Relative(Score):
         """q·k/√d + b_h(i−j), clipped at `reach`."""
@@ -123,9 +123,9 @@ KERNELS = {
     "projected | softplus": "blockwise",
     "projected | softmax": "sdpa",
     "projected | identity(divide=n)": "linear",
-    "near | softmax": "blockwise",
-    "near | sigmoid": "blockwise",
-    "near | softplus(divide=learned)": "blockwise",
+    "shifted | softmax": "blockwise",
+    "shifted | sigmoid": "blockwise",
+    "shifted | softplus(divide=learned)": "blockwise",
     "fire | softmax": "blockwise",
     "fire | entmax15": "blockwise",
     "fire | retained": "blockwise",
@@ -143,13 +143,13 @@ def test_every_kernel_gives_the_results_of_the_reference(line: str, situation: s
             assert_as_exact(given, kernel, torch.float64)
 
 
-@pytest.mark.parametrize("line", ["dot | softplus", "near | softmax", "fire | softmax", "projected | softplus"])
+@pytest.mark.parametrize("line", ["dot | softplus", "shifted | softmax", "fire | softmax", "projected | softplus"])
 def test_it_is_right_in_single_precision_where_tiles_split_heads(line: str) -> None:
     given = problem(line, "both", 150, num_heads=16)
     assert_as_exact(given, KERNELS[line], torch.float32)
 
 
-@pytest.mark.parametrize("line", ["near | softmax", "fire | softmax", "dot | retained"])
+@pytest.mark.parametrize("line", ["shifted | softmax", "fire | softmax", "dot | retained"])
 @pytest.mark.parametrize("batch", [1, 2])
 def test_positions_of_the_caller_are_used(line: str, batch: int) -> None:
     given = problem(line, "causal", 150)
@@ -170,7 +170,7 @@ def test_positions_of_the_caller_are_used(line: str, batch: int) -> None:
                 torch.testing.assert_close(a, b, rtol=1e-9, atol=1e-10)
 
 
-@pytest.mark.parametrize("line", ["dot | softplus", "near | softmax", "fire | softmax"])
+@pytest.mark.parametrize("line", ["dot | softplus", "shifted | softmax", "fire | softmax"])
 def test_one_token_after_another_gives_the_same_as_all_at_once(line: str) -> None:
     tensors = problem(line, "causal", 9).tensors
     learned = {name: x for name, x in tensors.items() if name not in "qkv"}
@@ -188,7 +188,7 @@ def test_one_token_after_another_gives_the_same_as_all_at_once(line: str) -> Non
 
 def test_dropout_drops_the_same_weights_as_in_the_reference() -> None:
     q, k, v = torch.randn(3, 2, 2, 150, 8, dtype=torch.float64).unbind(0)
-    for line in ("dot | softplus", "near | softmax", "fire | relu"):
+    for line in ("dot | softplus", "shifted | softmax", "fire | relu"):
         ours, theirs = (
             attnlab.attend(
                 q, k, v, line, causal=True, dropout=0.3, kernel=kernel, generator=torch.Generator().manual_seed(0)
@@ -200,7 +200,10 @@ def test_dropout_drops_the_same_weights_as_in_the_reference() -> None:
 
 def test_a_bias_that_is_not_finite_is_not_hidden() -> None:
     q, k, v = torch.randn(3, 1, 2, 20, 8).unbind(0)
-    for line, name, shape in (("near | softmax", "near_bias", (2, 13)), ("fire | softmax", "fire_c", (2,))):
+    for line, name, shape in (
+        ("shifted | softmax", "shifted_bias", (2, 13)),
+        ("fire | softmax", "fire_c", (2,)),
+    ):
         out = attnlab.attend(q, k, v, line, parameters={name: torch.full(shape, torch.nan)}, kernel="blockwise")
         assert out.isnan().any()
 
@@ -258,12 +261,12 @@ def test_a_compiled_caller_gets_the_same_from_another_kernel() -> None:
     q = torch.randn(1, 2, 9, 4)
 
     def attend(x: Tensor) -> Tensor:
-        return attnlab.attend(x, x, x, "near | retained", causal=True)
+        return attnlab.attend(x, x, x, "shifted | retained", causal=True)
 
     torch.testing.assert_close(torch.compile(attend, backend="aot_eager")(q), attend(q))
 
 
 def test_a_module_learns_every_parameter() -> None:
-    module = attnlab.Attention("near | softplus", num_heads=2, head_dim=8)
+    module = attnlab.Attention("shifted | softplus", num_heads=2, head_dim=8)
     module(*torch.randn(3, 2, 2, 33, 8).unbind(0)).square().sum().backward()
     assert all(p.grad is not None and bool(p.grad.abs().sum() > 0) for p in module.parameters())
