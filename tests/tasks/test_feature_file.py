@@ -11,6 +11,7 @@ from attnlab.tasks import Squad, feature_file, load
 from attnlab.tasks.batch import Feature
 from attnlab.tasks.classification import LabelledText
 from attnlab.tasks.feature_file import load_features, read_features, write_features
+from attnlab.tasks.language.line import make_lines
 
 from .squad.questions import question
 from .tokenizers import byte_level, wordpiece
@@ -40,10 +41,11 @@ CASES: list[tuple[Any, list[Any]]] = [
     (Squad(max_len=32, stride=4), [question("Denver Broncos"), question("24–10")]),
     (load("sst2"), texts()),
     (load("stsb"), texts()),
+    (load("clm", max_len=4), make_lines(["a café in Köln", "the Denver Broncos won the game"])),
 ]
 
 
-@pytest.mark.parametrize(("task", "examples"), CASES, ids=["squad", "sst2", "stsb"])
+@pytest.mark.parametrize(("task", "examples"), CASES, ids=["squad", "sst2", "stsb", "clm"])
 def test_a_stored_feature_is_the_feature(cache: Path, task: Any, examples: list[Any]) -> None:
     made = load_features(task, examples, wordpiece())
     (file,) = cache.iterdir()
@@ -86,6 +88,7 @@ def test_few_examples_and_other_peoples_tasks_are_not_stored(cache: Path, monkey
             return []
 
     assert load_features(Mine(), texts(), wordpiece()) == []
+    assert len(load_features(load("mlm"), make_lines(["a café in Köln"]), wordpiece())) == 1
     monkeypatch.setattr(feature_file, "FEWEST", 100)
     load_features(load("sst2"), texts(), wordpiece())
     assert not cache.exists()

@@ -24,13 +24,15 @@ from attnlab.data.cache import hash_of
 from attnlab.machine import cache_folder
 
 from .batch import BatchPadding, Feature
+from .language.clm import Block
 from .squad.windows import ContextWindow
 
 FORMAT = 1
 FEWEST = 1000
 """Examples from which on features are stored; fewer are encoded within a second."""
 
-CLASSES = {cls.__name__: cls for cls in (Feature, ContextWindow)}
+CLASSES: dict[str, type[Feature]] = {cls.__name__: cls for cls in (Feature, Block, ContextWindow)}
+"""The classes that are stored. Lines for MLM hold a vocabulary, and corpora are packed instead."""
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -60,8 +62,9 @@ def _identify(task: Any, examples: Sequence[Any], tokenizer: Any) -> str:
 
 
 def write_features(features: Sequence[Feature], file: Path) -> None:
-    """Write features of one class; those whose inputs or targets differ in their names are left unwritten."""
-    if len({(type(one), *one.inputs, None, *one.targets, one.padding) for one in features}) != 1:
+    """Write features of one known class; if the names of their inputs or targets differ, they are left unwritten."""
+    kinds = {(type(one), *one.inputs, None, *one.targets, one.padding) for one in features}
+    if len(kinds) != 1 or type(features[0]) not in CLASSES.values():
         return
     first = features[0]
     arrays: Arrays = {}
