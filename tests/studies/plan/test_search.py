@@ -51,6 +51,15 @@ def test_trials_without_a_score_are_the_worst_and_without_any_nothing_is_chosen(
     assert search.list_trials(dict.fromkeys(scores, WORST))[1] == {}
 
 
+@pytest.mark.parametrize(
+    ("values", "chosen"),
+    [([1.0, 2.0, 4.0], 2.0), ([4.0, 1.0, 2.0], 2.0), ([1.0, 2.0], 1.0), (["adam", "sgd", "muon"], "sgd")],
+)
+def test_of_equal_values_the_one_in_the_middle_is_chosen(values: list[Any], chosen: Any) -> None:
+    search = ArmSearch({LR: values}, SearchSettings(over={LR: values}), 1, lambda _: [SimpleNamespace(id="any")])
+    assert search.list_trials({"any": 1.0})[1] == {LR: chosen}
+
+
 def test_halving_finds_the_best_of_nine_for_two_ninths_of_the_steps() -> None:
     values = [float(value) for value in range(1, 10)]
     search, scores = make_search(values, 7.0, halve=True)
