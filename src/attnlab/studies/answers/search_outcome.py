@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from statistics import fmean
 from typing import Any, Self
 
@@ -85,13 +86,21 @@ class SearchOutcome:
         """The paths of the settings that were searched."""
         return list(dict.fromkeys(where for run in self.trials if run.trial is not None for where in run.trial.values))
 
+    @property
+    def shared_length(self) -> Fraction:
+        """The share of the steps for which every value was tried; below 1 if halving trained only some for longer."""
+        return min((run.trial.share for run in self.trials if run.trial is not None), default=Fraction(1))
+
     def draw_curve(self, arm: str, where: str, results: Mapping[str, ResultRow]) -> list[CurvePoint]:
-        """Return the mean figure against the values of a setting, over all trials that had them."""
+        """Return the mean figure against the values of a setting, over all trials of the shared length."""
         chosen = Counter(run.chosen.get(where) for run in self.runs if run.arm == arm and not run.obstacle)
+        tried: dict[Any, list[PlannedRun]] = {}
+        for run in self.trials:
+            if run.trial is not None and run.arm == arm and run.trial.share == self.shared_length:
+                tried.setdefault(run.trial.values[where], []).append(run)
         points = []
-        for value in sorted(self._list_values(arm, where), key=lambda one: (isinstance(one, str), one)):
-            tried = [run for run in self.trials if run.trial is not None and run.arm == arm]
-            rows = [results.get(run.id) for run in tried if run.trial is not None and run.trial.values[where] == value]
+        for value in sorted(tried, key=lambda one: (isinstance(one, str), one)):
+            rows = [results.get(run.id) for run in tried[value]]
             lasts = [row.result["last"] for row in rows if row is not None and row.result.get("last")]
             figures = [float(decode_nonfinite(last["figures"])[last["primary"]]) for last in lasts]
             points.append(CurvePoint(value, fmean(figures) if figures else None, len(rows), chosen[value]))
