@@ -9,7 +9,9 @@ from typing import Any
 
 import pytest
 
+from attnlab.studies.answers.search_outcome import SearchOutcome
 from attnlab.studies.file.design import SearchSettings
+from attnlab.studies.plan.planner import Planner
 from attnlab.studies.plan.search import (
     WORST,
     ArmSearch,
@@ -22,6 +24,8 @@ from attnlab.studies.plan.search import (
     list_shares,
     search_together,
 )
+
+from ..searches import search_study
 
 LR = "optimizer.lr"
 
@@ -111,6 +115,18 @@ def test_seeds_of_trials_are_none_of_the_studys() -> None:
     first = derive_seed(1, 0, [])
     assert derive_seed(1, 0, [first]) not in (first, derive_seed(1, 1, []), derive_seed(2, 0, []))
     assert first == derive_seed(1, 0, [5, 6])
+
+
+def test_lists_can_be_tried() -> None:
+    planner = Planner(search_study(over={"optimizer.betas": [[0.9, 0.95], [0.9, 0.999]]}).design)
+    trials = planner.list_runs({})
+    assert {run.run.optimizer.betas for run in trials} == {(0.9, 0.95), (0.9, 0.999)}
+    scores = {run.id: run.run.optimizer.betas[1] for run in trials}
+    runs = [run for run in planner.list_runs(scores) if not run.is_trial]
+    assert {run.run.optimizer.betas for run in runs} == {(0.9, 0.999)}
+    outcome = SearchOutcome.select("recall", "tiny", trials, runs)
+    assert outcome.describe("dot") == "AS TUNED (2 trials)"
+    assert [point.num_chosen for point in outcome.draw_curve("dot", "optimizer.betas", {})] == [0, 2]
 
 
 def test_a_trial_is_stored_and_read() -> None:

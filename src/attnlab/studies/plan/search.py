@@ -4,6 +4,7 @@ All arms of a phase, size and seed have the same number of trials. A trial that 
 """
 
 import hashlib
+import json
 import math
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -47,6 +48,11 @@ class Trial:
     def of(cls, record: Mapping[str, Any]) -> Self:
         """Read the output of `record`."""
         return cls(record["values"], record["seed"], Fraction(record["share"]))
+
+    @property
+    def point(self) -> str:
+        """Its values as text, which equal values share; a value may be a list, as betas are."""
+        return json.dumps(dict(self.values))
 
     @property
     def title(self) -> str:
