@@ -15,7 +15,7 @@ from attnlab.studies.study import Study
 from tests.studies.in_process import train_here
 from tests.studies.samples import quiet
 
-COPY = "embedded:copy?vocab=8&length=8"
+COPY = "embedded:copy?vocab=16&length=16"
 TARGET = 0.8
 LEARNABLE: dict[str, Any] = {
     "name": "copying",
@@ -24,12 +24,15 @@ LEARNABLE: dict[str, Any] = {
     "seeds": [1, 2, 3, 4, 5],
     "match": "operations",
     "arms": {"dot": "dot | softmax", "hard": "dot | argmax"},
-    "sizes": {"tiny": {"architecture": "gpt2", "config": {"n_layer": 1, "n_embd": 16, "n_head": 1, "n_positions": 8}}},
+    "sizes": {"mini": {"architecture": "gpt2", "config": {
+        "n_layer": 1, "n_embd": 32, "n_head": 2, "n_inner": 8, "n_positions": 16, "resid_pdrop": 0.0,
+        "embd_pdrop": 0.0, "attn_pdrop": 0.0,
+    }}},
     "data": {"copy": {"train": COPY, "dev": f"{COPY}&examples=50&seed=1"}},
     "phases": [{
-        "name": "copy", "task": "copy", "task_settings": {"vocab": 8, "length": 8, "is_fresh": True}, "data": "copy",
-        "smallest": 0.1, "target": TARGET, "precision": "fp32", "segments": [{"steps": 60, "batch": 16}],
-        "optimizer": {"lr": 3e-2}, "schedule": {"kind": "cosine"},
+        "name": "copy", "task": "copy", "task_settings": {"vocab": 16, "length": 16, "is_fresh": True}, "data": "copy",
+        "smallest": 0.1, "target": TARGET, "precision": "fp32", "segments": [{"steps": 60, "batch": 32}],
+        "optimizer": {"lr": 1e-2, "betas": [0.9, 0.95]}, "schedule": {"kind": "cosine"},
     }],
 }  # fmt: skip
 
@@ -39,6 +42,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return the folder of the study, trained in this process."""
     monkeypatch.setenv("ATTNLAB_CACHE", str(tmp_path / "cache"))
     train_here(monkeypatch)
+    monkeypatch.setattr(Study, "_audit_arms", lambda *_: {})  # which take longer than all else here
     assert Study.of(LEARNABLE).run(tmp_path / "study", say=quiet).is_whole
     return tmp_path / "study"
 
