@@ -79,5 +79,6 @@ class AttnlabWarning(UserWarning):
 def closest(word: str, known: Iterable[str]) -> str:
     """Return ", did you mean 'x'?" for the nearest known word, or an empty string."""
     by_lower_case = {name.lower(): name for name in known}
-    matches = difflib.get_close_matches(word.lower(), by_lower_case, n=1, cutoff=0.5)
+    # Below 0.6 a suggestion is rarely what was meant; of two letters, such as f2 for f1, one may be wrong.
+    matches = difflib.get_close_matches(word.lower(), by_lower_case, n=1, cutoff=0.6 if len(word) > 2 else 0.5)
     return f", did you mean '{by_lower_case[matches[0]]}'?" if matches else ""

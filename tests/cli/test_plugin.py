@@ -49,3 +49,13 @@ def test_a_file_that_does_not_work_is_one_clear_error(
     said = capsys.readouterr().err
     assert says in said
     assert "Traceback" not in said
+
+
+@pytest.mark.parametrize("line", ["dot | cubd", "cubd", "dot | cubde(divide=n)"])
+def test_the_closest_match_of_a_misspelt_stage_may_be_of_the_plugin(
+    line: str, own_stages: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "own.py"
+    file.write_text(OWN, encoding="utf-8")
+    assert main(["audit", line, "--plugin", str(file)]) == 2
+    assert "did you mean 'cubed'?" in capsys.readouterr().err

@@ -51,6 +51,18 @@ def gradients(model: nn.Module, call: Any = None) -> dict[str, Tensor]:
     return {name: p.grad.clone() for name, p in model.named_parameters() if p.grad is not None}
 
 
+@pytest.mark.parametrize("kind", ["gpt2", "llama"])
+def test_assisted_decoding_gives_the_tokens_of_greedy_search(kind: str) -> None:
+    model, assistant = (with_loss(kind, seed=seed) for seed in (0, 1))
+    attnlab.install(model, "cosine | relu(divide=n)")
+    attnlab.install(assistant, "dot | softmax")
+    both = [
+        model.generate(tokens()[:1], max_new_tokens=6, do_sample=False, assistant_model=helper)
+        for helper in (None, assistant)
+    ]
+    assert torch.equal(*both)
+
+
 ARMS = [
     "dot | softmax",
     "dot | softmax | bypass(alpha=0.5, learn=true)",

@@ -72,9 +72,9 @@ def _find_other(name: str, source: "Source", unit: Unit) -> "Source":
 
 def _find_tokenizer(name: str | None, source: "Source") -> "PreTrainedTokenizerFast | None":
     from attnlab.data import load_tokenizer, train_tokenizer
-    from attnlab.data.tokenizers.training import KINDS
+    from attnlab.data.tokenizers.training import TOKENIZER_KINDS
 
-    for kind in KINDS:
+    for kind in TOKENIZER_KINDS:
         if name == kind:
             return train_tokenizer(source, kind)
     return None if name is None else load_tokenizer(name)

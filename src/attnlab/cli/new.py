@@ -191,7 +191,7 @@ def _explain_steps(model: ModelSize, tokens: int, num_characters: int | None) ->
     if num_characters is None:
         return reason
     epochs = tokens * model.characters / max(num_characters, 1)
-    again = f"; the text is read about {epochs:.0f} times" if epochs >= 2 else "; the text is not read twice"
+    again = f"; the text is read about {epochs:.1f} times" if epochs > 1 else "; the text is not read twice"
     return reason + again + (", so expect it to be memorised" if epochs > 20 else "")
 
 

@@ -31,7 +31,7 @@ def train(
     architecture: Annotated[str | None, typer.Option(metavar="TYPE", help="A new model: bert, gpt2, llama …")] = None,
     start: Annotated[str | None, typer.Option(metavar="PATH", help="A checkpoint, or the folder of a run.")] = None,
     mechanism: Annotated[str | None, typer.Option(metavar="LINE", help="Default: 'dot | softmax'.")] = None,
-    tokenizer: Annotated[str | None, typer.Option(help="A path, or word, wordpiece:4000, bpe:8000 to train.")] = None,
+    tokenizer: Annotated[str | None, typer.Option(help="A path, or word, wordpiece:4000, bpe:8000, char.")] = None,
     steps: Annotated[int | None, typer.Option(help="Updates.")] = None,
     epochs: Annotated[float | None, typer.Option(help="Passes over the data, instead of steps.")] = None,
     batch: Annotated[int | None, typer.Option(help="Rows per update.")] = None,

@@ -248,13 +248,19 @@ class DataSource(Section):
     """In place of `tune`: the last `num_tune` training examples, which are then not trained on."""
     column: Text | None = None
     """The column of texts in a table, to train a language model or a tokenizer on."""
+    unit: Literal["line", "paragraph", "file"] = "line"
+    """What a document of a text file is; a paragraph ends at a blank line."""
     is_packed: bool = False
     """Whether a language model trains on packed rows of a token file instead of one line per row."""
+    has_random_starts: bool = False
+    """Whether packed rows begin at any token, in random order, instead of one where the row before it ends."""
 
     @model_validator(mode="after")
     def _counts_examples(self) -> Self:
         if self.is_packed and self.num_train is not None:
             raise ValueError("num_train counts examples, and packed rows are not examples; leave one of the two out")
+        if self.has_random_starts and not self.is_packed:
+            raise ValueError("has_random_starts is about packed rows; set is_packed = true, or leave it out")
         if self.num_tune is not None and (self.is_packed or self.tune is not None):
             other = "tune, the data of its own" if self.tune is not None else "is_packed, whose rows are not examples"
             raise ValueError(f"num_tune counts training examples for tuning; leave it or {other} out")
@@ -272,8 +278,8 @@ class TokenizerChoice(Section):
     """How texts are tokenized."""
 
     tokenizer: Text | None = None
-    """A directory, a file or a name on the hub; or 'word', 'wordpiece' or 'bpe', trained on the training text, with an
-    optional size after a colon. None for the tokenizer of the checkpoint to start from."""
+    """A directory, a file or a name on the hub; or 'word', 'wordpiece', 'bpe' or 'char', trained on the training text,
+    with an optional size after a colon. None for the tokenizer of the checkpoint to start from."""
 
 
 class Data(TokenizerChoice, DataSource):

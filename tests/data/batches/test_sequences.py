@@ -1,4 +1,4 @@
-"""Rows hold every token once if packed, and one framed document each if padded."""
+"""Rows hold every token once if packed, begin anywhere if cropped, and one framed document each if padded."""
 
 from __future__ import annotations
 
@@ -19,6 +19,15 @@ def test_packed_rows_hold_every_token_once_and_in_order(packed: TokenFile, lengt
     assert (mask[:-1] == 1).all()
     assert ids[:, 1:][mask[:, 1:] == 1].tolist() == packed.tokens.tolist()
     assert (ids[mask == 0] == packed.vocabulary.pad).all()
+
+
+@given(length=st.integers(3, 60))
+def test_a_crop_begins_at_every_token_that_has_enough_after_it(packed: TokenFile, length: int) -> None:
+    crops = Sequences(packed, length, "crops")
+    ids, mask = crops.batch([0, 1, len(crops) - 1])
+    assert (mask == 1).all()
+    for row, start in zip(ids, (0, 1, packed.tokens.size - crops.room), strict=True):
+        assert row[1:].tolist() == packed.tokens[start : start + crops.room].tolist()
 
 
 @settings(max_examples=30)  # each tokenizes all documents once

@@ -38,6 +38,12 @@ def test_the_last_tenth_is_held_out(tmp_path: Path) -> None:
     assert sentence.endswith("of its 30 documents the last 3 are held out for evaluation and not trained on")
 
 
+def test_paragraphs_keep_their_lines(tmp_path: Path) -> None:
+    paragraphs = [f"line {number}\nand another" for number in range(30)]
+    parts = hold_out(write(tmp_path, "\n\n".join(paragraphs).encode()), unit="paragraph")
+    assert [json.loads(row)["text"] for row in read(parts.dev)] == paragraphs[27:]
+
+
 def test_a_long_text_holds_out_a_bounded_number(tmp_path: Path) -> None:
     parts = hold_out(write(tmp_path, b"a b c\n" * 20_000))
     assert (parts.num_train, parts.num_dev) == (20_000 - MAX_HELD_OUT, MAX_HELD_OUT)

@@ -60,6 +60,16 @@ def test_words_are_those_seen_often_enough() -> None:
     assert "The" not in train_tokenizer(texts, "word", min_count=1, lowercase=True).get_vocab()
 
 
+def test_characters_are_all_there_is_in_a_text() -> None:
+    text = "To be,\nor not…\n\n  é"
+    tokenizer = train_tokenizer([text], "char")
+    assert set(tokenizer.get_vocab()) == {*text, "<END>", "<UNK>", "<PAD>"}
+    assert tokenizer.decode(tokenizer(text).input_ids) == text
+    assert tokenizer("x").input_ids == [tokenizer.unk_token_id]
+    assert len(train_tokenizer([text], "char", vocab_size=8)) == 8
+    assert "T" not in train_tokenizer([text], "char", lowercase=True).get_vocab()
+
+
 def test_pieces_cover_the_text_and_round_trip() -> None:
     text = "Viktor Ebner wrote to Nils Petrov in 1701."
     source = open_source(SOURCE)

@@ -44,16 +44,16 @@ class Made:
         }))  # fmt: skip
 
     def give(
-        self, arm: str, values: Sequence[Any], name: str = "accuracy", cost: Mapping[str, float] | None = None,
+        self, arm: str, values: Sequence[Any], name: str = "accuracy", costs: Sequence[Mapping[str, float]] = (),
         **changes: Any,
     ) -> Made:  # fmt: skip
         """Deliver the figures of an arm's first seeds; None is a run that diverged, a text what a ledger spells."""
         runs = [run for run in self.planned if run.arm == arm]
-        for run, value in zip(runs, values, strict=False):
+        for run, value, cost in zip(runs, values, costs or [{}] * len(runs), strict=False):
             last = None if value is None else {"step": 4, "primary": name, "figures": {name: value}}
             result = {
                 "last": last, "step": 4, "seconds": 2.0, "tokens": 1000, "parameters": {"total": 120, "trained": 100},
-                **(cost or {}),
+                **cost,
             }  # fmt: skip
             status = "diverged" if value is None else "finished"
             given = {"metrics": [], "pairing": PAIRING, "ids": [], "scores": {}, **changes}

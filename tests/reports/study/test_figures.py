@@ -30,14 +30,21 @@ def test_figures_are_there_for_papers(folder: Path) -> None:
 
 def test_quality_is_drawn_against_each_cost_that_differs(tmp_path: Path) -> None:
     made = Made(tmp_path / "made")
-    made.give("dot", BASE, cost={"operations": 2e12, "seconds": 3.0})
-    made.give("better", HIGH, cost={"operations": 1.5e12, "seconds": 2.0})
+    made.give("dot", BASE, costs=[{"operations": 2e12, "seconds": 3.0}] * 5)
+    made.give("better", HIGH, costs=[{"operations": 1.5e12, "seconds": 2.0}] * 5)
     found = contents(made.done())
     assert [figure.name for figure in found.costs] == ["cost-recall-tiny-time", "cost-recall-tiny-operations"]
     picture = svg(found.costs[1].draw(FILE))
     assert "counted operations of a run’s updates" in picture
     assert ">1.6T<" in picture
     assert [COLUMNS["operations"](row).text for row in found.places[0].rows] == ["2 T", "1.5 T"]
+
+
+def test_a_cost_that_differs_by_seed_alone_is_not_drawn(tmp_path: Path) -> None:
+    made = Made(tmp_path / "made")
+    for arm, values in {"dot": BASE, "better": HIGH}.items():
+        made.give(arm, values, costs=[{"operations": 2e12 + seed, "seconds": 3.0} for seed in range(5)])
+    assert contents(made.done()).costs == []
 
 
 def test_runs_of_older_folders_have_no_operations(folder: Path) -> None:

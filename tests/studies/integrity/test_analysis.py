@@ -39,6 +39,12 @@ def test_all_primary_comparisons_are_one_family_whatever_their_metric_and_group(
     assert {row.verdict for row in by_role["exploratory"]} == {"(exploratory)"}
 
 
+def test_a_verdict_that_uses_no_p_has_no_adjusted_one(tmp_path: Path) -> None:
+    row = get_only_row(judge_file(write_long(tmp_path / "t.csv", make_records(Recipe(num_seeds=3, metrics=("em",))))))
+    assert row.verdict.startswith("TOO FEW SEEDS")
+    assert math.isnan(row.adjusted_p)
+
+
 def test_nulls_of_a_whole_table_are_rarely_called_different(tmp_path: Path) -> None:
     """Three arms, three groups, two metrics: a false verdict in at most 5 % of tables, and some error of simulation."""
     num_false = 0

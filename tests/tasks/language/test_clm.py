@@ -136,6 +136,16 @@ def test_leak_free_perplexity_exposes_a_mechanism_that_sees_the_future(line: str
         assert figures["leak_free_perplexity"] == pytest.approx(figures["perplexity"], rel=1e-9)
 
 
+def test_leak_free_perplexity_does_not_depend_on_the_batches() -> None:
+    task, tokenizer = load("clm", has_leak_free_perplexity=True), byte_level()
+    model = attnlab.install(build("gpt2", task, tokenizer).double(), "dot | softmax | mask(after)")
+    features = task.features(LINES, tokenizer)
+    together = task.predict(model, batches(task, features))
+    for part in batches(task, features, size=1):
+        ((key, (_, loss)),) = task.predict(model, [part]).items()
+        assert loss.nats == pytest.approx(together[key][1].nats, rel=1e-9)
+
+
 def test_a_penalty_is_part_of_the_loss_while_training_alone() -> None:
     task, tokenizer = load("clm"), byte_level()
     model = build("gpt2", task, tokenizer)

@@ -5,7 +5,11 @@ import math
 import pytest
 
 from attnlab.errors import TaskError
-from attnlab.tasks.language.line import LineLoss, make_lines, sum_losses
+from attnlab.tasks import load
+from attnlab.tasks.language.line import LineLoss, group_batches, make_lines, sum_losses
+
+from ..models import batches
+from ..tokenizers import SENTENCES, byte_level
 
 
 def test_losses_add_up_and_give_means() -> None:
@@ -25,3 +29,12 @@ def test_every_line_needs_a_prediction_and_some_line_a_token() -> None:
         sum_losses({"0": LineLoss(), "1": LineLoss()}, lines)
     with pytest.raises(TaskError, match="no line to score"):
         sum_losses({}, [])
+
+
+def test_short_batches_are_grouped_in_their_order() -> None:
+    task = load("clm")
+    parts = batches(task, task.features(make_lines([SENTENCES[0]] * 5), byte_level()), size=1)
+    each = len(parts[0].features[0])
+    assert list(group_batches(parts, 2 * each)) == [parts[:2], parts[2:4], parts[4:]]
+    assert list(group_batches(parts, 1)) == [[part] for part in parts]
+    assert list(group_batches([], 1)) == []

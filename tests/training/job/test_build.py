@@ -39,6 +39,21 @@ def test_stages_have_rows_of_their_own_length() -> None:
         build(small("mqar", segments=(Segment(name="a", steps=1, length=8),)))
 
 
+def test_a_file_may_be_one_document_whose_rows_begin_anywhere(tmp_path: Path) -> None:
+    file = tmp_path / "play.txt"
+    file.write_text("To be,\nor not to be.\n\nThat is the question:\n" * 4, encoding="utf-8")
+    data = Data(
+        train=str(file), dev=str(file), tokenizer="char", unit="file", is_packed=True, has_random_starts=True
+    )  # fmt: skip
+    job = build(small(data=data, segments=(Segment(steps=1, batch=2, length=16),)))
+    text = file.read_text(encoding="utf-8").rstrip()
+    assert job.dev is not None
+    assert [one.text for one in job.dev.examples] == [text]
+    assert job.streams[0].arrangement.num_rows == len(text) + 1 - 15  # with the token at the end of the document
+    assert "That" in job.tokenizer.decode([token for feature in job.streams[0].features for token in
+                                           feature.inputs["input_ids"]])  # fmt: skip
+
+
 def test_rows_are_evaluated_by_as_many_as_a_pass_holds() -> None:
     for segments, batch in (
         ((Segment(steps=1, batch=8),), 8),

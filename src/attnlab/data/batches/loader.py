@@ -45,7 +45,7 @@ class BatchPlan:
         if self.objective not in ("mlm", "clm"):
             raise DataError(f"objective must be 'mlm' or 'clm', not '{self.objective}'")
         check_batch_settings(self.batch, self.window, self.last_batch)
-        if self.window and self.layout == "packed":
+        if self.window and self.layout != "padded":
             raise DataError(f"window={self.window} sorts rows by length, and packed rows have one length; set window=0")
 
 

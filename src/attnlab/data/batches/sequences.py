@@ -13,8 +13,8 @@ from attnlab.errors import DataError, closest
 
 from ..tokens.tokenfile import TokenFile
 
-RowLayout = Literal["packed", "padded"]
-LAYOUTS: tuple[RowLayout, ...] = ("packed", "padded")
+RowLayout = Literal["packed", "crops", "padded"]
+LAYOUTS: tuple[RowLayout, ...] = ("packed", "crops", "padded")
 MULTIPLE = 8
 """Widths cut to the longest row are rounded up to a multiple of this, which makes matrix products faster."""
 
@@ -26,8 +26,8 @@ class Sequences:
     """Rows of `length` tokens.
 
     packed: slices of the stream of documents and separators; each row begins with the tokenizer's prefix, if it has
-    one, and only the last row is padded. padded: one document per row between prefix and separator, truncated to
-    `length`.
+    one, and only the last row is padded. crops: the same, but a row begins at every token of the stream that has
+    enough tokens after it. padded: one document per row between prefix and separator, truncated to `length`.
     """
 
     file: TokenFile
@@ -50,7 +50,14 @@ class Sequences:
     def __len__(self) -> int:
         if self.layout == "padded":
             return self.file.num_documents
+        if self.layout == "crops":
+            return max(0, self.file.tokens.size - self.room + 1)
         return -(-self.file.tokens.size // self.room)
+
+    @property
+    def _step(self) -> int:
+        """How many tokens of the stream lie between the beginnings of two rows."""
+        return 1 if self.layout == "crops" else self.room
 
     def widths(self, numbers: ArrayLike) -> Rows:
         """Return how many tokens of these rows are not padding."""
@@ -58,7 +65,7 @@ class Sequences:
         framing = self.length - self.room
         if self.layout == "padded":
             return np.minimum(self.file.spans(chosen)[1], self.room) + framing
-        return np.minimum(self.file.tokens.size - chosen * self.room, self.room) + framing
+        return np.minimum(self.file.tokens.size - chosen * self._step, self.room) + framing
 
     def batch(self, numbers: ArrayLike, width: int | None = None) -> tuple[Rows, Rows]:
         """Return tokens and attention mask of these rows, [b, length] each, or cut to a smaller width."""
@@ -72,7 +79,7 @@ class Sequences:
         if self.layout == "padded":
             starts, is_text = self.file.spans(chosen)[0], mask & (columns < ends[:, None] - 1)
         else:
-            starts, is_text = chosen * self.room, mask
+            starts, is_text = chosen * self._step, mask
         # Tokens beyond the end of a row are gathered as well, since a gather has one shape, and then replaced.
         places = np.minimum(starts[:, None] + np.maximum(columns - has_prefix, 0), self.file.tokens.size - 1)
         ids = np.where(is_text, self.file.tokens[places], vocabulary.fill).astype(np.int64)

@@ -13,6 +13,7 @@ from attnlab.inputs import parse_json
 from attnlab.machine import cache_folder
 
 from ..cache import hash_of, write_folder
+from .rows import Unit
 from .source import Source, open_source
 
 SHARE = 10
@@ -46,9 +47,9 @@ class HeldOut:
         )
 
 
-def hold_out(name: str, column: str | None = None) -> HeldOut:
+def hold_out(name: str, column: str | None = None, unit: Unit = "line") -> HeldOut:
     """Split a file into documents to train on and the last ones, which are held out; return the two files."""
-    source = open_source(name, column=column)
+    source = open_source(name, column=column, unit=unit)
     folder = cache_folder() / "holdout" / hash_of([source.identity, SHARE, MAX_HELD_OUT, FEW, PIECE])[:32]
     index = folder / "index.json"
     if not index.exists():
@@ -71,7 +72,7 @@ def _write_parts(source: Source, folder: Path) -> None:
         )
     num_dev = min(max(1, total // SHARE), MAX_HELD_OUT)
     stem = Path(source.name).name.partition(".")[0]
-    ending = "txt" if source.kind == "text" else "jsonl"
+    ending = "txt" if source.kind == "text" and source.layout.unit == "line" else "jsonl"
     names = {part: f"{stem}.{part}.{ending}" for part in ("train", "dev")}
     with write_folder(folder) as temporary:
         units = _list_units(source, is_cut)

@@ -1,9 +1,9 @@
-"""Tokenizers built from a vocabulary: BERT's word pieces, byte-level BPE, and whole words."""
+"""Tokenizers built from a vocabulary: BERT's word pieces, byte-level BPE, whole words, and characters."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
+from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
 
 from attnlab.errors import DataError
 
@@ -18,6 +18,7 @@ BERT = {"pad": "[PAD]", "unk": "[UNK]", "cls": "[CLS]", "sep": "[SEP]", "mask": 
 ROBERTA = {"bos": "<s>", "pad": "<pad>", "eos": "</s>", "unk": "<unk>", "mask": "<mask>", "cls": "<s>", "sep": "</s>"}
 GPT2 = {"bos": "<|endoftext|>", "eos": "<|endoftext|>", "unk": "<|endoftext|>"}
 WORDS = {"bos": "<START>", "eos": "<STOP>", "unk": "<UNK>", "pad": "<PAD>"}
+CHARACTERS = {"eos": "<END>", "unk": "<UNK>", "pad": "<PAD>"}
 """Special tokens by role, in the order of their ids."""
 
 
@@ -85,7 +86,17 @@ def build_words(vocabulary: dict[str, int], is_lowercase: bool = False) -> FastT
     return wrap(backend, WORDS)
 
 
+def build_characters(vocabulary: dict[str, int], is_lowercase: bool = False) -> FastTokenizer:
+    """Build a tokenizer of single characters, white space and line breaks included."""
+    backend = Tokenizer(models.WordLevel(vocabulary, unk_token=CHARACTERS["unk"]))
+    if is_lowercase:
+        backend.normalizer = normalizers.Lowercase()
+    backend.pre_tokenizer = pre_tokenizers.Split(Regex(r"[\s\S]"), "isolated")
+    backend.decoder = decoders.Fuse()
+    return wrap(backend, CHARACTERS)
+
+
 def find_roles(content: dict[str, Any]) -> dict[str, str]:
     """Return the special tokens by role that a tokenizer.json has, if they are those of a known tokenizer."""
     tokens = {token["content"] for token in content.get("added_tokens", [])}
-    return next((roles for roles in (BERT, ROBERTA, WORDS, GPT2) if set(roles.values()) <= tokens), {})
+    return next((roles for roles in (BERT, ROBERTA, WORDS, CHARACTERS, GPT2) if set(roles.values()) <= tokens), {})

@@ -1,4 +1,4 @@
-"""Tokenizers trained on a source and cached: word pieces, byte-level BPE, or whole words.
+"""Tokenizers trained on a source and cached: word pieces, byte-level BPE, whole words, or characters.
 
 The same text and settings give the same tokenizer in every process, which `tokenizers` alone does not guarantee.
 """
@@ -22,10 +22,12 @@ from ..cache import hash_of, write_folder
 from ..sources.source import Source
 from .builders import (
     BERT,
+    CHARACTERS,
     ROBERTA,
     WORDS,
     FastTokenizer,
     build_bpe,
+    build_characters,
     build_wordpiece,
     build_words,
     find_roles,
@@ -33,8 +35,8 @@ from .builders import (
     wrap,
 )
 
-Kind = Literal["wordpiece", "bpe", "word"]
-KINDS: tuple[Kind, ...] = ("wordpiece", "bpe", "word")
+Kind = Literal["wordpiece", "bpe", "word", "char"]
+TOKENIZER_KINDS: tuple[Kind, ...] = ("wordpiece", "bpe", "word", "char")
 ALPHABET = 1000
 """Maximum number of characters that word pieces consist of: those that occur in most words."""
 FORMAT = 1
@@ -60,6 +62,7 @@ DEFAULTS = {
     "wordpiece": TokenizerSettings("wordpiece", 8192, 2, lowercase=True),
     "bpe": TokenizerSettings("bpe", 8192, 2, lowercase=False),
     "word": TokenizerSettings("word", 0, 3, lowercase=False),
+    "char": TokenizerSettings("char", 0, 1, lowercase=False),
 }
 
 
@@ -69,15 +72,16 @@ def train_tokenizer(
 ) -> FastTokenizer:  # fmt: skip
     """Train a tokenizer on the documents of a source, or load it from the cache.
 
-    `kind` is 'wordpiece' (as BERT), 'bpe' (byte-level, as RoBERTa) or 'word' (separated by white space). `vocab_size`
-    includes the special tokens, and is unlimited for words unless given. `min_count` is the minimum count of a pair or
-    a word.
+    `kind` is 'wordpiece' (as BERT), 'bpe' (byte-level, as RoBERTa), 'word' (separated by white space) or 'char'.
+    `vocab_size` includes the special tokens, and is unlimited for words and characters unless given. `min_count` is the
+    minimum count of a pair, a word or a character.
     """
-    if kind not in KINDS:
-        raise DataError(f"a tokenizer's kind is one of {', '.join(KINDS)}, not '{kind}'{closest(str(kind), KINDS)}")
+    if kind not in TOKENIZER_KINDS:
+        hint = closest(str(kind), TOKENIZER_KINDS)
+        raise DataError(f"a tokenizer's kind is one of {', '.join(TOKENIZER_KINDS)}, not '{kind}'{hint}")
     changes: dict[str, Any] = {"vocab_size": vocab_size, "min_count": min_count, "lowercase": lowercase}
     plan = replace(DEFAULTS[kind], **{name: value for name, value in changes.items() if value is not None})
-    least = {"wordpiece": len(BERT) + 2, "bpe": 5 + 256, "word": 0}[kind]
+    least = {"wordpiece": len(BERT) + 2, "bpe": 5 + 256, "word": 0, "char": 0}[kind]
     if plan.vocab_size < least:
         raise DataError(f"a '{kind}' tokenizer needs a vocab_size of at least {least}; got {plan.vocab_size}")
     if plan.min_count < 1:
@@ -115,6 +119,8 @@ def _train(source: Source | Sequence[str], plan: TokenizerSettings) -> FastToken
     if plan.kind == "word":
         words = _count_words(source, build_words(_number(WORDS.values())).backend_tokenizer, plan)
         return build_words(_number([*WORDS.values(), *words]), plan.lowercase)
+    if plan.kind == "char":
+        return build_characters(_number([*CHARACTERS.values(), *_count_characters(source, plan)]), plan.lowercase)
     if plan.kind == "wordpiece":
         return _train_word_pieces(source, plan)
     return _train_byte_pairs(source, plan)
@@ -131,6 +137,16 @@ def _count_words(source: Source | Sequence[str], like: Tokenizer, plan: Tokenize
     counter.train_from_iterator(_read_documents(source), trainer)
     ids = counter.get_vocab()
     return [word for word in sorted(ids, key=ids.__getitem__) if word not in WORDS.values()]
+
+
+def _count_characters(source: Source | Sequence[str], plan: TokenizerSettings) -> list[str]:
+    """Return the characters with the minimum count, most frequent first."""
+    counts: Counter[str] = Counter()
+    for text in _read_documents(source):
+        counts.update(text.lower() if plan.lowercase else text)
+    frequent = sorted((-count, letter) for letter, count in counts.items() if count >= plan.min_count)
+    limit = max(0, plan.vocab_size - len(CHARACTERS)) if plan.vocab_size else None
+    return [letter for _, letter in frequent[:limit]]
 
 
 def _train_word_pieces(source: Source | Sequence[str], plan: TokenizerSettings) -> FastTokenizer:

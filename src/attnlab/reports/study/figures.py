@@ -158,11 +158,18 @@ def _list_costs(place: PhaseResults) -> list[Figure]:
             for row in rows for seed, value in row.values.items()
             if value is not None and (paid := read_number(read(row.read_result(seed)))) is not None
         ]  # fmt: skip
-        is_constant = len({point.cost for point in points}) < 2
-        if len({point.arm for point in points}) < 2 or len(points) < MIN_STEPS or is_constant:
+        if len(points) < MIN_STEPS or not _differ_between_arms(points):
             continue
         figures.append(_make_cost_chart(place, kind, (title, place.title, across, _split_words(place.figure)), points))
     return figures
+
+
+def _differ_between_arms(points: Sequence[CostPoint]) -> bool:
+    """Whether two arms differ with the same seed; batches of another seed may have more padding."""
+    costs: dict[int, set[float]] = {}
+    for point in points:
+        costs.setdefault(point.seed, set()).add(point.cost)
+    return any(len(some) > 1 for some in costs.values())
 
 
 def _make_cost_chart(

@@ -17,13 +17,13 @@ import torch
 import transformers
 from transformers import AutoConfig
 
+from attnlab.data.tokenizers.training import TOKENIZER_KINDS
 from attnlab.errors import PretrainedError
 from attnlab.kernels.measure import one_thread
 from attnlab.pretrained import load_pretrained
 from attnlab.tasks import load as load_task
 from attnlab.training import Data, RunSpec, Segment, Start, build
 from attnlab.training.job import weights
-from attnlab.training.job.build import TRAINED
 from attnlab.training.loop.precision import choose_precision
 from attnlab.training.loop.ranks import Ranks
 from attnlab.training.loop.update import Updater
@@ -109,7 +109,7 @@ def _count_steps(phase: Phase, segment: Segment, source: DataSource | None) -> i
 def _find_vocabulary(size: Size, task: Any) -> dict[str, int]:
     """Return the vocabulary of a tokenizer as a setting of the config; empty if the model has one."""
     kind, _, number = (size.tokenizer or "").partition(":")
-    if size.checkpoint is not None or kind not in TRAINED or "vocab_size" in task.head_settings:
+    if size.checkpoint is not None or kind not in TOKENIZER_KINDS or "vocab_size" in task.head_settings:
         return {}
     if number.isdigit():
         return {"vocab_size": int(number)}

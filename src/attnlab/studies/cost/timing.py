@@ -20,9 +20,10 @@ from typing import Any
 import torch
 from pydantic import TypeAdapter
 
+from attnlab.data.tokenizers.training import TOKENIZER_KINDS
 from attnlab.errors import StudyError
 from attnlab.training import Examples, Job, RunSpec, build
-from attnlab.training.job.build import TRAINED, find_tokenizer, open_data
+from attnlab.training.job.build import find_tokenizer, open_data
 from attnlab.training.job.stream import RankShare, make_updates
 from attnlab.training.job.weights import silence_transformers
 from attnlab.training.loop.checkpointer import Checkpointer
@@ -153,10 +154,10 @@ def time_updates(
 def _prepare_run(order: Mapping[str, Any], folder: Path) -> RunSpec:
     """Return the run to time; in a later phase it has the tokenizer that was trained for the first phase."""
     run = RunSpec.of(order["run"])
-    if order["first"] is None or str(run.data.tokenizer).partition(":")[0] not in TRAINED:
+    if order["first"] is None or str(run.data.tokenizer).partition(":")[0] not in TOKENIZER_KINDS:
         return run
     first = RunSpec.of(order["first"])
-    save_tokenizer(find_tokenizer(first, open_data(first.data.train, "train", first.data.column)), folder / "tokenizer")
+    save_tokenizer(find_tokenizer(first, open_data(first.data.train, "train", first.data)), folder / "tokenizer")
     return run.replace(data=run.data.replace(tokenizer=str(folder / "tokenizer")))
 
 

@@ -77,8 +77,8 @@ class ComparisonRow:
 
     @property
     def adjusted_p(self) -> float:
-        """The p adjusted for the family; NaN if unknown."""
-        if self.comparison is None or self.comparison.family is None:
+        """The p adjusted for the family; NaN if unknown, or if the verdict does not depend on it."""
+        if self.comparison is None or self.comparison.family is None or not self.comparison.decision.depends_on_p:
             return math.nan
         return self.comparison.family.adjusted
 

@@ -10,12 +10,13 @@ from transformers import AutoConfig
 from attnlab.checksums import SUMS, hash_file
 from attnlab.data import load_tokenizer, open_source
 from attnlab.data.cache import hash_once
+from attnlab.data.tokenizers.training import TOKENIZER_KINDS
 from attnlab.errors import DataError, PretrainedError, StudyError
 from attnlab.inputs import expand_path
 from attnlab.mechanisms import Mechanism
 from attnlab.pretrained import load_pretrained
 from attnlab.training import RunSpec
-from attnlab.training.job.build import TRAINED, choose_split
+from attnlab.training.job.build import choose_split
 from attnlab.training.job.weights import silence_transformers
 from attnlab.training.record.folder import TRACKERS, WATCHING
 from attnlab.training.spec import WITHOUT_EFFECT, DataSource
@@ -124,7 +125,7 @@ def _open_size(size: Size) -> Hashes:
     """Return the hashes of a size; a model that cannot be opened is an error now, not in every run."""
     hashes = hash_size(size)
     with silence_transformers():
-        if size.tokenizer is not None and size.tokenizer.partition(":")[0] not in TRAINED:
+        if size.tokenizer is not None and size.tokenizer.partition(":")[0] not in TOKENIZER_KINDS:
             load_tokenizer(size.tokenizer)
         if size.checkpoint is not None and "checkpoint" not in hashes:
             load_pretrained(AutoConfig, size.checkpoint)

@@ -43,7 +43,7 @@ def list_text_data(study: Design) -> set[str]:
 def find_held_out(study: Design, sources: Mapping[str, DataSource]) -> dict[str, HeldOut]:
     """Return what is held out of each file that language models train on without another text to evaluate on."""
     return {
-        name: hold_out(sources[name].train, sources[name].column)
+        name: hold_out(sources[name].train, sources[name].column, sources[name].unit)
         for name in sorted(list_text_data(study) & sources.keys())
         if sources[name].dev is None and expand_path(sources[name].train).is_file()
     }
@@ -55,5 +55,6 @@ def use_own_text(study: Design, sources: Mapping[str, DataSource], given: Iterab
     for name in list_text_data(study) & {key.rpartition(".")[0] or key for key in given} & sources.keys():
         located[name] = located[name].choose_packing()
     for name, parts in find_held_out(study, located).items():
-        located[name] = located[name].model_copy(update={"train": parts.train, "dev": parts.dev, "column": None})
+        found = {"train": parts.train, "dev": parts.dev, "column": None, "unit": "line"}
+        located[name] = located[name].model_copy(update=found)
     return located

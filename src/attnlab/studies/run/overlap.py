@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from attnlab.data import open_source
 from attnlab.data.audit.overlap import HashMatches, is_comparable
 from attnlab.data.sources.cleaning import digest_of
 from attnlab.errors import AttnlabError
@@ -20,7 +19,7 @@ from attnlab.tasks import load as load_task
 from attnlab.tasks.classification import Classification
 from attnlab.tasks.probes import ProbeTask
 from attnlab.tasks.squad import Squad
-from attnlab.training.job.build import choose_split
+from attnlab.training.job.build import open_data, read_examples
 from attnlab.training.loop.stopping import StopRequest
 from attnlab.training.spec import DataSource
 
@@ -94,7 +93,7 @@ def _read_trained(task: Any, source: DataSource) -> Iterator[str]:
     """Yield the texts of the examples that a run trains on; corpora and probes may not fit into memory."""
     if isinstance(task, Classification | Squad):
         return _read_examples(task, source, source.train, "train")
-    opened = open_source(source.train, split=choose_split(source.train, "train"), column=source.column)
+    opened = open_data(source.train, "train", source)
     if isinstance(task, ProbeTask):
         return (_join_sequence(row["input_ids"], row["labels"]) for row in opened.rows())
     return iter(opened.documents())
@@ -102,9 +101,7 @@ def _read_trained(task: Any, source: DataSource) -> Iterator[str]:
 
 def _read_examples(task: Any, source: DataSource, name: str, split: str) -> Iterator[str]:
     """Yield all that each example of a split shows a model, as one text."""
-    part = choose_split(name, split)
-    opened = name if source.column is None else open_source(name, split=part, column=source.column)
-    for example in task.examples(opened, part):
+    for example in read_examples(task, name, split, source):
         if hasattr(example, "input_ids"):
             yield _join_sequence(example.input_ids, example.labels)
         else:

@@ -21,7 +21,7 @@ from ..batch import IGNORED, Batch, BatchPadding, Feature, as_tokens
 from ..floors import count_tokens
 from ..frame import check_fast
 from ..labelled import compute_label_losses
-from ..objective import check_finite, compute_logits, compute_token_losses, evaluation_mode
+from ..objective import check_finite
 from ..scores import LOWER_IS_BETTER, Reference, Scores, compute_shares, find_clusters
 from .line import LanguageTask, LineLoss, LineLosses, TextLine, score_ngrams, sum_losses
 
@@ -102,9 +102,9 @@ class Clm(LanguageTask):
             losses.append(LineLoss(float(nats[row, :n].sum()), n, int(is_right[row, :n].sum()), num_bytes))
         return losses
 
-    def compute_others(self, model: nn.Module, batch: Batch) -> list[LineLoss]:
+    def compute_others(self, model: nn.Module, features: Sequence[Feature]) -> list[LineLoss]:
         """Return the leak-free loss of each block, if the task asks for it."""
-        return compute_leak_free_losses(model, batch) if self.has_leak_free_perplexity else []
+        return compute_leak_free_losses(model, features) if self.has_leak_free_perplexity else []
 
     def score(self, predictions: Mapping[str, LineLosses], examples: Sequence[TextLine]) -> Scores:
         """Return perplexities and bits per byte, and each line's mean loss."""
@@ -134,20 +134,19 @@ class Clm(LanguageTask):
         return Scores(self.name, self.primary, figures, ids, single, clusters=clusters)
 
 
-def compute_leak_free_losses(model: nn.Module, batch: Batch) -> list[LineLoss]:
+def compute_leak_free_losses(model: nn.Module, features: Sequence[Feature]) -> list[LineLoss]:
     """Return each block's loss, each token predicted by a separate pass over the tokens before it."""
-    rows = [feature.inputs["input_ids"] for feature in batch.features]
+    rows = [feature.inputs["input_ids"] for feature in features]
     losses = [LineLoss() for _ in rows]
     # Prefixes of one length are one batch, so that nothing is padded.
     for length in range(1, max(map(len, rows))):
         longer = [number for number, row in enumerate(rows) if len(row) > length]
-        past = torch.from_numpy(np.stack([rows[number][:length] for number in longer])).long()
-        targets = torch.tensor([[int(rows[number][length])] for number in longer])
-        with evaluation_mode(model):
-            logits = compute_logits(model, {"input_ids": past, "attention_mask": torch.ones_like(past)})[:, -1:]
-        nats = compute_token_losses(logits, targets)
-        check_finite(nats, [batch.features[number].key for number in longer])
-        is_right = logits.argmax(-1).cpu() == targets
-        for at, number in enumerate(longer):
-            losses[number] += LineLoss(float(nats[at]), 1, int(is_right[at]))
+        ids = torch.from_numpy(np.stack([rows[number][: length + 1] for number in longer])).long()
+        past, labels = ids[:, :-1], torch.full_like(ids[:, 1:], IGNORED)
+        labels[:, -1] = ids[:, -1]
+        prefixes = {"input_ids": past, "attention_mask": torch.ones_like(past)}
+        nats, is_right = (values[:, -1] for values in compute_label_losses(model, prefixes, labels))
+        check_finite(nats, [features[number].key for number in longer])
+        for number, loss, hit in zip(longer, nats.tolist(), is_right.tolist(), strict=True):
+            losses[number] += LineLoss(loss, 1, int(hit))
     return losses

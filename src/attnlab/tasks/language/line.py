@@ -2,7 +2,7 @@
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from attnlab.data import Source
 from attnlab.errors import TaskError
 
-from ..batch import IGNORED, Batch
+from ..batch import IGNORED, Batch, Feature
 from ..floors import Ids, NgramCounts, choose_best, compute_ngram_losses
 from ..labelled import LabelledTask, compute_label_losses
 from ..objective import check_batches, check_finite
@@ -59,6 +59,10 @@ class LineLoss:
             return math.inf
 
 
+GROUP_TOKENS = 2**13
+"""Tokens of the batches whose second losses are computed together: short prefixes alone make passes that are mostly
+overhead."""
+
 LineLosses = tuple[LineLoss, LineLoss | None]
 """The loss of a line, and its pseudo-loss or leak-free loss if the task asks for it."""
 
@@ -87,10 +91,12 @@ class LanguageTask(LabelledTask):
         """Return the losses of each line."""
         losses: defaultdict[str, LineLoss] = defaultdict(LineLoss)
         others: defaultdict[str, LineLoss] = defaultdict(LineLoss)
-        for batch in check_batches(batches):
-            for feature, loss in zip(batch.features, self.compute_losses(model, batch), strict=True):
+        for group in group_batches(check_batches(batches), GROUP_TOKENS):
+            features = [feature for batch in group for feature in batch.features]
+            forced = [loss for batch in group for loss in self.compute_losses(model, batch)]
+            for feature, loss in zip(features, forced, strict=True):
                 losses[feature.key] += loss
-            for feature, loss in zip(batch.features, self.compute_others(model, batch), strict=False):
+            for feature, loss in zip(features, self.compute_others(model, features), strict=False):
                 others[feature.key] += loss
         return {key: (loss, others.get(key)) for key, loss in losses.items()}
 
@@ -98,9 +104,21 @@ class LanguageTask(LabelledTask):
         """Return the loss of each row of a batch."""
         return sum_rows(batch, *compute_label_losses(model, batch, self.get_labels(batch)))
 
-    def compute_others(self, model: nn.Module, batch: Batch) -> list[LineLoss]:
-        """Return the second loss of each row, empty if the task does not ask for it."""
+    def compute_others(self, model: nn.Module, features: Sequence[Feature]) -> list[LineLoss]:
+        """Return the second loss of each feature, empty if the task does not ask for it."""
         raise NotImplementedError
+
+
+def group_batches(batches: Iterable[Batch], num_tokens: int) -> Iterator[list[Batch]]:
+    """Yield successive batches together until they have so many tokens."""
+    group: list[Batch] = []
+    for batch in batches:
+        group.append(batch)
+        if sum(len(feature) for one in group for feature in one.features) >= num_tokens:
+            yield group
+            group = []
+    if group:
+        yield group
 
 
 def sum_rows(batch: Batch, nats: Tensor, is_right: Tensor) -> list[LineLoss]:

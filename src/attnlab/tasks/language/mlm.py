@@ -81,9 +81,9 @@ class Mlm(LanguageTask):
         batch["input_ids"], batch["labels"] = torch.from_numpy(ids).long(), torch.from_numpy(labels).long()
         return batch
 
-    def compute_others(self, model: nn.Module, batch: Batch) -> list[LineLoss]:
-        """Return the pseudo-loss of each row, if the task asks for it."""
-        return [compute_pseudo_loss(model, feature) for feature in batch.features] if self.is_pseudo else []
+    def compute_others(self, model: nn.Module, features: Sequence[Feature]) -> list[LineLoss]:
+        """Return the pseudo-loss of each feature, if the task asks for it."""
+        return [compute_pseudo_loss(model, feature) for feature in features] if self.is_pseudo else []
 
     def score(self, predictions: Mapping[str, LineLosses], examples: Sequence[TextLine]) -> Scores:
         """Return loss, accuracy and perplexity over hidden tokens; a short line may have none of them."""

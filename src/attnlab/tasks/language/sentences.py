@@ -20,9 +20,9 @@ def sentence_losses(
     task = Clm() if task is None else task
     lines = make_lines(sentences)
     losses = [LineLoss()] * len(lines)
-    compute_losses = task.compute_others if task.has_leak_free_perplexity else task.compute_losses
     for feature in task.features(lines, tokenizer):
-        losses[int(feature.key)] += compute_losses(model, task.collate([feature]))[0]
+        leak_free = task.compute_others(model, [feature])
+        losses[int(feature.key)] += (leak_free or task.compute_losses(model, task.collate([feature])))[0]
     empty = next((line for line, loss in zip(lines, losses, strict=True) if not loss.num_tokens), None)
     if empty is not None:
         raise TaskError(f"{empty.place}: {empty.text[:40]!r} leaves none of its tokens to predict; give a longer one")

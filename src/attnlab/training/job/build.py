@@ -7,22 +7,24 @@ from typing import Any
 import numpy as np
 
 from attnlab.data import Source, check_belongs, load_tokenizer, open_source, pack, train_tokenizer
+from attnlab.data.batches.sequences import RowLayout
 from attnlab.data.draws import keys_of, name_key
+from attnlab.data.tokenizers.training import TOKENIZER_KINDS
 from attnlab.errors import TrainingError
 from attnlab.inputs import expand_path, is_whole_number
 from attnlab.install import mechanism_of
 from attnlab.tasks import load as load_task
 from attnlab.tasks.batch import Feature
+from attnlab.tasks.feature_file import load_features
 
 from ..record.folder import TOKENIZER
-from ..spec import LANGUAGE, RunSpec, Segment, find_run_folder
+from ..spec import LANGUAGE, DataSource, RunSpec, Segment, find_run_folder
 from ..tuning.apply import apply_tuning
 from ..tuning.positions import check_positions
 from .job import Examples, Job
 from .stream import FeatureStream, FreshStream, Stream, TokenStream
 from .weights import LANGUAGE_HEADS, Say, build_model
 
-TRAINED = ("word", "wordpiece", "bpe")
 SEGMENT = name_key("stage")  # changing the text would change what is drawn
 
 
@@ -31,7 +33,7 @@ def build(run: RunSpec, say: Say = str) -> Job:
     task = load_task(run.task, **run.task_settings)
     _check_task(run, task)
     is_probe = hasattr(task, "source")
-    source = open_data(run.data.train or (task.source if is_probe else ""), "train", run.data.column)
+    source = open_data(run.data.train or (task.source if is_probe else ""), "train", run.data)
     tokenizer = None if is_probe else find_tokenizer(run, source)
     model = build_model(run.start, task, tokenizer, run.seed, say)
     if tokenizer is not None:
@@ -67,11 +69,19 @@ def _check_task(run: RunSpec, task: Any) -> None:
         )
 
 
-def open_data(name: str, split: str, column: str | None = None) -> Source:
-    """Open a source, at a split if it has splits."""
+def open_data(name: str, split: str, data: DataSource) -> Source:
+    """Open a source as the data of a run reads it, at a split if it has splits."""
     if not name:
         raise TrainingError("a run needs a source to train on (data.train); only a probe generates its own")
-    return open_source(name, split=choose_split(name, split), column=column)
+    return open_source(name, split=choose_split(name, split), column=data.column, unit=data.unit)
+
+
+def read_examples(task: Any, name: str, split: str, data: DataSource) -> list[Any]:
+    """Read the examples of a source."""
+    # Passed by name if possible, since a task may have its own name for a split, as MNLI has for two.
+    is_by_name = data.column is None and data.unit == "line"
+    examples: list[Any] = task.examples(name if is_by_name else open_data(name, split, data), choose_split(name, split))
+    return examples
 
 
 def choose_split(name: str, split: str) -> str | None:
@@ -86,11 +96,12 @@ def find_tokenizer(run: RunSpec, source: Source) -> Any:
         of_run = find_run_folder(run.start.checkpoint)
         return load_tokenizer(of_run[0] / TOKENIZER if of_run else run.start.checkpoint)
     if name is None:
+        trained = ", ".join(TOKENIZER_KINDS)
         raise TrainingError(
-            "a new model needs a tokenizer (data.tokenizer): a directory, a file, or word, wordpiece or bpe to train"
+            f"a new model needs a tokenizer (data.tokenizer): a directory, a file, or {trained} to train one"
         )
     kind, _, size = name.partition(":")
-    if kind not in TRAINED:
+    if kind not in TOKENIZER_KINDS:
         return load_tokenizer(name)
     if size and not is_whole_number(size):
         raise TrainingError(f"a tokenizer's size is a whole number, as in '{kind}:4000', not '{size}'")
@@ -102,7 +113,8 @@ def _make_streams(run: RunSpec, task: Any, source: Source, tokenizer: Any, say: 
     pairs = list(zip(run.segments, [run.seed, *seeds], strict=True))
     if run.data.is_packed:
         tokens = pack(source, tokenizer)
-        return [TokenStream(task, tokens, segment, seed) for segment, seed in pairs]
+        layout: RowLayout = "crops" if run.data.has_random_starts else "packed"
+        return [TokenStream(task, tokens, segment, seed, layout) for segment, seed in pairs]
     if getattr(task, "is_fresh", False):
         probe = task.get_generator(source)
         return [FreshStream(task, probe, segment, seed) for segment, seed in pairs]
@@ -112,7 +124,7 @@ def _make_streams(run: RunSpec, task: Any, source: Source, tokenizer: Any, say: 
     for segment, seed in pairs:
         sized_task = _set_length(task, segment)
         if segment.length not in features:
-            features[segment.length] = sized_task.features(examples, tokenizer)
+            features[segment.length] = load_features(sized_task, examples, tokenizer)
             _select_examples(examples, features[segment.length], "to train on", say)
         streams.append(FeatureStream(sized_task, features[segment.length], segment, seed))
     return streams
@@ -173,9 +185,7 @@ def make_dev(
         name = run.data.train or getattr(task, "source", "")
         if choose_split(name, "dev") is None:
             return None
-    # Passed by name if possible, since a task may have its own name for a split, as MNLI has for two.
-    source = name if run.data.column is None else open_data(name, "dev", run.data.column)
-    every = task.examples(source, choose_split(name, "dev"))
+    every = read_examples(task, name, "dev", run.data)
     examples = every[: run.data.num_dev]
     cut = f" (data.num_dev = {run.data.num_dev})" if len(examples) < len(every) else ""
     say(f"evaluates on {len(examples):,} of the {len(every):,} examples of {name}{cut}")
@@ -189,8 +199,7 @@ def _make_tune(run: RunSpec, task: Any, trained: Source, tokenizer: Any, say: Sa
         say(f"chooses its best checkpoint on the last {len(examples):,} training examples, which it does not train on")
     elif run.data.tune is not None:
         name = run.data.tune
-        source = name if run.data.column is None else open_data(name, "dev", run.data.column)
-        examples = task.examples(source, choose_split(name, "dev"))[: run.data.num_dev]
+        examples = read_examples(task, name, "dev", run.data)[: run.data.num_dev]
         say(f"chooses its best checkpoint on {len(examples):,} examples of {name}")
     else:
         raise TrainingError(
@@ -201,6 +210,6 @@ def _make_tune(run: RunSpec, task: Any, trained: Source, tokenizer: Any, say: Sa
 
 
 def _make_examples(run: RunSpec, task: Any, examples: list[Any], tokenizer: Any, purpose: str, say: Say) -> Examples:
-    features = task.features(examples, tokenizer)
+    features = load_features(task, examples, tokenizer)
     batch = max(min(segment.micro_batch or segment.batch, segment.batch) for segment in run.segments)
     return Examples(_select_examples(examples, features, purpose, say), features, batch)

@@ -3,11 +3,11 @@
 A batch is a function of its position.
 """
 
+import dataclasses
 import hashlib
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -15,6 +15,7 @@ from torch import Tensor
 
 from attnlab.data import Arrangement, BatchPlan, Loader, Position, Probe, Sequences, TokenFile
 from attnlab.data.batches.arrangement import Rows
+from attnlab.data.batches.sequences import RowLayout
 from attnlab.data.cache import hash_of
 from attnlab.errors import TrainingError
 from attnlab.tasks.batch import BatchPadding, Feature
@@ -59,24 +60,27 @@ class FeatureStream:
 class TokenStream:
     """Batches of a token file, for language modelling."""
 
-    def __init__(self, task: Any, tokens: TokenFile, segment: Segment, seed: int) -> None:
+    def __init__(
+        self, task: Any, tokens: TokenFile, segment: Segment, seed: int, layout: RowLayout = "packed"
+    ) -> None:  # fmt: skip
         if task.name not in LANGUAGE:
             raise TrainingError(f"a token file trains 'mlm' or 'clm', not '{task.name}'; give a source of examples")
         more = {"masking": task.masking} if task.name == "mlm" else {}
         length = segment.length or task.max_len
-        is_short = len(Sequences(tokens, length)) < segment.batch
+        is_short = len(Sequences(tokens, length, layout)) < segment.batch
         last_batch: Literal["drop", "short"] = "short" if is_short else "drop"
         plan = BatchPlan(
-            length=length, batch=segment.batch, objective=task.name, seed=seed, last_batch=last_batch, **more
-        )
+            length=length, batch=segment.batch, objective=task.name, layout=layout, seed=seed, last_batch=last_batch,
+            **more,
+        )  # fmt: skip
         self.loader = Loader(tokens, plan)
         self.mean_length, self.longest = float(plan.length), plan.length
         self.arrangement, self.identity = self.loader.arrangement, self.loader.identity
 
     @property
     def features(self) -> Iterator[Feature]:
-        """Yield the rows in the order of the file."""
-        sequences = self.loader.sequences
+        """Yield the rows in the order of the file, without overlaps."""
+        sequences = dataclasses.replace(self.loader.sequences, layout="packed")
         padding = BatchPadding(sequences.file.vocabulary.fill)
         for number in range(len(sequences)):
             ids, mask = sequences.batch([number])
@@ -121,7 +125,7 @@ Stream = FeatureStream | TokenStream | FreshStream
 """The training data of a segment."""
 
 
-@dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True)
 class RankShare:
     """The part of an update that one process computes, in passes of at most `micro_batch` rows."""
 
@@ -136,7 +140,7 @@ class RankShare:
         return [share[start : start + size] for start in range(0, share.size, size)]
 
 
-@dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True)
 class Update:
     """The data of one update: its rows over all processes, and this process's batches."""
 

@@ -49,3 +49,9 @@ def test_a_perplexity_is_compared_as_it_is(tmp_path: Path) -> None:
 def test_means_have_no_pairs(tmp_path: Path) -> None:
     with pytest.raises(Exception, match="--paired needs the score of every seed; this table has only means"):
         judge(read_table(write_text(tmp_path, TEXT)), JudgeOptions(is_paired=True))
+
+
+def test_the_metrics_without_a_spread_are_named(tmp_path: Path) -> None:
+    text = "method,acc,f1\nbaseline,82.1 ± 0.4,71.0\nours,83.0 ± 0.3,72.0\n"
+    judgement = judge(read_table(write_text(tmp_path, text), hints=TableHints(num_seeds=5)))
+    assert "each mean of f1 needs its SD over seeds" in next(one.sentence for one in judgement.findings)
