@@ -234,8 +234,10 @@ class Study(Showable):
         trained = planner.list_runs(score_results(ledger.results()), skipped)
         ids, hashes = [run.id for run in trained], hash_data(self.design, self.sources)
         plan: dict[str, Any] = {"runs": ids, "obstacles": leaking, "data": hashes, "audits": audits}
-        if self.design.search is not None:  # what is planned depends on the trials
-            plan |= {"runs": [], "num_runs": planner.count_runs(skipped)}
+        if self.design.search is not None:  # what is planned depends on the trials, and they on the design
+            first = [run.id for run in planner.list_runs({}, skipped)]
+            basis = digest([self.design.model_dump(mode="json"), first])
+            plan |= {"runs": [], "num_runs": planner.count_runs(skipped), "basis": basis}
         ledger.add_event_if_new(PLAN, content := json.dumps(plan))
         if left_out := count_left_out(ledger, set(ids)):
             say(f"{describe_left_out(left_out)}; they stay in the ledger")
