@@ -15,7 +15,7 @@ from .arms import compare
 from .comparison import Comparison
 from .estimate import paired_t
 from .question import ALPHA, Looks, Scale
-from .verdict import BETTER, DEGENERATE, FINISHED, TOO_FEW, WORSE
+from .verdict import AT_CEILING, BETTER, DEGENERATE, FINISHED, TOO_FEW, WORSE
 
 REACHES, DOES_NOT_REACH = "REACHES {}", "DOES NOT REACH {}"
 TARGET_INCONCLUSIVE = "TARGET INCONCLUSIVE"
@@ -74,7 +74,7 @@ def _is_perfect(comparison: Comparison) -> bool:
     """Return whether all of enough seeds have the best possible score, so that a spread of 0 has a reason."""
     question, (target, arm) = comparison.question, comparison.data.moments
     is_best = question.higher_is_better and question.scale == "linear" and arm.mean in PERFECT
-    return comparison.decision.outcome == DEGENERATE and is_best and arm.mean >= target.mean
+    return comparison.decision.outcome in (DEGENERATE, AT_CEILING) and is_best and arm.mean >= target.mean
 
 
 def exchange_steps(baseline: Curve, arm: Curve, *, higher_is_better: bool) -> float | None:
