@@ -63,7 +63,7 @@ def test_terminal_page_tables_and_json_agree(folder: Path, capsys: pytest.Captur
         assert text in shown
         assert text in page
     assert {row["arm"]: row["verdict"] for row in read_table(folder, "targets")} == targets
-    assert answer["verdict"] in {row["verdict"] for row in read_table(folder, "results")}
+    assert answer["verdict"] in {row["verdict"] for row in read_table(folder, "summary")}
 
 
 def read_table(folder: Path, name: str) -> list[dict[str, str]]:
