@@ -29,7 +29,7 @@ def test_a_recipe_is_listed_and_copied(
     assert main(["recipes"]) == 0
     listed = capsys.readouterr().out
     assert all(name in listed for name in list_recipes())
-    assert '[search] over = { "optimizer.lr"' in listed
+    assert all(example in listed for example in ("[search] over = {", 'match = "operations"', "[trend] over = "))
     assert main(["recipes", "copy", "probes"]) == 0
     assert Path("probes.toml").read_bytes() == list_recipes()["probes"].read_bytes()
     assert main(["recipes", "copy", "probes"]) == 2

@@ -73,3 +73,17 @@ def test_runs_that_never_get_there_are_later_than_all_others() -> None:
     assert median_of_runs([1.0, None, 3.0]) == 3.0
     assert median_of_runs([1.0, 2.0, None, None]) is None
     assert median_of_runs([]) is None
+
+
+@pytest.mark.parametrize(
+    ("score", "target", "words"),
+    [(1.0, 0.8, "REACHES 0.8"), (1.0, 1.0, "REACHES 1"), (0.7, 0.8, "DEGENERATE"), (0.9, 0.8, "DEGENERATE")],
+)
+def test_a_perfect_score_of_every_seed_reaches_a_target(score: float, target: float, words: str) -> None:
+    compared = compare_with_target(dict.fromkeys(range(5), score), target, higher_is_better=True)
+    assert name_outcome(compared, target) == words
+
+
+def test_a_perfect_score_of_four_seeds_is_too_few() -> None:
+    compared = compare_with_target(dict.fromkeys(range(4), 1.0), 0.8, higher_is_better=True)
+    assert name_outcome(compared, 0.8).startswith("TOO FEW SEEDS")

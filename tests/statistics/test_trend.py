@@ -96,7 +96,8 @@ def test_rows_of_examples_stay_rows() -> None:
         (BELOW, ABOVE, ABOVE, "SHRINKS WITH SIZE"),
         (ABOVE, BELOW, WIDE, "SHRINKS WITH SIZE"),
         (ABOVE, WIDE, ABOVE, "GROWS WITH SIZE"),
-        (BELOW, ABOVE, BELOW, "GROWS WITH SIZE"),  # it has changed its side, and shrinking would be wrong
+        (BELOW, ABOVE, BELOW, "REVERSES WITH SIZE"),  # neither shrinking nor growing says that the winner changes
+        (ABOVE, BELOW, ABOVE, "REVERSES WITH SIZE"),
         (BELOW, WIDE, WIDE, INCONCLUSIVE_TREND),
         (WIDE, ABOVE, ABOVE, INCONCLUSIVE_TREND),
         ((-0.05, 0.05), ABOVE, ABOVE, "NO TREND WORTH HAVING"),
@@ -109,7 +110,7 @@ def test_the_words_of_a_trend(
     assert decide_trend(interval, 0.1, first, last, WITH_SIZE)[0] == word
 
 
-def test_a_changed_side_is_in_the_reason_and_horizons_have_words_of_their_own() -> None:
-    assert "changed its side" in decide_trend(BELOW, 0.1, ABOVE, BELOW, WITH_SIZE)[1]
+def test_horizons_have_words_of_their_own() -> None:
+    assert decide_trend(BELOW, 0.1, ABOVE, BELOW, WITH_STEPS)[0] == "GAP REVERSING"
     found = [decide_trend(slope, 0.1, ABOVE, ABOVE, WITH_STEPS)[0] for slope in (BELOW, ABOVE, (0.0, 0.01))]
     assert found == ["GAP CLOSING", "GAP OPENING", "GAP STEADY"]

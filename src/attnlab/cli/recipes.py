@@ -19,6 +19,13 @@ if TYPE_CHECKING:
 BUDGETS = ("smoke", "laptop", "paper")
 WORKERS = 2
 """The number of parallel runs that times assume."""
+EXAMPLES = {
+    '[search] over = { "optimizer.lr" = [1e-3, 3e-3, 1e-2] }': "every arm at its own rate, as in learning-rates",
+    'match = "operations"': "arms that cost the same, by their steps; also seconds, parameters, state",
+    '[trend] over = "parameters"': "does the difference shrink or grow over three sizes or more?",
+    "horizons = [1000, 2000, 4000]": "does it close or open with longer training?",
+}
+"""Settings of a study file that make a comparison fair, or ask about several at once."""
 UNITS = ((3 * 86400, 86400, "days"), (5400, 3600, "h"), (90, 60, "min"), (0, 1, "s"))
 """The smallest number of seconds written in a unit, the unit's seconds, and its name; the largest first."""
 
@@ -112,8 +119,9 @@ def _print_notes(has_times: bool, has_unknown: bool) -> None:
         )
     print("attnlab run NAME --budget smoke --out DIR runs one; --dry-run shows what it needs, and its time here.")
     print("attnlab recipes copy NAME writes it to a file that you can edit.")
-    print("In a study file:")
-    print('  [search] over = { "optimizer.lr" = [1e-3, 3e-3, 1e-2] }   every arm at its own rate, as in learning-rates')
+    print("In a study file (docs/studies.md):")
+    for example, meaning in EXAMPLES.items():
+        print(f"  {example:<57} {meaning}")
 
 
 def _copy_recipe(name: str, out: str) -> int:

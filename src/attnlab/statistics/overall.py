@@ -60,7 +60,8 @@ def decide_overall(comparison: Comparison, signs: Sequence[int]) -> tuple[str, s
     words, outcome = comparison.verdict, comparison.decision.outcome
     is_opposed = (num_better and num_worse) or (outcome == BETTER and num_worse) or (outcome == WORSE and num_better)
     if comparison.decision.depends_on_p and is_opposed:
-        return MIXED.format(num_better, num_worse), "the verdicts of single tasks are opposed, so no mean is for all"
+        opposed = "each other" if num_better and num_worse else "the mean of all"
+        return MIXED.format(num_better, num_worse), f"verdicts of single tasks are opposed to {opposed}"
     if outcome not in (BETTER, WORSE):
         return words, comparison.decision.reason
     qualifiers = [part for part in (FINISHED, BELOW) if part in words]

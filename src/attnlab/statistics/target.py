@@ -10,11 +10,12 @@ from typing import Any
 
 import numpy as np
 
+from .arm_data import PERFECT
 from .arms import compare
 from .comparison import Comparison
 from .estimate import paired_t
 from .question import ALPHA, Looks, Scale
-from .verdict import BETTER, DEGENERATE, FINISHED, TOO_FEW, WORSE
+from .verdict import AT_CEILING, BETTER, DEGENERATE, FINISHED, TOO_FEW, WORSE
 
 REACHES, DOES_NOT_REACH = "REACHES {}", "DOES NOT REACH {}"
 TARGET_INCONCLUSIVE = "TARGET INCONCLUSIVE"
@@ -59,7 +60,7 @@ def compare_with_target(
 
 def name_outcome(comparison: Comparison, target: float) -> str:
     """Return the words on an arm: REACHES, DOES NOT REACH, or why that is not known."""
-    outcome = comparison.decision.outcome
+    outcome = BETTER if _is_perfect(comparison) else comparison.decision.outcome
     if outcome in (TOO_FEW, DEGENERATE):
         return outcome
     words = {BETTER: REACHES, WORSE: DOES_NOT_REACH}.get(outcome)
@@ -67,6 +68,13 @@ def name_outcome(comparison: Comparison, target: float) -> str:
         return TARGET_INCONCLUSIVE
     has_failed = comparison.data.failures.failed[1] > 0
     return words.format(f"{target:g}") + (FINISHED if has_failed and outcome == BETTER else "")
+
+
+def _is_perfect(comparison: Comparison) -> bool:
+    """Return whether all of enough seeds have the best possible score, so that a spread of 0 has a reason."""
+    question, (target, arm) = comparison.question, comparison.data.moments
+    is_best = question.higher_is_better and question.scale == "linear" and arm.mean in PERFECT
+    return comparison.decision.outcome in (DEGENERATE, AT_CEILING) and is_best and arm.mean >= target.mean
 
 
 def exchange_steps(baseline: Curve, arm: Curve, *, higher_is_better: bool) -> float | None:

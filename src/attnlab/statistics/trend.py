@@ -30,15 +30,21 @@ TOO_FEW_AT_SIZE = f"TOO FEW SEEDS (n < {MIN_SEEDS_AT_SIZE})"
 
 
 class TrendWords(NamedTuple):
-    """The words of a difference that shrinks, grows, or does neither by an amount worth having."""
+    """The words of a difference that shrinks, grows, changes its side, or stays as it is."""
 
     shrinking: str
     growing: str
+    reversing: str
     flat: str
 
+    @property
+    def changing(self) -> tuple[str, ...]:
+        """The words that claim a change."""
+        return self[:-1]
 
-WITH_SIZE = TrendWords("SHRINKS WITH SIZE", "GROWS WITH SIZE", "NO TREND WORTH HAVING")
-WITH_STEPS = TrendWords("GAP CLOSING", "GAP OPENING", "GAP STEADY")
+
+WITH_SIZE = TrendWords("SHRINKS WITH SIZE", "GROWS WITH SIZE", "REVERSES WITH SIZE", "NO TREND WORTH HAVING")
+WITH_STEPS = TrendWords("GAP CLOSING", "GAP OPENING", "GAP REVERSING", "GAP STEADY")
 
 
 @dataclass(frozen=True)
@@ -145,9 +151,9 @@ def decide_trend(
 ) -> tuple[str, str]:
     """Return the words of a trend and the reason. first, last: the difference at the smallest and the largest place.
 
-    A difference grows if the slope is in the direction that it has at the largest place, and shrinks if against it. If
-    that direction is not known there, the one at the smallest place counts: a difference that vanishes has shrunk, and
-    one that has changed its side has not.
+    A difference reverses if it is on one side of 0 at the smallest place and on the other at the largest. Otherwise it
+    grows if the slope is in the direction that it has at the largest place, and shrinks if against it. If that
+    direction is not known there, the one at the smallest place counts: a difference that vanishes has shrunk.
     """
     low, high = interval
     if max(-low, high) < smallest:
@@ -161,9 +167,9 @@ def decide_trend(
         return INCONCLUSIVE_TREND, why
     if slope != direction:
         return words.shrinking, "the interval of the slope excludes 0, and the difference moves towards 0"
-    has_crossed = _sign(first) == -direction
-    end = "has changed its side and moves away from 0" if has_crossed else "moves away from 0"
-    return words.growing, f"the interval of the slope excludes 0, and the difference {end}"
+    if _sign(first) == -direction:
+        return words.reversing, "the interval of the slope excludes 0, and the difference has changed its side"
+    return words.growing, "the interval of the slope excludes 0, and the difference moves away from 0"
 
 
 def _sign(interval: Interval) -> int:

@@ -46,7 +46,7 @@ from .plan.provenance import collect_provenance, read_plugins, write_command
 from .plan.search import Scores
 from .run.cluster import connect_workers
 from .run.execution import Execution, PlanMore, Say, Tick, start_workers_early
-from .run.matching_record import note_matching
+from .run.matching_record import write_matching
 from .run.overlap import count_overlaps
 from .run.trials import note_planned, score_results
 
@@ -197,7 +197,7 @@ class Study(Showable):
             self.enter(folder, ledger, workers, on)
             self._choose_precision(ledger)
             planner = self._match(planner, ledger, say)
-            note_matching(ledger, planner.matching)
+            write_matching(ledger, planner.matching)
             results = ledger.results()
             planned = planner.list_runs(score_results(results))
             is_needed = on == "local" and any(run.id not in results for run in planned)
@@ -234,8 +234,10 @@ class Study(Showable):
         trained = planner.list_runs(score_results(ledger.results()), skipped)
         ids, hashes = [run.id for run in trained], hash_data(self.design, self.sources)
         plan: dict[str, Any] = {"runs": ids, "obstacles": leaking, "data": hashes, "audits": audits}
-        if self.design.search is not None:  # what is planned depends on the trials
-            plan |= {"runs": [], "num_runs": planner.count_runs(skipped)}
+        if self.design.search is not None:  # what is planned depends on the trials, and they on the design
+            first = [run.id for run in planner.list_runs({}, skipped)]
+            basis = digest([self.design.model_dump(mode="json"), first])
+            plan |= {"runs": [], "num_runs": planner.count_runs(skipped), "basis": basis}
         ledger.add_event_if_new(PLAN, content := json.dumps(plan))
         if left_out := count_left_out(ledger, set(ids)):
             say(f"{describe_left_out(left_out)}; they stay in the ledger")

@@ -50,6 +50,13 @@ def test_a_study_with_a_search_ends_where_one_that_was_stopped_ends(
         assert {(row["arm"], row["tried"]) for row in drawn} == {(arm, rate) for arm in ARMS for rate in RATES}
         whole = {id: row.result["last"]["figures"] for id, row in record.results.items()}
 
+    # With another grid in the same folder, trials that are no longer in it do not count.
+    longer = search_study(over={"optimizer.lr": [*RATES[1:], 3e-2, 0.1]}).run(tmp_path / "whole", say=quiet)
+    assert longer.is_whole
+    with open_record(tmp_path / "whole") as record:
+        assert len(record.runs) == 4
+        assert record.search_outcome("recall", "tiny").num_trials == 3
+
     # Stopped after five runs, and started again.
     find_ready = Execution._find_ready
 

@@ -44,6 +44,7 @@ def test_a_short_run_is_warned_about() -> None:
     "run",
     [
         plan_run("mqar", None, 200),
+        plan_run("copy", None, 40),
         plan_run("sst2"),
         plan_run(tokenizer="word"),
         plan_run(segments=[{"epochs": 1, "batch": 8}]),

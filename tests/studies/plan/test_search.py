@@ -9,7 +9,9 @@ from typing import Any
 
 import pytest
 
+from attnlab.studies.answers.search_outcome import SearchOutcome
 from attnlab.studies.file.design import SearchSettings
+from attnlab.studies.plan.planner import Planner
 from attnlab.studies.plan.search import (
     WORST,
     ArmSearch,
@@ -22,6 +24,8 @@ from attnlab.studies.plan.search import (
     list_shares,
     search_together,
 )
+
+from ..searches import search_study
 
 LR = "optimizer.lr"
 
@@ -49,6 +53,15 @@ def test_trials_without_a_score_are_the_worst_and_without_any_nothing_is_chosen(
     search.list_trials(scores)
     assert search.list_trials({**scores, "1.0 1": WORST})[1] == {LR: 2.0}
     assert search.list_trials(dict.fromkeys(scores, WORST))[1] == {}
+
+
+@pytest.mark.parametrize(
+    ("values", "chosen"),
+    [([1.0, 2.0, 4.0], 2.0), ([4.0, 1.0, 2.0], 2.0), ([1.0, 2.0], 1.0), (["adam", "sgd", "muon"], "sgd")],
+)
+def test_of_equal_values_the_one_in_the_middle_is_chosen(values: list[Any], chosen: Any) -> None:
+    search = ArmSearch({LR: values}, SearchSettings(over={LR: values}), 1, lambda _: [SimpleNamespace(id="any")])
+    assert search.list_trials({"any": 1.0})[1] == {LR: chosen}
 
 
 def test_halving_finds_the_best_of_nine_for_two_ninths_of_the_steps() -> None:
@@ -102,6 +115,18 @@ def test_seeds_of_trials_are_none_of_the_studys() -> None:
     first = derive_seed(1, 0, [])
     assert derive_seed(1, 0, [first]) not in (first, derive_seed(1, 1, []), derive_seed(2, 0, []))
     assert first == derive_seed(1, 0, [5, 6])
+
+
+def test_lists_can_be_tried() -> None:
+    planner = Planner(search_study(over={"optimizer.betas": [[0.9, 0.95], [0.9, 0.999]]}).design)
+    trials = planner.list_runs({})
+    assert {run.run.optimizer.betas for run in trials} == {(0.9, 0.95), (0.9, 0.999)}
+    scores = {run.id: run.run.optimizer.betas[1] for run in trials}
+    runs = [run for run in planner.list_runs(scores) if not run.is_trial]
+    assert {run.run.optimizer.betas for run in runs} == {(0.9, 0.999)}
+    outcome = SearchOutcome.select("recall", "tiny", trials, runs)
+    assert outcome.describe("dot") == "AS TUNED (2 trials)"
+    assert [point.num_chosen for point in outcome.draw_curve("dot", "optimizer.betas", {})] == [0, 2]
 
 
 def test_a_trial_is_stored_and_read() -> None:

@@ -122,9 +122,11 @@ def _list_searches(history: History) -> list[Figure]:
             continue
         words = _split_words(place.figure)
         tried = TriedValues(points, words, where, "perplexity" in place.figure)
+        share = outcome.shared_length
+        length = "" if share == 1 else f" after {share} of the steps; halving trained the better ones for longer"
         caption = (
-            "Means of the trials, on data that no verdict uses. A ring is a value that runs got, larger for more runs. "
-            "An arm whose ring is at an end may do better beyond it."
+            f"Means of the trials{length}, on data that no verdict uses. A ring is a value that runs got, larger for "
+            "more runs. An arm whose ring is at an end may do better beyond it."
         )
         figures.append(Figure(
             SEARCH, _make_file_name(SEARCH, place, where), f"What the search tried: {where}, {place.title}", caption,

@@ -1,8 +1,10 @@
 """What the search of a study tried and chose in one phase and size, and whether the best values lie inside the grid."""
 
+import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from statistics import fmean
 from typing import Any, Self
 
@@ -42,10 +44,10 @@ class SearchOutcome:
     @property
     def num_trials(self) -> int:
         """The number of points that were tried for a run; 0 without a search."""
-        points: dict[Any, set[tuple[Any, ...]]] = {}
+        points: dict[Any, set[str]] = {}
         for run in self.trials:
             if run.trial is not None:
-                points.setdefault((run.arm, run.trial.seed), set()).add(tuple(run.trial.values.values()))
+                points.setdefault((run.arm, run.trial.seed), set()).add(run.trial.point)
         return max((len(tried) for tried in points.values()), default=0)
 
     def describe(self, baseline: str) -> str:
@@ -77,22 +79,35 @@ class SearchOutcome:
         return [edge for edge, number in counts.items() if 2 * number > len(runs)]
 
     def _list_values(self, arm: str, where: str) -> list[Any]:
-        tried = [run.trial.values[where] for run in self.trials if run.trial is not None and run.arm == arm]
-        return list(dict.fromkeys(tried))
+        """Return the values of a setting that were tried: numbers in their order, then all others."""
+        values = {json.dumps(value): value for _, value in self._list_tried(arm, where)}.values()
+        return sorted(values, key=lambda one: (0, one) if type(one) in (int, float) else (1, str(one)))
+
+    def _list_tried(self, arm: str, where: str) -> list[tuple[PlannedRun, Any]]:
+        """Return the trials of an arm, each with its value of a setting."""
+        return [(run, run.trial.values[where]) for run in self.trials if run.trial is not None and run.arm == arm]
 
     @property
     def settings(self) -> list[str]:
         """The paths of the settings that were searched."""
         return list(dict.fromkeys(where for run in self.trials if run.trial is not None for where in run.trial.values))
 
+    @property
+    def shared_length(self) -> Fraction:
+        """The share of the steps for which every value was tried; below 1 if halving trained only some for longer."""
+        return min((run.trial.share for run in self.trials if run.trial is not None), default=Fraction(1))
+
     def draw_curve(self, arm: str, where: str, results: Mapping[str, ResultRow]) -> list[CurvePoint]:
-        """Return the mean figure against the values of a setting, over all trials that had them."""
-        chosen = Counter(run.chosen.get(where) for run in self.runs if run.arm == arm and not run.obstacle)
+        """Return the mean figure against the values of a setting, over all trials of the shared length."""
+        chosen = [run.chosen.get(where) for run in self.runs if run.arm == arm and not run.obstacle]
+        tried = [(run, value) for run, value in self._list_tried(arm, where) if self._has_shared_length(run)]
         points = []
-        for value in sorted(self._list_values(arm, where), key=lambda one: (isinstance(one, str), one)):
-            tried = [run for run in self.trials if run.trial is not None and run.arm == arm]
-            rows = [results.get(run.id) for run in tried if run.trial is not None and run.trial.values[where] == value]
+        for value in self._list_values(arm, where):
+            rows = [results.get(run.id) for run, other in tried if other == value]
             lasts = [row.result["last"] for row in rows if row is not None and row.result.get("last")]
             figures = [float(decode_nonfinite(last["figures"])[last["primary"]]) for last in lasts]
-            points.append(CurvePoint(value, fmean(figures) if figures else None, len(rows), chosen[value]))
+            points.append(CurvePoint(value, fmean(figures) if figures else None, len(rows), chosen.count(value)))
         return points
+
+    def _has_shared_length(self, run: PlannedRun) -> bool:
+        return run.trial is not None and run.trial.share == self.shared_length

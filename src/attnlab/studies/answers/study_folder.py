@@ -86,7 +86,7 @@ class Record:
         return has_ended and len(self.runs) == self.num_runs
 
     @cached_property
-    def _concluded(self) -> StudyAnswers:
+    def _stored_answers(self) -> StudyAnswers:
         if not self.is_whole:
             return StudyAnswers([], [])
         return conclude(self.design, self.runs, self.ledger, self.obstacles, self.trials)
@@ -94,12 +94,12 @@ class Record:
     @property
     def answers(self) -> list[Answer]:
         """The answers of the study; none before every run has ended, which would be an undeclared look."""
-        return self._concluded.single
+        return self._stored_answers.single
 
     @property
     def joint_answers(self) -> list[JointAnswer]:
         """The answers over sizes, horizons and tasks; none before every run has ended."""
-        return self._concluded.joint
+        return self._stored_answers.joint
 
     @cached_property
     def targets(self) -> list[TargetAnswer]:

@@ -150,7 +150,7 @@ class Planner:
 
     def _make_trials(self, cell: _Cell, parent: PlannedRun | None, trial: Trial) -> list[PlannedRun]:
         num = 1 if self.study.search is None else self.study.search.seeds_per_trial
-        key = ("trial", *cell.place, trial.seed, *trial.values.values(), trial.share)
+        key = ("trial", *cell.place, trial.seed, trial.point, trial.share)
         for number in range(num):
             if (*key, number) not in self._runs:
                 phase = shorten(apply_values(cell.phase, trial.values), trial.share)

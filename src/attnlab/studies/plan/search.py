@@ -4,6 +4,7 @@ All arms of a phase, size and seed have the same number of trials. A trial that 
 """
 
 import hashlib
+import json
 import math
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -47,6 +48,11 @@ class Trial:
     def of(cls, record: Mapping[str, Any]) -> Self:
         """Read the output of `record`."""
         return cls(record["values"], record["seed"], Fraction(record["share"]))
+
+    @property
+    def point(self) -> str:
+        """Its values as text, which equal values share; a value may be a list, as betas are."""
+        return json.dumps(dict(self.values))
 
     @property
     def title(self) -> str:
@@ -110,13 +116,28 @@ class ArmSearch:
         return trials, chosen
 
     def _rank(self, trials: Sequence[Trial], scores: Scores) -> list[tuple[float, Values]] | None:
-        """Return the points by their mean score, the best first, of equal ones the first; None if one is missing."""
+        """Return the points by their mean score, the best first; None if one is missing."""
         ids = [[run.id for run in self.find_runs(trial)] for trial in trials]
         if any(run not in scores for runs in ids for run in runs):
             return None
-        means = [fmean(scores[run] for run in runs) for runs in ids]
-        ranked = sorted(zip(means, trials, strict=True), key=lambda pair: -pair[0])
-        return [(mean, trial.values) for mean, trial in ranked]
+        equal: dict[float, list[Values]] = {}
+        for trial, runs in zip(trials, ids, strict=True):
+            equal.setdefault(fmean(scores[run] for run in runs), []).append(trial.values)
+        ranked = sorted(equal.items(), reverse=True)
+        return [(mean, values) for mean, points in ranked for values in self._start_in_middle(points)]
+
+    def _start_in_middle(self, points: Sequence[Values]) -> list[Values]:
+        """Order points with equal scores from the middle outwards: the first would be at an edge without a reason."""
+        ordered = sorted(points, key=self._locate)
+        places = sorted(range(len(ordered)), key=lambda place: abs(2 * place - (len(ordered) - 1)))
+        return [ordered[place] for place in places]
+
+    def _locate(self, values: Values) -> list[Any]:
+        """Return the place of a point in the grid: its numbers, and the positions of other values."""
+        known = self.grid.items()
+        return [
+            values[where] if type(values[where]) in (int, float) else grid.index(values[where]) for where, grid in known
+        ]
 
 
 def list_shares(num_points: int) -> list[Fraction]:
