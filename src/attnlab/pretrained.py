@@ -1,5 +1,6 @@
 """Load what `save_pretrained` wrote: code that comes with a checkpoint is never run, and pickles are never read."""
 
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -34,8 +35,10 @@ def load_pretrained(kind: Any, name: str | Path, **options: Any) -> Any:
 
 
 def check_config(config: Any) -> None:
-    """Raise a ValueError for a config that asks for more layers, or for larger sizes, than any model has."""
+    """Raise a ValueError for a config with NaN, or one that asks for more layers or larger sizes than any model has."""
     for name, value in config.to_dict().items():
+        if isinstance(value, float) and math.isnan(value):
+            raise ValueError(f"its config has {name} = nan, which is no number")
         limit = MAX_LAYERS if "layer" in name else MAX_SIZE
         if isinstance(value, int) and value > limit:
             shown = str(value) if value < 10**15 else f"{str(value)[:12]}…"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import re
 from collections.abc import Callable
@@ -105,7 +106,7 @@ def break_json(random: Random, content: bytes) -> bytes:
         elif action == 1:
             parent[key] = [parent[key]] if random.random() < 0.5 else {"a": parent[key]}
         else:
-            parent[key] = random.choice(VALUES)
+            parent[key] = copy.deepcopy(random.choice(VALUES))  # the next round may change it
     text = json.dumps(value)
     if random.random() < 0.1:
         text = text.replace("null", random.choice(DEEP), 1) if "null" in text else f"[{text}, {'9' * 5000}]"

@@ -105,10 +105,22 @@ class Result(Showable):
         """Read the output of `record`."""
         record = decode_nonfinite(dict(record))
         kinds = {"last": Evaluation, "best": Evaluation, "divergence": Divergence}
-        return cls(**{
+        result = cls(**{
             name: kinds[name](**value) if name in kinds and value is not None else value
             for name, value in record.items()
         })  # fmt: skip
+        result._check_numbers()
+        return result
+
+    def _check_numbers(self) -> None:
+        """Raise a TypeError if what must be a number is something else."""
+        numbers: dict[str, Any] = {name: getattr(self, name) for name in ("step", "num_steps", "tokens", "seconds")}
+        numbers |= {f"parameters.{name}": value for name, value in self.parameters.items()}
+        for evaluation in (self.last, self.best):
+            numbers |= {} if evaluation is None else {"step of a figure": evaluation.step, **evaluation.figures}
+        for name, value in numbers.items():
+            if isinstance(value, bool) or not isinstance(value, int | float):
+                raise TypeError(f"{name} is a number, not {value!r}")
 
     @property
     def sentence(self) -> str:

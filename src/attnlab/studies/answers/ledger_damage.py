@@ -121,9 +121,10 @@ def _check_event(row: Mapping[str, Any]) -> None:
 
 
 def _check_pairing(row: Mapping[str, Any]) -> None:
-    TypeAdapter(dict[str, str | dict[str, str]]).validate_python(_parse(row["hashes"], dict))
-    if not isinstance(parse_json(row["hashes"]).get("weights", {}), dict):
-        raise TypeError("the hashes of the weights are an object")
+    hashes = TypeAdapter(dict[str, str | dict[str, str]]).validate_python(_parse(row["hashes"], dict))
+    for name, value in hashes.items():
+        if isinstance(value, dict) != (name in ("weights", "shapes")):
+            raise TypeError(f"the hashes of {name} are {'an object' if isinstance(value, str) else 'a text'}")
 
 
 def _check_examples(row: Mapping[str, Any]) -> None:
