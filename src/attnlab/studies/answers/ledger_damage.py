@@ -121,10 +121,10 @@ def _check_event(row: Mapping[str, Any]) -> None:
 
 
 def _check_pairing(row: Mapping[str, Any]) -> None:
-    hashes = TypeAdapter(dict[str, str | dict[str, str]]).validate_python(_parse(row["hashes"], dict))
-    for name, value in hashes.items():
-        if isinstance(value, dict) != (name in ("weights", "shapes")):
-            raise TypeError(f"the hashes of {name} are {'an object' if isinstance(value, str) else 'a text'}")
+    hashes = _parse(row["hashes"], dict)
+    TypeAdapter(dict[str, str]).validate_python(hashes.get("weights", {}))
+    TypeAdapter(dict[str, list[int]]).validate_python(hashes.get("shapes", {}))
+    TypeAdapter(list[str]).validate_python([hashes.get(name, "") for name in ("batches", "evaluation")])
 
 
 def _check_examples(row: Mapping[str, Any]) -> None:
