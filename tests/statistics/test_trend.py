@@ -96,8 +96,8 @@ def test_rows_of_examples_stay_rows() -> None:
         (BELOW, ABOVE, ABOVE, "SHRINKS WITH SIZE"),
         (ABOVE, BELOW, WIDE, "SHRINKS WITH SIZE"),
         (ABOVE, WIDE, ABOVE, "GROWS WITH SIZE"),
-        (BELOW, ABOVE, BELOW, "REVERSES WITH SIZE"),  # neither shrinking nor growing says that the winner changes
-        (ABOVE, BELOW, ABOVE, "REVERSES WITH SIZE"),
+        (BELOW, ABOVE, BELOW, "GROWS WITH SIZE"),  # on the other side, as the reason says
+        (ABOVE, BELOW, ABOVE, "GROWS WITH SIZE"),
         (BELOW, WIDE, WIDE, INCONCLUSIVE_TREND),
         (WIDE, ABOVE, ABOVE, INCONCLUSIVE_TREND),
         ((-0.05, 0.05), ABOVE, ABOVE, "NO TREND WORTH HAVING"),
@@ -111,6 +111,8 @@ def test_the_words_of_a_trend(
 
 
 def test_horizons_have_words_of_their_own() -> None:
-    assert decide_trend(BELOW, 0.1, ABOVE, BELOW, WITH_STEPS)[0] == "GAP REVERSING"
+    words, why = decide_trend(BELOW, 0.1, ABOVE, BELOW, WITH_STEPS)
+    assert words == "GAP OPENING"
+    assert "has changed its side" in why
     found = [decide_trend(slope, 0.1, ABOVE, ABOVE, WITH_STEPS)[0] for slope in (BELOW, ABOVE, (0.0, 0.01))]
     assert found == ["GAP CLOSING", "GAP OPENING", "GAP STEADY"]

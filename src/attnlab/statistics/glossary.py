@@ -29,9 +29,6 @@ SHRINKS WITH SIZE: The difference to the baseline moves towards 0 as the model g
   the study there may be none, and a line through few sizes does not show where.
 GROWS WITH SIZE: The difference to the baseline moves away from 0 as the model grows, on the side that it has at the
   largest size. That side may be the bad one.
-REVERSES WITH SIZE: The arm that is better at the smallest size is worse at the largest; the intervals of both
-  differences and of the slope exclude 0. Which arm is better depends on the size, and the difference at each size is
-  beside the verdict.
 NO TREND WORTH HAVING: The whole interval of the slope is closer to 0 than the smallest slope that matters, so the
   difference is much the same at all sizes. Unlike TREND INCONCLUSIVE this is a result, for the range of sizes that
   was trained.
@@ -42,9 +39,6 @@ GAP CLOSING: The difference to the baseline moves towards 0 with longer training
   learn more slowly, and catch up with more steps than the study has.
 GAP OPENING: The difference to the baseline moves away from 0 with longer training, on the side that it has at the
   longest horizon. Runs that are shorter than those of the study would show less of it, or none.
-GAP REVERSING: The arm that is ahead at the shortest horizon is behind at the longest; the intervals of both
-  differences and of the slope exclude 0. A study with the shorter training alone would have given the opposite
-  answer.
 GAP STEADY: The whole interval of the slope per doubling of the steps is closer to 0 than the smallest slope that
   matters. Within these horizons the difference does not depend on the length of training.
 BETTER OVERALL: The mean over tasks of difference/smallest has an interval entirely on the good side of 0, and no

@@ -30,11 +30,10 @@ TOO_FEW_AT_SIZE = f"TOO FEW SEEDS (n < {MIN_SEEDS_AT_SIZE})"
 
 
 class TrendWords(NamedTuple):
-    """The words of a difference that shrinks, grows, changes its side, or stays as it is."""
+    """The words of a difference that shrinks, grows, or stays as it is."""
 
     shrinking: str
     growing: str
-    reversing: str
     flat: str
 
     @property
@@ -43,8 +42,8 @@ class TrendWords(NamedTuple):
         return self[:-1]
 
 
-WITH_SIZE = TrendWords("SHRINKS WITH SIZE", "GROWS WITH SIZE", "REVERSES WITH SIZE", "NO TREND WORTH HAVING")
-WITH_STEPS = TrendWords("GAP CLOSING", "GAP OPENING", "GAP REVERSING", "GAP STEADY")
+WITH_SIZE = TrendWords("SHRINKS WITH SIZE", "GROWS WITH SIZE", "NO TREND WORTH HAVING")
+WITH_STEPS = TrendWords("GAP CLOSING", "GAP OPENING", "GAP STEADY")
 
 
 @dataclass(frozen=True)
@@ -151,9 +150,9 @@ def decide_trend(
 ) -> tuple[str, str]:
     """Return the words of a trend and the reason. first, last: the difference at the smallest and the largest place.
 
-    A difference reverses if it is on one side of 0 at the smallest place and on the other at the largest. Otherwise it
-    grows if the slope is in the direction that it has at the largest place, and shrinks if against it. If that
-    direction is not known there, the one at the smallest place counts: a difference that vanishes has shrunk.
+    A difference grows if the slope is in the direction that it has at the largest place, and shrinks if against it. If
+    that direction is not known there, the one at the smallest place counts: a difference that vanishes has shrunk. One
+    that changed its side grows on the new side, and the reason says so.
     """
     low, high = interval
     if max(-low, high) < smallest:
@@ -168,7 +167,8 @@ def decide_trend(
     if slope != direction:
         return words.shrinking, "the interval of the slope excludes 0, and the difference moves towards 0"
     if _sign(first) == -direction:
-        return words.reversing, "the interval of the slope excludes 0, and the difference has changed its side"
+        why = "the difference has changed its side: the better arm at the first place is the worse one at the last"
+        return words.growing, f"the interval of the slope excludes 0, and {why}"
     return words.growing, "the interval of the slope excludes 0, and the difference moves away from 0"
 
 
