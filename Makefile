@@ -60,10 +60,11 @@ fuzz: $(TOOLS)
 	OMP_NUM_THREADS=1 $(BIN)/python -m tests.fuzz --seed $(or $(SEED),0)
 
 # Fifty runs, and twenty times a study without and with a search, killed with -9 at random moments and started again
-# until they end; a study on a cluster of which a node is killed; 300 damages to files of every kind; and the audit of
-# the whole catalog.
+# until they end; a study on a cluster of which a node is killed; 300 damages to files of every kind; and the whole
+# catalog in audits, models and kernels, of which `make test` takes a part.
 soak: $(TOOLS)
-	ATTNLAB_SOAK=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q tests/audits/test_catalog.py tests/install/test_ecosystem.py
+	ATTNLAB_SOAK=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q tests/audits/test_catalog.py tests/install/test_ecosystem.py \
+		tests/install/test_catalog.py tests/kernels/test_parity.py
 	ATTNLAB_SOAK=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q tests/cli/test_real_disks.py
 	OMP_NUM_THREADS=1 $(BIN)/python -m tests.training.test_kills 50
 	OMP_NUM_THREADS=1 $(BIN)/python -m tests.studies.test_kills 20

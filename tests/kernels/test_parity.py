@@ -6,15 +6,23 @@ import pytest
 import torch
 
 from attnlab.mechanisms import CATALOG
+from tests.sampling import is_sampled
 
 from .problems import LENGTHS, MANY_HEADS, SITUATIONS, SPLIT_LENGTH, assert_as_exact, problem
 
 DTYPES = (torch.float64, torch.float32, torch.bfloat16)
 
 
-@pytest.mark.parametrize("length", LENGTHS)
-@pytest.mark.parametrize("situation", SITUATIONS)
-@pytest.mark.parametrize("name", CATALOG)
+CASES = [
+    (name, situation, length)
+    for first, name in enumerate(CATALOG)
+    for second, situation in enumerate(SITUATIONS)
+    for third, length in enumerate(LENGTHS)
+    if is_sampled(first, second, third)
+]
+
+
+@pytest.mark.parametrize(("name", "situation", "length"), CASES)
 def test_every_kernel_computes_the_reference(name: str, situation: str, length: int) -> None:
     given = problem(CATALOG[name].mechanism, situation, length)
     for kernel in given.kernels:
