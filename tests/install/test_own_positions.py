@@ -47,10 +47,11 @@ def test_position_embeddings_are_unused_and_frozen_until_uninstalled(name: str, 
 
 
 def test_a_saved_model_comes_back_without_its_own_positions(tmp_path: Path) -> None:
-    model = build("gpt2", AutoModelForCausalLM).eval()
+    model: Any = build("gpt2", AutoModelForCausalLM).eval()
     attnlab.install(model, "dot | softmax | relative(buckets=8, max_distance=16)")
     attnlab.save(model, tmp_path)
-    loaded = AutoModelForCausalLM.from_pretrained(tmp_path).eval()
+    loaded: Any = AutoModelForCausalLM.from_pretrained(tmp_path)
+    loaded.eval()
     torch.testing.assert_close(outputs(loaded), outputs(model))
 
 

@@ -43,7 +43,7 @@ def test_rope_with_grouped_heads_is_that_of_llama() -> None:
     inputs = {"q": draw_inputs()["q"]} | {name: draw(BATCH, HEADS // 2, LENGTH, DIM, seed=9) for name in "kv"}
 
     def publish(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-        q, k = modeling_llama.apply_rotary_pos_emb(q, k, cos, sin)  # type: ignore[no-untyped-call]
+        q, k = modeling_llama.apply_rotary_pos_emb(q, k, cos, sin)
         module: Any = SimpleNamespace(num_key_value_groups=2, training=False)
         out: Tensor = modeling_llama.eager_attention_forward(module, q, k, v, CAUSAL, scaling=DIM**-0.5)[0]
         return out.transpose(1, 2)
@@ -55,7 +55,7 @@ def test_a_share_of_rotated_channels_is_that_of_gpt_neox() -> None:
     cos, sin = make_angles(10000.0, DIM // 4)
 
     def publish(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-        q, k = modeling_gpt_neox.apply_rotary_pos_emb(q, k, cos, sin)
+        q, k = modeling_gpt_neox.apply_rotary_pos_emb(q, k, cos, sin)  # type: ignore[no-untyped-call]
         module: Any = SimpleNamespace(training=False, attention_dropout=0.0)
         out: Tensor = modeling_gpt_neox.eager_attention_forward(module, q, k, v, CAUSAL, scaling=DIM**-0.5)[0]
         return out.transpose(1, 2)

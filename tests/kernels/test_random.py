@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from attnlab.kernels import initial_values
 from attnlab.mechanisms import Mechanism
+from attnlab.mechanisms.position_schemes import Rope
 from tests.mechanisms.strategies import mechanisms
 
 from .problems import Problem, size
@@ -19,6 +22,9 @@ def problems(draw: st.DrawFn) -> Problem:
     mechanism: Mechanism = draw(mechanisms(moderate=True))
     num_queries, num_keys = draw(st.integers(1, 40)), draw(st.integers(1, 40))
     num_heads, head_dim = draw(st.integers(1, 3)), draw(st.integers(2, 19))
+    if mechanism.positions.rotates:  # pairs of channels
+        mechanism = dataclasses.replace(mechanism, positions=Rope())
+        head_dim += head_dim % 2
     generator = torch.Generator().manual_seed(draw(st.integers(0, 2**31)))
 
     def normal(n: int) -> torch.Tensor:

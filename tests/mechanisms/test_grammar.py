@@ -21,7 +21,7 @@ WRONG = [
     ("dot | softmax | ⟦by-pass⟧(alpha=0.5)", "unknown stage 'by-pass', did you mean 'bypass'?"),
     ("⟦DOT⟧ | softmax", "unknown stage 'DOT', did you mean 'dot'?"),
     ("  ⟦cosin⟧(scale=learned)|softmax", "did you mean 'cosine'?"),
-    ("⟦xyzzy⟧ | softmax", "unknown stage 'xyzzy'; the stages are additive, angle, argmax, bypass,"),
+    ("⟦xyzzy⟧ | softmax", "unknown stage 'xyzzy'; the stages are additive, alibi, angle, argmax, bypass,"),
     ("⟦sofmax⟧", "no stage and no catalog entry is named 'sofmax', did you mean 'softmax'?"),
     ("⟦value_bypass⟧", "no stage and no catalog entry is named 'value_bypass', did you mean 'value-bypass'?"),
     ("⟦Baseline⟧", "did you mean 'baseline'?"),

@@ -12,8 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from attnlab.errors import MechanismError
-from attnlab.mechanisms import Dims, Mechanism, Output, Stage, Value
+from attnlab.mechanisms import Dims, Mechanism, Stage
 from attnlab.mechanisms.arguments import write
+from attnlab.mechanisms.mechanism import SEVERAL
 from attnlab.mechanisms.scores import Cosine, Dot, Minkowski, Score
 from attnlab.mechanisms.surroundings import CausalMask, Gate, Penalize, SharedProjections, TokenDropout
 from attnlab.mechanisms.values import Bypass, UnitValues, ValueResidual
@@ -79,9 +80,8 @@ def test_stages_come_in_any_order_and_with_any_white_space(mechanism: Mechanism,
     pieces = re.split(r"([|(),=])", " | ".join(map(str, shuffled)))
     line = "".join(data.draw(space) + piece.strip() + data.draw(space) for piece in pieces)
     # Where a slot holds several stages, their order is part of what is said.
-    values = tuple(item for item in shuffled if isinstance(item, Value))
-    output = tuple(item for item in shuffled if isinstance(item, Output))
-    assert Mechanism.parse(line) == dataclasses.replace(mechanism, values=values, output=output)
+    several = {slot: tuple(item for item in shuffled if item.slot == slot) for slot in SEVERAL}
+    assert Mechanism.parse(line) == dataclasses.replace(mechanism, **several)  # type: ignore[arg-type]
 
 
 @given(mechanisms())

@@ -11,7 +11,7 @@ from attnlab.notebook import Facts, Showable
 
 FindingKind = Literal[
     "leak", "prefix", "padding", "gradients", "numerics", "equivalences", "magnitude", "weights", "value_path", "cost",
-    "random_tokens", "other",
+    "random_tokens", "positions", "other",
 ]  # fmt: skip
 """What a check is about, for programs; a user's own check is "other" unless its decorator names a kind."""
 

@@ -56,7 +56,7 @@ class Band:
     @property
     def rows(self) -> int:
         """The queries of a block."""
-        return min(self.num_queries, max(LEAST, min(MOST, self.before + 1)))
+        return max(1, min(self.num_queries, max(LEAST, min(MOST, self.before + 1))))
 
     @property
     def width(self) -> int:

@@ -144,7 +144,8 @@ class Mechanism(Showable):
     @property
     def reach(self) -> int | None:
         """The distance from which on no query sees a key, or None if its masks allow any."""
-        return min((item.reach for item in self.mask if item.reach is not None), default=None)
+        reaches = [item.reach for item in self.mask if item.reach is not None]
+        return min(reaches) if reaches else None  # torch.compile traces no default of `min`
 
     def parameters(
         self, num_heads: int, head_dim: int, value_dim: int | None = None, layer: int = 0

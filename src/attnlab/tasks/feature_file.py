@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from attnlab.checksums import DamageError, seal, unseal
 from attnlab.data import hash_tokenizer
 from attnlab.data.cache import hash_of
+from attnlab.inputs import parse_json
 from attnlab.machine import cache_folder
 
 from .batch import BatchPadding, Feature
@@ -72,7 +73,7 @@ def write_features(features: Sequence[Feature], file: Path) -> None:
         arrays |= _to_column(name, [_get(feature, name) for feature in features])
     index = {"class": type(first).__name__, "padding": dataclasses.astuple(first.padding), "names": list(_names(first))}
     content = io.BytesIO()
-    np.savez(content, index=_to_bytes(index), **arrays)
+    np.savez(content, allow_pickle=False, index=_to_bytes(index), **arrays)
     file.parent.mkdir(parents=True, exist_ok=True)
     aside = file.with_name(f".{file.name}.{os.getpid()}")
     aside.write_bytes(seal(content.getvalue()))
@@ -82,7 +83,7 @@ def write_features(features: Sequence[Feature], file: Path) -> None:
 def read_features(file: Path) -> list[Feature]:
     """Read features; raise OSError if there is no file, DamageError if it is damaged."""
     with np.load(io.BytesIO(unseal(file.read_bytes(), file)), allow_pickle=False) as arrays:
-        index = json.loads(arrays["index"].tobytes())
+        index = parse_json(arrays["index"].tobytes())
         columns = [(name, _from_column(name, arrays)) for name in index["names"]]
     kind, padding = CLASSES[index["class"]], BatchPadding(*index["padding"])
     rows = zip(*(values for _, values in columns), strict=True)
@@ -132,7 +133,7 @@ def _from_column(name: str, arrays: Mapping[str, NDArray[Any]]) -> list[Any]:
         return numbers
     if f"{name}:tokens" in arrays:
         return np.split(arrays[f"{name}:tokens"], arrays[f"{name}:ends"][:-1])
-    texts = json.loads(arrays[f"{name}:texts"].tobytes())
+    texts = parse_json(arrays[f"{name}:texts"].tobytes())
     return [texts[number] for number in arrays[f"{name}:numbers"].tolist()]
 
 

@@ -6,9 +6,8 @@ import pytest
 
 from attnlab.errors import TaskError
 from attnlab.tasks import load
-from attnlab.tasks.language.line import LineLoss, group_batches, make_lines, sum_losses
+from attnlab.tasks.language.line import LineLoss, group_features, make_lines, sum_losses
 
-from ..models import batches
 from ..tokenizers import SENTENCES, byte_level
 
 
@@ -31,10 +30,9 @@ def test_every_line_needs_a_prediction_and_some_line_a_token() -> None:
         sum_losses({}, [])
 
 
-def test_short_batches_are_grouped_in_their_order() -> None:
-    task = load("clm")
-    parts = batches(task, task.features(make_lines([SENTENCES[0]] * 5), byte_level()), size=1)
-    each = len(parts[0].features[0])
-    assert list(group_batches(parts, 2 * each)) == [parts[:2], parts[2:4], parts[4:]]
-    assert list(group_batches(parts, 1)) == [[part] for part in parts]
-    assert list(group_batches([], 1)) == []
+def test_short_features_are_grouped_in_their_order() -> None:
+    features = load("clm").features(make_lines([SENTENCES[0]] * 5), byte_level())
+    each = len(features[0])
+    assert list(group_features(features, 2 * each)) == [features[:2], features[2:4], features[4:]]
+    assert list(group_features(features, 1)) == [[feature] for feature in features]
+    assert list(group_features([], 1)) == []

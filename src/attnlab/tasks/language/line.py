@@ -60,7 +60,7 @@ class LineLoss:
 
 
 GROUP_TOKENS = 2**13
-"""Tokens of the batches whose second losses are computed together: short prefixes alone make passes that are mostly
+"""Tokens of the features whose second losses are computed together: short prefixes alone make passes that are mostly
 overhead."""
 
 LineLosses = tuple[LineLoss, LineLoss | None]
@@ -91,12 +91,13 @@ class LanguageTask(LabelledTask):
         """Return the losses of each line."""
         losses: defaultdict[str, LineLoss] = defaultdict(LineLoss)
         others: defaultdict[str, LineLoss] = defaultdict(LineLoss)
-        for group in group_batches(check_batches(batches), GROUP_TOKENS):
-            features = [feature for batch in group for feature in batch.features]
-            forced = [loss for batch in group for loss in self.compute_losses(model, batch)]
-            for feature, loss in zip(features, forced, strict=True):
+        features: list[Feature] = []
+        for batch in check_batches(batches):
+            for feature, loss in zip(batch.features, self.compute_losses(model, batch), strict=True):
                 losses[feature.key] += loss
-            for feature, loss in zip(features, self.compute_others(model, features), strict=False):
+            features += batch.features
+        for group in group_features(features, GROUP_TOKENS):
+            for feature, loss in zip(group, self.compute_others(model, group), strict=False):
                 others[feature.key] += loss
         return {key: (loss, others.get(key)) for key, loss in losses.items()}
 
@@ -109,12 +110,12 @@ class LanguageTask(LabelledTask):
         raise NotImplementedError
 
 
-def group_batches(batches: Iterable[Batch], num_tokens: int) -> Iterator[list[Batch]]:
-    """Yield successive batches together until they have so many tokens."""
-    group: list[Batch] = []
-    for batch in batches:
-        group.append(batch)
-        if sum(len(feature) for one in group for feature in one.features) >= num_tokens:
+def group_features(features: Iterable[Feature], num_tokens: int) -> Iterator[list[Feature]]:
+    """Yield successive features together until they have so many tokens."""
+    group: list[Feature] = []
+    for feature in features:
+        group.append(feature)
+        if sum(map(len, group)) >= num_tokens:
             yield group
             group = []
     if group:

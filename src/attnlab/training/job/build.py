@@ -105,7 +105,7 @@ def find_tokenizer(run: RunSpec, source: Source) -> Any:
         return load_tokenizer(name)
     if size and not is_whole_number(size):
         raise TrainingError(f"a tokenizer's size is a whole number, as in '{kind}:4000', not '{size}'")
-    return train_tokenizer(source, kind, int(size) if size else None)  # type: ignore[arg-type]
+    return train_tokenizer(source, kind, int(size) if size else None)
 
 
 def _make_streams(run: RunSpec, task: Any, source: Source, tokenizer: Any, say: Say) -> list[Stream]:
