@@ -3,7 +3,6 @@ be chosen and explained before they exist."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, Literal
 
 import torch
@@ -71,7 +70,7 @@ class Call:
         """Return one stage's learned parameters under their own names."""
         return self.mechanism.params_of(stage, self.parameters)
 
-    @cached_property
+    @property
     def alignment(self) -> Alignment | None:
         """How positions follow from indices, or None if they do not."""
         return align(self.positions, self.visibility)
