@@ -7,6 +7,7 @@ from transformers import AutoModelForCausalLM
 
 import attnlab
 from tests.install.models import STARTED, build, with_loss
+from tests.sampling import is_sampled
 
 ON_PROJECTIONS = {"value-bypass", "value-bypass-learned", "shared-qk", "shared-qkv"}
 """Mechanisms that a Llama with grouped key heads cannot take (tests/install/test_catalog.py)."""
@@ -20,8 +21,15 @@ def expected(name: str, family: str) -> set[str]:
     return {"causal leak", "prefix consistency"} if name in LEAKING and family in ("gpt2", "llama") else set()
 
 
-@pytest.mark.parametrize("family", STARTED)
-@pytest.mark.parametrize("name", attnlab.CATALOG)
+CASES = [
+    (name, family)
+    for first, name in enumerate(attnlab.CATALOG)
+    for second, family in enumerate(STARTED)
+    if is_sampled(first, second)
+]
+
+
+@pytest.mark.parametrize(("name", "family"), CASES)
 def test_an_installed_mechanism_gets_the_verdicts_it_deserves(name: str, family: str) -> None:
     is_grouped = family == "llama" and name not in ON_PROJECTIONS
     model: Any = build("llama grouped", AutoModelForCausalLM) if is_grouped else with_loss(family)
