@@ -98,7 +98,7 @@ def find_trend(
 
 def is_trend(interval: tuple[float, float], words: TrendWords) -> bool:
     """Tell whether the words of a trend say that the difference shrinks or grows."""
-    return decide_trend(interval, NO_SLOPE, KNOWN, KNOWN, words)[0] in words.changing
+    return decide_trend(interval, NO_SLOPE, KNOWN, KNOWN, words)[0] in words.change_words
 
 
 def draw_curves(rng: Rng, num: int, correlation: float, slope: float) -> list[PlacedScores]:

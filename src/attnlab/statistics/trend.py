@@ -37,7 +37,7 @@ class TrendWords(NamedTuple):
     flat: str
 
     @property
-    def changing(self) -> tuple[str, ...]:
+    def change_words(self) -> tuple[str, ...]:
         """The words that claim a change."""
         return self[:-1]
 

@@ -46,7 +46,7 @@ from .plan.provenance import collect_provenance, read_plugins, write_command
 from .plan.search import Scores
 from .run.cluster import connect_workers
 from .run.execution import Execution, PlanMore, Say, Tick, start_workers_early
-from .run.matching_record import write_matching
+from .run.matching_record import record_matching
 from .run.overlap import count_overlaps
 from .run.trials import note_planned, score_results
 
@@ -197,7 +197,7 @@ class Study(Showable):
             self.enter(folder, ledger, workers, on)
             self._choose_precision(ledger)
             planner = self._match(planner, ledger, say)
-            write_matching(ledger, planner.matching)
+            record_matching(ledger, planner.matching)
             results = ledger.results()
             planned = planner.list_runs(score_results(results))
             is_needed = on == "local" and any(run.id not in results for run in planned)

@@ -12,7 +12,7 @@ from attnlab.studies.answers.analysis import Answer, conclude, count_comparisons
 from attnlab.studies.ledger.database import Delivery, Ledger
 from attnlab.studies.plan.matching import Matching, RunCount
 from attnlab.studies.run.execution import make_row
-from attnlab.studies.run.matching_record import write_matching
+from attnlab.studies.run.matching_record import record_matching
 from attnlab.studies.study import Study
 
 from ..folders import BETTER, DOT, two_arms
@@ -34,7 +34,7 @@ def judge(
     study = Study.of(plain)
     planned = study._make_planner((), matching).list_runs(None)
     ledger = Ledger(folder / "ledger.sqlite")
-    write_matching(ledger, matching or Matching())
+    record_matching(ledger, matching or Matching())
     ledger.add_runs([make_row(run) for run in planned])
     for run in planned:
         value = values[run.arm][run.seed - 1]

@@ -14,7 +14,7 @@ from attnlab.studies.answers.study_folder import LEDGER, PLAN, open_record
 from attnlab.studies.ledger.database import Delivery, Ledger
 from attnlab.studies.plan.matching import Matching, RunCount
 from attnlab.studies.run.execution import make_row
-from attnlab.studies.run.matching_record import write_matching
+from attnlab.studies.run.matching_record import record_matching
 from attnlab.studies.study import Study
 
 from ..folders import PAIRING, two_arms
@@ -35,7 +35,7 @@ def folder(tmp_path: Path) -> Path:
     path.mkdir()
     ledger = Ledger(path / LEDGER)
     ledger.note_fact("study", study.design.name)
-    write_matching(ledger, MATCHING)
+    record_matching(ledger, MATCHING)
     ledger.add_event("design", json.dumps(study.design.model_dump(mode="json")))
     ledger.add_event("started", "{}")
     ledger.add_event(PLAN, json.dumps({"runs": [run.id for run in planned], "obstacles": {}, "data": {}, "audits": {}}))

@@ -13,7 +13,7 @@ from attnlab.studies.cost import matching
 from attnlab.studies.cost.matching import match_arms
 from attnlab.studies.ledger.database import Ledger
 from attnlab.studies.plan.matching import Matching
-from attnlab.studies.run.matching_record import write_matching
+from attnlab.studies.run.matching_record import record_matching
 from attnlab.studies.study import Study
 
 from ..samples import content
@@ -85,7 +85,7 @@ def test_seconds_are_measured_once_per_study(tmp_path: Path, monkeypatch: pytest
     study = make_study("seconds", "linear", steps=1000)
     with closing(Ledger(tmp_path / "ledger.sqlite")) as ledger:
         first = count(study, ledger)
-        write_matching(ledger, first)
+        record_matching(ledger, first)
         matching._COUNTED.clear()
         assert count(study, ledger) == first
     dot, linear = (first.counts["recall", "tiny", arm] for arm in ("dot", "linear"))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from attnlab.studies.ledger.database import Ledger
 from attnlab.studies.plan.matching import Matching, RunCount
-from attnlab.studies.run.matching_record import MATCHING, find_matching, read_matching, write_matching
+from attnlab.studies.run.matching_record import MATCHING, find_matching, read_matching, record_matching
 
 
 def make(steps: int, basis: str) -> Matching:
@@ -18,11 +18,11 @@ def make(steps: int, basis: str) -> Matching:
 def test_a_matching_is_kept_by_its_basis(tmp_path: Path) -> None:
     with closing(Ledger(tmp_path / "ledger.sqlite")) as ledger:
         assert read_matching(ledger) == Matching()
-        write_matching(ledger, Matching())
+        record_matching(ledger, Matching())
         first, second = make(3, "a"), make(4, "b")
         for matching in (first, first, second):
-            write_matching(ledger, matching)
+            record_matching(ledger, matching)
         assert len(ledger.events(MATCHING)) == 2
         assert (read_matching(ledger), find_matching(ledger, "a"), find_matching(ledger, "c")) == (second, first, None)
-        write_matching(ledger, first)
+        record_matching(ledger, first)
         assert read_matching(ledger) == first

@@ -80,10 +80,10 @@ class SearchOutcome:
 
     def _list_values(self, arm: str, where: str) -> list[Any]:
         """Return the values of a setting that were tried: numbers in their order, then all others."""
-        values = {json.dumps(value): value for _, value in self._list_tried(arm, where)}.values()
+        values = {json.dumps(value): value for _, value in self._list_trial_values(arm, where)}.values()
         return sorted(values, key=lambda one: (0, one) if type(one) in (int, float) else (1, str(one)))
 
-    def _list_tried(self, arm: str, where: str) -> list[tuple[PlannedRun, Any]]:
+    def _list_trial_values(self, arm: str, where: str) -> list[tuple[PlannedRun, Any]]:
         """Return the trials of an arm, each with its value of a setting."""
         return [(run, run.trial.values[where]) for run in self.trials if run.trial is not None and run.arm == arm]
 
@@ -100,7 +100,7 @@ class SearchOutcome:
     def draw_curve(self, arm: str, where: str, results: Mapping[str, ResultRow]) -> list[CurvePoint]:
         """Return the mean figure against the values of a setting, over all trials of the shared length."""
         chosen = [run.chosen.get(where) for run in self.runs if run.arm == arm and not run.obstacle]
-        tried = [(run, value) for run, value in self._list_tried(arm, where) if self._has_shared_length(run)]
+        tried = [(run, value) for run, value in self._list_trial_values(arm, where) if self._has_shared_length(run)]
         points = []
         for value in self._list_values(arm, where):
             rows = [results.get(run.id) for run, other in tried if other == value]

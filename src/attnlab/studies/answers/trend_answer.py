@@ -188,7 +188,7 @@ def _decide(draft: _Draft, inference: Inference) -> JointAnswer:
     notes = list(draft.answer.notes)
     uneven = [one.data.failures.text for one in comparisons if one.data.failures.is_uneven]
     if uneven:
-        verdict = verdict + FINISHED if verdict in words.changing else verdict
+        verdict = verdict + FINISHED if verdict in words.change_words else verdict
         notes += uneven
     points = tuple(
         JointPoint(scores.name, scores.place, one.difference, interval, one.data.num_seeds)

@@ -13,7 +13,7 @@ MATCHING = "matching"
 _COUNTS: TypeAdapter[list[tuple[Place, RunCount]]] = TypeAdapter(list[tuple[Place, RunCount]])
 
 
-def write_matching(ledger: Ledger, matching: Matching) -> None:
+def record_matching(ledger: Ledger, matching: Matching) -> None:
     """Write a matching, unless it is the last one or empty."""
     if not matching.counts:
         return

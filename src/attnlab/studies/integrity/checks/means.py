@@ -38,8 +38,8 @@ def check_means(table: ResultTable) -> Iterator[IntegrityFinding]:
     missing = find_missing_spread(means)
     need = {
         NO_NUMBER: "For a verdict, --seeds N or a column n_seeds must say over how many seeds each mean is. ",
-        NO_SPREAD: f"For a verdict, {_name_lacking(means)} its SD over seeds, as in 82.1 ± 0.4 or a column such as "
-        "acc_std. ",
+        NO_SPREAD: f"For a verdict, {_name_metrics_without_sd(means)} its SD over seeds, as in 82.1 ± 0.4 or a column "
+        "such as acc_std. ",
     }.get(missing, "Arms are compared by Welch's t from mean, SD and number of seeds. ")
     sentence = (
         f"the cells are means over seeds. {need}The scores of single seeds would also show copied values, outliers and "
@@ -48,7 +48,7 @@ def check_means(table: ResultTable) -> Iterator[IntegrityFinding]:
     yield IntegrityFinding(IntegrityKind.ONLY_MEANS, sentence, is_fault=False, data={"missing": missing})
 
 
-def _name_lacking(means: Sequence[Cell]) -> str:
+def _name_metrics_without_sd(means: Sequence[Cell]) -> str:
     metrics = dict.fromkeys(cell.metric for cell in means)
     lacking = [name for name in metrics if find_missing_spread([c for c in means if c.metric == name]) == NO_SPREAD]
     return "each mean needs" if len(lacking) == len(metrics) else f"each mean of {', '.join(lacking)} needs"
