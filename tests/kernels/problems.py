@@ -10,8 +10,9 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
-from attnlab.kernels import KERNELS, attend, initial_values
+from attnlab.kernels import attend, initial_values
 from attnlab.kernels.call import MaskKind, Request
+from attnlab.kernels.choose import list_kernels
 from attnlab.mechanisms import Mechanism
 
 Results = dict[str, Tensor]
@@ -44,7 +45,7 @@ class Problem:
     @property
     def kernels(self) -> list[str]:
         """The kernels that accept the problem."""
-        return [name for name, kernel in KERNELS.items() if kernel.refusal(self.request) is None]
+        return list_kernels(self.request)
 
     @cached_property
     def _references(self) -> dict[torch.dtype, tuple[Problem, Results, Results]]:
@@ -64,10 +65,12 @@ class Problem:
     def solve(self, kernel: str, dtype: torch.dtype) -> Results:
         """Return the output and the gradients of every input, in fp64, as computed by a kernel in `dtype`."""
         given = {name: tensor.to(dtype).requires_grad_() for name, tensor in self.tensors.items()}
-        parameters = {name: given[name] for name in given if name not in "qkv"}
+        inputs = ("q", "k", "v", "x_queries", "x_keys")
+        parameters = {name: given[name] for name in given if name not in inputs}
+        x = (given["x_queries"], given["x_keys"]) if "x_keys" in given else None
         out = attend(
             given["q"], given["k"], given["v"], self.mechanism,
-            causal=self.causal, mask=self.mask, kernel=kernel, parameters=parameters,
+            causal=self.causal, mask=self.mask, kernel=kernel, parameters=parameters, x=x,
         )  # fmt: skip
         generator = torch.Generator().manual_seed(1)
         weight = torch.randn(out.shape, generator=generator, dtype=torch.float64).to(dtype)
@@ -86,6 +89,9 @@ def problem(mechanism: str | Mechanism, situation: str, length: int, seed: int =
         return torch.randn(BATCH, num_heads, n, HEAD_DIM, generator=generator, dtype=torch.float64)
 
     tensors = {"q": draw(num_queries), "k": draw(length), "v": draw(length)}
+    if parsed.find_stages_needing("x"):
+        x = draw(length).transpose(1, 2).flatten(2)
+        tensors |= {"x_queries": x[:, length - num_queries :], "x_keys": x}
     tensors |= {name: value.double() for name, value in initial_values(parsed, num_heads, HEAD_DIM, HEAD_DIM).items()}
     mask = None
     if situation in ("padded", "both"):

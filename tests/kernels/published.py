@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import importlib
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
+import pytest
 import torch
 from torch import Tensor
 
@@ -28,6 +30,16 @@ def import_naive(module: str, name: str) -> Callable[..., Any]:
         return getattr(importlib.import_module(f"fla.ops.{module}.naive"), name)  # type: ignore[no-any-return]
 
 
+@contextmanager
+def fp32_as_fp64() -> Iterator[None]:
+    """Let published code that casts to fp32, whatever it is given, compute in fp64."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("float", "float32"):
+            patch.setattr(torch, name, torch.float64)
+        patch.setattr(Tensor, "float", Tensor.double)
+        yield
+
+
 def draw(*shape: int, seed: int = 0) -> Tensor:
     """Return standard normal numbers in fp64 that require gradients."""
     return torch.randn(shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64).requires_grad_()
@@ -36,6 +48,11 @@ def draw(*shape: int, seed: int = 0) -> Tensor:
 def draw_inputs(num_heads: int = HEADS, length: int = LENGTH) -> dict[str, Tensor]:
     """Return q, k and v, [b h n d]."""
     return {name: draw(BATCH, num_heads, length, DIM, seed=at) for at, name in enumerate("qkv")}
+
+
+def draw_inputs_with_x(length: int = LENGTH) -> dict[str, Tensor]:
+    """Return q, k and v, and the layer's input x [b n m]."""
+    return {**draw_inputs(length=length), "x": draw(BATCH, length, HEADS * DIM, seed=5)}
 
 
 def draw_parameters(line: str, num_heads: int = HEADS) -> dict[str, Tensor]:
@@ -58,7 +75,14 @@ def assert_equal(
     truth = torch.autograd.grad(expected, list(leaves.values()), cotangent, materialize_grads=True)
     for kernel in ("auto", "reference"):
         out = attnlab.attend(
-            inputs["q"], inputs["k"], inputs["v"], line, parameters=parameters, kernel=kernel, **options
+            inputs["q"],
+            inputs["k"],
+            inputs["v"],
+            line,
+            parameters=parameters,
+            kernel=kernel,
+            x=inputs.get("x"),
+            **options,
         )
         gradients = torch.autograd.grad(out, list(leaves.values()), cotangent, materialize_grads=True)
         for name, ours, theirs in zip(("out", *leaves), (out, *gradients), (expected, *truth), strict=True):

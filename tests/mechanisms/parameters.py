@@ -11,6 +11,9 @@ def draw(stage: Stage, dims: Dims, seed: int = 0, dtype: torch.dtype = torch.flo
     generator = torch.Generator().manual_seed(seed)
     drawn = {}
     for name, parameter in stage.parameters(dims).items():
+        if parameter.start is not None:
+            drawn[name] = parameter.draw(name, generator).to(dtype)
+            continue
         uniform = torch.rand(parameter.shape, generator=generator, dtype=torch.float64)
         drawn[name] = (parameter.low + (parameter.high - parameter.low) * uniform).to(dtype)
     return drawn

@@ -14,6 +14,7 @@ from hypothesis import reject
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
+from attnlab.errors import MechanismError
 from attnlab.mechanisms import REGISTRY, Layers, Mechanism, Stage
 from attnlab.mechanisms.arguments import argument_types
 from attnlab.mechanisms.mechanism import label
@@ -96,8 +97,18 @@ def mechanisms(moderate: bool = False) -> SearchStrategy[Mechanism]:
     def several(slot: str) -> SearchStrategy[tuple[Any, ...]]:
         return st.lists(stages_for(slot, moderate), max_size=3, unique_by=label).map(tuple)
 
+    def build(**slots: Any) -> Mechanism:
+        try:
+            return Mechanism(**slots)
+        except MechanismError:  # stages that exclude each other
+            reject()
+
     return st.builds(
-        Mechanism,
+        build,
+        features=several("features"),
+        forget=st.none() | stages_for("forget", moderate),
+        heads=st.none() | stages_for("heads", moderate),
+        delta=st.none() | stages_for("delta", moderate),
         score=stages_for("score", moderate),
         cap=st.none() | stages_for("cap", moderate),
         weights=stages_for("weights", moderate),

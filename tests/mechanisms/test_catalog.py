@@ -64,7 +64,7 @@ def test_a_name_that_is_a_stage_too_means_the_same(name: str) -> None:
         ("sparsemax", "dot | sparsemax"),
         ("entmax", "dot | entmax15"),
         ("value-residual", "dot | softmax | value_residual"),
-        ("output-gate", "dot | softmax | gate"),
+        ("output-gate", "dot | softmax | gate(per=channel)"),
     ],
 )
 def test_the_variants_of_the_literature_are_there(name: str, line: str) -> None:

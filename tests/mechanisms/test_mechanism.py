@@ -15,8 +15,10 @@ from attnlab.errors import MechanismError
 from attnlab.mechanisms import Dims, Mechanism, Stage
 from attnlab.mechanisms.arguments import write
 from attnlab.mechanisms.mechanism import SEVERAL
+from attnlab.mechanisms.outputs import Gate, Penalize
 from attnlab.mechanisms.scores import Cosine, Dot, Minkowski, Score
-from attnlab.mechanisms.surroundings import CausalMask, Gate, Penalize, SharedProjections, TokenDropout
+from attnlab.mechanisms.stage import name_argument
+from attnlab.mechanisms.surroundings import CausalMask, SharedProjections, TokenDropout
 from attnlab.mechanisms.values import Bypass, UnitValues, ValueResidual
 from attnlab.mechanisms.weights import Identity, Relu, Softmax
 
@@ -87,7 +89,7 @@ def test_stages_come_in_any_order_and_with_any_white_space(mechanism: Mechanism,
 @given(mechanisms())
 def test_every_argument_may_be_written_out(mechanism: Mechanism) -> None:
     def whole(item: Stage) -> str:
-        fields = [f"{f.name}={write(getattr(item, f.name))}" for f in dataclasses.fields(item)]
+        fields = [f"{name_argument(f.name)}={write(getattr(item, f.name))}" for f in dataclasses.fields(item)]
         return f"{item.name}({', '.join(fields)})"
 
     assert Mechanism.parse(" | ".join(whole(item) for _, item in mechanism.label_stages())) == mechanism
@@ -161,7 +163,7 @@ def test_parameters_carry_the_name_of_their_stage() -> None:
         "relu_exponent": (2,),
         "bypass_alpha": (2,),
         "bypass_q_alpha": (2,),
-        "gate_weight": (2, 5, 4),
+        "gate_weight": (2, 1, 8),
     }
 
 
@@ -197,11 +199,11 @@ def test_the_baseline_learns_nothing() -> None:
 def test_all_slots_at_once_read_well() -> None:
     mechanism = Mechanism(
         Cosine(scale="learned"), Softmax(divide="n"), CausalMask("zero"), (ValueResidual(learn=False),),
-        TokenDropout(0.25), (Gate(per="head"), Penalize(strength=1)), SharedProjections("qk"),
+        TokenDropout(0.25), (Gate(per="channel"), Penalize(strength=1)), SharedProjections("qk"),
     )  # fmt: skip
     assert str(mechanism) == (
         "cosine(scale=learned) | softmax(divide=n) | mask(zero) | value_residual(learn=false) | "
-        "token_dropout(0.25) | gate(per=head) | penalize(output, 1) | share(qk)"
+        "token_dropout(0.25) | gate(per=channel) | penalize(output, 1) | share(qk)"
     )
 
 

@@ -1,72 +1,12 @@
-"""The stages around the equation: gates, penalties, dropped tokens, masks and shared projections."""
+"""The stages around the equation: dropped tokens, masks and shared projections."""
 
 import math
 
 import pytest
 import torch
 
-from attnlab.mechanisms import Dims, Mechanism
-from attnlab.mechanisms.surroundings import CausalMask, Gate, Penalize, SharedProjections, TokenDropout
-
-from .parameters import draw
-
-DIMS = Dims(num_heads=3, head_dim=4, value_dim=5)
-
-
-def normal(*shape: int, seed: int = 0) -> torch.Tensor:
-    return torch.randn(shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
-
-
-@pytest.mark.parametrize(("per", "width"), [("element", 5), ("head", 1)])
-def test_a_gate_is_as_wide_as_what_it_gates(per: str, width: int) -> None:
-    (gate,) = Mechanism.parse(f"gate(per={per})").output
-    (declared,) = gate.parameters(DIMS).values()
-    assert declared.shape == (3, width, 4)
-    assert declared.has_weight_decay
-    assert (declared.low, declared.high) == (-0.5, 0.5)
-    assert gate(normal(2, 3, 6, 5), normal(2, 3, 6, 4), draw(gate, DIMS)).shape == (2, 3, 6, 5)
-
-
-def test_a_gate_is_the_sigmoid_of_the_query() -> None:
-    output, q = normal(2, 3, 6, 5), normal(2, 3, 6, 4, seed=1)
-    weight = normal(3, 5, 4, seed=2)
-    got = Gate()(output, q, {"weight": weight})
-    inner = sum(weight[1, 4, i] * q[0, 1, 2, i] for i in range(4))
-    assert got[0, 1, 2, 4].item() == pytest.approx(float(output[0, 1, 2, 4]) / (1 + math.exp(-inner)))
-
-
-def test_a_gate_of_zero_lets_half_through() -> None:
-    output, q = normal(2, 3, 6, 5), normal(2, 3, 6, 4, seed=1)
-    for gate in (Gate(), Gate(per="head")):
-        p = {name: torch.zeros_like(value) for name, value in draw(gate, DIMS).items()}
-        torch.testing.assert_close(gate(output, q, p), output / 2, rtol=0, atol=0)
-        assert gate.penalty(output) is None
-
-
-def test_a_gate_a_head_is_one_number_a_query() -> None:
-    gate, ones = Gate(per="head"), torch.ones(2, 3, 6, 5, dtype=torch.float64)
-    got = gate(ones, normal(2, 3, 6, 4), draw(gate, DIMS))
-    assert torch.equal(got, got[..., :1].expand_as(got))
-    assert got[..., 0].unique().numel() == 2 * 3 * 6
-
-
-def test_a_penalty_is_the_mean_square_and_leaves_the_output_alone() -> None:
-    penalize = Penalize(strength=0.25)
-    output = torch.tensor([1.0, -2.0, 3.0, 0.0]).view(1, 1, 2, 2)
-    assert penalize(output, output, {}) is output
-    penalty = penalize.penalty(output)
-    assert penalty is not None
-    assert penalty.item() == 0.25 * 14 / 4
-    assert penalize.parameters(DIMS) == {}
-
-
-def test_a_penalty_has_a_gradient() -> None:
-    output = normal(1, 1, 2, 2).requires_grad_()
-    penalty = Penalize(strength=0.5).penalty(output)
-    assert penalty is not None
-    penalty.backward()
-    assert output.grad is not None
-    torch.testing.assert_close(output.grad, 0.5 * 2 * output.detach() / 4)
+from attnlab.mechanisms import Mechanism
+from attnlab.mechanisms.surroundings import CausalMask, SharedProjections, TokenDropout
 
 
 @pytest.mark.parametrize("p", [0.1, 0.5, 0.9])
@@ -110,3 +50,5 @@ def test_what_is_left_out_is_the_plain_case() -> None:
     assert plain.drop is None
     assert plain.values == ()
     assert plain.output == ()
+    assert plain.features == ()
+    assert (plain.forget, plain.heads, plain.delta) == (None, None, None)

@@ -174,7 +174,9 @@ def _check_identities(subject: Subject) -> Iterator[FindingPart]:
     sums_to_one = mechanism.weights.is_softmax and not mechanism.weights.has_sink
     # A mask by scores chooses among later keys too if they are masked after the weights.
     has_score_masks = any("scores" in stage.needs for stage in mechanism.mask)
-    if sums_to_one and mechanism.weights.divide == 1 and True in subject.causalities and not has_score_masks:
+    mixes_pairs = mechanism.heads is not None and mechanism.heads.mixes_pairs
+    is_chosen_apart = not has_score_masks and not mixes_pairs
+    if sums_to_one and mechanism.weights.divide == 1 and True in subject.causalities and is_chosen_apart:
         yield _check_renormalized(subject)
     if mechanism.share.what != "separate":
         yield _check_symmetry(subject)

@@ -11,7 +11,7 @@ import torch
 
 from .check import check
 from .finding import Finding, FindingPart, judge_parts
-from .subject import HEAD_DIM, NUM_HEADS, Inputs, Mode, Subject
+from .subject import HEAD_DIM, NUM_HEADS, Inputs, Mode, Subject, list_inputs
 
 NAME = "magnitude against length"
 LENGTHS = (32, 64, 128, 256, 512, 1024, 2048)
@@ -42,7 +42,7 @@ def magnitude_against_length(subject: Subject) -> Finding:
 
 def _measure_size(subject: Subject, kind: str, length: int, causal: bool) -> float:
     """Return the root mean square of the last query's outputs."""
-    core, projected = subject.apply_value_stages(_draw_tokens(subject, kind, length))
+    core, projected = subject.apply_projection_stages(_draw_tokens(subject, kind, length))
     with torch.no_grad():
         out = core.attend({**projected, "q": projected["q"][:, :, -1:]}, Mode(causal))
     return float(out.double().square().mean().sqrt())
@@ -57,7 +57,7 @@ def _draw_tokens(subject: Subject, kind: str, length: int) -> Inputs:
     draw = torch.Generator().manual_seed(subject.seed)
     token = torch.randn(BATCH, NUM_HEADS, 1, HEAD_DIM, generator=draw)
     token = (HEAD_DIM**0.25 * token / token.norm(dim=-1, keepdim=True)).expand(-1, -1, length, -1)
-    return dict.fromkeys(("q", "k", "v", "x", "first") if subject.mechanism.values else ("q", "k", "v"), token)
+    return dict.fromkeys(list_inputs(subject.mechanism), token)
 
 
 def _fit_power(sizes: list[float]) -> float:

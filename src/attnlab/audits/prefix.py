@@ -13,6 +13,7 @@ from torch import Tensor
 
 from attnlab.errors import KernelError
 from attnlab.kernels import linear
+from attnlab.kernels.attend import finish
 
 from .check import check
 from .finding import Finding, FindingPart, judge_parts
@@ -70,9 +71,9 @@ def _attend_to_prefix(subject: Subject, mode: Mode, inputs: Inputs, end: int) ->
 
 def _decode_cached(subject: Subject, mode: Mode, inputs: Inputs, end: int, num_queries: int = 1) -> Tensor:
     """Attend with the last queries of a prefix to the keys and values of all of it."""
-    core, cache = subject.apply_value_stages(inputs)
+    core, cache = subject.apply_projection_stages(inputs)
     queries = cache["q"][:, :, max(0, end - num_queries) : end]
-    return core.attend({"q": queries, "k": cache["k"][:, :, :end], "v": cache["v"][:, :, :end]}, mode)
+    return core.attend({**{name: t[:, :, :end] for name, t in cache.items()}, "q": queries}, mode)
 
 
 NAMES = {
@@ -94,21 +95,21 @@ FORMS: dict[str, Decode] = {
 def _is_recurrent(subject: Subject) -> bool:
     """Tell whether the mechanism can be decoded with a state of constant size."""
     try:
-        _decode_recurrently(subject.replace_stages(output=()), Mode(True), subject.inputs(1, 1, torch.float64), 1)
+        _decode_recurrently(subject, Mode(True), subject.inputs(1, 1, torch.float64), 1)
     except KernelError:
         return False
     return True
 
 
 def _decode_recurrently(subject: Subject, mode: Mode, inputs: Inputs, end: int) -> Tensor:
-    core, cache = subject.apply_value_stages(inputs)
+    core, cache = subject.apply_projection_stages(inputs)
     learned = core.cast_parameters(torch.float64)
-    mechanism, state, rows = dataclasses.replace(core.mechanism, output=()), None, []
+    mechanism, state, rows = dataclasses.replace(core.mechanism, output=(), heads=None), None, []
+    values = cache["v"] if core.mechanism.heads is None else core.mechanism.heads.spread_values(cache["v"])
+    x = cache["x"].transpose(1, 2).flatten(2) if "x" in cache else None
     for t in range(end):
-        q, k, v = (cache[name][:, :, t : t + 1] for name in ("q", "k", "v"))
-        row, state = linear.step(mechanism, q, k, v, state, learned)
+        q, k, v = (tensor[:, :, t : t + 1] for tensor in (cache["q"], cache["k"], values))
+        row, state = linear.step(mechanism, q, k, v, state, learned, None if x is None else x[:, t : t + 1])
         rows.append(row)
-    out = torch.cat(rows, 2)
-    for stage in core.mechanism.output:
-        out = stage(out, cache["q"][:, :, :end], core.mechanism.params_of(stage, learned))
-    return out
+    call, _ = core.prepare({name: t[:, :, :end] for name, t in cache.items()}, Mode(True, dtype=torch.float64))
+    return finish(call, torch.cat(rows, 2))

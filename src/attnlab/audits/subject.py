@@ -10,14 +10,16 @@ import torch
 from torch import Tensor
 
 from attnlab.kernels.attend import attend, initial_values, prepare
-from attnlab.kernels.call import MaskKind, Request
-from attnlab.kernels.choose import ORDER
+from attnlab.kernels.call import Call, MaskKind, Request
+from attnlab.kernels.choose import list_kernels
 from attnlab.mechanisms import Mechanism
+from attnlab.mechanisms.position_schemes import ModelPositions
 
 from .finding import FindingPart
 
 Inputs = dict[str, Tensor]
-"""The inputs of one attention: q, k and v, and if there are values stages also x and first. [b h n d] each."""
+"""The inputs of one attention: q, k and v; if there are values stages also x and first; x if a stage needs it.
+[b h n d] each."""
 
 NUM_HEADS, HEAD_DIM = 2, 8
 SHORT = 24
@@ -114,9 +116,9 @@ class Subject:
     def inputs(self, batch: int, length: int, dtype: torch.dtype = torch.float32, salt: int = 0) -> Inputs:
         """Draw inputs, the same in every call with the same arguments."""
         draw = torch.Generator().manual_seed(1000 * self.seed + salt)
-        names = ("q", "k", "v", "x", "first") if self.mechanism.values else ("q", "k", "v")
-        widths = {name: self.head_dim if name in ("q", "k") else self.value_dim for name in names}
-        shapes = {name: (batch, self.num_heads, length, width) for name, width in widths.items()}
+        widths = {"v": self.value_dim, "first": self.value_dim}
+        names = list_inputs(self.mechanism)
+        shapes = {name: (batch, self.num_heads, length, widths.get(name, self.head_dim)) for name in names}
         return {name: torch.randn(s, generator=draw, dtype=torch.float64).to(dtype) for name, s in shapes.items()}
 
     def attend(self, inputs: Inputs, mode: Mode, mask: Tensor | None = None, positions: Tensor | None = None) -> Tensor:
@@ -135,20 +137,37 @@ class Subject:
                 positions=positions, generator=torch.Generator().manual_seed(self.seed),
             )  # fmt: skip
 
-    def scores(self, q: Tensor, k: Tensor) -> Tensor:
-        """Compute the scores of all pairs, without a mask."""
-        score = self.mechanism.score
-        call, _ = prepare(q, k, k, dataclasses.replace(self.mechanism, values=()))
-        learned = self.mechanism.params_of(score, self.cast_parameters(q.dtype))
-        return score(q, k, learned, **call.gather_needs(score, None))
+    def prepare(self, inputs: Inputs, mode: Mode) -> tuple[Call, int]:
+        """Prepare the call that a mode makes of these inputs."""
+        return prepare(
+            inputs["q"], inputs["k"], inputs["v"], self.mechanism, causal=mode.causal,
+            parameters=self.cast_parameters(mode.dtype), x=inputs.get("x"), first=inputs.get("first"),
+        )  # fmt: skip
 
-    def apply_value_stages(self, inputs: Inputs) -> tuple[Self, Inputs]:
-        """Apply the values stages; return the subject without them and the q, k and v that a cache would hold."""
-        q, k, v = inputs["q"], inputs["k"], inputs["v"]
-        call, _ = prepare(
-            q, k, v, self.mechanism, parameters=self.parameters, x=inputs.get("x"), first=inputs.get("first")
+    def scores(self, q: Tensor, k: Tensor) -> Tensor:
+        """Compute the scores of all pairs, without a mask, of queries and keys as they meet."""
+        score = self.mechanism.score
+        x = self.inputs(len(q), q.shape[2], q.dtype).get("x")
+        call, _ = prepare(q, k, k, self.mechanism, parameters=self.cast_parameters(q.dtype), x=x)
+        return score(q, k, call.params_of(score), **call.gather_needs(score, None))
+
+    def apply_projection_stages(self, inputs: Inputs) -> tuple[Self, Inputs]:
+        """Apply what acts on a model's projections; return the subject without it and what a cache would hold."""
+        early, late = (
+            tuple(stage for stage in self.mechanism.features if stage.acts_before_positions == is_early)
+            for is_early in (True, False)
         )
-        return self.replace_stages(values=()), {"q": call.q, "k": call.k, "v": call.v}
+        projecting = self.replace_stages(
+            positions=ModelPositions(), features=early, forget=None, delta=None, heads=None, mask=(), output=()
+        )
+        q, k, v = inputs["q"], inputs["k"], inputs["v"]
+        learned = {name: p.to(q.dtype) for name, p in projecting.parameters.items()}
+        call, _ = prepare(
+            q, k, v, projecting.mechanism, parameters=learned, x=inputs.get("x"), first=inputs.get("first")
+        )
+        core = self.replace_stages(values=(), features=late)
+        held = {"q": call.q, "k": call.k, "v": call.v}
+        return core, {**held, "x": inputs["x"]} if "x" in list_inputs(core.mechanism) else held
 
     def list_kernels(self, length: int, mode: Mode) -> list[str]:
         """List the kernels that can compute the mechanism in a mode."""
@@ -158,7 +177,7 @@ class Subject:
             self.mechanism, length, length, self.head_dim, self.value_dim, self.num_heads, 1, mode.causal,
             "keys" if drops_tokens else mode.mask, mode.dropout, mode.dtype,
         )  # fmt: skip
-        return [kernel.NAME for kernel in ORDER if kernel.refusal(request) is None]
+        return list_kernels(request)
 
     def modes(self, *likes: Mode) -> Iterator[Mode]:
         """Yield every causality with every kernel that can compute it, otherwise like the given modes."""
@@ -181,6 +200,14 @@ class Subject:
             "after": f"'{mask}': the weights are normalised over all tokens, and only then are later ones set to 0",
             "zero": f"'{mask}': a later token's score becomes 0, and a score of 0 still has weight",
         }.get(mask.where, otherwise)
+
+
+def list_inputs(mechanism: Mechanism) -> list[str]:
+    """List the names of the inputs that a mechanism uses."""
+    names = ["q", "k", "v"]
+    if mechanism.values:
+        return [*names, "x", "first"]
+    return [*names, "x"] if mechanism.find_stages_needing("x") else names
 
 
 def draw_mask(kind: str, num_queries: int, num_keys: int) -> Tensor:

@@ -1,6 +1,7 @@
 """The entry point: check the inputs, apply the stages around the kernel, and run the chosen kernel.
 
-values stages → token dropout → rotation by positions → kernel (score, mask, weights, mix) → output stages
+values stages → token dropout → features and rotation by positions → kernel (score, mask, weights, mix) → heads and
+output stages
 """
 
 import dataclasses
@@ -14,15 +15,18 @@ import torch
 from torch import Tensor
 
 from attnlab.errors import ParameterError, RequestError, ShapeError, closest
-from attnlab.mechanisms import Mechanism, Params
+from attnlab.mechanisms import LayerInput, Mechanism, Params
 from attnlab.mechanisms.stage import check_result
 
 from . import reference
 from .call import Call
 from .choose import choose, compute
+from .decay import make_decay, make_strengths
 from .dropout import check_rate
+from .fold import fold
+from .layer_input import GivenInput, as_layer_input, check_layer_input, find_model_dim, split_heads
 from .masks import hide_pairs
-from .positions import Given, as_positions
+from .positions import Given, as_positions, find_own_keys, find_seen_keys, take_own
 from .visibility import Visibility, as_mask
 
 MechanismLike = str | Mechanism
@@ -41,9 +45,10 @@ def attend(
     parameters: Mapping[str, Tensor] | None = None,
     dropout: float = 0.0,
     training: bool = False,
-    x: Tensor | None = None,
+    x: GivenInput = None,
     first: Tensor | None = None,
     positions: Given = None,
+    layer: int = 0,
     generator: torch.Generator | None = None,
 ) -> Tensor:
     """Attend with q [b h q d], k [b h k d] and v [b h k e]; leading axes of size 1 may be omitted.
@@ -55,19 +60,24 @@ def attend(
     kernel: a kernel's name, or 'auto' for the fastest one that can compute the call (see `attnlab.explain`).
     parameters: learned parameters by the names `Mechanism.parameters` declares; default: their initial values.
     dropout: the dropout rate of the weights. training: whether token_dropout is active.
-    x: the layer's input split by heads, for bypass; default: the projected tensor (an identity projection).
+    x: the layer's input, for stages that need it (forget, gate, bypass …): [b k m], or split by heads like q; of the
+    keys' tokens, the last of which are the queries', or a pair (queries, keys). bypass has a default: the projected
+    tensor (an identity projection).
     first: the first layer's values, for value_residual; default: v.
     positions: integers for stages that need positions: [k] or [b k] for the keys (queries take the last ones), or a
     pair (queries, keys). Default: 0, 1, …, with the last query at the last key. `causal` follows the order of the keys.
+    layer: the number of the layer in a model, for stages that depend on it.
     generator: source of random numbers for dropout; default: torch's global generator.
     """
     call, num_axes = prepare(
         q, k, v, mechanism, causal=causal, mask=mask, scale=scale, parameters=parameters, x=x, first=first,
-        positions=positions, dropout=dropout, training=training, generator=generator,
+        positions=positions, dropout=dropout, training=training, layer=layer, generator=generator,
     )  # fmt: skip
-    chosen, _ = choose(call.request, kernel)
     with _without_autocast(call.q):
-        out = _apply_output_stages(call, _return_zeros(call) if _is_empty(call) else compute(chosen, call))
+        folded = call if kernel == reference.NAME or _is_empty(call) else fold(call)
+        chosen, _ = choose(folded.request, kernel)
+        mixed = _return_zeros(call) if _is_empty(call) else compute(chosen, folded).to(call.q.dtype)
+        out = finish(call, mixed)
     return out.reshape(out.shape[4 - num_axes :])
 
 
@@ -84,15 +94,31 @@ def attend_with_weights(
         if _is_empty(call):
             return _return_zeros(call), call.q.new_zeros(*call.q.shape[:3], call.k.shape[2])
         w = reference.weights(call)
-        return _apply_output_stages(call, reference.mix(call, w)), w
+        return finish(call, reference.mix(call, w)), w
 
 
-def _apply_output_stages(call: Call, out: Tensor) -> Tensor:
+def finish(call: Call, out: Tensor) -> Tensor:
+    """Combine what the heads mixed, and apply the output stages."""
+    heads = call.mechanism.heads
+    if heads is not None:
+        out = heads.combine(out, call.params_of(heads), call.layer).to(out.dtype)
     for stage in call.mechanism.output:
-        changed = stage(out, call.q, call.params_of(stage))
+        changed = stage(out, call.plain_q, call.params_of(stage), **_gather_for_output(call, stage.inputs))
         check_result(stage, changed, out.shape)
         out = changed.to(out.dtype)
     return out
+
+
+def _gather_for_output(call: Call, inputs: Mapping[str, bool]) -> dict[str, Any]:
+    """Return the keyword arguments an output stage requests."""
+    given: dict[str, Any] = {}
+    if "x" in inputs and call.x is not None:
+        given["x"] = call.x.queries
+    if "own" in inputs and call.plain_v is not None:
+        given["own"] = take_own(call.plain_v, find_own_keys(call.positions, call.visibility))
+    if "layer" in inputs:
+        given["layer"] = call.layer
+    return given
 
 
 def _is_empty(call: Call) -> bool:
@@ -116,7 +142,7 @@ def weights(
     mask: Tensor | None = None,
     scale: float | None = None,
     parameters: Mapping[str, Tensor] | None = None,
-    x: Tensor | None = None,
+    x: GivenInput = None,
     positions: Given = None,
 ) -> Tensor:
     """Return the weights [b h q k], computed by the reference; arguments as in `attend`."""
@@ -131,9 +157,9 @@ def weights(
 
 def prepare(
     q: Tensor, k: Tensor, v: Tensor, mechanism: MechanismLike, *, causal: bool = False, mask: Tensor | None = None,
-    scale: float | None = None, parameters: Mapping[str, Tensor] | None = None, x: Tensor | None = None,
+    scale: float | None = None, parameters: Mapping[str, Tensor] | None = None, x: GivenInput = None,
     first: Tensor | None = None, positions: Given = None, dropout: float = 0.0, training: bool = False,
-    generator: torch.Generator | None = None,
+    layer: int = 0, generator: torch.Generator | None = None,
 ) -> tuple[Call, int]:  # fmt: skip
     """Check the inputs of `attend` and apply the values stages; return the call and the number of axes of q."""
     check_rate(dropout)
@@ -146,15 +172,10 @@ def prepare(
     k, v = _repeat_key_heads(q, k), _repeat_key_heads(q, v)
     _check_shapes(q, k, v)
     parsed = _choose_direction(parsed, causal)
-    p = {**_check_parameters(parsed, q, v, parameters), **_compute_constants(parsed, q)}
-    tensors = {"q": q, "k": k, "v": v}
-    for stage in parsed.values:
-        t = tensors[stage.target]
-        layer_input = t if x is None else _check_side_input("x", x, t)
-        first_values = v if first is None else _check_side_input("first", first, v)
-        changed = stage(t, layer_input, first_values, parsed.params_of(stage, p))
-        check_result(stage, changed, t.shape)
-        tensors[stage.target] = changed.to(t.dtype)
+    given_x = as_layer_input(x, q, k, num_axes)
+    check_layer_input(parsed, given_x, q.shape[2], k.shape[2])
+    p = {**_check_parameters(parsed, q, v, parameters, find_model_dim(given_x)), **_compute_constants(parsed, q)}
+    q, k, v = _apply_values_stages(parsed, q, k, v, p, given_x, first)
     mask = as_mask(mask, (*q.shape[:3], k.shape[2]))
     seed = int(torch.randint(2**62, (), generator=generator)) if dropout else 0
     if parsed.drop is not None and training and parsed.drop.p > 0:
@@ -167,10 +188,57 @@ def prepare(
     is_needed = any("positions" in stage.needs for stage in (parsed.score, parsed.weights)) or scheme.uses_positions
     has_positions = positions is not None or is_needed
     known_positions = as_positions(positions, q, k) if has_positions else None
-    q, k, v = tensors.values()
+    plain_q, plain_v = q, v
+    q, k = _apply_features(parsed, q, k, p, visibility, is_before=True)
     if scheme.rotates and known_positions is not None:
         q, k = scheme.rotate(q, known_positions.queries), scheme.rotate(k, known_positions.keys)
-    return Call(parsed, q, k, v, p, visibility, dropout, seed, known_positions), num_axes
+    q, k = _apply_features(parsed, q, k, p, visibility, is_before=False)
+    v = v if parsed.heads is None else parsed.heads.spread_values(v)
+    decay = make_decay(parsed, given_x, k, p, visibility, known_positions)
+    beta = make_strengths(parsed, given_x, k, p, visibility)
+    call = Call(
+        parsed, q, k, v, p, visibility, dropout, seed, known_positions, plain_q, plain_v, given_x, layer, decay, beta
+    )
+    return call, num_axes
+
+
+def _apply_values_stages(
+    mechanism: Mechanism, q: Tensor, k: Tensor, v: Tensor, p: Params, x: LayerInput | None, first: Tensor | None
+) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
+    tensors = {"q": q, "k": k, "v": v}
+    for stage in mechanism.values:
+        t = tensors[stage.target]
+        source = None if x is None else x.queries if stage.target == "q" else x.keys
+        layer_input = t if source is None else _split_input(source, t)
+        first_values = v if first is None else _check_side_input("first", first, v)
+        changed = stage(t, layer_input, first_values, mechanism.params_of(stage, p))
+        check_result(stage, changed, t.shape)
+        tensors[stage.target] = changed.to(t.dtype)
+    return tensors["q"], tensors["k"], tensors["v"]
+
+
+def _apply_features(
+    mechanism: Mechanism, q: Tensor, k: Tensor, p: Params, visibility: Visibility, is_before: bool
+) -> tuple[Tensor, Tensor]:
+    """Apply the features that act before positions enter, or after."""
+    tensors = {"q": q, "k": k}
+    for stage in mechanism.features:
+        for side in stage.sides if stage.acts_before_positions == is_before else ():
+            t = tensors[side]
+            given = {"before": _shift(t, visibility)} if "before" in stage.inputs else {}
+            changed = stage(t, side, mechanism.params_of(stage, p), **given)
+            check_result(stage, changed, (*t.shape[:3], stage.width(t.shape[3])))
+            tensors[side] = changed.to(t.dtype)
+    return tensors["q"], tensors["k"]
+
+
+def _shift(t: Tensor, visibility: Visibility) -> Tensor:
+    """Return the tensor of the token before each, zeros at the first and after padding."""
+    before = torch.nn.functional.pad(t, (0, 0, 1, 0))[:, :, :-1]
+    if visibility.mask is None or t.shape[2] != visibility.num_keys:
+        return before
+    is_token = torch.nn.functional.pad(find_seen_keys(visibility), (1, 0))[..., :-1]
+    return before.masked_fill(~is_token[..., None], 0)
 
 
 @functools.lru_cache(maxsize=1024)
@@ -233,8 +301,19 @@ def _check_shapes(q: Tensor, k: Tensor, v: Tensor) -> None:
         raise ShapeError(f"head_dim must not be 0: {shapes}")
 
 
+def _split_input(x: Tensor, like: Tensor) -> Tensor:
+    """Return x split by heads; refuse a shape other than that of the tensor it is added to."""
+    (_, num_heads, length, width), given = like.shape, tuple(x.shape)
+    if given[1:] != (length, num_heads * width):
+        raise ShapeError(
+            f"x must have the shape of the tensor it is added to, {tuple(like.shape)}, or [batch, length, model_dim] = "
+            f"{(len(like), length, num_heads * width)}, not {given}"
+        )
+    return split_heads(x, num_heads)
+
+
 def _check_side_input(name: str, tensor: Tensor, like: Tensor) -> Tensor:
-    """Return x or first with four axes; refuse a shape other than that of the tensor it is added to."""
+    """Return `first` with four axes; refuse a shape other than that of the tensor it is added to."""
     tensor = _add_axes(name, tensor)
     if tensor.shape != like.shape:
         needed, shape = tuple(like.shape), tuple(tensor.shape)
@@ -242,12 +321,14 @@ def _check_side_input(name: str, tensor: Tensor, like: Tensor) -> Tensor:
     return tensor.to(like)
 
 
-def _check_parameters(mechanism: Mechanism, q: Tensor, v: Tensor, given: Mapping[str, Tensor] | None) -> Params:
+def _check_parameters(
+    mechanism: Mechanism, q: Tensor, v: Tensor, given: Mapping[str, Tensor] | None, model_dim: int
+) -> Params:
     """Return the learned parameters in the dtype of q: the caller's, checked, or the declared initial values."""
     sizes = (q.shape[1], q.shape[3], v.shape[3])
     if given is None:
-        return {name: value.to(q) for name, value in initial_values(mechanism, *sizes).items()}
-    declared = mechanism.parameters(*sizes)
+        return {name: value.to(q) for name, value in initial_values(mechanism, *sizes, model_dim=model_dim).items()}
+    declared = mechanism.parameters(*sizes, model_dim=model_dim)
     for name in given:
         if name not in declared:
             hint = closest(name, declared) or f"; it has {', '.join(declared) or 'none'}"
@@ -255,16 +336,19 @@ def _check_parameters(mechanism: Mechanism, q: Tensor, v: Tensor, given: Mapping
     for name, parameter in declared.items():
         if name not in given:
             raise ParameterError(f"parameter '{name}' of '{mechanism}' is missing; its shape is {parameter.shape}")
-        if (shape := tuple(given[name].shape)) != parameter.shape:
+        shape = tuple(given[name].shape)
+        # Of what the heads of a layer share, a model holds one.
+        is_shared = parameter.per != "head" and shape == (1, *parameter.shape[1:])
+        if shape != parameter.shape and not is_shared:
             raise ParameterError(f"parameter '{name}' must have shape {parameter.shape}, not {shape}")
     return {name: given[name].to(q) for name in declared}
 
 
 def initial_values(
-    mechanism: Mechanism, num_heads: int, head_dim: int, value_dim: int, seed: int = 0, layer: int = 0
+    mechanism: Mechanism, num_heads: int, head_dim: int, value_dim: int, seed: int = 0, layer: int = 0, **more: int
 ) -> dict[str, Tensor]:
     """Return the initial values of the learned parameters; each depends only on the seed, its name and the layer."""
-    declared = mechanism.parameters(num_heads, head_dim, value_dim, layer)
+    declared = mechanism.parameters(num_heads, head_dim, value_dim, layer, **more)
     values = {}
     for name, parameter in declared.items():
         generator = torch.Generator()  # torch.compile leaves the function here, before a hash that it cannot trace

@@ -9,8 +9,9 @@ import torch
 from torch import Tensor
 
 from attnlab.errors import RequestError
-from attnlab.mechanisms import Mechanism, Params, Positions, Stage
+from attnlab.mechanisms import LayerInput, Mechanism, Params, Positions, Stage
 
+from .decay import Decay
 from .positions import Alignment, align
 from .visibility import Visibility
 
@@ -54,6 +55,8 @@ class Call:
     """One attention to compute: q [b h q d], k [b h k d], v [b h k e], and everything that determines the result.
 
     positions: None if they are 0, 1, … with the last query at the last key, and no score or weights need them.
+    plain_q, plain_v: queries before features and positions, values before heads share them; for output stages.
+    x, layer: the layer's input and number. decay, beta: those of `forget` and `delta`.
     """
 
     mechanism: Mechanism
@@ -65,6 +68,12 @@ class Call:
     dropout: float = 0.0
     seed: int = 0
     positions: Positions | None = None
+    plain_q: Tensor | None = None
+    plain_v: Tensor | None = None
+    x: LayerInput | None = None
+    layer: int = 0
+    decay: Decay | None = None
+    beta: Tensor | None = None
 
     def params_of(self, stage: Stage) -> Params:
         """Return one stage's learned parameters under their own names."""
@@ -77,9 +86,9 @@ class Call:
 
     def gather_needs(self, stage: Stage, visible: Tensor | None, scores: Tensor | None = None) -> dict[str, Any]:
         """Return the keyword arguments a stage asks for; `visible` is None if all pairs are visible."""
-        known = {"positions": self.positions, "visible": visible, "scores": scores}
-        given = {name: known[name] for name in stage.needs if known[name] is not None}
-        for name, is_required in stage.needs.items():
+        known = {"positions": self.positions, "visible": visible, "scores": scores, "x": self.x}
+        given = {name: known[name] for name in stage.inputs if known[name] is not None}
+        for name, is_required in stage.inputs.items():
             if not is_required or name in given:
                 continue
             if name != "visible":

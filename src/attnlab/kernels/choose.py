@@ -15,6 +15,7 @@ from . import additive, banded, blockwise, distance, linear, reference, rowwise,
 from .call import Call, MaskKind, Request, check_sizes
 from .cost import Cost, estimate
 from .cpu import native
+from .fold import adapt_request
 from .masks import hide_pairs
 
 
@@ -49,6 +50,34 @@ LOOPS = ("additive", *distance.FORMS)
 
 KERNELS: Mapping[str, Kernel] = {kernel.NAME: kernel for kernel in ORDER}
 """Every kernel by its name."""
+
+
+WHOLE_ROWS = (rowwise.NAME, reference.NAME)
+"""The kernels that hold the pairs of all heads, with everything that the reference's equations name."""
+
+
+def refuse(kernel: Kernel, request: Request) -> str | None:
+    """Return why a kernel cannot compute a request, or None; `adapt_request` gives the request that it gets."""
+    return _refuse_stages(kernel, request) or kernel.refusal(request)
+
+
+def _refuse_stages(kernel: Kernel, request: Request) -> str | None:
+    """Return which stage of the mechanism a kernel does not know, or None."""
+    mechanism = request.mechanism
+    if kernel.NAME in WHOLE_ROWS:
+        return None
+    if mechanism.heads is not None and mechanism.heads.mixes_pairs:
+        return f"computes heads apart, and '{mechanism.heads}' mixes their pairs"
+    if mechanism.forget is not None and kernel is not linear:
+        return f"adds no decay to these pairs, as '{mechanism.forget}' does"
+    asking = [stage for stage in (mechanism.score, mechanism.weights) if "x" in stage.inputs]
+    return f"does not pass on the layer's input, which '{asking[0]}' needs" if asking else None
+
+
+def list_kernels(request: Request) -> list[str]:
+    """List the kernels that can compute a call with this request."""
+    adapted = adapt_request(request)
+    return [kernel.NAME for kernel in ORDER if refuse(kernel, adapted) is None]
 
 
 @dataclass(frozen=True, repr=False)
@@ -86,9 +115,9 @@ def choose(request: Request, kernel: str = "auto") -> tuple[Kernel, dict[str, st
             known = ["auto", *KERNELS]
             hint = closest(kernel, known) or f"; the kernels are {', '.join(known)}"
             raise KernelError(f"no kernel is named '{kernel}'{hint}")
-        reason = KERNELS[kernel].refusal(request)
+        reason = refuse(KERNELS[kernel], request)
         if reason:
-            able = [other.NAME for other in ORDER if other.refusal(request) is None]
+            able = [other.NAME for other in ORDER if refuse(other, request) is None]
             raise KernelError(
                 f"kernel '{kernel}' cannot compute '{request.mechanism}': {reason}; "
                 f"use kernel='auto', or one that can: {', '.join(able)}"
@@ -97,7 +126,7 @@ def choose(request: Request, kernel: str = "auto") -> tuple[Kernel, dict[str, st
     refused: dict[str, str] = {}
     # Without masks there is no band to speak of.
     for candidate in ORDER if request.mechanism.mask else ORDER[1:]:
-        reason = candidate.refusal(request)
+        reason = refuse(candidate, request)
         if reason is None and candidate is BANDED:
             reason = banded.find_no_gain(request)
         if reason is None:
@@ -130,12 +159,13 @@ def explain(
         Mechanism.parse(mechanism), length if num_queries is None else num_queries, length, head_dim, head_dim,
         num_heads, batch, causal, mask, dropout, dtype, device,
     )  # fmt: skip
-    chosen, refused = choose(request, kernel)
+    adapted = adapt_request(request) if kernel != reference.NAME else request
+    chosen, refused = choose(adapted, kernel)
     notes = tuple(note for _, stage in request.mechanism.label_stages() for note in stage.notes)
-    inner = choose(banded.fold_request(request))[0] if chosen is BANDED else chosen
+    inner = choose(banded.fold_request(adapted))[0] if chosen is BANDED else chosen
     is_by_row = inner.NAME in (rowwise.NAME, reference.NAME)
     stages = (request.mechanism.score, request.mechanism.weights) if is_by_row else ()
     advice = tuple(stage.advice for stage in (*stages, *request.mechanism.mask) if stage.advice)
     form = chosen.FORM if inner is chosen else f"{chosen.FORM}, by {inner.NAME}: {inner.FORM}"
     why = form if kernel == "auto" else f"as requested; {form}"
-    return Explanation(request, chosen.NAME, why, refused, estimate(request, chosen.NAME), notes, advice)
+    return Explanation(request, chosen.NAME, why, refused, estimate(adapted, chosen.NAME), notes, advice)

@@ -84,11 +84,16 @@ def own_step(mechanism: Mechanism, length: int, setting: Setting, kernel: str = 
     """Return the mechanism's training step, which computes gradients of its learned parameters too."""
     learned = initial_values(mechanism, setting.num_heads, setting.head_dim, setting.head_dim)
 
-    def run(q: Tensor, k: Tensor, v: Tensor, *values: Tensor) -> Tensor:
-        given = dict(zip(learned, values, strict=True))
-        return attend(q, k, v, mechanism, causal=setting.causal, kernel=kernel, parameters=given)
+    needs_x = bool(mechanism.find_stages_needing("x"))
 
-    return training_step(run, *setting.inputs(length), *learned.values())
+    def run(q: Tensor, k: Tensor, v: Tensor, x: Tensor, *values: Tensor) -> Tensor:
+        given = dict(zip(learned, values, strict=True))
+        x_given = x if needs_x else None
+        return attend(q, k, v, mechanism, causal=setting.causal, kernel=kernel, parameters=given, x=x_given)
+
+    q, k, v = setting.inputs(length)
+    x = torch.randn(v.shape, generator=torch.Generator().manual_seed(2)).to(v) if needs_x else v.new_zeros(())
+    return training_step(run, q, k, v, x, *learned.values())
 
 
 def sdpa_step(length: int, setting: Setting) -> TrainingStep:

@@ -9,19 +9,21 @@ from attnlab.mechanisms import Mechanism
 from .attend import MechanismLike, attend, initial_values
 from .call import check_sizes
 from .dropout import check_rate
+from .layer_input import GivenInput
 from .positions import Given
 
 
 class Attention(nn.Module):
     """A mechanism over projected q, k and v, with its learned parameters; token dropout is active while training.
 
-    `layer` is the number of the layer, for stages whose initial values depend on it. After a call, `penalty` holds the
+    `layer` is the number of the layer, for stages that depend on it; `model_dim` the width of its input x, by default
+    that of all heads together. After a call, `penalty` holds the
     term that the mechanism adds to the loss, or None.
     """
 
     def __init__(
         self, mechanism: MechanismLike, num_heads: int, head_dim: int, value_dim: int | None = None,
-        *, dropout: float = 0.0, kernel: str = "auto", seed: int = 0, layer: int = 0,
+        *, dropout: float = 0.0, kernel: str = "auto", seed: int = 0, layer: int = 0, model_dim: int = 0,
     ) -> None:  # fmt: skip
         super().__init__()
         value_dim = head_dim if value_dim is None else value_dim
@@ -29,16 +31,17 @@ class Attention(nn.Module):
         check_rate(dropout)
         self.mechanism = Mechanism.parse(mechanism)
         self.num_heads, self.head_dim, self.value_dim = num_heads, head_dim, value_dim
-        self.dropout, self.kernel = dropout, kernel
+        self.dropout, self.kernel, self.layer = dropout, kernel, layer
         self.penalty: Tensor | None = None
         self.learned: list[str] = []
-        for name, value in initial_values(self.mechanism, num_heads, head_dim, value_dim, seed, layer).items():
+        sizes = (num_heads, head_dim, value_dim, seed, layer)
+        for name, value in initial_values(self.mechanism, *sizes, model_dim=model_dim).items():
             self.learned.append(name)
             self.register_parameter(name, nn.Parameter(value.to(torch.get_default_dtype(), copy=True)))
 
     def forward(
         self, q: Tensor, k: Tensor, v: Tensor, *, causal: bool = False, mask: Tensor | None = None,
-        scale: float | None = None, x: Tensor | None = None, first: Tensor | None = None, positions: Given = None,
+        scale: float | None = None, x: GivenInput = None, first: Tensor | None = None, positions: Given = None,
     ) -> Tensor:  # fmt: skip
         """Attend; arguments as in `attnlab.attend`."""
         if q.dim() == 4 and (q.shape[1], q.shape[3]) != (self.num_heads, self.head_dim):
@@ -48,7 +51,7 @@ class Attention(nn.Module):
             q, k, v, self.mechanism, causal=causal, mask=mask, kernel=self.kernel, scale=scale,
             parameters={name: getattr(self, name) for name in self.learned},
             dropout=self.dropout if self.training else 0.0,
-            training=self.training, x=x, first=first, positions=positions,
+            training=self.training, x=x, first=first, positions=positions, layer=self.layer,
         )  # fmt: skip
         terms = [term for stage in self.mechanism.output if (term := stage.penalty(out)) is not None]
         self.penalty = sum(terms[1:], terms[0]) if terms else None

@@ -51,6 +51,25 @@ def _check_positions(name: str, positions: Tensor, batch: int, length: int, devi
     return full.to(device)
 
 
+def find_own_keys(positions: Positions | None, visibility: Visibility) -> Tensor:
+    """Return the index of the key of each query's own token, [b|1 q]; −1 if it is not among the keys."""
+    if positions is None:
+        own = torch.arange(visibility.num_queries, device=visibility.device)[None] + visibility.offset
+        return own.masked_fill((own < 0) | (own >= visibility.num_keys), -1)
+    is_own = positions.distances == 0
+    pairs = visibility.pairs  # empty slots of a cache may repeat a position
+    is_own = (is_own if pairs is None else is_own & pairs)[:, 0]
+    return torch.where(is_own.any(-1), is_own.byte().argmax(-1), -1)
+
+
+def take_own(t: Tensor, own: Tensor) -> Tensor:
+    """Return the rows of t [b|1 h k c] that belong to the queries' own tokens, [b h q c], zeros if there is none."""
+    index = own.clamp(min=0)[:, None, :, None]
+    batch = max(len(t), len(own))
+    rows = t.expand(batch, -1, -1, -1).gather(2, index.expand(batch, t.shape[1], -1, t.shape[3]))
+    return rows.masked_fill((own < 0)[:, None, :, None], 0)
+
+
 @dataclass(frozen=True, eq=False)
 class Alignment:
     """Positions that rise by 1: that of key j is j + shift, that of query i is i + offset + shift.
@@ -68,7 +87,7 @@ def align(positions: Positions | None, visibility: Visibility) -> Alignment | No
         return Alignment(visibility.offset, torch.zeros(1, 1, 1, dtype=torch.long, device=visibility.device))
     if torch.compiler.is_compiling():
         return None  # the values of positions are unknown while tracing
-    seen = _find_seen_keys(visibility)
+    seen = find_seen_keys(visibility)
     ahead = positions.keys - torch.arange(visibility.num_keys, device=visibility.device)
     shift = ahead.expand(len(seen), -1, -1).gather(-1, seen.byte().argmax(-1, keepdim=True))
     places = positions.queries - shift  # the key that is at the position of each query
@@ -82,7 +101,7 @@ def align(positions: Positions | None, visibility: Visibility) -> Alignment | No
     return Alignment(offset, shift) if is_right and not has_prefix else None
 
 
-def _find_seen_keys(visibility: Visibility) -> Tensor:
+def find_seen_keys(visibility: Visibility) -> Tensor:
     """Return the keys that a mask shows to any query, [b|1 1 k]."""
     if visibility.mask is None:
         return torch.ones(1, 1, visibility.num_keys, dtype=torch.bool, device=visibility.device)

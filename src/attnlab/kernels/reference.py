@@ -3,6 +3,9 @@ checked against it.
 
     s = cap(score(q, k) + bias)      w = weights(s) / divide(n), 0 for masked pairs      out = w·v
 
+`forget` adds its decay to s, or multiplies pointwise weights by its exponential; `heads` mixes s and w across heads;
+`delta` replaces v.
+
 `attend` has put masks of positions (window, chunk) into the visibility; masks of scores (top_k) are applied here.
 
 Masked pairs are handled in one of three ways: the weights stage excludes them from its normalisation, and their weight
@@ -10,11 +13,13 @@ is 0 (mask(before), and padding always); they are weighted like any other and se
 they are weighted with a score of 0 (mask(zero)).
 """
 
+import torch
 from torch import Tensor
 
 from attnlab.mechanisms.stage import check_result
 
 from .call import Call, Request, at_least_float
+from .decay import solve_delta
 from .dropout import keep, scale
 from .masks import keep_by_scores
 from .standins import fill_standins, needs_renormalising, renormalise
@@ -37,7 +42,10 @@ def mix(call: Call, w: Tensor) -> Tensor:
     """Drop weights [b h q k], and return weights·values."""
     if call.dropout:
         w = w * keep(call, w.shape) * scale(call.dropout)
-    return w @ call.v
+    if call.mechanism.delta is None:
+        return w @ call.v
+    assert call.beta is not None
+    return w @ solve_delta(call.k, call.v, call.beta, call.decay).to(w.dtype)
 
 
 def weights(call: Call) -> Tensor:
@@ -49,15 +57,18 @@ def weights(call: Call) -> Tensor:
     empty = visibility.empty_rows
     # A row that sees nothing is computed as if it saw everything, so that no stage has to normalise an empty row.
     shown = visible | empty if visible is not None and empty is not None else visible
-    score = mechanism.score
-    scores = score(call.q, call.k, call.params_of(score), **call.gather_needs(score, shown))
-    check_result(score, scores, (*call.q.shape[:3], call.k.shape[2]), call.q.dtype)
+    scores = _score(call, shown)
     if mechanism.positions.bias_of is not None:
         assert call.positions is not None
         bias = mechanism.positions.position_bias(call.positions, call.params_of(mechanism.positions))
         scores = scores + bias.to(scores.dtype)
     if mechanism.cap is not None:
         scores = mechanism.cap(scores)
+    heads, adds_decay = mechanism.heads, mechanism.forget is not None and not mechanism.weights.pointwise
+    if heads is not None:
+        scores = heads.mix_scores(scores, call.params_of(heads))
+    if adds_decay and call.decay is not None:
+        scores = (scores + call.decay.logarithms).to(scores.dtype)
     if mechanism.causal.where == "zero" and allowed is not None:
         scores, allowed = scores.masked_fill(~allowed, 0), None
     shown = keep_by_scores(call, scores, shown)
@@ -69,12 +80,29 @@ def weights(call: Call) -> Tensor:
         w = w.masked_fill(~allowed, 0)
     if empty is not None:
         w = w.masked_fill(empty, 0)
+    if call.decay is not None and not adds_decay and call.decay.keys.shape[-1] == 1:
+        w = w * call.decay.logarithms.exp()
+    if heads is not None:
+        w = heads.mix_weights(w, call.params_of(heads))
     stage, n = mechanism.weights, _lengths(call, scores)
     if stage.divide == "sum":
         return renormalise(w).to(scores.dtype)
     length = n if stage.divide_at == "query" else visibility.key_count.clamp(min=1).to(n.dtype)
     divisor = stage.divisor(length, call.params_of(stage))
     return (w if divisor is None else w / divisor).to(scores.dtype)
+
+
+def _score(call: Call, visible: Tensor | None) -> Tensor:
+    """Return the scores [b h q k]; a decay per channel acts on the products of the channels that a score sums."""
+    score, shape = call.mechanism.score, (*call.q.shape[:3], call.k.shape[2])
+    if call.decay is not None and call.decay.keys.shape[-1] > 1:
+        q = call.q * score.scale_factor(call.q.shape[-1], call.params_of(score))
+        return torch.einsum(
+            "bhqd,bhkd,bhqkd->bhqk", q, call.k, call.decay.logarithms.exp().to(q.dtype).expand(*shape, -1)
+        )
+    scores = score(call.q, call.k, call.params_of(score), **call.gather_needs(score, visible))
+    check_result(score, scores, shape, call.q.dtype)
+    return scores
 
 
 def weigh(call: Call, scores: Tensor, visible: Tensor | None) -> Tensor:

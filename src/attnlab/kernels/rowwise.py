@@ -11,11 +11,12 @@ from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
 from attnlab.machine import cache_bytes
-from attnlab.mechanisms import Positions
+from attnlab.mechanisms import LayerInput, Positions
 
 from . import reference
 from .call import Call, Request
 from .compat import CountResults, mark_constant
+from .decay import Decay
 from .normalise import refuse_second_derivatives
 
 NAME = "rowwise"
@@ -79,7 +80,8 @@ def _cut(batch: int, num_heads: int, num_queries: int, num_keys: int, channels: 
 def _count_channels(call: Call) -> int:
     """Return how many numbers the score forms for each pair, 1 for a product of matrices, by trying it on a sample."""
     score, num_keys = call.mechanism.score, min(call.k.shape[2], 4 * call.q.shape[3])
-    if torch.compiler.is_compiling() or call.q.shape[2] < SAMPLE:
+    is_per_channel = call.decay is not None and call.decay.keys.shape[-1] > 1
+    if torch.compiler.is_compiling() or call.q.shape[2] < SAMPLE or is_per_channel:
         return call.q.shape[3]
     counts = []
     for num_rows in (SAMPLE // 2, SAMPLE):
@@ -96,14 +98,18 @@ def _count_channels(call: Call) -> int:
 
 
 def _list_tensors(call: Call) -> list[Tensor]:
-    """Return what has a gradient."""
-    return [call.q, call.k, call.v, *call.parameters.values()]
+    """Return what has a gradient: q, k, v, the decay and the layer's input at queries and keys, and the parameters."""
+    nothing = call.q.new_zeros(1, 1, 0, 1)
+    decay = (nothing, nothing) if call.decay is None else (call.decay.queries, call.decay.keys)
+    x = (nothing, nothing) if call.x is None else (call.x.queries[:, None], call.x.keys[:, None])
+    return [call.q, call.k, call.v, *decay, *x, *call.parameters.values()]
 
 
 def _take(tensors: Sequence[Tensor], batch: slice, rows: slice, horizon: int) -> list[Tensor]:
-    """Return the part of q, k, v and the parameters that a block needs, as views."""
-    q, k, v, *learned = tensors
-    return [q[batch, :, rows], k[batch, :, :horizon], v[batch, :, :horizon], *learned]
+    """Return the part of what `_list_tensors` lists that a block needs, as views."""
+    cuts = (rows, slice(horizon), slice(horizon), rows, slice(horizon), rows, slice(horizon))
+    parts = [(x if len(x) == 1 else x[batch])[:, :, cut] for x, cut in zip(tensors, cuts, strict=False)]
+    return [*parts, *tensors[len(cuts) :]]
 
 
 def _make_block(call: Call, tensors: Sequence[Tensor], batch: slice, rows: slice) -> Call:
@@ -112,7 +118,7 @@ def _make_block(call: Call, tensors: Sequence[Tensor], batch: slice, rows: slice
     def select(x: Tensor) -> Tensor:
         return x if x.shape[0] == 1 else x[batch]
 
-    q, k, v, *learned = tensors
+    q, k, v, decay_q, decay_k, x_q, x_k, *learned = tensors
     visibility, positions = call.visibility.rows(rows.start, rows.stop, k.shape[2]), call.positions
     if visibility.mask is not None:
         visibility = dataclasses.replace(visibility, mask=select(visibility.mask))
@@ -120,7 +126,11 @@ def _make_block(call: Call, tensors: Sequence[Tensor], batch: slice, rows: slice
         positions = Positions(select(positions.queries), select(positions.keys))
         positions = positions.rows(rows.start, rows.stop, k.shape[2])
     parameters = dict(zip(call.parameters, learned, strict=True))
-    return dataclasses.replace(call, q=q, k=k, v=v, parameters=parameters, visibility=visibility, positions=positions)
+    return dataclasses.replace(
+        call, q=q, k=k, v=v, parameters=parameters, visibility=visibility, positions=positions,
+        decay=None if call.decay is None else Decay(decay_q, decay_k),
+        x=None if call.x is None else LayerInput(x_q[:, 0], x_k[:, 0]),
+    )  # fmt: skip
 
 
 def _find_horizon(call: Call, rows: slice) -> int:

@@ -2,18 +2,23 @@
 
 from .arguments import Layers
 from .catalog import CATALOG, Entry
+from .delta import Delta
+from .features import Feature
+from .forgetting import Forget
+from .head_mixing import HeadMixing
 from .masks import Mask
 from .mechanism import Mechanism
+from .outputs import Output
 from .parameter import Dims, Parameter
 from .position_schemes import PositionScheme
 from .scores import Score
-from .stage import REGISTRY, SLOTS, Params, Positions, Stage, argument, stage
-from .surroundings import Cap, CausalMask, Output, SharedProjections, TokenDropout
+from .stage import REGISTRY, SLOTS, LayerInput, Params, Positions, Stage, argument, stage
+from .surroundings import Cap, CausalMask, SharedProjections, TokenDropout
 from .values import Value
 from .weights import TileRule, Weights, masked_softmax
 
 __all__ = [
-    "CATALOG", "REGISTRY", "SLOTS", "Cap", "CausalMask", "Dims", "Entry", "Layers", "Mask", "Mechanism", "Output",
-    "Parameter", "Params", "PositionScheme", "Positions", "Score", "SharedProjections", "Stage", "TileRule",
-    "TokenDropout", "Value", "Weights", "argument", "masked_softmax", "stage",
+    "CATALOG", "REGISTRY", "SLOTS", "Cap", "CausalMask", "Delta", "Dims", "Entry", "Feature", "Forget", "HeadMixing",
+    "LayerInput", "Layers", "Mask", "Mechanism", "Output", "Parameter", "Params", "PositionScheme", "Positions", "Score",
+    "SharedProjections", "Stage", "TileRule", "TokenDropout", "Value", "Weights", "argument", "masked_softmax", "stage",
 ]  # fmt: skip

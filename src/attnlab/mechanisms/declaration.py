@@ -12,13 +12,17 @@ from attnlab.errors import MechanismError, closest
 from .arguments import argument_types, describe, fits
 
 NEEDS: Mapping[str, tuple[str, ...]] = {
-    "score": ("positions", "visible"),
-    "weights": ("positions", "visible"),
+    "score": ("positions", "visible", "x"),
+    "weights": ("positions", "visible", "x"),
     "mask": ("positions", "scores", "visible"),
+    "features": ("before",),
+    "output": ("x", "own", "layer"),
 }
 """The inputs that stages of each slot may request. Stages of other slots get all their inputs as arguments."""
 
-RESERVED = ("name", "slot", "needs", "traits", "at", "parameters", "parameters_at", "is_scheduled", "notes", "advice")
+RESERVED = (
+    "name", "slot", "needs", "inputs", "traits", "at", "parameters", "parameters_at", "is_scheduled", "notes", "advice",
+)  # fmt: skip
 """Attributes of every stage; no argument may have one of these names."""
 
 POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)

@@ -15,7 +15,7 @@ from typing import NoReturn
 from attnlab.errors import MechanismError, closest
 
 from .arguments import LAYER, Layers, argument_types, read
-from .stage import NAMED, REGISTRY, Stage, StageError, find_undecorated_stage
+from .stage import NAMED, REGISTRY, Stage, StageError, find_undecorated_stage, name_argument
 
 TOKEN = re.compile(r"\s*(?P<token>[|(),=]|[^\s|(),=]+)")
 MARKS = frozenset("|(),=")
@@ -101,15 +101,17 @@ class LineReader:
     def _read_arguments(self, cls: type[Stage]) -> tuple[dict[str, object], dict[str, tuple[int, int]]]:
         """Read the arguments in parentheses: the value of each, and its position in the line."""
         self._take("'('")
-        order = [item.name for item in dataclasses.fields(cls)]
+        fields = {name_argument(item.name): item.name for item in dataclasses.fields(cls)}
+        order = list(fields)
         values: dict[str, object] = {}
         spans: dict[str, tuple[int, int]] = {}
         while self._peek() != ")":
-            if self._peek(1) != "=" and list(values) != order[: len(values)]:
+            if self._peek(1) != "=" and list(values) != list(fields.values())[: len(values)]:
                 self._fail(self._take("')'"), f"{cls.name}: a value after a named one needs a name")
-            name, first = self._read_name(cls, order, len(values))
+            written, first = self._read_name(cls, order, len(values))
+            name = fields[written]
             if name in values:
-                self._fail(first, f"{cls.name}: {name} is given twice")
+                self._fail(first, f"{cls.name}: {written} is given twice")
             values[name], end = self._read_value(cls, name)
             spans[name] = (first.start, end)
             if self._peek() != ")":
@@ -128,7 +130,8 @@ class LineReader:
             self._take("'='")
             if name.text not in order:
                 hint = closest(name.text, order) or f"; it takes {', '.join(order) or 'none'}"
-                if name.text in vars(cls) and name.text not in cls.traits:
+                known = (*cls.traits, *(item.name for item in dataclasses.fields(cls)))
+                if name.text in vars(cls) and name.text not in known:
                     hint = f"; it is an attribute without a type: write `{name.text}: float = …` in the class"
                 self._fail(name, f"{cls.name} has no argument '{name.text}'{hint}")
             return name.text, name
@@ -154,4 +157,4 @@ class LineReader:
         try:
             return read(text, admitted), end
         except ValueError as error:
-            fail(self.line, token.start, end, f"{cls.name}: {name} {error}")
+            fail(self.line, token.start, end, f"{cls.name}: {name_argument(name)} {error}")

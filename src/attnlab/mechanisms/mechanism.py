@@ -17,13 +17,18 @@ from attnlab.errors import MechanismError, closest
 from attnlab.notebook import Facts, Showable
 
 from . import softmax_variants  # noqa: F401  # its stages are registered before a line is read
+from .delta import Delta
+from .features import Feature
+from .forgetting import Forget
 from .grammar import MARKS, LineReader, fail, tokenize
+from .head_mixing import HeadMixing
 from .masks import Mask
+from .outputs import Output
 from .parameter import Dims, Parameter, check_parameters
 from .position_schemes import ModelPositions, PositionScheme
 from .scores import Dot, Score
 from .stage import NAMED, REGISTRY, SLOTS, Params, Slot, Stage
-from .surroundings import Cap, CausalMask, Output, SharedProjections, TokenDropout
+from .surroundings import Cap, CausalMask, SharedProjections, TokenDropout
 from .values import Value
 from .weights import Softmax, Weights
 
@@ -31,17 +36,21 @@ KINDS: tuple[type[Stage], ...] = (
     Score,
     Cap,
     Weights,
+    Forget,
     CausalMask,
     Mask,
+    Feature,
+    HeadMixing,
     Value,
+    Delta,
     TokenDropout,
     Output,
     PositionScheme,
     SharedProjections,
 )
-SEVERAL: frozenset[Slot] = frozenset({"mask", "values", "output"})
+SEVERAL: frozenset[Slot] = frozenset({"mask", "features", "values", "output"})
 """The slots that hold any number of stages, applied in the order written."""
-OPTIONAL: frozenset[Slot] = frozenset({"cap", "drop"})
+OPTIONAL: frozenset[Slot] = frozenset({"cap", "forget", "heads", "delta", "drop"})
 """The slots that may be empty."""
 DUPLICATE = "'{}' is there twice; a stage may act on a tensor once"
 
@@ -60,6 +69,10 @@ class Mechanism(Showable):
     cap: Cap | None = None
     mask: tuple[Mask, ...] = ()
     positions: PositionScheme = ModelPositions()
+    features: tuple[Feature, ...] = ()
+    forget: Forget | None = None
+    heads: HeadMixing | None = None
+    delta: Delta | None = None
     weights_line: str = dataclasses.field(init=False, repr=False, compare=False)
     """The weights stage as a line writes it, computed once, since torch.compile cannot trace how it is written."""
 
@@ -77,7 +90,23 @@ class Mechanism(Showable):
         for text in labels:
             if labels.count(text) > 1:
                 raise MechanismError(DUPLICATE.format(text))
+        self._check_forgetting()
         object.__setattr__(self, "weights_line", str(self.weights))
+
+    def _check_forgetting(self) -> None:
+        """Refuse a decay per channel if no channels of q·k are left that it could multiply."""
+        if self.forget is None or self.forget.per == "head":
+            return
+        is_product = self.score.form == "dot" and self.cap is None and not self.bias_stages
+        mixes_pairs = self.heads is not None and self.heads.mixes_pairs
+        has_channels = all(stage.width(4) == 4 for stage in self.features)
+        if not (self.weights.is_identity and is_product and has_channels) or mixes_pairs:
+            raise MechanismError(
+                f"'{self.forget}' multiplies the channels of a dot product, under identity weights and without a cap, "
+                "a bias of positions or mixed scores; use forget(per=head)"
+            )
+        if self.delta is not None:
+            raise MechanismError(f"'{self.delta}' decays by one number per head; use forget(per=head), or none")
 
     @classmethod
     def parse(cls, line: "str | Mechanism") -> "Mechanism":
@@ -132,9 +161,18 @@ class Mechanism(Showable):
         return dataclasses.replace(self, **changed)
 
     def find_stages_needing(self, need: str) -> tuple[Stage, ...]:
-        """Return the stages whose call requests an input beside its tensors, such as `positions`."""
-        asking = tuple(item for item in (self.score, self.weights, *self.mask) if need in item.needs)
-        return (*asking, self.positions) if need == "positions" and self.positions.uses_positions else asking
+        """Return the stages that request an input beside its tensors, such as `positions` or `x`."""
+        stages = (self.score, self.weights, *self.mask, *self.features, *self.output)
+        asking = tuple(item for item in stages if need in item.inputs)
+        gates = tuple(item for item in (self.forget, self.delta) if item is not None)
+        if need == "x":
+            return (*asking, *(item for item in gates if item.uses_x))
+        if need == "positions":
+            # What pairs a query with its own token finds the key at its position.
+            own = tuple(item for item in self.output if "own" in item.inputs)
+            schemes = (self.positions,) if self.positions.uses_positions else ()
+            return (*asking, *schemes, *own, *(gates if self.forget is not None else ()))
+        return asking
 
     @property
     def bias_stages(self) -> tuple[Score | PositionScheme, ...]:
@@ -148,10 +186,10 @@ class Mechanism(Showable):
         return min(reaches) if reaches else None  # torch.compile traces no default of `min`
 
     def parameters(
-        self, num_heads: int, head_dim: int, value_dim: int | None = None, layer: int = 0
+        self, num_heads: int, head_dim: int, value_dim: int | None = None, layer: int = 0, **more: int
     ) -> dict[str, Parameter]:
-        """Declare every learned parameter as `<stage>_<name>`; `layer` is the number of the layer in a model."""
-        dims = Dims(num_heads, head_dim, head_dim if value_dim is None else value_dim, layer)
+        """Declare every learned parameter as `<stage>_<name>`; the arguments are the fields of `Dims`."""
+        dims = Dims(num_heads, head_dim, head_dim if value_dim is None else value_dim, layer, **more)
         return {
             f"{text}_{name}": parameter
             for text, item in self.label_stages()

@@ -13,12 +13,23 @@ from attnlab.errors import ParameterError
 
 @dataclass(frozen=True)
 class Dims:
-    """The sizes that learned parameters depend on, and the number of the layer in a model, 0 without a model."""
+    """The sizes that learned parameters depend on, and the place of the layer in a model, the first of 1 without one.
+
+    model_dim: the width of the layer's input x; by default that of all heads together.
+    num_key_heads: the heads of keys and values, if they are fewer than those of the queries.
+    """
 
     num_heads: int
     head_dim: int
     value_dim: int
     layer: int = 0
+    num_layers: int = 1
+    model_dim: int = 0
+    num_key_heads: int = 0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "model_dim", self.model_dim or self.num_heads * self.head_dim)
+        object.__setattr__(self, "num_key_heads", self.num_key_heads or self.num_heads)
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,7 +114,7 @@ def check_parameters(stage: str, declared: object, dims: Dims) -> Mapping[str, P
                 "attnlab.mechanisms.Parameter(shape, low, high) or Parameter(shape, start=tensor), and attnlab makes "
                 f'the trainable tensor, which the call gets as p["{name}"]'
             )
-        if parameter.shape[:1] != (dims.num_heads,):
+        if parameter.shape[:1] not in ((dims.num_heads,), (dims.num_key_heads,)):
             raise ParameterError(
                 f"parameter '{name}' of stage '{stage}' has shape {parameter.shape}; the first axis must be the heads, "
                 f"here {dims.num_heads}: write (dims.num_heads, …), also for one value per layer or model (per=)"

@@ -21,14 +21,21 @@ from .arguments import argument_types, describe, fits, is_number, write
 from .declaration import check_defaults, check_fields, check_methods, find_interface, read_needs
 from .parameter import Dims, Parameter
 
-Slot = Literal["share", "positions", "score", "cap", "causal", "mask", "weights", "values", "drop", "output"]
+Slot = Literal[
+    "share", "features", "positions", "score", "cap", "forget", "causal", "mask", "weights", "heads", "values", "delta",
+    "drop", "output",
+]  # fmt: skip
 SLOTS: tuple[Slot, ...] = (
     "score",
     "cap",
     "weights",
+    "forget",
     "causal",
     "mask",
+    "features",
+    "heads",
     "values",
+    "delta",
     "drop",
     "output",
     "positions",
@@ -61,12 +68,29 @@ class Positions:
         return type(self)(self.queries[..., start:stop], self.keys[..., :horizon])
 
 
+@dataclass(frozen=True, eq=False)
+class LayerInput:
+    """The layer's input x at the tokens of the queries and of the keys, [b q m] and [b k m]."""
+
+    queries: Tensor
+    keys: Tensor
+
+    def rows(self, start: int, stop: int, horizon: int) -> Self:
+        """Return the input at queries start…stop and at the first `horizon` keys."""
+        return type(self)(self.queries[:, start:stop], self.keys[:, :horizon])
+
+
 class StageError(MechanismError):
     """An invalid value of a stage argument; `argument` is its name."""
 
     def __init__(self, argument: str, message: str) -> None:
         super().__init__(message)
         self.argument = argument
+
+
+def name_argument(field_name: str) -> str:
+    """Return the name of a field in a line: `from_` is written `from`, which is a word of Python."""
+    return field_name.rstrip("_")
 
 
 Shown = Literal["changed", "keyword", "positional"]
@@ -134,6 +158,11 @@ class Stage(metaclass=StageType):
         return p
 
     @property
+    def inputs(self) -> Mapping[str, bool]:
+        """The inputs that the call requests with these arguments, and whether each is required: `needs`, or fewer."""
+        return self.needs
+
+    @property
     def is_scheduled(self) -> bool:
         """Whether the stage changes during training."""
         cls = type(self)
@@ -156,7 +185,7 @@ class Stage(metaclass=StageType):
             # A value without a name is read by its position, so every field before it must be unnamed too.
             may_be_unnamed = may_be_unnamed and how == "positional"
             if how != "changed" or value != item.default:
-                shown.append(write(value) if may_be_unnamed else f"{item.name}={write(value)}")
+                shown.append(write(value) if may_be_unnamed else f"{name_argument(item.name)}={write(value)}")
         return f"{self.name}({', '.join(shown)})" if shown else self.name
 
 
@@ -165,6 +194,7 @@ AXES: Mapping[str, str] = {
     "weights": "[batch, heads, queries, keys]",
     "values": "[batch, heads, length, head_dim]",
     "output": "[batch, heads, queries, head_dim]",
+    "features": "[batch, heads, length, channels]",
 }
 """What the call of a stage returns, by its slot."""
 

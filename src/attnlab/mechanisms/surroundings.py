@@ -1,15 +1,12 @@
-"""The stages around score, weights and values: shared projections, a cap, the causal mask, dropped tokens, output."""
+"""The stages around score, weights and values: shared projections, a cap, the causal mask, dropped tokens."""
 
-import math
-from abc import abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 import torch
 from torch import Tensor
 
-from .parameter import Dims, Parameter
-from .stage import Params, Slot, Stage, argument, stage
+from .stage import Slot, Stage, argument, stage
 
 
 @stage("share")
@@ -70,60 +67,3 @@ class TokenDropout(Stage):
     def draw_kept_keys(self, batch: int, num_keys: int, generator: torch.Generator) -> Tensor:
         """Draw the keys that are not dropped, [b 1 1 k]."""
         return torch.rand(batch, 1, 1, num_keys, generator=generator) >= self.p
-
-
-@dataclass(frozen=True)
-class Output(Stage):
-    """Interface of the output stage, and what a report may assume about it.
-
-    changes_output: the call may return something else than its input.
-    """
-
-    slot: ClassVar[Slot] = "output"
-    traits: ClassVar[tuple[str, ...]] = ("changes_output",)
-    changes_output: ClassVar[bool] = True
-
-    @abstractmethod
-    def __call__(self, output: Tensor, q: Tensor, p: Params) -> Tensor:
-        """Return the changed output [b h q d]."""
-
-    def penalty(self, output: Tensor) -> Tensor | None:
-        """Return a term for the loss, or None."""
-        return None
-
-
-@stage("gate")
-@dataclass(frozen=True)
-class Gate(Output):
-    """output ⊙ σ(W q), one gate per element or per head (after Qiu et al. 2025, here gated by the query)."""
-
-    per: Literal["element", "head"] = "element"
-
-    def parameters(self, dims: Dims) -> dict[str, Parameter]:
-        width = dims.value_dim if self.per == "element" else 1
-        bound = 1 / math.sqrt(dims.head_dim)
-        return {"weight": Parameter((dims.num_heads, width, dims.head_dim), -bound, bound, has_weight_decay=True)}
-
-    def __call__(self, output: Tensor, q: Tensor, p: Params) -> Tensor:
-        return output * torch.sigmoid(q @ p["weight"].mT)
-
-
-@stage("penalize")
-@dataclass(frozen=True)
-class Penalize(Output):
-    """Add strength · mean(output²) to the loss; the output itself is unchanged."""
-
-    changes_output: ClassVar[bool] = False
-
-    what: Literal["output"] = argument("output", shown="positional")
-    strength: float = argument(0.01, shown="positional", at_least=0)
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        return ("the penalty is a term for the loss: Attention.penalty has it after a call",)
-
-    def __call__(self, output: Tensor, q: Tensor, p: Params) -> Tensor:
-        return output
-
-    def penalty(self, output: Tensor) -> Tensor | None:
-        return self.strength * output.square().mean()

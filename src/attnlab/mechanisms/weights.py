@@ -262,14 +262,6 @@ class Sigmoid(Weights):
         -torch.inf, torch.sigmoid_, lambda dw, w, _: aten.sigmoid_backward.grad_input(dw, w, grad_input=dw)
     )
 
-    def sink_score(self, p: Params) -> Tensor | float:
-        """Return the score of the sink, one for each head [h] or one number, for a stage with `has_sink`."""
-        raise MechanismError(f"{type(self).__name__} declares has_sink and must define sink_score(p)")
-
-    def row_factor(self, n: Tensor, p: Params) -> Tensor:
-        """Return what the scores of each row are multiplied by, [b|1 h q 1], for a stage with `has_row_factor`."""
-        raise MechanismError(f"{type(self).__name__} declares has_row_factor and must define row_factor(n, p)")
-
     def row_bias(self, n: Tensor) -> Tensor | float:
         return -n.log() if self.bias == "minus_log_n" else self.bias
 

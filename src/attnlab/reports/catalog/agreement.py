@@ -51,6 +51,8 @@ def compute_gradients(mechanism: Mechanism, length: int, setting: Setting, kerne
         # By default x and first are v itself, and a stage that mixes them in would have almost no effect.
         generator = torch.Generator().manual_seed(2)
         tensors |= {name: torch.randn(tensors["v"].shape, generator=generator) for name in ("x", "first")}
+    elif mechanism.find_stages_needing("x"):
+        tensors["x"] = torch.randn(tensors["v"].shape, generator=torch.Generator().manual_seed(2))
     inputs, parameters = _copy_leaves(tensors, setting.dtype), _copy_leaves(learned, setting.dtype)
     out = attend(
         inputs["q"], inputs["k"], inputs["v"], mechanism, causal=setting.causal, kernel=kernel, parameters=parameters,

@@ -22,8 +22,9 @@ from attnlab.install import attention_layers, set_progress
 from attnlab.install.weight_parts import weight_parts
 from attnlab.kernels import linear
 from attnlab.kernels.call import Call, Request
-from attnlab.kernels.choose import choose
+from attnlab.kernels.choose import choose, list_kernels
 from attnlab.kernels.cost import estimate
+from attnlab.kernels.fold import adapt_request
 from attnlab.kernels.visibility import Visibility, as_mask
 from attnlab.tasks.objective import forward
 from attnlab.training import Job, count_parameters, late_step
@@ -142,8 +143,9 @@ def _count_segment(job: Job, number: int) -> SegmentWork:
     attention = 0.0
     for request, _ in _list_requests(job.model, {name: tensor[:1] for name, tensor in batch.items()}):
         typical = dataclasses.replace(
-            request, batch=len(rows), num_queries=request.num_queries + longer, num_keys=request.num_keys + longer
-        )
+            adapt_request(request), batch=len(rows), num_queries=request.num_queries + longer,
+            num_keys=request.num_keys + longer,
+        )  # fmt: skip
         attention += estimate(typical, choose(typical)[0].NAME).operations
     operations = products.per_token * tokens + products.per_label * labels + products.attention * attention
     operations += sum(count_operations(*matrix.shape) for matrix in _find_orthogonalized(job))
@@ -159,7 +161,7 @@ def count_state(job: Job) -> int:
     for request, num_key_heads in _list_requests(job.model, {name: tensor[:1] for name, tensor in batch.items()}):
         if not request.causal:
             return 0
-        if linear.refusal(dataclasses.replace(request, dropout=0.0)) is None:
+        if linear.NAME in list_kernels(dataclasses.replace(request, dropout=0.0)):
             numbers += request.num_heads * request.head_dim * request.value_dim
         else:
             numbers += num_key_heads * length * (request.head_dim + request.value_dim)

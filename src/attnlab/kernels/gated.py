@@ -1,0 +1,134 @@
+"""Causal sums over keys whose past fades, and the values of the delta rule, chunk by chunk: time grows with n.
+
+    out_i = q_i · Σ_{j ≤ i} exp(F_i − F_j) k_jᵀ v_j        u_i = β_i (v_i − Σ_{j<i} exp(F_i − F_j) (k_i·k_j) u_j)
+
+Pairs are formed within a chunk; the chunks before it enter as one state Σ exp(B − F_j) k_jᵀ v_j, with B the F at which
+the chunk begins. F falls, so every exponent is at most 0 and nothing overflows. Autograd differentiates the sums.
+"""
+
+from collections.abc import Iterator
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+from torch.utils.checkpoint import checkpoint
+
+CHUNK = 64
+"""Tokens per chunk, for a decay per head."""
+
+CHANNEL_CHUNK = 16
+"""Tokens per chunk for a decay per channel, which forms an exponential for each pair and channel."""
+
+CHUNKS = 32
+"""Chunks that are processed at once; their states are one product with a matrix of decays between them."""
+
+
+def sum_with_decay(q: Tensor, k: Tensor, v: Tensor, decay: Tensor, offset: int) -> Tensor:
+    """Return out [b h q e] of q [b h q d], k [b h k d], v [b h k e] and F of the keys [b h k c].
+
+    offset: the number of keys before the first query; the last query is at the last key.
+    """
+    state, base = make_state(k[:, :, :offset], v[:, :, :offset], decay[:, :, :offset])
+    k, v, decay = (x[:, :, offset:] for x in (k, v, decay))
+    is_per_channel = decay.shape[-1] > 1
+    size = CHANNEL_CHUNK if is_per_channel else CHUNK
+    parts = []
+    for span in _spans(q.shape[2], size * CHUNKS):
+        given = (q[:, :, span], k[:, :, span], v[:, :, span], decay[:, :, span], state, base)
+        if is_per_channel and torch.is_grad_enabled():
+            out, state, base = checkpoint(_sum_span, *given, use_reentrant=False)
+        else:
+            out, state, base = _sum_span(*given)
+        parts.append(out)
+    return torch.cat(parts, 2)
+
+
+def make_state(k: Tensor, v: Tensor, decay: Tensor) -> tuple[Tensor, Tensor]:
+    """Return Σ exp(B − F_j) k_jᵀ v_j over all these keys, [b h d e], and B, the F of the last, [b h 1 c]."""
+    if not k.shape[2]:
+        return k.new_zeros(*k.shape[:2], k.shape[3], v.shape[3]), decay.new_zeros(*decay.shape[:2], 1, decay.shape[3])
+    base = decay[:, :, -1:]
+    return (k * torch.exp(base - decay)).mT @ v, base
+
+
+def _spans(num_tokens: int, size: int) -> Iterator[slice]:
+    for start in range(0, num_tokens, size):
+        yield slice(start, min(start + size, num_tokens))
+
+
+def _cut(x: Tensor, size: int) -> Tensor:
+    """Return [b h n d] as chunks [b h m size d], filled with zeros."""
+    x = functional.pad(x, (0, 0, 0, -x.shape[2] % size))
+    chunks: Tensor = x.unflatten(2, (-1, size))
+    return chunks
+
+
+def _cut_decay(decay: Tensor, size: int) -> Tensor:
+    """Return F in chunks; tokens that fill the last chunk forget nothing."""
+    missing = -decay.shape[2] % size
+    filled = torch.cat([decay, decay[:, :, -1:].expand(-1, -1, missing, -1)], 2)
+    chunks: Tensor = filled.unflatten(2, (-1, size))
+    return chunks
+
+
+def _decay_within(decay: Tensor, diagonal: int = 0) -> Tensor:
+    """Return exp(F_i − F_j) for j ≤ i in a chunk, else 0: [b h m i j], or with channels [b h m i j d]."""
+    is_single = decay.shape[-1] == 1
+    fall = decay - decay.mT if is_single else decay[..., :, None, :] - decay[..., None, :, :]
+    later = torch.ones(decay.shape[3], decay.shape[3], dtype=torch.bool, device=decay.device).triu(1 + diagonal)
+    # Before the exponential, which may be infinite there.
+    return fall.masked_fill(later if is_single else later[..., None], -torch.inf).exp()
+
+
+def _sum_span(
+    q: Tensor, k: Tensor, v: Tensor, decay: Tensor, state: Tensor, base: Tensor
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Sum over some tokens; return their output, and the state after them with its F."""
+    num_tokens, is_single = q.shape[2], decay.shape[-1] == 1
+    size = CHUNK if is_single else CHANNEL_CHUNK
+    f = _cut_decay(decay, size)
+    q, k, v = (_cut(x, size) for x in (q, k, v))
+    ends = f[:, :, :, -1:]  # [b h m 1 c]
+    starts = torch.cat([base[:, :, None], ends[:, :, :-1]], 2)
+    sums = (k * torch.exp(ends - f)).mT @ v  # [b h m d e]
+    before = _states_before(sums, state, starts, ends, base)
+    within = _decay_within(f)
+    pairs = (q @ k.mT) * within if is_single else torch.einsum("bhmid,bhmjd,bhmijd->bhmij", q, k, within)
+    out = pairs @ v + (q * torch.exp(f - starts)) @ before
+    last = ends[:, :, -1]
+    state = torch.exp(last - starts[:, :, -1]).mT * before[:, :, -1] + sums[:, :, -1]
+    return out.flatten(2, 3)[:, :, :num_tokens], state, last
+
+
+def _states_before(sums: Tensor, state: Tensor, starts: Tensor, ends: Tensor, base: Tensor) -> Tensor:
+    """Return the state at the start of each chunk, [b h m d e]."""
+    num = sums.shape[2]
+    later = torch.ones(num, num, dtype=torch.bool, device=sums.device).triu()
+    first = torch.exp(starts - base[:, :, None]).mT * state[:, :, None]
+    starts, ends = starts[:, :, :, 0], ends[:, :, :, 0]  # [b h m c]
+    if starts.shape[-1] == 1:
+        between = (starts - ends.mT).masked_fill(later, -torch.inf).exp()
+        return first + (between @ sums.flatten(3)).unflatten(-1, sums.shape[3:])
+    between = (starts[:, :, :, None] - ends[:, :, None]).masked_fill(later[..., None], -torch.inf).exp()
+    return first + torch.einsum("bhijd,bhjde->bhide", between, sums)
+
+
+def correct_values(k: Tensor, v: Tensor, beta: Tensor, decay: Tensor | None) -> Tensor:
+    """Return u of the delta rule, [b h n e], of k [b h n d], v [b h n e], β and F [b h n 1]; no F is 0."""
+    num_tokens = k.shape[2]
+    decay = torch.zeros_like(beta) if decay is None else decay.expand(*k.shape[:3], 1)
+    f = _cut_decay(decay, CHUNK)
+    k, v, beta = (_cut(x, CHUNK) for x in (k, v, beta))
+    ends = f[:, :, :, -1:]
+    starts = torch.cat([torch.zeros_like(ends[:, :, :1]), ends[:, :, :-1]], 2)
+    matrix = beta * (k @ k.mT) * _decay_within(f, diagonal=-1)
+    right = torch.cat([beta * v, beta * torch.exp(f - starts) * k], -1)
+    solved = torch.linalg.solve_triangular(matrix, right, upper=False, unitriangular=True)
+    own, recalled = solved.split([v.shape[-1], k.shape[-1]], -1)
+    writing = (k * torch.exp(ends - f)).mT
+    fading = torch.exp(ends - starts)
+    state, parts = k.new_zeros(*k.shape[:2], k.shape[-1], v.shape[-1]), []
+    for index in range(k.shape[2]):
+        parts.append(own[:, :, index] - recalled[:, :, index] @ state)
+        state = fading[:, :, index] * state + writing[:, :, index] @ parts[-1]
+    return torch.cat(parts, 2)[:, :, :num_tokens]
