@@ -79,6 +79,14 @@ class Problem:
         return {name: tensor.detach().double() for name, tensor in {"out": out, **found}.items()}
 
 
+def x_for(mechanism: str | Mechanism, q: Tensor, k: Tensor) -> tuple[Tensor, Tensor] | None:
+    """Return the layer's input at queries and keys, split by heads, if a stage of the mechanism needs it."""
+    if not Mechanism.parse(mechanism).find_stages_needing("x"):
+        return None
+    keys, num_queries = k.flip(-1) / 2, q.shape[2]
+    return keys[:, :, k.shape[2] - num_queries :] if num_queries <= k.shape[2] else q.flip(-1) / 2, keys
+
+
 def problem(mechanism: str | Mechanism, situation: str, length: int, seed: int = 0, num_heads: int = HEADS) -> Problem:
     """Make a problem of a mechanism in a situation."""
     parsed = Mechanism.parse(mechanism)

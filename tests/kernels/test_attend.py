@@ -17,6 +17,8 @@ from attnlab.kernels import attend_with_weights, initial_values
 from attnlab.mechanisms import CATALOG, Dims, Mechanism, Parameter, Params, Score, Value, Weights, masked_softmax, stage
 from attnlab.mechanisms.scores import Dot
 
+from .problems import x_for
+
 KEYS = torch.tensor([[0, 1, 2], [1, 1, 2], [-1, 1, -2], [0, -1, -2]])
 VALUES = torch.tensor([[3, 2, -4], [3, -2, 4], [3, 2, 0], [3, 2, 0]])
 QUERY = torch.tensor([-2, 1, 1])
@@ -38,8 +40,8 @@ def test_one_query_against_a_cache_sees_all_of_it() -> None:
     q, k, v = tensors(2, 2, 12, 8)
     for name in CATALOG:
         if "mask(" not in CATALOG[name].line:
-            whole = attend(q, k, v, name, causal=True)
-            last = attend(q[:, :, -1:], k, v, name, causal=True)
+            whole = attend(q, k, v, name, causal=True, x=x_for(name, q, k))
+            last = attend(q[:, :, -1:], k, v, name, causal=True, x=x_for(name, q[:, :, -1:], k))
             torch.testing.assert_close(last, whole[:, :, -1:], msg=name)
 
 
@@ -107,7 +109,7 @@ WRONG = [
     Bad(ShapeError, "torch tensor, not list", {"q": [1.0]}),
     Bad(ShapeError, "[batch, heads, length, head_dim]", {"q": torch.zeros(1, 2, 3, 5, 4)}),
     Bad(ShapeError, "real numbers", {"q": torch.zeros(2, 3, 5, 4, dtype=torch.complex64)}),
-    Bad(ShapeError, "x must have the shape", {"mechanism": "value-bypass", "x": torch.zeros(2, 3, 6, 4)}),
+    Bad(ShapeError, "x must have a row for each", {"mechanism": "value-bypass", "x": torch.zeros(2, 3, 6, 4)}),
     Bad(MechanismError, "did you mean 'softmax'", {"mechanism": "dot | sofmax"}),
     Bad(MechanismError, "not int", {"mechanism": 3}),
     Bad(KernelError, "did you mean 'blockwise'", {"kernel": "blokwise"}),
@@ -179,11 +181,11 @@ def test_a_stage_derived_from_a_built_in_one_is_not_taken_for_it(own_stages: Non
 def test_no_keys_no_queries_and_no_batch_give_zeros_of_the_right_shape(name: str) -> None:
     q, k, v = tensors(2, 2, 5, 4)
     q.requires_grad_()
-    none = attend(q, k[:, :, :0], v[:, :, :0], name)
+    none = attend(q, k[:, :, :0], v[:, :, :0], name, x=x_for(name, q, k[:, :, :0]))
     assert torch.equal(none, torch.zeros_like(q))
     none.sum().backward()
-    assert attend(q[:, :, :0], k, v, name, causal=True).shape == (2, 2, 0, 4)
-    assert attend(q[:0], k[:0], v[:0], name).shape == (0, 2, 5, 4)
+    assert attend(q[:, :, :0], k, v, name, causal=True, x=x_for(name, q[:, :, :0], k)).shape == (2, 2, 0, 4)
+    assert attend(q[:0], k[:0], v[:0], name, x=x_for(name, q[:0], k[:0])).shape == (0, 2, 5, 4)
 
 
 def test_what_a_stage_of_the_users_own_learns_gets_a_finite_gradient_under_any_mask(own_stages: None) -> None:

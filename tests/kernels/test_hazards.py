@@ -4,6 +4,7 @@ a caller that is compiled, autocast, other devices' absence of a compiler."""
 from __future__ import annotations
 
 import warnings
+from typing import Any
 
 import pytest
 import torch
@@ -13,7 +14,7 @@ from attnlab.errors import AttnlabWarning
 from attnlab.kernels import KERNELS
 from attnlab.mechanisms import CATALOG
 
-from .problems import Problem, assert_as_exact, problem
+from .problems import Problem, assert_as_exact, problem, x_for
 
 NAMES = list(CATALOG)
 
@@ -87,7 +88,7 @@ def test_a_compiled_caller_computes_the_same(name: str) -> None:
     tensors = [torch.randn(2, 2, 21, 8, generator=torch.Generator().manual_seed(i)) for i in range(3)]
 
     def layer(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
-        out: torch.Tensor = module(q, k, v, causal=True)
+        out: torch.Tensor = module(q, k, v, causal=True, x=x_for(module.mechanism, q, k))
         return out.relu().sum()
 
     results = []
@@ -127,10 +128,9 @@ def test_inputs_need_not_be_contiguous(kernel: str) -> None:
             continue
         # As a model's projections come: [b n h d], seen as [b h n d].
         q, k, v = (torch.randn(2, 11, 2, 8, generator=generator).transpose(1, 2) for _ in range(3))
-        strided = attend(q, k, v, name, causal=True, kernel=kernel)
-        torch.testing.assert_close(
-            strided, attend(q.contiguous(), k.contiguous(), v.contiguous(), name, causal=True, kernel=kernel)
-        )
+        options: Any = {"causal": True, "kernel": kernel, "x": x_for(name, q, k)}
+        strided = attend(q, k, v, name, **options)
+        torch.testing.assert_close(strided, attend(q.contiguous(), k.contiguous(), v.contiguous(), name, **options))
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -140,13 +140,12 @@ def test_any_strides_and_any_value_width_with_a_mask(name: str) -> None:
     mask = torch.arange(9) < torch.tensor([9, 6])[:, None, None, None]
     for value_dim in (8, 3, 21):
         v = torch.randn(2, 2, 9, value_dim, generator=generator)
-        expected = attend(q.double(), k.double(), v.double(), name, causal=True, mask=mask, kernel="reference")
+        options: Any = {"causal": True, "mask": mask, "x": x_for(name, q, k)}
+        expected = attend(q.double(), k.double(), v.double(), name, kernel="reference", **options)
         turned = [x.mT.contiguous().mT for x in (q, k, v)]
-        for kernel, module in KERNELS.items():
-            case = Problem(CATALOG[name].mechanism, {"q": q, "k": k, "v": v}, True, mask)
-            if module.refusal(case.request) is None:
-                found = attend(turned[0], turned[1], turned[2], name, causal=True, mask=mask, kernel=kernel)
-                torch.testing.assert_close(found.double(), expected, atol=1e-4, rtol=1e-4, msg=kernel)
+        for kernel in Problem(CATALOG[name].mechanism, {"q": q, "k": k, "v": v}, True, mask).kernels:
+            found = attend(turned[0], turned[1], turned[2], name, kernel=kernel, **options)
+            torch.testing.assert_close(found.double(), expected, atol=1e-4, rtol=1e-4, msg=kernel)
 
 
 @pytest.mark.filterwarnings("ignore::attnlab.errors.AttnlabWarning")
@@ -157,7 +156,7 @@ def test_a_nan_that_is_seen_is_never_hidden(name: str) -> None:
     if CATALOG[name].mechanism.weights.name == "argmax":
         return  # what the largest of NaN is, torch leaves open
     for kernel in Problem(CATALOG[name].mechanism, {"q": q, "k": k, "v": v}, False, None).kernels:
-        assert attend(q, k, v, name, kernel=kernel)[0, 0].isnan().all(), kernel
+        assert attend(q, k, v, name, kernel=kernel, x=x_for(name, q, k))[0, 0].isnan().all(), kernel
 
 
 @pytest.mark.filterwarnings("ignore:.*should not be instantiated:DeprecationWarning")

@@ -10,6 +10,8 @@ from attnlab import attend, weights
 from attnlab.errors import ShapeError
 from attnlab.mechanisms import CATALOG, Params, Score, stage
 
+from .problems import x_for
+
 
 def tensors(*shape: int, seed: int = 0) -> list[Tensor]:
     return list(torch.randn(3, *shape, generator=torch.Generator().manual_seed(seed)).unbind(0))
@@ -18,9 +20,12 @@ def tensors(*shape: int, seed: int = 0) -> list[Tensor]:
 def test_weights_times_values_is_the_output() -> None:
     q, k, v = tensors(2, 2, 9, 4)
     for name, entry in CATALOG.items():
-        if not entry.mechanism.values and not entry.mechanism.output:
-            w = weights(q, k, name, causal=True)
-            torch.testing.assert_close(w @ v, attend(q, k, v, name, causal=True), msg=name)
+        mechanism = entry.mechanism
+        if mechanism.values or mechanism.output or mechanism.delta is not None or mechanism.heads is not None:
+            continue
+        x = x_for(name, q, k)
+        w = weights(q, k, name, causal=True, x=x)
+        torch.testing.assert_close(w @ v, attend(q, k, v, name, causal=True, x=x), msg=name)
 
 
 def test_causal_weights_see_no_future_and_divide_by_what_is_seen() -> None:

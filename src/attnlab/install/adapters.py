@@ -9,6 +9,7 @@ from attnlab.errors import InstallError
 
 from .attention_modules import find_attention_modules
 from .inspection import mechanism_of
+from .layer import list_early_features
 from .sharing import list_tied_parts
 from .valuepath import acts_at
 
@@ -29,6 +30,12 @@ def check_adapters(model: PreTrainedModel, modules: Iterable[nn.Module]) -> None
                     f"'{mechanism.share}' ties {where} to another projection, and an adapter on it would separate "
                     f"them; leave '{projection.name}' out of the targets"
                 )
+            for feature in list_early_features(mechanism):
+                if part in feature.sides:
+                    raise InstallError(
+                        f"'{feature}' changes the output of {where}, and an adapter would add to it afterwards; leave "
+                        f"'{projection.name}' out of the targets"
+                    )
             for stage in mechanism.values:
                 if stage.target == part and not stage.only_adds and acts_at(stage, attention):
                     raise InstallError(

@@ -10,7 +10,10 @@ from typing import Any
 import torch
 from torch import nn
 from transformers import PreTrainedConfig, PreTrainedModel, modeling_utils
+from transformers.cache_utils import DynamicLayer, DynamicSlidingWindowLayer, StaticLayer, StaticSlidingWindowLayer
 from transformers.utils import output_capturing
+
+from attnlab.errors import InstallError
 
 ATTENTION_REGISTRY = "ALL_ATTENTION_FUNCTIONS"
 """The global of transformers' modeling files in which an attention module looks up the function it calls.
@@ -47,6 +50,28 @@ def records_attentions() -> bool:
     # torch.compile cannot trace the context variable; transformers has a plain variable for that.
     recorded = collector.global_var if torch.compiler.is_compiling() else collector.get()
     return recorded is not None and any("attentions" in name for name in recorded)
+
+
+def self_attention_cache(cache: Any) -> Any:
+    """Return the part of a cache that self-attention uses: an encoder-decoder model has one for each attention."""
+    return getattr(cache, "self_attention_cache", cache)
+
+
+def make_cache_layer(like: Any) -> Any:
+    """Return an empty layer of a cache that holds as many tokens as another one; layers have no public copy."""
+    kind = type(like)
+    if kind is DynamicLayer:
+        return DynamicLayer()
+    if kind is DynamicSlidingWindowLayer:
+        return DynamicSlidingWindowLayer(sliding_window=like.sliding_window)
+    if kind is StaticLayer:
+        return StaticLayer(max_cache_len=like.max_cache_len)
+    if kind is StaticSlidingWindowLayer:
+        return StaticSlidingWindowLayer(max_cache_len=like.max_cache_len, sliding_window=like.max_cache_len)
+    raise InstallError(
+        f"a mechanism that needs the layer's input keeps it in the cache, and cannot in a {kind.__name__}; use a dynamic "
+        "or a static cache"
+    )
 
 
 def supports_static_cache(model: nn.Module) -> bool:

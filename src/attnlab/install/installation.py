@@ -3,11 +3,12 @@
 import warnings
 from typing import TypeVar
 
+import torch
 from torch import nn
 from torch.utils.hooks import RemovableHandle
 from transformers import PreTrainedModel
 
-from attnlab.errors import AttnlabWarning, InstallError, RequestError
+from attnlab.errors import AttnlabWarning, InstallError, RequestError, ShapeError
 from attnlab.mechanisms import Mechanism, Value
 
 from .attention_modules import AttentionModule, find_attention_modules
@@ -15,7 +16,8 @@ from .body import copy_configs, find_body, has_cross_attention, list_configs
 from .compat import get_attention_name, set_attention_name
 from .inspection import RECORD, attention_layers, refuse_other_attention
 from .interface import name_for
-from .layer import Layer, has_penalty, list_shared_parameters
+from .layer import Layer, has_penalty, list_shared_parameters, shifts, takes_calls
+from .layer_input import AttentionCall
 from .own_positions import RemovedPositions, check_own_positions
 from .pass_context import PASS_CONTEXT, PassContext
 from .projections import check_forward
@@ -34,7 +36,7 @@ class InstallationRecord:
     def __init__(self, model: PreTrainedModel) -> None:
         self.implementations = [(config, get_attention_name(config)) for config in list_configs(model)]
         self.handles: list[RemovableHandle] = []
-        self.paths: list[ValuePath] = []
+        self.paths: list[ValuePath | AttentionCall] = []
         self.ties: list[Tie | FusedTie] = []
         self.positions: list[RemovedPositions] = []
 
@@ -119,6 +121,7 @@ def _make_plan(mechanism: Mechanism, attentions: list[AttentionModule]) -> Plan:
         check_sharing(mechanism.share, attention)
         stages = find_stages(mechanism, attention)
         Layer(mechanism, stages, attention, 0)  # refuses unknown sizes
+        _check_calls(mechanism, attention)
         width = attention.projections["v"].width if attention.projections else None
         if widths.setdefault(attention.stack, width) != width and any(stage.uses_first for stage in stages):
             raise InstallError(
@@ -129,7 +132,24 @@ def _make_plan(mechanism: Mechanism, attentions: list[AttentionModule]) -> Plan:
     return plan
 
 
+def _check_calls(mechanism: Mechanism, attention: AttentionModule) -> None:
+    """Refuse stages that need the layer's input, or pairs of heads, where a module does not have them."""
+    if takes_calls(mechanism):
+        check_forward(attention.module)
+    if mechanism.heads is not None and attention.num_heads is not None:
+        try:
+            mechanism.heads.spread_values(torch.empty(0, attention.num_heads, 0, 1))
+        except ShapeError as error:
+            raise InstallError(f"'{attention.name}': {error}") from None
+
+
 def _check_positions(mechanism: Mechanism, body: PreTrainedModel) -> None:
+    needs_x_of_keys = any(stage.slot != "output" for stage in mechanism.find_stages_needing("x"))
+    if (needs_x_of_keys or shifts(mechanism)) and has_cross_attention(body):
+        raise InstallError(
+            f"'{mechanism}' needs the layer's input at the keys, but in the cross-attention of this "
+            f"{type(body).__name__} keys come from another sequence; use a model without cross-attention"
+        )
     for stage in mechanism.find_stages_needing("positions"):
         if stage.needs.get("positions", True) and has_cross_attention(body):
             raise InstallError(
@@ -151,14 +171,16 @@ def _apply_plan(plan: Plan, mechanism: Mechanism, seed: int, body: PreTrainedMod
     context = PassContext(needs_first)
     owners: dict[str, Layer] = {}
     for attention, stages in plan:
-        layer = Layer(mechanism, stages, attention, seed)
+        layer = Layer(mechanism, stages, attention, seed, len(plan))
         layer.train(attention.module.training)
         weight = next((p for p in attention.module.parameters() if p.is_floating_point()), None)
         attention.module.attnlab = layer if weight is None else layer.to(device=weight.device, dtype=weight.dtype)
         vars(attention.module)[PASS_CONTEXT] = context
         if tied := tie(mechanism.share, attention):
             record.ties.append(tied)
-        record.paths += make_paths(attention, stages)
+        record.paths += make_paths(attention, stages, mechanism)
+        if takes_calls(mechanism):
+            record.paths.append(AttentionCall(attention.module))
         # Parameters that a stage learns once for the whole model are those of the first layer.
         for name in (name for stage in stages for name in list_shared_parameters(stage)):
             if owners.setdefault(name, layer) is not layer:

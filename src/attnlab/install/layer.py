@@ -13,12 +13,13 @@ from torch import Tensor, nn
 
 from attnlab.errors import InstallError
 from attnlab.kernels import attend, attend_with_weights, initial_values
-from attnlab.mechanisms import Mechanism, Parameter, Positions, SharedProjections, Stage, Value
+from attnlab.mechanisms import Feature, LayerInput, Mechanism, Parameter, Positions, SharedProjections, Stage, Value
 from attnlab.mechanisms.mechanism import label
 
 from .attention_modules import AttentionModule
+from .layer_input import Earlier, ModuleCall, find_earlier, recall_input
 from .masks import MaskRule
-from .projections import Part
+from .projections import Part, in_width
 
 PREFIX = ("prefix_keys", "prefix_values")
 """The parameters [h n d] of a layer that `set_prefix` makes; None without a prefix."""
@@ -34,17 +35,29 @@ class ActiveStage(NamedTuple):
 class Layer(nn.Module):
     """A mechanism in one attention module.
 
-    `values` are its values stages that act here. They act where the projections are computed (`valuepath`), since x
-    and the new tokens are known only there; `core` is the rest of the mechanism.
+    `values` are its values stages that act here, `features` those that act before positions. Both act where the
+    projections are computed (`valuepath`), since x and the new tokens are known only there; `core` is the rest of the
+    mechanism. `num_layers` is the number of attention modules of the model.
     """
 
-    def __init__(self, mechanism: Mechanism, values: tuple[Value, ...], attention: AttentionModule, seed: int) -> None:
+    def __init__(
+        self, mechanism: Mechanism, values: tuple[Value, ...], attention: AttentionModule, seed: int,
+        num_layers: int = 1,
+    ) -> None:  # fmt: skip
         super().__init__()
         self.mechanism = mechanism
+        self.features = list_early_features(mechanism)
+        self.index, self.num_layers = attention.index or 0, num_layers
+        self.cache_index: int | None = getattr(attention.module, "layer_idx", None)
+        self.called: ModuleCall | None = None
         # A mask of pairs, as of a static cache, does not tell whether attention is causal; the module does.
         self.is_causal: bool | None = getattr(attention.module, "is_causal", None)
         self.core = self._make_core()
         self.values = values
+        needing_x = self.core.find_stages_needing("x")
+        self.needs_x = bool(needing_x)
+        self.needs_x_of_keys = any(stage.slot != "output" for stage in needing_x)
+        self.keeps_x = self.needs_x_of_keys or shifts(mechanism)
         self.scheduled = [(text, stage) for text, stage in self.core.label_stages() if stage.is_scheduled]
         self.attention_name, self.stack = attention.name, attention.stack
         self.undecayed: list[str] = []
@@ -61,6 +74,7 @@ class Layer(nn.Module):
         # An initial value depends on the seed, the layer's name and the parameter's, and on no other weight.
         layer_seed = zlib.crc32(f"{attention.name}:{seed}".encode())
         self.learned = self._declare(self.core, attention, "q", layer_seed)
+        self._declare(Mechanism(features=self.features), attention, "q", layer_seed)
         for stage in values:
             self._declare(Mechanism(values=(stage,)), attention, stage.target, layer_seed)
         self.move_to(None)
@@ -69,7 +83,10 @@ class Layer(nn.Module):
         """Return the mechanism without what acts on the projections."""
         scheme = self.mechanism.positions
         scheme = scheme if self.is_causal is None else scheme.choose_direction(self.is_causal)
-        return dataclasses.replace(self.mechanism, values=(), share=SharedProjections(), positions=scheme)
+        late = tuple(stage for stage in self.mechanism.features if not stage.acts_before_positions)
+        return dataclasses.replace(
+            self.mechanism, values=(), features=late, share=SharedProjections(), positions=scheme
+        )
 
     def _declare(self, mechanism: Mechanism, attention: AttentionModule, part: Part, seed: int) -> list[str]:
         """Register a mechanism's learned parameters at their initial values; return their names."""
@@ -82,9 +99,10 @@ class Layer(nn.Module):
                 "wide they are, which determine the shapes of the mechanism's learned parameters"
             )
         sizes = num_heads, attention.head_dim, attention.value_dim
-        layer = attention.index or 0
-        declared = mechanism.parameters(*sizes, layer)
-        for name, value in initial_values(mechanism, *sizes, seed, layer).items():
+        more = {"num_layers": self.num_layers, "model_dim": _find_model_dim(mechanism, attention)}
+        more["num_key_heads"] = num_heads if part != "q" else attention.num_key_heads or num_heads
+        declared = mechanism.parameters(*sizes, self.index, **more)
+        for name, value in initial_values(mechanism, *sizes, seed, self.index, **more).items():
             value = value if declared[name].per == "head" else value[:1]
             self.register_parameter(name, nn.Parameter(value.to(torch.get_default_dtype(), copy=True)))
             if not declared[name].has_weight_decay:
@@ -144,16 +162,41 @@ class Layer(nn.Module):
     ) -> tuple[Tensor, Tensor | None]:  # fmt: skip
         """Attend; return the output [b h q d], and the weights [b h q k] if they are needed."""
         self._check(v, rule)
+        x = self._recall_input(k)
         positions = self._locate(rule, q, k)
         k, v, rule = self._add_prefix(k, v, rule)
         core = self.at_scale(scale)
         options: dict[str, Any] = {
             "causal": rule.causal, "mask": rule.mask, "parameters": self._get_core_parameters(), "dropout": dropout,
-            "training": self.training, "positions": positions,
+            "training": self.training, "positions": positions, "x": x, "layer": self.index,
         }  # fmt: skip
         if needs_weights:
             return attend_with_weights(q, k, v, core, **options)
         return attend(q, k, v, core, **options), None
+
+    def _recall_input(self, k: Tensor) -> LayerInput | None:
+        """Return the layer's input at queries and keys if a stage needs it, and keep it in the cache."""
+        if not self.needs_x and not self.keeps_x:
+            return None
+        call, self.called = self.called, None
+        if call is None:
+            raise InstallError(
+                f"'{self.attention_name}' computes attention outside a call of its module, so that its input is unknown"
+            )
+        if not self.keeps_x:
+            return LayerInput(call.x, call.x[:, :0])
+        x = recall_input(call, self.cache_index, self.num_layers, k.shape[2])
+        return x if self.needs_x else None
+
+    def find_earlier_tokens(self, module: nn.Module) -> Earlier:
+        """Return what is known of the tokens before those that the attention module was called with."""
+        assert self.called is not None
+        return find_earlier(self.called, module, self.cache_index, self.num_layers)
+
+    def feature_parameters(self, stage: Feature) -> Mapping[str, Tensor]:
+        """Return the parameters of a feature before positions by the stage's names."""
+        names = Mechanism(features=(stage,)).parameters(1, 1)
+        return {name.removeprefix(f"{label(stage)}_"): getattr(self, name) for name in names}
 
     def _get_core_parameters(self) -> dict[str, Tensor]:
         """Return the learned parameters of the core, at the current point of their schedules."""
@@ -222,11 +265,38 @@ class Layer(nn.Module):
 
     def __getstate__(self) -> dict[str, object]:
         """Exclude the state of a forward pass."""
-        return {**self.__dict__, "expected": None}
+        return {**self.__dict__, "expected": None, "called": None}
 
     def extra_repr(self) -> str:
         """Show the line."""
         return f"'{self.mechanism}'"
+
+
+def list_early_features(mechanism: Mechanism) -> tuple[Feature, ...]:
+    """List the features that act on a model's projections."""
+    return tuple(stage for stage in mechanism.features if stage.acts_before_positions)
+
+
+def shifts(mechanism: Mechanism) -> bool:
+    """Tell whether a feature needs the projection of the token before."""
+    return any("before" in stage.inputs for stage in list_early_features(mechanism))
+
+
+def takes_calls(mechanism: Mechanism) -> bool:
+    """Tell whether a layer must know what its attention module is called with."""
+    return shifts(mechanism) or bool(mechanism.find_stages_needing("x"))
+
+
+def _find_model_dim(mechanism: Mechanism, attention: AttentionModule) -> int:
+    """Return the width of the layer's input, or 0 if no stage needs it."""
+    if not mechanism.find_stages_needing("x"):
+        return 0
+    if attention.projections is None:
+        raise InstallError(
+            f"'{mechanism}' needs the width of the layer's input, and the structure of '{attention.name}' "
+            f"({type(attention.module).__name__}) is not recognised"
+        )
+    return in_width(attention.projections["q"].module)
 
 
 def _declare_parameters(stage: Value) -> dict[str, Parameter]:

@@ -1,4 +1,5 @@
-"""The values stages in a model: V' = V + α·act(x) and the like, applied where the projection is computed.
+"""The values stages in a model, V' = V + α·act(x) and the like, and features before positions, such as norms of q and
+k: applied where the projection is computed.
 
 The attention function does not get the layer's input, and a cache holds the keys and values of earlier tokens. The
 projection gets the input of exactly the new tokens, so cached generation stays correct.
@@ -6,13 +7,15 @@ projection gets the input of exactly the new tokens, so cached generation stays 
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
 from attnlab.errors import InstallError
-from attnlab.mechanisms import Mechanism, Value
+from attnlab.mechanisms import Feature, Mechanism, Value
 from attnlab.mechanisms.stage import check_result
 
 from .attention_modules import AttentionModule
-from .layer import Layer
+from .layer import Layer, list_early_features
+from .layer_input import Earlier
 from .pass_context import get_pass_context
 from .projections import Part, Projection, StandIn, check_forward, in_width
 
@@ -30,8 +33,21 @@ class ValuePath(StandIn):
 
     def __call__(self, x: Tensor) -> Tensor:
         """Project, and apply the stages to the result."""
-        output = self.original(x)
         layer: Layer = self.attention.attnlab  # type: ignore[assignment]
+        if not any(self._needs_before(layer, part) for part, _, _ in self.changed):
+            return self._project(x, layer, None)
+        earlier = layer.find_earlier_tokens(self.attention)
+        if earlier.x is None:
+            return self._project(x, layer, earlier)
+        # The last token before is projected again: the cache holds its key after the shift.
+        output = self._project(torch.cat([earlier.x.to(x), x], 1), layer, earlier)
+        return output[:, 1:]
+
+    def _needs_before(self, layer: Layer, part: Part) -> bool:
+        return any("before" in stage.inputs and part in stage.sides for stage in layer.features)
+
+    def _project(self, x: Tensor, layer: Layer, earlier: Earlier | None) -> Tensor:
+        output = self.original(x)
         for part, projection, num_heads in self.changed:
             has_adapter = getattr(self.attention, projection.name) is not self.module
             t = raw = projection.cut(output)
@@ -49,16 +65,46 @@ class ValuePath(StandIn):
                     changed = stage(heads, inputs, first, layer.parameters_of(acting))
                     check_result(stage, changed, heads.shape)
                     t = changed.to(t.dtype).transpose(1, 2).flatten(2)
+            t = self._apply_features(t, part, projection, num_heads, layer, earlier)
             output = projection.replace(output, t)
             is_pending = self.is_fused and not layer.is_layout_checked
             if part == "v" and is_pending and not has_adapter and not torch.compiler.is_compiling():
                 layer.expected = _split_heads(t.detach(), num_heads)
         return output
 
+    def _apply_features(
+        self, t: Tensor, part: Part, projection: Projection, num_heads: int, layer: Layer, earlier: Earlier | None
+    ) -> Tensor:
+        """Apply the features that act before positions to queries or keys [b n w]."""
+        for stage in layer.features if part != "v" else ():
+            if part not in stage.sides:
+                continue
+            if (adapter := getattr(self.attention, projection.name)) is not self.module:
+                _check_adapter(stage, projection, adapter)
+            given = {}
+            if "before" in stage.inputs:
+                assert earlier is not None
+                given["before"] = _split_heads(_shift(t, earlier), num_heads)
+            heads = _split_heads(t, num_heads)
+            changed = stage(heads, part, layer.feature_parameters(stage), **given)  # type: ignore[arg-type]
+            check_result(stage, changed, heads.shape)
+            t = changed.to(t.dtype).transpose(1, 2).flatten(2)
+        return t
 
-def _check_adapter(stage: Value, projection: Projection, adapter: nn.Module) -> None:
+
+def _shift(t: Tensor, earlier: Earlier) -> Tensor:
+    """Return the projection of the token before each; zeros if there is none, or padding."""
+    before = torch.cat([torch.zeros_like(t[:, :1]), t[:, :-1]], 1)
+    if earlier.is_token is None:
+        return before
+    # With a token before the new ones, the first row is that token's, and is dropped.
+    is_token = functional.pad(earlier.is_token, (before.shape[1] - earlier.is_token.shape[1], 0))
+    return before * is_token[..., None]
+
+
+def _check_adapter(stage: Value | Feature, projection: Projection, adapter: nn.Module) -> None:
     """Refuse a stage and an adapter one of which multiplies: after merging, their order would be reversed."""
-    if not stage.only_adds:
+    if not isinstance(stage, Value) or not stage.only_adds:
         raise InstallError(
             f"'{stage}' changes '{projection.name}' below an adapter (peft), which adds to it afterwards; leave "
             f"'{projection.name}' out of target_modules, or merge the adapter first"
@@ -70,10 +116,11 @@ def _check_adapter(stage: Value, projection: Projection, adapter: nn.Module) -> 
         )
 
 
-def make_paths(attention: AttentionModule, stages: tuple[Value, ...]) -> list[ValuePath]:
+def make_paths(attention: AttentionModule, stages: tuple[Value, ...], mechanism: Mechanism) -> list[ValuePath]:
     """Make the value path of every module whose projections a layer's stages change."""
     by_module: dict[nn.Module, list[Part]] = {}
-    for part in dict.fromkeys(stage.target for stage in stages):
+    sides = [side for stage in list_early_features(mechanism) for side in stage.sides]
+    for part in dict.fromkeys([*(stage.target for stage in stages), *sides]):
         by_module.setdefault((attention.projections or {})[part].module, []).append(part)
     return [ValuePath(attention, tuple(parts)) for parts in by_module.values()]
 
@@ -87,13 +134,17 @@ def _split_heads(t: Tensor, num_heads: int) -> Tensor:
 def find_stages(mechanism: Mechanism, attention: AttentionModule) -> tuple[Value, ...]:
     """Return the values stages that act in a layer; refuse stages that cannot."""
     acting = tuple(stage for stage in mechanism.values if acts_at(stage, attention))
-    for stage in acting:
+    for stage in (*acting, *list_early_features(mechanism)):
         if attention.projections is None:
             raise InstallError(
                 f"'{stage}' acts on a projection, and the structure of '{attention.name}' "
                 f"({type(attention.module).__name__}) is not recognised: no separate or fused linear modules for "
                 "queries, keys and values"
             )
+        if isinstance(stage, Feature):
+            for side in stage.sides:
+                check_forward(attention.projections[side].module)
+            continue
         projection = attention.projections[stage.target]
         check_forward(projection.module)
         width = in_width(projection.module)

@@ -22,7 +22,7 @@ def as_layer_input(given: GivenInput, q: Tensor, k: Tensor, num_axes: int) -> La
         num_axes = 4
     if isinstance(given, tuple):
         queries, keys = (_merge_heads(x, num_axes, len(q)).to(q) for x in given)
-        if (queries.shape[1], keys.shape[1]) != (num_queries, num_keys):
+        if queries.shape[1] not in (0, num_queries) or keys.shape[1] not in (0, num_keys):
             raise ShapeError(
                 f"x of the queries and keys must have {num_queries} and {num_keys} tokens, not {queries.shape[1]} and "
                 f"{keys.shape[1]}"

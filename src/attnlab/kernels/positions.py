@@ -64,8 +64,10 @@ def find_own_keys(positions: Positions | None, visibility: Visibility) -> Tensor
 
 def take_own(t: Tensor, own: Tensor) -> Tensor:
     """Return the rows of t [b|1 h k c] that belong to the queries' own tokens, [b h q c], zeros if there is none."""
+    batch = len(own) if len(t) == 1 else len(t)
+    if not t.shape[2]:
+        return t.new_zeros(batch, t.shape[1], own.shape[1], t.shape[3])
     index = own.clamp(min=0)[:, None, :, None]
-    batch = max(len(t), len(own))
     rows = t.expand(batch, -1, -1, -1).gather(2, index.expand(batch, t.shape[1], -1, t.shape[3]))
     return rows.masked_fill((own < 0)[:, None, :, None], 0)
 

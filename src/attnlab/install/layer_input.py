@@ -1,0 +1,111 @@
+"""The layer's input x in a model, for stages that need it: taken where an attention module is called, and kept in the
+model's cache for the tokens before.
+
+transformers passes no hidden state to an attention function. A cache keeps x as the keys of a further layer, one for
+each layer of the model, so that whatever reorders, crops or repeats a cache does so to x as well.
+"""
+
+import inspect
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from attnlab.errors import InstallError
+from attnlab.mechanisms import LayerInput
+
+from .compat import make_cache_layer, self_attention_cache
+from .masks import read_mask
+from .projections import StandIn
+
+HIDDEN = ("hidden_states", "x", "hidden_state")
+CACHES = ("past_key_values", "past_key_value", "layer_past")
+
+
+@dataclass(frozen=True, eq=False)
+class ModuleCall:
+    """What an attention module was called with: its input [b n m], the cache or None, and the mask."""
+
+    x: Tensor
+    cache: Any
+    mask: Tensor | None
+
+
+class AttentionCall(StandIn):
+    """Replaces the forward of an attention module, and tells its layer what the module was called with."""
+
+    def __init__(self, attention: nn.Module) -> None:
+        self.signature = inspect.signature(type(attention).forward)
+        self.take_place(attention)
+
+    def __call__(self, *args: Any, **options: Any) -> Any:  # type: ignore[override]
+        """Compute attention."""
+        given = self.signature.bind(self.module, *args, **options).arguments
+        given = {**given.get("kwargs", {}), **given}
+        x = next((given[name] for name in HIDDEN if isinstance(given.get(name), Tensor)), None)
+        if x is None:
+            raise InstallError(
+                f"{type(self.module).__name__} is called without a tensor named {' or '.join(HIDDEN)}, so that the "
+                "layer's input is unknown"
+            )
+        cache = next((given[name] for name in CACHES if given.get(name) is not None), None)
+        self.module.attnlab.called = ModuleCall(x, cache, given.get("attention_mask"))  # type: ignore[union-attr]
+        if self.before is not None:
+            return self.before(*args, **options)  # type: ignore[call-arg]
+        return type(self.module).forward(self.module, *args, **options)
+
+
+def recall_input(call: ModuleCall, index: int | None, num_layers: int, num_keys: int) -> LayerInput:
+    """Return x at the queries and at all keys; those of earlier tokens come from the cache, which keeps the new ones.
+
+    index: the number of the attention module among the layers of a cache.
+    """
+    cache = self_attention_cache(call.cache)
+    if cache is None:
+        return LayerInput(call.x, call.x)
+    kept = find_kept_input(cache, index, num_layers)
+    new = call.x[:, None]
+    keys, _ = kept.update(new, new[..., :0])
+    if keys.shape[2] != num_keys:
+        raise InstallError(
+            f"the cache holds {num_keys} keys, and the layer's input of {keys.shape[2]} tokens: it was filled without "
+            "this mechanism; start with an empty cache"
+        )
+    return LayerInput(call.x, keys[:, 0])
+
+
+def find_kept_input(cache: Any, index: int | None, num_layers: int) -> Any:
+    """Return the layer of a cache that keeps x for an attention module; make it at first use."""
+    if index is None:
+        raise InstallError("an attention module does not say which layer of a cache is its own (layer_idx)")
+    while len(cache.layers) < num_layers:  # a cache that grows with its layers
+        cache.layers.append(cache.layer_class_to_replicate())
+    for number in range(len(cache.layers) - num_layers, index + 1):
+        cache.layers.append(make_cache_layer(cache.layers[number]))
+    return cache.layers[num_layers + index]
+
+
+@dataclass(frozen=True, eq=False)
+class Earlier:
+    """The tokens before those that a module is called with: x of the last of them [b 1 m], or None if there is none,
+    and which of the tokens before each new one are no padding, [b|1 n]; None if all are."""
+
+    x: Tensor | None
+    is_token: Tensor | None
+
+
+def find_earlier(call: ModuleCall, module: nn.Module, index: int | None, num_layers: int) -> Earlier:
+    """Return what is known of the tokens before those of a call."""
+    cache, length, last = self_attention_cache(call.cache), 0, None
+    if cache is not None:
+        kept = find_kept_input(cache, index, num_layers)
+        if kept.is_initialized and int(kept.get_seq_length()):
+            length = int(kept.get_seq_length())
+            last = kept.keys[:, 0, length - 1 : length]
+    mask = read_mask(call.mask, module, None).mask
+    if mask is None:
+        return Earlier(last, None)
+    seen = mask.flatten(1, 2).any(1)  # [b|1 k]
+    places = torch.arange(length - 1, length - 1 + call.x.shape[1], device=seen.device)
+    return Earlier(last, seen[:, places.clamp(min=0)] & (places >= 0))
