@@ -2,6 +2,7 @@
 
 from .arguments import Layers
 from .catalog import CATALOG, Entry
+from .layered import LayeredMechanism, Line, parse_line
 from .masks import Mask
 from .mechanism import Mechanism
 from .parameter import Dims, Parameter
@@ -13,7 +14,7 @@ from .values import Value
 from .weights import TileRule, Weights, masked_softmax
 
 __all__ = [
-    "CATALOG", "REGISTRY", "SLOTS", "Cap", "CausalMask", "Dims", "Entry", "Layers", "Mask", "Mechanism", "Output",
-    "Parameter", "Params", "PositionScheme", "Positions", "Score", "SharedProjections", "Stage", "TileRule",
-    "TokenDropout", "Value", "Weights", "argument", "masked_softmax", "stage",
+    "CATALOG", "REGISTRY", "SLOTS", "Cap", "CausalMask", "Dims", "Entry", "LayeredMechanism", "Layers", "Line", "Mask",
+    "Mechanism", "Output", "Parameter", "Params", "PositionScheme", "Positions", "Score", "SharedProjections", "Stage",
+    "TileRule", "TokenDropout", "Value", "Weights", "argument", "masked_softmax", "parse_line", "stage",
 ]  # fmt: skip

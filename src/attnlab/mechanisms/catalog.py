@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from .mechanism import Mechanism
+from .layered import Line, parse_line
 from .stage import NAMED
 
 
@@ -20,9 +20,9 @@ class Entry:
     specimen: bool = False
 
     @property
-    def mechanism(self) -> Mechanism:
+    def mechanism(self) -> Line:
         """The mechanism itself."""
-        return Mechanism.parse(self.line)
+        return parse_line(self.line)
 
 
 OURS = "attnlab"
@@ -85,6 +85,9 @@ ENTRIES = (
           "All weight on the best key; queries and keys get softmax's gradient."),
     Entry("sliding-window", "dot | softmax | window(64)", "Beltagy et al. 2020, arXiv:2004.05150",
           "A query sees the nearest tokens only: the cost grows with the length times the window."),
+    Entry("gemma-hybrid", "dot | softmax | window(64) @ 0-4 every 6; dot | softmax @ 5 every 6",
+          "Kamath et al. 2025, arXiv:2503.19786",
+          "Five layers with a window, then one that sees everything, repeated."),
     Entry("chunked", "dot | softmax | chunk(64)", "after Qiu et al. 2019, arXiv:1911.02972",
           "A query sees the tokens of its own chunk only."),
     Entry("top-k", "dot | softmax | top_k(16)", "Gupta et al. 2021, arXiv:2106.06899",

@@ -17,7 +17,7 @@ from attnlab.errors import MechanismError, closest
 from attnlab.notebook import Facts, Showable
 
 from . import softmax_variants  # noqa: F401  # its stages are registered before a line is read
-from .grammar import MARKS, LineReader, fail, tokenize
+from .grammar import MARKS, LineReader, fail, refuse_layers, tokenize
 from .masks import Mask
 from .parameter import Dims, Parameter, check_parameters
 from .position_schemes import ModelPositions, PositionScheme
@@ -81,14 +81,17 @@ class Mechanism(Showable):
 
     @classmethod
     def parse(cls, line: "str | Mechanism") -> "Mechanism":
-        """Read a line, or the name of a catalog entry."""
+        """Read a line, or the name of a catalog entry; `parse_line` also reads lines by layer."""
         if isinstance(line, Mechanism):
             return line
+        if hasattr(line, "at_layer"):
+            refuse_layers(str(line))
         if not isinstance(line, str):
             raise MechanismError(f"a mechanism is a line such as 'dot | softmax', not {type(line).__name__}")
         if not line.isprintable():  # a tab or a line break would misplace the marker of an error
             line = " ".join(line.split())
         line = NAMED.get(line.strip(), line)
+        refuse_layers(line)
         # Dynamo traces the parser itself, and warns about caches.
         return _assemble(line) if torch.compiler.is_compiling() else _assemble_once(line, tuple(REGISTRY.values()))
 
@@ -130,6 +133,15 @@ class Mechanism(Showable):
             for slot, held in stages.items()
         }
         return dataclasses.replace(self, **changed)
+
+    def at_layer(self, index: int) -> Self:
+        """Return the mechanism of a layer: the same in each."""
+        return self
+
+    @property
+    def distinct(self) -> tuple[Self, ...]:
+        """The different mechanisms of a line: this one."""
+        return (self,)
 
     def find_stages_needing(self, need: str) -> tuple[Stage, ...]:
         """Return the stages whose call requests an input beside its tensors, such as `positions`."""
