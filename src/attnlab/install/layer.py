@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from attnlab.errors import InstallError
 from attnlab.kernels import attend, attend_with_weights, initial_values
-from attnlab.mechanisms import Mechanism, Parameter, Positions, SharedProjections, Stage, Value
+from attnlab.mechanisms import Line, Mechanism, Parameter, Positions, SharedProjections, Stage, Value
 from attnlab.mechanisms.mechanism import label
 
 from .attention_modules import AttentionModule
@@ -41,6 +41,7 @@ class Layer(nn.Module):
     def __init__(self, mechanism: Mechanism, values: tuple[Value, ...], attention: AttentionModule, seed: int) -> None:
         super().__init__()
         self.mechanism = mechanism
+        self.line: Line = mechanism  # what is installed in the whole model; `install` sets a line by layer
         # A mask of pairs, as of a static cache, does not tell whether attention is causal; the module does.
         self.is_causal: bool | None = getattr(attention.module, "is_causal", None)
         self.core = self._make_core()
