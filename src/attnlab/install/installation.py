@@ -10,16 +10,17 @@ from transformers import PreTrainedModel
 from attnlab.errors import AttnlabWarning, InstallError, RequestError
 from attnlab.mechanisms import Line, LayeredMechanism, Mechanism, Value, parse_line
 
-from .attention_modules import AttentionModule, find_attention_modules
+from .attention_modules import AttentionModule, describe_attention, find_attention_modules
 from .body import copy_configs, find_body, has_cross_attention, list_configs
 from .compat import get_attention_name, set_attention_name
 from .inspection import RECORD, attention_layers, refuse_other_attention
 from .interface import name_for
+from .key_heads import NarrowedHeads, describe_narrowed
 from .layer import Layer, has_penalty, list_shared_parameters
 from .line_layers import check_line_layers
 from .own_positions import RemovedPositions, check_own_positions, choose_scheme
 from .pass_context import PASS_CONTEXT, PassContext
-from .projections import check_forward
+from .projections import Part, check_forward
 from .sharing import FusedTie, Tie, check_sharing, list_tied_parts, tie
 from .valuepath import ValuePath, check_layers, find_stages, make_paths
 
@@ -36,6 +37,7 @@ class PlannedLayer(NamedTuple):
 
 
 Plan = list[PlannedLayer]
+PLURALS: dict[Part, str] = {"q": "queries", "k": "keys", "v": "values"}
 
 
 class InstallationRecord:
@@ -46,6 +48,7 @@ class InstallationRecord:
         self.handles: list[RemovableHandle] = []
         self.paths: list[ValuePath] = []
         self.ties: list[Tie | FusedTie] = []
+        self.narrowed: list[NarrowedHeads] = []
         self.positions: list[RemovedPositions] = []
 
 
@@ -68,10 +71,14 @@ def install(model: M, mechanism: str | Line, *, seed: int = 0) -> M:
 
 def put(body: PreTrainedModel, line: Line, seed: int) -> None:
     """Put a mechanism into a model, in place of the one that is installed there."""
-    plan = _make_plan(line, find_attention_modules(body))
+    record: InstallationRecord | None = vars(body).get(RECORD)
+    originals = {id(heads.attention.module): heads.attention for heads in (record.narrowed if record else [])}
+    # What is installed is taken out after these checks, so they see the projections as they will be then.
+    attentions = [originals.get(id(attention.module), attention) for attention in find_attention_modules(body)]
+    plan = _make_plan(line, attentions)
     _check_positions(line, body)
     check_own_positions(line, body)
-    if RECORD in vars(body):
+    if record is not None:
         uninstall(body)
     else:
         copy_configs(body)
@@ -92,11 +99,13 @@ def uninstall(model: M) -> M:
     record: InstallationRecord = vars(body)[RECORD]
     for path in record.paths:
         check_forward(path.module)
+    for heads in record.narrowed:
+        heads.check_adapters()
     del vars(body)[RECORD]
     for handle in record.handles:
         handle.remove()
     # In this order, since a path may stand in for a tie's forward.
-    for change in (*record.paths, *record.ties, *record.positions):
+    for change in (*record.paths, *record.ties, *record.narrowed, *record.positions):
         change.undo()
     for _, module, _ in list(attention_layers(body)):
         del module.attnlab, vars(module)[PASS_CONTEXT]
@@ -130,6 +139,8 @@ def _make_plan(line: Line, attentions: list[AttentionModule]) -> Plan:
     plan: Plan = []
     for attention in attentions:
         mechanism = line.at_layer(attention.index or 0)
+        if mechanism.kv_heads is not None:
+            attention = describe_narrowed(mechanism.kv_heads, attention)
         check_sharing(mechanism.share, attention)
         stages = find_stages(mechanism, attention)
         Layer(mechanism, stages, attention, 0)  # refuses unknown sizes
@@ -171,8 +182,11 @@ def _warn_of_dropped_weights(line: Line, body: PreTrainedModel) -> None:
     for share in dict.fromkeys(mechanism.share for mechanism in line.distinct):
         parts = list_tied_parts(share)
         if parts and body.name_or_path:
-            kinds = "keys use" if len(parts) == 2 else "keys and values use"
-            message = f"'{share}': the {kinds} the queries' weights, and their own pretrained ones are dropped"
+            first, *others = (PLURALS[part] for part in parts)
+            message = (
+                f"'{share}': the {' and '.join(others)} use the {first}' weights, and their own pretrained ones are "
+                "dropped"
+            )
             warnings.warn(message, AttnlabWarning, stacklevel=3)
 
 
@@ -181,6 +195,10 @@ def _apply_plan(plan: Plan, line: Line, seed: int, body: PreTrainedModel, record
     context = PassContext(needs_first)
     owners: dict[str, Layer] = {}
     for attention, mechanism, stages in plan:
+        if mechanism.kv_heads is not None:
+            before = describe_attention(attention.name, attention.module)
+            record.narrowed.append(NarrowedHeads(mechanism.kv_heads, before))
+            attention = describe_attention(attention.name, attention.module)
         layer = Layer(mechanism, stages, attention, seed)
         layer.line = line
         layer.train(attention.module.training)

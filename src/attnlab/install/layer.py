@@ -52,6 +52,7 @@ class Layer(nn.Module):
         self.owners: dict[str, tuple[Self]] = {}
         self.expected: Tensor | None = None
         self.is_layout_checked = False
+        self.num_key_heads = attention.num_key_heads if mechanism.kv_heads is not None else None
         scales = (getattr(attention.module, "scaling", None), attention.head_dim and attention.head_dim**-0.5)
         self.scaled: dict[float, Mechanism] = {scale: self.core for scale in scales if isinstance(scale, float)}
         self.has_penalty = has_penalty(mechanism)
@@ -70,7 +71,7 @@ class Layer(nn.Module):
         """Return the mechanism without what acts on the projections."""
         scheme = self.mechanism.positions
         scheme = scheme if self.is_causal is None else scheme.choose_direction(self.is_causal)
-        return dataclasses.replace(self.mechanism, values=(), share=SharedProjections(), positions=scheme)
+        return dataclasses.replace(self.mechanism, values=(), share=SharedProjections(), kv_heads=None, positions=scheme)
 
     def _declare(self, mechanism: Mechanism, attention: AttentionModule, part: Part, seed: int) -> list[str]:
         """Register a mechanism's learned parameters at their initial values; return their names."""
@@ -210,6 +211,11 @@ class Layer(nn.Module):
             raise InstallError(
                 f"'{self.mechanism.causal}' acts on the causal mask, but '{self.attention_name}' was given single "
                 "pairs instead (a sliding window, packed sequences, a static cache or a custom mask)"
+            )
+        if self.num_key_heads not in (None, v.shape[1]):
+            raise InstallError(
+                f"'{self.attention_name}' divides its narrower projections into {v.shape[1]} heads of keys and values "
+                f"instead of {self.num_key_heads}, so that it cannot take '{self.mechanism.kv_heads}'; uninstall it"
             )
         expected, self.expected = self.expected, None
         # A static cache is longer than the projected values, so they are compared in a later pass.

@@ -1,7 +1,7 @@
 """A model's weights by purpose: a fused projection is split into queries, keys and values.
 
-The arms of a study start with equal values of the weights they have in common. Under share(qk) or share(qkv) only the
-queries' projection has weights; keys (and values) have none.
+The arms of a study start with equal values of the weights they have in common. Of tied projections only the first has
+weights: the queries' under share(qk) and share(qkv), the keys' under share(kv).
 """
 
 from collections.abc import Iterator

@@ -1,7 +1,8 @@
 """What attention is: stages, the line that writes them, and a catalog. No training, no files, no models."""
 
 from .arguments import Layers
-from .catalog import CATALOG, Entry
+from .catalog import CATALOG, UNIFORM, Entry
+from .key_heads import KeyHeads
 from .layered import LayeredMechanism, Line, parse_line
 from .masks import Mask
 from .mechanism import Mechanism
@@ -14,7 +15,7 @@ from .values import Value
 from .weights import TileRule, Weights, masked_softmax
 
 __all__ = [
-    "CATALOG", "REGISTRY", "SLOTS", "Cap", "CausalMask", "Dims", "Entry", "LayeredMechanism", "Layers", "Line", "Mask",
-    "Mechanism", "Output", "Parameter", "Params", "PositionScheme", "Positions", "Score", "SharedProjections", "Stage",
-    "TileRule", "TokenDropout", "Value", "Weights", "argument", "masked_softmax", "parse_line", "stage",
+    "CATALOG", "REGISTRY", "SLOTS", "Cap", "CausalMask", "Dims", "Entry", "KeyHeads", "LayeredMechanism", "Layers", "Line",
+    "Mask", "Mechanism", "Output", "Parameter", "Params", "PositionScheme", "Positions", "Score", "SharedProjections", "Stage",
+    "TileRule", "TokenDropout", "UNIFORM", "Value", "Weights", "argument", "masked_softmax", "parse_line", "stage",
 ]  # fmt: skip

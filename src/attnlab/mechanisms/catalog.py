@@ -5,7 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from .layered import Line, parse_line
+from .layered import LAYER_MARKS, Line, parse_line
+from .mechanism import Mechanism
 from .stage import NAMED
 
 
@@ -118,6 +119,12 @@ ENTRIES = (
           "Queries and keys from one projection: symmetric scores."),
     Entry("shared-qkv", "dot | softmax | share(qkv)", OURS,
           "One projection for queries, keys and values."),
+    Entry("shared-kv", "dot | softmax | share(kv)", OURS,
+          "Keys and values from one projection."),
+    Entry("grouped-query", "dot | softmax | heads(kv=2)", "Ainslie et al. 2023, arXiv:2305.13245",
+          "Two heads of keys and values, each for half of the query heads."),
+    Entry("multi-query", "dot | softmax | heads(kv=1)", "Shazeer 2019, arXiv:1911.02150",
+          "One head of keys and values for all query heads."),
     Entry("leaking-mask", "dot | softmax | mask(after)", OURS,
           "Future pairs set to 0 after softmax: the normaliser depends on the future.", specimen=True),
     Entry("zero-mask", "dot | softmax | mask(zero)", OURS,
@@ -128,5 +135,12 @@ ENTRIES = (
 
 CATALOG: Mapping[str, Entry] = MappingProxyType({entry.name: entry for entry in ENTRIES})
 """Every entry by its name."""
+
+UNIFORM: Mapping[str, Mechanism] = MappingProxyType({
+    name: Mechanism.parse(entry.line)
+    for name, entry in CATALOG.items()
+    if not any(mark in entry.line for mark in LAYER_MARKS)
+})
+"""The mechanism of every entry that has the same one in each layer, by its name."""
 
 NAMED.update({entry.name: entry.line for entry in ENTRIES})

@@ -18,6 +18,7 @@ from attnlab.notebook import Facts, Showable
 
 from . import softmax_variants  # noqa: F401  # its stages are registered before a line is read
 from .grammar import MARKS, LineReader, fail, refuse_layers, tokenize
+from .key_heads import KeyHeads
 from .masks import Mask
 from .parameter import Dims, Parameter, check_parameters
 from .position_schemes import ModelPositions, PositionScheme
@@ -38,10 +39,11 @@ KINDS: tuple[type[Stage], ...] = (
     Output,
     PositionScheme,
     SharedProjections,
+    KeyHeads,
 )
 SEVERAL: frozenset[Slot] = frozenset({"mask", "values", "output"})
 """The slots that hold any number of stages, applied in the order written."""
-OPTIONAL: frozenset[Slot] = frozenset({"cap", "drop"})
+OPTIONAL: frozenset[Slot] = frozenset({"cap", "drop", "kv_heads"})
 """The slots that may be empty."""
 DUPLICATE = "'{}' is there twice; a stage may act on a tensor once"
 
@@ -60,6 +62,7 @@ class Mechanism(Showable):
     cap: Cap | None = None
     mask: tuple[Mask, ...] = ()
     positions: PositionScheme = ModelPositions()
+    kv_heads: KeyHeads | None = None
     weights_line: str = dataclasses.field(init=False, repr=False, compare=False)
     """The weights stage as a line writes it, computed once, since torch.compile cannot trace how it is written."""
 

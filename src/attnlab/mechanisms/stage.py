@@ -21,7 +21,9 @@ from .arguments import argument_types, describe, fits, is_number, write
 from .declaration import check_defaults, check_fields, check_methods, find_interface, read_needs
 from .parameter import Dims, Parameter
 
-Slot = Literal["share", "positions", "score", "cap", "causal", "mask", "weights", "values", "drop", "output"]
+Slot = Literal[
+    "share", "kv_heads", "positions", "score", "cap", "causal", "mask", "weights", "values", "drop", "output"
+]
 SLOTS: tuple[Slot, ...] = (
     "score",
     "cap",
@@ -33,6 +35,7 @@ SLOTS: tuple[Slot, ...] = (
     "output",
     "positions",
     "share",
+    "kv_heads",
 )
 """The slots of a mechanism, in the order in which a line is written."""
 
