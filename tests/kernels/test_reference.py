@@ -8,7 +8,7 @@ from torch import Tensor
 
 from attnlab import attend, weights
 from attnlab.errors import ShapeError
-from attnlab.mechanisms import CATALOG, Params, Score, stage
+from attnlab.mechanisms import UNIFORM, Params, Score, stage
 
 
 def tensors(*shape: int, seed: int = 0) -> list[Tensor]:
@@ -17,8 +17,8 @@ def tensors(*shape: int, seed: int = 0) -> list[Tensor]:
 
 def test_weights_times_values_is_the_output() -> None:
     q, k, v = tensors(2, 2, 9, 4)
-    for name, entry in CATALOG.items():
-        if not entry.mechanism.values and not entry.mechanism.output:
+    for name, mechanism in UNIFORM.items():
+        if not mechanism.values and not mechanism.output:
             w = weights(q, k, name, causal=True)
             torch.testing.assert_close(w @ v, attend(q, k, v, name, causal=True), msg=name)
 

@@ -12,7 +12,9 @@ def merge_audits(line: LayeredMechanism, audits: Mapping[Mechanism, Audit]) -> A
     """Make one audit of those of a line's mechanisms."""
     names = dict.fromkeys(name for audit in audits.values() for name in audit.findings)
     findings = [
-        _merge_findings({mechanism: audit.findings[name] for mechanism, audit in audits.items() if name in audit.findings})
+        _merge_findings(
+            {mechanism: audit.findings[name] for mechanism, audit in audits.items() if name in audit.findings}
+        )
         for name in names
     ]
     causal = next(audit.causal for audit in audits.values())

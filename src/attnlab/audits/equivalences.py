@@ -176,7 +176,7 @@ def _check_identities(subject: Subject) -> Iterator[FindingPart]:
     has_score_masks = any("scores" in stage.needs for stage in mechanism.mask)
     if sums_to_one and mechanism.weights.divide == 1 and True in subject.causalities and not has_score_masks:
         yield _check_renormalized(subject)
-    if mechanism.share.what != "separate":
+    if mechanism.share.what in ("qk", "qkv"):
         yield _check_symmetry(subject)
 
 

@@ -8,7 +8,7 @@ from torch.utils.hooks import RemovableHandle
 from transformers import PreTrainedModel
 
 from attnlab.errors import AttnlabWarning, InstallError, RequestError
-from attnlab.mechanisms import Line, LayeredMechanism, Mechanism, Value, parse_line
+from attnlab.mechanisms import LayeredMechanism, Line, Mechanism, Value, parse_line
 
 from .attention_modules import AttentionModule, describe_attention, find_attention_modules
 from .body import copy_configs, find_body, has_cross_attention, list_configs
@@ -25,7 +25,6 @@ from .sharing import FusedTie, Tie, check_sharing, list_tied_parts, tie
 from .valuepath import ValuePath, check_layers, find_stages, make_paths
 
 M = TypeVar("M", bound=nn.Module)
-
 
 
 class PlannedLayer(NamedTuple):

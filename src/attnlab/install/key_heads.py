@@ -62,7 +62,9 @@ def _check_projection(stage: KeyHeads, attention: AttentionModule, projection: P
         )
     if not projection.module.weight.is_floating_point():  # type: ignore[union-attr, operator]
         raise InstallError(f"'{stage}' averages weights, and those of '{projection.name}' of {where} are quantized")
-    if projection.is_fused and not any(hasattr(attention.module, name) for name in ("split_size", "num_key_value_heads")):
+    if projection.is_fused and not any(
+        hasattr(attention.module, name) for name in ("split_size", "num_key_value_heads")
+    ):
         raise InstallError(
             f"'{stage}' narrows a part of '{projection.name}', and attnlab does not know how {where} splits it; it "
             "knows separate projections, and the fused ones of GPT-2 and Phi-3"

@@ -71,7 +71,9 @@ class Layer(nn.Module):
         """Return the mechanism without what acts on the projections."""
         scheme = self.mechanism.positions
         scheme = scheme if self.is_causal is None else scheme.choose_direction(self.is_causal)
-        return dataclasses.replace(self.mechanism, values=(), share=SharedProjections(), kv_heads=None, positions=scheme)
+        return dataclasses.replace(
+            self.mechanism, values=(), share=SharedProjections(), kv_heads=None, positions=scheme
+        )
 
     def _declare(self, mechanism: Mechanism, attention: AttentionModule, part: Part, seed: int) -> list[str]:
         """Register a mechanism's learned parameters at their initial values; return their names."""

@@ -136,11 +136,13 @@ ENTRIES = (
 CATALOG: Mapping[str, Entry] = MappingProxyType({entry.name: entry for entry in ENTRIES})
 """Every entry by its name."""
 
-UNIFORM: Mapping[str, Mechanism] = MappingProxyType({
-    name: Mechanism.parse(entry.line)
-    for name, entry in CATALOG.items()
-    if not any(mark in entry.line for mark in LAYER_MARKS)
-})
+UNIFORM: Mapping[str, Mechanism] = MappingProxyType(
+    {
+        name: Mechanism.parse(entry.line)
+        for name, entry in CATALOG.items()
+        if not any(mark in entry.line for mark in LAYER_MARKS)
+    }
+)
 """The mechanism of every entry that has the same one in each layer, by its name."""
 
 NAMED.update({entry.name: entry.line for entry in ENTRIES})

@@ -167,7 +167,9 @@ class _LayerReader:
             self.every = every
         elif every != self.every:
             wanted = "has none" if self.every is None else f"has '{EVERY} {self.every}'"
-            self._fail(_Span(after.strip(), part.end - len(after.lstrip())), f"the first part {wanted}; so must this one")
+            self._fail(
+                _Span(after.strip(), part.end - len(after.lstrip())), f"the first part {wanted}; so must this one"
+            )
         if every is not None and layers and max(layers) >= every:
             beyond = f"layer {max(layers)} is beyond '{EVERY} {every}', whose layers are 0 to {every - 1}"
             self._fail(_Span(after.strip(), part.end - len(after.lstrip())), beyond)
