@@ -84,9 +84,6 @@ STARTED = {
 }
 """The four architectures that every mechanism of the catalog goes into, with a head that has a loss."""
 
-DEPTHS = {"bert": "num_hidden_layers", "roberta": "num_hidden_layers", "gpt2": "n_layer", "llama": "num_hidden_layers"}
-"""The settings of their configs that are the number of layers."""
-
 
 def config(name: str, **changes: Any) -> Any:
     """Return the tiny config of a structure."""
@@ -112,7 +109,7 @@ def with_loss(name: str, *, seed: int = 0, **changes: Any) -> Any:
 
 def deep_enough(name: str, line: str, **changes: Any) -> Any:
     """Build one of the four started architectures, with six layers if a line repeats after six."""
-    return with_loss(name, **({DEPTHS[name]: 6} if "every 6" in str(parse_line(line)) else {}), **changes)
+    return with_loss(name, num_hidden_layers=6 if "every 6" in str(parse_line(line)) else 2, **changes)
 
 
 def pair() -> Any:

@@ -11,7 +11,8 @@ from transformers import AutoModelForCausalLM
 
 import attnlab
 from attnlab.errors import InstallError
-from attnlab.install import attention_layers, undecayed
+from attnlab.install import attention_layers, penalty, undecayed
+from attnlab.install.masks import read_mask
 from tests.install.models import build, learned, padding, tokens, with_loss
 
 LINE = "dot | softmax | window(3) @ 0,1; cosine(scale=learned) | softmax @ 2"
@@ -48,16 +49,8 @@ def test_a_layer_computes_what_it_computes_in_a_model_of_that_mechanism_alone(na
     ):
         expected: Any = of_first if "relu" in str(layer.mechanism) else of_second
         q = torch.randn(1, 4, 5, 8, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
-        rule = _rule(module)
-        assert torch.equal(
-            layer(q, q, q, rule, None, 0.0, False)[0], expected.attnlab(q, q, q, rule, None, 0.0, False)[0]
-        )
-
-
-def _rule(module: Any) -> Any:
-    from attnlab.install.masks import read_mask
-
-    return read_mask(None, module, True)
+        given = (q, q, q, read_mask(None, module, True), None, 0.0, False)
+        assert torch.equal(layer(*given)[0], expected.attnlab(*given)[0])
 
 
 def test_it_survives_saving_loading_and_from_pretrained(tmp_path: Path) -> None:
@@ -134,7 +127,7 @@ def test_the_first_layers_values_and_penalties_work_by_layer() -> None:
     model = attnlab.install(with_loss("gpt2"), line).train()
     loss = model(tokens(), labels=tokens()).loss
     loss.backward()
-    penalty = attnlab.install.penalty(model)
-    assert penalty is not None
-    assert penalty > 0
+    added = penalty(model)
+    assert added is not None
+    assert added > 0
     assert all(p.grad is not None for p in learned(model).values())

@@ -14,7 +14,7 @@ import attnlab
 from attnlab.errors import InstallError, RequestError
 from attnlab.install import attention_layers, prefix_of, set_prefix
 from attnlab.mechanisms import CATALOG
-from tests.install.models import DEPTHS, HEADS, LENGTH, WIDTH, build, padding, pair, tokens, twin, with_loss
+from tests.install.models import HEADS, LENGTH, WIDTH, build, padding, pair, tokens, twin, with_loss
 
 PREFIX, HEAD_DIM = 5, WIDTH // HEADS
 
@@ -106,7 +106,7 @@ def test_it_is_as_attention_by_hand(line: str, side: str) -> None:
 @pytest.mark.parametrize("name", ["bert", "gpt2", "llama"])
 def test_every_mechanism_takes_one_and_padding_changes_nothing(name: str, line: str) -> None:
     num_layers = 6 if "every 6" in CATALOG[line].line else 2
-    model = with_prefix(build(name, **{DEPTHS[name]: num_layers}), line)
+    model = with_prefix(build(name, num_hidden_layers=num_layers), line)
     together = model(tokens(), attention_mask=padding("right")).last_hidden_state[1, :6]
     alone = model(tokens()[1:2, :6]).last_hidden_state[0]
     torch.testing.assert_close(together, alone, rtol=1e-4, atol=1e-5)

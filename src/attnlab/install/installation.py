@@ -52,7 +52,7 @@ class InstallationRecord:
 
 
 def install(model: M, mechanism: str | Line, *, seed: int = 0) -> M:
-    """Put a mechanism, or mechanisms by layer, into every attention of a Hugging Face model, in place; return the model.
+    """Put a mechanism, or mechanisms by layer, into a Hugging Face model, in place; return the model.
 
     An installed mechanism is replaced. If the mechanism is refused, the model is not changed.
     seed: determines the initial learned parameters, together with their names; torch's generator is not used.

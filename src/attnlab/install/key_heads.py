@@ -21,6 +21,8 @@ from .inspection import RECORD
 from .projections import Part, Projection, check_forward, unwrap_adapter
 
 NARROWED: tuple[Part, ...] = ("k", "v")
+SPLITTING = ("split_size", "num_key_value_heads")
+"""The attributes by which GPT-2 and Phi-3 split their fused projections."""
 
 
 def describe_narrowed(stage: KeyHeads, attention: AttentionModule) -> AttentionModule:
@@ -36,7 +38,8 @@ def describe_narrowed(stage: KeyHeads, attention: AttentionModule) -> AttentionM
         return attention
     if _fixes_head_count(attention.module):
         raise InstallError(
-            f"'{stage}' gives keys fewer heads than queries, and the forward of {where} uses one number of heads for both"
+            f"'{stage}' gives keys fewer heads than queries, and the forward of {where} uses one number of heads for "
+            "both"
         )
     narrowed, start = dict(projections), projections["k"].start
     for part in NARROWED:
@@ -60,11 +63,9 @@ def _check_projection(stage: KeyHeads, attention: AttentionModule, projection: P
         raise InstallError(
             f"'{projection.name}' of {where} has an adapter (peft) already; install '{stage}' first, adapters after"
         )
-    if not projection.module.weight.is_floating_point():  # type: ignore[union-attr, operator]
+    if not projection.module.weight.is_floating_point():  # type: ignore[operator]
         raise InstallError(f"'{stage}' averages weights, and those of '{projection.name}' of {where} are quantized")
-    if projection.is_fused and not any(
-        hasattr(attention.module, name) for name in ("split_size", "num_key_value_heads")
-    ):
+    if projection.is_fused and not any(hasattr(attention.module, name) for name in SPLITTING):
         raise InstallError(
             f"'{stage}' narrows a part of '{projection.name}', and attnlab does not know how {where} splits it; it "
             "knows separate projections, and the fused ones of GPT-2 and Phi-3"
@@ -152,7 +153,8 @@ class NarrowedHeads:
 
 def _average_heads(heads: Tensor, axis: int, group: int) -> Tensor:
     """Return the mean of each group of consecutive heads."""
-    return heads.unflatten(axis, (-1, group)).mean(axis + 1)
+    grouped: Tensor = heads.unflatten(axis, (-1, group))
+    return grouped.mean(axis + 1)
 
 
 def _repeat_heads(heads: Tensor, axis: int, group: int) -> Tensor:

@@ -24,8 +24,8 @@ def check_line_layers(line: LayeredMechanism, attentions: list[AttentionModule])
         raise InstallError(f"'{line}' names layer {min(beyond)}, and {_describe_layers(layers)}")
     if missing := layers - named:
         raise InstallError(
-            f"'{line}' has no mechanism for layer {min(missing)}, and {_describe_layers(layers)}; name each of them, or "
-            "repeat the line with 'every'"
+            f"'{line}' has no mechanism for layer {min(missing)}, and {_describe_layers(layers)}; name each of them, "
+            "or repeat the line with 'every'"
         )
 
 

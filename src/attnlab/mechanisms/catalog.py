@@ -5,7 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from .layered import LAYER_MARKS, Line, parse_line
+from .grammar import LAYER_MARKS
+from .layered import Line, parse_line
 from .mechanism import Mechanism
 from .stage import NAMED
 

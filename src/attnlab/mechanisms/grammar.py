@@ -54,10 +54,8 @@ def refuse_layers(line: str) -> None:
     at = min((line.find(mark) for mark in LAYER_MARKS if mark in line), default=None)
     if at is not None:
         part = line[:at].strip() or "dot | softmax"
-        message = (
-            f"this line gives mechanisms by layer, and one mechanism is needed here; pass one part, such as '{part}'"
-        )
-        fail(line, at, at + 1, message)
+        message = "this line gives mechanisms by layer, and one mechanism is needed here"
+        fail(line, at, at + 1, f"{message}; pass one part, such as '{part}'")
 
 
 def tokenize(line: str) -> list[Token]:

@@ -17,4 +17,5 @@ class KeyHeads(Stage):
 
     @property
     def notes(self) -> tuple[str, ...]:
+        """The heads of a call are those of its tensors."""
         return (f"'{self}' narrows a model's projections; k and v come with their heads already",)

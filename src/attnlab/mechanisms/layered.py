@@ -165,14 +165,13 @@ class _LayerReader:
         layers, every = self._read_layers(_Span(after, part.start + len(text) + 1))
         if is_first:
             self.every = every
-        elif every != self.every:
-            wanted = "has none" if self.every is None else f"has '{EVERY} {self.every}'"
-            self._fail(
-                _Span(after.strip(), part.end - len(after.lstrip())), f"the first part {wanted}; so must this one"
-            )
-        if every is not None and layers and max(layers) >= every:
+        written = _Span(after.strip(), part.end - len(after.lstrip()))
+        if every != self.every:
+            wanted = "has no 'every'" if self.every is None else f"has '{EVERY} {self.every}'"
+            self._fail(written, f"the first part {wanted}, and all parts must agree in that")
+        if every is not None and max(layers) >= every:
             beyond = f"layer {max(layers)} is beyond '{EVERY} {every}', whose layers are 0 to {every - 1}"
-            self._fail(_Span(after.strip(), part.end - len(after.lstrip())), beyond)
+            self._fail(written, beyond)
         return LayerPart(mechanism, tuple(sorted(layers)))
 
     def _read_mechanism(self, part: _Span) -> Mechanism:
