@@ -172,16 +172,36 @@ def test_adapters_come_after_it_and_go_before_it() -> None:
         attnlab.install(get_peft_model(with_loss("llama"), config), "dot | softmax | heads(kv=2)")
 
 
-@pytest.mark.parametrize(("name", "part"), [("llama", "k_proj.weight"), ("gpt2", "c_attn.weight[k]")])
+@pytest.mark.parametrize("name", ["bert", "gpt2", "llama"])
+def test_arms_with_other_heads_are_paired_in_all_they_share(name: str) -> None:
+    baseline = dict(weight_parts(attnlab.install(build(name), "dot | softmax")))
+    arm = dict(weight_parts(attnlab.install(build(name), "dot | softmax | heads(kv=2)")))
+    assert all(torch.equal(arm[part], baseline[part]) for part in baseline.keys() & arm.keys())
+    assert all(part.endswith(" heads]") for part in arm.keys() - baseline.keys())
+    assert len(arm) == len(baseline)
+    num_narrowed = sum("2 heads" in part for part in arm)
+    assert num_narrowed == {"bert": 8, "gpt2": 8, "llama": 4}[name]
+    same = dict(weight_parts(attnlab.install(build(name), "dot | softmax | heads(kv=4)")))
+    assert same.keys() == baseline.keys()
+
+
+@pytest.mark.parametrize(("name", "part"), [("llama", "k_proj.weight[1 heads]"), ("gpt2", "c_attn.weight[k, 1 heads]")])
 @pytest.mark.parametrize("line", ["heads(kv=1)", "heads(kv=1) | share(kv)"])
 def test_a_new_model_starts_with_the_deviation_of_its_architecture(name: str, part: str, line: str) -> None:
     model = build(name, hidden_size=128, initializer_range=0.05) if name == "llama" else build(name, n_embd=128)
     initialise(model, 0)
-    before = {key: tensor.std() for key, tensor in weight_parts(attnlab.install(twin(model), "dot | softmax"))}
+    plain = attnlab.install(twin(model), "dot | softmax")
+    before = {_find_place(key): tensor.std() for key, tensor in weight_parts(plain)}
     attnlab.install(model, f"dot | softmax | {line}")
     parts = {key: tensor for key, tensor in weight_parts(model) if key.endswith(part)}
-    assert all(tensor.std() < 0.6 * before[key] for key, tensor in parts.items())
+    assert len(parts) == 2
+    assert all(tensor.std() < 0.6 * before[_find_place(key)] for key, tensor in parts.items())
     rescale_new_heads(model)
     for key, tensor in weight_parts(model):
         if "attnlab" not in key and tensor.dim() == 2:
-            torch.testing.assert_close(tensor.std(), before[key], rtol=0.1, atol=0)
+            torch.testing.assert_close(tensor.std(), before[_find_place(key)], rtol=0.1, atol=0)
+
+
+def _find_place(key: str) -> str:
+    """Return the name of a weight without its number of heads."""
+    return key.replace("[1 heads]", "").replace(", 1 heads]", "]")

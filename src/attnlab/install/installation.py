@@ -194,12 +194,14 @@ def _apply_plan(plan: Plan, line: Line, seed: int, body: PreTrainedModel, record
     context = PassContext(needs_first)
     owners: dict[str, Layer] = {}
     for attention, mechanism, stages in plan:
+        narrowed = None
         if mechanism.kv_heads is not None:
             before = describe_attention(attention.name, attention.module)
-            record.narrowed.append(NarrowedHeads(mechanism.kv_heads, before))
+            record.narrowed.append(narrowed := NarrowedHeads(mechanism.kv_heads, before))
             attention = describe_attention(attention.name, attention.module)
         layer = Layer(mechanism, stages, attention, seed)
         layer.line = line
+        layer.num_key_heads = attention.num_key_heads if narrowed and narrowed.group > 1 else None
         layer.train(attention.module.training)
         weight = next((p for p in attention.module.parameters() if p.is_floating_point()), None)
         attention.module.attnlab = layer if weight is None else layer.to(device=weight.device, dtype=weight.dtype)

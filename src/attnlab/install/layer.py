@@ -52,7 +52,7 @@ class Layer(nn.Module):
         self.owners: dict[str, tuple[Self]] = {}
         self.expected: Tensor | None = None
         self.is_layout_checked = False
-        self.num_key_heads = attention.num_key_heads if mechanism.kv_heads is not None else None
+        self.num_key_heads: int | None = None  # of heads(kv=N), if `install` has narrowed the projections
         scales = (getattr(attention.module, "scaling", None), attention.head_dim and attention.head_dim**-0.5)
         self.scaled: dict[float, Mechanism] = {scale: self.core for scale in scales if isinstance(scale, float)}
         self.has_penalty = has_penalty(mechanism)
