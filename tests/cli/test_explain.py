@@ -19,3 +19,16 @@ def test_json_names_kernel_and_refusals(capsys: pytest.CaptureFixture[str]) -> N
     (shown,) = json.loads(capsys.readouterr().out)
     assert (shown["kernel"], shown["length"], shown["causal"]) == ("blockwise", 512, False)
     assert "linear" in shown["refused"]
+
+
+def test_each_mechanism_of_a_line_by_layer_is_explained(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", "gemma-hybrid", "--json"]) == 0
+    shown = json.loads(capsys.readouterr().out)
+    assert [one["mechanism"] for one in shown] == ["dot | softmax | window(64)", "dot | softmax"]
+    assert [one["kernel"] for one in shown] == ["banded", "sdpa"]
+    assert {one["asked"] for one in shown} == {"gemma-hybrid"}
+
+
+def test_a_verb_that_measures_one_call_refuses_a_line_by_layer(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["bench", "gemma-hybrid"]) == 2
+    assert "one mechanism is needed here; pass one part" in capsys.readouterr().err

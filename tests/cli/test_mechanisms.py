@@ -28,7 +28,7 @@ def test_json_lines_can_be_parsed_back(capsys: pytest.CaptureFixture[str]) -> No
     shown = json.loads(capsys.readouterr().out)
     assert [entry["name"] for entry in shown] == list(attnlab.mechanisms.CATALOG)
     for entry in shown:
-        assert attnlab.Mechanism.parse(entry["line"]) == attnlab.mechanisms.CATALOG[entry["name"]].mechanism
+        assert attnlab.mechanisms.parse_line(entry["line"]) == attnlab.mechanisms.CATALOG[entry["name"]].mechanism
 
 
 def test_stages_show_their_arguments(capsys: pytest.CaptureFixture[str]) -> None:

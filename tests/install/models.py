@@ -16,6 +16,8 @@ from transformers import (
     EncoderDecoderModel,
 )
 
+from attnlab.mechanisms import parse_line
+
 VOCABULARY, WIDTH, HEADS, LENGTH = 64, 32, 4, 9
 
 SHARED: dict[str, Any] = {
@@ -103,6 +105,11 @@ def build(name: str, head: Any = AutoModel, *, seed: int = 0, **changes: Any) ->
 def with_loss(name: str, *, seed: int = 0, **changes: Any) -> Any:
     """Build one of the four started architectures with the head that has a loss."""
     return build(name, STARTED[name], seed=seed, **changes)
+
+
+def deep_enough(name: str, line: str, **changes: Any) -> Any:
+    """Build one of the four started architectures, with six layers if a line repeats after six."""
+    return with_loss(name, num_hidden_layers=6 if "every 6" in str(parse_line(line)) else 2, **changes)
 
 
 def pair() -> Any:

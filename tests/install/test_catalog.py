@@ -11,8 +11,8 @@ from transformers import AutoModelForCausalLM
 
 import attnlab
 from attnlab.errors import InstallError
-from attnlab.mechanisms import CATALOG
-from tests.install.models import STARTED, build, learned, padding, tokens, with_loss
+from attnlab.mechanisms import CATALOG, UNIFORM
+from tests.install.models import STARTED, build, deep_enough, learned, padding, tokens
 from tests.sampling import is_sampled
 
 WITHOUT_QUERY_GRADIENT = {"hard"}
@@ -27,7 +27,7 @@ CASES = [
 
 
 def started(model: str, name: str) -> Any:
-    built = with_loss(model)
+    built = deep_enough(model, name)
     attnlab.install(built, name)
     return built
 
@@ -51,7 +51,7 @@ def test_it_trains_a_step_with_gradient_to_every_parameter(kind: str, name: str)
     assert step(model) > 0
     for key, parameter in model.named_parameters():
         if not parameter.requires_grad:  # position embeddings that another scheme replaces
-            assert not CATALOG[name].mechanism.positions.is_of_model
+            assert not UNIFORM[name].positions.is_of_model
             continue
         assert parameter.grad is not None, key
         assert parameter.grad.isfinite().all(), key
@@ -78,11 +78,11 @@ def test_it_survives_saving_and_loading(kind: str, name: str, tmp_path: Path) ->
         assert torch.equal(found, expected)
 
 
-@pytest.mark.parametrize("name", CATALOG)
+@pytest.mark.parametrize("name", UNIFORM)
 def test_grouped_key_heads_take_it_or_say_why_not(name: str) -> None:
-    mechanism = CATALOG[name].mechanism
+    mechanism = UNIFORM[name]
     model = build("llama grouped", AutoModelForCausalLM)
-    if "bypass" in str(mechanism) or mechanism.share.what != "separate":
+    if "bypass" in str(mechanism) or "q" in mechanism.share.what.removeprefix("separate"):
         with pytest.raises(InstallError, match="grouped"):
             attnlab.install(model, name)
         return

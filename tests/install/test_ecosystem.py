@@ -25,7 +25,7 @@ import attnlab
 from attnlab.errors import InstallError
 from attnlab.install import set_progress
 from attnlab.mechanisms import CATALOG
-from tests.install.models import VOCABULARY, build, calm, learned, padding, tokens, twin, with_loss
+from tests.install.models import VOCABULARY, build, calm, deep_enough, learned, padding, tokens, twin, with_loss
 from tests.sampling import IS_SOAK, is_sampled
 
 TRACING = [
@@ -112,7 +112,7 @@ def test_a_compiled_model_is_not_changed_any_more() -> None:
 def test_gradient_checkpointing_gives_the_same_gradients(name: str) -> None:
     found = []
     for is_on in (False, True):
-        model = with_loss("gpt2", attn_pdrop=0.2).train()
+        model = deep_enough("gpt2", name, attn_pdrop=0.2).train()
         attnlab.install(model, name)
         if is_on:
             model.gradient_checkpointing_enable()

@@ -1,4 +1,4 @@
-"""share(qk) and share(qkv): one projection, fewer parameters, one gradient."""
+"""share(qk), share(kv) and share(qkv): one projection, fewer parameters, one gradient."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from transformers import BertModel
 import attnlab
 from attnlab.errors import AttnlabWarning, InstallError
 from attnlab.install import Layer
+from attnlab.install.weight_parts import weight_parts
 from tests.install.models import WIDTH, build, tokens, twin, with_loss
 
 FAMILIES = ["bert", "distilbert", "gpt2", "modernbert", "llama", "opt", "bart"]
@@ -18,7 +19,7 @@ def size(model: torch.nn.Module) -> int:
     return sum(parameter.numel() for parameter in model.parameters())
 
 
-@pytest.mark.parametrize(("what", "dropped"), [("qk", 1), ("qkv", 2)])
+@pytest.mark.parametrize(("what", "dropped"), [("qk", 1), ("kv", 1), ("qkv", 2)])
 @pytest.mark.parametrize("name", FAMILIES)
 def test_there_are_fewer_parameters(name: str, what: str, dropped: int) -> None:
     original = build(name)
@@ -28,10 +29,11 @@ def test_there_are_fewer_parameters(name: str, what: str, dropped: int) -> None:
     assert size(original) - size(model) == dropped * num_layers * WIDTH * (WIDTH + biased)
 
 
+@pytest.mark.parametrize("what", ["qkv", "kv"])
 @pytest.mark.parametrize("name", FAMILIES)
-def test_keys_are_the_queries_projection_and_taking_it_out_keeps_what_was_learned(name: str) -> None:
+def test_one_projection_serves_several_parts_and_taking_it_out_keeps_what_was_learned(name: str, what: str) -> None:
     original = build(name)
-    model = attnlab.install(twin(original), "dot | softmax | share(qkv)")
+    model = attnlab.install(twin(original), f"dot | softmax | share({what})")
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.mul_(1.1)
@@ -53,6 +55,32 @@ def test_the_queries_weights_are_the_ones_kept() -> None:
     bert = attnlab.install(build("bert"), "dot | softmax | share(qk)").encoder.layer[0].attention.self
     assert bert.key.weight is bert.query.weight
     assert bert.value.weight is not bert.query.weight
+
+
+def test_under_kv_the_keys_weights_are_the_ones_kept() -> None:
+    original = build("gpt2")
+    model = attnlab.install(twin(original), "dot | softmax | share(kv)")
+    assert torch.equal(model.h[0].attn.c_attn.weight, original.h[0].attn.c_attn.weight[:, : 2 * WIDTH])
+    bert = attnlab.install(build("bert"), "dot | softmax | share(kv)").encoder.layer[0].attention.self
+    assert torch.equal(bert.key.weight, build("bert").encoder.layer[0].attention.self.key.weight)
+    assert bert.value.weight is bert.key.weight
+    assert bert.query.weight is not bert.key.weight
+    crossed = attnlab.install(build("gpt2", add_cross_attention=True), "dot | softmax | share(kv)")
+    assert crossed.h[0].crossattention.c_attn.weight.shape == (WIDTH, WIDTH)
+    grouped = attnlab.install(build("llama grouped"), "dot | softmax | share(kv)")
+    assert grouped.layers[0].self_attn.v_proj.weight is grouped.layers[0].self_attn.k_proj.weight
+
+
+@pytest.mark.parametrize(("name", "query", "key"), [("gpt2", "weight[q]", "weight[k]"), ("bert", "query.w", "key.w")])
+def test_arms_with_tied_keys_and_values_are_paired(name: str, query: str, key: str) -> None:
+    baseline = dict(weight_parts(attnlab.install(build(name), "dot | softmax")))
+    tied = dict(weight_parts(attnlab.install(build(name), "dot | softmax | share(kv)")))
+    assert all(torch.equal(weight, baseline[part]) for part, weight in tied.items())
+    assert any(query in part for part in tied)
+    assert any(key in part for part in tied)
+    assert {part for part in baseline if part not in tied} == {
+        part for part in baseline if part.endswith("[v]") or ".value." in part
+    }
 
 
 @pytest.mark.parametrize("name", ["bert", "gpt2"])
@@ -100,3 +128,5 @@ def test_dropping_pretrained_weights_is_said(tmp_path: object) -> None:
     model = BertModel.from_pretrained(str(tmp_path))
     with pytest.warns(AttnlabWarning, match="the keys use the queries' weights"):
         attnlab.install(model, "dot | softmax | share(qk)")
+    with pytest.warns(AttnlabWarning, match="the values use the keys' weights"):
+        attnlab.install(model, "dot | softmax | share(kv)")

@@ -7,17 +7,17 @@ import torch
 from torch import Tensor
 
 from attnlab.kernels import attend
-from attnlab.mechanisms import CATALOG
+from attnlab.mechanisms import UNIFORM
 
 from .problems import problem
 
-SMOOTH = [name for name, entry in CATALOG.items() if entry.mechanism.weights.name != "argmax"]
+SMOOTH = [name for name, mechanism in UNIFORM.items() if mechanism.weights.name != "argmax"]
 
 
 @pytest.mark.parametrize("situation", ["causal", "padded", "cached"])
 @pytest.mark.parametrize("name", SMOOTH)
 def test_gradients_are_those_of_finite_differences(name: str, situation: str) -> None:
-    given = problem(CATALOG[name].mechanism, situation, 5, seed=3)
+    given = problem(UNIFORM[name], situation, 5, seed=3)
     inputs = tuple(tensor[:, :1] if key in "qkv" else tensor[:1] for key, tensor in given.tensors.items())
     inputs = tuple(tensor.clone().requires_grad_() for tensor in inputs)
     names = list(given.tensors)

@@ -12,11 +12,11 @@ import torch
 from attnlab import Attention, attend
 from attnlab.errors import AttnlabWarning
 from attnlab.kernels import KERNELS
-from attnlab.mechanisms import CATALOG
+from attnlab.mechanisms import UNIFORM
 
 from .problems import Problem, assert_as_exact, problem, x_for
 
-NAMES = list(CATALOG)
+NAMES = list(UNIFORM)
 
 
 @pytest.mark.parametrize("causal", [False, True])
@@ -143,7 +143,7 @@ def test_any_strides_and_any_value_width_with_a_mask(name: str) -> None:
         options: Any = {"causal": True, "mask": mask, "x": x_for(name, q, k)}
         expected = attend(q.double(), k.double(), v.double(), name, kernel="reference", **options)
         turned = [x.mT.contiguous().mT for x in (q, k, v)]
-        for kernel in Problem(CATALOG[name].mechanism, {"q": q, "k": k, "v": v}, True, mask).kernels:
+        for kernel in Problem(UNIFORM[name], {"q": q, "k": k, "v": v}, True, mask).kernels:
             found = attend(turned[0], turned[1], turned[2], name, kernel=kernel, **options)
             torch.testing.assert_close(found.double(), expected, atol=1e-4, rtol=1e-4, msg=kernel)
 
@@ -153,9 +153,9 @@ def test_any_strides_and_any_value_width_with_a_mask(name: str) -> None:
 def test_a_nan_that_is_seen_is_never_hidden(name: str) -> None:
     q, k, v = torch.randn(3, 1, 2, 20, 8, generator=torch.Generator().manual_seed(0))
     k[0, 0, 3, 0] = torch.nan
-    if CATALOG[name].mechanism.weights.name == "argmax":
+    if UNIFORM[name].weights.name == "argmax":
         return  # what the largest of NaN is, torch leaves open
-    for kernel in Problem(CATALOG[name].mechanism, {"q": q, "k": k, "v": v}, False, None).kernels:
+    for kernel in Problem(UNIFORM[name], {"q": q, "k": k, "v": v}, False, None).kernels:
         assert attend(q, k, v, name, kernel=kernel, x=x_for(name, q, k))[0, 0].isnan().all(), kernel
 
 

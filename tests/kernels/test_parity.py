@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from attnlab.mechanisms import CATALOG
+from attnlab.mechanisms import UNIFORM
 from tests.sampling import is_sampled
 
 from .problems import LENGTHS, MANY_HEADS, SITUATIONS, SPLIT_LENGTH, assert_as_exact, problem
@@ -15,7 +15,7 @@ DTYPES = (torch.float64, torch.float32, torch.bfloat16)
 
 CASES = [
     (name, situation, length)
-    for first, name in enumerate(CATALOG)
+    for first, name in enumerate(UNIFORM)
     for second, situation in enumerate(SITUATIONS)
     for third, length in enumerate(LENGTHS)
     if is_sampled(first, second, third)
@@ -24,7 +24,7 @@ CASES = [
 
 @pytest.mark.parametrize(("name", "situation", "length"), CASES)
 def test_every_kernel_computes_the_reference(name: str, situation: str, length: int) -> None:
-    given = problem(CATALOG[name].mechanism, situation, length)
+    given = problem(UNIFORM[name], situation, length)
     for kernel in given.kernels:
         for dtype in DTYPES:
             if kernel == "reference" and dtype != torch.float64:
@@ -37,7 +37,7 @@ def test_every_kernel_computes_the_reference(name: str, situation: str, length: 
 
 SPLIT_CASES = [
     (name, situation)
-    for first, name in enumerate(CATALOG)
+    for first, name in enumerate(UNIFORM)
     for second, situation in enumerate(("plain", "both", "cross"))
     if is_sampled(first, second)
 ]
@@ -45,7 +45,7 @@ SPLIT_CASES = [
 
 @pytest.mark.parametrize(("name", "situation"), SPLIT_CASES)
 def test_every_kernel_computes_the_reference_where_it_splits(name: str, situation: str) -> None:
-    given = problem(CATALOG[name].mechanism, situation, SPLIT_LENGTH, num_heads=MANY_HEADS)
+    given = problem(UNIFORM[name], situation, SPLIT_LENGTH, num_heads=MANY_HEADS)
     for kernel in given.kernels:
         if kernel != "reference":
             assert_as_exact(given, kernel, torch.float64)

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from attnlab import attend, weights
 from attnlab.errors import ShapeError
-from attnlab.mechanisms import CATALOG, Params, Score, stage
+from attnlab.mechanisms import UNIFORM, Params, Score, stage
 
 from .problems import x_for
 
@@ -19,8 +19,7 @@ def tensors(*shape: int, seed: int = 0) -> list[Tensor]:
 
 def test_weights_times_values_is_the_output() -> None:
     q, k, v = tensors(2, 2, 9, 4)
-    for name, entry in CATALOG.items():
-        mechanism = entry.mechanism
+    for name, mechanism in UNIFORM.items():
         if mechanism.values or mechanism.output or mechanism.delta is not None or mechanism.heads is not None:
             continue
         x = x_for(name, q, k)

@@ -119,4 +119,5 @@ def mechanisms(moderate: bool = False) -> SearchStrategy[Mechanism]:
         output=several("output"),
         positions=stages_for("positions", moderate),
         share=stages_for("share", moderate),
+        kv_heads=st.none() | stages_for("kv_heads", moderate),
     )

@@ -5,7 +5,7 @@ from collections import Counter
 
 import pytest
 
-from attnlab.mechanisms import CATALOG, REGISTRY, Entry, Mechanism
+from attnlab.mechanisms import CATALOG, REGISTRY, UNIFORM, Entry, Mechanism, parse_line
 from attnlab.mechanisms.catalog import ENTRIES
 
 entries = pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.name)
@@ -14,7 +14,8 @@ entries = pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.name
 @entries
 def test_an_entry_is_found_by_its_name(entry: Entry) -> None:
     assert CATALOG[entry.name] is entry
-    assert Mechanism.parse(entry.name) == Mechanism.parse(f" {entry.name} ") == entry.mechanism
+    assert parse_line(entry.name) == parse_line(f" {entry.name} ") == entry.mechanism
+    assert entry.name not in UNIFORM or Mechanism.parse(entry.name) == UNIFORM[entry.name] == entry.mechanism
 
 
 @entries
@@ -65,6 +66,9 @@ def test_a_name_that_is_a_stage_too_means_the_same(name: str) -> None:
         ("entmax", "dot | entmax15"),
         ("value-residual", "dot | softmax | value_residual"),
         ("output-gate", "dot | softmax | gate(per=channel)"),
+        ("gemma-hybrid", "dot | softmax | window(64) @ 0-4 every 6; dot | softmax @ 5 every 6"),
+        ("grouped-query", "dot | softmax | heads(kv=2)"),
+        ("multi-query", "dot | softmax | heads(kv=1)"),
     ],
 )
 def test_the_variants_of_the_literature_are_there(name: str, line: str) -> None:
@@ -74,6 +78,10 @@ def test_the_variants_of_the_literature_are_there(name: str, line: str) -> None:
 def test_every_stage_is_used_by_some_entry() -> None:
     used = {item.name for entry in ENTRIES for item in entry.mechanism.list_written_stages()}
     assert set(REGISTRY) - used == {"positions"}  # positions(model), the default, is never written
+
+
+def test_uniform_leaves_out_the_entries_by_layer() -> None:
+    assert set(CATALOG) - set(UNIFORM) == {"gemma-hybrid"}
 
 
 def test_faults_are_marked_as_specimens() -> None:

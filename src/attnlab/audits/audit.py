@@ -11,7 +11,7 @@ from torch import nn
 
 from attnlab.errors import AttnlabWarning, RequestError
 from attnlab.kernels.measure import one_thread
-from attnlab.mechanisms import Mechanism
+from attnlab.mechanisms import LayeredMechanism, Line, parse_line
 
 from . import (  # noqa: F401  (each registers its check)
     cost,
@@ -26,16 +26,19 @@ from . import (  # noqa: F401  (each registers its check)
     value_path,
     weights,
 )
+from .by_layer import merge_audits
 from .check import Check, SubjectKind, known_checks
 from .finding import Audit, Findings, UnknownCheckError, match_name, normalize_name
 from .subject import Subject
 
 
 def audit(
-    subject: str | Mechanism | nn.Module, *, causal: bool | None = None, checks: Sequence[str] | None = None,
+    subject: str | Line | nn.Module, *, causal: bool | None = None, checks: Sequence[str] | None = None,
     train: bool = False, seed: int = 0, progress: Callable[[str], None] | None = None,
 ) -> Audit:  # fmt: skip
     """Run every check on a mechanism, or on a Hugging Face model, and return the findings.
+
+    Of a line by layer each mechanism is audited, and the worst finding of each check is returned.
 
     causal: whether no token may see a later one. If you omit it, a mechanism is audited with and without a causal
     mask, and a model according to its own `is_causal`.
@@ -45,6 +48,10 @@ def audit(
     """
     if causal is not None and not isinstance(causal, bool):
         raise RequestError(f"causal must be True, False or None, not {causal!r}")
+    line = None if isinstance(subject, nn.Module) else parse_line(subject)
+    if isinstance(line, LayeredMechanism):
+        options: Any = {"causal": causal, "checks": checks, "train": train, "seed": seed, "progress": progress}
+        return merge_audits(line, {mechanism: audit(mechanism, **options) for mechanism in line.distinct})
     start = perf_counter()
     findings = []
     kind: SubjectKind = "model" if isinstance(subject, nn.Module) else "mechanism"
@@ -54,8 +61,8 @@ def audit(
         from .in_model import ModelSubject
 
         audited = ModelSubject.create(subject, causal, seed)
-    else:
-        audited = Subject.create(Mechanism.parse(subject), causal, seed)
+    elif line is not None:
+        audited = Subject.create(line, causal, seed)
     # Sequences are short: with several threads, synchronization takes longer than computing.
     threads = one_thread() if kind == "mechanism" else nullcontext()
     with threads, _default_autograd(), warnings.catch_warnings():

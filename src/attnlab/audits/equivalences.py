@@ -178,7 +178,7 @@ def _check_identities(subject: Subject) -> Iterator[FindingPart]:
     is_chosen_apart = not has_score_masks and not mixes_pairs
     if sums_to_one and mechanism.weights.divide == 1 and True in subject.causalities and is_chosen_apart:
         yield _check_renormalized(subject)
-    if mechanism.share.what != "separate":
+    if mechanism.share.what in ("qk", "qkv"):
         yield _check_symmetry(subject)
 
 

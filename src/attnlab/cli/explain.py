@@ -23,9 +23,10 @@ def print_explanation(
     """Print which kernel computes a mechanism, why, its cost, and why other kernels cannot."""
     load_plugins(plugins)
     # All lines are explained before the first is printed, so that an invalid line prints no partial answer.
-    explanations = {line: attnlab.explain(line, length, causal=causal) for line in lines}
+    mechanisms = [(line, mechanism) for line in lines for mechanism in attnlab.mechanisms.parse_line(line).distinct]
+    explanations = [(line, attnlab.explain(mechanism, length, causal=causal)) for line, mechanism in mechanisms]
     if not as_json:
-        print("\n\n".join(str(explanation) for explanation in explanations.values()))
+        print("\n\n".join(str(explanation) for _, explanation in explanations))
         return 0
     print_json([
         {
@@ -33,6 +34,6 @@ def print_explanation(
             "kernel": explanation.kernel, "reason": explanation.reason, "refused": dict(explanation.refused),
             "cost": asdict(explanation.cost), "advice": list(explanation.advice),
         }
-        for line, explanation in explanations.items()
+        for line, explanation in explanations
     ])  # fmt: skip
     return 0

@@ -84,10 +84,10 @@ def new(
     load_plugins(plugin)
     import jinja2
 
-    from attnlab.mechanisms import Mechanism
+    from attnlab.mechanisms import parse_line
     from attnlab.studies.file.reading import read_design
 
-    lines = {"mechanism": str(Mechanism.parse(mechanism)), "baseline": str(Mechanism.parse(baseline))}
+    lines = {"mechanism": str(parse_line(mechanism)), "baseline": str(parse_line(baseline))}
     if lines["mechanism"] == lines["baseline"]:
         raise RequestError(f"'{mechanism}' is the baseline itself; give another mechanism, or --baseline LINE")
     if not NAME.fullmatch(name) or name == "baseline":

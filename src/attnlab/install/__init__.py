@@ -7,7 +7,7 @@ and the function of the same name must be one object.
 import sys
 from types import ModuleType
 
-from attnlab.mechanisms import Mechanism
+from attnlab.mechanisms import Line
 
 from .inspection import attention_layers, mechanism_of, penalty, set_progress, undecayed
 from .installation import M, install, uninstall
@@ -26,7 +26,7 @@ extend_transformers()
 
 
 class _CallableModule(ModuleType):
-    def __call__(self, model: M, mechanism: str | Mechanism, *, seed: int = 0) -> M:
+    def __call__(self, model: M, mechanism: str | Line, *, seed: int = 0) -> M:
         """Put a mechanism into a model: `install`."""
         return install(model, mechanism, seed=seed)
 

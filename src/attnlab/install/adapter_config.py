@@ -20,7 +20,7 @@ from torch import nn
 
 from attnlab.errors import AttnlabWarning, InstallError
 from attnlab.inputs import parse_json
-from attnlab.mechanisms import Mechanism
+from attnlab.mechanisms import Line, Mechanism, parse_line
 
 from .inspection import mechanism_of
 
@@ -96,7 +96,7 @@ def _check_base(model: nn.Module, config: Any) -> None:
                 stacklevel=4,
             )
         return
-    wanted = Mechanism.parse(line)
+    wanted = parse_line(line)
     if mechanism != wanted:
         has = "has none" if mechanism is None else f"has '{mechanism}'"
         raise InstallError(
@@ -105,7 +105,7 @@ def _check_base(model: nn.Module, config: Any) -> None:
         )
 
 
-def _add_mechanism(model: PeftModel, folder: Path, mechanism: Mechanism) -> None:
+def _add_mechanism(model: PeftModel, folder: Path, mechanism: Line) -> None:
     """Write the mechanism into the config of a saved adapter, and its learned parameters beside the adapter's."""
     file = folder / CONFIG_NAME
     content = parse_json(file.read_bytes())

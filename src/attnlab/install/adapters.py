@@ -8,7 +8,7 @@ from transformers import PreTrainedModel
 from attnlab.errors import InstallError
 
 from .attention_modules import find_attention_modules
-from .inspection import mechanism_of
+from .inspection import attention_layers, check_in_use
 from .layer import list_early_features
 from .sharing import list_tied_parts
 from .valuepath import acts_at
@@ -16,11 +16,16 @@ from .valuepath import acts_at
 
 def check_adapters(model: PreTrainedModel, modules: Iterable[nn.Module]) -> None:
     """Refuse adapters on projections that the mechanism ties, or changes other than by adding to them."""
-    mechanism = mechanism_of(model)
+    check_in_use(model)
     adapted = {id(module) for module in modules}
-    if mechanism is None:
+    layers = {id(module): layer for _, module, layer in attention_layers(model)}
+    if not layers:
         return
     for attention in find_attention_modules(model):
+        layer = layers.get(id(attention.module))
+        if layer is None:
+            continue
+        mechanism = layer.mechanism
         for part, projection in (attention.projections or {}).items():
             if id(projection.module) not in adapted:
                 continue

@@ -70,12 +70,17 @@ def find_attention_modules(model: PreTrainedModel) -> list[AttentionModule]:
 
 
 def _uses_registry(module: nn.Module) -> bool:
+    return ATTENTION_REGISTRY in list_forward_names(module)
+
+
+def list_forward_names(module: nn.Module) -> set[str]:
+    """Return the names of globals and attributes in the code of a module's forward."""
     code = getattr(inspect.unwrap(type(module).forward), "__code__", None)
-    return code is not None and ATTENTION_REGISTRY in _list_names(code)
+    return set() if code is None else _list_names(code)
 
 
 def _list_names(code: CodeType) -> set[str]:
-    """Return every global name in a function and its inner functions."""
+    """Return every global name and attribute in a function and its inner functions."""
     inner = (_list_names(constant) for constant in code.co_consts if isinstance(constant, CodeType))
     return set(code.co_names).union(*inner)
 

@@ -69,8 +69,8 @@ def make_cache_layer(like: Any) -> Any:
     if kind is StaticSlidingWindowLayer:
         return StaticSlidingWindowLayer(max_cache_len=like.max_cache_len, sliding_window=like.max_cache_len)
     raise InstallError(
-        f"a mechanism that needs the layer's input keeps it in the cache, and cannot in a {kind.__name__}; use a dynamic "
-        "or a static cache"
+        f"a mechanism that needs the layer's input keeps it in the cache, and cannot in a {kind.__name__}; use a "
+        "dynamic or a static cache"
     )
 
 

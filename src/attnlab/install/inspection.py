@@ -6,7 +6,7 @@ from torch import Tensor, nn
 from transformers import PreTrainedConfig
 
 from attnlab.errors import InstallError, RequestError
-from attnlab.mechanisms import Mechanism
+from attnlab.mechanisms import Line
 
 from .compat import get_attention_name
 from .interface import NAME, NAME_WITH_POSITIONS, name_for
@@ -32,12 +32,12 @@ def attention_layers(model: nn.Module) -> Iterator[tuple[str, nn.Module, Layer]]
 def check_in_use(model: nn.Module) -> None:
     """Refuse a model whose mechanism is installed but no longer called."""
     for name, module, layer in attention_layers(model):
-        expected = name_for(layer.mechanism)
+        expected = name_for(layer.line)
         config = getattr(module, "config", None)
         called = get_attention_name(config) if isinstance(config, PreTrainedConfig) else expected
         if called != expected:
             raise InstallError(
-                f"'{layer.mechanism}' is installed in this {type(model).__name__}, but '{name}' was switched to "
+                f"'{layer.line}' is installed in this {type(model).__name__}, but '{name}' was switched to "
                 f"'{called}' attention since; call attnlab.install again, or attnlab.uninstall"
             )
 
@@ -77,15 +77,15 @@ def find_own_layer(body: nn.Module, advice: str) -> Layer:
     return layer
 
 
-def mechanism_of(model: nn.Module) -> Mechanism | None:
-    """Return the mechanism installed in a model, or None."""
+def mechanism_of(model: nn.Module) -> Line | None:
+    """Return the mechanism installed in a model, by layer if they differ, or None."""
     _check_module(model)
     check_in_use(model)
-    mechanisms = {layer.mechanism for _, _, layer in attention_layers(model)}
-    if len(mechanisms) > 1:
-        lines = " and ".join(sorted(f"'{mechanism}'" for mechanism in mechanisms))
+    installed = {layer.line for _, _, layer in attention_layers(model)}
+    if len(installed) > 1:
+        lines = " and ".join(sorted(f"'{line}'" for line in installed))
         raise InstallError(f"parts of this {type(model).__name__} hold different mechanisms, {lines}; pass one part")
-    return next(iter(mechanisms), None)
+    return next(iter(installed), None)
 
 
 def _check_module(model: object) -> None:

@@ -1,7 +1,7 @@
 """Put a mechanism into a model in place, and take it out again."""
 
 import warnings
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import torch
 from torch import nn
@@ -9,25 +9,36 @@ from torch.utils.hooks import RemovableHandle
 from transformers import PreTrainedModel
 
 from attnlab.errors import AttnlabWarning, InstallError, RequestError, ShapeError
-from attnlab.mechanisms import Mechanism, Value
+from attnlab.mechanisms import LayeredMechanism, Line, Mechanism, Value, parse_line
 
-from .attention_modules import AttentionModule, find_attention_modules
+from .attention_modules import AttentionModule, describe_attention, find_attention_modules
 from .body import copy_configs, find_body, has_cross_attention, list_configs
 from .compat import get_attention_name, set_attention_name
 from .inspection import RECORD, attention_layers, refuse_other_attention
 from .interface import name_for
+from .key_heads import NarrowedHeads, describe_narrowed
 from .layer import Layer, has_penalty, list_shared_parameters, shifts, takes_calls
 from .layer_input import AttentionCall
-from .own_positions import RemovedPositions, check_own_positions
+from .line_layers import check_line_layers
+from .own_positions import RemovedPositions, check_own_positions, choose_scheme
 from .pass_context import PASS_CONTEXT, PassContext
-from .projections import check_forward
+from .projections import Part, check_forward
 from .sharing import FusedTie, Tie, check_sharing, list_tied_parts, tie
 from .valuepath import ValuePath, check_layers, find_stages, make_paths
 
 M = TypeVar("M", bound=nn.Module)
 
-Plan = list[tuple[AttentionModule, tuple[Value, ...]]]
-"""The attention modules, and the values stages that act in each."""
+
+class PlannedLayer(NamedTuple):
+    """An attention module, its mechanism, and the values stages that act there."""
+
+    attention: AttentionModule
+    mechanism: Mechanism
+    stages: tuple[Value, ...]
+
+
+Plan = list[PlannedLayer]
+PLURALS: dict[Part, str] = {"q": "queries", "k": "keys", "v": "values"}
 
 
 class InstallationRecord:
@@ -38,16 +49,17 @@ class InstallationRecord:
         self.handles: list[RemovableHandle] = []
         self.paths: list[ValuePath | AttentionCall] = []
         self.ties: list[Tie | FusedTie] = []
+        self.narrowed: list[NarrowedHeads] = []
         self.positions: list[RemovedPositions] = []
 
 
-def install(model: M, mechanism: str | Mechanism, *, seed: int = 0) -> M:
-    """Put a mechanism into every attention of a Hugging Face model, in place; return the model.
+def install(model: M, mechanism: str | Line, *, seed: int = 0) -> M:
+    """Put a mechanism, or mechanisms by layer, into a Hugging Face model, in place; return the model.
 
     An installed mechanism is replaced. If the mechanism is refused, the model is not changed.
     seed: determines the initial learned parameters, together with their names; torch's generator is not used.
     """
-    parsed = Mechanism.parse(mechanism)
+    parsed = parse_line(mechanism)
     if isinstance(seed, bool) or not isinstance(seed, int):
         raise RequestError(f"seed must be a whole number, not {seed!r}")
     body = find_body(model)
@@ -58,20 +70,24 @@ def install(model: M, mechanism: str | Mechanism, *, seed: int = 0) -> M:
     return model
 
 
-def put(body: PreTrainedModel, mechanism: Mechanism, seed: int) -> None:
+def put(body: PreTrainedModel, line: Line, seed: int) -> None:
     """Put a mechanism into a model, in place of the one that is installed there."""
-    plan = _make_plan(mechanism, find_attention_modules(body))
-    _check_positions(mechanism, body)
-    check_own_positions(mechanism, body)
-    if RECORD in vars(body):
+    record: InstallationRecord | None = vars(body).get(RECORD)
+    originals = {id(heads.attention.module): heads.attention for heads in (record.narrowed if record else [])}
+    # What is installed is taken out after these checks, so they see the projections as they will be then.
+    attentions = [originals.get(id(attention.module), attention) for attention in find_attention_modules(body)]
+    plan = _make_plan(line, attentions)
+    _check_positions(line, body)
+    check_own_positions(line, body)
+    if record is not None:
         uninstall(body)
     else:
         copy_configs(body)
     record = InstallationRecord(body)
-    _apply_plan(plan, mechanism, seed, body, record)
-    record.positions.append(RemovedPositions(mechanism.positions, body))
+    _apply_plan(plan, line, seed, body, record)
+    record.positions.append(RemovedPositions(choose_scheme(line), body))
     for config, _ in record.implementations:
-        set_attention_name(config, name_for(mechanism))
+        set_attention_name(config, name_for(line))
     vars(body)[RECORD] = record
 
 
@@ -84,11 +100,13 @@ def uninstall(model: M) -> M:
     record: InstallationRecord = vars(body)[RECORD]
     for path in record.paths:
         check_forward(path.module)
+    for heads in record.narrowed:
+        heads.check_adapters()
     del vars(body)[RECORD]
     for handle in record.handles:
         handle.remove()
     # In this order, since a path may stand in for a tie's forward.
-    for change in (*record.paths, *record.ties, *record.positions):
+    for change in (*record.paths, *record.ties, *record.narrowed, *record.positions):
         change.undo()
     for _, module, _ in list(attention_layers(body)):
         del module.attnlab, vars(module)[PASS_CONTEXT]
@@ -112,12 +130,18 @@ def _describe_place(body: PreTrainedModel) -> str:
     return f"its part '{inside[0]}'" if inside else f"the model around this {type(body).__name__}"
 
 
-def _make_plan(mechanism: Mechanism, attentions: list[AttentionModule]) -> Plan:
+def _make_plan(line: Line, attentions: list[AttentionModule]) -> Plan:
     """Check everything that can be refused, and return which values stages act in which layer."""
-    check_layers(mechanism, attentions)
+    if isinstance(line, LayeredMechanism):
+        check_line_layers(line, attentions)
+    for mechanism in line.distinct:
+        check_layers(mechanism, attentions)
     widths: dict[str, int | None] = {}
     plan: Plan = []
     for attention in attentions:
+        mechanism = line.at_layer(attention.index or 0)
+        if mechanism.kv_heads is not None:
+            attention = describe_narrowed(mechanism.kv_heads, attention)
         check_sharing(mechanism.share, attention)
         stages = find_stages(mechanism, attention)
         Layer(mechanism, stages, attention, 0)  # refuses unknown sizes
@@ -128,7 +152,9 @@ def _make_plan(mechanism: Mechanism, attentions: list[AttentionModule]) -> Plan:
                 f"the values of '{attention.name}' are {width} wide and those of the first layer "
                 f"{widths[attention.stack]}; '{mechanism}' mixes them"
             )
-        plan.append((attention, stages))
+        plan.append(PlannedLayer(attention, mechanism, stages))
+    if isinstance(line, LayeredMechanism):
+        _check_first_values(line, plan)
     return plan
 
 
@@ -143,14 +169,28 @@ def _check_calls(mechanism: Mechanism, attention: AttentionModule) -> None:
             raise InstallError(f"'{attention.name}': {error}") from None
 
 
-def _check_positions(mechanism: Mechanism, body: PreTrainedModel) -> None:
-    needs_x_of_keys = any(stage.slot != "output" for stage in mechanism.find_stages_needing("x"))
-    if (needs_x_of_keys or shifts(mechanism)) and has_cross_attention(body):
-        raise InstallError(
-            f"'{mechanism}' needs the layer's input at the keys, but in the cross-attention of this "
-            f"{type(body).__name__} keys come from another sequence; use a model without cross-attention"
-        )
-    for stage in mechanism.find_stages_needing("positions"):
+def _check_first_values(line: LayeredMechanism, plan: Plan) -> None:
+    """Refuse a stage that mixes in the first layer's values if the first layer of its stack has no such stage."""
+    has_first: dict[str, bool] = {}
+    for attention, _, stages in plan:
+        mixing = [stage for stage in stages if stage.uses_first]
+        if mixing and not has_first.setdefault(attention.stack, True):
+            raise InstallError(
+                f"'{mixing[0]}' mixes in the values of the first layer, where '{line}' does not have it; give it to "
+                "the first layer too (a stage of your own that does not use `first` declares uses_first = False)"
+            )
+        has_first.setdefault(attention.stack, bool(mixing))
+
+
+def _check_positions(line: Line, body: PreTrainedModel) -> None:
+    for mechanism in line.distinct:
+        needs_x_of_keys = any(stage.slot != "output" for stage in mechanism.find_stages_needing("x"))
+        if (needs_x_of_keys or shifts(mechanism)) and has_cross_attention(body):
+            raise InstallError(
+                f"'{mechanism}' needs the layer's input at the keys, but in the cross-attention of this "
+                f"{type(body).__name__} keys come from another sequence; use a model without cross-attention"
+            )
+    for stage in line.find_stages_needing("positions"):
         if stage.needs.get("positions", True) and has_cross_attention(body):
             raise InstallError(
                 f"'{stage}' needs positions, but in the cross-attention of this {type(body).__name__} queries and keys "
@@ -158,20 +198,31 @@ def _check_positions(mechanism: Mechanism, body: PreTrainedModel) -> None:
             )
 
 
-def _warn_of_dropped_weights(mechanism: Mechanism, body: PreTrainedModel) -> None:
-    parts = list_tied_parts(mechanism.share)
-    if parts and body.name_or_path:
-        kinds = "keys use" if len(parts) == 2 else "keys and values use"
-        message = f"'{mechanism.share}': the {kinds} the queries' weights, and their own pretrained ones are dropped"
-        warnings.warn(message, AttnlabWarning, stacklevel=3)
+def _warn_of_dropped_weights(line: Line, body: PreTrainedModel) -> None:
+    for share in dict.fromkeys(mechanism.share for mechanism in line.distinct):
+        parts = list_tied_parts(share)
+        if parts and body.name_or_path:
+            first, *others = (PLURALS[part] for part in parts)
+            message = (
+                f"'{share}': the {' and '.join(others)} use the {first}' weights, and their own pretrained ones are "
+                "dropped"
+            )
+            warnings.warn(message, AttnlabWarning, stacklevel=3)
 
 
-def _apply_plan(plan: Plan, mechanism: Mechanism, seed: int, body: PreTrainedModel, record: InstallationRecord) -> None:
-    needs_first = any(stage.uses_first for _, stages in plan for stage in stages)
+def _apply_plan(plan: Plan, line: Line, seed: int, body: PreTrainedModel, record: InstallationRecord) -> None:
+    needs_first = any(stage.uses_first for planned in plan for stage in planned.stages)
     context = PassContext(needs_first)
     owners: dict[str, Layer] = {}
-    for attention, stages in plan:
+    for attention, mechanism, stages in plan:
+        narrowed = None
+        if mechanism.kv_heads is not None:
+            before = describe_attention(attention.name, attention.module)
+            record.narrowed.append(narrowed := NarrowedHeads(mechanism.kv_heads, before))
+            attention = describe_attention(attention.name, attention.module)
         layer = Layer(mechanism, stages, attention, seed, len(plan))
+        layer.line = line
+        layer.num_key_heads = attention.num_key_heads if narrowed and narrowed.group > 1 else None
         layer.train(attention.module.training)
         weight = next((p for p in attention.module.parameters() if p.is_floating_point()), None)
         attention.module.attnlab = layer if weight is None else layer.to(device=weight.device, dtype=weight.dtype)
@@ -187,6 +238,6 @@ def _apply_plan(plan: Plan, mechanism: Mechanism, seed: int, body: PreTrainedMod
                 layer.share_parameter(name, owners[name])
     for part in _list_models(body):
         record.handles.append(part.register_forward_pre_hook(refuse_other_attention))
-        if needs_first or has_penalty(mechanism):
+        if needs_first or any(has_penalty(mechanism) for mechanism in line.distinct):
             record.handles.append(part.register_forward_pre_hook(context.begin))
             record.handles.append(part.register_forward_hook(context.end, always_call=True))

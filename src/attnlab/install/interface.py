@@ -11,7 +11,7 @@ from transformers import AttentionInterface
 from transformers.masking_utils import AttentionMaskInterface
 
 from attnlab.errors import InstallError
-from attnlab.mechanisms import Mechanism
+from attnlab.mechanisms import Line
 
 from .compat import records_attentions
 from .masks import make_mask, make_mask_with_positions, read_mask
@@ -41,9 +41,9 @@ def register() -> None:
         AttentionMaskInterface.register(name, mask_function)
 
 
-def name_for(mechanism: Mechanism) -> str:
-    """Return the name under which transformers calls a mechanism."""
-    return NAME_WITH_POSITIONS if mechanism.find_stages_needing("positions") else NAME
+def name_for(line: Line) -> str:
+    """Return the name under which transformers calls a mechanism: one for all layers of a model."""
+    return NAME_WITH_POSITIONS if line.find_stages_needing("positions") else NAME
 
 
 def attention(

@@ -13,7 +13,17 @@ from torch import Tensor, nn
 
 from attnlab.errors import InstallError
 from attnlab.kernels import attend, attend_with_weights, initial_values
-from attnlab.mechanisms import Feature, LayerInput, Mechanism, Parameter, Positions, SharedProjections, Stage, Value
+from attnlab.mechanisms import (
+    Feature,
+    LayerInput,
+    Line,
+    Mechanism,
+    Parameter,
+    Positions,
+    SharedProjections,
+    Stage,
+    Value,
+)
 from attnlab.mechanisms.mechanism import label
 
 from .attention_modules import AttentionModule
@@ -50,6 +60,7 @@ class Layer(nn.Module):
         self.index, self.num_layers = attention.index or 0, num_layers
         self.cache_index: int | None = getattr(attention.module, "layer_idx", None)
         self.called: ModuleCall | None = None
+        self.line: Line = mechanism  # what is installed in the whole model; `install` sets a line by layer
         # A mask of pairs, as of a static cache, does not tell whether attention is causal; the module does.
         self.is_causal: bool | None = getattr(attention.module, "is_causal", None)
         self.core = self._make_core()
@@ -64,6 +75,7 @@ class Layer(nn.Module):
         self.owners: dict[str, tuple[Self]] = {}
         self.expected: Tensor | None = None
         self.is_layout_checked = False
+        self.num_key_heads: int | None = None  # of heads(kv=N), if `install` has narrowed the projections
         scales = (getattr(attention.module, "scaling", None), attention.head_dim and attention.head_dim**-0.5)
         self.scaled: dict[float, Mechanism] = {scale: self.core for scale in scales if isinstance(scale, float)}
         self.has_penalty = has_penalty(mechanism)
@@ -85,7 +97,7 @@ class Layer(nn.Module):
         scheme = scheme if self.is_causal is None else scheme.choose_direction(self.is_causal)
         late = tuple(stage for stage in self.mechanism.features if not stage.acts_before_positions)
         return dataclasses.replace(
-            self.mechanism, values=(), features=late, share=SharedProjections(), positions=scheme
+            self.mechanism, values=(), features=late, share=SharedProjections(), kv_heads=None, positions=scheme
         )
 
     def _declare(self, mechanism: Mechanism, attention: AttentionModule, part: Part, seed: int) -> list[str]:
@@ -252,6 +264,11 @@ class Layer(nn.Module):
             raise InstallError(
                 f"'{self.mechanism.causal}' acts on the causal mask, but '{self.attention_name}' was given single "
                 "pairs instead (a sliding window, packed sequences, a static cache or a custom mask)"
+            )
+        if self.num_key_heads not in (None, v.shape[1]):
+            raise InstallError(
+                f"'{self.attention_name}' divides its narrower projections into {v.shape[1]} heads of keys and values "
+                f"instead of {self.num_key_heads}, so that it cannot take '{self.mechanism.kv_heads}'; uninstall it"
             )
         expected, self.expected = self.expected, None
         # A static cache is longer than the projected values, so they are compared in a later pass.

@@ -15,7 +15,7 @@ from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 from attnlab.checksums import DamageError, hash_file, verify_sums
 from attnlab.errors import InstallError, PretrainedError
 from attnlab.inputs import parse_json
-from attnlab.mechanisms import Mechanism
+from attnlab.mechanisms import Line, parse_line
 from attnlab.pretrained import check_config, load_pretrained
 
 from .inspection import mechanism_of, set_progress
@@ -29,7 +29,7 @@ FOR_TRANSFORMERS = ("attnlab", "attn_implementation", "transformers_weights")
 
 def load(
     path: str | os.PathLike[str],
-    mechanism: str | Mechanism | None = None,
+    mechanism: str | Line | None = None,
     *,
     model_class: type[PreTrainedModel] | None = None,
 ) -> PreTrainedModel:
@@ -41,7 +41,7 @@ def load(
     folder = read_path(path)
     config = read_config(folder)
     facts = config.pop("attnlab")
-    saved = Mechanism.parse(facts["mechanism"])
+    saved = parse_line(facts["mechanism"])
     check_loaded_mechanism(saved, mechanism, folder)
     tensors, config_hash = _read_weights(folder, str(saved))
     # Building a model draws initial weights, which must not change the caller's random state.
@@ -66,17 +66,17 @@ def load(
     return model
 
 
-def check_loaded_mechanism(mechanism: Mechanism | None, expected: str | Mechanism | None, folder: Path) -> None:
+def check_loaded_mechanism(mechanism: Line | None, expected: str | Line | None, folder: Path) -> None:
     """Refuse the mechanism of a folder if another one was expected; None expects nothing."""
-    if expected is not None and Mechanism.parse(expected) != mechanism:
-        raise InstallError(f"'{folder}' holds '{mechanism}', not '{Mechanism.parse(expected)}'")
+    if expected is not None and parse_line(expected) != mechanism:
+        raise InstallError(f"'{folder}' holds '{mechanism}', not '{parse_line(expected)}'")
 
 
 def load_weights(model: PreTrainedModel, path: str | os.PathLike[str]) -> None:
     """Load the weights of a directory into a model that has the same mechanism; its parameters stay in place."""
     folder = read_path(path)
     facts = read_config(folder)["attnlab"]
-    saved, installed = Mechanism.parse(facts["mechanism"]), mechanism_of(model)
+    saved, installed = parse_line(facts["mechanism"]), mechanism_of(model)
     if installed != saved:
         has = "has no mechanism" if installed is None else f"has '{installed}'"
         raise InstallError(

@@ -9,15 +9,27 @@ from torch.utils.hooks import RemovableHandle
 from transformers import PreTrainedModel
 
 from attnlab.errors import InstallError
-from attnlab.mechanisms import Mechanism, PositionScheme
+from attnlab.mechanisms import Line, PositionScheme
 
 NAMES = ("wpe", "position_embeddings", "position_embedding", "embed_positions")
 """What models call the embeddings of positions that they add to those of tokens."""
 
 
-def check_own_positions(mechanism: Mechanism, body: PreTrainedModel) -> None:
+def choose_scheme(line: Line) -> PositionScheme:
+    """Return a scheme that says whether the model's own is removed; refuse a line that keeps it in some layers only."""
+    schemes = [mechanism.positions for mechanism in line.distinct]
+    replacing = [scheme for scheme in schemes if not scheme.is_of_model]
+    if replacing and len(replacing) < len(schemes):
+        raise InstallError(
+            f"'{line}' replaces the model's positions in some layers ('{replacing[0]}') and keeps them in others, and "
+            "a model adds them once for all layers; write a scheme for every layer, such as rope or nope"
+        )
+    return schemes[0]
+
+
+def check_own_positions(line: Line, body: PreTrainedModel) -> None:
     """Refuse a scheme that replaces the model's own if it is not known where the model adds that."""
-    scheme = mechanism.positions
+    scheme = choose_scheme(line)
     if not scheme.is_of_model and not _list_embeddings(body) and not _list_rotations(body):
         raise InstallError(
             f"'{scheme}' replaces the positions of the model, and attnlab does not find those of this "

@@ -36,12 +36,12 @@ def set_prefix(model: nn.Module, length: int, *, seed: int = 0) -> None:
             f"{type(body).__name__} has cross-attention (an encoder and a decoder), where a prefix would "
             "precede another sequence's keys; use a model without cross-attention"
         )
-    mechanism = find_own_layer(body, "give that one the prefix").mechanism
-    if mechanism.forget is not None or mechanism.delta is not None:
-        raise InstallError(
-            f"'{mechanism.forget or mechanism.delta}' follows the order of the tokens, to which a prefix does not "
-            "belong; use prompt tuning, whose vectors are tokens"
-        )
+    for _, _, layer in attention_layers(body):
+        if (ordered := layer.mechanism.forget or layer.mechanism.delta) is not None:
+            raise InstallError(
+                f"'{ordered}' follows the order of the tokens, to which a prefix does not belong; use prompt tuning, "
+                "whose vectors are tokens"
+            )
     attentions = find_attention_modules(body)
     shapes = [_compute_prefix_shapes(attention, length) for attention in attentions]
     layers = {id(module): layer for _, module, layer in attention_layers(body)}

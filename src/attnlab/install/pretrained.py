@@ -13,7 +13,7 @@ from torch import nn
 from transformers import PreTrainedModel
 
 from attnlab.errors import InstallError
-from attnlab.mechanisms import Mechanism
+from attnlab.mechanisms import Line, parse_line
 
 from .body import list_configs
 from .compat import (
@@ -55,7 +55,7 @@ def _extend(name: str, replacement: Callable[..., Any]) -> None:
 def _refuse_switch(model: PreTrainedModel, attn_implementation: object, *given: object, **more: object) -> None:
     """Replace set_attn_implementation, after which the mechanism would not be called."""
     asked = attn_implementation.values() if isinstance(attn_implementation, dict) else [attn_implementation]
-    if {*asked} != {name_for(layer.mechanism) for _, _, layer in attention_layers(model)}:
+    if {*asked} != {name_for(layer.line) for _, _, layer in attention_layers(model)}:
         raise InstallError(
             f"set_attn_implementation({attn_implementation!r}) would switch off the mechanism installed in this "
             f"{type(model).__name__}; call attnlab.uninstall(model) first"
@@ -79,7 +79,7 @@ def _restore(model: PreTrainedModel, files: list[str]) -> Callable[[set[str]], N
     if not files or Path(files[0]) not in list_weight_files(folder):
         return None
     facts = read_config(folder)["attnlab"]
-    mechanism = Mechanism.parse(facts["mechanism"])
+    mechanism = parse_line(facts["mechanism"])
     for file in files:
         check_line(Path(file), facts["mechanism"])
     _check_request(model, mechanism, folder)
@@ -106,7 +106,7 @@ def _restore(model: PreTrainedModel, files: list[str]) -> Callable[[set[str]], N
     return finish
 
 
-def _check_request(model: PreTrainedModel, mechanism: Mechanism, folder: Path) -> None:
+def _check_request(model: PreTrainedModel, mechanism: Line, folder: Path) -> None:
     """Refuse another attention than the mechanism's, if the config was read from the folder."""
     asked = get_attention_name(model.config)
     if hasattr(model.config, "attnlab") and asked != name_for(mechanism):

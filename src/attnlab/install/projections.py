@@ -37,16 +37,13 @@ class Projection:
     module: nn.Module
     start: int
     stop: int
+    is_fused: bool = False
+    """Whether the module computes other parts too."""
 
     @property
     def width(self) -> int:
         """The number of channels."""
         return self.stop - self.start
-
-    @property
-    def is_fused(self) -> bool:
-        """Whether the module computes other parts too."""
-        return self.width != _out_width(self.module)
 
     def cut(self, output: Tensor) -> Tensor:
         """Take the part out of the module's output."""
@@ -100,7 +97,7 @@ def find_projections(module: nn.Module, query_width: int | None) -> Projections 
     if odd or width <= first:
         return None
     bounds: dict[Part, tuple[int, int]] = {"q": (0, first), "k": (first, middle), "v": (middle, width)}
-    split: dict[Part, Projection] = {part: Projection(fused[0], linear, *bounds[part]) for part in PARTS}
+    split: dict[Part, Projection] = {part: Projection(fused[0], linear, *bounds[part], True) for part in PARTS}
     return {**split, "q": query} if query else split
 
 

@@ -73,11 +73,11 @@ def _write(
     shards = split_torch_state_dict_into_shards(
         tensors, filename_pattern="attnlab{suffix}.safetensors", max_shard_size=max_shard_size
     )
-    line = str(layer.mechanism)
+    line = str(layer.line)
     config = body.config.to_dict()
     config["architectures"] = [type(body).__name__]
     config["dtype"] = str(body.dtype).removeprefix("torch.")
-    config["attn_implementation"] = name_for(layer.mechanism)
+    config["attn_implementation"] = name_for(layer.line)
     config["transformers_weights"] = (INDEX if shards.is_sharded else WEIGHTS) + NEEDS_ATTNLAB
     config["attnlab"] = {"mechanism": line, "version": VERSION, "progress": layer.progress, "prefix": prefix_of(body)}
     text = json.dumps(config, indent=2, sort_keys=True) + "\n"
@@ -115,7 +115,7 @@ def _check_whole(body: PreTrainedModel) -> Layer:
     for attention in find_attention_modules(body):
         if id(attention.module) not in layers:
             raise InstallError(
-                f"'{layer.mechanism}' is installed in a part of this {type(body).__name__}, and '{attention.name}' has "
+                f"'{layer.line}' is installed in a part of this {type(body).__name__}, and '{attention.name}' has "
                 "no mechanism; save that part, or install in the whole model"
             )
     inside = {id(layer) for layer in layers.values()}

@@ -1,7 +1,7 @@
-"""share(qk) and share(qkv): tied projections, with fewer parameters.
+"""share(qk), share(kv) and share(qkv): tied projections, with fewer parameters.
 
-The keys (and values) use the queries' weights. Separate modules hold the same parameters; a fused module holds fewer
-columns, and repeats its output.
+The first of the tied parts keeps its weights: the queries', under share(kv) the keys'. Separate modules hold the same
+parameters; a fused module holds fewer columns, and repeats its output.
 """
 
 from collections.abc import Callable, Sequence
@@ -19,8 +19,9 @@ from .projections import Part, Projection, StandIn, check_forward, in_width, unw
 
 
 def list_tied_parts(share: SharedProjections) -> tuple[Part, ...]:
-    """List the parts that share weights, the queries first."""
-    return {"qk": ("q", "k"), "qkv": ("q", "k", "v")}.get(share.what, ())  # type: ignore[return-value]
+    """List the parts that share weights, first the one whose weights are kept."""
+    tied: dict[str, tuple[Part, ...]] = {"qk": ("q", "k"), "kv": ("k", "v"), "qkv": ("q", "k", "v")}
+    return tied.get(share.what, ())
 
 
 def check_sharing(share: SharedProjections, attention: AttentionModule) -> None:
@@ -68,13 +69,13 @@ class Tie:
 
 
 class FusedTie(StandIn):
-    """Replaces the forward of a fused module [q k v] that holds only [q v] or [q].
+    """Replaces the forward of a fused module [q k v] that holds only [q v], [q k] or [q].
 
     The module's attributes keep the full width, so that its structure is still recognised.
     """
 
     def __init__(self, projections: Sequence[Projection]) -> None:
-        self.width, self.num_tied = projections[0].width, len(projections)
+        self.start, self.width, self.num_tied = projections[0].start, projections[0].width, len(projections)
         self.take_place(projections[0].module)
         self.is_conv = isinstance(self.module, Conv1D)
         self.change(self.shorten)
@@ -84,7 +85,7 @@ class FusedTie(StandIn):
         return self.repeat(self.original(x), -1)
 
     def original(self, x: Tensor) -> Tensor:
-        """Compute [q v] or [q]; not by the module's forward, since Conv1D's needs the full width."""
+        """Compute what the module holds; not by the module's forward, since Conv1D's needs the full width."""
         if self.before is not None:
             return self.before(x)
         weight, bias = self.module.weight, self.module.bias
@@ -102,14 +103,15 @@ class FusedTie(StandIn):
 
     def shorten(self, full: Tensor, axis: int) -> Tensor:
         """Keep the first tied part, and the parts that are not tied."""
-        end = self.width * self.num_tied
+        end = self.start + self.width * self.num_tied
         rest = full.narrow(axis, end, full.shape[axis] - end)
-        return torch.cat([full.narrow(axis, 0, self.width), rest], axis)
+        return torch.cat([full.narrow(axis, 0, self.start + self.width), rest], axis)
 
     def repeat(self, short: Tensor, axis: int) -> Tensor:
         """Repeat the tied part for each of the tied projections."""
-        tied, rest = short.split([self.width, short.shape[axis] - self.width], axis)
-        return torch.cat([tied] * self.num_tied + [rest], axis)
+        end = self.start + self.width
+        before, tied, rest = short.split([self.start, self.width, short.shape[axis] - end], axis)
+        return torch.cat([before, *[tied] * self.num_tied, rest], axis)
 
     def undo(self) -> None:
         """Give the module its full weight, with the current values."""

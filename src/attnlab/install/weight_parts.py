@@ -1,7 +1,8 @@
 """A model's weights by purpose: a fused projection is split into queries, keys and values.
 
-The arms of a study start with equal values of the weights they have in common. Under share(qk) or share(qkv) only the
-queries' projection has weights; keys (and values) have none.
+The arms of a study start with equal values of the weights they have in common. Of tied projections only the first has
+weights: the queries' under share(qk) and share(qkv), the keys' under share(kv). The narrower projections of heads(kv=N)
+are not those of the baseline, and have names of their own.
 """
 
 from collections.abc import Iterator
@@ -21,12 +22,26 @@ Slice = tuple[int, int, int]
 def weight_parts(model: nn.Module) -> Iterator[tuple[str, Tensor]]:
     """Yield every parameter by name; that of a fused projection in parts, such as `c_attn.weight[q]`."""
     fused = {id(tensor): parts for tensor, parts in find_fused_parameters(model)}
+    num_narrowed = dict(_find_narrowed_parameters(model))
     for name, parameter in model.named_parameters():
+        heads = f"{num_narrowed[id(parameter)]} heads" if id(parameter) in num_narrowed else ""
         if id(parameter) not in fused:
-            yield name, parameter
+            yield f"{name}[{heads}]" if heads else name, parameter
             continue
         for part, (axis, start, width) in fused[id(parameter)].items():
-            yield f"{name}[{part}]", parameter.narrow(axis, start, width)
+            label = f"{part}, {heads}" if heads and part != "q" else part
+            yield f"{name}[{label}]", parameter.narrow(axis, start, width)
+
+
+def _find_narrowed_parameters(model: nn.Module) -> Iterator[tuple[int, int]]:
+    """Yield the id of each parameter with narrowed heads of keys or values, and their number."""
+    for name, module, layer in attention_layers(model):
+        if layer.num_key_heads is not None:
+            projections = describe_attention(name, module).projections or {}
+            for linear in (projections[part].module for part in ("k", "v")):
+                for tensor in (linear.weight, linear.bias):
+                    if isinstance(tensor, Tensor):
+                        yield id(tensor), layer.num_key_heads
 
 
 def find_fused_parameters(model: nn.Module) -> Iterator[tuple[Tensor, dict[Part, Slice]]]:

@@ -30,7 +30,8 @@ class Decay:
 
 
 def make_decay(
-    mechanism: Mechanism, x: LayerInput | None, k: Tensor, p: Params, visibility: Visibility, positions: Positions | None
+    mechanism: Mechanism, x: LayerInput | None, k: Tensor, p: Params, visibility: Visibility,
+    positions: Positions | None,
 ) -> Decay | None:  # fmt: skip
     """Return the decay of a call, or None if its mechanism forgets nothing."""
     stage = mechanism.forget

@@ -6,7 +6,7 @@ from attnlab.errors import RequestError, ShapeError
 from attnlab.mechanisms import LayerInput, Mechanism
 
 GivenInput = Tensor | tuple[Tensor, Tensor] | LayerInput | None
-"""What a caller may pass: x at the tokens of the keys (queries are the last of them), or a pair for queries and keys."""
+"""What a caller may pass: x at the tokens of the keys (queries are the last of them), or a pair (queries, keys)."""
 
 
 def as_layer_input(given: GivenInput, q: Tensor, k: Tensor, num_axes: int) -> LayerInput | None:
@@ -35,8 +35,8 @@ def as_layer_input(given: GivenInput, q: Tensor, k: Tensor, num_axes: int) -> La
         nothing = x[:, :0]
         return LayerInput(x, nothing) if x.shape[1] == num_queries else LayerInput(nothing, x)
     raise ShapeError(
-        f"x must have a row for each of the {num_keys} keys (or a pair: x of the {num_queries} queries, x of the keys); "
-        f"it has {x.shape[1]}"
+        f"x must have a row for each of the {num_keys} keys (or be a pair: x of the {num_queries} queries, x of the "
+        f"keys); it has {x.shape[1]}"
     )
 
 

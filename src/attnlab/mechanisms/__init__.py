@@ -1,11 +1,13 @@
 """What attention is: stages, the line that writes them, and a catalog. No training, no files, no models."""
 
 from .arguments import Layers
-from .catalog import CATALOG, Entry
+from .catalog import CATALOG, UNIFORM, Entry
 from .delta import Delta
 from .features import Feature
 from .forgetting import Forget
 from .head_mixing import HeadMixing
+from .key_heads import KeyHeads
+from .layered import LayeredMechanism, Line, parse_line
 from .masks import Mask
 from .mechanism import Mechanism
 from .outputs import Output
@@ -18,7 +20,39 @@ from .values import Value
 from .weights import TileRule, Weights, masked_softmax
 
 __all__ = [
-    "CATALOG", "REGISTRY", "SLOTS", "Cap", "CausalMask", "Delta", "Dims", "Entry", "Feature", "Forget", "HeadMixing",
-    "LayerInput", "Layers", "Mask", "Mechanism", "Output", "Parameter", "Params", "PositionScheme", "Positions", "Score",
-    "SharedProjections", "Stage", "TileRule", "TokenDropout", "Value", "Weights", "argument", "masked_softmax", "stage",
-]  # fmt: skip
+    "CATALOG",
+    "REGISTRY",
+    "SLOTS",
+    "UNIFORM",
+    "Cap",
+    "CausalMask",
+    "Delta",
+    "Dims",
+    "Entry",
+    "Feature",
+    "Forget",
+    "HeadMixing",
+    "KeyHeads",
+    "LayerInput",
+    "LayeredMechanism",
+    "Layers",
+    "Line",
+    "Mask",
+    "Mechanism",
+    "Output",
+    "Parameter",
+    "Params",
+    "PositionScheme",
+    "Positions",
+    "Score",
+    "SharedProjections",
+    "Stage",
+    "TileRule",
+    "TokenDropout",
+    "Value",
+    "Weights",
+    "argument",
+    "masked_softmax",
+    "parse_line",
+    "stage",
+]

@@ -5,6 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
+from .grammar import LAYER_MARKS
+from .layered import Line, parse_line
 from .mechanism import Mechanism
 from .stage import NAMED
 
@@ -20,9 +22,9 @@ class Entry:
     specimen: bool = False
 
     @property
-    def mechanism(self) -> Mechanism:
+    def mechanism(self) -> Line:
         """The mechanism itself."""
-        return Mechanism.parse(self.line)
+        return parse_line(self.line)
 
 
 OURS = "attnlab"
@@ -103,6 +105,9 @@ ENTRIES = (
           "All weight on the best key; queries and keys get softmax's gradient."),
     Entry("sliding-window", "dot | softmax | window(64)", "Beltagy et al. 2020, arXiv:2004.05150",
           "A query sees the nearest tokens only: the cost grows with the length times the window."),
+    Entry("gemma-hybrid", "dot | softmax | window(64) @ 0-4 every 6; dot | softmax @ 5 every 6",
+          "Kamath et al. 2025, arXiv:2503.19786",
+          "Five layers with a window, then one that sees everything, repeated."),
     Entry("chunked", "dot | softmax | chunk(64)", "after Qiu et al. 2019, arXiv:1911.02972",
           "A query sees the tokens of its own chunk only."),
     Entry("top-k", "dot | softmax | top_k(16)", "Gupta et al. 2021, arXiv:2106.06899",
@@ -143,6 +148,12 @@ ENTRIES = (
           "Queries and keys from one projection: symmetric scores."),
     Entry("shared-qkv", "dot | softmax | share(qkv)", OURS,
           "One projection for queries, keys and values."),
+    Entry("shared-kv", "dot | softmax | share(kv)", OURS,
+          "Keys and values from one projection."),
+    Entry("grouped-query", "dot | softmax | heads(kv=2)", "Ainslie et al. 2023, arXiv:2305.13245",
+          "Two heads of keys and values, each for half of the query heads."),
+    Entry("multi-query", "dot | softmax | heads(kv=1)", "Shazeer 2019, arXiv:1911.02150",
+          "One head of keys and values for all query heads."),
     Entry("leaking-mask", "dot | softmax | mask(after)", OURS,
           "Future pairs set to 0 after softmax: the normaliser depends on the future.", specimen=True),
     Entry("zero-mask", "dot | softmax | mask(zero)", OURS,
@@ -153,5 +164,14 @@ ENTRIES = (
 
 CATALOG: Mapping[str, Entry] = MappingProxyType({entry.name: entry for entry in ENTRIES})
 """Every entry by its name."""
+
+UNIFORM: Mapping[str, Mechanism] = MappingProxyType(
+    {
+        name: Mechanism.parse(entry.line)
+        for name, entry in CATALOG.items()
+        if not any(mark in entry.line for mark in LAYER_MARKS)
+    }
+)
+"""The mechanism of every entry that has the same one in each layer, by its name."""
 
 NAMED.update({entry.name: entry.line for entry in ENTRIES})

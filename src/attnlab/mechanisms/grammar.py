@@ -4,7 +4,8 @@
     stage  = name ["(" [argument {"," argument}] ")"]
     argument = [name "="] value
 
-An error shows the line, marks the position and names the closest match.
+An error shows the line, marks the position and names the closest match. `layered.py` reads lines by layer, whose parts
+are such lines.
 """
 
 import dataclasses
@@ -19,6 +20,8 @@ from .stage import NAMED, REGISTRY, Stage, StageError, find_undecorated_stage, n
 
 TOKEN = re.compile(r"\s*(?P<token>[|(),=]|[^\s|(),=]+)")
 MARKS = frozenset("|(),=")
+LAYER_MARKS = "@;"
+"""What only a line by layer has: `dot | softmax | window(64) @ 0-4; dot | softmax @ 5`."""
 
 
 @dataclass(frozen=True)
@@ -30,10 +33,29 @@ class Token:
     end: int
 
 
+class LineError(MechanismError):
+    """A mistake in a line: what it is, and where it starts and ends."""
+
+    problem: str
+    start: int
+    end: int
+
+
 def fail(line: str, start: int, end: int, message: str) -> NoReturn:
     """Raise an error that shows the line and marks a part of it."""
     marker = " " * start + "^" * max(1, end - start)
-    raise MechanismError(f"{message}\n    {line}\n    {marker}")
+    error = LineError(f"{message}\n    {line}\n    {marker}")
+    error.problem, error.start, error.end = message, start, end
+    raise error
+
+
+def refuse_layers(line: str) -> None:
+    """Refuse a line by layer where the mechanism of one layer is needed."""
+    at = min((line.find(mark) for mark in LAYER_MARKS if mark in line), default=None)
+    if at is not None:
+        part = line[:at].strip() or "dot | softmax"
+        message = "this line gives mechanisms by layer, and one mechanism is needed here"
+        fail(line, at, at + 1, f"{message}; pass one part, such as '{part}'")
 
 
 def tokenize(line: str) -> list[Token]:

@@ -20,8 +20,9 @@ from . import softmax_variants  # noqa: F401  # its stages are registered before
 from .delta import Delta
 from .features import Feature
 from .forgetting import Forget
-from .grammar import MARKS, LineReader, fail, tokenize
+from .grammar import MARKS, LineReader, fail, refuse_layers, tokenize
 from .head_mixing import HeadMixing
+from .key_heads import KeyHeads
 from .masks import Mask
 from .outputs import Output
 from .parameter import Dims, Parameter, check_parameters
@@ -47,10 +48,11 @@ KINDS: tuple[type[Stage], ...] = (
     Output,
     PositionScheme,
     SharedProjections,
+    KeyHeads,
 )
 SEVERAL: frozenset[Slot] = frozenset({"mask", "features", "values", "output"})
 """The slots that hold any number of stages, applied in the order written."""
-OPTIONAL: frozenset[Slot] = frozenset({"cap", "forget", "heads", "delta", "drop"})
+OPTIONAL: frozenset[Slot] = frozenset({"cap", "forget", "heads", "delta", "drop", "kv_heads"})
 """The slots that may be empty."""
 DUPLICATE = "'{}' is there twice; a stage may act on a tensor once"
 
@@ -73,6 +75,7 @@ class Mechanism(Showable):
     forget: Forget | None = None
     heads: HeadMixing | None = None
     delta: Delta | None = None
+    kv_heads: KeyHeads | None = None
     weights_line: str = dataclasses.field(init=False, repr=False, compare=False)
     """The weights stage as a line writes it, computed once, since torch.compile cannot trace how it is written."""
 
@@ -110,14 +113,17 @@ class Mechanism(Showable):
 
     @classmethod
     def parse(cls, line: "str | Mechanism") -> "Mechanism":
-        """Read a line, or the name of a catalog entry."""
+        """Read a line, or the name of a catalog entry; `parse_line` also reads lines by layer."""
         if isinstance(line, Mechanism):
             return line
+        if hasattr(line, "at_layer"):
+            refuse_layers(str(line))
         if not isinstance(line, str):
             raise MechanismError(f"a mechanism is a line such as 'dot | softmax', not {type(line).__name__}")
         if not line.isprintable():  # a tab or a line break would misplace the marker of an error
             line = " ".join(line.split())
         line = NAMED.get(line.strip(), line)
+        refuse_layers(line)
         # Dynamo traces the parser itself, and warns about caches.
         return _assemble(line) if torch.compiler.is_compiling() else _assemble_once(line, tuple(REGISTRY.values()))
 
@@ -159,6 +165,15 @@ class Mechanism(Showable):
             for slot, held in stages.items()
         }
         return dataclasses.replace(self, **changed)
+
+    def at_layer(self, index: int) -> Self:
+        """Return the mechanism of a layer: the same in each."""
+        return self
+
+    @property
+    def distinct(self) -> tuple[Self, ...]:
+        """The different mechanisms of a line: this one."""
+        return (self,)
 
     def find_stages_needing(self, need: str) -> tuple[Stage, ...]:
         """Return the stages that request an input beside its tensors, such as `positions` or `x`."""

@@ -22,8 +22,8 @@ from .declaration import check_defaults, check_fields, check_methods, find_inter
 from .parameter import Dims, Parameter
 
 Slot = Literal[
-    "share", "features", "positions", "score", "cap", "forget", "causal", "mask", "weights", "heads", "values", "delta",
-    "drop", "output",
+    "share", "kv_heads", "features", "positions", "score", "cap", "forget", "causal", "mask", "weights", "heads",
+    "values", "delta", "drop", "output",
 ]  # fmt: skip
 SLOTS: tuple[Slot, ...] = (
     "score",
@@ -40,6 +40,7 @@ SLOTS: tuple[Slot, ...] = (
     "output",
     "positions",
     "share",
+    "kv_heads",
 )
 """The slots of a mechanism, in the order in which a line is written."""
 

@@ -12,11 +12,11 @@ from .stage import Slot, Stage, argument, stage
 @stage("share")
 @dataclass(frozen=True)
 class SharedProjections(Stage):
-    """Projections that share weights: qk or qkv. Acts on a model's projections, not on q, k and v."""
+    """Projections that share weights: qk, kv or qkv. Acts on a model's projections, not on q, k and v."""
 
     slot: ClassVar[Slot] = "share"
 
-    what: Literal["separate", "qk", "qkv"] = argument("separate", shown="positional")
+    what: Literal["separate", "qk", "kv", "qkv"] = argument("separate", shown="positional")
 
     @property
     def notes(self) -> tuple[str, ...]:

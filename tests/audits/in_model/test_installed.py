@@ -6,11 +6,11 @@ import pytest
 from transformers import AutoModelForCausalLM
 
 import attnlab
-from tests.install.models import STARTED, build, with_loss
+from tests.install.models import STARTED, build, deep_enough
 from tests.sampling import is_sampled
 
-ON_PROJECTIONS = {"value-bypass", "value-bypass-learned", "shared-qk", "shared-qkv"}
-"""Mechanisms that a Llama with grouped key heads cannot take (tests/install/test_catalog.py)."""
+ON_PROJECTIONS = {"value-bypass", "value-bypass-learned", "shared-qk", "shared-qkv", "gemma-hybrid"}
+"""Mechanisms that a Llama with grouped key heads and two layers cannot take (tests/install/test_catalog.py)."""
 
 LEAKING = {"leaking-mask", "zero-mask"}
 
@@ -32,7 +32,7 @@ CASES = [
 @pytest.mark.parametrize(("name", "family"), CASES)
 def test_an_installed_mechanism_gets_the_verdicts_it_deserves(name: str, family: str) -> None:
     is_grouped = family == "llama" and name not in ON_PROJECTIONS
-    model: Any = build("llama grouped", AutoModelForCausalLM) if is_grouped else with_loss(family)
+    model: Any = build("llama grouped", AutoModelForCausalLM) if is_grouped else deep_enough(family, name)
     audit = attnlab.audit(attnlab.install(model, name))
     assert {finding.name for finding in audit.failed} == expected(name, family), str(audit)
     assert attnlab.CATALOG[name].line in audit.subject

@@ -1,6 +1,6 @@
 """The catalog's results: every mechanism is computed, checked, timed, and reported in order."""
 
-from attnlab.mechanisms import CATALOG
+from attnlab.mechanisms import CATALOG, UNIFORM
 from attnlab.reports.catalog import catalog_results
 from attnlab.reports.catalog.catalog_results import PLAN, SEEN, CatalogResults
 
@@ -8,7 +8,7 @@ from .conftest import Steps
 
 
 def test_the_whole_catalog_is_shown() -> None:
-    assert tuple(PLAN.names) == tuple(CATALOG)
+    assert tuple(PLAN.names) == tuple(UNIFORM)  # a line by layer has no time of a single call
     assert {*PLAN.growing, *PLAN.audited, *SEEN} <= set(CATALOG)
 
 

@@ -20,6 +20,17 @@ def test_a_big_model_is_audited_with_few_layers_and_that_is_recorded(monkeypatch
     assert "; 2 of its 5 layers" in subject["sentence"]
 
 
+def test_a_line_by_layer_is_audited_with_all_layers(monkeypatch: pytest.MonkeyPatch) -> None:
+    config = {"n_layer": 5, "n_embd": 16, "n_head": 2, "n_positions": 32}
+    arm = Arm(mechanism="dot | softmax | window(4) @ 0-3; baseline @ 4")
+    monkeypatch.setattr("attnlab.studies.plan.installed_arms.MANY", 100)
+    installed = InstalledArm(arm, "big", Size(architecture="gpt2", config=config), load("clm"))
+    passed, (subject, *_) = installed.audit(True)
+    assert passed
+    assert "of its 5 layers" not in subject["sentence"]
+    assert "dot | softmax | window(4) @ 0-3; dot | softmax @ 4" in subject["sentence"]
+
+
 def test_the_key_depends_on_the_model_and_not_on_the_arms_name() -> None:
     arm, size = Arm(mechanism="dot | softmax"), Size(architecture="gpt2", config={"n_layer": 1})
     key = InstalledArm(arm, "tiny", size, load("clm")).key

@@ -20,7 +20,10 @@ NAME = "own positions"
 def own_positions(subject: ModelSubject) -> Finding | None:
     """Change the positions that the model is given, and the order of its tokens."""
     mechanism = mechanism_of(subject.model)
-    if mechanism is None or mechanism.positions.is_of_model or "position_ids" not in subject.arguments:
+    if mechanism is None or "position_ids" not in subject.arguments:
+        return None
+    # `install` refuses a line that replaces the positions of the model in some layers only.
+    if mechanism.distinct[0].positions.is_of_model:
         return None
     subject = subject.precise
     tokens = subject.tokens(2)

@@ -146,7 +146,8 @@ class ModelSubject:
         """Say where to look: the installed mechanism, a mask function that is missing, or `otherwise`."""
         mechanism = mechanism_of(self.model)
         if mechanism is not None:
-            suspect = mechanism.causal if mechanism.causal.where != "before" else mechanism
+            masks = [each.causal for each in mechanism.distinct if each.causal.where != "before"]
+            suspect = masks[0] if masks else mechanism
             return f"'{suspect}', which is installed in the model; attnlab.audit('{mechanism}') audits it alone"
         # Imported here, since the audit of a mechanism does not need transformers.
         from transformers.masking_utils import ALL_MASK_ATTENTION_FUNCTIONS

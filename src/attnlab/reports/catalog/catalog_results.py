@@ -15,7 +15,7 @@ from attnlab.kernels import Explanation, weights
 from attnlab.kernels.comparison import Setting, explain_choice, own_step, sdpa_step
 from attnlab.kernels.measure import Measurement, measure
 from attnlab.machine import Machine, describe
-from attnlab.mechanisms import CATALOG, Entry, Mechanism, SharedProjections
+from attnlab.mechanisms import CATALOG, UNIFORM, Entry, Mechanism, SharedProjections
 
 from .agreement import Agreement, measure_agreement
 
@@ -40,7 +40,7 @@ SEEN: Mapping[str, str] = {
 class CatalogPlan:
     """Which mechanisms are run, at which sizes, and for how many seconds each is timed."""
 
-    names: Sequence[str] = tuple(CATALOG)
+    names: Sequence[str] = tuple(UNIFORM)
     checked: Setting = field(default_factory=lambda: Setting(head_dim=32))
     checked_length: int = 200
     timed: Setting = field(default_factory=Setting)
@@ -76,10 +76,11 @@ class MechanismResult:
         """Where its stage acts if a single call computes the baseline; an empty string if it acts in a call."""
         mechanism = self.choice.request.mechanism
         output = tuple(stage for stage in mechanism.output if stage.changes_output)
-        in_a_call = dataclasses.replace(mechanism, share=SharedProjections(), output=output)
+        in_a_call = dataclasses.replace(mechanism, share=SharedProjections(), kv_heads=None, output=output)
         if in_a_call != Mechanism() or mechanism == in_a_call:
             return ""
-        return "acts in a model" if mechanism.share != SharedProjections() else "acts on the loss"
+        acts_in_model = mechanism.share != SharedProjections() or mechanism.kv_heads is not None
+        return "acts in a model" if acts_in_model else "acts on the loss"
 
     @property
     def verdict(self) -> str:
@@ -176,7 +177,7 @@ def run_catalog(plan: CatalogPlan, progress: Progress) -> CatalogResults:
 
 
 def _measure_mechanism(entry: Entry, plan: CatalogPlan) -> MechanismResult:
-    mechanism, length = entry.mechanism, plan.timed_length
+    mechanism, length = UNIFORM[entry.name], plan.timed_length
     agreement = measure_agreement(mechanism, plan.checked_length, plan.checked)
     steps = {"own": own_step(mechanism, length, plan.timed), "sdpa": sdpa_step(length, plan.timed)}
     costs = measure(steps, plan.budget)
@@ -185,7 +186,7 @@ def _measure_mechanism(entry: Entry, plan: CatalogPlan) -> MechanismResult:
 
 def _measure_growth(length: int, plan: CatalogPlan) -> list[GrowthPoint]:
     """Measure the mechanisms whose growth is drawn, in turn, at one length."""
-    mechanisms = {name: CATALOG[name].mechanism for name in plan.growing}
+    mechanisms = {name: UNIFORM[name] for name in plan.growing}
     steps = {name: own_step(mechanism, length, plan.timed) for name, mechanism in mechanisms.items()}
     kernels = {name: explain_choice(mechanism, length, plan.timed).kernel for name, mechanism in mechanisms.items()}
     return [

@@ -39,10 +39,10 @@ def _normalize_line(line: str, info: ValidationInfo) -> str:
     if info.context is not None and info.context.get(IS_RECORDED):
         return line
     # Imported here because a recorded design is read without torch.
-    from attnlab.mechanisms import Mechanism
+    from attnlab.mechanisms import parse_line
 
     try:
-        return str(Mechanism.parse(line))
+        return str(parse_line(line))
     except AttnlabError as error:
         raise ValueError(str(error)) from error
 

@@ -13,7 +13,7 @@ from attnlab.data.cache import hash_once
 from attnlab.data.tokenizers.training import TOKENIZER_KINDS
 from attnlab.errors import DataError, PretrainedError, StudyError
 from attnlab.inputs import expand_path
-from attnlab.mechanisms import Mechanism
+from attnlab.mechanisms import parse_line
 from attnlab.pretrained import load_pretrained
 from attnlab.training import RunSpec
 from attnlab.training.job.build import choose_split
@@ -80,7 +80,7 @@ def find_files(name: str | None) -> tuple[Path, str] | None:
 
 def hash_stages(mechanism: str, plugins: Sequence[str]) -> Hashes:
     """Return the hashes of the plugin files, if a mechanism has a stage that is not part of attnlab."""
-    stages = Mechanism.parse(mechanism).list_written_stages()
+    stages = parse_line(mechanism).list_written_stages()
     user_stages = [stage for stage in stages if not type(stage).__module__.startswith("attnlab.")]
     if user_stages and not plugins:
         raise StudyError(

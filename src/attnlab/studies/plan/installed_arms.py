@@ -10,6 +10,7 @@ from transformers import PreTrainedModel
 
 from attnlab.audits import audit
 from attnlab.errors import TrainingError
+from attnlab.mechanisms import LayeredMechanism, parse_line
 from attnlab.training import Start
 from attnlab.training.job.weights import build_model, make_config, silence_transformers
 
@@ -93,7 +94,7 @@ class InstalledArm:
             whole, config = None, make_config(self.start.architecture, self.start, self.task, tokenizer)
         num_layers, width = count_layers(config), getattr(config, "hidden_size", None)
         num_weights = 12 * width**2 * (num_layers or 0) if isinstance(width, int) else 0
-        if num_layers is not None and num_layers > FEW and num_weights > MANY and "layers=" not in self.line:
+        if num_layers is not None and num_layers > FEW and num_weights > MANY and not _names_layers(self.line):
             shallow = self.start.replace(config={**self.start.config, "num_hidden_layers": FEW})
             try:
                 return build_model(shallow, self.task, tokenizer, SEED, str), num_layers
@@ -102,6 +103,11 @@ class InstalledArm:
         if whole is None:
             whole = build_model(self.start, self.task, tokenizer, SEED, str)
         return whole, num_layers
+
+
+def _names_layers(line: str) -> bool:
+    """Tell whether layers of a model differ in their mechanism."""
+    return "layers=" in line or isinstance(parse_line(line), LayeredMechanism)
 
 
 def count_layers(config: Any) -> int | None:

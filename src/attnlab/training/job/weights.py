@@ -16,6 +16,7 @@ from transformers.utils import logging as transformers_logging
 from attnlab.errors import PretrainedError, TrainingError, closest
 from attnlab.inputs import expand_path
 from attnlab.install import install, load, mechanism_of
+from attnlab.install.key_heads import rescale_new_heads
 from attnlab.install.saving import list_weight_files
 from attnlab.pretrained import check_config, load_pretrained
 
@@ -34,7 +35,9 @@ def build_model(start: Start, task: Any, tokenizer: Any, seed: int, say: Say) ->
     """Build the model of a run with the head its task needs, and install its mechanism."""
     if start.architecture is not None:
         model = _build_new(make_config(start.architecture, start, task, tokenizer), task, seed)
-        return install(model, start.mechanism, seed=seed)
+        install(model, start.mechanism, seed=seed)
+        rescale_new_heads(model)
+        return model
     path = str(start.checkpoint)
     if (of_run := find_run_folder(path)) is not None:
         return _load_run(*of_run, start, task, seed, say)
