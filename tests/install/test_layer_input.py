@@ -10,23 +10,25 @@ import pytest
 import torch
 from torch import Tensor
 from transformers import (
+    AutoModelForCausalLM,
+    AutoModelForMaskedLM,
+    AutoModelForSeq2SeqLM,
     BertConfig,
-    BertForMaskedLM,
     DynamicCache,
     GPT2Config,
-    GPT2LMHeadModel,
     LlamaConfig,
-    LlamaForCausalLM,
-    PreTrainedModel,
     StaticCache,
     T5Config,
-    T5ForConditionalGeneration,
 )
 
 import attnlab
 from attnlab.errors import InstallError
 from attnlab.install import set_prefix
 from tests.sampling import is_sampled
+
+Causal: Any = AutoModelForCausalLM
+Masked: Any = AutoModelForMaskedLM
+Pair: Any = AutoModelForSeq2SeqLM
 
 LENGTH, PADDED, CACHED = 12, 4, 7
 LINES = (
@@ -41,28 +43,30 @@ LINES = (
     "dot | identity(divide=sum) | feature(taylor)",
     "dot | softmax | window(5) | forget | rope",
 )
-SIZES = {"vocab_size": 50, "bos_token_id": 0, "eos_token_id": 1}
-COMMON = {"num_hidden_layers": 2, "hidden_size": 32, "intermediate_size": 64, "num_attention_heads": 4}
+SIZES: Any = {"vocab_size": 50, "bos_token_id": 0, "eos_token_id": 1}
+COMMON: Any = {"num_hidden_layers": 2, "hidden_size": 32, "intermediate_size": 64, "num_attention_heads": 4}
 
 
-def make_gpt2() -> PreTrainedModel:
-    return GPT2LMHeadModel(GPT2Config(n_layer=2, n_embd=32, n_head=4, n_positions=64, initializer_range=0.3, **SIZES))
+def make_gpt2() -> Any:
+    return Causal.from_config(
+        GPT2Config(n_layer=2, n_embd=32, n_head=4, n_positions=64, initializer_range=0.3, **SIZES)
+    )
 
 
-def make_llama(num_key_heads: int = 2) -> PreTrainedModel:
-    return LlamaForCausalLM(
+def make_llama(num_key_heads: int = 2) -> Any:
+    return Causal.from_config(
         LlamaConfig(**COMMON, **SIZES, num_key_value_heads=num_key_heads, initializer_range=0.3)
     )  # fmt: skip
 
 
-def make_bert() -> PreTrainedModel:
-    return BertForMaskedLM(BertConfig(**COMMON, vocab_size=50, initializer_range=0.3))
+def make_bert() -> Any:
+    return Masked.from_config(BertConfig(**COMMON, vocab_size=50, initializer_range=0.3))
 
 
-MODELS: dict[str, Callable[[], PreTrainedModel]] = {"gpt2": make_gpt2, "llama": make_llama, "bert": make_bert}
+MODELS: dict[str, Callable[[], Any]] = {"gpt2": make_gpt2, "llama": make_llama, "bert": make_bert}
 
 
-def install(kind: str, line: str) -> PreTrainedModel:
+def install(kind: str, line: str) -> Any:
     """Return a model in fp64 with a line installed, whose learned parameters have moved."""
     torch.manual_seed(0)
     model = MODELS[kind]() if "on=k" not in line or kind != "llama" else make_llama(4)
@@ -128,7 +132,7 @@ def test_a_cache_can_be_reordered_and_cropped() -> None:
     ids = batch["input_ids"][:1]
     cache = DynamicCache()
     model(input_ids=torch.cat([ids, ids.flip(1)])[:, :CACHED], past_key_values=cache, use_cache=True)
-    cache.reorder_cache(torch.tensor([1, 0]))
+    cache.reorder_cache(torch.LongTensor([1, 0]))
     cache.crop(-2)
     rest = torch.cat([ids.flip(1), ids])[:, CACHED - 2 : LENGTH]
     logits = model(input_ids=rest, past_key_values=cache, use_cache=True).logits
@@ -165,7 +169,8 @@ def test_a_saved_model_computes_the_same(tmp_path: Any) -> None:
     line = "dot | softmax | forget | norm(rms, gain=channel) | gate(per=channel) | differential"
     model, batch = install("llama", line), draw_batch()
     attnlab.save(model, tmp_path / "model")
-    loaded = attnlab.load(tmp_path / "model").double().eval()
+    loaded: Any = attnlab.load(tmp_path / "model")
+    loaded = loaded.double().eval()
     assert str(attnlab.mechanism_of(loaded)) == str(attnlab.mechanism_of(model))
     torch.testing.assert_close(loaded(**batch).logits, model(**batch).logits, rtol=0, atol=1e-12)
 
@@ -184,10 +189,10 @@ def test_gradient_checkpointing_computes_the_same_gradients() -> None:
 
 
 def test_what_cannot_be_installed_says_why() -> None:
-    t5 = T5ForConditionalGeneration(T5Config(d_model=16, d_kv=8, d_ff=16, num_layers=1, num_heads=2, vocab_size=20))
+    t5 = Pair.from_config(T5Config(d_model=16, d_kv=8, d_ff=16, num_layers=1, num_heads=2, vocab_size=20))
     with pytest.raises(InstallError):
         attnlab.install(t5, "dot | softmax | delta")
-    odd = GPT2LMHeadModel(GPT2Config(n_layer=1, n_embd=24, n_head=3, **SIZES))
+    odd = Causal.from_config(GPT2Config(n_layer=1, n_embd=24, n_head=3, **SIZES))
     with pytest.raises(InstallError, match="pairs of heads, and there are 3"):
         attnlab.install(odd, "dot | softmax | differential")
     forgetting = install("gpt2", "dot | softmax | forget")

@@ -102,7 +102,17 @@ def test_it_is_as_attention_by_hand(line: str, side: str) -> None:
         torch.testing.assert_close(out, by_hand(module, x, prefix, mask, line))
 
 
-@pytest.mark.parametrize("line", CATALOG)
+ORDERED = [name for name, entry in CATALOG.items() if "forget" in entry.line or "delta" in entry.line]
+"""Mechanisms that follow the order of the tokens, to which a prefix does not belong."""
+
+
+@pytest.mark.parametrize("line", ORDERED)
+def test_what_follows_the_order_of_the_tokens_takes_none(line: str) -> None:
+    with pytest.raises(InstallError, match="follows the order of the tokens"):
+        with_prefix(build("gpt2"), line)
+
+
+@pytest.mark.parametrize("line", [name for name in CATALOG if name not in ORDERED])
 @pytest.mark.parametrize("name", ["bert", "gpt2", "llama"])
 def test_every_mechanism_takes_one_and_padding_changes_nothing(name: str, line: str) -> None:
     num_layers = 6 if "every 6" in CATALOG[line].line else 2

@@ -145,7 +145,7 @@ def test_positive_features_divided_by_their_sum_are_linear_attention() -> None:
     )  # fmt: skip
 
 
-def run_module(module: nn.Module, x: Tensor) -> Tensor:
+def run_module(module: Any, x: Tensor) -> Tensor:
     """Run a causal attention module of transformers, without a rotation and without its output projection."""
     length = x.shape[1]
     mask = torch.full((length, length), -torch.inf, dtype=torch.float64).triu(1)[None, None]
@@ -167,7 +167,8 @@ def project(module: Any, x: Tensor, *names: str) -> list[Tensor]:
 def test_differential_heads_are_diffllama(layer: int) -> None:
     torch.manual_seed(0)
     sizes = {"hidden_size": HEADS * DIM, "num_attention_heads": HEADS, "num_key_value_heads": HEADS}
-    config = DiffLlamaConfig(**sizes, attn_implementation="eager", rms_norm_eps=1e-5)
+    options: Any = {**sizes, "attn_implementation": "eager", "rms_norm_eps": 1e-5}
+    config = DiffLlamaConfig(**options)
     module = DiffLlamaAttention(config, layer).double()
     x = draw(BATCH, 37, HEADS * DIM)
     expected = run_module(module, x)
@@ -187,7 +188,8 @@ def test_differential_heads_are_diffllama(layer: int) -> None:
 def test_norms_and_a_gate_from_x_are_qwen3_next() -> None:
     torch.manual_seed(0)
     sizes = {"hidden_size": 48, "num_attention_heads": HEADS, "num_key_value_heads": 2, "head_dim": DIM}
-    config = Qwen3NextConfig(**sizes, attn_implementation="eager", rms_norm_eps=1e-6)
+    options: Any = {**sizes, "attn_implementation": "eager", "rms_norm_eps": 1e-6}
+    config = Qwen3NextConfig(**options)
     module: Any = Qwen3NextAttention(config, 0).double()
     for norm in (module.q_norm, module.k_norm):
         norm.weight.data = draw(DIM, seed=3).detach()

@@ -61,7 +61,7 @@ def make_cache_layer(like: Any) -> Any:
     """Return an empty layer of a cache that holds as many tokens as another one; layers have no public copy."""
     kind = type(like)
     if kind is DynamicLayer:
-        return DynamicLayer()
+        return DynamicLayer()  # type: ignore[no-untyped-call]
     if kind is DynamicSlidingWindowLayer:
         return DynamicSlidingWindowLayer(sliding_window=like.sliding_window)
     if kind is StaticLayer:

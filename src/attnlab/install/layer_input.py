@@ -36,13 +36,12 @@ class AttentionCall(StandIn):
     """Replaces the forward of an attention module, and tells its layer what the module was called with."""
 
     def __init__(self, attention: nn.Module) -> None:
-        self.signature = inspect.signature(type(attention).forward)
+        self.names = [name for name in inspect.signature(type(attention).forward).parameters if name != "self"]
         self.take_place(attention)
 
-    def __call__(self, *args: Any, **options: Any) -> Any:  # type: ignore[override]
+    def __call__(self, *args: Any, **options: Any) -> Any:
         """Compute attention."""
-        given = self.signature.bind(self.module, *args, **options).arguments
-        given = {**given.get("kwargs", {}), **given}
+        given = {**dict(zip(self.names, args, strict=False)), **options}
         x = next((given[name] for name in HIDDEN if isinstance(given.get(name), Tensor)), None)
         if x is None:
             raise InstallError(
@@ -50,9 +49,10 @@ class AttentionCall(StandIn):
                 "layer's input is unknown"
             )
         cache = next((given[name] for name in CACHES if given.get(name) is not None), None)
-        self.module.attnlab.called = ModuleCall(x, cache, given.get("attention_mask"))  # type: ignore[union-attr]
+        layer: Any = self.module.attnlab
+        layer.called = ModuleCall(x, cache, given.get("attention_mask"))
         if self.before is not None:
-            return self.before(*args, **options)  # type: ignore[call-arg]
+            return self.before(*args, **options)
         return type(self.module).forward(self.module, *args, **options)
 
 

@@ -86,7 +86,7 @@ class ValuePath(StandIn):
                 assert earlier is not None
                 given["before"] = _split_heads(_shift(t, earlier), num_heads)
             heads = _split_heads(t, num_heads)
-            changed = stage(heads, part, layer.feature_parameters(stage), **given)  # type: ignore[arg-type]
+            changed = stage(heads, part, layer.feature_parameters(stage), **given)
             check_result(stage, changed, heads.shape)
             t = changed.to(t.dtype).transpose(1, 2).flatten(2)
         return t
@@ -134,17 +134,19 @@ def _split_heads(t: Tensor, num_heads: int) -> Tensor:
 def find_stages(mechanism: Mechanism, attention: AttentionModule) -> tuple[Value, ...]:
     """Return the values stages that act in a layer; refuse stages that cannot."""
     acting = tuple(stage for stage in mechanism.values if acts_at(stage, attention))
-    for stage in (*acting, *list_early_features(mechanism)):
+    early = list_early_features(mechanism)
+    for item in (*acting, *early):
         if attention.projections is None:
             raise InstallError(
-                f"'{stage}' acts on a projection, and the structure of '{attention.name}' "
+                f"'{item}' acts on a projection, and the structure of '{attention.name}' "
                 f"({type(attention.module).__name__}) is not recognised: no separate or fused linear modules for "
                 "queries, keys and values"
             )
-        if isinstance(stage, Feature):
-            for side in stage.sides:
-                check_forward(attention.projections[side].module)
-            continue
+    if attention.projections is None:
+        return acting
+    for side in dict.fromkeys(side for feature in early for side in feature.sides):
+        check_forward(attention.projections[side].module)
+    for stage in acting:
         projection = attention.projections[stage.target]
         check_forward(projection.module)
         width = in_width(projection.module)

@@ -102,6 +102,7 @@ def finish(call: Call, out: Tensor) -> Tensor:
     heads = call.mechanism.heads
     if heads is not None:
         out = heads.combine(out, call.params_of(heads), call.layer).to(out.dtype)
+    assert call.plain_q is not None
     for stage in call.mechanism.output:
         changed = stage(out, call.plain_q, call.params_of(stage), **_gather_for_output(call, stage.inputs))
         check_result(stage, changed, out.shape)

@@ -66,4 +66,5 @@ def solve_delta(k: Tensor, v: Tensor, beta: Tensor, decay: Decay | None) -> Tens
     pairs = k @ k.mT
     if decay is not None:
         pairs = pairs * Decay(decay.keys, decay.keys).logarithms.to(wide).exp()
-    return torch.linalg.solve_triangular((beta * pairs).tril(-1), beta * v, upper=False, unitriangular=True)
+    solved: Tensor = torch.linalg.solve_triangular((beta * pairs).tril(-1), beta * v, upper=False, unitriangular=True)
+    return solved

@@ -108,7 +108,8 @@ def _states_before(sums: Tensor, state: Tensor, starts: Tensor, ends: Tensor, ba
     starts, ends = starts[:, :, :, 0], ends[:, :, :, 0]  # [b h m c]
     if starts.shape[-1] == 1:
         between = (starts - ends.mT).masked_fill(later, -torch.inf).exp()
-        return first + (between @ sums.flatten(3)).unflatten(-1, sums.shape[3:])
+        earlier: Tensor = (between @ sums.flatten(3)).unflatten(-1, sums.shape[3:])
+        return first + earlier
     between = (starts[:, :, :, None] - ends[:, :, None]).masked_fill(later[..., None], -torch.inf).exp()
     return first + torch.einsum("bhijd,bhjde->bhide", between, sums)
 

@@ -130,7 +130,8 @@ def step(
         place = torch.full((1, 1, 1), count - 1, device=q.device)
         q, k = mechanism.positions.rotate(q, place), mechanism.positions.rotate(k, place)
     for stage in mechanism.features:
-        q, k = (stage(t, side, mechanism.params_of(stage, p)) for t, side in ((q, "q"), (k, "k")))
+        own = mechanism.params_of(stage, p)
+        q, k = stage(q, "q", own), stage(k, "k", own)
     score, weights = mechanism.score, mechanism.weights
     forget, delta = mechanism.forget, mechanism.delta
     wide = at_least_float(q.dtype)

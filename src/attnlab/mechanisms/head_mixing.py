@@ -98,4 +98,5 @@ class Differential(HeadMixing):
         factor = factor[: output.shape[1] // 2, None, None]
         first, second = output.chunk(2, 1)
         pairs = rms_unit(first - factor * second, EPSILON) * (1 - start)
-        return pairs.unflatten(-1, (2, -1)).permute(0, 1, 3, 2, 4).flatten(1, 2)
+        halves: Tensor = pairs.unflatten(-1, (2, -1))
+        return halves.permute(0, 1, 3, 2, 4).flatten(1, 2)
