@@ -17,18 +17,10 @@ from attnlab.install.weight_parts import weight_parts
 from attnlab.training.job.start import initialise
 from tests.install.models import HEADS, WIDTH, build, padding, tokens, twin, with_loss
 
-FAMILIES = [
-    "bert",
-    "bert decoder",
-    "roberta",
-    "distilbert",
-    "gpt2",
-    "llama",
-    "qwen3",
-    "gemma3 windows",
-    "bart",
-    "phi3 fused",
-]
+FAMILIES = (
+    "bert", "bert decoder", "roberta", "camembert", "electra", "albert", "distilbert", "gpt2", "llama",
+    "mistral window", "qwen3", "gemma3 windows", "granite", "bart", "phi3 fused",
+)  # fmt: skip
 HEAD_DIM = WIDTH // HEADS
 
 
