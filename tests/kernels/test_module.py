@@ -16,19 +16,20 @@ def tensors(*shape: int, seed: int = 0) -> list[Tensor]:
 
 
 def test_a_module_has_the_parameters_and_trains_them() -> None:
-    module = Attention("additive | softmax | gate", num_heads=2, head_dim=4)
+    module = Attention("additive | softmax | gate", num_heads=2, head_dim=4, model_dim=6)
     assert {name: tuple(p.shape) for name, p in module.named_parameters()} == {
         "additive_query": (2, 4, 4),
         "additive_key": (2, 4, 4),
         "additive_out": (2, 4),
-        "gate_weight": (2, 4, 4),
+        "gate_weight": (2, 1, 6),
     }
     q, k, v = tensors(1, 2, 5, 4)
-    module(q, k, v, causal=True).sum().backward()
+    x = torch.randn(1, 5, 6, generator=torch.Generator().manual_seed(1))
+    module(q, k, v, causal=True, x=x).sum().backward()
     assert all(p.grad is not None and p.grad.abs().sum() > 0 for p in module.parameters())
-    again = Attention("additive | softmax | gate", num_heads=2, head_dim=4, seed=5)
+    again = Attention("additive | softmax | gate", num_heads=2, head_dim=4, seed=5, model_dim=6)
     again.load_state_dict(module.state_dict())
-    assert torch.equal(again(q, k, v), module(q, k, v))
+    assert torch.equal(again(q, k, v, x=x), module(q, k, v, x=x))
     assert "additive | softmax | gate" in repr(module)
 
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 import attnlab
 from attnlab.errors import MechanismError
-from attnlab.mechanisms import CATALOG, LayeredMechanism, Line, Mechanism, parse_line
+from attnlab.mechanisms import CATALOG, LayeredMechanism, Line, Mechanism, parse_line, parse_mechanism
 from attnlab.mechanisms.layered import LayerPart
 from tests.mechanisms.strategies import mechanisms
 
@@ -102,11 +102,17 @@ def test_an_error_points_at_the_spot(line: str, message: str, marked: str) -> No
     assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)
 
 
+def test_parse_reads_lines_by_layer_too() -> None:
+    hybrid = Mechanism.parse(HYBRID)
+    assert hybrid == Mechanism.parse("gemma-hybrid") == Mechanism.parse(hybrid) == parse_line(HYBRID)
+    assert str(hybrid) == HYBRID
+
+
 def test_a_mechanism_of_one_layer_is_asked_for_where_it_is_needed() -> None:
     one: Line
     for one in (HYBRID, "gemma-hybrid", parse_line(HYBRID)):  # type: ignore[assignment]
         with pytest.raises(MechanismError, match=r"one mechanism is needed here; pass one part, such as 'dot \| soft"):
-            Mechanism.parse(one)  # type: ignore[arg-type]
+            parse_mechanism(one)  # type: ignore[arg-type]
         with pytest.raises(MechanismError, match="gives mechanisms by layer"):
             attnlab.explain(one, 8)  # type: ignore[arg-type]
     with pytest.raises(MechanismError, match="not int"):
@@ -124,6 +130,6 @@ def test_parts_that_contradict_each_other_are_refused() -> None:
 
 def test_it_shows_its_layers() -> None:
     hybrid = CATALOG["gemma-hybrid"].mechanism
-    assert repr(hybrid) == f"parse_line({HYBRID!r})"
+    assert repr(hybrid) == f"Mechanism.parse({HYBRID!r})"
     assert hybrid.facts().rows == [("0-4 every 6", str(WINDOW)), ("5 every 6", str(FULL))]
     assert [stage.name for stage in hybrid.list_written_stages()] == ["dot", "softmax", "window", "dot", "softmax"]

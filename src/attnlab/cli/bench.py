@@ -48,7 +48,7 @@ def bench(
     from attnlab import charts
     from attnlab.kernels.comparison import Setting, compare, explain_choice
     from attnlab.machine import bf16_fault, describe
-    from attnlab.mechanisms import Mechanism
+    from attnlab.mechanisms import parse_mechanism
     from attnlab.reports.catalog import describe_setting
 
     name = _read_dtype(dtype)
@@ -58,7 +58,7 @@ def bench(
     if (num := batch * heads * head_dim * sizes[-1]) > MAX_NUMBERS:
         raise RequestError(f"queries of {num:.1e} numbers do not fit any memory; give a smaller batch, head or length")
     load_plugins(plugins)
-    mechanisms = {line: Mechanism.parse(line) for line in lines}
+    mechanisms = {line: parse_mechanism(line) for line in lines}
     # All mistakes of the request are found before the first measurement.
     for mechanism in mechanisms.values():
         explain_choice(mechanism, sizes[0], setting, kernel)

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from attnlab.errors import ParameterError, RequestError, ShapeError, closest
-from attnlab.mechanisms import LayerInput, Mechanism, Params
+from attnlab.mechanisms import LayerInput, Mechanism, Params, parse_mechanism
 from attnlab.mechanisms.stage import check_result
 
 from . import reference
@@ -166,7 +166,7 @@ def prepare(
     check_rate(dropout)
     if not isinstance(causal, bool):
         raise RequestError(f"causal must be True or False, not {causal!r}")
-    parsed = Mechanism.parse(mechanism)
+    parsed = parse_mechanism(mechanism)
     parsed = parsed if scale is None else _set_scale(parsed, scale)
     num_axes = q.dim() if isinstance(q, Tensor) else 0
     q, k, v = (_add_axes(name, tensor) for name, tensor in (("q", q), ("k", k), ("v", v)))

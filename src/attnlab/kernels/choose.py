@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from attnlab.errors import KernelError, RequestError, closest
-from attnlab.mechanisms import Mechanism
+from attnlab.mechanisms import Mechanism, parse_mechanism
 from attnlab.notebook import Facts, Showable
 
 from . import additive, banded, blockwise, distance, linear, reference, rowwise, sdpa
@@ -156,7 +156,7 @@ def explain(
     if not isinstance(dtype, torch.dtype):
         raise RequestError(f"dtype must be a torch dtype such as torch.float32, not {dtype!r}")
     request = Request(
-        Mechanism.parse(mechanism), length if num_queries is None else num_queries, length, head_dim, head_dim,
+        parse_mechanism(mechanism), length if num_queries is None else num_queries, length, head_dim, head_dim,
         num_heads, batch, causal, mask, dropout, dtype, device,
     )  # fmt: skip
     adapted = adapt_request(request) if kernel != reference.NAME else request

@@ -4,7 +4,7 @@ import torch
 from torch import Tensor, nn
 
 from attnlab.errors import ShapeError
-from attnlab.mechanisms import Mechanism
+from attnlab.mechanisms import parse_mechanism
 
 from .attend import MechanismLike, attend, initial_values
 from .call import check_sizes
@@ -29,7 +29,7 @@ class Attention(nn.Module):
         value_dim = head_dim if value_dim is None else value_dim
         check_sizes(num_heads=num_heads, head_dim=head_dim, value_dim=value_dim)
         check_rate(dropout)
-        self.mechanism = Mechanism.parse(mechanism)
+        self.mechanism = parse_mechanism(mechanism)
         self.num_heads, self.head_dim, self.value_dim = num_heads, head_dim, value_dim
         self.dropout, self.kernel, self.layer = dropout, kernel, layer
         self.penalty: Tensor | None = None

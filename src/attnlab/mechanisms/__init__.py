@@ -9,7 +9,7 @@ from .head_mixing import HeadMixing
 from .key_heads import KeyHeads
 from .layered import LayeredMechanism, Line, parse_line
 from .masks import Mask
-from .mechanism import Mechanism
+from .mechanism import Mechanism, parse_mechanism
 from .outputs import Output
 from .parameter import Dims, Parameter
 from .position_schemes import PositionScheme
@@ -54,5 +54,6 @@ __all__ = [
     "argument",
     "masked_softmax",
     "parse_line",
+    "parse_mechanism",
     "stage",
 ]

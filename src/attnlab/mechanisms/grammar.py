@@ -49,6 +49,11 @@ def fail(line: str, start: int, end: int, message: str) -> NoReturn:
     raise error
 
 
+def has_layer_marks(line: str) -> bool:
+    """Tell whether a line gives mechanisms by layer."""
+    return any(mark in line for mark in LAYER_MARKS)
+
+
 def refuse_layers(line: str) -> None:
     """Refuse a line by layer where the mechanism of one layer is needed."""
     at = min((line.find(mark) for mark in LAYER_MARKS if mark in line), default=None)

@@ -4,8 +4,8 @@
     part  = mechanism "@" layers ["every" N]  with `every 6`, layer i has the mechanism of layer i mod 6
     layers = layer {"," layer}                layer = number | number "-" number
 
-`parse_line` reads these and lines of one mechanism; parse_line(str(m)) == m. Gemma 3 repeats five layers with a window
-and one without (arXiv:2503.19786).
+`Mechanism.parse` and `parse_line` read these and lines of one mechanism; parse_line(str(m)) == m. Gemma 3 repeats five
+layers with a window and one without (arXiv:2503.19786).
 """
 
 import itertools
@@ -17,8 +17,8 @@ from typing import NoReturn
 from attnlab.errors import MechanismError
 from attnlab.notebook import Facts, Showable
 
-from .grammar import LAYER_MARKS, LineError, fail
-from .mechanism import Mechanism
+from .grammar import LineError, fail, has_layer_marks
+from .mechanism import READERS, Mechanism, parse_mechanism
 from .stage import NAMED, Stage
 
 WORD = re.compile(r",|[^\s,]+")
@@ -93,7 +93,7 @@ class LayeredMechanism(Showable):
         return Facts(str(self), columns=("layers", "mechanism"), rows=rows)
 
     def __repr__(self) -> str:
-        return f"parse_line({str(self)!r})"
+        return f"Mechanism.parse({str(self)!r})"
 
     def __str__(self) -> str:
         every = "" if self.every is None else f" {EVERY} {self.every}"
@@ -109,10 +109,13 @@ def parse_line(line: str | Line) -> Line:
     if isinstance(line, LayeredMechanism):
         return line
     if not isinstance(line, str):
-        return Mechanism.parse(line)
+        return parse_mechanism(line)
     text = line if line.isprintable() else " ".join(line.split())  # a line break would misplace the marker of an error
     text = NAMED.get(text.strip(), text)
-    return _LayerReader(text).read() if any(mark in text for mark in LAYER_MARKS) else Mechanism.parse(line)
+    return _LayerReader(text).read() if has_layer_marks(text) else parse_mechanism(line)
+
+
+READERS["layers"] = parse_line
 
 
 def _write_layers(layers: tuple[int, ...]) -> str:
@@ -176,7 +179,7 @@ class _LayerReader:
 
     def _read_mechanism(self, part: _Span) -> Mechanism:
         try:
-            return Mechanism.parse(part.text)
+            return parse_mechanism(part.text)
         except LineError as error:
             fail(self.line, part.start + error.start, part.start + error.end, error.problem)
 

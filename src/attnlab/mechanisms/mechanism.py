@@ -5,7 +5,7 @@ canonical order, without defaults.
 """
 
 import dataclasses
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Self
@@ -20,7 +20,7 @@ from . import softmax_variants  # noqa: F401  # its stages are registered before
 from .delta import Delta
 from .features import Feature
 from .forgetting import Forget
-from .grammar import MARKS, LineReader, fail, refuse_layers, tokenize
+from .grammar import MARKS, LineReader, fail, has_layer_marks, refuse_layers, tokenize
 from .head_mixing import HeadMixing
 from .key_heads import KeyHeads
 from .masks import Mask
@@ -113,19 +113,13 @@ class Mechanism(Showable):
 
     @classmethod
     def parse(cls, line: "str | Mechanism") -> "Mechanism":
-        """Read a line, or the name of a catalog entry; `parse_line` also reads lines by layer."""
-        if isinstance(line, Mechanism):
-            return line
-        if hasattr(line, "at_layer"):
-            refuse_layers(str(line))
-        if not isinstance(line, str):
-            raise MechanismError(f"a mechanism is a line such as 'dot | softmax', not {type(line).__name__}")
-        if not line.isprintable():  # a tab or a line break would misplace the marker of an error
-            line = " ".join(line.split())
-        line = NAMED.get(line.strip(), line)
-        refuse_layers(line)
-        # Dynamo traces the parser itself, and warns about caches.
-        return _assemble(line) if torch.compiler.is_compiling() else _assemble_once(line, tuple(REGISTRY.values()))
+        """Read a line, or the name of a catalog entry; a line by layer gives a `LayeredMechanism`, typed as `Line` by
+        `parse_line`."""
+        is_by_layer = isinstance(line, str) and has_layer_marks(NAMED.get(line.strip(), line))
+        if is_by_layer or not isinstance(line, str | Mechanism):
+            parsed: Mechanism = READERS["layers"](line)
+            return parsed
+        return parse_mechanism(line)
 
     def __repr__(self) -> str:
         return f"Mechanism.parse({str(self)!r})"
@@ -231,6 +225,25 @@ def label(item: Stage) -> str:
 
 
 DEFAULT = Mechanism()
+
+READERS: dict[str, Callable[[Any], Any]] = {}
+"""Reads lines by layer; filled by layered.py, which builds on this file."""
+
+
+def parse_mechanism(line: str | Mechanism) -> Mechanism:
+    """Read a line of one mechanism, or the name of a catalog entry; refuse a line by layer."""
+    if isinstance(line, Mechanism):
+        return line
+    if hasattr(line, "at_layer"):
+        refuse_layers(str(line))
+    if not isinstance(line, str):
+        raise MechanismError(f"a mechanism is a line such as 'dot | softmax', not {type(line).__name__}")
+    if not line.isprintable():  # a tab or a line break would misplace the marker of an error
+        line = " ".join(line.split())
+    line = NAMED.get(line.strip(), line)
+    refuse_layers(line)
+    # Dynamo traces the parser itself, and warns about caches.
+    return _assemble(line) if torch.compiler.is_compiling() else _assemble_once(line, tuple(REGISTRY.values()))
 
 
 @lru_cache(maxsize=1024)
