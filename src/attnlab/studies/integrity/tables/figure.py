@@ -11,7 +11,7 @@ NOTHING = frozenset({
 """Cells of a run without a score."""
 MARKS = "*†‡§¶^ \t\N{NO-BREAK SPACE}"
 """Marks of footnotes and of the best value, which are no part of the number."""
-# No two repeated parts of a pattern match the same characters next to each other, so that a long cell takes linear time.
+# No two repeated parts that match the same characters are neighbours, so that a long cell takes linear time.
 PERCENT = r"(?:\s*%)?"
 NUMBER = r"[+\-−]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+\-−]?\d+)?"
 SPREAD = rf"(?:±|\+/[-−]|\+[-−])\s*({NUMBER}){PERCENT}"
