@@ -21,6 +21,7 @@ Results = dict[str, Tensor]
 SITUATIONS = ("plain", "causal", "padded", "both", "cross", "cached")
 LENGTHS = (1, 7, 63, 100, 257)
 BATCH, HEADS, HEAD_DIM = 2, 2, 8
+VOCAB_SIZE = 11
 MANY_HEADS, SPLIT_LENGTH = 16, 150
 """Sizes at which every kernel splits a problem: its queries, its heads or its sequences."""
 
@@ -69,8 +70,8 @@ class Problem:
         parameters = {name: given[name] for name in given if name not in inputs}
         x = (given["x_queries"], given["x_keys"]) if "x_keys" in given else None
         out = attend(
-            given["q"], given["k"], given["v"], self.mechanism,
-            causal=self.causal, mask=self.mask, kernel=kernel, parameters=parameters, x=x,
+            given["q"], given["k"], given["v"], self.mechanism, causal=self.causal, mask=self.mask, kernel=kernel,
+            parameters=parameters, x=x, tokens=tokens_for(self.mechanism, given["k"]),
         )  # fmt: skip
         generator = torch.Generator().manual_seed(1)
         weight = torch.randn(out.shape, generator=generator, dtype=torch.float64).to(dtype)
@@ -87,6 +88,13 @@ def x_for(mechanism: str | Mechanism, q: Tensor, k: Tensor) -> tuple[Tensor, Ten
     return keys[:, :, k.shape[2] - num_queries :] if num_queries <= k.shape[2] else q.flip(-1) / 2, keys
 
 
+def tokens_for(mechanism: str | Mechanism, k: Tensor) -> Tensor | None:
+    """Return token ids [b k] below VOCAB_SIZE, if a stage of the mechanism needs them."""
+    if not Mechanism.parse(mechanism).find_stages_needing("tokens"):
+        return None
+    return (7 * torch.arange(k.shape[2]) + 3 * torch.arange(k.shape[0])[:, None]) % VOCAB_SIZE
+
+
 def problem(mechanism: str | Mechanism, situation: str, length: int, seed: int = 0, num_heads: int = HEADS) -> Problem:
     """Make a problem of a mechanism in a situation."""
     parsed = Mechanism.parse(mechanism)
@@ -100,7 +108,8 @@ def problem(mechanism: str | Mechanism, situation: str, length: int, seed: int =
     if parsed.find_stages_needing("x"):
         x = draw(length).transpose(1, 2).flatten(2)
         tensors |= {"x_queries": x[:, length - num_queries :], "x_keys": x}
-    tensors |= {name: value.double() for name, value in initial_values(parsed, num_heads, HEAD_DIM, HEAD_DIM).items()}
+    learned = initial_values(parsed, num_heads, HEAD_DIM, HEAD_DIM, vocab_size=VOCAB_SIZE)
+    tensors |= {name: value.double() for name, value in learned.items()}
     mask = None
     if situation in ("padded", "both"):
         # The second sequence is shorter; under causality its first token is padding too: a row that sees nothing.

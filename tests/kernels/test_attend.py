@@ -17,7 +17,7 @@ from attnlab.kernels import attend_with_weights, initial_values
 from attnlab.mechanisms import UNIFORM, Dims, Mechanism, Parameter, Params, Score, Value, Weights, masked_softmax, stage
 from attnlab.mechanisms.scores import Dot
 
-from .problems import x_for
+from .problems import tokens_for, x_for
 
 KEYS = torch.tensor([[0, 1, 2], [1, 1, 2], [-1, 1, -2], [0, -1, -2]])
 VALUES = torch.tensor([[3, 2, -4], [3, -2, 4], [3, 2, 0], [3, 2, 0]])
@@ -40,8 +40,10 @@ def test_one_query_against_a_cache_sees_all_of_it() -> None:
     q, k, v = tensors(2, 2, 12, 8)
     for name in UNIFORM:
         if "mask(" not in str(UNIFORM[name]):
-            whole = attend(q, k, v, name, causal=True, x=x_for(name, q, k))
-            last = attend(q[:, :, -1:], k, v, name, causal=True, x=x_for(name, q[:, :, -1:], k))
+            whole = attend(q, k, v, name, causal=True, x=x_for(name, q, k), tokens=tokens_for(name, k))
+            last = attend(
+                q[:, :, -1:], k, v, name, causal=True, x=x_for(name, q[:, :, -1:], k), tokens=tokens_for(name, k)
+            )
             torch.testing.assert_close(last, whole[:, :, -1:], msg=name)
 
 
@@ -181,11 +183,20 @@ def test_a_stage_derived_from_a_built_in_one_is_not_taken_for_it(own_stages: Non
 def test_no_keys_no_queries_and_no_batch_give_zeros_of_the_right_shape(name: str) -> None:
     q, k, v = tensors(2, 2, 5, 4)
     q.requires_grad_()
-    none = attend(q, k[:, :, :0], v[:, :, :0], name, x=x_for(name, q, k[:, :, :0]))
+    none = attend(
+        q, k[:, :, :0], v[:, :, :0], name, x=x_for(name, q, k[:, :, :0]), tokens=tokens_for(name, k[:, :, :0])
+    )
     assert torch.equal(none, torch.zeros_like(q))
     none.sum().backward()
-    assert attend(q[:, :, :0], k, v, name, causal=True, x=x_for(name, q[:, :, :0], k)).shape == (2, 2, 0, 4)
-    assert attend(q[:0], k[:0], v[:0], name, x=x_for(name, q[:0], k[:0])).shape == (0, 2, 5, 4)
+    assert attend(
+        q[:, :, :0], k, v, name, causal=True, x=x_for(name, q[:, :, :0], k), tokens=tokens_for(name, k)
+    ).shape == (2, 2, 0, 4)
+    assert attend(q[:0], k[:0], v[:0], name, x=x_for(name, q[:0], k[:0]), tokens=tokens_for(name, k[:0])).shape == (
+        0,
+        2,
+        5,
+        4,
+    )
 
 
 def test_what_a_stage_of_the_users_own_learns_gets_a_finite_gradient_under_any_mask(own_stages: None) -> None:

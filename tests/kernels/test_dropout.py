@@ -8,7 +8,7 @@ import torch
 from attnlab.kernels import attend
 from attnlab.mechanisms import UNIFORM
 
-from .problems import problem, x_for
+from .problems import problem, tokens_for, x_for
 
 
 def run(name: str, situation: str, length: int, kernel: str) -> list[torch.Tensor] | None:
@@ -72,4 +72,8 @@ def test_calls_draw_anew_and_follow_the_global_seed() -> None:
 @pytest.mark.parametrize("name", UNIFORM)
 def test_every_mechanism_takes_dropout(name: str) -> None:
     q, k, v = torch.randn(3, 1, 2, 9, 4, generator=torch.Generator().manual_seed(0)).unbind(0)
-    assert attend(q, k, v, name, causal=True, dropout=0.1, x=x_for(name, q, k)).isfinite().all()
+    assert (
+        attend(q, k, v, name, causal=True, dropout=0.1, x=x_for(name, q, k), tokens=tokens_for(name, k))
+        .isfinite()
+        .all()
+    )

@@ -9,7 +9,7 @@ from torch import Tensor
 from attnlab.kernels import attend
 from attnlab.mechanisms import UNIFORM
 
-from .problems import problem
+from .problems import problem, tokens_for
 
 SMOOTH = [name for name, mechanism in UNIFORM.items() if mechanism.weights.name != "argmax"]
 
@@ -27,7 +27,8 @@ def test_gradients_are_those_of_finite_differences(name: str, situation: str) ->
             values = dict(zip(names, tensors, strict=True))
             q, k, v = (values.pop(key) for key in "qkv")
             return attend(
-                q, k, v, given.mechanism, causal=given.causal, mask=given.mask, kernel=kernel, parameters=values
-            )
+                q, k, v, given.mechanism, causal=given.causal, mask=given.mask, kernel=kernel, parameters=values,
+                tokens=tokens_for(given.mechanism, k),
+            )  # fmt: skip
 
         assert torch.autograd.gradcheck(run, inputs, nondet_tol=1e-12), kernel

@@ -14,7 +14,7 @@ from attnlab.errors import AttnlabWarning
 from attnlab.kernels import KERNELS
 from attnlab.mechanisms import UNIFORM
 
-from .problems import Problem, assert_as_exact, problem, x_for
+from .problems import VOCAB_SIZE, Problem, assert_as_exact, problem, tokens_for, x_for
 
 NAMES = list(UNIFORM)
 
@@ -84,11 +84,13 @@ def test_huge_scores_stay_finite(name: str) -> None:
 @pytest.mark.parametrize("name", [name for name in NAMES if name not in ("token-dropout", "relative-bias")])
 def test_a_compiled_caller_computes_the_same(name: str) -> None:
     torch.compiler.reset()
-    module = Attention(name, num_heads=2, head_dim=8)
+    module = Attention(name, num_heads=2, head_dim=8, vocab_size=VOCAB_SIZE)
     tensors = [torch.randn(2, 2, 21, 8, generator=torch.Generator().manual_seed(i)) for i in range(3)]
 
     def layer(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
-        out: torch.Tensor = module(q, k, v, causal=True, x=x_for(module.mechanism, q, k))
+        out: torch.Tensor = module(
+            q, k, v, causal=True, x=x_for(module.mechanism, q, k), tokens=tokens_for(module.mechanism, k)
+        )
         return out.relu().sum()
 
     results = []
@@ -128,7 +130,7 @@ def test_inputs_need_not_be_contiguous(kernel: str) -> None:
             continue
         # As a model's projections come: [b n h d], seen as [b h n d].
         q, k, v = (torch.randn(2, 11, 2, 8, generator=generator).transpose(1, 2) for _ in range(3))
-        options: Any = {"causal": True, "kernel": kernel, "x": x_for(name, q, k)}
+        options: Any = {"causal": True, "kernel": kernel, "x": x_for(name, q, k), "tokens": tokens_for(name, k)}
         strided = attend(q, k, v, name, **options)
         torch.testing.assert_close(strided, attend(q.contiguous(), k.contiguous(), v.contiguous(), name, **options))
 
@@ -140,7 +142,7 @@ def test_any_strides_and_any_value_width_with_a_mask(name: str) -> None:
     mask = torch.arange(9) < torch.tensor([9, 6])[:, None, None, None]
     for value_dim in (8, 3, 21):
         v = torch.randn(2, 2, 9, value_dim, generator=generator)
-        options: Any = {"causal": True, "mask": mask, "x": x_for(name, q, k)}
+        options: Any = {"causal": True, "mask": mask, "x": x_for(name, q, k), "tokens": tokens_for(name, k)}
         expected = attend(q.double(), k.double(), v.double(), name, kernel="reference", **options)
         turned = [x.mT.contiguous().mT for x in (q, k, v)]
         for kernel in Problem(UNIFORM[name], {"q": q, "k": k, "v": v}, True, mask).kernels:
@@ -156,7 +158,9 @@ def test_a_nan_that_is_seen_is_never_hidden(name: str) -> None:
     if UNIFORM[name].weights.name == "argmax":
         return  # what the largest of NaN is, torch leaves open
     for kernel in Problem(UNIFORM[name], {"q": q, "k": k, "v": v}, False, None).kernels:
-        assert attend(q, k, v, name, kernel=kernel, x=x_for(name, q, k))[0, 0].isnan().all(), kernel
+        assert (
+            attend(q, k, v, name, kernel=kernel, x=x_for(name, q, k), tokens=tokens_for(name, k))[0, 0].isnan().all()
+        ), kernel
 
 
 @pytest.mark.filterwarnings("ignore:.*should not be instantiated:DeprecationWarning")

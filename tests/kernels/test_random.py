@@ -13,7 +13,7 @@ from attnlab.mechanisms import Mechanism
 from attnlab.mechanisms.position_schemes import Rope
 from tests.mechanisms.strategies import mechanisms
 
-from .problems import Problem, size
+from .problems import VOCAB_SIZE, Problem, size
 
 
 @st.composite
@@ -31,9 +31,8 @@ def problems(draw: st.DrawFn) -> Problem:
         return torch.randn(2, num_heads, n, head_dim, generator=generator, dtype=torch.float64)
 
     tensors = {"q": normal(num_queries), "k": normal(num_keys), "v": normal(num_keys)}
-    tensors |= {
-        name: value.double() for name, value in initial_values(mechanism, num_heads, head_dim, head_dim).items()
-    }
+    learned = initial_values(mechanism, num_heads, head_dim, head_dim, vocab_size=VOCAB_SIZE)
+    tensors |= {name: value.double() for name, value in learned.items()}
     shape = draw(st.sampled_from([None, (2, 1, 1, num_keys), (2, num_heads, num_queries, num_keys)]))
     mask = None if shape is None else torch.rand(shape, generator=generator) > 0.4
     return Problem(mechanism, tensors, draw(st.booleans()), mask)

@@ -1,5 +1,6 @@
 """The value path: the bypass and its exact limits, unit values, the residual of the first layer's values."""
 
+import itertools
 import math
 from collections.abc import Callable
 
@@ -165,3 +166,35 @@ def test_gradients_are_right(stage: Value) -> None:
         return stage(t, x, first, dict(zip(names, values, strict=True)))
 
     assert torch.autograd.gradcheck(call, (t, x, first, *p))
+
+
+def test_value_embedding_adds_a_row_of_its_table_for_each_token() -> None:
+    t, x, first = tensors()
+    tokens = torch.arange(t.shape[0] * t.shape[2]).reshape(t.shape[0], -1) % 6
+    table = torch.randn(3, 6, 5, dtype=torch.float64)
+    fixed = parse("value_embedding(scale=2, learn=false)")
+    got = fixed(t, x, first, {"table": table}, tokens=tokens)
+    for b, h, n in itertools.product(*map(range, t.shape[:3])):
+        torch.testing.assert_close(got[b, h, n], t[b, h, n] + 2 * table[h, tokens[b, n]])
+    neutral = fixed.neutral()
+    assert torch.equal(neutral(t, x, first, {"table": table}, tokens=tokens), t)
+
+
+def test_value_embedding_starts_small_with_gradients_to_both() -> None:
+    stage = parse("value_embedding")
+    declared = stage.parameters(Dims(3, 5, 4, vocab_size=1000))
+    assert {name: p.shape for name, p in declared.items()} == {"table": (3, 1000, 4), "scale": (3,)}
+    p = {name: each.draw(name, torch.Generator().manual_seed(0)).requires_grad_() for name, each in declared.items()}
+    assert p["scale"].tolist() == [0.5] * 3
+    assert float(p["table"].detach().std()) == pytest.approx(0.02, rel=0.05)
+    t = torch.zeros(1, 3, 2, 4)
+    stage(t, t, t, p, tokens=torch.tensor([[7, 999]])).square().sum().backward()
+    assert p["scale"].grad.all()
+    assert p["table"].grad.abs().sum((0, 2)).nonzero().flatten().tolist() == [7, 999]
+
+
+def test_value_embedding_refuses_negative_ids_instead_of_counting_from_the_end() -> None:
+    t = torch.zeros(1, 3, 1, 4)
+    p = {"table": torch.zeros(3, 6, 4), "scale": torch.ones(3)}
+    with pytest.raises((IndexError, RuntimeError), match="-100|out of range"):
+        parse("value_embedding")(t, t, t, p, tokens=torch.tensor([[-100]]))

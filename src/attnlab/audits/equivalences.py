@@ -66,7 +66,7 @@ def _check_declarations(subject: Subject) -> Iterator[FindingPart]:
     inputs, learned = subject.inputs(1, SHORT, torch.float64), subject.cast_parameters(torch.float64)
     call, _ = prepare(
         inputs["q"], inputs["k"], inputs["v"], subject.mechanism, parameters=learned, x=inputs.get("x"),
-        first=inputs.get("first"),
+        first=inputs.get("first"), tokens=subject.read_tokens(inputs),
     )  # fmt: skip
     score, weights = call.mechanism.score, call.mechanism.weights
     p = call.params_of(score)
@@ -199,7 +199,8 @@ def _check_value_identities(subject: Subject, stage: Value) -> Iterator[FindingP
         t = {**{name: inputs[name] for name in ("q", "k", "v")}, target: changed}
         names = mechanism.parameters(subject.num_heads, subject.head_dim)
         learned = {name: p.double() for name, p in subject.parameters.items() if name in names}
-        return attend(t["q"], t["k"], t["v"], mechanism, parameters=learned, x=x, first=first)
+        ids = subject.read_tokens(inputs)
+        return attend(t["q"], t["k"], t["v"], mechanism, parameters=learned, x=x, first=first, tokens=ids)
 
     def replace_stage(new: Value) -> Mechanism:
         values = tuple(new if other is stage else other for other in subject.mechanism.values)
@@ -256,7 +257,7 @@ def _check_hidden_pairs(subject: Subject) -> FindingPart:
     pairs = draw_mask("pairs", SHORT, SHORT) & torch.ones(SHORT, SHORT, dtype=torch.bool).tril()
     call, _ = prepare(
         inputs["q"], inputs["k"], inputs["v"], subject.mechanism, mask=pairs, parameters=learned,
-        x=inputs.get("x"), first=inputs.get("first"),
+        x=inputs.get("x"), first=inputs.get("first"), tokens=subject.read_tokens(inputs),
     )  # fmt: skip
     score = call.mechanism.score
     scores = score(call.q, call.k, call.params_of(score), **call.gather_needs(score, pairs)).detach()

@@ -19,9 +19,11 @@ from .finding import FindingPart
 
 Inputs = dict[str, Tensor]
 """The inputs of one attention: q, k and v; if there are values stages also x and first; x if a stage needs it.
-[b h n d] each."""
+[b h n d] each. Token ids are read off x (`read_tokens`)."""
 
 NUM_HEADS, HEAD_DIM = 2, 8
+TOKEN_BITS = 3
+VOCAB_SIZE = 2**TOKEN_BITS
 SHORT = 24
 """A length at which every pair of positions is checked."""
 
@@ -74,7 +76,7 @@ class Subject:
 
     def resize(self, head_dim: int = HEAD_DIM, value_dim: int = HEAD_DIM, num_heads: int = NUM_HEADS) -> Self:
         """Return the subject with other sizes, with parameters at their initial values."""
-        learned = initial_values(self.mechanism, num_heads, head_dim, value_dim, self.seed)
+        learned = initial_values(self.mechanism, num_heads, head_dim, value_dim, self.seed, vocab_size=VOCAB_SIZE)
         return dataclasses.replace(
             self, parameters=learned, head_dim=head_dim, value_dim=value_dim, num_heads=num_heads
         )
@@ -134,21 +136,32 @@ class Subject:
                 inputs["q"], inputs["k"], inputs["v"], self.mechanism, causal=mode.causal, mask=mask,
                 kernel=mode.kernel, parameters=self.cast_parameters(mode.dtype),
                 dropout=mode.dropout, training=mode.training, x=inputs.get("x"), first=inputs.get("first"),
-                positions=positions, generator=torch.Generator().manual_seed(self.seed),
+                tokens=self.read_tokens(inputs), positions=positions,
+                generator=torch.Generator().manual_seed(self.seed),
             )  # fmt: skip
+
+    def read_tokens(self, inputs: Inputs) -> Tensor | None:
+        """Return token ids [b n] if a stage needs them: the signs of x, so that what changes a token changes its id."""
+        if not self.mechanism.find_stages_needing("tokens"):
+            return None
+        return read_signs(inputs["x"])
 
     def prepare(self, inputs: Inputs, mode: Mode) -> tuple[Call, int]:
         """Prepare the call that a mode makes of these inputs."""
         return prepare(
             inputs["q"], inputs["k"], inputs["v"], self.mechanism, causal=mode.causal,
             parameters=self.cast_parameters(mode.dtype), x=inputs.get("x"), first=inputs.get("first"),
+            tokens=self.read_tokens(inputs),
         )  # fmt: skip
 
     def scores(self, q: Tensor, k: Tensor) -> Tensor:
         """Compute the scores of all pairs, without a mask, of queries and keys as they meet."""
         score = self.mechanism.score
-        x = self.inputs(len(q), q.shape[2], q.dtype).get("x")
-        call, _ = prepare(q, k, k, self.mechanism, parameters=self.cast_parameters(q.dtype), x=x)
+        inputs = self.inputs(len(q), q.shape[2], q.dtype)
+        call, _ = prepare(
+            q, k, k, self.mechanism, parameters=self.cast_parameters(q.dtype), x=inputs.get("x"),
+            tokens=self.read_tokens(inputs),
+        )  # fmt: skip
         return score(q, k, call.params_of(score), **call.gather_needs(score, None))
 
     def apply_projection_stages(self, inputs: Inputs) -> tuple[Self, Inputs]:
@@ -163,8 +176,9 @@ class Subject:
         q, k, v = inputs["q"], inputs["k"], inputs["v"]
         learned = {name: p.to(q.dtype) for name, p in projecting.parameters.items()}
         call, _ = prepare(
-            q, k, v, projecting.mechanism, parameters=learned, x=inputs.get("x"), first=inputs.get("first")
-        )
+            q, k, v, projecting.mechanism, parameters=learned, x=inputs.get("x"), first=inputs.get("first"),
+            tokens=self.read_tokens(inputs),
+        )  # fmt: skip
         core = self.replace_stages(values=(), features=late)
         held = {"q": call.q, "k": call.k, "v": call.v}
         return core, {**held, "x": inputs["x"]} if "x" in list_inputs(core.mechanism) else held
@@ -208,6 +222,12 @@ def list_inputs(mechanism: Mechanism) -> list[str]:
     if mechanism.values:
         return [*names, "x", "first"]
     return [*names, "x"] if mechanism.find_stages_needing("x") else names
+
+
+def read_signs(x: Tensor) -> Tensor:
+    """Return an integer [b n] below VOCAB_SIZE for each token of x [b h n d]: the signs of its first channels."""
+    bits = 2 ** torch.arange(TOKEN_BITS)
+    return ((x.detach()[:, 0, :, :TOKEN_BITS] > 0) * bits).sum(-1)
 
 
 def draw_mask(kind: str, num_queries: int, num_keys: int) -> Tensor:

@@ -15,7 +15,7 @@ from attnlab.mechanisms.values import Value
 
 from .check import check
 from .finding import Finding, FindingPart
-from .subject import Subject
+from .subject import VOCAB_SIZE, Subject, read_signs
 
 NAME = "value path"
 WIDTHS = (64, 256, 1024)
@@ -91,11 +91,13 @@ def _measure(subject: Subject, stage: Value, width: int) -> Variance:
     def split(t: Tensor) -> Tensor:
         return t.reshape(1, NUM_TOKENS, num_heads, HEAD_DIM).transpose(1, 2)
 
-    learned = initial_values(subject.mechanism, num_heads, HEAD_DIM, HEAD_DIM, subject.seed)
+    sizes = (num_heads, HEAD_DIM, HEAD_DIM)
+    learned = initial_values(subject.mechanism, *sizes, subject.seed, vocab_size=VOCAB_SIZE)
     p = subject.mechanism.params_of(stage, {name: value.double() for name, value in learned.items()})
     v = split(x @ W)
     alpha = stage.strength or 1.0
-    return variance(v, (stage(v, split(x), split(first_x @ first_W), p) - v) / alpha, alpha)
+    given = {"tokens": read_signs(split(x))} if "tokens" in stage.inputs else {}
+    return variance(v, (stage(v, split(x), split(first_x @ first_W), p, **given) - v) / alpha, alpha)
 
 
 def _list_parts(stage: Value, width: int, moments: Variance) -> list[FindingPart]:

@@ -190,6 +190,12 @@ def _check_positions(line: Line, body: PreTrainedModel) -> None:
                 f"'{mechanism}' needs the layer's input at the keys, but in the cross-attention of this "
                 f"{type(body).__name__} keys come from another sequence; use a model without cross-attention"
             )
+    for stage in line.find_stages_needing("tokens"):
+        if has_cross_attention(body):
+            raise InstallError(
+                f"'{stage}' needs the token ids of the values, but in the cross-attention of this "
+                f"{type(body).__name__} they come from another sequence; use a model without cross-attention"
+            )
     for stage in line.find_stages_needing("positions"):
         if stage.needs.get("positions", True) and has_cross_attention(body):
             raise InstallError(
@@ -212,7 +218,8 @@ def _warn_of_dropped_weights(line: Line, body: PreTrainedModel) -> None:
 
 def _apply_plan(plan: Plan, line: Line, seed: int, body: PreTrainedModel, record: InstallationRecord) -> None:
     needs_first = any(stage.uses_first for planned in plan for stage in planned.stages)
-    context = PassContext(needs_first)
+    needs_tokens = any("tokens" in stage.inputs for planned in plan for stage in planned.stages)
+    context = PassContext(needs_first, needs_tokens)
     owners: dict[str, Layer] = {}
     for attention, mechanism, stages in plan:
         narrowed = None
@@ -238,6 +245,8 @@ def _apply_plan(plan: Plan, line: Line, seed: int, body: PreTrainedModel, record
                 layer.share_parameter(name, owners[name])
     for part in _list_models(body):
         record.handles.append(part.register_forward_pre_hook(refuse_other_attention))
-        if needs_first or any(has_penalty(mechanism) for mechanism in line.distinct):
+        if needs_first or needs_tokens or any(has_penalty(mechanism) for mechanism in line.distinct):
             record.handles.append(part.register_forward_pre_hook(context.begin))
+            if needs_tokens:
+                record.handles.append(part.register_forward_pre_hook(context.take_tokens, with_kwargs=True))
             record.handles.append(part.register_forward_hook(context.end, always_call=True))

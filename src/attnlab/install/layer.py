@@ -112,6 +112,7 @@ class Layer(nn.Module):
             )
         sizes = num_heads, attention.head_dim, attention.value_dim
         more = {"num_layers": self.num_layers, "model_dim": _find_model_dim(mechanism, attention)}
+        more["vocab_size"] = _find_vocab_size(mechanism, attention)
         more["num_key_heads"] = num_heads if part != "q" else attention.num_key_heads or num_heads
         declared = mechanism.parameters(*sizes, self.index, **more)
         for name, value in initial_values(mechanism, *sizes, seed, self.index, **more).items():
@@ -314,6 +315,20 @@ def _find_model_dim(mechanism: Mechanism, attention: AttentionModule) -> int:
             f"({type(attention.module).__name__}) is not recognised"
         )
     return in_width(attention.projections["q"].module)
+
+
+def _find_vocab_size(mechanism: Mechanism, attention: AttentionModule) -> int:
+    """Return the size of the model's vocabulary, or 1 if no stage needs token ids."""
+    stages = mechanism.find_stages_needing("tokens")
+    if not stages:
+        return 1
+    size = getattr(attention.module.config, "vocab_size", None)
+    if not isinstance(size, int) or size < 1:
+        raise InstallError(
+            f"'{stages[0]}' needs token ids, and the config of '{attention.name}' ({type(attention.module).__name__}) "
+            "has no vocab_size; use a model that takes tokens"
+        )
+    return size
 
 
 def _declare_parameters(stage: Value) -> dict[str, Parameter]:

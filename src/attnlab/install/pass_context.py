@@ -1,4 +1,5 @@
-"""The state of one forward pass across the layers of a model: the first layer's values, and terms for the loss."""
+"""The state of one forward pass across the layers of a model: the first layer's values, the token ids, and terms for
+the loss."""
 
 from typing import Any
 
@@ -6,6 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from attnlab.errors import InstallError
+from attnlab.mechanisms import Value
 
 PASS_CONTEXT = "_attnlab_pass"
 
@@ -13,8 +15,9 @@ PASS_CONTEXT = "_attnlab_pass"
 class PassContext:
     """Opened and closed by hooks on the model's forward; nested models (a head and its body) share one pass."""
 
-    def __init__(self, needs_first: bool) -> None:
-        self.needs_first = needs_first
+    def __init__(self, needs_first: bool, needs_tokens: bool = False) -> None:
+        self.needs_first, self.needs_tokens = needs_first, needs_tokens
+        self.tokens: Tensor | None = None
         self.depth = 0
         self.opener: int | None = None
         self.has_gradient = False
@@ -24,10 +27,10 @@ class PassContext:
 
     def __getstate__(self) -> dict[str, object]:
         """Leave out the state of a pass, whose graph can be neither copied nor pickled."""
-        return {"needs_first": self.needs_first}
+        return {"needs_first": self.needs_first, "needs_tokens": self.needs_tokens}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__init__(state["needs_first"])  # type: ignore[misc]
+        self.__init__(**state)  # type: ignore[misc]
 
     def begin(self, model: nn.Module, args: Any) -> None:
         """Start a pass: a hook before the model's forward."""
@@ -36,14 +39,46 @@ class PassContext:
         if self.depth == 0:
             self.opener = id(model)
             self.has_gradient = torch.is_grad_enabled()
-            self.firsts, self.terms, self.total = {}, [], None
+            self.firsts, self.tokens, self.terms, self.total = {}, None, [], None
             if self.needs_first and model.training and getattr(model, "is_gradient_checkpointing", False):
                 raise InstallError(
                     "a stage that mixes in the first layer's values (value_residual) does not work under gradient "
                     "checkpointing: a layer computed again would not know the first values of its pass; turn it off "
                     "with model.gradient_checkpointing_disable()"
                 )
+            if self.needs_tokens and model.training and getattr(model, "is_gradient_checkpointing", False):
+                raise InstallError(
+                    "a stage that needs the token ids (value_embedding) does not work under gradient checkpointing: a "
+                    "layer computed again would not know the tokens of its pass; turn it off with "
+                    "model.gradient_checkpointing_disable()"
+                )
         self.depth += 1
+
+    def take_tokens(self, model: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """Take the token ids that the outermost model is called with: a hook after `begin`."""
+        if self.depth != 1:
+            return
+        # Every model of transformers that takes token ids takes them first.
+        tokens = kwargs.get("input_ids", args[0] if args else None)
+        if not isinstance(tokens, Tensor) or tokens.is_floating_point():
+            given = "inputs_embeds" if kwargs.get("inputs_embeds") is not None else "no input_ids"
+            raise InstallError(
+                f"{type(model).__name__} was called with {given}, and its mechanism needs the token ids "
+                "(value_embedding); pass input_ids"
+            )
+        self.tokens = tokens
+
+    def get_tokens(self, stage: Value, batch: int, length: int) -> Tensor:
+        """Return the token ids [b n] of a projection's input."""
+        if self.tokens is None:
+            raise InstallError(f"a layer was called by itself, but '{stage}' needs the token ids; call the model")
+        if tuple(self.tokens.shape) != (batch, length):
+            raise InstallError(
+                f"'{stage}' needs one token id for each vector, and the model was called with input_ids "
+                f"{tuple(self.tokens.shape)} where a layer projects {(batch, length)}: something is added to the "
+                "sequence (a prompt, images), or its tokens are rearranged"
+            )
+        return self.tokens
 
     def end(self, model: nn.Module, args: Any, output: Any) -> Any:
         """End a pass: a hook after the model's forward that adds the terms to its loss while training."""
@@ -52,7 +87,7 @@ class PassContext:
             return None
         self.opener = None
         self.total = sum(self.terms[1:], self.terms[0]) if self.terms else None
-        self.firsts, self.terms = {}, []
+        self.firsts, self.tokens, self.terms = {}, None, []
         return _add_to_loss(output, self.total) if model.training and self.total is not None else None
 
     def get_first_values(self, stack: str, values: Tensor) -> Tensor:

@@ -62,7 +62,10 @@ class ValuePath(StandIn):
                     heads, inputs, first = (_split_heads(each, num_parts) for each in (t, source, raw))
                     if stage.uses_first:
                         first = get_pass_context(self.attention).get_first_values(layer.stack, first)
-                    changed = stage(heads, inputs, first, layer.parameters_of(acting))
+                    given = {}
+                    if "tokens" in stage.inputs:
+                        given["tokens"] = self._find_tokens(stage, x, earlier)
+                    changed = stage(heads, inputs, first, layer.parameters_of(acting), **given)
                     check_result(stage, changed, heads.shape)
                     t = changed.to(t.dtype).transpose(1, 2).flatten(2)
             t = self._apply_features(t, part, projection, num_heads, layer, earlier)
@@ -71,6 +74,14 @@ class ValuePath(StandIn):
             if part == "v" and is_pending and not has_adapter and not torch.compiler.is_compiling():
                 layer.expected = _split_heads(t.detach(), num_heads)
         return output
+
+    def _find_tokens(self, stage: Value, x: Tensor, earlier: Earlier | None) -> Tensor:
+        """Return the token ids of the input x [b n m]."""
+        num_earlier = 0 if earlier is None or earlier.x is None else 1
+        context = get_pass_context(self.attention)
+        tokens = context.get_tokens(stage, x.shape[0], x.shape[1] - num_earlier)
+        # The value of the token before is not used, so its id may be any.
+        return functional.pad(tokens, (num_earlier, 0)) if num_earlier else tokens
 
     def _apply_features(
         self, t: Tensor, part: Part, projection: Projection, num_heads: int, layer: Layer, earlier: Earlier | None

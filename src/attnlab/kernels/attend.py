@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from attnlab.errors import ParameterError, RequestError, ShapeError, closest
-from attnlab.mechanisms import LayerInput, Mechanism, Params, parse_mechanism
+from attnlab.mechanisms import LayerInput, Mechanism, Params, Value, parse_mechanism
 from attnlab.mechanisms.stage import check_result
 
 from . import reference
@@ -28,6 +28,7 @@ from .fold import fold
 from .layer_input import GivenInput, as_layer_input, check_layer_input, find_model_dim, split_heads
 from .masks import hide_pairs
 from .positions import Given, as_positions, find_own_keys, find_seen_keys, take_own
+from .tokens import as_tokens, choose_unused_tokens, find_vocab_size
 from .visibility import Visibility, as_mask
 
 MechanismLike = str | Mechanism
@@ -48,6 +49,7 @@ def attend(
     training: bool = False,
     x: GivenInput = None,
     first: Tensor | None = None,
+    tokens: Tensor | None = None,
     positions: Given = None,
     layer: int = 0,
     generator: torch.Generator | None = None,
@@ -65,6 +67,8 @@ def attend(
     keys' tokens, the last of which are the queries', or a pair (queries, keys). bypass has a default: the projected
     tensor (an identity projection).
     first: the first layer's values, for value_residual; default: v.
+    tokens: the token ids of the keys, integers [b k], for value_embedding. Without parameters, the vocabulary ends at
+    the largest of them.
     positions: integers for stages that need positions: [k] or [b k] for the keys (queries take the last ones), or a
     pair (queries, keys). Default: 0, 1, …, with the last query at the last key. `causal` follows the order of the keys.
     layer: the number of the layer in a model, for stages that depend on it.
@@ -72,7 +76,7 @@ def attend(
     """
     call, num_axes = prepare(
         q, k, v, mechanism, causal=causal, mask=mask, scale=scale, parameters=parameters, x=x, first=first,
-        positions=positions, dropout=dropout, training=training, layer=layer, generator=generator,
+        tokens=tokens, positions=positions, dropout=dropout, training=training, layer=layer, generator=generator,
     )  # fmt: skip
     with _without_autocast(call.q):
         folded = call if kernel == reference.NAME or _is_empty(call) else fold(call)
@@ -150,12 +154,17 @@ def weights(
     scale: float | None = None,
     parameters: Mapping[str, Tensor] | None = None,
     x: GivenInput = None,
+    tokens: Tensor | None = None,
     positions: Given = None,
 ) -> Tensor:
     """Return the weights [b h q k], computed by the reference; arguments as in `attend`."""
+    parsed = parse_mechanism(mechanism)
+    if tokens is None and isinstance(k, Tensor) and k.dim() > 1:
+        tokens = choose_unused_tokens(parsed, k)
     call, num_axes = prepare(
-        q, k, k, mechanism, causal=causal, mask=mask, scale=scale, parameters=parameters, x=x, positions=positions
-    )
+        q, k, k, parsed, causal=causal, mask=mask, scale=scale, parameters=parameters, x=x, tokens=tokens,
+        positions=positions,
+    )  # fmt: skip
     with _without_autocast(call.q):
         empty = call.q.new_zeros(*call.q.shape[:3], call.k.shape[2])
         w = empty if _is_empty(call) else reference.weights(hide_pairs(call))
@@ -165,8 +174,8 @@ def weights(
 def prepare(
     q: Tensor, k: Tensor, v: Tensor, mechanism: MechanismLike, *, causal: bool = False, mask: Tensor | None = None,
     scale: float | None = None, parameters: Mapping[str, Tensor] | None = None, x: GivenInput = None,
-    first: Tensor | None = None, positions: Given = None, dropout: float = 0.0, training: bool = False,
-    layer: int = 0, generator: torch.Generator | None = None,
+    first: Tensor | None = None, tokens: Tensor | None = None, positions: Given = None, dropout: float = 0.0,
+    training: bool = False, layer: int = 0, generator: torch.Generator | None = None,
 ) -> tuple[Call, int]:  # fmt: skip
     """Check the inputs of `attend` and apply the values stages; return the call and the number of axes of q."""
     check_rate(dropout)
@@ -181,8 +190,11 @@ def prepare(
     parsed = _choose_direction(parsed, causal)
     given_x = as_layer_input(x, q, k, num_axes)
     check_layer_input(parsed, given_x, q.shape[2], k.shape[2])
-    p = {**_check_parameters(parsed, q, v, parameters, find_model_dim(given_x)), **_compute_constants(parsed, q)}
-    q, k, v = _apply_values_stages(parsed, q, k, v, p, given_x, first)
+    ids = as_tokens(parsed, tokens, k)
+    more = {"model_dim": find_model_dim(given_x)}
+    more["vocab_size"] = find_vocab_size(parsed, (q.shape[1], q.shape[3], v.shape[3]), ids, parameters)
+    p = {**_check_parameters(parsed, q, v, parameters, more), **_compute_constants(parsed, q)}
+    q, k, v = _apply_values_stages(parsed, q, k, v, p, given_x, first, ids)
     mask = as_mask(mask, (*q.shape[:3], k.shape[2]))
     seed = int(torch.randint(2**62, (), generator=generator)) if dropout else 0
     if parsed.drop is not None and training and parsed.drop.p > 0:
@@ -210,7 +222,8 @@ def prepare(
 
 
 def _apply_values_stages(
-    mechanism: Mechanism, q: Tensor, k: Tensor, v: Tensor, p: Params, x: LayerInput | None, first: Tensor | None
+    mechanism: Mechanism, q: Tensor, k: Tensor, v: Tensor, p: Params, x: LayerInput | None, first: Tensor | None,
+    tokens: Tensor | None,
 ) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
     tensors = {"q": q, "k": k, "v": v}
     for stage in mechanism.values:
@@ -218,10 +231,20 @@ def _apply_values_stages(
         source = None if x is None else x.queries if stage.target == "q" else x.keys
         layer_input = t if source is None else _split_input(source, t)
         first_values = v if first is None else _check_side_input("first", first, v)
-        changed = stage(t, layer_input, first_values, mechanism.params_of(stage, p))
+        given = {"tokens": _choose_tokens(stage, tokens, t, k.shape[2])} if "tokens" in stage.inputs else {}
+        changed = stage(t, layer_input, first_values, mechanism.params_of(stage, p), **given)
         check_result(stage, changed, t.shape)
         tensors[stage.target] = changed.to(t.dtype)
     return tensors["q"], tensors["k"], tensors["v"]
+
+
+def _choose_tokens(stage: Value, tokens: Tensor | None, t: Tensor, num_keys: int) -> Tensor | None:
+    """Return the token ids of the tensor that a stage changes: of all keys, or of the queries, the last of them."""
+    if tokens is None or stage.target != "q":
+        return tokens
+    if t.shape[2] > num_keys:
+        raise RequestError(f"'{stage}' needs the token ids of the queries, and there are more of them than keys")
+    return tokens[:, num_keys - t.shape[2] :]
 
 
 def _apply_features(
@@ -329,13 +352,13 @@ def _check_side_input(name: str, tensor: Tensor, like: Tensor) -> Tensor:
 
 
 def _check_parameters(
-    mechanism: Mechanism, q: Tensor, v: Tensor, given: Mapping[str, Tensor] | None, model_dim: int
+    mechanism: Mechanism, q: Tensor, v: Tensor, given: Mapping[str, Tensor] | None, more: Mapping[str, int]
 ) -> Params:
     """Return the learned parameters in the dtype of q: the caller's, checked, or the declared initial values."""
     sizes = (q.shape[1], q.shape[3], v.shape[3])
     if given is None:
-        return {name: value.to(q) for name, value in initial_values(mechanism, *sizes, model_dim=model_dim).items()}
-    declared = mechanism.parameters(*sizes, model_dim=model_dim)
+        return {name: value.to(q) for name, value in initial_values(mechanism, *sizes, **more).items()}
+    declared = mechanism.parameters(*sizes, **more)
     for name in given:
         if name not in declared:
             hint = closest(name, declared) or f"; it has {', '.join(declared) or 'none'}"

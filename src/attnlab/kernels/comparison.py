@@ -20,6 +20,9 @@ EAGER_LIMIT = 2e9
 PROBE_LENGTH = 64
 """A length at which eager always fits; its memory at other lengths is extrapolated from it."""
 
+VOCAB_SIZE = 64
+"""The number of token ids, for a mechanism that needs them."""
+
 
 @dataclass(frozen=True)
 class Setting:
@@ -82,14 +85,17 @@ def explain_missing_eager(mechanism: Mechanism, length: int, setting: Setting) -
 
 def own_step(mechanism: Mechanism, length: int, setting: Setting, kernel: str = "auto") -> TrainingStep:
     """Return the mechanism's training step, which computes gradients of its learned parameters too."""
-    learned = initial_values(mechanism, setting.num_heads, setting.head_dim, setting.head_dim)
-
+    sizes = (setting.num_heads, setting.head_dim, setting.head_dim)
+    learned = initial_values(mechanism, *sizes, vocab_size=VOCAB_SIZE)
+    tokens = torch.arange(length) % VOCAB_SIZE if mechanism.find_stages_needing("tokens") else None
     needs_x = bool(mechanism.find_stages_needing("x"))
 
     def run(q: Tensor, k: Tensor, v: Tensor, x: Tensor, *values: Tensor) -> Tensor:
         given = dict(zip(learned, values, strict=True))
         x_given = x if needs_x else None
-        return attend(q, k, v, mechanism, causal=setting.causal, kernel=kernel, parameters=given, x=x_given)
+        return attend(
+            q, k, v, mechanism, causal=setting.causal, kernel=kernel, parameters=given, x=x_given, tokens=tokens
+        )
 
     q, k, v = setting.inputs(length)
     x = torch.randn(v.shape, generator=torch.Generator().manual_seed(2)).to(v) if needs_x else v.new_zeros(())

@@ -136,6 +136,8 @@ ENTRIES = (
           "Queries, keys and values of norm 1."),
     Entry("value-residual", "dot | softmax | value_residual", "Zhou et al. 2024, arXiv:2410.17897",
           "Every layer mixes the first layer's values into its own."),
+    Entry("value-embedding", "dot | softmax | value_embedding", "Jordan et al. 2024, 'modded-nanogpt'",
+          "Every layer adds a learned vector of each token to its value."),
     Entry("output-gate", "dot | softmax | gate(per=channel)", "Qiu et al. 2025, arXiv:2505.06708",
           "A sigmoid gate on each channel of the output, computed from the layer's input."),
     Entry("exclusive", "dot | softmax | exclusive(alpha=1)", "Zhai 2026, arXiv:2603.09078",

@@ -16,6 +16,7 @@ NEEDS: Mapping[str, tuple[str, ...]] = {
     "weights": ("positions", "visible", "x"),
     "mask": ("positions", "scores", "visible"),
     "features": ("before",),
+    "values": ("tokens",),
     "output": ("x", "own", "layer"),
 }
 """The inputs that stages of each slot may request. Stages of other slots get all their inputs as arguments."""

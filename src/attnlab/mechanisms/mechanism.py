@@ -170,8 +170,8 @@ class Mechanism(Showable):
         return (self,)
 
     def find_stages_needing(self, need: str) -> tuple[Stage, ...]:
-        """Return the stages that request an input beside its tensors, such as `positions` or `x`."""
-        stages = (self.score, self.weights, *self.mask, *self.features, *self.output)
+        """Return the stages that request an input beside its tensors, such as `positions`, `x` or `tokens`."""
+        stages = (self.score, self.weights, *self.mask, *self.features, *self.values, *self.output)
         asking = tuple(item for item in stages if need in item.inputs)
         gates = tuple(item for item in (self.forget, self.delta) if item is not None)
         if need == "x":

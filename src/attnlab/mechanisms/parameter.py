@@ -17,6 +17,7 @@ class Dims:
 
     model_dim: the width of the layer's input x; by default that of all heads together.
     num_key_heads: the heads of keys and values, if they are fewer than those of the queries.
+    vocab_size: the number of token ids, for stages that request `tokens`.
     """
 
     num_heads: int
@@ -26,6 +27,7 @@ class Dims:
     num_layers: int = 1
     model_dim: int = 0
     num_key_heads: int = 0
+    vocab_size: int = 1
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "model_dim", self.model_dim or self.num_heads * self.head_dim)

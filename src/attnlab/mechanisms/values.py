@@ -1,10 +1,11 @@
 """Changes of the values (or queries, or keys) before the scores are computed.
 
 A stage gets t, the projected tensor it changes; x, the layer's input at the same positions, split into heads like t;
-and first, the values of the first layer. [b h k d] each.
+and first, the values of the first layer. [b h k d] each. It may request `tokens`, the token ids [b k].
 """
 
 import dataclasses
+import math
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -68,6 +69,9 @@ class Value(Stage):
     def __call__(self, t: Tensor, x: Tensor, first: Tensor, p: Params) -> Tensor:
         """Return the changed tensor, of the shape of t."""
 
+
+EMBEDDING_STD = 0.02
+"""The standard deviation of the initial token embeddings of BERT and GPT-2."""
 
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "relu": torch.relu,
@@ -200,3 +204,43 @@ class ValueResidual(Value):
     def __call__(self, t: Tensor, x: Tensor, first: Tensor, p: Params) -> Tensor:
         own, other = (per_head(p["own"]), per_head(p["first"])) if self.learn else (self.own, self.first)
         return own * t + other * first
+
+
+@stage("value_embedding")
+@dataclass(frozen=True)
+class ValueEmbedding(Value):
+    """V' = V + λ·E[token]: every layer has a learned table of values by token id (Jordan et al. 2024, modded-nanogpt).
+
+    λ, one per head, starts at `scale`. E starts with a standard deviation of 0.02, like the token embeddings of BERT
+    and GPT-2, so that λ and E both get gradients. `layers` are the layers of a model that have a table.
+    """
+
+    uses_x: ClassVar[bool] = False
+    uses_first: ClassVar[bool] = False
+    only_adds: ClassVar[bool] = True
+
+    scale: float = 0.5
+    learn: bool = True
+    layers: Layers = Layers("all")
+
+    @property
+    def strength(self) -> float:
+        return self.scale
+
+    def neutral(self) -> Self:
+        return dataclasses.replace(self, learn=False, scale=0.0)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        return (f"'{self}' takes token ids as tokens= [batch, length]; a model passes its input_ids",)
+
+    def parameters(self, dims: Dims) -> dict[str, Parameter]:
+        limit = EMBEDDING_STD * math.sqrt(3)  # a uniform distribution of this standard deviation
+        table = Parameter((dims.num_heads, dims.vocab_size, dims.value_dim), -limit, limit)
+        scale = {"scale": Parameter((dims.num_heads,), self.scale, self.scale)} if self.learn else {}
+        return {"table": table, **scale}
+
+    def __call__(self, t: Tensor, x: Tensor, first: Tensor, p: Params, *, tokens: Tensor) -> Tensor:
+        # Not table[:, tokens], which would read negative ids from the end.
+        rows = p["table"].index_select(1, tokens.flatten()).unflatten(1, tokens.shape).transpose(0, 1)
+        return t + (per_head(p["scale"]) if self.learn else self.scale) * rows

@@ -103,7 +103,7 @@ def _map_gradients(subject: ModelSubject, mask: Tensor | None) -> Tensor:
     leaf = embed(tokens).detach().requires_grad_()
     full = None if mask is None else mask.expand(length, -1)
     # Not the leaf itself: a model may change its input in place.
-    outputs = subject.outputs(tokens, full, inputs_embeds=leaf * 1)
+    outputs = subject.outputs_of_embeddings(tokens, full, leaf * 1)
     cotangent = torch.randn(outputs.shape, generator=torch.Generator().manual_seed(5)).to(outputs)
     cotangent = cotangent * torch.eye(length, device=outputs.device)[..., None]
     gradient: Tensor = torch.autograd.grad(outputs, leaf, cotangent)[0]

@@ -137,6 +137,19 @@ class ModelSubject:
             raise RequestError(f"{type(output).__name__} has no output per token, so there is nothing to compare")
         return part
 
+    def outputs_of_embeddings(self, tokens: Tensor, mask: Tensor | None, embeddings: Tensor) -> Tensor:
+        """Return the model's output for each token if the embeddings of the tokens are these, [b n m]."""
+        mechanism = mechanism_of(self.model)
+        if mechanism is None or not mechanism.find_stages_needing("tokens"):
+            return self.outputs(tokens, mask, inputs_embeds=embeddings)
+        # A mechanism that needs the token ids refuses inputs_embeds, so the embedding module returns them instead.
+        module: nn.Module = self.model.get_input_embeddings()  # type: ignore[operator]
+        handle = module.register_forward_hook(lambda *_: embeddings)
+        try:
+            return self.outputs(tokens, mask)
+        finally:
+            handle.remove()
+
     def noise(self, outputs: Tensor) -> float:
         """Return how much two ways to the same outputs may differ; each layer adds to the rounding."""
         depth = getattr(self.config, "num_hidden_layers", None)

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from attnlab.kernels import attend, initial_values
-from attnlab.kernels.comparison import Setting
+from attnlab.kernels.comparison import VOCAB_SIZE, Setting
 from attnlab.mechanisms import Mechanism
 
 SLACK = 3.0
@@ -45,7 +45,9 @@ def measure_agreement(mechanism: Mechanism, length: int, setting: Setting) -> Ag
 
 def compute_gradients(mechanism: Mechanism, length: int, setting: Setting, kernel: str) -> list[Tensor]:
     """Return the output and the gradients in training mode, from inputs that are the same in every dtype."""
-    learned = initial_values(mechanism, setting.num_heads, setting.head_dim, setting.head_dim)
+    sizes = (setting.num_heads, setting.head_dim, setting.head_dim)
+    learned = initial_values(mechanism, *sizes, vocab_size=VOCAB_SIZE)
+    tokens = torch.arange(length) % VOCAB_SIZE if mechanism.find_stages_needing("tokens") else None
     tensors = dict(zip("qkv", dataclasses.replace(setting, dtype=torch.float32).inputs(length), strict=True))
     if mechanism.values:
         # By default x and first are v itself, and a stage that mixes them in would have almost no effect.
@@ -56,7 +58,8 @@ def compute_gradients(mechanism: Mechanism, length: int, setting: Setting, kerne
     inputs, parameters = _copy_leaves(tensors, setting.dtype), _copy_leaves(learned, setting.dtype)
     out = attend(
         inputs["q"], inputs["k"], inputs["v"], mechanism, causal=setting.causal, kernel=kernel, parameters=parameters,
-        training=True, x=inputs.get("x"), first=inputs.get("first"), generator=torch.Generator().manual_seed(3),
+        training=True, x=inputs.get("x"), first=inputs.get("first"), tokens=tokens,
+        generator=torch.Generator().manual_seed(3),
     )  # fmt: skip
     upstream = torch.randn(out.shape, generator=torch.Generator().manual_seed(1)).to(out)
     wanted = [*inputs.values(), *parameters.values()]
