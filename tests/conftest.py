@@ -15,7 +15,7 @@ from hypothesis import settings
 os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_BF16")
 
 from attnlab.audits import CHECKS
-from attnlab.mechanisms import REGISTRY
+from attnlab.mechanisms import MIXERS, REGISTRY
 
 # Two workers on two cores, and kernels that compile on first use: a wall-clock deadline fails by chance.
 # On a build server the same examples come each time, so that a failure there is the change's own.
@@ -39,10 +39,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture
 def own_stages() -> Iterator[None]:
     """Forget the stages a test registers when it ends."""
-    before = dict(REGISTRY)
+    before, mixers = dict(REGISTRY), dict(MIXERS)
     yield
-    REGISTRY.clear()
-    REGISTRY.update(before)
+    for registry, names in ((REGISTRY, before), (MIXERS, mixers)):
+        registry.clear()
+        registry.update(names)  # type: ignore[arg-type]
 
 
 @pytest.fixture

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
         TokenDropout,
         Value,
         Weights,
+        mixer,
         stage,
     )
     from attnlab.statistics import compare
@@ -51,7 +52,7 @@ HOMES = {
     "CATALOG": "mechanisms", "Features": "mechanisms", "HeadMixing": "mechanisms", "Mask": "mechanisms",
     "Mechanism": "mechanisms", "Output": "mechanisms",
     "Score": "mechanisms", "TokenDropout": "mechanisms", "Value": "mechanisms", "Weights": "mechanisms",
-    "stage": "mechanisms",
+    "mixer": "mechanisms", "stage": "mechanisms",
     "compare": "statistics", "statistics": "",
     "Study": "studies",
     "load": "training",
@@ -62,7 +63,7 @@ __all__ = [
     "CATALOG", "Attention", "Features", "HeadMixing", "Mask", "Mechanism", "Output", "Score", "Study", "TokenDropout",
     "Value", "Weights",
     "attend", "audit", "audits", "charts", "compare", "construct", "data", "errors", "explain", "heads", "install",
-    "kernels", "load", "mechanism_of", "mechanisms", "reports", "save", "stage", "statistics", "studies", "tasks",
+    "kernels", "load", "mechanism_of", "mechanisms", "mixer", "reports", "save", "stage", "statistics", "studies", "tasks",
     "training", "uninstall", "weights",
 ]  # fmt: skip
 

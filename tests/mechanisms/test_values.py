@@ -196,5 +196,5 @@ def test_value_embedding_starts_small_with_gradients_to_both() -> None:
 def test_value_embedding_refuses_negative_ids_instead_of_counting_from_the_end() -> None:
     t = torch.zeros(1, 3, 1, 4)
     p = {"table": torch.zeros(3, 6, 4), "scale": torch.ones(3)}
-    with pytest.raises((IndexError, RuntimeError), match="-100|out of range"):
+    with pytest.raises((IndexError, RuntimeError), match=r"-100|out of range"):
         parse("value_embedding")(t, t, t, p, tokens=torch.tensor([[-100]]))

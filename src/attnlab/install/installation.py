@@ -20,6 +20,7 @@ from .key_heads import NarrowedHeads, describe_narrowed
 from .layer import Layer, has_penalty, list_shared_parameters, shifts, takes_calls
 from .layer_input import AttentionCall
 from .line_layers import check_line_layers
+from .mixer import DisabledCache, MixerCall, MixerLayer, check_body, check_mixer, has_mixer
 from .own_positions import RemovedPositions, check_own_positions, choose_scheme
 from .pass_context import PASS_CONTEXT, PassContext
 from .projections import Part, check_forward
@@ -51,6 +52,7 @@ class InstallationRecord:
         self.ties: list[Tie | FusedTie] = []
         self.narrowed: list[NarrowedHeads] = []
         self.positions: list[RemovedPositions] = []
+        self.caches: list[DisabledCache] = []
 
 
 def install(model: M, mechanism: str | Line, *, seed: int = 0) -> M:
@@ -79,6 +81,7 @@ def put(body: PreTrainedModel, line: Line, seed: int) -> None:
     plan = _make_plan(line, attentions)
     _check_positions(line, body)
     check_own_positions(line, body)
+    check_body(line, body)
     if record is not None:
         uninstall(body)
     else:
@@ -86,6 +89,8 @@ def put(body: PreTrainedModel, line: Line, seed: int) -> None:
     record = InstallationRecord(body)
     _apply_plan(plan, line, seed, body, record)
     record.positions.append(RemovedPositions(choose_scheme(line), body))
+    if has_mixer(line):
+        record.caches.append(DisabledCache(body))
     for config, _ in record.implementations:
         set_attention_name(config, name_for(line))
     vars(body)[RECORD] = record
@@ -106,7 +111,7 @@ def uninstall(model: M) -> M:
     for handle in record.handles:
         handle.remove()
     # In this order, since a path may stand in for a tie's forward.
-    for change in (*record.paths, *record.ties, *record.narrowed, *record.positions):
+    for change in (*record.paths, *record.ties, *record.narrowed, *record.positions, *record.caches):
         change.undo()
     for _, module, _ in list(attention_layers(body)):
         del module.attnlab, vars(module)[PASS_CONTEXT]
@@ -145,6 +150,8 @@ def _make_plan(line: Line, attentions: list[AttentionModule]) -> Plan:
         check_sharing(mechanism.share, attention)
         stages = find_stages(mechanism, attention)
         Layer(mechanism, stages, attention, 0)  # refuses unknown sizes
+        if mechanism.mixer is not None:
+            check_mixer(mechanism.mixer, attention)
         _check_calls(mechanism, attention)
         width = attention.projections["v"].width if attention.projections else None
         if widths.setdefault(attention.stack, width) != width and any(stage.uses_first for stage in stages):
@@ -227,7 +234,10 @@ def _apply_plan(plan: Plan, line: Line, seed: int, body: PreTrainedModel, record
             before = describe_attention(attention.name, attention.module)
             record.narrowed.append(narrowed := NarrowedHeads(mechanism.kv_heads, before))
             attention = describe_attention(attention.name, attention.module)
-        layer = Layer(mechanism, stages, attention, seed, len(plan))
+        if mechanism.mixer is None:
+            layer = Layer(mechanism, stages, attention, seed, len(plan))
+        else:
+            layer = MixerLayer(mechanism, attention, seed, len(plan))
         layer.line = line
         layer.num_key_heads = attention.num_key_heads if narrowed and narrowed.group > 1 else None
         layer.train(attention.module.training)
@@ -237,7 +247,9 @@ def _apply_plan(plan: Plan, line: Line, seed: int, body: PreTrainedModel, record
         if tied := tie(mechanism.share, attention):
             record.ties.append(tied)
         record.paths += make_paths(attention, stages, mechanism)
-        if takes_calls(mechanism):
+        if mechanism.mixer is not None:
+            record.paths.append(MixerCall(attention.module))
+        elif takes_calls(mechanism):
             record.paths.append(AttentionCall(attention.module))
         # Parameters that a stage learns once for the whole model are those of the first layer.
         for name in (name for stage in stages for name in list_shared_parameters(stage)):

@@ -97,8 +97,9 @@ class Layer(nn.Module):
         scheme = scheme if self.is_causal is None else scheme.choose_direction(self.is_causal)
         late = tuple(stage for stage in self.mechanism.features if not stage.acts_before_positions)
         return dataclasses.replace(
-            self.mechanism, values=(), features=late, share=SharedProjections(), kv_heads=None, positions=scheme
-        )
+            self.mechanism, values=(), features=late, share=SharedProjections(), kv_heads=None, positions=scheme,
+            mixer=None,
+        )  # fmt: skip
 
     def _declare(self, mechanism: Mechanism, attention: AttentionModule, part: Part, seed: int) -> list[str]:
         """Register a mechanism's learned parameters at their initial values; return their names."""

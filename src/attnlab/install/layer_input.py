@@ -39,8 +39,8 @@ class AttentionCall(StandIn):
         self.names = [name for name in inspect.signature(type(attention).forward).parameters if name != "self"]
         self.take_place(attention)
 
-    def __call__(self, *args: Any, **options: Any) -> Any:
-        """Compute attention."""
+    def read(self, args: tuple[Any, ...], options: dict[str, Any]) -> ModuleCall:
+        """Find the input, the cache and the mask among the arguments of a call."""
         given = {**dict(zip(self.names, args, strict=False)), **options}
         x = next((given[name] for name in HIDDEN if isinstance(given.get(name), Tensor)), None)
         if x is None:
@@ -49,8 +49,12 @@ class AttentionCall(StandIn):
                 "layer's input is unknown"
             )
         cache = next((given[name] for name in CACHES if given.get(name) is not None), None)
+        return ModuleCall(x, cache, given.get("attention_mask"))
+
+    def __call__(self, *args: Any, **options: Any) -> Any:
+        """Compute attention."""
         layer: Any = self.module.attnlab
-        layer.called = ModuleCall(x, cache, given.get("attention_mask"))
+        layer.called = self.read(args, options)
         if self.before is not None:
             return self.before(*args, **options)
         return type(self.module).forward(self.module, *args, **options)

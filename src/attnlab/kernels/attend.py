@@ -19,7 +19,7 @@ from attnlab.mechanisms import LayerInput, Mechanism, Params, Value, parse_mecha
 from attnlab.mechanisms.stage import check_result
 
 from . import reference
-from .call import Call
+from .call import Call, refuse_mixer
 from .choose import choose, compute
 from .decay import make_decay, make_strengths
 from .denormals import compute_flushed
@@ -182,6 +182,7 @@ def prepare(
     if not isinstance(causal, bool):
         raise RequestError(f"causal must be True or False, not {causal!r}")
     parsed = parse_mechanism(mechanism)
+    refuse_mixer(parsed)
     parsed = parsed if scale is None else _set_scale(parsed, scale)
     num_axes = q.dim() if isinstance(q, Tensor) else 0
     q, k, v = (_add_axes(name, tensor) for name, tensor in (("q", q), ("k", k), ("v", v)))

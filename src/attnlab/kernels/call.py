@@ -115,6 +115,15 @@ def at_least_float(dtype: torch.dtype) -> torch.dtype:
     return torch.promote_types(dtype, torch.float32)
 
 
+def refuse_mixer(mechanism: Mechanism) -> None:
+    """Refuse a mixer, which takes the place of a model's attention and has no queries and keys."""
+    if mechanism.mixer is not None:
+        raise RequestError(
+            f"'{mechanism}' is a module in place of attention, without queries, keys and values; put it into a model "
+            f"with attnlab.install(model, '{mechanism}')"
+        )
+
+
 def check_sizes(**sizes: object) -> None:
     """Refuse sizes that are not positive integers."""
     for name, size in sizes.items():

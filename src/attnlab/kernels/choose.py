@@ -12,7 +12,7 @@ from attnlab.mechanisms import Mechanism, parse_mechanism
 from attnlab.notebook import Facts, Showable
 
 from . import additive, banded, blockwise, distance, linear, reference, rowwise, sdpa
-from .call import Call, MaskKind, Request, check_sizes
+from .call import Call, MaskKind, Request, check_sizes, refuse_mixer
 from .cost import Cost, estimate
 from .cpu import native
 from .fold import adapt_request
@@ -155,8 +155,10 @@ def explain(
         raise RequestError(f"mask must be one of {', '.join(get_args(MaskKind))}, not {mask!r}")
     if not isinstance(dtype, torch.dtype):
         raise RequestError(f"dtype must be a torch dtype such as torch.float32, not {dtype!r}")
+    parsed = parse_mechanism(mechanism)
+    refuse_mixer(parsed)
     request = Request(
-        parse_mechanism(mechanism), length if num_queries is None else num_queries, length, head_dim, head_dim,
+        parsed, length if num_queries is None else num_queries, length, head_dim, head_dim,
         num_heads, batch, causal, mask, dropout, dtype, device,
     )  # fmt: skip
     adapted = adapt_request(request) if kernel != reference.NAME else request

@@ -7,7 +7,7 @@ from attnlab.errors import ShapeError
 from attnlab.mechanisms import parse_mechanism
 
 from .attend import MechanismLike, attend, initial_values
-from .call import check_sizes
+from .call import check_sizes, refuse_mixer
 from .dropout import check_rate
 from .layer_input import GivenInput
 from .positions import Given
@@ -31,6 +31,7 @@ class Attention(nn.Module):
         check_sizes(num_heads=num_heads, head_dim=head_dim, value_dim=value_dim, vocab_size=vocab_size)
         check_rate(dropout)
         self.mechanism = parse_mechanism(mechanism)
+        refuse_mixer(self.mechanism)
         self.num_heads, self.head_dim, self.value_dim = num_heads, head_dim, value_dim
         self.dropout, self.kernel, self.layer = dropout, kernel, layer
         self.penalty: Tensor | None = None

@@ -10,6 +10,7 @@ from .key_heads import KeyHeads
 from .layered import LayeredMechanism, Line, parse_line
 from .masks import Mask
 from .mechanism import Mechanism, parse_mechanism
+from .mixer import MIXERS, Mixer, mixer
 from .outputs import Output
 from .parameter import Dims, Parameter
 from .position_schemes import PositionScheme
@@ -21,6 +22,7 @@ from .weights import TileRule, Weights, masked_softmax
 
 __all__ = [
     "CATALOG",
+    "MIXERS",
     "REGISTRY",
     "SLOTS",
     "UNIFORM",
@@ -39,6 +41,7 @@ __all__ = [
     "Line",
     "Mask",
     "Mechanism",
+    "Mixer",
     "Output",
     "Parameter",
     "Params",
@@ -53,6 +56,7 @@ __all__ = [
     "Weights",
     "argument",
     "masked_softmax",
+    "mixer",
     "parse_line",
     "parse_mechanism",
     "stage",

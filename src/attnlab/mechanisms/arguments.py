@@ -16,6 +16,10 @@ from attnlab.errors import MechanismError, closest
 Layers = NewType("Layers", str)
 """Which layers a stage acts in: `all`, `0-3` or `0,2`."""
 
+MixerName = NewType("MixerName", str)
+"""The name of a registered mixer."""
+
+NAME = re.compile(r"[a-z][a-z0-9_]*")
 LAYER = re.compile(r"[0-9]{1,6}(-[0-9]{1,6})?")
 LAYERS = re.compile(rf"all|{LAYER.pattern}(,{LAYER.pattern})*")
 
@@ -41,7 +45,7 @@ def _alternatives(cls: type[Any], name: str, hint: Any) -> tuple[Any, ...]:
             if not (isinstance(value, int) or (isinstance(value, str) and WORD.fullmatch(value))):
                 raise MechanismError(f"argument '{name}' of {cls.__name__}: a line cannot write {value!r}")
         return typing.get_args(hint)
-    if hint in (float, int, bool, Layers, types.NoneType):
+    if hint in (float, int, bool, Layers, MixerName, types.NoneType):
         return (hint,)
     is_tensor = isinstance(hint, type) and issubclass(hint, torch.Tensor | torch.nn.Module)
     learned = "; learned tensors are declared in `parameters`" if is_tensor else ""
@@ -56,6 +60,8 @@ def fits(value: object, admitted: tuple[Any, ...]) -> bool:
     if is_number(value) and float in admitted:
         return _is_finite(value)
     if isinstance(value, str) and Layers in admitted and are_layers(value):
+        return True
+    if isinstance(value, str) and MixerName in admitted and NAME.fullmatch(value):
         return True
     # By type first: True is not the literal 1, and 1 is not a bool.
     is_literal = isinstance(value, str | int) and any(type(o) is type(value) and o == value for o in admitted)
@@ -85,6 +91,7 @@ def are_layers(text: str) -> bool:
 def describe(admitted: tuple[Any, ...]) -> str:
     """Describe the values that an argument may have."""
     words = {float: "a number", int: "a whole number", bool: "true or false", Layers: "layers like all, 0-3 or 0,2"}
+    words[MixerName] = "the name of a mixer"
     named = [words.get(o, write(o)) for o in admitted if o is not types.NoneType]
     return " or ".join(named) if len(named) <= 2 else ", ".join(named[:-1]) + f" or {named[-1]}"
 
@@ -110,6 +117,8 @@ def read(text: str, admitted: tuple[Any, ...]) -> object:
     if types.NoneType in admitted and text == "none":
         return None
     if Layers in admitted and are_layers(text):
+        return text
+    if MixerName in admitted and NAME.fullmatch(text):
         return text
     for kind in (int, float):
         if kind in admitted:

@@ -23,6 +23,7 @@ NEEDS: Mapping[str, tuple[str, ...]] = {
 
 RESERVED = (
     "name", "slot", "needs", "inputs", "traits", "at", "parameters", "parameters_at", "is_scheduled", "notes", "advice",
+    "origin",
 )  # fmt: skip
 """Attributes of every stage; no argument may have one of these names."""
 

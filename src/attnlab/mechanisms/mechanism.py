@@ -24,6 +24,7 @@ from .grammar import MARKS, LineReader, fail, has_layer_marks, refuse_layers, to
 from .head_mixing import HeadMixing
 from .key_heads import KeyHeads
 from .masks import Mask
+from .mixer import Mixer
 from .outputs import Output
 from .parameter import Dims, Parameter, check_parameters
 from .position_schemes import ModelPositions, PositionScheme
@@ -49,11 +50,13 @@ KINDS: tuple[type[Stage], ...] = (
     PositionScheme,
     SharedProjections,
     KeyHeads,
+    Mixer,
 )
 SEVERAL: frozenset[Slot] = frozenset({"mask", "features", "values", "output"})
 """The slots that hold any number of stages, applied in the order written."""
-OPTIONAL: frozenset[Slot] = frozenset({"cap", "forget", "heads", "delta", "drop", "kv_heads"})
+OPTIONAL: frozenset[Slot] = frozenset({"cap", "forget", "heads", "delta", "drop", "kv_heads", "mixer"})
 """The slots that may be empty."""
+ALONE = "'{}' takes the place of the whole attention, so that no other stage acts; remove '{}'"
 DUPLICATE = "'{}' is there twice; a stage may act on a tensor once"
 
 
@@ -76,6 +79,7 @@ class Mechanism(Showable):
     heads: HeadMixing | None = None
     delta: Delta | None = None
     kv_heads: KeyHeads | None = None
+    mixer: Mixer | None = None
     weights_line: str = dataclasses.field(init=False, repr=False, compare=False)
     """The weights stage as a line writes it, computed once, since torch.compile cannot trace how it is written."""
 
@@ -94,6 +98,7 @@ class Mechanism(Showable):
             if labels.count(text) > 1:
                 raise MechanismError(DUPLICATE.format(text))
         self._check_forgetting()
+        self._check_mixer()
         object.__setattr__(self, "weights_line", str(self.weights))
 
     def _check_forgetting(self) -> None:
@@ -110,6 +115,13 @@ class Mechanism(Showable):
             )
         if self.delta is not None:
             raise MechanismError(f"'{self.delta}' decays by one number per head; use forget(per=head), or none")
+
+    def _check_mixer(self) -> None:
+        """Refuse other stages beside a mixer."""
+        for item in dataclasses.fields(self) if self.mixer is not None else ():
+            held = getattr(self, item.name) if item.init and item.name != "mixer" else item.default
+            if held != item.default:
+                raise MechanismError(ALONE.format(self.mixer, held[0] if isinstance(held, tuple) else held))
 
     @classmethod
     def parse(cls, line: "str | Mechanism") -> "Mechanism":
@@ -136,7 +148,11 @@ class Mechanism(Showable):
         return " | ".join(str(item) for item in self.list_written_stages())
 
     def list_written_stages(self) -> Iterator[Stage]:
-        """Yield the stages that a line shows: score and weights always, others if they are not the default."""
+        """Yield the stages that a line shows: a mixer alone; else score and weights always, others if they are not the
+        default."""
+        if self.mixer is not None:
+            yield self.mixer
+            return
         for slot in SLOTS:
             held = getattr(self, slot)
             if slot in SEVERAL:
@@ -262,7 +278,11 @@ def _assemble(line: str) -> Mechanism:
         fail(line, words[0].start, words[0].end, message)
     chosen: dict[str, Stage | tuple[Stage, ...]] = {}
     labels: set[str] = set()
-    for item, token in LineReader(line).read_stages():
+    stages = LineReader(line).read_stages()
+    mixers = [item for item, _ in stages if item.slot == "mixer"]
+    for item, token in stages:
+        if mixers and (item.slot != "mixer" or item is not mixers[0]):
+            fail(line, token.start, token.end, ALONE.format(mixers[0], item))
         before = chosen.get(item.slot)
         if item.slot in SEVERAL:
             if label(item) in labels:

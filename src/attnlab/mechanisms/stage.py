@@ -23,7 +23,7 @@ from .parameter import Dims, Parameter
 
 Slot = Literal[
     "share", "kv_heads", "features", "positions", "score", "cap", "forget", "causal", "mask", "weights", "heads",
-    "values", "delta", "drop", "output",
+    "values", "delta", "drop", "output", "mixer",
 ]  # fmt: skip
 SLOTS: tuple[Slot, ...] = (
     "score",
@@ -41,6 +41,7 @@ SLOTS: tuple[Slot, ...] = (
     "positions",
     "share",
     "kv_heads",
+    "mixer",
 )
 """The slots of a mechanism, in the order in which a line is written."""
 
@@ -162,6 +163,11 @@ class Stage(metaclass=StageType):
     def inputs(self) -> Mapping[str, bool]:
         """The inputs that the call requests with these arguments, and whether each is required: `needs`, or fewer."""
         return self.needs
+
+    @property
+    def origin(self) -> str:
+        """The name of the Python module that defines the stage."""
+        return type(self).__module__
 
     @property
     def is_scheduled(self) -> bool:

@@ -81,7 +81,7 @@ def find_files(name: str | None) -> tuple[Path, str] | None:
 def hash_stages(mechanism: str, plugins: Sequence[str]) -> Hashes:
     """Return the hashes of the plugin files, if a mechanism has a stage that is not part of attnlab."""
     stages = parse_line(mechanism).list_written_stages()
-    user_stages = [stage for stage in stages if not type(stage).__module__.startswith("attnlab.")]
+    user_stages = [stage for stage in stages if not stage.origin.startswith("attnlab.")]
     if user_stages and not plugins:
         raise StudyError(
             f"'{user_stages[0]}' is a stage of your own, which the processes that train do not know; put it into a "
