@@ -11,7 +11,7 @@ from torch import nn
 
 from attnlab.errors import AttnlabWarning, RequestError
 from attnlab.kernels.measure import one_thread
-from attnlab.mechanisms import LayeredMechanism, Line, parse_line
+from attnlab.mechanisms import LayeredMechanism, Line, Mechanism, parse_line
 
 from . import (  # noqa: F401  (each registers its check)
     cost,
@@ -38,7 +38,8 @@ def audit(
 ) -> Audit:  # fmt: skip
     """Run every check on a mechanism, or on a Hugging Face model, and return the findings.
 
-    Of a line by layer each mechanism is audited, and the worst finding of each check is returned.
+    Of a line by layer each mechanism is audited, and the worst finding of each check is returned. A mixer is audited in
+    a tiny GPT-2, or with causal=False in a tiny BERT.
 
     causal: whether no token may see a later one. If you omit it, a mechanism is audited with and without a causal
     mask, and a model according to its own `is_causal`.
@@ -52,6 +53,12 @@ def audit(
     if isinstance(line, LayeredMechanism):
         options: Any = {"causal": causal, "checks": checks, "train": train, "seed": seed, "progress": progress}
         return merge_audits(line, {mechanism: audit(mechanism, **options) for mechanism in line.distinct})
+    if line is not None and line.mixer is not None:
+        # transformers takes seconds to import, and other mechanisms do not need it.
+        from .in_model.tiny import build_with_mixer
+
+        subject = build_with_mixer(line, causal is not False, seed)
+        checks = _drop_checks_of_pairs(line, checks)
     start = perf_counter()
     findings = []
     kind: SubjectKind = "model" if isinstance(subject, nn.Module) else "mechanism"
@@ -101,6 +108,25 @@ def choose_checks(kind: SubjectKind, names: Sequence[str] | None, train: bool) -
         raise RequestError("an audit without a check would pass anything; omit checks to run all of them")
     chosen = {_find_check(name, kind) for name in names}
     return [check for name, check in known.items() if name in chosen or (train and check.is_slow)]
+
+
+def _drop_checks_of_pairs(mechanism: Mechanism, names: Sequence[str] | None) -> Sequence[str] | None:
+    """Return the named checks that a mixer in a model can answer; others are about scores, weights or kernels."""
+    if names is None:
+        return None
+    wanted = [names] if isinstance(names, str) else list(names)
+    kept = []
+    for name in wanted:
+        try:
+            kept.append(match_name(name, known_checks("model")))
+        except UnknownCheckError:
+            match_name(name, known_checks("mechanism"))  # refuses a name of no check
+    if wanted and not kept:
+        raise RequestError(
+            f"'{mechanism}' has no pairs for the check '{wanted[0]}'; it can be audited for "
+            f"{', '.join(known_checks('model'))}"
+        )
+    return kept
 
 
 def _find_check(name: str, kind: SubjectKind) -> str:

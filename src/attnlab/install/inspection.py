@@ -112,3 +112,19 @@ def set_progress(model: nn.Module, fraction: float) -> None:
     first_layer(model)
     for _, _, layer in attention_layers(model):
         layer.move_to(float(fraction))
+
+
+def list_replaced(model: nn.Module) -> list[nn.Parameter]:
+    """List the weights of attention modules that no forward pass uses, because a mixer takes their place."""
+    replaced: list[nn.Parameter] = []
+    for _, module, layer in attention_layers(model):
+        own = {id(parameter) for parameter in layer.parameters()}
+        if layer.replaces_weights:
+            replaced += [parameter for parameter in module.parameters() if id(parameter) not in own]
+    return replaced
+
+
+def list_unmultiplied(model: nn.Module) -> list[nn.Parameter]:
+    """List the parameters that tokens are not multiplied with: replaced weights, and tables of a mechanism."""
+    tables = [getattr(layer, name) for _, _, layer in attention_layers(model) for name in layer.tables]
+    return [*list_replaced(model), *tables]

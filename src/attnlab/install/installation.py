@@ -20,7 +20,7 @@ from .key_heads import NarrowedHeads, describe_narrowed
 from .layer import Layer, has_penalty, list_shared_parameters, shifts, takes_calls
 from .layer_input import AttentionCall
 from .line_layers import check_line_layers
-from .mixer import DisabledCache, MixerCall, MixerLayer, check_body, check_mixer, has_mixer
+from .mixer import DisabledCache, MixerCall, check_body, make_layer, refuses_cache
 from .own_positions import RemovedPositions, check_own_positions, choose_scheme
 from .pass_context import PASS_CONTEXT, PassContext
 from .projections import Part, check_forward
@@ -89,7 +89,7 @@ def put(body: PreTrainedModel, line: Line, seed: int) -> None:
     record = InstallationRecord(body)
     _apply_plan(plan, line, seed, body, record)
     record.positions.append(RemovedPositions(choose_scheme(line), body))
-    if has_mixer(line):
+    if refuses_cache(line):
         record.caches.append(DisabledCache(body))
     for config, _ in record.implementations:
         set_attention_name(config, name_for(line))
@@ -149,9 +149,7 @@ def _make_plan(line: Line, attentions: list[AttentionModule]) -> Plan:
             attention = describe_narrowed(mechanism.kv_heads, attention)
         check_sharing(mechanism.share, attention)
         stages = find_stages(mechanism, attention)
-        Layer(mechanism, stages, attention, 0)  # refuses unknown sizes
-        if mechanism.mixer is not None:
-            check_mixer(mechanism.mixer, attention)
+        make_layer(mechanism, stages, attention, 0)  # refuses unknown sizes, and a mixer that cannot be built
         _check_calls(mechanism, attention)
         width = attention.projections["v"].width if attention.projections else None
         if widths.setdefault(attention.stack, width) != width and any(stage.uses_first for stage in stages):
@@ -234,10 +232,7 @@ def _apply_plan(plan: Plan, line: Line, seed: int, body: PreTrainedModel, record
             before = describe_attention(attention.name, attention.module)
             record.narrowed.append(narrowed := NarrowedHeads(mechanism.kv_heads, before))
             attention = describe_attention(attention.name, attention.module)
-        if mechanism.mixer is None:
-            layer = Layer(mechanism, stages, attention, seed, len(plan))
-        else:
-            layer = MixerLayer(mechanism, attention, seed, len(plan))
+        layer = make_layer(mechanism, stages, attention, seed, len(plan))
         layer.line = line
         layer.num_key_heads = attention.num_key_heads if narrowed and narrowed.group > 1 else None
         layer.train(attention.module.training)

@@ -47,8 +47,11 @@ class Layer(nn.Module):
 
     `values` are its values stages that act here, `features` those that act before positions. Both act where the
     projections are computed (`valuepath`), since x and the new tokens are known only there; `core` is the rest of the
-    mechanism. `num_layers` is the number of attention modules of the model.
+    mechanism. `num_layers` is the number of attention modules of the model. `replaces_weights`: the attention module's
+    own weights are not used.
     """
+
+    replaces_weights = False
 
     def __init__(
         self, mechanism: Mechanism, values: tuple[Value, ...], attention: AttentionModule, seed: int,
@@ -72,6 +75,7 @@ class Layer(nn.Module):
         self.scheduled = [(text, stage) for text, stage in self.core.label_stages() if stage.is_scheduled]
         self.attention_name, self.stack = attention.name, attention.stack
         self.undecayed: list[str] = []
+        self.tables: list[str] = []
         self.owners: dict[str, tuple[Self]] = {}
         self.expected: Tensor | None = None
         self.is_layout_checked = False
@@ -121,6 +125,8 @@ class Layer(nn.Module):
             self.register_parameter(name, nn.Parameter(value.to(torch.get_default_dtype(), copy=True)))
             if not declared[name].has_weight_decay:
                 self.undecayed.append(name)
+            if declared[name].is_table:
+                self.tables.append(name)
         return list(declared)
 
     def share_parameter(self, name: str, owner: Self) -> None:

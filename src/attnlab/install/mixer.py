@@ -1,7 +1,7 @@
 """A mixer in a model: a module of the user in place of what an attention module computes.
 
 The attention module's own weights stay in the model, unused and frozen, so that `uninstall` brings them back. A mixer
-keeps no keys and values, so that models with one compute without a cache.
+without a method `step` has nothing to keep in a cache, so that models with one compute without a cache.
 """
 
 import zlib
@@ -12,19 +12,22 @@ from torch import Tensor, nn
 from transformers import PreTrainedModel
 
 from attnlab.errors import InstallError, MechanismError, ShapeError
-from attnlab.mechanisms import Line, Mechanism, Mixer
+from attnlab.mechanisms import Line, Mechanism, Mixer, Value
 
 from .attention_modules import AttentionModule
 from .body import has_cross_attention
 from .compat import records_attentions
 from .layer import Layer
-from .layer_input import AttentionCall
+from .layer_input import AttentionCall, ModuleCall
 from .masks import read_mask
+from .mixer_cache import find_state_layer
 from .projections import check_forward, in_width
 
 
 class MixerLayer(Layer):
     """The layer of an attention module whose computation a mixer replaces; `module` is the user's module."""
+
+    replaces_weights = True
 
     def __init__(self, mechanism: Mechanism, attention: AttentionModule, seed: int, num_layers: int = 1) -> None:
         super().__init__(mechanism, (), attention, seed, num_layers)
@@ -35,13 +38,33 @@ class MixerLayer(Layer):
             torch.manual_seed(zlib.crc32(f"{attention.name}:mixer:{seed}".encode()))
             self.module = _build(self.mixer, attention, self.index, num_layers)
 
-    def mix(self, x: Tensor, mask: Tensor | None) -> Tensor:
+    def mix(self, call: ModuleCall, mask: Tensor | None) -> Tensor:
         """Return the module's output [b n m]; `mask` [b n] is False at padding, where x is set to 0."""
+        x = call.x
         if mask is None:
             mask = x.new_ones(x.shape[:2], dtype=torch.bool)
         else:
+            mask = mask[:, mask.shape[1] - x.shape[1] :]  # with a cache, a mask has the earlier tokens too
             x = x.masked_fill(~mask[..., None], 0)
-        out = self.module(x, mask=mask) if self.mixer.takes_mask else self.module(x)
+        method = "forward" if call.cache is None else "step"
+        given = {"mask": mask} if self.mixer.takes_mask(method) else {}
+        if call.cache is None:
+            return self._check_output(self.module(x, **given), x)
+        kept = find_state_layer(call.cache, self.cache_index, self.mixer)
+        result = self.module.step(x, kept.state, **given)  # type: ignore[operator]
+        if not isinstance(result, tuple) or len(result) != 2 or not isinstance(result[1], Tensor):
+            raise ShapeError(f"step of '{self.mixer}' must return a pair, the output and the new state, a tensor")
+        out, state = result
+        if state.dim() == 0 or len(state) != len(x):
+            raise ShapeError(
+                f"the state of '{self.mixer}' must have the batch as its first axis, here {len(x)}; its shape is "
+                f"{tuple(state.shape)}"
+            )
+        kept.keep(x, state)
+        return self._check_output(out, x)
+
+    def _check_output(self, out: object, x: Tensor) -> Tensor:
+        """Return the output in the dtype of x; refuse another shape."""
         if not isinstance(out, Tensor) or out.shape != x.shape or not out.is_floating_point():
             given = f"{tuple(out.shape)} of {out.dtype}" if isinstance(out, Tensor) else type(out).__name__
             raise ShapeError(
@@ -64,18 +87,18 @@ class MixerCall(AttentionCall):
         """Compute the mixer; return its output, and no attention weights."""
         layer: Any = self.module.attnlab
         call = self.read(args, options)
-        if call.cache is not None:
+        if call.cache is not None and not layer.mixer.has_step:
             raise InstallError(
-                f"'{layer.mechanism}' keeps no cache of earlier tokens; call the model, or generate, with "
+                f"'{layer.mechanism}' has no method `step` and cannot use a cache; call the model, or generate, with "
                 "use_cache=False and without past_key_values"
             )
         if bool(options.get("output_attentions")) or records_attentions():
             raise InstallError(f"'{layer.mechanism}' has no attention weights; call the model without output_attentions")
-        return layer.mix(call.x, self._find_tokens(call.mask)), None
+        return layer.mix(call, self._find_tokens(call)), None
 
-    def _find_tokens(self, mask: Tensor | None) -> Tensor | None:
-        """Return which tokens are no padding [b n], or None if all are; refuse a mask that forbids single pairs."""
-        rule = None if mask is None else read_mask(mask, self.module, None)
+    def _find_tokens(self, call: ModuleCall) -> Tensor | None:
+        """Return which tokens are no padding [b k], or None if all are; refuse a mask that forbids single pairs."""
+        rule = None if call.mask is None else read_mask(call.mask, self.module, None)
         if rule is None or rule.mask is None:
             return None
         if rule.mask.shape[2] > 1 and rule.mask.shape[3] > 1:
@@ -110,15 +133,19 @@ class DisabledCache:
             holder.use_cache = value
 
 
-def has_mixer(line: Line) -> bool:
-    """Tell whether some layer has a mixer."""
-    return any(mechanism.mixer is not None for mechanism in line.distinct)
+def refuses_cache(line: Line) -> bool:
+    """Tell whether some layer has a mixer that cannot use a cache."""
+    return any(mechanism.mixer is not None and not mechanism.mixer.has_step for mechanism in line.distinct)
 
 
-def check_mixer(mixer: Mixer, attention: AttentionModule) -> None:
-    """Refuse an attention module whose place a mixer cannot take."""
+def make_layer(
+    mechanism: Mechanism, values: tuple[Value, ...], attention: AttentionModule, seed: int, num_layers: int = 1
+) -> Layer:
+    """Make the layer of an attention module: with a mixer, or with a mechanism over pairs."""
+    if mechanism.mixer is None:
+        return Layer(mechanism, values, attention, seed, num_layers)
     check_forward(attention.module)
-    _find_width(mixer, attention)
+    return MixerLayer(mechanism, attention, seed, num_layers)
 
 
 def check_body(line: Line, body: PreTrainedModel) -> None:

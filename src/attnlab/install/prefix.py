@@ -37,6 +37,8 @@ def set_prefix(model: nn.Module, length: int, *, seed: int = 0) -> None:
             "precede another sequence's keys; use a model without cross-attention"
         )
     for _, _, layer in attention_layers(body):
+        if layer.replaces_weights:
+            raise InstallError(f"'{layer.mechanism}' has no keys and values to put a prefix before; use prompt tuning")
         if (ordered := layer.mechanism.forget or layer.mechanism.delta) is not None:
             raise InstallError(
                 f"'{ordered}' follows the order of the tokens, to which a prefix does not belong; use prompt tuning, "

@@ -31,7 +31,9 @@ def mixer(name: str) -> Callable[[C], C]:
 
     The constructor takes `width`, and by name any of `num_heads`, `layer`, `num_layers` and `is_causal`; other
     parameters need a default. `forward(x)` maps [b n m] to [b n m]. It may request `mask` by keyword, booleans [b n]
-    that are False at padding; x is 0 there.
+    that are False at padding; x is 0 there. With a method `step(x, state)` the model can use a cache: it gets the new
+    tokens and the state that the call before returned, None at first, and returns their output and the new state, a
+    tensor whose first axis is the batch. It may request `mask` too.
     """
     if not isinstance(name, str) or not re.fullmatch(r"[a-z][a-z0-9_]*", name):
         raise MechanismError(f'@mixer("name") needs a name of lower case letters, digits and _, not {name!r}')
@@ -44,7 +46,9 @@ def mixer(name: str) -> Callable[[C], C]:
             taken = f"{known.__module__}.{known.__qualname__}"
             raise MechanismError(f"a mixer named '{name}' exists already: {taken}; choose another name")
         _check_constructor(name, cls)
-        _check_forward(name, cls)
+        _check_method(name, cls, "forward", ("x",))
+        if has_step(cls):
+            _check_method(name, cls, "step", ("x", "state"))
         MIXERS[name] = cls
         return cls
 
@@ -70,16 +74,25 @@ def _check_constructor(name: str, cls: type[nn.Module]) -> None:
             raise MechanismError(f"the constructor of mixer '{name}' takes '{item.name}', which it is not given{hint}")
 
 
-def _check_forward(name: str, cls: type[nn.Module]) -> None:
-    if cls.forward is nn.Module.forward:
-        raise MechanismError(f"mixer '{name}' has no forward: write `def forward(self, x)`")
-    positional, *others = _list_parameters(cls.forward) or [None]
-    if positional is None or positional.kind is positional.KEYWORD_ONLY:
-        raise MechanismError(f"the forward of mixer '{name}' must take x: write `def forward(self, x)`")
-    for item in others:
-        if item.default is item.empty and item.name != "mask":
+def has_step(cls: type[nn.Module]) -> bool:
+    """Tell whether a class says how it is computed token by token."""
+    return inspect.isfunction(inspect.getattr_static(cls, "step", None))
+
+
+def _check_method(name: str, cls: type[nn.Module], method: str, needed: tuple[str, ...]) -> None:
+    """Refuse a method that is missing, or that cannot be called with what it is given."""
+    wanted = f"write `def {method}(self, {', '.join(needed)})`"
+    if getattr(cls, method) is getattr(nn.Module, method, None):
+        raise MechanismError(f"mixer '{name}' has no {method}: {wanted}")
+    given = _list_parameters(getattr(cls, method))
+    positional = [item for item in given if item.kind is not item.KEYWORD_ONLY and item.name != "mask"]
+    if len(positional) < len(needed):
+        raise MechanismError(f"{method} of mixer '{name}' is called with ({', '.join(needed)}); {wanted}")
+    for item in given:
+        if item.default is item.empty and item.name != "mask" and item not in positional[: len(needed)]:
             raise MechanismError(
-                f"the forward of mixer '{name}' takes '{item.name}', which it is not given; it may take x and `*, mask`"
+                f"{method} of mixer '{name}' takes '{item.name}', which it is not given; {wanted}, and `*, mask` if it "
+                "needs the padding mask"
             )
 
 
@@ -110,9 +123,13 @@ class Mixer(Stage):
         return MIXERS[self.module]
 
     @property
-    def takes_mask(self) -> bool:
-        """Whether the forward requests the padding mask."""
-        return any(item.name == "mask" for item in _list_parameters(self.module_class.forward))
+    def has_step(self) -> bool:
+        """Whether the module can use a cache."""
+        return has_step(self.module_class)
+
+    def takes_mask(self, method: str) -> bool:
+        """Tell whether a method requests the padding mask."""
+        return any(item.name == "mask" for item in _list_parameters(getattr(self.module_class, method)))
 
     def build(self, width: int, **options: Any) -> nn.Module:
         """Make the module of a layer; `options` are the values of OPTIONS."""

@@ -49,6 +49,8 @@ class Parameter:
     per: Literal["head", "layer", "model"] = "head"
     """In a model: one value per head, one per layer, or one for all layers."""
     start: Tensor | Callable[..., Any] | None = None
+    is_table: bool = False
+    """Whether its rows are looked up by token ids, and not multiplied with the tokens."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.shape, tuple) or not all(isinstance(n, int) and n > 0 for n in self.shape):

@@ -236,7 +236,7 @@ class ValueEmbedding(Value):
 
     def parameters(self, dims: Dims) -> dict[str, Parameter]:
         limit = EMBEDDING_STD * math.sqrt(3)  # a uniform distribution of this standard deviation
-        table = Parameter((dims.num_heads, dims.vocab_size, dims.value_dim), -limit, limit)
+        table = Parameter((dims.num_heads, dims.vocab_size, dims.value_dim), -limit, limit, is_table=True)
         scale = {"scale": Parameter((dims.num_heads,), self.scale, self.scale)} if self.learn else {}
         return {"table": table, **scale}
 

@@ -12,6 +12,7 @@ from torch import Tensor
 from attnlab.errors import InstallError
 from attnlab.install import mechanism_of
 from attnlab.install.compat import supports_static_cache
+from attnlab.install.mixer import refuses_cache
 
 from ..check import check
 from ..finding import Finding, FindingPart, judge_parts
@@ -62,8 +63,8 @@ def _can_cache(subject: ModelSubject, tokens: Tensor) -> bool:
     if not {"past_key_values", "use_cache"} <= subject.arguments:
         return False
     mechanism = mechanism_of(subject.model)
-    if mechanism is not None and any(each.mixer is not None for each in mechanism.distinct):
-        return False  # a mixer refuses caches
+    if mechanism is not None and refuses_cache(mechanism):
+        return False
     return getattr(subject.run(tokens[:, :1], use_cache=True), "past_key_values", None) is not None
 
 
