@@ -15,7 +15,8 @@ from hypothesis import settings
 os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_BF16")
 
 from attnlab.audits import CHECKS
-from attnlab.mechanisms import MIXERS, REGISTRY
+from attnlab.mechanisms import MIXERS, REGISTRY, mixer
+from tests.mixers import CLASSES
 
 # Two workers on two cores, and kernels that compile on first use: a wall-clock deadline fails by chance.
 # On a build server the same examples come each time, so that a failure there is the change's own.
@@ -44,6 +45,13 @@ def own_stages() -> Iterator[None]:
     for registry, names in ((REGISTRY, before), (MIXERS, mixers)):
         registry.clear()
         registry.update(names)  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def mixers(own_stages: None) -> None:
+    """Register the mixers of tests/mixers.py."""
+    for name, cls in CLASSES.items():
+        mixer(name)(cls)
 
 
 @pytest.fixture

@@ -56,6 +56,7 @@ def test_stages_of_ones_own_work() -> None:
     torch.testing.assert_close(fading, built_in)
     for line in ("dot | fading", "dot | softmax | clipped | averaged"):
         assert attnlab.audit(line, causal=True, checks=["leak", "prefix", "padding", "equivalences"]).passed
+    assert attnlab.audit("mixer(short_conv)").passed
     sloped: Any = attnlab.Attention("dot | sloped", num_heads=2, head_dim=8, layer=1)
     assert sloped.sloped_slope.tolist() == [2**-5, 2**-9]
     declared = {

@@ -63,8 +63,8 @@ __all__ = [
     "CATALOG", "Attention", "Features", "HeadMixing", "Mask", "Mechanism", "Output", "Score", "Study", "TokenDropout",
     "Value", "Weights",
     "attend", "audit", "audits", "charts", "compare", "construct", "data", "errors", "explain", "heads", "install",
-    "kernels", "load", "mechanism_of", "mechanisms", "mixer", "reports", "save", "stage", "statistics", "studies", "tasks",
-    "training", "uninstall", "weights",
+    "kernels", "load", "mechanism_of", "mechanisms", "mixer", "reports", "save", "stage", "statistics", "studies",
+    "tasks", "training", "uninstall", "weights",
 ]  # fmt: skip
 
 __getattr__, __dir__ = load_on_first_use(__name__, HOMES)

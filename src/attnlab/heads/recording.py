@@ -40,6 +40,8 @@ def record_weights(model: nn.Module, inputs: Mapping[str, Tensor]) -> tuple[Tens
     body = find_model(model)
     _check_inputs(body, inputs["input_ids"])
     mechanism = mechanism_of(body)
+    if mechanism is not None and any(each.mixer is not None for each in mechanism.distinct):
+        raise RequestError(f"'{mechanism}' has layers without attention weights, so that there is nothing to show")
     before = get_attention_name(body.config)
     is_switched = mechanism is None and before != EAGER
     device = next(body.parameters()).device

@@ -59,7 +59,7 @@ def self_attention_cache(cache: Any) -> Any:
 
 def make_cache_layer(like: Any) -> Any:
     """Return an empty layer of a cache that holds as many tokens as another one; layers have no public copy."""
-    kind = type(like)
+    kind = getattr(like, "counts_as", type(like))
     if kind is DynamicLayer:
         return DynamicLayer()  # type: ignore[no-untyped-call]
     if kind is DynamicSlidingWindowLayer:

@@ -20,7 +20,7 @@ from .compat import records_attentions
 from .layer import Layer
 from .layer_input import AttentionCall, ModuleCall
 from .masks import read_mask
-from .mixer_cache import find_state_layer
+from .mixer_cache import StateLayer, find_state_layer
 from .projections import check_forward, in_width
 
 
@@ -38,19 +38,19 @@ class MixerLayer(Layer):
             torch.manual_seed(zlib.crc32(f"{attention.name}:mixer:{seed}".encode()))
             self.module = _build(self.mixer, attention, self.index, num_layers)
 
-    def mix(self, call: ModuleCall, mask: Tensor | None) -> Tensor:
-        """Return the module's output [b n m]; `mask` [b n] is False at padding, where x is set to 0."""
-        x = call.x
+    def mix(self, x: Tensor, mask: Tensor | None, kept: StateLayer | None) -> Tensor:
+        """Return the module's output [b n m], by a step if there is a cache, which keeps its state.
+
+        mask: [b k], False at padding, where x is set to 0.
+        """
         if mask is None:
             mask = x.new_ones(x.shape[:2], dtype=torch.bool)
         else:
             mask = mask[:, mask.shape[1] - x.shape[1] :]  # with a cache, a mask has the earlier tokens too
             x = x.masked_fill(~mask[..., None], 0)
-        method = "forward" if call.cache is None else "step"
-        given = {"mask": mask} if self.mixer.takes_mask(method) else {}
-        if call.cache is None:
+        given = {"mask": mask} if self.mixer.takes_mask("forward" if kept is None else "step") else {}
+        if kept is None:
             return self._check_output(self.module(x, **given), x)
-        kept = find_state_layer(call.cache, self.cache_index, self.mixer)
         result = self.module.step(x, kept.state, **given)  # type: ignore[operator]
         if not isinstance(result, tuple) or len(result) != 2 or not isinstance(result[1], Tensor):
             raise ShapeError(f"step of '{self.mixer}' must return a pair, the output and the new state, a tensor")
@@ -92,9 +92,12 @@ class MixerCall(AttentionCall):
                 f"'{layer.mechanism}' has no method `step` and cannot use a cache; call the model, or generate, with "
                 "use_cache=False and without past_key_values"
             )
+        kept = None if call.cache is None else find_state_layer(call.cache, layer.cache_index, layer.mixer)
         if bool(options.get("output_attentions")) or records_attentions():
-            raise InstallError(f"'{layer.mechanism}' has no attention weights; call the model without output_attentions")
-        return layer.mix(call, self._find_tokens(call)), None
+            raise InstallError(
+                f"'{layer.mechanism}' has no attention weights; call the model without output_attentions"
+            )
+        return layer.mix(call.x, self._find_tokens(call), kept), None
 
     def _find_tokens(self, call: ModuleCall) -> Tensor | None:
         """Return which tokens are no padding [b k], or None if all are; refuse a mask that forbids single pairs."""

@@ -14,6 +14,8 @@ from .compat import self_attention_cache
 class StateLayer(DynamicLayer):
     """A layer of a cache that keeps a mixer's state [b …]; its keys only count the tokens."""
 
+    counts_as = DynamicLayer  # for what other stages keep in a cache
+
     def __init__(self) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self.state: Tensor | None = None

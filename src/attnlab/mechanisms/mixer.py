@@ -109,12 +109,11 @@ class Mixer(Stage):
         super().__post_init__()
         if self.module not in MIXERS:
             advice = f'; @attnlab.mixer("{self.module}") above a class registers one, before the line is read'
-            raise StageError(
-                "module", f"no mixer is named '{self.module}'{closest(self.module, MIXERS) or advice}"
-            )
+            raise StageError("module", f"no mixer is named '{self.module}'{closest(self.module, MIXERS) or advice}")
 
     @property
     def origin(self) -> str:
+        """The name of the Python module that defines the class."""
         return self.module_class.__module__
 
     @property

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from attnlab.errors import StudyError
-from attnlab.studies.plan.identity import find_files
+from attnlab.studies.plan.identity import find_files, hash_stages
 from attnlab.studies.study import Study
 
 from ..samples import STUDY, content, study
@@ -115,3 +115,11 @@ def test_files_are_found_by_their_path_and_names_of_the_hub_are_not_files(tmp_pa
     assert find_files(f"{tmp_path}:best") == (tmp_path, ":best")
     assert find_files("gpt2") is None
     assert find_files(None) is None
+
+
+@pytest.mark.usefixtures("mixers")
+def test_a_mixer_of_ones_own_is_hashed_with_its_file(tmp_path: Path) -> None:
+    (tmp_path / "own.py").write_text("", encoding="utf-8")
+    assert list(hash_stages("mixer(average)", [str(tmp_path / "own.py")])) == ["plugin 0"]
+    with pytest.raises(StudyError, match=r"'mixer\(average\)' is a stage of your own"):
+        hash_stages("dot | softmax @ 0; mixer(average) @ 1", [])

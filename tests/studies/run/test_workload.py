@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from transformers import AutoConfig, AutoModelForSequenceClassification
+from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForSequenceClassification
 
 from attnlab.install import install
 from attnlab.kernels import explain
@@ -97,3 +97,14 @@ def test_evaluations_and_checkpoints_are_counted(
 ) -> None:
     found = workload(phases__recall__evaluate_every=evaluate_every, phases__recall__checkpoint_every=checkpoint_every)
     assert (found.num_evaluations, found.num_checkpoints, found.num_kept) == (looks, checkpoints, kept)
+
+
+@pytest.mark.usefixtures("mixers")
+def test_tables_and_weights_that_a_mixer_replaces_are_not_multiplied() -> None:
+    config = AutoConfig.for_model("gpt2", vocab_size=32, **TINY)
+    plain, looked_up, mixed = (
+        count_products(install(AutoModelForCausalLM.from_config(config), line), has_language_head=True).per_token
+        for line in ("dot | softmax", "dot | softmax | value_embedding", "mixer(average)")
+    )
+    assert plain == looked_up == 6 * WEIGHTS
+    assert mixed == 6 * (WEIGHTS - 16 * 48 - 16 * 16 + 16 * 16)

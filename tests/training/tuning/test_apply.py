@@ -147,3 +147,15 @@ def test_without_a_mechanism_all_but_a_prefix_works() -> None:
         apply_tuning(model, way(mode), has_new_head=True)
         model(torch.tensor([[3, 4, 5]])).logits.sum().backward()
         assert all(p.grad is not None for p in model.parameters() if p.requires_grad)
+
+
+@pytest.mark.usefixtures("mixers")
+def test_what_a_mixer_replaces_stays_frozen() -> None:
+    model = attnlab.install(build("gpt2"), "mixer(average)")
+    apply_tuning(model, Tuning(mode="full"), has_new_head=False, seed=0)
+    frozen = {name for name, parameter in model.named_parameters() if not parameter.requires_grad}
+    parts = ("c_attn.weight", "c_attn.bias", "c_proj.weight", "c_proj.bias")
+    assert frozen == {f"h.{layer}.attn.{part}" for layer in range(2) for part in parts}
+    for mode in ("prefix", "lora"):
+        with pytest.raises(TrainingError, match=rf"no keys and no projections that tuning mode '{mode}'"):
+            apply_tuning(model, Tuning(mode=mode), has_new_head=False, seed=0)

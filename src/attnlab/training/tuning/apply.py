@@ -31,8 +31,8 @@ def apply_tuning(model: PreTrainedModel, tuning: Tuning, *, has_new_head: bool, 
         _check_head(model, tuning)
     if tuning.mode in ("prefix", "lora") and list_replaced(model):
         raise TrainingError(
-            f"'{mechanism_of(model)}' has no keys and no projections that tuning mode '{tuning.mode}' could change; use "
-            "mode full or prompt"
+            f"'{mechanism_of(model)}' has no keys and no projections that tuning mode '{tuning.mode}' could change; "
+            "use mode full or prompt"
         )
     if tuning.mode == "prompt":
         add_prompt(model, tuning.length, seed)
