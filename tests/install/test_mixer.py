@@ -11,6 +11,7 @@ from transformers import AutoModelForCausalLM
 
 import attnlab
 from attnlab.errors import InstallError, ShapeError
+from attnlab.install import attention_layers, set_prefix
 from attnlab.install.mixer import MixerLayer
 from attnlab.mechanisms import mixer
 from tests.install.models import STRUCTURES, build, padding, tokens, with_loss
@@ -33,10 +34,10 @@ def test_every_structure_takes_one_and_gives_it_back(kind: str) -> None:
     assert out.shape == before.shape
     assert not torch.allclose(out, before)
     out.square().sum().backward()
-    layers = [layer for _, _, layer in attnlab.install.attention_layers(model)]
+    layers = [layer for _, _, layer in attention_layers(model)]
     assert all(isinstance(layer, MixerLayer) for layer in layers)
     assert all(p.grad is not None and p.grad.any() for layer in layers for p in layer.parameters())
-    for _, module, layer in attnlab.install.attention_layers(model):
+    for _, module, layer in attention_layers(model):
         own = {id(p) for p in layer.parameters()}
         assert not any(p.requires_grad for p in module.parameters() if id(p) not in own)
     attnlab.uninstall(model)
@@ -57,7 +58,9 @@ def test_the_output_is_that_of_the_module_alone() -> None:
     module = model.encoder.layer[1].attention.self
     module.register_forward_hook(lambda _, args, out: held.update(x=args[0], out=out))
     model(tokens(), attention_mask=padding("right"))
-    x = held["x"] * padding("right")[..., None]
+    mask = padding("right")
+    assert mask is not None
+    x = held["x"] * mask[..., None]
     torch.testing.assert_close(held["out"][0], module.attnlab.module(x))
     assert held["out"][1] is None
 
@@ -85,7 +88,8 @@ def test_it_trains_saves_and_loads(kind: str, tmp_path: Path) -> None:
 def test_initial_values_depend_on_the_seed_and_the_layer_alone() -> None:
     def weights(seed: int) -> list[torch.Tensor]:
         model = attnlab.install(build("gpt2"), "mixer(average)", seed=seed)
-        return [layer.module.project.weight for _, _, layer in attnlab.install.attention_layers(model)]
+        layers: list[Any] = [layer for _, _, layer in attention_layers(model)]
+        return [layer.module.project.weight for layer in layers]
 
     torch.manual_seed(5)
     state = torch.get_rng_state()
@@ -104,7 +108,7 @@ def test_layers_may_have_one_each() -> None:
     line = "mixer(average) @ 0; dot | softmax @ 1"
     model = attnlab.install(build("llama", AutoModelForCausalLM), line)
     assert str(attnlab.mechanism_of(model)) == line
-    assert [type(layer).__name__ for _, _, layer in attnlab.install.attention_layers(model)] == ["MixerLayer", "Layer"]
+    assert [type(layer).__name__ for _, _, layer in attention_layers(model)] == ["MixerLayer", "Layer"]
     assert attnlab.audit(model).passed
     swapped = attnlab.install(model, "mixer(peeking) @ 1; mixer(average) @ 0")
     assert not attnlab.audit(swapped, checks=["leak"]).passed
@@ -144,7 +148,7 @@ def test_without_a_step_a_cache_is_refused_and_generation_does_without() -> None
         lambda: model.generate(tokens(), max_new_tokens=3, use_cache=True),
     ):
         with pytest.raises(InstallError, match=r"'mixer\(average\)' has no method `step`.*use_cache=False"):
-            call()
+            call()  # type: ignore[no-untyped-call]
     attnlab.uninstall(model)
     assert (model.config.use_cache, model.generation_config.use_cache) == before
 
@@ -154,7 +158,7 @@ def test_weights_prefixes_and_cross_attention_are_refused() -> None:
     with pytest.raises(InstallError, match="has no attention weights"):
         model(tokens(), output_attentions=True)
     with pytest.raises(InstallError, match="no keys and values to put a prefix before"):
-        attnlab.install.set_prefix(model, 4)
+        set_prefix(model, 4)
     with pytest.raises(InstallError, match="cross-attention"):
         attnlab.install(build("bart"), "mixer(average)")
     with pytest.raises(attnlab.errors.RequestError, match="without attention weights"):

@@ -12,6 +12,7 @@ from transformers import AutoModelForCausalLM
 
 import attnlab
 from attnlab.errors import InstallError
+from attnlab.install import Layer
 from tests.install.models import VOCABULARY, build, calm, tokens, with_loss
 
 LINE = "dot | softmax | value_embedding"
@@ -32,7 +33,7 @@ def started(kind: str, line: str = LINE) -> Any:
 )
 def test_each_value_gets_the_row_of_its_token(kind: str) -> None:
     model = started(kind)
-    layers = [module for _, module in model.named_modules() if isinstance(module, attnlab.install.Layer)]
+    layers: list[Any] = [module for _, module in model.named_modules() if isinstance(module, Layer)]
     assert {layer.value_embedding_table.shape[1] for layer in layers} == {VOCABULARY}
     ids = tokens()
     changed = model(ids)[0]
@@ -47,7 +48,8 @@ def test_each_value_gets_the_row_of_its_token(kind: str) -> None:
 
 def test_one_layer_of_bert_computes_the_equation() -> None:
     model = started("bert")
-    ids, held = tokens(), {}
+    ids = tokens()
+    held: dict[str, Any] = {}
     module = model.encoder.layer[1].attention.self
     module.value.register_forward_hook(lambda _, args, out: held.update(x=args[0], v=out))
     model(ids)

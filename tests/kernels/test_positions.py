@@ -128,7 +128,7 @@ def test_a_stage_that_asks_for_what_it_is_not_given_is_refused_when_it_is_writte
         @stage("late")
         @dataclass(frozen=True)
         class Late(Value):
-            def __call__(self, t: Tensor, x: Tensor, first: Tensor, p: Params, *, positions: Positions) -> Tensor:  # type: ignore[override]
+            def __call__(self, t: Tensor, x: Tensor, first: Tensor, p: Params, *, positions: Positions) -> Tensor:
                 return t
 
 

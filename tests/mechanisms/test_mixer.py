@@ -1,11 +1,13 @@
 """Mixers in a line: registered by name, alone, and with errors that say what to write."""
 
 import pytest
+import torch
 from torch import Tensor, nn
 
 import attnlab
 from attnlab.errors import MechanismError, RequestError
 from attnlab.mechanisms import MIXERS, Mechanism, Mixer, mixer, parse_line
+from attnlab.mechanisms.arguments import MixerName
 from tests.mixers import Average
 
 pytestmark = pytest.mark.usefixtures("mixers")
@@ -15,7 +17,7 @@ def test_a_line_writes_what_it_reads() -> None:
     parsed = Mechanism.parse(" mixer( average )")
     assert str(parsed) == "mixer(average)"
     assert Mechanism.parse(str(parsed)) == parsed
-    assert parsed.mixer == Mixer("average")
+    assert parsed.mixer == Mixer(MixerName("average"))
     by_layer = "mixer(average) @ 0 every 2; dot | softmax @ 1 every 2"
     assert str(parse_line(by_layer)) == by_layer
 
@@ -43,12 +45,10 @@ def test_a_mistake_is_marked(line: str, problem: str, marked: str) -> None:
 
 def test_no_other_stage_stands_beside_it_in_python() -> None:
     with pytest.raises(MechanismError, match=r"remove 'cosine'"):
-        Mechanism(mixer=Mixer("average"), score=Mechanism.parse("cosine").score)
+        Mechanism(mixer=Mixer(MixerName("average")), score=Mechanism.parse("cosine").score)
 
 
 def test_calls_without_a_model_are_refused() -> None:
-    import torch
-
     q, k, v = torch.randn(3, 1, 1, 4, 4)
     for call in (
         lambda: attnlab.attend(q, k, v, "mixer(average)"),
@@ -101,8 +101,8 @@ def test_names_are_words_and_belong_to_one_class() -> None:
 
 
 def test_the_constructor_gets_what_it_names() -> None:
-    module = Mixer("peeking").build(8, num_heads=2, layer=3, num_layers=5, is_causal=True)
+    module = Mixer(MixerName("peeking")).build(8, num_heads=2, layer=3, num_layers=5, is_causal=True)
     assert module.place == (3, 2)
     mixer("broken")(make(__init__=lambda self, width: 1 // 0, forward=take_x))
     with pytest.raises(MechanismError, match=r"constructor of 'mixer\(broken\)' raised ZeroDivisionError for width=8"):
-        Mixer("broken").build(8)
+        Mixer(MixerName("broken")).build(8)

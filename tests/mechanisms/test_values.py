@@ -177,6 +177,7 @@ def test_value_embedding_adds_a_row_of_its_table_for_each_token() -> None:
     for b, h, n in itertools.product(*map(range, t.shape[:3])):
         torch.testing.assert_close(got[b, h, n], t[b, h, n] + 2 * table[h, tokens[b, n]])
     neutral = fixed.neutral()
+    assert neutral is not None
     assert torch.equal(neutral(t, x, first, {"table": table}, tokens=tokens), t)
 
 
@@ -189,8 +190,11 @@ def test_value_embedding_starts_small_with_gradients_to_both() -> None:
     assert float(p["table"].detach().std()) == pytest.approx(0.02, rel=0.05)
     t = torch.zeros(1, 3, 2, 4)
     stage(t, t, t, p, tokens=torch.tensor([[7, 999]])).square().sum().backward()
-    assert p["scale"].grad.all()
-    assert p["table"].grad.abs().sum((0, 2)).nonzero().flatten().tolist() == [7, 999]
+    gradients = {name: value.grad for name, value in p.items()}
+    assert gradients["scale"] is not None
+    assert gradients["table"] is not None
+    assert gradients["scale"].all()
+    assert gradients["table"].abs().sum((0, 2)).nonzero().flatten().tolist() == [7, 999]
 
 
 def test_value_embedding_refuses_negative_ids_instead_of_counting_from_the_end() -> None:

@@ -78,7 +78,7 @@ class MixerCall(AttentionCall):
 
     def __init__(self, attention: nn.Module) -> None:
         super().__init__(attention)
-        own = {id(parameter) for parameter in attention.attnlab.parameters()}  # type: ignore[union-attr, operator]
+        own = {id(parameter) for parameter in attention.attnlab.parameters()}  # type: ignore[union-attr]
         self.frozen = [p for p in attention.parameters() if p.requires_grad and id(p) not in own]
         for parameter in self.frozen:
             parameter.requires_grad_(False)
@@ -123,9 +123,9 @@ class DisabledCache:
     """Sets `use_cache` of a model's configs to False, so that calls and `generate` make no cache."""
 
     def __init__(self, body: PreTrainedModel) -> None:
-        holders = [body.config, body.config.get_text_config(), getattr(body, "generation_config", None)]
+        holders: list[Any] = [body.config, body.config.get_text_config(), getattr(body, "generation_config", None)]
         parts = [part.config for part in body.modules() if isinstance(part, PreTrainedModel)]
-        unique = {id(holder): holder for holder in (*holders, *parts) if hasattr(holder, "use_cache")}
+        unique: dict[int, Any] = {id(holder): holder for holder in (*holders, *parts) if hasattr(holder, "use_cache")}
         self.before = [(holder, holder.use_cache) for holder in unique.values()]
         for holder, _ in self.before:
             holder.use_cache = False

@@ -30,7 +30,7 @@ class StateLayer(DynamicLayer):
         super().reset()
         self.state = None
 
-    def reorder_cache(self, beam_idx: Tensor) -> None:
+    def reorder_cache(self, beam_idx: Any) -> None:
         """Take other sequences of the batch, as beam search does."""
         super().reorder_cache(beam_idx)
         self._select(beam_idx)

@@ -66,8 +66,9 @@ class Value(Stage):
         return None
 
     @abstractmethod
-    def __call__(self, t: Tensor, x: Tensor, first: Tensor, p: Params) -> Tensor:
-        """Return the changed tensor, of the shape of t."""
+    def __call__(self, t: Tensor, x: Tensor, first: Tensor, p: Params, *args: Any, **needs: Any) -> Tensor:
+        """Return the changed tensor, of the shape of t. A stage requests `tokens` by a keyword-only parameter, instead
+        of the last arguments here."""
 
 
 EMBEDDING_STD = 0.02
@@ -242,5 +243,5 @@ class ValueEmbedding(Value):
 
     def __call__(self, t: Tensor, x: Tensor, first: Tensor, p: Params, *, tokens: Tensor) -> Tensor:
         # Not table[:, tokens], which would read negative ids from the end.
-        rows = p["table"].index_select(1, tokens.flatten()).unflatten(1, tokens.shape).transpose(0, 1)
+        rows: Tensor = p["table"].index_select(1, tokens.flatten()).unflatten(1, tokens.shape).transpose(0, 1)
         return t + (per_head(p["scale"]) if self.learn else self.scale) * rows
