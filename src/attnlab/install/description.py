@@ -24,7 +24,6 @@ from .attention_modules import (
 )
 from .body import find_body
 from .inspection import attention_layers, check_in_use
-from .layer import Layer
 from .own_parts import OwnPart, find_own_parts, find_replacement
 from .rotation import Rotation, read_rotation
 from .unreachable import describe_unreachable
@@ -43,33 +42,53 @@ def describe(model: nn.Module) -> Line:
     remarks: Remarks = {}
     line = describe_unreachable(body, remarks) or _describe_layers(body, remarks)
     if remarks:
-        message = f"'{line}' leaves out what no line says of this {type(body).__name__}: {'; '.join(remarks)}"
+        message = (
+            f"'{line}' does not include everything that this {type(body).__name__} does; no stage writes: "
+            f"{'; '.join(remarks)}"
+        )
         warnings.warn(message, AttnlabWarning, stacklevel=2)
     return line
 
 
 def _describe_layers(body: PreTrainedModel, remarks: Remarks) -> Line:
     attentions = find_attention_modules(body)
+    installed = {id(module): layer.mechanism for _, module, layer in attention_layers(body)}
     rotations = {id(attention.module): read_rotation(attention, body) for attention in attentions}
-    unwritten = [rotation.remark for rotation in rotations.values() if rotation is not None and rotation.remark]
+    unwritten = [
+        rotation.remark
+        for module, rotation in rotations.items()
+        if rotation is not None and rotation.remark and installed.get(module, Mechanism()).positions.is_of_model
+    ]
     remarks.update(dict.fromkeys(f"{remark} (positions(model) keeps it)" for remark in unwritten))
-    installed = {id(module): layer for _, module, layer in attention_layers(body)}
     mechanisms: list[tuple[AttentionModule, Mechanism]] = []
     for attention in attentions:
         if has_position_bias(attention.module) and is_cross_attention(attention.module):
             continue  # T5's cross-attention is its self-attention without positions, as `install` makes it
-        parts = find_own_parts(attention, attentions)
-        rotation = rotations[id(attention.module)]
+        mechanism, rotation = (by_module.get(id(attention.module)) for by_module in (installed, rotations))
+        parts = _find_kept_parts(attention, attentions, mechanism)
         stages = [_describe_score(attention, rotation, remarks), *_describe_parts(parts, remarks)]
         # A model keeps its own positions in all layers or in none.
         stages += [rotation.scheme] if rotation is not None and rotation.scheme and not unwritten else []
         stages += _describe_mask(attention, body, remarks)
         if attention.num_key_heads != attention.num_heads:
             stages.append(f"heads(kv={attention.num_key_heads})")
-        plain = parse_mechanism(" | ".join(stages))
-        layer = installed.get(id(attention.module))
-        mechanisms.append((attention, plain if layer is None else _combine(plain, layer, parts)))
+        own = parse_mechanism(" | ".join(stages))
+        mechanisms.append((attention, own if mechanism is None else _combine(own, mechanism)))
     return _merge_layers(mechanisms)
+
+
+def _find_kept_parts(
+    attention: AttentionModule, attentions: list[AttentionModule], mechanism: Mechanism | None
+) -> dict[str, OwnPart]:
+    """Return what an attention module has of its own, beside its mechanism if it has one."""
+    parts = find_own_parts(attention, attentions)
+    if mechanism is None:
+        return parts
+    return {
+        name: part
+        for name, part in parts.items()
+        if part.stays_with(mechanism) and not find_replacement(name, mechanism)[0]
+    }
 
 
 def _describe_parts(parts: dict[str, OwnPart], remarks: Remarks) -> list[str]:
@@ -113,18 +132,15 @@ def _describe_mask(attention: AttentionModule, body: PreTrainedModel, remarks: R
     return []
 
 
-def _combine(plain: Mechanism, layer: Layer, parts: dict[str, OwnPart]) -> Mechanism:
+def _combine(own: Mechanism, mechanism: Mechanism) -> Mechanism:
     """Return an installed mechanism together with what it leaves in the model."""
-    mechanism = layer.mechanism
-    keeps_norms = not any(find_replacement(name, mechanism)[0] for name in parts if name.endswith("norm"))
-    keeps_positions = mechanism.positions.is_of_model
     return dataclasses.replace(
         mechanism,
-        score=plain.score if mechanism.score.takes_scale else mechanism.score,
-        positions=plain.positions if keeps_positions else mechanism.positions,
-        features=(*(plain.features if keeps_norms else ()), *mechanism.features),
-        mask=_intersect(plain.mask, mechanism.mask),
-        kv_heads=plain.kv_heads,
+        score=own.score if mechanism.score.takes_scale else mechanism.score,
+        positions=own.positions if mechanism.positions.is_of_model else mechanism.positions,
+        features=(*own.features, *mechanism.features),
+        mask=_intersect(own.mask, mechanism.mask),
+        kv_heads=own.kv_heads,
     )
 
 

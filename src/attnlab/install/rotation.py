@@ -1,4 +1,4 @@
-"""How a model rotates its queries and keys, as a line writes it: measured by calling an attention module on five tokens.
+"""How a model rotates its queries and keys, as a line writes it: measured by calling attention modules on five tokens.
 
 Configs tell the base of a rotation, but not which channels turn with which, nor whether a layer rotates at all.
 """
@@ -61,9 +61,9 @@ def read_rotation(attention: AttentionModule, body: PreTrainedModel) -> Rotation
         return None
     settings = _find_settings(attention.module, rotary)
     kind = settings.get("rope_type", "default")
-    if kind != "default":
-        return Rotation(None, f"a rotation of type '{kind}', which no stage writes")
     measured = _measure_rotation(attention, rotary)
+    if kind != "default":
+        return Rotation(None, f"a rotation of type '{kind}'", measured.scale if measured else None)
     if measured is None:
         return Rotation(None, f"a rotation ({type(rotary).__name__}) that attnlab could not measure")
     if all(torch.equal(before, after) for before, after in measured.pairs):

@@ -47,7 +47,7 @@ def _describe_falcon(module: Any, config: Any, remarks: Remarks) -> list[str]:
         if settings.get("rope_type", "default") == "default":
             stages.append(f"rope(base={float(settings['rope_theta'])!r})")
         else:
-            remarks[f"a rotation of type '{settings['rope_type']}', which no stage writes"] = None
+            remarks[f"a rotation of type '{settings['rope_type']}'"] = None
     if module.num_kv_heads != module.num_heads:
         stages.append(f"heads(kv={module.num_kv_heads})")
     return stages
