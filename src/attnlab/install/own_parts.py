@@ -27,17 +27,23 @@ NORMS = {"query norm": "q_norm", "key norm": "k_norm"}
 class OwnPart:
     """A part of a model's attention. `stage` says the same in a line, and is empty if no stage does.
 
-    weight: what the part learns, in the shape of the stage's parameter after `read`; None if no parameter fits it.
+    holder, attribute: where the weight is that the part learns, if a stage's parameter can start at it.
     module: the module that computes a part outside the attention function.
     """
 
     words: str
     place: Place
     stage: str = ""
-    weight: nn.Parameter | None = None
+    holder: nn.Module | None = None
+    attribute: str = "weight"
     is_transposed: bool = False
     offset: float = 0.0
     module: nn.Module | None = None
+
+    @property
+    def weight(self) -> nn.Parameter | None:
+        """What the part learns; not kept, since loading a model replaces its parameters."""
+        return None if self.holder is None else getattr(self.holder, self.attribute)
 
     def read(self) -> Tensor:
         """Return the values at which a stage's parameter starts."""
@@ -79,7 +85,7 @@ def find_own_parts(attention: AttentionModule, attentions: list[AttentionModule]
             module: Any = attention.module
             sizes = f"buckets={table.num_embeddings}, max_distance={module.relative_attention_max_distance}"
             parts["relative bias"] = OwnPart(
-                "its relative position bias", "positions", f"relative({sizes})", table.weight, is_transposed=True
+                "its relative position bias", "positions", f"relative({sizes})", table, is_transposed=True
             )
     return parts
 
@@ -88,7 +94,7 @@ def _find_score_parts(module: nn.Module) -> dict[str, OwnPart]:
     parts = {}
     sinks, limit = getattr(module, "sinks", None), getattr(module, "attn_logit_softcapping", None)
     if isinstance(sinks, nn.Parameter):
-        parts["sinks"] = OwnPart("its learned attention sinks", "attention", "softmax(sink=learned)", sinks)
+        parts["sinks"] = OwnPart("its learned attention sinks", "attention", "softmax(sink=learned)", module, "sinks")
     if limit is not None:
         parts["cap"] = OwnPart(f"its cap on scores ({limit:g})", "attention", f"cap({float(limit)!r})")
     return parts
@@ -104,9 +110,9 @@ def _find_norms(attention: AttentionModule) -> dict[str, OwnPart]:
             if offset is None:
                 parts[name] = OwnPart(words, "projections", module=norm)
             else:
-                weight: Any = getattr(norm, "weight", None)
-                stage = "norm(rms)" if weight is None else "norm(rms, gain=channel)"
-                parts[name] = OwnPart(words, "projections", stage, weight, offset=offset, module=norm)
+                holder = norm if getattr(norm, "weight", None) is not None else None
+                stage = "norm(rms)" if holder is None else "norm(rms, gain=channel)"
+                parts[name] = OwnPart(words, "projections", stage, holder, offset=offset, module=norm)
     return parts
 
 

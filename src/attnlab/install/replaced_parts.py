@@ -25,7 +25,7 @@ class ReplacedParts:
     def __init__(self, attention: AttentionModule, parts: Mapping[str, OwnPart], layer: Layer) -> None:
         self.module = attention.module
         self.handles: list[RemovableHandle] = []
-        self.frozen: list[nn.Parameter] = []
+        self.frozen: list[OwnPart] = []
         self.started: dict[str, OwnPart] = {}
         self.dropped: list[str] = []
         for name, part in parts.items():
@@ -36,13 +36,19 @@ class ReplacedParts:
                     self.dropped.append(part.words)
                 elif part.learns and not self._start(part, parameter, layer):
                     self.dropped.append(f"the learned values of {part.words}")
+        self.freeze()
+
+    def freeze(self) -> None:
+        """Exclude from training what the model no longer uses."""
+        for part in self.frozen:
+            for weight in part.list_weights():
+                weight.requires_grad_(False)
 
     def _take_out(self, part: OwnPart) -> None:
         if part.module is not None:
             self.handles.append(part.module.register_forward_hook(_return_input))
-        for weight in part.list_weights():
-            if weight.requires_grad:
-                self.frozen.append(weight.requires_grad_(False))
+        if any(weight.requires_grad for weight in part.list_weights()):
+            self.frozen.append(part)
 
     def _start(self, part: OwnPart, parameter: str | None, layer: Layer) -> bool:
         """Start a parameter at the values of a part; tell whether it has their shape."""
@@ -65,8 +71,9 @@ class ReplacedParts:
         layer = next(attention_layers(self.module))[2]
         for name, part in self.started.items():
             part.write(getattr(layer, name).detach())
-        for weight in self.frozen:
-            weight.requires_grad_()
+        for part in self.frozen:
+            for weight in part.list_weights():
+                weight.requires_grad_()
 
 
 def _return_input(module: nn.Module, args: Any, output: Any) -> Tensor:

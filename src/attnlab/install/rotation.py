@@ -61,9 +61,9 @@ def read_rotation(attention: AttentionModule, body: PreTrainedModel) -> Rotation
         return None
     settings = _find_settings(attention.module, rotary)
     kind = settings.get("rope_type", "default")
+    if kind != "default":  # not measured: a dynamic one changes with the positions that it sees
+        return Rotation(None, f"a rotation of type '{kind}'")
     measured = _measure_rotation(attention, rotary)
-    if kind != "default":
-        return Rotation(None, f"a rotation of type '{kind}'", measured.scale if measured else None)
     if measured is None:
         return Rotation(None, f"a rotation ({type(rotary).__name__}) that attnlab could not measure")
     if all(torch.equal(before, after) for before, after in measured.pairs):
