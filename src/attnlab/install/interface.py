@@ -59,10 +59,7 @@ def attention(
         )
     for name, what in UNSUPPORTED.items():
         if rest.get(name) is not None and name not in layer.known_arguments:
-            raise InstallError(
-                f"'{layer.attention_name}' has {what} that attnlab does not recognise, so that '{layer.mechanism}' "
-                "would drop it"
-            )
+            raise InstallError(f"'{layer.attention_name}' has {what}, which '{layer.mechanism}' does not support")
     own_scale = getattr(module, "scaling", None)
     if scaling == 1.0 and isinstance(own_scale, float) and own_scale != 1.0:
         query, scaling = query / own_scale, own_scale  # the model (OPT, Whisper) has multiplied them already
