@@ -63,7 +63,7 @@ STRUCTURES: dict[str, tuple[str, dict[str, Any]]] = {
 }
 """Model types and what their configs say beyond SHARED."""
 
-REFUSED = {
+REFUSED: dict[str, tuple[str, dict[str, Any]]] = {
     "bloom": ("bloom", {}),
     "falcon": ("falcon", {"alibi": True}),
     "gptj": ("gptj", {**GPT2, "rotary_dim": 4}),

@@ -96,7 +96,7 @@ def test_the_line_of_a_model_that_install_refuses_computes_its_attention(name: s
         model(input_ids=tokens(), attention_mask=mask)
     q, k, v = split_qkv(family.kind, module, tensors["fused"])
     keys = None if mask is None else mask.bool()[:, None, None]
-    found = attnlab.attend(q, k, v, attnlab.describe(model), causal=True, mask=keys)
+    found = attnlab.attend(q, k, v, str(attnlab.describe(model)), causal=True, mask=keys)
     error = (found.transpose(1, 2).flatten(2) - tensors["out"]).abs()
     assert float((error if mask is None else error[mask.bool()]).max()) <= TOLERANCE
 

@@ -27,7 +27,8 @@ def double() -> Iterator[None]:
 
 def get(model: Any, name: str) -> Tensor:
     """Return the first parameter whose name ends so."""
-    return next(p for key, p in model.named_parameters() if key.endswith(name))
+    parameter: Tensor = next(p for key, p in model.named_parameters() if key.endswith(name))
+    return parameter
 
 
 def close(found: Tensor, expected: Tensor) -> bool:

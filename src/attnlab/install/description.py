@@ -64,7 +64,7 @@ def _describe_layers(body: PreTrainedModel, remarks: Remarks) -> Line:
     for attention in attentions:
         if has_position_bias(attention.module) and is_cross_attention(attention.module):
             continue  # T5's cross-attention is its self-attention without positions, as `install` makes it
-        mechanism, rotation = (by_module.get(id(attention.module)) for by_module in (installed, rotations))
+        mechanism, rotation = installed.get(id(attention.module)), rotations[id(attention.module)]
         parts = _find_kept_parts(attention, attentions, mechanism)
         stages = [_describe_score(attention, rotation, remarks), *_describe_parts(parts, remarks)]
         # A model keeps its own positions in all layers or in none.
