@@ -34,7 +34,7 @@ LLAMA3 = {
 }  # fmt: skip
 T5 = {
     "d_model": WIDTH, "d_kv": 8, "num_layers": 2, "num_heads": HEADS, "d_ff": 48, "decoder_start_token_id": 1,
-    "relative_attention_num_buckets": 8, "relative_attention_max_distance": 16,
+    "relative_attention_num_buckets": 8, "relative_attention_max_distance": 16, "dropout_rate": 0.0,
 }  # fmt: skip
 SINKS = "dot | softmax(sink=learned)"
 CAPPED = "dot(scale=0.0625) | cap(50) | softmax"

@@ -10,12 +10,13 @@ from typing import Any
 import pytest
 import torch
 from torch import Tensor
-from transformers import AutoModelForCausalLM
+from transformers import AutoModel, AutoModelForCausalLM
 
 import attnlab
 from attnlab.errors import AttnlabWarning, InstallError
 from tests.install.families import (
     FAMILIES,
+    T5,
     TOLERANCE,
     UNREACHABLE,
     Family,
@@ -126,6 +127,7 @@ def test_an_installed_mechanism_is_described_with_what_it_leaves_in_the_model() 
     ("kind", "changes", "remark"),
     [
         ("olmo2", {"num_key_value_heads": 2}, "its norm of queries"),
+        ("hunyuan_v1_dense", {"num_key_value_heads": 2, "head_dim": 8}, "its module 'query_layernorm'"),
         ("cohere", {"num_key_value_heads": 2}, "turns other channels"),
         ("qwen3", {"num_key_value_heads": 2, "head_dim": 8, "rms_norm_eps": 1e-5}, "its norm of keys"),
     ],
@@ -136,6 +138,13 @@ def test_what_no_stage_writes_is_named_and_left_to_the_model(kind: str, changes:
     installed = attnlab.install(copy.deepcopy(original), describe(original, remark))
     expected = compute_logits(original, "left")
     assert float((compute_logits(installed, "left") - expected).abs().max()) <= TOLERANCE
+
+
+def test_a_bias_of_two_dimensions_is_refused_by_name() -> None:
+    model = build_family(Family("udop", "", T5, AutoModel))
+    for act in (attnlab.describe, lambda model: attnlab.install(model, "dot | softmax")):
+        with pytest.raises(InstallError, match="adds a position bias to the scores of UdopModel"):
+            act(model)
 
 
 def test_layers_without_rotation_have_no_positions() -> None:

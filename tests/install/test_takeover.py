@@ -15,7 +15,7 @@ from torch import Tensor
 import attnlab
 from attnlab.errors import AttnlabWarning, InstallError
 from tests.install.families import FAMILIES, T5, TOLERANCE, Family, build_family, compute_logits
-from tests.install.models import learned, tokens
+from tests.install.models import calm, learned, tokens
 from tests.kernels.published import fp32_as_fp64
 
 
@@ -218,3 +218,19 @@ def test_a_position_bias_that_is_not_that_of_the_stack_is_refused(monkeypatch: p
     monkeypatch.setattr(module, "compute_bias", lambda *args, **options: torch.ones(1, 4, 9, 9).double())
     with pytest.raises(InstallError, match="not the relative bias of its stack"):
         compute_logits(model, "none")
+
+
+@pytest.mark.parametrize("name", ["gpt_oss", "t5"])
+@pytest.mark.parametrize("line", ["own", "dot | softmax"])
+def test_gradient_checkpointing_gives_the_same_gradients(name: str, line: str) -> None:
+    model = build_family(FAMILIES[name])
+    attnlab.install(model, attnlab.describe(model) if line == "own" else line)
+    calm(model)
+    backward(model)
+    expected = {key: p.grad for key, p in model.named_parameters() if p.grad is not None}
+    model.zero_grad()
+    model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
+    backward(model)
+    found = {key: p.grad for key, p in model.named_parameters() if p.grad is not None}
+    assert found.keys() == expected.keys()
+    assert all(close(found[key], expected[key]) for key in expected)

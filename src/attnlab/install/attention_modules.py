@@ -52,6 +52,11 @@ def find_attention_modules(model: PreTrainedModel) -> list[AttentionModule]:
         if _uses_registry(module):
             _check_scores(name, module)
             attentions.append(describe_attention(name, module))
+        elif type(module).__name__.startswith("RelativePositionBias"):
+            raise InstallError(
+                f"'{name}' ({type(module).__name__}) adds a position bias to the scores of {type(model).__name__}, "
+                "which no stage of a line says; it cannot take a mechanism"
+            )
         elif _is_unreachable(module):
             raise InstallError(
                 f"'{name}' ({type(module).__name__}) computes attention by itself, not through transformers' "

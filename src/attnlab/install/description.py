@@ -24,7 +24,7 @@ from .attention_modules import (
 )
 from .body import find_body
 from .inspection import attention_layers, check_in_use
-from .own_parts import OwnPart, find_own_parts, find_replacement
+from .own_parts import NORMS, OwnPart, find_own_parts, find_replacement
 from .rotation import Rotation, read_rotation
 from .unreachable import describe_unreachable
 
@@ -67,6 +67,7 @@ def _describe_layers(body: PreTrainedModel, remarks: Remarks) -> Line:
         mechanism, rotation = installed.get(id(attention.module)), rotations[id(attention.module)]
         parts = _find_kept_parts(attention, attentions, mechanism)
         stages = [_describe_score(attention, rotation, remarks), *_describe_parts(parts, remarks)]
+        _find_other_norms(attention.module, remarks)
         # A model keeps its own positions in all layers or in none.
         stages += [rotation.scheme] if rotation is not None and rotation.scheme and not unwritten else []
         stages += _describe_mask(attention, body, remarks)
@@ -98,6 +99,14 @@ def _describe_parts(parts: dict[str, OwnPart], remarks: Remarks) -> list[str]:
             remarks[f"{part.words} ({type(part.module).__name__}; the model keeps it unless a line has a norm)"] = None
     weights = ["softmax"] if "sinks" not in parts else []
     return [*weights, *dict.fromkeys(part.stage for part in parts.values() if part.stage)]
+
+
+def _find_other_norms(module: nn.Module, remarks: Remarks) -> None:
+    """Add the norms of an attention module that are not recognised by their names."""
+    for name, child in module.named_children():
+        is_norm = "norm" in name.lower() or name.endswith("_ln")
+        if is_norm and name not in NORMS.values() and not isinstance(child, nn.Identity):
+            remarks[f"its module '{name}' ({type(child).__name__}; the model keeps it)"] = None
 
 
 def _describe_score(attention: AttentionModule, rotation: Rotation | None, remarks: Remarks) -> str:

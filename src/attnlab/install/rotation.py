@@ -47,7 +47,7 @@ class Rotation(NamedTuple):
     scale: float | None = None
 
 
-class Measurement(NamedTuple):
+class MeasuredRotation(NamedTuple):
     """Queries and keys [1 h n d] before and after the rotation, and the scale of the scores."""
 
     pairs: tuple[tuple[Tensor, Tensor], ...]
@@ -107,7 +107,7 @@ def _find_layer_type(module: nn.Module) -> str:
     return str(own or (types[index] if types and isinstance(index, int) else ""))
 
 
-def _measure_rotation(attention: AttentionModule, rotary: nn.Module) -> Measurement | None:
+def _measure_rotation(attention: AttentionModule, rotary: nn.Module) -> MeasuredRotation | None:
     """Call an attention module without and with its rotation; None if it cannot be called so."""
     module: Any = attention.module
     names = inspect.signature(type(module).forward).parameters
@@ -127,7 +127,7 @@ def _measure_rotation(attention: AttentionModule, rotary: nn.Module) -> Measurem
         after = _call(module, x, (cos, sin), names)
     except Exception:  # code of others, which may need other inputs
         return None
-    return Measurement(((before.q, after.q), (before.k, after.k)), after.scale)
+    return MeasuredRotation(((before.q, after.q), (before.k, after.k)), after.scale)
 
 
 def _call(module: Any, x: Tensor, rotation: tuple[Tensor, Tensor], names: Any) -> _MeasuredError:
@@ -147,7 +147,7 @@ def _call(module: Any, x: Tensor, rotation: tuple[Tensor, Tensor], names: Any) -
     raise TypeError("the module did not attend")
 
 
-def _explains(scheme: PositionScheme, measured: Measurement) -> bool:
+def _explains(scheme: PositionScheme, measured: MeasuredRotation) -> bool:
     """Tell whether a scheme turns the queries and keys before the rotation into those after it."""
     for before, after in measured.pairs:
         places = torch.tensor(PLACES, device=before.device)[None, None]
