@@ -21,7 +21,7 @@ FORBIDDING = {
     "relative_k_proj": "it adds a relative position term to its scores",
     "linear_pos": "it adds a relative position term to its scores",
 }
-"""Attributes of a module whose scores have a term that no stage says."""
+"""Attributes of a module whose scores have a term that no stage expresses."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ def find_attention_modules(model: PreTrainedModel) -> list[AttentionModule]:
         elif type(module).__name__.startswith("RelativePositionBias"):
             raise InstallError(
                 f"'{name}' ({type(module).__name__}) adds a position bias to the scores of {type(model).__name__}, "
-                "which no stage of a line says; it cannot take a mechanism"
+                "which no stage expresses; it cannot take a mechanism"
             )
         elif _is_unreachable(module):
             raise InstallError(
@@ -100,7 +100,7 @@ def _is_unreachable(module: nn.Module) -> bool:
 
 
 def _check_scores(name: str, module: nn.Module) -> None:
-    """Refuse a module without a config, or whose scores have a term that no stage says."""
+    """Refuse a module without a config, or whose scores have a term that no stage expresses."""
     if not isinstance(getattr(module, "config", None), PreTrainedConfig):
         raise InstallError(
             f"'{name}' ({type(module).__name__}) has no `config` to read its attention from; its structure is not known"
@@ -110,7 +110,7 @@ def _check_scores(name: str, module: nn.Module) -> None:
         reasons.append("it adds a relative position bias to its scores that is not computed as in T5")
     if reasons:
         raise InstallError(
-            f"'{name}' ({type(module).__name__}) cannot take a mechanism: {reasons[0]}, which no stage of a line says"
+            f"'{name}' ({type(module).__name__}) cannot take a mechanism: {reasons[0]}, which no stage expresses"
         )
 
 

@@ -1,6 +1,6 @@
 """`describe`: the line of what a model's attention already does, read from its modules.
 
-What a line cannot say is left to the model, where `install` leaves it too, and named in an AttnlabWarning; so
+What no stage expresses is left to the model, where `install` leaves it too, and named in an AttnlabWarning; so
 `install(model, describe(model))` computes what the model computes.
 """
 
@@ -22,20 +22,23 @@ from .attention_modules import (
     is_cross_attention,
     list_forward_names,
 )
-from .body import find_body
+from .body import find_body, has_cross_attention
 from .inspection import attention_layers, check_in_use
 from .own_parts import NORMS, OwnPart, find_own_parts, find_replacement
 from .rotation import Rotation, read_rotation
 from .unreachable import describe_unreachable
 
+BIDIRECTIONAL, CAUSAL = "create_bidirectional_sliding_window_mask", "create_sliding_window_causal_mask"
+"""The functions by which models of transformers make masks with a window."""
+
 Remarks = dict[str, None]
-"""What a line cannot say of a model, in words, in the order in which it was found."""
+"""What no stage expresses of a model, in words, in the order in which it was found."""
 
 
 def describe(model: nn.Module) -> Line:
     """Return the line of what a model computes in its attention, with or without a mechanism.
 
-    What no stage says is left out of the line, and an AttnlabWarning names it: `install` leaves it in the model.
+    What no stage expresses is left out of the line, and an AttnlabWarning names it: `install` leaves it in the model.
     """
     body = find_body(model)
     check_in_use(body)
@@ -43,7 +46,7 @@ def describe(model: nn.Module) -> Line:
     line = describe_unreachable(body, remarks) or _describe_layers(body, remarks)
     if remarks:
         message = (
-            f"'{line}' does not include everything that this {type(body).__name__} does; no stage writes: "
+            f"'{line}' does not include everything that this {type(body).__name__} does; no stage expresses: "
             f"{'; '.join(remarks)}"
         )
         warnings.warn(message, AttnlabWarning, stacklevel=2)
@@ -54,15 +57,21 @@ def _describe_layers(body: PreTrainedModel, remarks: Remarks) -> Line:
     attentions = find_attention_modules(body)
     installed = {id(module): layer.mechanism for _, module, layer in attention_layers(body)}
     rotations = {id(attention.module): read_rotation(attention, body) for attention in attentions}
-    unwritten = [
-        rotation.remark
+    has_bias = any(has_position_bias(attention.module) for attention in attentions)
+    # `install` refuses stages that need positions there.
+    is_without_positions = has_cross_attention(body) and not has_bias
+    own_rotations = [
+        rotation
         for module, rotation in rotations.items()
-        if rotation is not None and rotation.remark and installed.get(module, Mechanism()).positions.is_of_model
+        if rotation is not None and installed.get(module, Mechanism()).positions.is_of_model
     ]
+    unwritten = [rotation.remark for rotation in own_rotations if rotation.remark]
+    if own_rotations and is_without_positions:
+        unwritten = ["its rotation, in a model with cross-attention"]
     remarks.update(dict.fromkeys(f"{remark} (positions(model) keeps it)" for remark in unwritten))
     mechanisms: list[tuple[AttentionModule, Mechanism]] = []
     for attention in attentions:
-        if has_position_bias(attention.module) and is_cross_attention(attention.module):
+        if has_bias and is_cross_attention(attention.module):
             continue  # T5's cross-attention is its self-attention without positions, as `install` makes it
         mechanism, rotation = installed.get(id(attention.module)), rotations[id(attention.module)]
         parts = _find_kept_parts(attention, attentions, mechanism)
@@ -70,7 +79,10 @@ def _describe_layers(body: PreTrainedModel, remarks: Remarks) -> Line:
         _find_other_norms(attention.module, remarks)
         # A model keeps its own positions in all layers or in none.
         stages += [rotation.scheme] if rotation is not None and rotation.scheme and not unwritten else []
-        stages += _describe_mask(attention, body, remarks)
+        masks = _describe_mask(attention, body, remarks)
+        if masks and is_without_positions:
+            remarks[f"'{masks[0]}', in a model with cross-attention (the model keeps it)"] = None
+        stages += [] if is_without_positions else masks
         if attention.num_key_heads != attention.num_heads:
             stages.append(f"heads(kv={attention.num_key_heads})")
         own = parse_mechanism(" | ".join(stages))
@@ -124,21 +136,29 @@ def _describe_mask(attention: AttentionModule, body: PreTrainedModel, remarks: R
     config: Any = attention.module.config
     types, index = getattr(config, "layer_types", None), getattr(attention.module, "layer_idx", None)
     kind = types[index] if types and isinstance(index, int) else None
-    names = {name for part in body.modules() if isinstance(part, PreTrainedModel) for name in list_forward_names(part)}
+    makers = _find_mask_makers(attention.module, body)
     width = getattr(config, "sliding_window", None)
     if kind == "chunked_attention":
         return [f"chunk({config.attention_chunk_size})"]
     if kind == "full_attention" or (kind is None and width is None):
         return []
     if kind in (None, "sliding_attention") and isinstance(width, int):
-        if "create_bidirectional_sliding_window_mask" in names:
+        if BIDIRECTIONAL in makers:
             return [f"window({width + 1})"]  # transformers' windows in both directions include their last key
-        if "create_sliding_window_causal_mask" in names:
+        if CAUSAL in makers:
             return [f"window({width})"]
         if kind is None:
             return []  # a setting of the config that no mask uses
     remarks[f"its mask of type '{kind}' (the model keeps it)"] = None
     return []
+
+
+def _find_mask_makers(module: nn.Module, body: PreTrainedModel) -> set[str]:
+    """Return the functions for windows that the innermost model around an attention module calls."""
+    models = [part for part in body.modules() if isinstance(part, PreTrainedModel)]
+    around = [part for part in models if any(inner is module for inner in part.modules())]
+    makers = [list_forward_names(part) & {BIDIRECTIONAL, CAUSAL} for part in around]
+    return next((names for names in reversed(makers) if names), set())
 
 
 def _combine(own: Mechanism, mechanism: Mechanism) -> Mechanism:
@@ -159,7 +179,9 @@ def _intersect(own: tuple[Mask, ...], written: tuple[Mask, ...]) -> tuple[Mask, 
     for mask in written:
         other = masks.get(mask.name)
         if other is not None and other != mask and not mask.is_by_distance:
-            raise InstallError(f"'{other}' of the model and '{mask}' of its mechanism act together, which no line says")
+            raise InstallError(
+                f"'{other}' of the model and '{mask}' of its mechanism act together, which no line expresses"
+            )
         if other is None or (mask.reach or 0) < (other.reach or 0):
             masks[mask.name] = mask
     return tuple(masks.values())

@@ -1,5 +1,5 @@
-"""What a model's attention has of its own that a stage can say: sinks (gpt-oss), a cap (Gemma 2), a relative bias (T5),
-norms of queries and keys (Qwen3).
+"""What a model's attention has of its own that a stage can express: sinks (gpt-oss), a cap (Gemma 2), a relative bias
+(T5), norms of queries and keys (Qwen3).
 
 Sinks and a cap act inside the function that a mechanism replaces: the line has them, or they are dropped. A bias of
 positions stays under `positions(model)`. Norms act before that function, and stay unless the line has a norm. A learned
@@ -25,7 +25,7 @@ NORMS = {"query norm": "q_norm", "key norm": "k_norm"}
 
 @dataclass(frozen=True, eq=False)
 class OwnPart:
-    """A part of a model's attention. `stage` says the same in a line, and is empty if no stage does.
+    """A part of a model's attention. `stage` is what a line writes for it, empty if no stage expresses it.
 
     holder, attribute: where the weight is that the part learns, if a stage's parameter can start at it.
     module: the module that computes a part outside the attention function.

@@ -12,7 +12,7 @@ from transformers import AttentionInterface, PreTrainedModel
 
 from attnlab.mechanisms import PositionScheme, parse_mechanism
 
-from .attention_modules import AttentionModule
+from .attention_modules import AttentionModule, list_forward_names
 from .compat import get_attention_name, set_attention_name
 from .own_positions import list_rotations
 from .projections import in_width
@@ -37,7 +37,7 @@ def _measure(
 
 
 class Rotation(NamedTuple):
-    """The scheme of a line that says what a layer does to its positions, or why no scheme does, in words.
+    """The scheme of a line for what a layer does to its positions, or why there is none, in words.
 
     scale: the scale of the scores that the layer passes to its attention function, if it was measured.
     """
@@ -57,7 +57,7 @@ class MeasuredRotation(NamedTuple):
 def read_rotation(attention: AttentionModule, body: PreTrainedModel) -> Rotation | None:
     """Return how an attention module rotates queries and keys; None in a model without a rotation."""
     rotary = _find_rotary(attention, body)
-    if rotary is None:
+    if rotary is None or not _uses_rotation(attention.module):
         return None
     settings = _find_settings(attention.module, rotary)
     kind = settings.get("rope_type", "default")
@@ -75,6 +75,12 @@ def read_rotation(attention: AttentionModule, body: PreTrainedModel) -> Rotation
         remark = f"a rotation ({type(rotary).__name__}) that turns other channels, or by other angles, than rope"
         return Rotation(None, remark, measured.scale)
     return Rotation(str(scheme), scale=measured.scale)
+
+
+def _uses_rotation(module: nn.Module) -> bool:
+    """Tell whether a module is given a rotation, or computes one; cross-attention usually is not."""
+    is_given = "position_embeddings" in inspect.signature(type(module).forward).parameters
+    return is_given or any("rotary" in name for name in list_forward_names(module))
 
 
 def _find_rotary(attention: AttentionModule, body: PreTrainedModel) -> nn.Module | None:
