@@ -10,12 +10,13 @@ from typing import Any
 import pytest
 import torch
 from torch import Tensor
-from transformers import AutoModel, AutoModelForCausalLM
+from transformers import AutoModel, AutoModelForCausalLM, T5GemmaConfig, T5GemmaForConditionalGeneration
 
 import attnlab
 from attnlab.errors import AttnlabWarning, InstallError
 from tests.install.families import (
     FAMILIES,
+    GROUPED,
     T5,
     TOLERANCE,
     UNREACHABLE,
@@ -24,7 +25,7 @@ from tests.install.families import (
     compute_logits,
     generate,
 )
-from tests.install.models import HEADS, build, padding, tokens
+from tests.install.models import HEADS, SHARED, WIDTH, build, padding, tokens
 from tests.kernels.published import fp32_as_fp64
 
 
@@ -157,3 +158,17 @@ def test_layers_without_rotation_have_no_positions() -> None:
 def test_a_model_whose_attention_is_not_known_is_refused_by_name() -> None:
     with pytest.raises(InstallError, match=r"\(GPTJAttention\) computes attention by itself"):
         attnlab.describe(build("gptj", AutoModelForCausalLM))
+
+
+def test_a_model_with_cross_attention_keeps_its_rotation_and_windows() -> None:
+    part = {**SHARED, **GROUPED, "sliding_window": 4}
+    config = T5GemmaConfig(encoder=dict(part), decoder={**part, "cross_attention_hidden_size": WIDTH}, vocab_size=64)
+    config.bos_token_id = 1
+    head: Any = T5GemmaForConditionalGeneration
+    original = head._from_config(config, attn_implementation="eager").double().eval()
+    with pytest.warns(AttnlabWarning, match=r"its rotation, in a model with cross-attention .* 'window\(4\)', in a"):
+        line = attnlab.describe(original)
+    assert str(line) == "dot(scale=0.0625) | cap(50) | softmax | heads(kv=2)"
+    installed = attnlab.install(copy.deepcopy(original), line)
+    expected = compute_logits(original, "left")
+    assert float((compute_logits(installed, "left") - expected).abs().max()) <= TOLERANCE
