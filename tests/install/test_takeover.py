@@ -14,7 +14,7 @@ from torch import Tensor
 
 import attnlab
 from attnlab.errors import AttnlabWarning, InstallError
-from tests.install.families import FAMILIES, T5, TOLERANCE, Family, build_family, compute_logits
+from tests.install.families import FAMILIES, GROUPED, T5, TOLERANCE, Family, build_family, compute_logits
 from tests.install.models import calm, learned, tokens
 from tests.kernels.published import fp32_as_fp64
 
@@ -234,3 +234,10 @@ def test_gradient_checkpointing_gives_the_same_gradients(name: str, line: str) -
     found = {key: p.grad for key, p in model.named_parameters() if p.grad is not None}
     assert found.keys() == expected.keys()
     assert all(close(found[key], expected[key]) for key in expected)
+
+
+def test_a_norm_is_refused_where_the_projection_of_queries_has_a_gate() -> None:
+    changes = {**GROUPED, "num_hidden_layers": 4}  # the fourth layer has attention
+    model = build_family(Family("qwen3_next", "", changes))
+    with pytest.raises(InstallError, match="it computes more than queries"):
+        attnlab.install(model, "dot | softmax | norm(rms)")

@@ -145,6 +145,11 @@ def describe_attention(name: str, module: nn.Module) -> AttentionModule:
     return AttentionModule(name, module, *place, projections, num_heads, num_key_heads, head_dim, value_dim)
 
 
+def count_heads(module: nn.Module) -> int | None:
+    """Return how many query heads a module has according to its attributes or its config."""
+    return _find_size(module, HEAD_COUNTS)
+
+
 def _find_size(module: nn.Module, names: tuple[str, ...]) -> int | None:
     """Return the first of these attributes of a module, or of its config, that is a size."""
     for holder in (module, getattr(module, "config", None)):

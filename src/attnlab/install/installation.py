@@ -14,6 +14,7 @@ from attnlab.mechanisms import LayeredMechanism, Line, Mechanism, Value, parse_l
 
 from .attention_modules import (
     AttentionModule,
+    count_heads,
     describe_attention,
     find_attention_modules,
     has_position_bias,
@@ -24,7 +25,7 @@ from .compat import get_attention_name, set_attention_name
 from .inspection import RECORD, attention_layers, refuse_other_attention
 from .interface import name_for
 from .key_heads import NarrowedHeads, describe_narrowed
-from .layer import Layer, has_penalty, list_shared_parameters, shifts, takes_calls
+from .layer import Layer, has_penalty, list_early_features, list_shared_parameters, shifts, takes_calls
 from .layer_input import AttentionCall
 from .line_layers import check_line_layers
 from .own_parts import find_own_parts, find_replacement, make_own_bias
@@ -181,6 +182,12 @@ def _check_calls(mechanism: Mechanism, attention: AttentionModule) -> None:
     """Refuse stages that need the layer's input, or pairs of heads, where a module does not have them."""
     if takes_calls(mechanism):
         check_forward(attention.module)
+    early, num_heads = list_early_features(mechanism), count_heads(attention.module)
+    if early and num_heads is not None and attention.num_heads not in (None, num_heads):
+        raise InstallError(
+            f"'{early[0]}' acts on the queries of '{attention.name}' ({type(attention.module).__name__}), whose "
+            f"projection is {attention.num_heads} heads wide, and its config has {num_heads}: it computes more than queries"
+        )
     if mechanism.heads is not None and attention.num_heads is not None:
         try:
             mechanism.heads.spread_values(torch.empty(0, attention.num_heads, 0, 1))

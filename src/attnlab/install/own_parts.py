@@ -6,6 +6,8 @@ positions stays under `positions(model)`. Norms act before that function, and st
 parameter of a stage that replaces a part starts at the model's values, and `uninstall` writes it back.
 """
 
+import dataclasses
+import inspect
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -16,7 +18,7 @@ from torch import Tensor, nn
 from attnlab.mechanisms import Mechanism, Positions, PositionScheme, parse_mechanism
 from attnlab.mechanisms.features import EPSILON, rms_unit
 
-from .attention_modules import AttentionModule, has_position_bias, is_cross_attention
+from .attention_modules import AttentionModule, count_heads, has_position_bias, is_cross_attention
 
 Place = Literal["attention", "positions", "projections"]
 NORMS = {"query norm": "q_norm", "key norm": "k_norm"}
@@ -101,27 +103,32 @@ def _find_score_parts(module: nn.Module) -> dict[str, OwnPart]:
 
 
 def _find_norms(attention: AttentionModule) -> dict[str, OwnPart]:
+    norms = {name: getattr(attention.module, attribute, None) for name, attribute in NORMS.items()}
     parts: dict[str, OwnPart] = {}
-    for name, attribute in NORMS.items():
-        norm = getattr(attention.module, attribute, None)
+    for name, norm in norms.items():
         if isinstance(norm, nn.Module) and not isinstance(norm, nn.Identity):
             words = f"its norm of {'queries' if name == 'query norm' else 'keys'}"
-            offset = _measure_gain_offset(norm, attention) if _acts_before_rotation(attention.module) else None
+            offset = _measure_gain_offset(norm, attention) if _norms_heads(attention) else None
             if offset is None:
                 parts[name] = OwnPart(words, "projections", module=norm)
             else:
                 holder = norm if getattr(norm, "weight", None) is not None else None
                 stage = "norm(rms)" if holder is None else "norm(rms, gain=channel)"
                 parts[name] = OwnPart(words, "projections", stage, holder, offset=offset, module=norm)
+    if len({part.stage for part in parts.values()}) > 1 or len(parts) == 1:
+        # A stage norms queries and keys in the same way.
+        return {name: dataclasses.replace(part, stage="", holder=None) for name, part in parts.items()}
     return parts
 
 
-def _acts_before_rotation(module: nn.Module) -> bool:
-    """Tell whether a module's forward norms queries before it rotates them: names are in the order of their use."""
-    code: Any = getattr(type(module).forward, "__wrapped__", type(module).forward)
-    names = list(getattr(code, "__code__", code).co_names)
-    rotations = [names.index(name) for name in names if "rotary" in name and "emb" in name]
-    return "q_norm" in names and all(names.index("q_norm") < place for place in rotations)
+def _norms_heads(attention: AttentionModule) -> bool:
+    """Tell whether norms of an attention module act on its projections, before the rotation, as a stage does."""
+    code: Any = getattr(inspect.unwrap(type(attention.module).forward), "__code__", None)
+    names = [] if code is None else list(code.co_names)  # in the order of their first use
+    rotations = [place for place, name in enumerate(names) if "rotary" in name and "emb" in name]
+    is_first = "q_norm" in names and all(names.index("q_norm") < place for place in rotations)
+    # A projection with a gate beside the queries (Qwen3-Next) has more heads than its config.
+    return is_first and attention.projections is not None and attention.num_heads == count_heads(attention.module)
 
 
 def _measure_gain_offset(norm: nn.Module, attention: AttentionModule) -> float | None:

@@ -123,6 +123,8 @@ def _measure_rotation(attention: AttentionModule, rotary: nn.Module) -> Measured
     if "position_embeddings" not in names:
         return None
     weight: Tensor = linear.weight
+    if weight.is_meta:
+        return None
     generator = torch.Generator().manual_seed(0)
     x = torch.randn(1, len(PLACES), in_width(linear), generator=generator).to(weight)
     places = torch.tensor([PLACES], device=weight.device)
