@@ -186,7 +186,7 @@ def _check_calls(mechanism: Mechanism, attention: AttentionModule) -> None:
     if early and num_heads is not None and attention.num_heads not in (None, num_heads):
         raise InstallError(
             f"'{early[0]}' acts on the queries of '{attention.name}' ({type(attention.module).__name__}), whose "
-            f"projection is {attention.num_heads} heads wide, and its config has {num_heads}: it computes more than queries"
+            f"projection is {attention.num_heads} heads wide instead of {num_heads}: it computes more than queries"
         )
     if mechanism.heads is not None and attention.num_heads is not None:
         try:
