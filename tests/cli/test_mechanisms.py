@@ -22,8 +22,8 @@ def test_entries_are_grouped_by_the_slot_in_which_they_differ(capsys: pytest.Cap
     assert main(["mechanisms", "--json"]) == 0
     slots = {entry["name"]: entry["slot"] for entry in json.loads(capsys.readouterr().out)}
     expected = {
-        "additive": "score", "sparsemax": "weights", "rope": "positions", "sliding-window": "mask", "forgetting": "forget",
-        "gated-delta-net": "delta", "differential": "heads", "linear-attention": "features", "gemma-hybrid": "layers",
+        "additive": "score", "sparsemax": "weights", "rope": "positions", "sliding-window": "mask",
+        "forgetting": "forget", "gated-delta-net": "delta", "differential": "heads", "linear-attention": "features", "gemma-hybrid": "layers",
     }  # fmt: skip
     assert expected.items() <= slots.items()
     assert main(["mechanisms"]) == 0
