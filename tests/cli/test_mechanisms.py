@@ -23,7 +23,8 @@ def test_entries_are_grouped_by_the_slot_in_which_they_differ(capsys: pytest.Cap
     slots = {entry["name"]: entry["slot"] for entry in json.loads(capsys.readouterr().out)}
     expected = {
         "additive": "score", "sparsemax": "weights", "rope": "positions", "sliding-window": "mask",
-        "forgetting": "forget", "gated-delta-net": "delta", "differential": "heads", "linear-attention": "features", "gemma-hybrid": "layers",
+        "forgetting": "forget", "gated-delta-net": "delta", "differential": "heads", "linear-attention": "features",
+        "gemma-hybrid": "layers",
     }  # fmt: skip
     assert expected.items() <= slots.items()
     assert main(["mechanisms"]) == 0
