@@ -27,7 +27,7 @@ def table(setting: Setting = SETTING, length: int = 4096, budget: float = 10) ->
 def keep_freed_memory() -> bool:
     """Tell glibc to keep freed memory; else the length at which tensors begin to be unmapped looks much slower.
 
-    This cannot be undone and makes eager attention faster than it is otherwise, so this table is the last.
+    This cannot be undone and makes eager attention faster than it is otherwise, so tables that use it are the last.
     """
     try:
         mallopt = ctypes.CDLL(None).mallopt

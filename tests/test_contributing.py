@@ -40,6 +40,22 @@ def test_stages_of_ones_own_work() -> None:
     kept = REGISTRY["drop_run"](0.25).draw_kept_keys(3, 16, torch.Generator().manual_seed(0))  # type: ignore[call-arg, attr-defined]
     assert kept.shape == (3, 1, 1, 16)
     assert (~kept).sum(-1).unique().tolist() == [4]
+    clipped = attnlab.attend(q, k, v, "dot | softmax | clipped(limit=0.5)")
+    torch.testing.assert_close(clipped, attnlab.attend(q.clamp(-0.5, 0.5), k.clamp(-0.5, 0.5), v))
+    plain_weights = attnlab.weights(q, k, "dot | softmax")
+    mixed = attnlab.weights(q, k, "dot | softmax | averaged(share=1)")
+    torch.testing.assert_close(mixed, plain_weights.mean(1, keepdim=True).expand_as(mixed))
+    x, weight = torch.randn(1, 16, 5), torch.randn(2, 5)
+    fading, built_in = (
+        attnlab.attend(q, k, v, line, causal=True, x=x, parameters=parameters)
+        for line, parameters in (
+            ("dot | fading", {"fading_weight": weight}),
+            ("dot | softmax | forget", {"forget_weight": weight, "forget_bias": torch.zeros(2)}),
+        )
+    )
+    torch.testing.assert_close(fading, built_in)
+    for line in ("dot | fading", "dot | softmax | clipped | averaged"):
+        assert attnlab.audit(line, causal=True, checks=["leak", "prefix", "padding", "equivalences"]).passed
     sloped: Any = attnlab.Attention("dot | sloped", num_heads=2, head_dim=8, layer=1)
     assert sloped.sloped_slope.tolist() == [2**-5, 2**-9]
     declared = {

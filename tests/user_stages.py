@@ -55,7 +55,7 @@ def register() -> None:
         def __call__(self, scores: Tensor, n: Tensor, p: Params, *, positions: Positions, visible: Tensor) -> Tensor:
             return masked_softmax(scores, visible & (positions.distances.abs() < self.width))
 
-    @stage("differential")
+    @stage("twin_heads")
     @dataclass(frozen=True)
     class Differential(Weights):
         """A₁ − λA₂ for the heads of each pair, which have the values of the pair (Ye et al. 2024)."""
@@ -112,7 +112,7 @@ def register() -> None:
         def __call__(self, scores: Tensor, n: Tensor, p: Params, *, visible: Tensor) -> Tensor:
             return scores / ((scores * visible).sum(-1, keepdim=True) + 1e-6)
 
-    @stage("talking_heads")
+    @stage("mixed_heads")
     @dataclass(frozen=True)
     class TalkingHeads(Weights):
         """Scores mixed over heads, softmax, and weights mixed over heads (Shazeer et al. 2020)."""
@@ -129,11 +129,11 @@ def register() -> None:
 LINES = {
     "relative bias": "relative_bias | softmax",
     "window": "dot | near",
-    "differential": "dot | differential",
+    "twin_heads": "dot | twin_heads",
     "key-gated forgetting": "key_forget | softmax",
     "log-n temperature": "dot | log_n",
     "elu+1 linear": "elu_plus_one | by_sum",
-    "talking heads": "dot | talking_heads",
+    "talking heads": "dot | mixed_heads",
 }
 """The seven mechanisms, by the name of their idea."""
 
@@ -153,8 +153,8 @@ def row_weights(name: str, q: Tensor, k: Tensor, distance: Tensor, p: Mapping[st
         if inside:
             w[:, inside] = torch.softmax(s[:, inside], -1)
         return w
-    if name == "differential":
-        a, share = torch.softmax(s, -1), p["differential_share"]
+    if name == "twin_heads":
+        a, share = torch.softmax(s, -1), p["twin_heads_share"]
         return torch.stack([a[h - h % 2] - share[h - h % 2] * a[h - h % 2 + 1] for h in range(len(a))])
     if name == "key-gated forgetting":
         gate = torch.sigmoid(torch.einsum("hmd,hd->hm", k, p["key_forget_weight"]) + p["key_forget_bias"][:, None])
@@ -170,8 +170,8 @@ def row_weights(name: str, q: Tensor, k: Tensor, distance: Tensor, p: Mapping[st
         w = torch.einsum("hd,hmd->hm", *phi)
         return w / (w.sum(-1, keepdim=True) + 1e-6)
     assert name == "talking heads"
-    mixed = p["talking_heads_before"].mT @ s
-    return p["talking_heads_after"].mT @ torch.softmax(mixed, -1)
+    mixed = p["mixed_heads_before"].mT @ s
+    return p["mixed_heads_after"].mT @ torch.softmax(mixed, -1)
 
 
 def attend_by_formula(

@@ -23,7 +23,19 @@ if TYPE_CHECKING:
     from attnlab.audits import audit
     from attnlab.install import describe, install, mechanism_of, save, uninstall
     from attnlab.kernels import Attention, attend, explain, weights
-    from attnlab.mechanisms import CATALOG, Mask, Mechanism, Output, Score, TokenDropout, Value, Weights, stage
+    from attnlab.mechanisms import (
+        CATALOG,
+        Features,
+        HeadMixing,
+        Mask,
+        Mechanism,
+        Output,
+        Score,
+        TokenDropout,
+        Value,
+        Weights,
+        stage,
+    )
     from attnlab.statistics import compare
     from attnlab.studies import Study
     from attnlab.training import load
@@ -36,7 +48,8 @@ HOMES = {
     "audit": "audits",
     "describe": "install", "install": "", "mechanism_of": "install", "save": "install", "uninstall": "install",
     "Attention": "kernels", "attend": "kernels", "explain": "kernels", "weights": "kernels",
-    "CATALOG": "mechanisms", "Mask": "mechanisms", "Mechanism": "mechanisms", "Output": "mechanisms",
+    "CATALOG": "mechanisms", "Features": "mechanisms", "HeadMixing": "mechanisms", "Mask": "mechanisms",
+    "Mechanism": "mechanisms", "Output": "mechanisms",
     "Score": "mechanisms", "TokenDropout": "mechanisms", "Value": "mechanisms", "Weights": "mechanisms",
     "stage": "mechanisms",
     "compare": "statistics", "statistics": "",
@@ -46,7 +59,8 @@ HOMES = {
 """The subpackage that defines each public name; an empty string for a subpackage itself."""
 
 __all__ = [
-    "CATALOG", "Attention", "Mask", "Mechanism", "Output", "Score", "Study", "TokenDropout", "Value", "Weights",
+    "CATALOG", "Attention", "Features", "HeadMixing", "Mask", "Mechanism", "Output", "Score", "Study", "TokenDropout",
+    "Value", "Weights",
     "attend", "audit", "audits", "charts", "compare", "construct", "data", "describe", "errors", "explain", "heads",
     "install", "kernels", "load", "mechanism_of", "mechanisms", "reports", "save", "stage", "statistics", "studies",
     "tasks", "training", "uninstall", "weights",

@@ -43,7 +43,7 @@ TINY_TABLES: dict[str, Callable[[], Table]] = {
     "linear": partial(linear.table, TINY, 8, 0),
     "distance": partial(distance.table, TINY, 8, TINY, 8, 0),
     "stages": partial(stages.table, TINY, 8, 0),
-    "algebra": partial(algebra.table, TINY, 8, 0),
+    "algebra": partial(algebra.table, TINY, 8, 8, 0, 1),
     "threads": partial(threads.table, TINY, 8, 1),
     "bypass": partial(bypass.table, TINY, 8, 0),
     "install": partial(install.table, install.Size(1, 16, 2, 32, 2, 8), 0, install.CASES[-1:]),

@@ -142,7 +142,7 @@ def test_blocks_are_as_large_as_the_score_allows_and_cover_every_query_once() ->
 
 def test_a_batch_that_is_split_gives_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rowwise, "block_size", lambda: 2**13)
-    for name in ("relative bias", "differential", "key-gated forgetting"):
+    for name in ("relative bias", "twin_heads", "key-gated forgetting"):
         given, places = make(name, "left padding", batch=3, heads=2, length=70)
         assert len({batch.start for batch, _ in rowwise._cut(3, 2, 70, 70, 1)}) > 1
         for ours, theirs in zip(solve(given, places, "rowwise"), solve(given, places, "reference"), strict=True):

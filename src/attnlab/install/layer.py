@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from attnlab.errors import InstallError
 from attnlab.kernels import attend, attend_with_weights, initial_values
 from attnlab.mechanisms import (
-    Feature,
+    Features,
     LayerInput,
     Line,
     Mechanism,
@@ -236,7 +236,7 @@ class Layer(nn.Module):
         assert self.called is not None
         return find_earlier(self.called, module, self.cache_index, self.num_layers)
 
-    def feature_parameters(self, stage: Feature) -> Mapping[str, Tensor]:
+    def feature_parameters(self, stage: Features) -> Mapping[str, Tensor]:
         """Return the parameters of a feature before positions by the stage's names."""
         names = Mechanism(features=(stage,)).parameters(1, 1)
         return {name.removeprefix(f"{label(stage)}_"): getattr(self, name) for name in names}
@@ -322,7 +322,7 @@ class Layer(nn.Module):
         return f"'{self.mechanism}'"
 
 
-def list_early_features(mechanism: Mechanism) -> tuple[Feature, ...]:
+def list_early_features(mechanism: Mechanism) -> tuple[Features, ...]:
     """List the features that act on a model's projections."""
     return tuple(stage for stage in mechanism.features if stage.acts_before_positions)
 

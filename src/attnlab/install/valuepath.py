@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from attnlab.errors import InstallError
-from attnlab.mechanisms import Feature, Mechanism, Value
+from attnlab.mechanisms import Features, Mechanism, Value
 from attnlab.mechanisms.stage import check_result
 
 from .attention_modules import AttentionModule
@@ -102,7 +102,7 @@ def _shift(t: Tensor, earlier: Earlier) -> Tensor:
     return before * is_token[..., None]
 
 
-def _check_adapter(stage: Value | Feature, projection: Projection, adapter: nn.Module) -> None:
+def _check_adapter(stage: Value | Features, projection: Projection, adapter: nn.Module) -> None:
     """Refuse a stage and an adapter one of which multiplies: after merging, their order would be reversed."""
     if not isinstance(stage, Value) or not stage.only_adds:
         raise InstallError(

@@ -22,6 +22,7 @@ from . import reference
 from .call import Call
 from .choose import choose, compute
 from .decay import make_decay, make_strengths
+from .denormals import compute_flushed
 from .dropout import check_rate
 from .fold import fold
 from .layer_input import GivenInput, as_layer_input, check_layer_input, find_model_dim, split_heads
@@ -76,7 +77,12 @@ def attend(
     with _without_autocast(call.q):
         folded = call if kernel == reference.NAME or _is_empty(call) else fold(call)
         chosen, _ = choose(folded.request, kernel)
-        mixed = _return_zeros(call) if _is_empty(call) else compute(chosen, folded).to(call.q.dtype)
+        if _is_empty(call):
+            mixed = _return_zeros(call)
+        elif folded.decay is None and call.decay is not None:  # weights of faded keys are tiny
+            mixed = compute_flushed(functools.partial(compute, chosen), folded).to(call.q.dtype)
+        else:
+            mixed = compute(chosen, folded).to(call.q.dtype)
         out = finish(call, mixed)
     return out.reshape(out.shape[4 - num_axes :])
 

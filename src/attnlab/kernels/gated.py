@@ -6,7 +6,7 @@ Pairs are formed within a chunk; the chunks before it enter as one state Σ exp(
 the chunk begins. F falls, so every exponent is at most 0 and nothing overflows. Autograd differentiates the sums.
 """
 
-from collections.abc import Iterator
+import math
 
 import torch
 from torch import Tensor
@@ -14,13 +14,18 @@ from torch.nn import functional
 from torch.utils.checkpoint import checkpoint
 
 CHUNK = 64
-"""Tokens per chunk, for a decay per head."""
+"""Tokens per chunk."""
 
 CHANNEL_CHUNK = 16
-"""Tokens per chunk for a decay per channel, which forms an exponential for each pair and channel."""
+"""Tokens per chunk for a decay per channel that is too strong to be a factor of q and k: it forms an exponential for
+each pair and channel."""
 
 CHUNKS = 32
 """Chunks that are processed at once; their states are one product with a matrix of decays between them."""
+
+RANGE = 60.0
+"""The largest fall of F within a chunk for which exp(F_i − M) and exp(M − F_j) are computed apart: e^60 and its square
+stay far below the largest number of fp32."""
 
 
 def sum_with_decay(q: Tensor, k: Tensor, v: Tensor, decay: Tensor, offset: int) -> Tensor:
@@ -30,17 +35,25 @@ def sum_with_decay(q: Tensor, k: Tensor, v: Tensor, decay: Tensor, offset: int) 
     """
     state, base = make_state(k[:, :, :offset], v[:, :, :offset], decay[:, :, :offset])
     k, v, decay = (x[:, :, offset:] for x in (k, v, decay))
-    is_per_channel = decay.shape[-1] > 1
-    size = CHANNEL_CHUNK if is_per_channel else CHUNK
+    is_pairwise = decay.shape[-1] > 1 and not _is_gentle(decay)
+    size = CHANNEL_CHUNK if is_pairwise else CHUNK
     parts = []
-    for span in _spans(q.shape[2], size * CHUNKS):
-        given = (q[:, :, span], k[:, :, span], v[:, :, span], decay[:, :, span], state, base)
-        if is_per_channel and torch.is_grad_enabled():
-            out, state, base = checkpoint(_sum_span, *given, use_reentrant=False)
+    # Not by slices, whose gradients would each be as long as the whole.
+    for given in zip(*(x.split(size * CHUNKS, 2) for x in (q, k, v, decay)), strict=True):
+        if is_pairwise and torch.is_grad_enabled():
+            out, state, base = checkpoint(_sum_span, *given, state, base, is_pairwise, use_reentrant=False)
         else:
-            out, state, base = _sum_span(*given)
+            out, state, base = _sum_span(*given, state, base, is_pairwise)
         parts.append(out)
     return torch.cat(parts, 2)
+
+
+def _is_gentle(decay: Tensor) -> bool:
+    """Tell whether F [b h n d] falls by less than `RANGE` within every chunk; unknown while tracing."""
+    if torch.compiler.is_compiling() or not decay.shape[2]:
+        return False
+    chunks = _cut_decay(decay.detach(), CHUNK)
+    return bool((chunks[:, :, :, 0] - chunks[:, :, :, -1]).max() < RANGE)
 
 
 def make_state(k: Tensor, v: Tensor, decay: Tensor) -> tuple[Tensor, Tensor]:
@@ -48,12 +61,12 @@ def make_state(k: Tensor, v: Tensor, decay: Tensor) -> tuple[Tensor, Tensor]:
     if not k.shape[2]:
         return k.new_zeros(*k.shape[:2], k.shape[3], v.shape[3]), decay.new_zeros(*decay.shape[:2], 1, decay.shape[3])
     base = decay[:, :, -1:]
-    return (k * torch.exp(base - decay)).mT @ v, base
+    return (k * _fade(base - decay)).mT @ v, base
 
 
-def _spans(num_tokens: int, size: int) -> Iterator[slice]:
-    for start in range(0, num_tokens, size):
-        yield slice(start, min(start + size, num_tokens))
+def _fade(fall: Tensor) -> Tensor:
+    """Return e^fall, 0 if that is no normal number: a processor multiplies smaller ones many times more slowly."""
+    return fall.masked_fill(fall < math.log(torch.finfo(fall.dtype).tiny), -torch.inf).exp()
 
 
 def _cut(x: Tensor, size: int) -> Tensor:
@@ -77,40 +90,49 @@ def _decay_within(decay: Tensor, diagonal: int = 0) -> Tensor:
     fall = decay - decay.mT if is_single else decay[..., :, None, :] - decay[..., None, :, :]
     later = torch.ones(decay.shape[3], decay.shape[3], dtype=torch.bool, device=decay.device).triu(1 + diagonal)
     # Before the exponential, which may be infinite there.
-    return fall.masked_fill(later if is_single else later[..., None], -torch.inf).exp()
+    return _fade(fall.masked_fill(later if is_single else later[..., None], -torch.inf))
 
 
 def _sum_span(
-    q: Tensor, k: Tensor, v: Tensor, decay: Tensor, state: Tensor, base: Tensor
+    q: Tensor, k: Tensor, v: Tensor, decay: Tensor, state: Tensor, base: Tensor, is_pairwise: bool
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Sum over some tokens; return their output, and the state after them with its F."""
-    num_tokens, is_single = q.shape[2], decay.shape[-1] == 1
-    size = CHUNK if is_single else CHANNEL_CHUNK
+    num_tokens = q.shape[2]
+    size = CHANNEL_CHUNK if is_pairwise else CHUNK
     f = _cut_decay(decay, size)
     q, k, v = (_cut(x, size) for x in (q, k, v))
     ends = f[:, :, :, -1:]  # [b h m 1 c]
     starts = torch.cat([base[:, :, None], ends[:, :, :-1]], 2)
-    sums = (k * torch.exp(ends - f)).mT @ v  # [b h m d e]
+    sums = (k * _fade(ends - f)).mT @ v  # [b h m d e]
     before = _states_before(sums, state, starts, ends, base)
-    within = _decay_within(f)
-    pairs = (q @ k.mT) * within if is_single else torch.einsum("bhmid,bhmjd,bhmijd->bhmij", q, k, within)
-    out = pairs @ v + (q * torch.exp(f - starts)) @ before
+    out = _multiply_within(q, k, f, is_pairwise) @ v + (q * _fade(f - starts)) @ before
     last = ends[:, :, -1]
-    state = torch.exp(last - starts[:, :, -1]).mT * before[:, :, -1] + sums[:, :, -1]
+    state = _fade(last - starts[:, :, -1]).mT * before[:, :, -1] + sums[:, :, -1]
     return out.flatten(2, 3)[:, :, :num_tokens], state, last
+
+
+def _multiply_within(q: Tensor, k: Tensor, f: Tensor, is_pairwise: bool) -> Tensor:
+    """Return exp(F_i − F_j) q_i·k_j for j ≤ i within each chunk, [b h m i j]."""
+    if f.shape[-1] == 1:
+        return (q @ k.mT) * _decay_within(f)
+    if is_pairwise:
+        return torch.einsum("bhmid,bhmjd,bhmijd->bhmij", q, k, _decay_within(f))
+    # Any M cancels; as a constant, it leaves no gradient from later tokens, not even in rounding.
+    middle = f[:, :, :, f.shape[3] // 2, None].detach()
+    return ((q * _fade(f - middle)) @ (k * _fade(middle - f)).mT).tril()
 
 
 def _states_before(sums: Tensor, state: Tensor, starts: Tensor, ends: Tensor, base: Tensor) -> Tensor:
     """Return the state at the start of each chunk, [b h m d e]."""
     num = sums.shape[2]
     later = torch.ones(num, num, dtype=torch.bool, device=sums.device).triu()
-    first = torch.exp(starts - base[:, :, None]).mT * state[:, :, None]
+    first = _fade(starts - base[:, :, None]).mT * state[:, :, None]
     starts, ends = starts[:, :, :, 0], ends[:, :, :, 0]  # [b h m c]
     if starts.shape[-1] == 1:
-        between = (starts - ends.mT).masked_fill(later, -torch.inf).exp()
+        between = _fade((starts - ends.mT).masked_fill(later, -torch.inf))
         earlier: Tensor = (between @ sums.flatten(3)).unflatten(-1, sums.shape[3:])
         return first + earlier
-    between = (starts[:, :, :, None] - ends[:, :, None]).masked_fill(later[..., None], -torch.inf).exp()
+    between = _fade((starts[:, :, :, None] - ends[:, :, None]).masked_fill(later[..., None], -torch.inf))
     return first + torch.einsum("bhijd,bhjde->bhide", between, sums)
 
 
@@ -123,13 +145,13 @@ def correct_values(k: Tensor, v: Tensor, beta: Tensor, decay: Tensor | None) -> 
     ends = f[:, :, :, -1:]
     starts = torch.cat([torch.zeros_like(ends[:, :, :1]), ends[:, :, :-1]], 2)
     matrix = beta * (k @ k.mT) * _decay_within(f, diagonal=-1)
-    right = torch.cat([beta * v, beta * torch.exp(f - starts) * k], -1)
+    right = torch.cat([beta * v, beta * _fade(f - starts) * k], -1)
     solved = torch.linalg.solve_triangular(matrix, right, upper=False, unitriangular=True)
     own, recalled = solved.split([v.shape[-1], k.shape[-1]], -1)
-    writing = (k * torch.exp(ends - f)).mT
-    fading = torch.exp(ends - starts)
+    writing = (k * _fade(ends - f)).mT
+    fading = _fade(ends - starts)
     state, parts = k.new_zeros(*k.shape[:2], k.shape[-1], v.shape[-1]), []
-    for index in range(k.shape[2]):
-        parts.append(own[:, :, index] - recalled[:, :, index] @ state)
-        state = fading[:, :, index] * state + writing[:, :, index] @ parts[-1]
+    for new, old, write, fade in zip(*(x.unbind(2) for x in (own, recalled, writing, fading)), strict=True):
+        parts.append(new - old @ state)
+        state = fade * state + write @ parts[-1]
     return torch.cat(parts, 2)[:, :, :num_tokens]

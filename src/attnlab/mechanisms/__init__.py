@@ -3,7 +3,7 @@
 from .arguments import Layers
 from .catalog import CATALOG, UNIFORM, Entry
 from .delta import Delta
-from .features import Feature
+from .features import Features
 from .forgetting import Forget
 from .head_mixing import HeadMixing
 from .key_heads import KeyHeads
@@ -29,7 +29,7 @@ __all__ = [
     "Delta",
     "Dims",
     "Entry",
-    "Feature",
+    "Features",
     "Forget",
     "HeadMixing",
     "KeyHeads",

@@ -24,7 +24,7 @@ EPSILON = 1e-6
 
 
 @dataclass(frozen=True)
-class Feature(Stage):
+class Features(Stage):
     """Interface of a stage that changes queries and keys, and what kernels and models may assume about it.
 
     acts_before_positions: it acts before a rotation by positions, on the projections of a model.
@@ -53,7 +53,7 @@ def rms_unit(x: Tensor, epsilon: float = EPSILON) -> Tensor:
 
 @stage("norm")
 @dataclass(frozen=True)
-class Norm(Feature):
+class Norm(Features):
     """q and k divided by their root mean square, or by their length (l2), with a gain (Dehghani et al. 2023, Qwen3).
 
     gain: none, one number per head, or one per channel, which the heads of a model's layer share.
@@ -88,7 +88,7 @@ class Norm(Feature):
 
 @stage("shift")
 @dataclass(frozen=True)
-class Shift(Feature):
+class Shift(Features):
     """The last share of each key's channels comes from the token before: a head can find what follows a token."""
 
     acts_before_positions: ClassVar[bool] = True
@@ -119,7 +119,7 @@ MAPS: dict[str, Callable[[Tensor], Tensor]] = {
 
 @stage("feature")
 @dataclass(frozen=True)
-class FeatureMap(Feature):
+class FeatureMap(Features):
     """q and k mapped to φ(q) and φ(k): elu + 1 (Katharopoulos et al. 2020), ReLU, softmax over the channels (Shen et
     al. 2018), or the second-order Taylor features of e^s (Arora et al. 2024)."""
 

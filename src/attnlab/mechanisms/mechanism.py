@@ -18,7 +18,7 @@ from attnlab.notebook import Facts, Showable
 
 from . import softmax_variants  # noqa: F401  # its stages are registered before a line is read
 from .delta import Delta
-from .features import Feature
+from .features import Features
 from .forgetting import Forget
 from .grammar import MARKS, LineReader, fail, has_layer_marks, refuse_layers, tokenize
 from .head_mixing import HeadMixing
@@ -40,7 +40,7 @@ KINDS: tuple[type[Stage], ...] = (
     Forget,
     CausalMask,
     Mask,
-    Feature,
+    Features,
     HeadMixing,
     Value,
     Delta,
@@ -71,7 +71,7 @@ class Mechanism(Showable):
     cap: Cap | None = None
     mask: tuple[Mask, ...] = ()
     positions: PositionScheme = ModelPositions()
-    features: tuple[Feature, ...] = ()
+    features: tuple[Features, ...] = ()
     forget: Forget | None = None
     heads: HeadMixing | None = None
     delta: Delta | None = None

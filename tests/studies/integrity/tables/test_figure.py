@@ -41,3 +41,8 @@ def test_empty_cells_and_numbers() -> None:
     assert all(map(is_empty, ["", "–", "NaN", "OOM", "diverged", "*"]))
     assert not is_empty("0")
     assert parse_number("82.1 ± 0.4") is None
+
+
+@pytest.mark.parametrize("cell", ["1" * 200_000 + "x", "1" + " " * 200_000 + "x", "1 ± 2" + " " * 200_000 + "x"])
+def test_a_very_long_cell_is_read_in_linear_time(cell: str) -> None:
+    assert parse_figure(cell) is None

@@ -11,11 +11,13 @@ NOTHING = frozenset({
 """Cells of a run without a score."""
 MARKS = "*†‡§¶^ \t\N{NO-BREAK SPACE}"
 """Marks of footnotes and of the best value, which are no part of the number."""
-NUMBER = r"[+\-−]?(?:\d+\.?\d*|\.\d+)(?:[eE][+\-−]?\d+)?"
-SPREAD = rf"(?:±|\+/[-−]|\+[-−])\s*({NUMBER})\s*%?"
-IN_BRACKETS = r"\(\s*(\d*\.\d+|0)\s*%?\s*\)"
-SUMMARY = re.compile(rf"({NUMBER}\s*%?)\s*(?:{SPREAD}|\(\s*{SPREAD}\s*\)|\[\s*{SPREAD}\s*\]|{IN_BRACKETS})\s*(%?)")
-CHANGE = re.compile(rf"({NUMBER}\s*%?)\s*\(\s*[+\-−↑↓]\s*{NUMBER}\s*%?\s*\)")
+# No two repeated parts that match the same characters are neighbours, so that a long cell takes linear time.
+PERCENT = r"(?:\s*%)?"
+NUMBER = r"[+\-−]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+\-−]?\d+)?"
+SPREAD = rf"(?:±|\+/[-−]|\+[-−])\s*({NUMBER}){PERCENT}"
+IN_BRACKETS = rf"\(\s*(\d*\.\d+|0){PERCENT}\s*\)"
+SUMMARY = re.compile(rf"({NUMBER}{PERCENT})\s*(?:{SPREAD}|\(\s*{SPREAD}\s*\)|\[\s*{SPREAD}\s*\]|{IN_BRACKETS})\s*(%?)")
+CHANGE = re.compile(rf"({NUMBER}{PERCENT})\s*\(\s*[+\-−↑↓]\s*{NUMBER}{PERCENT}\s*\)")
 """A value with its change, as in `82.1 (+0.4)`: the change is not a spread."""
 THOUSANDS = re.compile(r"[+\-−]?\d{1,3}(,\d{3})+(\.\d+)?")
 

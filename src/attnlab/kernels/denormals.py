@@ -1,0 +1,60 @@
+"""Numbers below the smallest normal one, rounded to 0 on this thread while a kernel runs.
+
+Weights of keys that have almost faded are such numbers: a processor multiplies them many times more slowly than others,
+and they are too small to change a sum that also has a weight near 1.
+"""
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from .call import Call
+
+
+def is_flushing() -> bool:
+    """Tell whether this thread rounds such numbers to 0 already."""
+    tiny = torch.full((1,), torch.finfo(torch.float32).tiny)
+    return float(tiny * 0.5) == 0.0
+
+
+class _Enter(torch.autograd.Function):
+    """q, k and v unchanged: begins to round in the forward pass, and ends it in the backward pass."""
+
+    @staticmethod
+    def forward(ctx: Any, q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        torch.set_flush_denormal(True)
+        return q.view_as(q), k.view_as(k), v.view_as(v)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, ...]:
+        torch.set_flush_denormal(False)
+        return gradients
+
+
+class _Leave(torch.autograd.Function):
+    """The output unchanged: ends in the forward pass what `_Enter` began, and begins it in the backward pass."""
+
+    @staticmethod
+    def forward(ctx: Any, out: Tensor) -> Tensor:
+        torch.set_flush_denormal(False)
+        return out.view_as(out)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> Tensor:
+        torch.set_flush_denormal(True)
+        return grad
+
+
+def compute_flushed(compute: Callable[[Call], Tensor], call: Call) -> Tensor:
+    """Compute a call, and later its gradients, with such numbers rounded to 0; on a CPU, unless a compiler traces."""
+    if call.q.device.type != "cpu" or torch.compiler.is_compiling() or is_flushing():
+        return compute(call)
+    try:
+        q, k, v = _Enter.apply(call.q, call.k, call.v)  # type: ignore[no-untyped-call]
+        out: Tensor = _Leave.apply(compute(dataclasses.replace(call, q=q, k=k, v=v)))  # type: ignore[no-untyped-call]
+    finally:
+        torch.set_flush_denormal(False)
+    return out
