@@ -21,7 +21,7 @@ if TYPE_CHECKING:
         training,
     )
     from attnlab.audits import audit
-    from attnlab.install import install, mechanism_of, save, uninstall
+    from attnlab.install import describe, install, mechanism_of, save, uninstall
     from attnlab.kernels import Attention, attend, explain, weights
     from attnlab.mechanisms import (
         CATALOG,
@@ -47,7 +47,7 @@ HOMES = {
     "audits": "", "charts": "", "construct": "", "data": "", "errors": "", "heads": "", "kernels": "", "mechanisms": "",
     "reports": "", "studies": "", "tasks": "", "training": "",
     "audit": "audits",
-    "install": "", "mechanism_of": "install", "save": "install", "uninstall": "install",
+    "describe": "install", "install": "", "mechanism_of": "install", "save": "install", "uninstall": "install",
     "Attention": "kernels", "attend": "kernels", "explain": "kernels", "weights": "kernels",
     "CATALOG": "mechanisms", "Features": "mechanisms", "HeadMixing": "mechanisms", "Mask": "mechanisms",
     "Mechanism": "mechanisms", "Output": "mechanisms",
@@ -62,9 +62,9 @@ HOMES = {
 __all__ = [
     "CATALOG", "Attention", "Features", "HeadMixing", "Mask", "Mechanism", "Output", "Score", "Study", "TokenDropout",
     "Value", "Weights",
-    "attend", "audit", "audits", "charts", "compare", "construct", "data", "errors", "explain", "heads", "install",
-    "kernels", "load", "mechanism_of", "mechanisms", "mixer", "reports", "save", "stage", "statistics", "studies",
-    "tasks", "training", "uninstall", "weights",
+    "attend", "audit", "audits", "charts", "compare", "construct", "data", "describe", "errors", "explain", "heads",
+    "install", "kernels", "load", "mechanism_of", "mechanisms", "mixer", "reports", "save", "stage", "statistics",
+    "studies", "tasks", "training", "uninstall", "weights",
 ]  # fmt: skip
 
 __getattr__, __dir__ = load_on_first_use(__name__, HOMES)

@@ -1,5 +1,6 @@
 """`attnlab mechanisms` shows the whole catalog, to people and to programs."""
 
+import itertools
 import json
 
 import pytest
@@ -10,10 +11,25 @@ from attnlab.cli import main
 
 def test_every_entry_is_a_row(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["mechanisms"]) == 0
-    rows = capsys.readouterr().out.splitlines()[1:]
-    for entry, row in zip(attnlab.mechanisms.CATALOG.values(), rows, strict=True):
-        for cell in (entry.name, entry.line, entry.paper, entry.sentence):
-            assert cell in row
+    rows = {row.split()[0]: row for row in capsys.readouterr().out.splitlines()[1:]}
+    assert set(rows) == set(attnlab.mechanisms.CATALOG)
+    for entry in attnlab.mechanisms.CATALOG.values():
+        for cell in (entry.name, entry.line, entry.slot, entry.paper, entry.sentence):
+            assert cell in rows[entry.name]
+
+
+def test_entries_are_grouped_by_the_slot_in_which_they_differ(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["mechanisms", "--json"]) == 0
+    slots = {entry["name"]: entry["slot"] for entry in json.loads(capsys.readouterr().out)}
+    expected = {
+        "additive": "score", "sparsemax": "weights", "rope": "positions", "sliding-window": "mask",
+        "forgetting": "forget", "gated-delta-net": "delta", "differential": "heads", "linear-attention": "features",
+        "gemma-hybrid": "layers",
+    }  # fmt: skip
+    assert expected.items() <= slots.items()
+    assert main(["mechanisms"]) == 0
+    shown = [slots[row.split()[0]] for row in capsys.readouterr().out.splitlines()[1:]]
+    assert len(set(shown)) == 1 + sum(one != other for one, other in itertools.pairwise(shown))
 
 
 def test_specimens_are_marked(capsys: pytest.CaptureFixture[str]) -> None:

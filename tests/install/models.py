@@ -63,11 +63,9 @@ STRUCTURES: dict[str, tuple[str, dict[str, Any]]] = {
 }
 """Model types and what their configs say beyond SHARED."""
 
-REFUSED = {
-    "t5": ("t5", {"d_model": WIDTH, "d_kv": 8, "num_layers": 1, "num_heads": HEADS, "d_ff": 48}),
-    "gemma2": ("gemma2", {"num_key_value_heads": 1, "head_dim": 8}),
-    "gpt-oss": ("gpt_oss", {"num_key_value_heads": 2, "head_dim": 8, "num_local_experts": 2, "num_experts_per_tok": 1}),
+REFUSED: dict[str, tuple[str, dict[str, Any]]] = {
     "bloom": ("bloom", {}),
+    "falcon": ("falcon", {"alibi": True}),
     "gptj": ("gptj", {**GPT2, "rotary_dim": 4}),
     "mpt": ("mpt", {}),
 }

@@ -26,7 +26,7 @@ def test_the_pages_code_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {"__name__": "page", "MODEL": "bert", "TOKENIZER": word_pieces()}
     code = blocks(PAGE, "python")
-    assert len(code) == 4
+    assert len(code) == 5
     for block in code:
         exec(compile(block, "a block of docs/install.md", "exec"), names)
     assert (tmp_path / "with-bypass" / "attnlab.safetensors").exists()

@@ -25,14 +25,15 @@ def print_catalog(
         return 0
     entries = list(attnlab.mechanisms.CATALOG.values())
     if as_json:
-        names = ("name", "line", "paper", "sentence", "specimen")
+        names = ("name", "slot", "line", "paper", "sentence", "specimen")
         print_json([{name: getattr(entry, name) for name in names} for entry in entries])
         return 0
+    slots = [*attnlab.mechanisms.SLOTS, "layers"]
     rows = [
-        (entry.name, entry.line, entry.paper, f"{'Specimen: ' if entry.specimen else ''}{entry.sentence}")
-        for entry in entries
+        (entry.name, entry.line, entry.slot, entry.paper, f"{'Specimen: ' if entry.specimen else ''}{entry.sentence}")
+        for entry in sorted(entries, key=lambda entry: slots.index(entry.slot))
     ]
-    print_entries(("name", "line", "paper", "what it is"), rows)
+    print_entries(("name", "line", "slot", "paper", "what it is"), rows)
     return 0
 
 
@@ -49,11 +50,12 @@ def _print_stages(as_json: bool) -> None:
 
 def _make_stage_record(stage: "type[attnlab.mechanisms.Stage]") -> dict[str, Any]:
     from attnlab.mechanisms.arguments import argument_types, describe, write
+    from attnlab.mechanisms.stage import name_argument
 
     types = argument_types(stage)
     arguments = [
         {
-            "name": item.name,
+            "name": name_argument(item.name),
             "default": None if item.default is dataclasses.MISSING else write(item.default),
             "may_be": describe(types[item.name]),
         }

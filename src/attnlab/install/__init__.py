@@ -9,6 +9,7 @@ from types import ModuleType
 
 from attnlab.mechanisms import Line
 
+from .description import describe
 from .inspection import attention_layers, mechanism_of, penalty, set_progress, undecayed
 from .installation import M, install, uninstall
 from .layer import Layer
@@ -18,8 +19,8 @@ from .pretrained import extend_transformers
 from .saving import save
 
 __all__ = [
-    "Layer", "attention_layers", "install", "load", "mechanism_of", "penalty", "prefix_of", "save", "set_prefix",
-    "set_progress", "undecayed", "uninstall",
+    "Layer", "attention_layers", "describe", "install", "load", "mechanism_of", "penalty", "prefix_of", "save",
+    "set_prefix", "set_progress", "undecayed", "uninstall",
 ]  # fmt: skip
 
 extend_transformers()

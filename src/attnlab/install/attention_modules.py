@@ -18,14 +18,10 @@ HEAD_DIMS = ("head_dim", "attention_head_size", "head_size", "key_value_proj_dim
 HEAD_COUNTS = ("num_heads", "num_attention_heads", "n_heads", "n_head")
 
 FORBIDDING = {
-    "has_relative_attention_bias": "it adds a relative position bias to its scores",
-    "relative_attention_bias": "it adds a relative position bias to its scores",
     "relative_k_proj": "it adds a relative position term to its scores",
     "linear_pos": "it adds a relative position term to its scores",
-    "attn_logit_softcapping": "it caps its scores (softcap)",
-    "sinks": "it has learned attention sinks",
 }
-"""Attributes of a module whose scores depend on more than a query and a key, which no mechanism supports."""
+"""Attributes of a module whose scores have a term that no stage expresses."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +52,11 @@ def find_attention_modules(model: PreTrainedModel) -> list[AttentionModule]:
         if _uses_registry(module):
             _check_scores(name, module)
             attentions.append(describe_attention(name, module))
+        elif type(module).__name__.startswith("RelativePositionBias"):
+            raise InstallError(
+                f"'{name}' ({type(module).__name__}) adds a position bias to the scores of {type(model).__name__}, "
+                "which no stage expresses; it cannot take a mechanism"
+            )
         elif _is_unreachable(module):
             raise InstallError(
                 f"'{name}' ({type(module).__name__}) computes attention by itself, not through transformers' "
@@ -99,18 +100,30 @@ def _is_unreachable(module: nn.Module) -> bool:
 
 
 def _check_scores(name: str, module: nn.Module) -> None:
-    """Refuse a module without a config, or whose scores are more than a function of query and key."""
+    """Refuse a module without a config, or whose scores have a term that no stage expresses."""
     if not isinstance(getattr(module, "config", None), PreTrainedConfig):
         raise InstallError(
             f"'{name}' ({type(module).__name__}) has no `config` to read its attention from; its structure is not known"
         )
-    for attribute, reason in FORBIDDING.items():
-        held = getattr(module, attribute, None)
-        if held is not None and (attribute == "has_relative_attention_bias" or held is not False):
-            raise InstallError(
-                f"'{name}' ({type(module).__name__}) cannot take a mechanism: {reason}, and a mechanism's score is a "
-                "function of query and key alone"
-            )
+    reasons = [reason for attribute, reason in FORBIDDING.items() if getattr(module, attribute, None) is not None]
+    if hasattr(module, "relative_attention_bias") and not has_position_bias(module):
+        reasons.append("it adds a relative position bias to its scores that is not computed as in T5")
+    if reasons:
+        raise InstallError(
+            f"'{name}' ({type(module).__name__}) cannot take a mechanism: {reasons[0]}, which no stage expresses"
+        )
+
+
+def has_position_bias(module: nn.Module) -> bool:
+    """Tell whether a module passes a relative bias of positions to its attention function, as T5's does."""
+    names = ("relative_attention_num_buckets", "relative_attention_max_distance")
+    sizes = [getattr(module, name, None) for name in names]
+    return hasattr(module, "has_relative_attention_bias") and all(isinstance(size, int) for size in sizes)
+
+
+def is_cross_attention(module: nn.Module) -> bool:
+    """Tell whether a module with a position bias is the cross-attention of a decoder, which has none."""
+    return bool(getattr(module, "is_decoder", False)) and not getattr(module, "is_causal", True)
 
 
 def describe_attention(name: str, module: nn.Module) -> AttentionModule:
@@ -130,6 +143,11 @@ def describe_attention(name: str, module: nn.Module) -> AttentionModule:
     num_heads, num_key_heads = (projections[part].width // head_dim for part in ("q", "k"))
     value_dim = projections["v"].width // num_key_heads
     return AttentionModule(name, module, *place, projections, num_heads, num_key_heads, head_dim, value_dim)
+
+
+def count_heads(module: nn.Module) -> int | None:
+    """Return how many query heads a module has according to its attributes or its config."""
+    return _find_size(module, HEAD_COUNTS)
 
 
 def _find_size(module: nn.Module, names: tuple[str, ...]) -> int | None:

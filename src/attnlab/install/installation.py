@@ -1,5 +1,6 @@
 """Put a mechanism into a model in place, and take it out again."""
 
+import dataclasses
 import warnings
 from typing import NamedTuple, TypeVar
 
@@ -11,19 +12,28 @@ from transformers import PreTrainedModel
 from attnlab.errors import AttnlabWarning, InstallError, RequestError, ShapeError
 from attnlab.mechanisms import LayeredMechanism, Line, Mechanism, Value, parse_line
 
-from .attention_modules import AttentionModule, describe_attention, find_attention_modules
+from .attention_modules import (
+    AttentionModule,
+    count_heads,
+    describe_attention,
+    find_attention_modules,
+    has_position_bias,
+    is_cross_attention,
+)
 from .body import copy_configs, find_body, has_cross_attention, list_configs
 from .compat import get_attention_name, set_attention_name
 from .inspection import RECORD, attention_layers, refuse_other_attention
 from .interface import name_for
 from .key_heads import NarrowedHeads, describe_narrowed
-from .layer import Layer, has_penalty, list_shared_parameters, shifts, takes_calls
+from .layer import Layer, has_penalty, list_early_features, list_shared_parameters, shifts, takes_calls
 from .layer_input import AttentionCall
 from .line_layers import check_line_layers
 from .mixer import DisabledCache, MixerCall, check_body, make_layer, refuses_cache
+from .own_parts import find_own_parts, find_replacement, make_own_bias
 from .own_positions import RemovedPositions, check_own_positions, choose_scheme
 from .pass_context import PASS_CONTEXT, PassContext
 from .projections import Part, check_forward
+from .replaced_parts import ReplacedParts
 from .sharing import FusedTie, Tie, check_sharing, list_tied_parts, tie
 from .valuepath import ValuePath, check_layers, find_stages, make_paths
 
@@ -53,6 +63,7 @@ class InstallationRecord:
         self.narrowed: list[NarrowedHeads] = []
         self.positions: list[RemovedPositions] = []
         self.caches: list[DisabledCache] = []
+        self.parts: list[ReplacedParts] = []
 
 
 def install(model: M, mechanism: str | Line, *, seed: int = 0) -> M:
@@ -69,6 +80,7 @@ def install(model: M, mechanism: str | Line, *, seed: int = 0) -> M:
         raise InstallError(f"a mechanism was installed in {_describe_place(body)}; install or uninstall it there")
     put(body, parsed, seed)
     _warn_of_dropped_weights(parsed, body)
+    _warn_of_dropped_parts(parsed, body)
     return model
 
 
@@ -111,7 +123,7 @@ def uninstall(model: M) -> M:
     for handle in record.handles:
         handle.remove()
     # In this order, since a path may stand in for a tie's forward.
-    for change in (*record.paths, *record.ties, *record.narrowed, *record.positions, *record.caches):
+    for change in (*record.paths, *record.ties, *record.narrowed, *record.positions, *record.parts, *record.caches):
         change.undo()
     for _, module, _ in list(attention_layers(body)):
         del module.attnlab, vars(module)[PASS_CONTEXT]
@@ -144,7 +156,7 @@ def _make_plan(line: Line, attentions: list[AttentionModule]) -> Plan:
     widths: dict[str, int | None] = {}
     plan: Plan = []
     for attention in attentions:
-        mechanism = line.at_layer(attention.index or 0)
+        mechanism = _choose_mechanism(line, attention)
         if mechanism.kv_heads is not None:
             attention = describe_narrowed(mechanism.kv_heads, attention)
         check_sharing(mechanism.share, attention)
@@ -163,10 +175,24 @@ def _make_plan(line: Line, attentions: list[AttentionModule]) -> Plan:
     return plan
 
 
+def _choose_mechanism(line: Line, attention: AttentionModule) -> Mechanism:
+    """Return the mechanism of a layer; in T5's cross-attention without the line's positions, as the model has none."""
+    mechanism = line.at_layer(attention.index or 0)
+    if has_position_bias(attention.module) and is_cross_attention(attention.module):
+        return dataclasses.replace(mechanism, positions=Mechanism().positions)
+    return mechanism
+
+
 def _check_calls(mechanism: Mechanism, attention: AttentionModule) -> None:
     """Refuse stages that need the layer's input, or pairs of heads, where a module does not have them."""
     if takes_calls(mechanism):
         check_forward(attention.module)
+    early, num_heads = list_early_features(mechanism), count_heads(attention.module)
+    if early and num_heads is not None and attention.num_heads not in (None, num_heads):
+        raise InstallError(
+            f"'{early[0]}' acts on the queries of '{attention.name}' ({type(attention.module).__name__}), whose "
+            f"projection is {attention.num_heads} heads wide instead of {num_heads}: it computes more than queries"
+        )
     if mechanism.heads is not None and attention.num_heads is not None:
         try:
             mechanism.heads.spread_values(torch.empty(0, attention.num_heads, 0, 1))
@@ -201,7 +227,10 @@ def _check_positions(line: Line, body: PreTrainedModel) -> None:
                 f"'{stage}' needs the token ids of the values, but in the cross-attention of this "
                 f"{type(body).__name__} they come from another sequence; use a model without cross-attention"
             )
+    knows_cross_attention = any(has_position_bias(module) for module in body.modules())
     for stage in line.find_stages_needing("positions"):
+        if stage.slot == "positions" and knows_cross_attention:
+            continue
         if stage.needs.get("positions", True) and has_cross_attention(body):
             raise InstallError(
                 f"'{stage}' needs positions, but in the cross-attention of this {type(body).__name__} queries and keys "
@@ -221,11 +250,22 @@ def _warn_of_dropped_weights(line: Line, body: PreTrainedModel) -> None:
             warnings.warn(message, AttnlabWarning, stacklevel=3)
 
 
+def _warn_of_dropped_parts(line: Line, body: PreTrainedModel) -> None:
+    dropped = dict.fromkeys(words for parts in vars(body)[RECORD].parts for words in parts.dropped)
+    if dropped and body.name_or_path:
+        message = (
+            f"'{line}' computes attention without what this {type(body).__name__} was trained with: "
+            f"{', '.join(dropped)}; attnlab.describe(model) of the plain model returns the line that has it"
+        )
+        warnings.warn(message, AttnlabWarning, stacklevel=3)
+
+
 def _apply_plan(plan: Plan, line: Line, seed: int, body: PreTrainedModel, record: InstallationRecord) -> None:
     needs_first = any(stage.uses_first for planned in plan for stage in planned.stages)
     needs_tokens = any("tokens" in stage.inputs for planned in plan for stage in planned.stages)
     context = PassContext(needs_first, needs_tokens)
     owners: dict[str, Layer] = {}
+    biases: dict[int, Layer] = {}
     for attention, mechanism, stages in plan:
         narrowed = None
         if mechanism.kv_heads is not None:
@@ -246,6 +286,7 @@ def _apply_plan(plan: Plan, line: Line, seed: int, body: PreTrainedModel, record
             record.paths.append(MixerCall(attention.module))
         elif takes_calls(mechanism):
             record.paths.append(AttentionCall(attention.module))
+        _take_over(attention, [planned.attention for planned in plan], biases, record)
         # Parameters that a stage learns once for the whole model are those of the first layer.
         for name in (name for stage in stages for name in list_shared_parameters(stage)):
             if owners.setdefault(name, layer) is not layer:
@@ -257,3 +298,23 @@ def _apply_plan(plan: Plan, line: Line, seed: int, body: PreTrainedModel, record
             if needs_tokens:
                 record.handles.append(part.register_forward_pre_hook(context.take_tokens, with_kwargs=True))
             record.handles.append(part.register_forward_hook(context.end, always_call=True))
+
+
+def _take_over(
+    attention: AttentionModule, attentions: list[AttentionModule], biases: dict[int, Layer], record: InstallationRecord
+) -> None:
+    """Start a layer's parameters at what the model has of its own, and take that out of the model.
+
+    biases: the layers with a bias of their own, by the weight of the model that it starts at: layers share one if the
+    layers of the model do.
+    """
+    layer: Layer = attention.module.attnlab  # type: ignore[assignment]
+    parts = find_own_parts(attention, attentions)
+    layer.know_parts(parts, make_own_bias(parts, attention.module), has_position_bias(attention.module))
+    bias = parts.get("relative bias")
+    _, parameter = find_replacement("relative bias", layer.mechanism)
+    if bias is not None and parameter is not None:
+        owner = biases.setdefault(id(bias.weight), layer)
+        if owner is not layer and getattr(owner, parameter).shape == getattr(layer, parameter).shape:
+            layer.share_parameter(parameter, owner)
+    record.parts.append(ReplacedParts(attention, parts, layer))

@@ -31,7 +31,7 @@ UNSUPPORTED = {
     "block_indices": "its own choice of keys (sparse attention)",
     "cache": "a paged cache",
 }
-"""Arguments of a model that change its scores, which a mechanism cannot take into account."""
+"""Arguments of a model that change its scores: an error, unless the layer knows the part of the model they are from."""
 
 
 def register() -> None:
@@ -58,12 +58,14 @@ def attention(
             "model with one; call attnlab.install on this model too, or build it from a config of its own"
         )
     for name, what in UNSUPPORTED.items():
-        if rest.get(name) is not None:
+        if rest.get(name) is not None and name not in layer.known_arguments:
             raise InstallError(f"'{layer.attention_name}' has {what}, which '{layer.mechanism}' does not support")
     own_scale = getattr(module, "scaling", None)
     if scaling == 1.0 and isinstance(own_scale, float) and own_scale != 1.0:
         query, scaling = query / own_scale, own_scale  # the model (OPT, Whisper) has multiplied them already
     rule = read_mask(attention_mask, module, is_causal)
+    if rest.get("position_bias") is not None:
+        layer.check_position_bias(rest["position_bias"], rule, query.shape[2], key.shape[2])
     needs_weights = bool(rest.get("output_attentions")) or records_attentions()
     out, weights = layer(query, key, value, rule, scaling, dropout, needs_weights)
     for term in layer.penalties(out):

@@ -29,10 +29,15 @@ from attnlab.mechanisms.mechanism import label
 from .attention_modules import AttentionModule
 from .layer_input import Earlier, ModuleCall, find_earlier, recall_input
 from .masks import MaskRule
+from .own_parts import OwnBias, OwnPart
 from .projections import Part, in_width
 
 PREFIX = ("prefix_keys", "prefix_values")
 """The parameters [h n d] of a layer that `set_prefix` makes; None without a prefix."""
+
+
+ARGUMENTS = {"sinks": "s_aux", "cap": "softcap", "relative bias": "position_bias"}
+"""The arguments by which a model passes what it has of its own to its attention function."""
 
 
 class ActiveStage(NamedTuple):
@@ -66,6 +71,9 @@ class Layer(nn.Module):
         self.line: Line = mechanism  # what is installed in the whole model; `install` sets a line by layer
         # A mask of pairs, as of a static cache, does not tell whether attention is causal; the module does.
         self.is_causal: bool | None = getattr(attention.module, "is_causal", None)
+        self.own_bias: OwnBias | None = None
+        self.known_arguments: frozenset[str] = frozenset()
+        self.is_bias_checked = False
         self.core = self._make_core()
         self.values = values
         needing_x = self.core.find_stages_needing("x")
@@ -98,6 +106,8 @@ class Layer(nn.Module):
     def _make_core(self) -> Mechanism:
         """Return the mechanism without what acts on the projections."""
         scheme = self.mechanism.positions
+        if scheme.is_of_model and self.own_bias is not None:
+            scheme = self.own_bias.scheme
         scheme = scheme if self.is_causal is None else scheme.choose_direction(self.is_causal)
         late = tuple(stage for stage in self.mechanism.features if not stage.acts_before_positions)
         return dataclasses.replace(
@@ -135,6 +145,27 @@ class Layer(nn.Module):
         self.undecayed.remove(name)
         # In a tuple, so that the other layer does not become a submodule of this one.
         self.owners[name] = (owner,)
+
+    def know_parts(self, parts: Mapping[str, OwnPart], own_bias: OwnBias | None, has_position_bias: bool) -> None:
+        """Tell the layer what its attention module has of its own."""
+        arguments = {ARGUMENTS[name] for name in parts if name in ARGUMENTS}
+        self.known_arguments = frozenset(arguments | ({ARGUMENTS["relative bias"]} if has_position_bias else set()))
+        self.own_bias = own_bias
+        self.move_to(self.progress)
+
+    def check_position_bias(self, bias: Tensor, rule: MaskRule, num_queries: int, num_keys: int) -> None:
+        """Compare the bias that the model passes, once, with the one that attnlab reads from it."""
+        # With a static cache the queries are not the last keys.
+        is_aligned = self.own_bias is None or rule.causal or num_queries == num_keys
+        if self.is_bias_checked or torch.compiler.is_compiling() or not is_aligned:
+            return
+        self.is_bias_checked = True
+        expected = torch.zeros_like(bias) if self.own_bias is None else self.own_bias.compute(num_queries, num_keys)
+        if bias.shape != expected.shape or not torch.allclose(bias, expected.to(bias), rtol=1e-3, atol=1e-5):
+            raise InstallError(
+                f"'{self.attention_name}' adds a position bias to its scores that is not the relative bias of its "
+                f"stack, so that '{self.mechanism}' cannot be installed there"
+            )
 
     def move_to(self, progress: float | None) -> None:
         """Set scheduled stages to this point of training; None if `set_progress` was not called yet."""
@@ -220,7 +251,9 @@ class Layer(nn.Module):
 
     def _get_core_parameters(self) -> dict[str, Tensor]:
         """Return the learned parameters of the core, at the current point of their schedules."""
-        parameters = {name: getattr(self, name) for name in self.learned}
+        parameters = {name: getattr(self.owners.get(name, (self,))[0], name) for name in self.learned}
+        if self.own_bias is not None and self.mechanism.positions.is_of_model:
+            parameters |= self.own_bias.list_parameters()
         for text, stage in self.scheduled:
             self.check_progress(stage)
             current = stage.parameters_at(self.core.params_of(stage, parameters), self.progress or 0.0)

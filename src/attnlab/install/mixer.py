@@ -107,8 +107,9 @@ class MixerCall(AttentionCall):
         if rule.mask.shape[2] > 1 and rule.mask.shape[3] > 1:
             layer: Any = self.module.attnlab
             raise InstallError(
-                f"'{layer.attention_name}' was given a mask of single pairs (a sliding window, packed sequences or a "
-                f"custom mask), which '{layer.mechanism}' cannot follow; use whole sequences with a padding mask"
+                f"'{layer.attention_name}' was given a mask of single pairs (a sliding window, packed sequences, a "
+                "custom mask, or torch.compile, under which masks are pairs), which "
+                f"'{layer.mechanism}' cannot follow; use whole sequences with a padding mask, without torch.compile"
             )
         return rule.mask[:, 0, 0]
 

@@ -11,6 +11,8 @@ from transformers import PreTrainedModel
 from attnlab.errors import InstallError
 from attnlab.mechanisms import Line, PositionScheme
 
+from .attention_modules import has_position_bias
+
 NAMES = ("wpe", "position_embeddings", "position_embedding", "embed_positions")
 """What models call the embeddings of positions that they add to those of tokens."""
 
@@ -30,11 +32,12 @@ def choose_scheme(line: Line) -> PositionScheme:
 def check_own_positions(line: Line, body: PreTrainedModel) -> None:
     """Refuse a scheme that replaces the model's own if it is not known where the model adds that."""
     scheme = choose_scheme(line)
-    if not scheme.is_of_model and not _list_embeddings(body) and not _list_rotations(body):
+    has_bias = any(has_position_bias(module) for module in body.modules())
+    if not scheme.is_of_model and not has_bias and not _list_embeddings(body) and not list_rotations(body):
         raise InstallError(
             f"'{scheme}' replaces the positions of the model, and attnlab does not find those of this "
-            f"{type(body).__name__}: it knows learned embeddings ({', '.join(NAMES)}) and modules that return the "
-            "cosines and sines of a rotation; without it, 'positions(model)' leaves what the model has"
+            f"{type(body).__name__}: it knows learned embeddings ({', '.join(NAMES)}), modules that return the cosines "
+            "and sines of a rotation, and T5's relative bias; without it, 'positions(model)' leaves what the model has"
         )
 
 
@@ -43,7 +46,7 @@ class RemovedPositions:
 
     def __init__(self, scheme: PositionScheme, body: PreTrainedModel) -> None:
         embeddings = [] if scheme.is_of_model else _list_embeddings(body)
-        rotations = [] if scheme.is_of_model else _list_rotations(body)
+        rotations = [] if scheme.is_of_model else list_rotations(body)
         self.handles: list[RemovableHandle] = [module.register_forward_hook(_return_zeros) for module in embeddings]
         self.handles += [module.register_forward_hook(_return_identity) for module in rotations]
         self.frozen = [p for module in embeddings for p in module.parameters() if p.requires_grad]
@@ -67,7 +70,8 @@ def _list_embeddings(body: PreTrainedModel) -> list[nn.Module]:
     ]  # fmt: skip
 
 
-def _list_rotations(body: PreTrainedModel) -> list[nn.Module]:
+def list_rotations(body: PreTrainedModel) -> list[nn.Module]:
+    """List the modules that compute the cosines and sines of a rotation."""
     return [module for module in body.modules() if type(module).__name__.endswith("RotaryEmbedding")]
 
 

@@ -23,7 +23,7 @@ from .compat import (
     hook_weight_loading,
     set_attention_name,
 )
-from .inspection import attention_layers
+from .inspection import RECORD, attention_layers
 from .installation import put
 from .interface import NAME, NAME_WITH_POSITIONS, name_for, register
 from .loading import FOR_TRANSFORMERS, check_line, read_config, set_state
@@ -94,12 +94,14 @@ def _restore(model: PreTrainedModel, files: list[str]) -> Callable[[set[str]], N
     ties = _list_ties(model)
 
     def finish(missing: set[str]) -> None:
-        """Tie again what the mechanism ties, since loading replaces parameters; refuse incomplete files."""
+        """Tie and freeze again what the mechanism does, since loading replaces parameters; refuse incomplete files."""
         for name, source in ties.items():
             path, _, attribute = name.rpartition(".")
             setattr(model.get_submodule(path), attribute, model.get_parameter(source))
             if source not in missing:
                 missing.discard(name)
+        for parts in vars(model)[RECORD].parts:
+            parts.freeze()
         if lost := sorted(name for name in missing if ".attnlab." in name):
             raise InstallError(f"'{folder}' lacks {len(lost)} learned parameters of '{mechanism}': {lost[0]} …")
 

@@ -39,11 +39,13 @@ def sum_with_decay(q: Tensor, k: Tensor, v: Tensor, decay: Tensor, offset: int) 
     size = CHANNEL_CHUNK if is_pairwise else CHUNK
     parts = []
     # Not by slices, whose gradients would each be as long as the whole.
-    for given in zip(*(x.split(size * CHUNKS, 2) for x in (q, k, v, decay)), strict=True):
+    spans = (x.split(size * CHUNKS, 2) for x in (q, k, v, decay))
+    for q_part, k_part, v_part, decay_part in zip(*spans, strict=True):
+        given = (q_part, k_part, v_part, decay_part, state, base, is_pairwise)
         if is_pairwise and torch.is_grad_enabled():
-            out, state, base = checkpoint(_sum_span, *given, state, base, is_pairwise, use_reentrant=False)
+            out, state, base = checkpoint(_sum_span, *given, use_reentrant=False)
         else:
-            out, state, base = _sum_span(*given, state, base, is_pairwise)
+            out, state, base = _sum_span(*given)
         parts.append(out)
     return torch.cat(parts, 2)
 

@@ -6,9 +6,11 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from .grammar import LAYER_MARKS
-from .layered import Line, parse_line
+from .layered import LayeredMechanism, Line, parse_line
 from .mechanism import Mechanism
-from .stage import NAMED
+from .scores import Dot
+from .stage import NAMED, Slot
+from .weights import Softmax
 
 
 @dataclass(frozen=True)
@@ -26,6 +28,21 @@ class Entry:
         """The mechanism itself."""
         return parse_line(self.line)
 
+    @property
+    def slot(self) -> str:
+        """The slot by which a list groups the entry: the rarest one that differs from the baseline."""
+        mechanism = parse_line(self.line)
+        if isinstance(mechanism, LayeredMechanism):
+            return "layers"
+        differing = {stage.slot for stage in mechanism.list_written_stages() if stage not in (Dot(), Softmax())}
+        return next((slot for slot in GROUPS if slot in differing), "score")
+
+
+GROUPS: tuple[Slot, ...] = (
+    "kv_heads", "share", "drop", "heads", "delta", "forget", "features", "values", "output", "causal", "mask",
+    "positions", "cap", "weights", "score",
+)  # fmt: skip
+"""The slots, rare ones first: an entry that differs in several belongs to the first of them."""
 
 OURS = "attnlab"
 

@@ -6,7 +6,7 @@ acts last of all, so that q·k is the product that the score computes. [b h n d]
 
 import math
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
@@ -71,6 +71,12 @@ class Norm(Features):
         if self.gain == "head":
             return {name: Parameter((num,), 1, 1) for name, num in heads.items()}
         return {name: Parameter((num, dims.head_dim), 1, 1, per="layer") for name, num in heads.items()}
+
+    @property
+    def replaces(self) -> Mapping[str, str | None]:
+        # The gain of a model's RMS norm says nothing about vectors of length 1.
+        has_same_gain = self.kind == "rms" and self.gain == "channel"
+        return {"query norm": "query" if has_same_gain else None, "key norm": "key" if has_same_gain else None}
 
     def __call__(self, t: Tensor, side: Side, p: Params) -> Tensor:
         t = rms_unit(t) if self.kind == "rms" else unit(t)

@@ -146,6 +146,10 @@ class Relative(PositionScheme):
     def parameters(self, dims: Dims) -> dict[str, Parameter]:
         return {"bias": Parameter((dims.num_heads, self.buckets), -0.1, 0.1)}
 
+    @property
+    def replaces(self) -> Mapping[str, str | None]:
+        return {"relative bias": "bias"}
+
     def find_buckets(self, distances: Tensor) -> Tensor:
         """Return the bucket of each distance, the query's position minus the key's."""
         ahead, num = torch.zeros_like(distances), self.buckets

@@ -160,6 +160,12 @@ class Stage(metaclass=StageType):
         return p
 
     @property
+    def replaces(self) -> Mapping[str, str | None]:
+        """What a model may have of its own that the stage takes the place of, by the names of `install.own_parts`, each
+        with the learned parameter that starts at the model's values; None if nothing does."""
+        return {}
+
+    @property
     def inputs(self) -> Mapping[str, bool]:
         """The inputs that the call requests with these arguments, and whether each is required: `needs`, or fewer."""
         return self.needs

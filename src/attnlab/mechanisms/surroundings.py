@@ -1,5 +1,6 @@
 """The stages around score, weights and values: shared projections, a cap, the causal mask, dropped tokens."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
@@ -31,6 +32,10 @@ class Cap(Stage):
     slot: ClassVar[Slot] = "cap"
 
     limit: float = argument(50.0, shown="positional", at_least=1e-3)
+
+    @property
+    def replaces(self) -> Mapping[str, str | None]:
+        return {"cap": None}
 
     def __call__(self, scores: Tensor) -> Tensor:
         """Return the capped scores [b h q k]."""

@@ -5,7 +5,7 @@ same row, so they stay finite. A stage that normalises over a row requests `visi
 """
 
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
@@ -193,6 +193,10 @@ class Softmax(Weights):
 
     def parameters(self, dims: Dims) -> dict[str, Parameter]:
         return {**super().parameters(dims), **({"sink": Parameter((dims.num_heads,))} if self.has_sink else {})}
+
+    @property
+    def replaces(self) -> Mapping[str, str | None]:
+        return {"sinks": "sink"} if self.has_sink else {}
 
     def sink_score(self, p: Params) -> Tensor:
         return p["sink"]
