@@ -25,12 +25,21 @@ def problems(draw: st.DrawFn) -> Problem:
     if mechanism.positions.rotates:  # pairs of channels
         mechanism = dataclasses.replace(mechanism, positions=Rope())
         head_dim += head_dim % 2
+    if mechanism.heads is not None:  # pairs of heads
+        num_heads += num_heads % 2
+    if mechanism.delta is not None:  # long keys make the delta rule grow without bound
+        mechanism = dataclasses.replace(mechanism, features=())
     generator = torch.Generator().manual_seed(draw(st.integers(0, 2**31)))
 
     def normal(n: int) -> torch.Tensor:
         return torch.randn(2, num_heads, n, head_dim, generator=generator, dtype=torch.float64)
 
     tensors = {"q": normal(num_queries), "k": normal(num_keys), "v": normal(num_keys)}
+    if mechanism.delta is not None:
+        tensors["k"] = tensors["k"] / tensors["k"].norm(dim=-1, keepdim=True)
+    if mechanism.find_stages_needing("x"):
+        x = normal(max(num_queries, num_keys)).transpose(1, 2).flatten(2)
+        tensors |= {"x_queries": x[:, x.shape[1] - num_queries :], "x_keys": x[:, x.shape[1] - num_keys :]}
     learned = initial_values(mechanism, num_heads, head_dim, head_dim, vocab_size=VOCAB_SIZE)
     tensors |= {name: value.double() for name, value in learned.items()}
     shape = draw(st.sampled_from([None, (2, 1, 1, num_keys), (2, num_heads, num_queries, num_keys)]))
