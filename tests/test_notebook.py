@@ -105,13 +105,13 @@ def list_showable(known: type[Showable] = Showable) -> list[type[Showable]]:
 
 
 def test_no_object_shows_itself_without_making_its_text_visible() -> None:
-    """Every text passes through `write_html` and the one `__repr__`; two classes with a text of their own have none of
-    others in it: the line of a mechanism, which its grammar restricts, and a number."""
+    """Every text passes through `write_html` and the one `__repr__`; three classes with a text of their own have
+    none of others in it: the line of a mechanism, by layer or not, which its grammar restricts, and a number."""
     shown = [each for each in list_showable() if each.__module__.startswith("attnlab.")]
     assert len(shown) >= 12
     assert all(each._repr_html_ is Showable._repr_html_ for each in shown)
     own = {each.__name__ for each in shown if each.__repr__ is not Showable.__repr__}
-    assert own <= {"Mechanism", "Strength"}
+    assert own <= {"LayeredMechanism", "Mechanism", "Strength"}
 
 
 @pytest.mark.parametrize("shown", [

@@ -9,7 +9,7 @@ from torch import Tensor
 from attnlab.kernels import attend
 from attnlab.mechanisms import UNIFORM
 
-from .problems import problem, tokens_for
+from .problems import INPUTS, problem, tokens_for
 
 SMOOTH = [name for name, mechanism in UNIFORM.items() if mechanism.weights.name != "argmax"]
 
@@ -18,16 +18,20 @@ SMOOTH = [name for name, mechanism in UNIFORM.items() if mechanism.weights.name 
 @pytest.mark.parametrize("name", SMOOTH)
 def test_gradients_are_those_of_finite_differences(name: str, situation: str) -> None:
     given = problem(UNIFORM[name], situation, 5, seed=3)
-    inputs = tuple(tensor[:, :1] if key in "qkv" else tensor[:1] for key, tensor in given.tensors.items())
-    inputs = tuple(tensor.clone().requires_grad_() for tensor in inputs)
+    # One sequence, the one with padding.
+    inputs = tuple(
+        (tensor[1:] if name in INPUTS else tensor).clone().requires_grad_() for name, tensor in given.tensors.items()
+    )
+    mask = None if given.mask is None else given.mask[1:]
     names = list(given.tensors)
     for kernel in given.kernels:
 
         def run(*tensors: Tensor, kernel: str = kernel) -> Tensor:
             values = dict(zip(names, tensors, strict=True))
             q, k, v = (values.pop(key) for key in "qkv")
+            x = (values.pop("x_queries"), values.pop("x_keys")) if "x_keys" in values else None
             return attend(
-                q, k, v, given.mechanism, causal=given.causal, mask=given.mask, kernel=kernel, parameters=values,
+                q, k, v, given.mechanism, causal=given.causal, mask=mask, kernel=kernel, parameters=values, x=x,
                 tokens=tokens_for(given.mechanism, k),
             )  # fmt: skip
 
