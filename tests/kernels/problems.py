@@ -143,8 +143,8 @@ def assert_as_exact(given: Problem, kernel: str, dtype: torch.dtype) -> None:
     The budget is three times the error that the reference makes in that precision, and one rounding of a dot product
     of results (a gradient that is 0 is the difference of two such). A result of few numbers can be lucky: the
     reference's error for it is taken to be at least the relative one of its worst result, and twice that. In fp64,
-    where the reference is the truth, its error is that in fp32, scaled by the precision. The gradient of a parameter, a sum
-    over all pairs, may also differ by the rounding of a sum by halves.
+    where the reference is the truth, its error is that in fp32, scaled by the precision. The gradient of a parameter,
+    a sum over all pairs, may also differ by the rounding of a sum by halves.
     """
     low = torch.float32 if dtype == torch.float64 else dtype
     rounded, truth, rough = given.compute_reference(low)
