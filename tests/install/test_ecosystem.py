@@ -106,8 +106,12 @@ def test_a_compiled_model_is_not_changed_any_more() -> None:
         attnlab.install(fast, "dot | softmax")
 
 
+REFUSED = ("value-residual", "value-embedding")
+"""What needs the context of a pass, which a layer that is computed again does not have: refused with a sentence."""
+
+
 @pytest.mark.parametrize(
-    "name", [name for number, name in enumerate(CATALOG) if name != "value-residual" and is_sampled(number)]
+    "name", [name for number, name in enumerate(CATALOG) if name not in REFUSED and is_sampled(number)]
 )
 def test_gradient_checkpointing_gives_the_same_gradients(name: str) -> None:
     found = []
