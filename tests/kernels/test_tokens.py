@@ -78,7 +78,7 @@ def test_the_weights_need_no_tokens() -> None:
     assert torch.equal(attnlab.weights(q, k, LINE), attnlab.weights(q, k))
 
 
-def test_a_stage_on_the_queries_gets_the_tokens_of_the_queries() -> None:
+def test_a_stage_on_the_queries_gets_the_tokens_of_the_queries(own_stages: None) -> None:
     @stage("own_word")
     @dataclass(frozen=True)
     class OwnWord(Value):
@@ -98,7 +98,7 @@ def test_a_stage_on_the_queries_gets_the_tokens_of_the_queries() -> None:
     torch.testing.assert_close(last, whole[:, :, -2:])
 
 
-def test_only_values_stages_may_ask_for_tokens() -> None:
+def test_only_values_stages_may_ask_for_tokens(own_stages: None) -> None:
     with pytest.raises(MechanismError, match="asks for 'tokens', which a output stage is not given"):
 
         @stage("telling")
