@@ -24,7 +24,7 @@ def test_entries_are_grouped_by_the_slot_in_which_they_differ(capsys: pytest.Cap
     expected = {
         "additive": "score", "sparsemax": "weights", "rope": "positions", "sliding-window": "mask",
         "forgetting": "forget", "gated-delta-net": "delta", "differential": "heads", "linear-attention": "features",
-        "gemma-hybrid": "layers",
+        "gemma-hybrid": "layers", "qwen3-next-like": "layers",
     }  # fmt: skip
     assert expected.items() <= slots.items()
     assert main(["mechanisms"]) == 0

@@ -105,9 +105,14 @@ def with_loss(name: str, *, seed: int = 0, **changes: Any) -> Any:
     return build(name, STARTED[name], seed=seed, **changes)
 
 
+def num_layers_for(line: str) -> int:
+    """Return two layers, or as many as a line by layer repeats after."""
+    return getattr(parse_line(line), "every", None) or 2
+
+
 def deep_enough(name: str, line: str, **changes: Any) -> Any:
-    """Build one of the four started architectures, with six layers if a line repeats after six."""
-    return with_loss(name, num_hidden_layers=6 if "every 6" in str(parse_line(line)) else 2, **changes)
+    """Build one of the four started architectures with as many layers as a line needs."""
+    return with_loss(name, num_hidden_layers=num_layers_for(line), **changes)
 
 
 def pair() -> Any:

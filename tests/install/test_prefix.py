@@ -14,7 +14,7 @@ import attnlab
 from attnlab.errors import InstallError, RequestError
 from attnlab.install import attention_layers, prefix_of, set_prefix
 from attnlab.mechanisms import CATALOG
-from tests.install.models import HEADS, LENGTH, WIDTH, build, padding, pair, tokens, twin, with_loss
+from tests.install.models import HEADS, LENGTH, WIDTH, build, num_layers_for, padding, pair, tokens, twin, with_loss
 
 PREFIX, HEAD_DIM = 5, WIDTH // HEADS
 
@@ -109,13 +109,13 @@ ORDERED = [name for name, entry in CATALOG.items() if "forget" in entry.line or 
 @pytest.mark.parametrize("line", ORDERED)
 def test_what_follows_the_order_of_the_tokens_takes_none(line: str) -> None:
     with pytest.raises(InstallError, match="follows the order of the tokens"):
-        with_prefix(build("gpt2"), line)
+        with_prefix(build("gpt2", num_hidden_layers=num_layers_for(line)), line)
 
 
 @pytest.mark.parametrize("line", [name for name in CATALOG if name not in ORDERED])
 @pytest.mark.parametrize("name", ["bert", "gpt2", "llama"])
 def test_every_mechanism_takes_one_and_padding_changes_nothing(name: str, line: str) -> None:
-    num_layers = 6 if "every 6" in CATALOG[line].line else 2
+    num_layers = num_layers_for(line)
     model = with_prefix(build(name, num_hidden_layers=num_layers), line)
     together = model(tokens(), attention_mask=padding("right")).last_hidden_state[1, :6]
     alone = model(tokens()[1:2, :6]).last_hidden_state[0]

@@ -125,6 +125,11 @@ ENTRIES = (
     Entry("gemma-hybrid", "dot | softmax | window(64) @ 0-4 every 6; dot | softmax @ 5 every 6",
           "Kamath et al. 2025, arXiv:2503.19786",
           "Five layers with a window, then one that sees everything, repeated."),
+    Entry("qwen3-next-like",
+          "dot(scale=1) | identity | forget | norm(l2) | delta | head_norm | gate(per=channel) | nope @ 0-2 every 4; "
+          "dot | softmax | norm(rms, gain=channel) | gate(per=channel) | rope(share=0.25) @ 3 every 4",
+          "after Qwen 2025, 'Qwen3-Next'",
+          "Three layers of the gated delta rule, then one of gated softmax with positions, repeated."),
     Entry("chunked", "dot | softmax | chunk(64)", "after Qiu et al. 2019, arXiv:1911.02972",
           "A query sees the tokens of its own chunk only."),
     Entry("top-k", "dot | softmax | top_k(16)", "Gupta et al. 2021, arXiv:2106.06899",

@@ -9,7 +9,7 @@ import attnlab
 from tests.install.models import STARTED, build, deep_enough
 from tests.sampling import is_sampled
 
-ON_PROJECTIONS = {"value-bypass", "value-bypass-learned", "shared-qk", "shared-qkv", "gemma-hybrid"}
+ON_PROJECTIONS = {"value-bypass", "value-bypass-learned", "shared-qk", "shared-qkv", "gemma-hybrid", "qwen3-next-like"}
 """Mechanisms that a Llama with grouped key heads and two layers cannot take (tests/install/test_catalog.py)."""
 
 LEAKING = {"leaking-mask", "zero-mask"}
