@@ -49,19 +49,25 @@ def test_stages_of_ones_own_work() -> None:
     fading, built_in = (
         attnlab.attend(q, k, v, line, causal=True, x=x, parameters=parameters)
         for line, parameters in (
-            ("dot | fading", {"fading_weight": weight}),
+            ("dot | softmax | fading", {"fading_weight": weight}),
             ("dot | softmax | forget", {"forget_weight": weight, "forget_bias": torch.zeros(2)}),
         )
     )
     torch.testing.assert_close(fading, built_in)
-    for line in ("dot | fading", "dot | softmax | clipped | averaged"):
+    for line in (
+        "dot | sharpened",
+        "dot | softmax | fading",
+        "dot | identity | fading | norm(l2) | delta",
+        "dot | softmax | clipped | averaged",
+    ):
         assert attnlab.audit(line, causal=True, checks=["leak", "prefix", "padding", "equivalences"]).passed
     assert attnlab.audit("mixer(short_conv)").passed
     sloped: Any = attnlab.Attention("dot | sloped", num_heads=2, head_dim=8, layer=1)
     assert sloped.sloped_slope.tolist() == [2**-5, 2**-9]
     declared = {
         "dot | square": "blockwise", "elu_features | softmax": "sdpa", "elu_features | identity(divide=n)": "linear",
-        "shifted | softmax": "blockwise", "dot | softmax | dilated": "banded",
+        "shifted | softmax": "blockwise", "dot | softmax | dilated": "banded", "dot | softmax | fading": "sdpa",
+        "dot | identity | fading": "linear",
     }  # fmt: skip
     for line, kernel in declared.items():
         explanation = attnlab.explain(line, length=300, causal=True)

@@ -10,11 +10,12 @@ from typing import Any, ClassVar, Self
 import pytest
 import torch
 from torch import Tensor
+from transformers import AutoModelForCausalLM
 
 import attnlab
-from attnlab.errors import InstallError
+from attnlab.errors import InstallError, ShapeError
 from attnlab.install import set_progress
-from attnlab.mechanisms import Params, TileRule, Value, Weights, argument, stage
+from attnlab.mechanisms import Forget, Params, TileRule, Value, Weights, argument, stage
 from tests.install.models import build, tokens
 
 pytestmark = pytest.mark.usefixtures("stages")
@@ -147,3 +148,36 @@ def test_a_stage_derived_from_a_built_in_one_with_its_own_call_has_none_of_its_t
     assert Tempered().tile_rule is None
     assert not Tempered.is_softmax
     assert attnlab.explain("dot | tempered", length=64).kernel == "rowwise"
+
+
+def test_a_decay_of_ones_own_is_as_fast_as_the_built_in_one_and_decodes() -> None:
+    @stage("halving")
+    @dataclass(frozen=True)
+    class Halving(Forget):
+        """f = 2^(−rate·sigmoid(x_0))."""
+
+        rate: float = argument(0.5, at_least=0)
+
+        def log_kept(self, x: Tensor | None, p: Params, k: Tensor) -> Tensor:
+            assert x is not None
+            return (-self.rate * torch.sigmoid(x[:, None, :, :1])).expand(-1, k.shape[1], -1, -1)
+
+    assert attnlab.explain("dot | softmax | halving", length=512, causal=True).kernel == "sdpa"
+    assert attnlab.explain("dot | identity | halving | delta", length=512, causal=True).kernel == "linear"
+    assert attnlab.audit("dot | softmax | halving", causal=True).passed
+    model = attnlab.install(build("gpt2", AutoModelForCausalLM), "dot | softmax | halving")
+    found = attnlab.audit(model, checks=["leak", "prefix", "padding"])
+    assert found.passed, str(found)
+
+
+def test_a_decay_of_another_shape_is_refused() -> None:
+    @stage("flat_decay")
+    @dataclass(frozen=True)
+    class FlatDecay(Forget):
+        def log_kept(self, x: Tensor | None, p: Params, k: Tensor) -> Tensor:
+            return -k[..., 0].abs()
+
+    q, k, v = torch.randn(3, 1, 2, 6, 4)
+    needed = r"'flat_decay' must return \[batch, heads, length, channels\] = \(1, 2, 6, 1\), not \(1, 2, 6\)"
+    with pytest.raises(ShapeError, match=needed):
+        attnlab.attend(q, k, v, "dot | softmax | flat_decay", causal=True, x=torch.randn(1, 6, 8))

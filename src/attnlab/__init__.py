@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from attnlab.mechanisms import (
         CATALOG,
         Features,
+        Forget,
         HeadMixing,
         Mask,
         Mechanism,
@@ -49,8 +50,8 @@ HOMES = {
     "audit": "audits",
     "describe": "install", "install": "", "mechanism_of": "install", "save": "install", "uninstall": "install",
     "Attention": "kernels", "attend": "kernels", "explain": "kernels", "weights": "kernels",
-    "CATALOG": "mechanisms", "Features": "mechanisms", "HeadMixing": "mechanisms", "Mask": "mechanisms",
-    "Mechanism": "mechanisms", "Output": "mechanisms",
+    "CATALOG": "mechanisms", "Features": "mechanisms", "Forget": "mechanisms", "HeadMixing": "mechanisms",
+    "Mask": "mechanisms", "Mechanism": "mechanisms", "Output": "mechanisms",
     "Score": "mechanisms", "TokenDropout": "mechanisms", "Value": "mechanisms", "Weights": "mechanisms",
     "mixer": "mechanisms", "stage": "mechanisms",
     "compare": "statistics", "statistics": "",
@@ -60,8 +61,8 @@ HOMES = {
 """The subpackage that defines each public name; an empty string for a subpackage itself."""
 
 __all__ = [
-    "CATALOG", "Attention", "Features", "HeadMixing", "Mask", "Mechanism", "Output", "Score", "Study", "TokenDropout",
-    "Value", "Weights",
+    "CATALOG", "Attention", "Features", "Forget", "HeadMixing", "Mask", "Mechanism", "Output", "Score", "Study",
+    "TokenDropout", "Value", "Weights",
     "attend", "audit", "audits", "charts", "compare", "construct", "data", "describe", "errors", "explain", "heads",
     "install", "kernels", "load", "mechanism_of", "mechanisms", "mixer", "reports", "save", "stage", "statistics",
     "studies", "tasks", "training", "uninstall", "weights",

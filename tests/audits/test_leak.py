@@ -123,3 +123,10 @@ def test_a_gate_that_opens_a_leak_only_once_it_is_trained_is_found() -> None:
     finding = run_check("dot | softmax | late", "leak", causal=True)
     assert not finding.passed
     assert all("parameters moved" in part.name for part in finding.parts if not part.passed)
+
+
+def test_results_that_overflow_are_not_called_a_leak() -> None:
+    finding = run_check("dot | identity | delta", "leak", causal=True)
+    assert not finding.passed
+    assert "cannot be said whether it sees the future" in finding.sentence
+    assert "overflow" in finding.where

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from attnlab.errors import MechanismError
 from attnlab.mechanisms import Dims, Mechanism
-from attnlab.mechanisms.forgetting import Forget
+from attnlab.mechanisms.forgetting import ForgetGate
 
 DIMS = Dims(num_heads=3, head_dim=4, value_dim=5, model_dim=7)
 
@@ -20,7 +20,7 @@ def normal(*shape: int, seed: int = 0) -> Tensor:
 def test_a_gate_is_the_sigmoid_of_the_layers_input() -> None:
     x, like = normal(2, 6, 7), normal(2, 3, 6, 4)
     p = {"weight": normal(3, 7, seed=1), "bias": normal(3, seed=2)}
-    kept = Forget().log_kept(x, p, like).exp()
+    kept = ForgetGate().log_kept(x, p, like).exp()
     assert kept.shape == (2, 3, 6, 1)
     inner = float(x[1, 4] @ p["weight"][2] + p["bias"][2])
     assert kept[1, 2, 4, 0].item() == pytest.approx(1 / (1 + math.exp(-inner)))
@@ -29,7 +29,7 @@ def test_a_gate_is_the_sigmoid_of_the_layers_input() -> None:
 def test_a_gate_per_channel() -> None:
     x, like = normal(2, 6, 7), normal(2, 3, 6, 4)
     p = {"weight": normal(3, 4, 7, seed=1), "bias": normal(3, 4, seed=2)}
-    kept = Forget(per="channel").log_kept(x, p, like).exp()
+    kept = ForgetGate(per="channel").log_kept(x, p, like).exp()
     assert kept.shape == (2, 3, 6, 4)
     inner = float(x[1, 4] @ p["weight"][2, 3] + p["bias"][2, 3])
     assert kept[1, 2, 4, 3].item() == pytest.approx(1 / (1 + math.exp(-inner)))
@@ -37,15 +37,17 @@ def test_a_gate_per_channel() -> None:
 
 def test_fixed_rates() -> None:
     like = normal(2, 3, 6, 4)
-    assert Forget(rate=0.5).parameters(DIMS) == {}
-    assert not Forget(rate=0.5).uses_x
-    torch.testing.assert_close(Forget(rate=0.5).log_kept(None, {}, like).exp(), torch.full((1, 3, 6, 1), 0.5).double())
-    rates = Forget(rate="retention").log_kept(None, {}, like).exp()[0, :, 0, 0]
+    assert ForgetGate(rate=0.5).parameters(DIMS) == {}
+    assert not ForgetGate(rate=0.5).uses_x
+    torch.testing.assert_close(
+        ForgetGate(rate=0.5).log_kept(None, {}, like).exp(), torch.full((1, 3, 6, 1), 0.5).double()
+    )
+    rates = ForgetGate(rate="retention").log_kept(None, {}, like).exp()[0, :, 0, 0]
     torch.testing.assert_close(rates, torch.tensor([1 - 2**-5, 1 - 2**-6, 1 - 2**-7], dtype=torch.float64))
 
 
 def test_the_gate_starts_almost_open() -> None:
-    bias = Forget().parameters(DIMS)["bias"]
+    bias = ForgetGate().parameters(DIMS)["bias"]
     assert 1 / (1 + math.exp(-bias.low)) == pytest.approx(0.95, abs=0.01)
 
 

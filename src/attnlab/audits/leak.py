@@ -5,6 +5,7 @@ change by rounding only. Both are tested for each input separately, with every k
 """
 
 import dataclasses
+import math
 from collections.abc import Iterator
 from contextlib import nullcontext
 
@@ -52,13 +53,26 @@ def causal_leak(subject: Subject) -> Finding | None:
             f"No output depends on a later token: in {num_trials} trials over kernels, masks, dropout and precisions, "
             "gradients were exactly 0 and outputs changed by rounding only."
         ),
-        failed=lambda bad: (
-            f"It sees the future: the dependence between {bad.note} is {bad.figure:.2g} (allowed {show(bad.bound)}), "
-            "so its training loss will look better than it can be in use."
+        failed=_describe_leak,
+        where=lambda bad: (
+            f"the stages of '{subject.mechanism}' overflow"
+            if math.isnan(bad.figure)
+            else subject.locate_fault(parts, f"the stages of '{subject.mechanism}'; {bad.note}")
         ),
-        where=lambda bad: subject.locate_fault(parts, f"the stages of '{subject.mechanism}'; {bad.note}"),
         data={"map": torch.stack(list(by_input.values())).amax(0).tolist()},
     )  # fmt: skip
+
+
+def _describe_leak(bad: FindingPart) -> str:
+    if math.isnan(bad.figure):
+        return (
+            f"It cannot be said whether it sees the future: the dependence between {bad.note} is NaN. Keep the "
+            "results finite (scores divided, keys of norm 1), then audit again."
+        )
+    return (
+        f"It sees the future: the dependence between {bad.note} is {bad.figure:.2g} (allowed {show(bad.bound)}), "
+        "so its training loss will look better than it can be in use."
+    )
 
 
 def _list_situations(subject: Subject) -> Iterator[tuple[Subject, Mode]]:

@@ -8,6 +8,7 @@ Random tokens that all have one value show how the sum of the weights grows.
 import math
 
 import torch
+from torch import Tensor
 
 from .check import check
 from .finding import Finding, FindingPart, judge_parts
@@ -41,11 +42,17 @@ def magnitude_against_length(subject: Subject) -> Finding:
 
 
 def _measure_size(subject: Subject, kind: str, length: int, causal: bool) -> float:
-    """Return the root mean square of the last query's outputs."""
+    """Return the root mean square of the last query's outputs; 0 where a sum of so many values may round to as much."""
     core, projected = subject.apply_projection_stages(_draw_tokens(subject, kind, length))
     with torch.no_grad():
         out = core.attend({**projected, "q": projected["q"][:, :, -1:]}, Mode(causal))
-    return float(out.double().square().mean().sqrt())
+    rounding = length * torch.finfo(out.dtype).eps * _measure_rms(projected["v"])
+    size = _measure_rms(out)
+    return 0.0 if size <= rounding else size
+
+
+def _measure_rms(t: Tensor) -> float:
+    return float(t.double().square().mean().sqrt())
 
 
 def _draw_tokens(subject: Subject, kind: str, length: int) -> Inputs:

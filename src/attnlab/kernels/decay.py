@@ -5,7 +5,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from attnlab.mechanisms import LayerInput, Mechanism, Params, Positions
+from attnlab.mechanisms import Forget, LayerInput, Mechanism, Params, Positions
+from attnlab.mechanisms.stage import check_result
 
 from .positions import find_own_keys, find_seen_keys, take_own
 from .visibility import Visibility
@@ -38,12 +39,19 @@ def make_decay(
     if stage is None:
         return None
     kept = stage.log_kept(None if x is None else x.keys, mechanism.params_of(stage, p), k)
+    _check_kept(stage, kept, k)
     kept = kept.to(torch.promote_types(kept.dtype, torch.float32))
     if visibility.mask is not None:
         # Padding, and what a mask hides from all queries, is no token.
         kept = kept.masked_fill(~find_seen_keys(visibility)[..., None], 0)
     sums = kept.cumsum(2)
     return Decay(take_own(sums, find_own_keys(positions, visibility)), sums)
+
+
+def _check_kept(stage: Forget, kept: object, k: Tensor) -> None:
+    """Refuse shares of another shape than [b|1 h n c]."""
+    batch = kept.shape[0] if isinstance(kept, Tensor) and kept.dim() == 4 and len(kept) == 1 else k.shape[0]
+    check_result(stage, kept, (batch, *k.shape[1:3], k.shape[3] if stage.is_per_channel else 1))
 
 
 def make_strengths(

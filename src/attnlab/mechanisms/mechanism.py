@@ -103,7 +103,7 @@ class Mechanism(Showable):
 
     def _check_forgetting(self) -> None:
         """Refuse a decay per channel if no channels of q·k are left that it could multiply."""
-        if self.forget is None or self.forget.per == "head":
+        if self.forget is None or not self.forget.is_per_channel:
             return
         is_product = self.score.form == "dot" and self.cap is None and not self.bias_stages
         mixes_pairs = self.heads is not None and self.heads.mixes_pairs

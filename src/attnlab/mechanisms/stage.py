@@ -208,6 +208,7 @@ AXES: Mapping[str, str] = {
     "values": "[batch, heads, length, head_dim]",
     "output": "[batch, heads, queries, head_dim]",
     "features": "[batch, heads, length, channels]",
+    "forget": "[batch, heads, length, channels]",
 }
 """What the call of a stage returns, by its slot."""
 
