@@ -9,8 +9,8 @@ import torch
 from torch import Tensor
 
 from attnlab.errors import RequestError
-from attnlab.kernels.attend import prepare
 from attnlab.kernels.call import Request, at_least_float, check_sizes
+from attnlab.kernels.prepare import prepare
 from attnlab.mechanisms import Mechanism, Params, Positions, Score, stage
 
 

@@ -9,7 +9,7 @@ from torch import Tensor
 import attnlab
 from attnlab.errors import KernelError
 from attnlab.kernels import initial_values, rowwise
-from attnlab.kernels.attend import prepare
+from attnlab.kernels.prepare import prepare
 from attnlab.kernels.rowwise import count_rows
 from attnlab.mechanisms import Mechanism
 from tests.user_stages import LINES, attend_by_formula, register

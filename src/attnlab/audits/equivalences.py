@@ -14,9 +14,10 @@ import torch
 from torch import Tensor
 
 from attnlab.kernels import reference
-from attnlab.kernels.attend import attend, prepare, weights
+from attnlab.kernels.attend import attend, weights
 from attnlab.kernels.call import Call, MaskKind
 from attnlab.kernels.masks import list_position_masks
+from attnlab.kernels.prepare import prepare
 from attnlab.kernels.standins import fill_standins
 from attnlab.mechanisms import CausalMask, Mechanism, Positions, Value
 

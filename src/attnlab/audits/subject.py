@@ -9,9 +9,11 @@ from typing import Self
 import torch
 from torch import Tensor
 
-from attnlab.kernels.attend import attend, initial_values, prepare
+from attnlab.kernels.attend import attend
 from attnlab.kernels.call import Call, MaskKind, Request
 from attnlab.kernels.choose import list_kernels
+from attnlab.kernels.parameters import initial_values
+from attnlab.kernels.prepare import prepare
 from attnlab.mechanisms import Mechanism
 from attnlab.mechanisms.position_schemes import ModelPositions
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from attnlab.kernels.attend import initial_values
+from attnlab.kernels.parameters import initial_values
 from attnlab.mechanisms.values import Value
 
 from .check import check

@@ -10,9 +10,10 @@ from torch.nn import functional as F
 
 from attnlab.mechanisms import Mechanism
 
-from .attend import attend, initial_values
+from .attend import attend
 from .choose import Explanation, explain
 from .measure import BUDGET, Measurement, TrainingStep, measure, peak_memory, show_bytes, training_step
+from .parameters import initial_values
 
 EAGER_LIMIT = 2e9
 """The most memory, in bytes, that eager may take."""

@@ -6,11 +6,13 @@ from torch import Tensor, nn
 from attnlab.errors import ShapeError
 from attnlab.mechanisms import parse_mechanism
 
-from .attend import MechanismLike, attend, initial_values
+from .attend import attend
 from .call import check_sizes, refuse_mixer
 from .dropout import check_rate
 from .layer_input import GivenInput
+from .parameters import initial_values
 from .positions import Given
+from .prepare import MechanismLike
 
 
 class Attention(nn.Module):

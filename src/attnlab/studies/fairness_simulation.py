@@ -40,7 +40,7 @@ def list_cases() -> Iterator[Case]:
     for num in (5, 10):
         yield Case(PART, "the mean is the target", str(num), partial(aim, num=num), effect=EFFECTS[num])
     for num in (5, 10):
-        what = "steps for the baseline's last figure, equal curves"
+        what = "steps to the same figure, equal curves"
         yield Case(PART, what, str(num), partial(exchange, num=num), effect=EFFECTS[num])
 
 

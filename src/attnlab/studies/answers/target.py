@@ -34,8 +34,8 @@ class TargetAnswer:
 
     num_reached: runs that reach it during training; the others never do as far as they were trained. steps, operations,
     seconds: medians over all runs until they first reach it; None if half of the runs or more do not. exchange: by how
-    many percent the steps change that the arm needs for the baseline's last figure, with its 95 % interval; None for
-    the baseline.
+    many percent the arm's steps to the same figure differ from the baseline's, with its 95 % interval; None for the
+    baseline.
     """
 
     phase: str
@@ -77,13 +77,14 @@ class TargetAnswer:
 
 COLUMNS = (
     "phase", "size", "arm", "figure", "verdict", "p", "runs that reach it", "steps", "operations", "seconds",
-    "steps for the baseline's last figure",
+    "steps to the same figure",
 )  # fmt: skip
 
 NOTE = (
     "steps, operations and seconds are medians over all runs until they first reach the target, between evaluations; "
-    "runs that never reach it count as later than all others. An exchange of steps is read from curves under one "
-    "schedule: a shorter training with a schedule of its own may need fewer"
+    "runs that never reach it count as later than all others. Steps to the same figure are the arm's against the "
+    "baseline's, at the last figure of the one that ends worse, read from curves under one schedule: a shorter "
+    "training with a schedule of its own may need fewer"
 )
 
 
