@@ -114,7 +114,7 @@ def set_progress(model: nn.Module, fraction: float) -> None:
         layer.move_to(float(fraction))
 
 
-def list_replaced(model: nn.Module) -> list[nn.Parameter]:
+def list_replaced_parameters(model: nn.Module) -> list[nn.Parameter]:
     """List the weights of attention modules that no forward pass uses, because a mixer takes their place."""
     replaced: list[nn.Parameter] = []
     for _, module, layer in attention_layers(model):
@@ -124,7 +124,7 @@ def list_replaced(model: nn.Module) -> list[nn.Parameter]:
     return replaced
 
 
-def list_unmultiplied(model: nn.Module) -> list[nn.Parameter]:
+def list_parameters_without_products(model: nn.Module) -> list[nn.Parameter]:
     """List the parameters that tokens are not multiplied with: replaced weights, and tables of a mechanism."""
     tables = [getattr(layer, name) for _, _, layer in attention_layers(model) for name in layer.tables]
-    return [*list_replaced(model), *tables]
+    return [*list_replaced_parameters(model), *tables]

@@ -18,7 +18,7 @@ from attnlab.mechanisms.stage import check_result
 from . import reference
 from .call import Call
 from .choose import choose, compute
-from .denormals import compute_flushed
+from .denormals import compute_without_denormals
 from .fold import fold
 from .layer_input import GivenInput
 from .masks import hide_pairs
@@ -77,7 +77,7 @@ def attend(
         if _is_empty(call):
             mixed = _return_zeros(call)
         elif folded.decay is None and call.decay is not None:  # weights of faded keys are tiny
-            mixed = compute_flushed(functools.partial(compute, chosen), folded).to(call.q.dtype)
+            mixed = compute_without_denormals(functools.partial(compute, chosen), folded).to(call.q.dtype)
         else:
             mixed = compute(chosen, folded).to(call.q.dtype)
         out = finish(call, mixed)

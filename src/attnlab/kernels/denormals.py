@@ -20,6 +20,10 @@ def is_flushing() -> bool:
     return float(tiny * 0.5) == 0.0
 
 
+def _end() -> None:
+    torch.set_flush_denormal(False)
+
+
 class _Enter(torch.autograd.Function):
     """q, k and v unchanged: begins to round in the forward pass, and ends it in the backward pass."""
 
@@ -45,10 +49,12 @@ class _Leave(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> Tensor:
         torch.set_flush_denormal(True)
+        # `_Enter` is not reached if gradients of q, k and v are not requested; then the end of the pass ends it.
+        torch.autograd.Variable._execution_engine.queue_callback(_end)
         return grad
 
 
-def compute_flushed(compute: Callable[[Call], Tensor], call: Call) -> Tensor:
+def compute_without_denormals(compute: Callable[[Call], Tensor], call: Call) -> Tensor:
     """Compute a call, and later its gradients, with such numbers rounded to 0; on a CPU, unless a compiler traces."""
     if call.q.device.type != "cpu" or torch.compiler.is_compiling() or is_flushing():
         return compute(call)

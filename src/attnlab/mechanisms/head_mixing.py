@@ -76,7 +76,7 @@ class Differential(HeadMixing):
 
     lambda_init: float = argument(0.8, at_least=0.6, below=1)
 
-    def start_of(self, layer: int) -> float:
+    def compute_start(self, layer: int) -> float:
         """Return λ_init of a layer."""
         return self.lambda_init - 0.6 * math.exp(-0.3 * layer)
 
@@ -92,7 +92,7 @@ class Differential(HeadMixing):
         return torch.cat([first, second], -1).repeat(1, 2, 1, 1)
 
     def combine(self, output: Tensor, p: Params, layer: int) -> Tensor:
-        start = self.start_of(layer)
+        start = self.compute_start(layer)
         factor = torch.exp((p["query1"] * p["key1"]).sum(-1)) - torch.exp((p["query2"] * p["key2"]).sum(-1)) + start
         # One per layer in a model; in a bare call there is one per head, and a pair takes that of its first.
         factor = factor[: output.shape[1] // 2, None, None]

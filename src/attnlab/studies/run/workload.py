@@ -19,7 +19,7 @@ import torch
 from torch import Tensor, nn
 
 from attnlab.install import attention_layers, set_progress
-from attnlab.install.inspection import list_unmultiplied
+from attnlab.install.inspection import list_parameters_without_products
 from attnlab.install.weight_parts import weight_parts
 from attnlab.kernels import linear
 from attnlab.kernels.call import Call, Request
@@ -182,7 +182,7 @@ def count_products(model: Any, *, has_language_head: bool) -> Products:
     output = model.get_output_embeddings() if has_language_head else None
     head = id(output.weight) if output is not None else None
     looked_up = {id(part.weight) for part in model.modules() if isinstance(part, nn.Embedding)} - {head}
-    looked_up |= {id(parameter) for parameter in list_unmultiplied(model)}
+    looked_up |= {id(parameter) for parameter in list_parameters_without_products(model)}
     parts = list(parameters_by_part(model))
     is_passed_back = any(parameter.requires_grad and part != "head" for _, parameter, part in parts)
     per_token = per_label = 0.0

@@ -4,7 +4,7 @@ from transformers import PreTrainedModel
 
 from attnlab.errors import TrainingError
 from attnlab.install import mechanism_of, set_prefix
-from attnlab.install.inspection import list_replaced
+from attnlab.install.inspection import list_replaced_parameters
 from attnlab.install.saving import UNSAVED
 
 from ..spec import Tuning
@@ -29,7 +29,7 @@ def apply_tuning(model: PreTrainedModel, tuning: Tuning, *, has_new_head: bool, 
         parts.add("head")
     if tuning.mode != "full" and "head" in parts:
         _check_head(model, tuning)
-    if tuning.mode in ("prefix", "lora") and list_replaced(model):
+    if tuning.mode in ("prefix", "lora") and list_replaced_parameters(model):
         raise TrainingError(
             f"'{mechanism_of(model)}' has no keys and no projections that tuning mode '{tuning.mode}' could change; "
             "use mode full or prompt"
@@ -47,7 +47,7 @@ def apply_tuning(model: PreTrainedModel, tuning: Tuning, *, has_new_head: bool, 
         add_lora(model, tuning, seed)
     if tuning.mode in ("prompt", "lora"):
         vars(model)[UNSAVED] = "a prompt" if tuning.mode == "prompt" else "LoRA adapters"
-    unused = {id(parameter) for parameter in list_replaced(model)}
+    unused = {id(parameter) for parameter in list_replaced_parameters(model)}
     for _, parameter, part in parameters_by_part(model):
         if parameter.is_floating_point():
             parameter.requires_grad_(part in parts and id(parameter) not in unused)
