@@ -31,10 +31,14 @@ def test_every_public_name_resolves() -> None:
 
 
 FOLLOWER = """
+import importlib.util
 import sys
 sys.path.insert(0, sys.argv[1])
 from attnlab.lazy import load_after
 load_after("first", "second")
+assert "second" not in sys.modules
+assert importlib.util.find_spec("first") is not None  # whether it is there, asked twice
+assert importlib.util.find_spec("first") is not None
 assert "second" not in sys.modules
 import first
 assert first.VALUE == 1 and "second" in sys.modules

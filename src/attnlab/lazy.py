@@ -63,13 +63,15 @@ class _FollowUp(importlib.abc.MetaPathFinder):
         """Find the trigger, and extend its loader by the other import."""
         if fullname != self.trigger:
             return None
-        sys.meta_path.remove(self)
         spec = importlib.machinery.PathFinder.find_spec(fullname, path, target)
         if spec is not None and spec.loader is not None:
             execute = spec.loader.exec_module
 
             def execute_and_follow(loaded: ModuleType) -> None:
                 execute(loaded)
+                # Not when it is found: who asks whether a package is there, as transformers does, does not import it.
+                if self in sys.meta_path:
+                    sys.meta_path.remove(self)
                 importlib.import_module(self.module)
 
             vars(spec.loader)["exec_module"] = execute_and_follow
