@@ -64,7 +64,8 @@ fuzz: $(TOOLS)
 # catalog in audits, models and kernels, of which `make test` takes a part.
 soak: $(TOOLS)
 	ATTNLAB_SOAK=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q tests/audits/test_catalog.py tests/install/test_ecosystem.py \
-		tests/audits/in_model/test_installed.py tests/install/test_catalog.py tests/kernels/test_parity.py
+		tests/audits/in_model/test_installed.py tests/install/test_catalog.py tests/install/test_choices.py \
+		tests/kernels/test_parity.py
 	ATTNLAB_SOAK=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q tests/cli/test_real_disks.py
 	OMP_NUM_THREADS=1 $(BIN)/python -m tests.training.test_kills 50
 	OMP_NUM_THREADS=1 $(BIN)/python -m tests.studies.test_kills 20
