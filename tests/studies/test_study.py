@@ -317,3 +317,27 @@ def test_one_run_of_the_command_computes_its_answers_once(
     assert main(["compare", out]) == 0
     assert "TOO FEW SEEDS" in capsys.readouterr().out
     assert counted.call_count == 1
+
+
+MIXERS = """
+import attnlab
+from tests.mixers import Average, Peeking
+
+attnlab.mixer("averaging")(type("Averaging", (Average,), {}))
+attnlab.mixer("looking_ahead")(type("LookingAhead", (Peeking,), {}))
+"""
+
+
+def test_mixers_are_arms_of_a_study_and_one_that_sees_the_future_is_set_apart(tmp_path: Path, own_stages: None) -> None:
+    plugin = tmp_path / "own.py"
+    plugin.write_text(MIXERS, encoding="utf-8")
+    load_plugin(str(plugin))
+    plain = content(arms__averaging="mixer(averaging)", arms__peek="mixer(looking_ahead)")
+    conclusion = Study(validate_design(plain, Origin("a test")), plugins=(str(plugin),)).run(
+        tmp_path / "out", say=quiet
+    )
+    words = {answer.arm: str(answer.verdict) for answer in conclusion.answers}
+    assert words["peek"].startswith("NOT COMPARABLE")
+    assert words["averaging"].startswith("TOO FEW SEEDS")
+    ledger = Ledger(tmp_path / "out" / "ledger.sqlite", is_new=False)
+    assert {row.arm for row in ledger.runs() if row.id in ledger.results()} == {"dot", "bypass", "slow", "averaging"}
