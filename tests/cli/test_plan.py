@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy import stats
-from statsmodels.stats.power import TTestPower
+from statsmodels.stats.power import TTestIndPower, TTestPower
 
 from attnlab.cli import main
 from attnlab.statistics import look_limits
@@ -186,3 +186,22 @@ def test_one_arm_has_nothing_to_be_compared_with(tmp_path: Path, capsys: pytest.
     plain["arms"] = {"dot": "dot | softmax"}
     assert main(["plan", str(write_folder(tmp_path / "study", {}, plain))]) == 2
     assert "has one arm, and nothing to compare it with" in capsys.readouterr().err
+
+
+def test_a_claim_needs_no_study(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["plan", "--difference", "0.4", "--sd", "0.5"]) == 0
+    rows = capsys.readouterr().out.splitlines()
+    assert [rows[at].split()[-2:] for at in (1, 3)] == [["26", "34"], ["15", "19"]]
+    assert main(["plan", "--difference", "0.4", "--sd", "0.5", "--power", "0.8", "--json"]) == 0
+    shown = json.loads(capsys.readouterr().out)
+    expected = TTestIndPower().solve_power(0.4 / 0.5, alpha=0.05, power=0.8)
+    assert shown["seeds_per_arm"]["not paired"] == {"0.8": math.ceil(expected)}
+
+
+@pytest.mark.parametrize(
+    "words", [["--difference", "0.4"], ["--sd", "1"], ["--difference", "1", "--sd", "1", "--spread", "1"],
+              ["quickstart", "--difference", "1", "--sd", "1"], ["--difference", "0", "--sd", "1"]],
+)  # fmt: skip
+def test_a_claim_with_wrong_options_is_refused(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["plan", *words]) == 2
+    assert "--difference" in capsys.readouterr().err

@@ -94,7 +94,7 @@ def test_a_metric_of_the_corpus_has_the_same_verdicts() -> None:
     baseline, variant = (RNG.random((6, 300)) < 0.6).astype(float), (RNG.random((6, 300)) < 0.8).astype(float)
     found = compare_corpus(accuracy, baseline, variant, question=Question(smallest=5.0))
     assert found.verdict == "BETTER BY AT LEAST 5"
-    assert found.method == "two-way bootstrap"
+    assert found.estimate.method == "two-way bootstrap"
 
 
 def test_huge_and_tiny_scores_have_the_same_verdict() -> None:

@@ -55,7 +55,7 @@ def test_the_size_of_a_cluster_is_no_spread() -> None:
 def test_one_cluster_leaves_the_seeds() -> None:
     baseline, variant = RNG.normal(size=(2, 6, 40))
     found = compare(baseline, variant, clusters=["all"] * 40)
-    assert (found.method, found.data.num_clusters) == ("paired t", 1)
+    assert (found.estimate.method, found.data.num_clusters) == ("paired t", 1)
 
 
 def test_few_clusters_are_said() -> None:

@@ -32,8 +32,8 @@ def test_examples_are_crossed_with_seeds() -> None:
     known = crossed(variant - baseline)
     assert found.estimate == known
     assert found.interval[0] <= known.interval()[0] < known.interval()[1] <= found.interval[1]
-    assert found.method == "crossed two-way"
-    assert compare(baseline, variant, paired=False).method == "crossed two-way, seeds apart"
+    assert found.estimate.method == "crossed two-way"
+    assert compare(baseline, variant, paired=False).estimate.method == "crossed two-way, seeds apart"
 
 
 def test_the_same_scores_are_degenerate() -> None:

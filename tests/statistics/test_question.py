@@ -46,7 +46,7 @@ def test_the_threshold_is_the_same_both_ways() -> None:
 def test_documents_are_crossed() -> None:
     baseline = RNG.normal(3.0, 0.1, (6, 150))
     found = compare(baseline, baseline - 0.05 + RNG.normal(0, 0.05, (6, 150)), scale="log", higher_is_better=False)
-    assert found.method == "crossed two-way"
+    assert found.estimate.method == "crossed two-way"
     assert found.per_seed[0][1] == pytest.approx(math.exp(float(baseline[0].mean())))
 
 

@@ -121,6 +121,11 @@ def _explain_table(rows: Sequence["ComparisonRow"], primary: Sequence[str]) -> I
         how = f"unpaired ({methods} of means, SDs and numbers of seeds)"
     about = "Intervals are about other seeds on the same evaluation examples, not other examples."
     yield f"Seeds are compared {how}. {about}"
+    if "widened" in methods:
+        yield (
+            "Widened: few pairs or skewed scores can hide a long tail, so intervals and p are larger than those of a "
+            "plain t test (docs/statistics.md)."
+        )
     smallest = dict.fromkeys(f"{row.metric} {asked.shown_smallest}" for row, asked in questions)
     yield f"Smallest difference of interest: {', '.join(smallest)}; --smallest changes it."
     floors = dict.fromkeys(f"{row.metric} {asked.floor:g}" for row, asked in questions if asked.floor is not None)

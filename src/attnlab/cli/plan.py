@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from attnlab.cli.assignments import read_settings
+from attnlab.cli.claim import plan_claim
 from attnlab.cli.options import AsJson, Settings
 from attnlab.cli.tables import print_below, print_json, print_table
 from attnlab.errors import RequestError
@@ -26,12 +27,18 @@ MIN_SPREAD, MAX_SPREAD = 1e-100, 1e100
 
 
 def plan(
-    path: Annotated[str, typer.Argument(metavar="RECIPE|FILE|DIR", help="A study, or the folder of one.")],
+    path: Annotated[str, typer.Argument(metavar="[RECIPE|FILE|DIR]", help="A study, or the folder of one.")] = "",
     pilot: Annotated[
         str | None, typer.Option(metavar="DIR", help="The folder of a pilot of the study file, such as 3 seeds of it.")
     ] = None,
     spread: Annotated[
         float | None, typer.Option(metavar="SD", help="Without a pilot: the SD of the paired difference of one seed.")
+    ] = None,
+    difference: Annotated[
+        float | None, typer.Option(metavar="D", help="Without a study: a difference of two arms, with --sd.")
+    ] = None,
+    sd: Annotated[
+        float | None, typer.Option(metavar="SD", help="Without a study: the SD of each arm's scores over seeds.")
     ] = None,
     power: Annotated[
         list[float] | None, typer.Option(help="Probability to detect the effect; default: 0.8 and 0.9; repeatable.")
@@ -41,8 +48,20 @@ def plan(
     assign: Settings = None,
     as_json: AsJson = False,
 ) -> int:
-    """Print how many seeds detect the smallest difference of interest, from the spread of a pilot."""
+    """Print how many seeds detect the smallest difference of interest, from the spread of a pilot.
+
+    Without a study: attnlab plan --difference 0.4 --sd 0.5
+    """
     _check_numbers(power or POWERS, alpha, spread)
+    if not path or difference is not None or sd is not None:
+        of_study = path or any(value is not None for value in (pilot, spread, budget, assign))
+        if of_study or difference is None or sd is None:
+            raise RequestError(
+                "plan takes a study (a recipe, a file or a folder), or --difference D and --sd SD without one. For "
+                "example: attnlab plan study.toml --pilot pilot, or attnlab plan --difference 0.4 --sd 0.5"
+            )
+        plan_claim(difference, sd, power or POWERS, alpha, as_json)
+        return 0
     is_folder = expand_path(path).is_dir()
     given = {"--pilot": pilot, "--spread": spread, "--budget": budget, "--set": assign}
     if is_folder and (wrong := [option for option, value in given.items() if value is not None]):

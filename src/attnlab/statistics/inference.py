@@ -63,7 +63,8 @@ def infer_by_t(estimate: Estimate, skew: Skew, level: float) -> Inference:
     interval = estimate.difference - reach * skew.low, estimate.difference + reach * skew.high
     factor = skew.high if estimate.difference < 0 else skew.low
     p = 2 * float(stdtr(estimate.df, -abs(estimate.t) / factor))
-    return Inference(level, interval, p, estimate.method, skew)
+    method = f"{estimate.method}, widened" if max(skew.low, skew.high) > 1 else estimate.method
+    return Inference(level, interval, p, method, skew)
 
 
 def _infer_at_any_time(data: ArmData, skew: Skew, level: float) -> Inference:

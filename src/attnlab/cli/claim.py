@@ -1,0 +1,46 @@
+"""Seeds for a difference and an SD that are given as numbers, as a paper claims them, without a study."""
+
+import math
+from collections.abc import Sequence
+
+from attnlab.cli.tables import print_below, print_json, print_table
+from attnlab.errors import RequestError
+
+CORRELATIONS = (0.0, 0.5, 0.8)
+"""Of the scores of two arms with the same seed."""
+MIN_SHOWN, MAX_SHOWN = 1e-100, 1e100
+
+
+def plan_claim(difference: float, sd: float, powers: Sequence[float], alpha: float, as_json: bool) -> None:
+    """Print how many seeds per arm detect a difference of two arms whose scores have this SD over seeds."""
+    from attnlab.statistics.estimate import Noise
+    from attnlab.statistics.formatting import show, show_count
+    from attnlab.statistics.planning import seeds_needed
+    from attnlab.statistics.verdict import MIN_SEEDS
+
+    for option, value in (("--difference", difference), ("--sd", sd)):
+        if not MIN_SHOWN <= value <= MAX_SHOWN:
+            raise RequestError(f"{option} takes a number above 0, in units of the score; it has {value:g}")
+    designs = {"not paired": Noise(2 * sd**2, math.inf, growth=2)}
+    for correlation in CORRELATIONS:
+        designs[f"paired, correlation {correlation:g}"] = Noise(2 * sd**2 * (1 - correlation), math.inf)
+    needed = {
+        name: {power: max(MIN_SEEDS, seeds_needed(noise, difference, power, alpha)) for power in powers}
+        for name, noise in designs.items()
+    }
+    if as_json:
+        shown = {name: {f"{power:g}": seeds for power, seeds in row.items()} for name, row in needed.items()}
+        print_json({"difference": difference, "sd": sd, "alpha": alpha, "seeds_per_arm": shown})
+        return
+    rows = [
+        (name, show(math.sqrt(noise.per_seed)), *(show_count(needed[name][power]) for power in powers))
+        for name, noise in designs.items()
+    ]
+    print_table(
+        ("seeds of the two arms", "SD of a difference", *(f"seeds per arm, {power:.0%}" for power in powers)), rows
+    )
+    print_below(
+        f"a two-sided t test at {alpha:g} detects a true difference of {difference:g} so often, if the scores of each "
+        f"arm have the SD {sd:g} over seeds; paired: both arms have the same seeds, and their scores go together"
+    )
+    print_below(f"a verdict needs at least {MIN_SEEDS} seeds in any case; an SD from few seeds is often too small")
