@@ -15,7 +15,7 @@ from transformers import AutoModelForCausalLM
 import attnlab
 from attnlab.errors import InstallError, ShapeError
 from attnlab.install import set_progress
-from attnlab.mechanisms import Forget, Params, TileRule, Value, Weights, argument, stage
+from attnlab.mechanisms import Forget, HeadMixing, Params, Positions, Score, TileRule, Value, Weights, argument, stage
 from tests.install.models import build, tokens
 
 pytestmark = pytest.mark.usefixtures("stages")
@@ -181,3 +181,68 @@ def test_a_decay_of_another_shape_is_refused() -> None:
     needed = r"'flat_decay' must return \[batch, heads, length, channels\] = \(1, 2, 6, 1\), not \(1, 2, 6\)"
     with pytest.raises(ShapeError, match=needed):
         attnlab.attend(q, k, v, "dot | softmax | flat_decay", causal=True, x=torch.randn(1, 6, 8))
+
+
+def test_heads_that_mix_weights_need_no_declaration_and_other_shapes_are_refused() -> None:
+    @stage("swapped_heads")
+    @dataclass(frozen=True)
+    class Swapped(HeadMixing):
+        def mix_weights(self, weights: Tensor, p: Params) -> Tensor:
+            return weights.flip(1)
+
+    @stage("half_the_heads")
+    @dataclass(frozen=True)
+    class Half(HeadMixing):
+        def combine(self, output: Tensor, p: Params, layer: int) -> Tensor:
+            return output[:, ::2]
+
+    @stage("wide_heads")
+    @dataclass(frozen=True)
+    class Wide(HeadMixing):
+        def spread_values(self, v: Tensor) -> Tensor:
+            return torch.cat([v, v], -1)
+
+    q, k, v = torch.randn(3, 1, 2, 40, 4)
+    weights = attnlab.weights(q, k, "dot | softmax").flip(1)
+    torch.testing.assert_close(attnlab.attend(q, k, v, "dot | softmax | swapped_heads"), weights @ v)
+    (advice,) = attnlab.explain("dot | softmax | swapped_heads", length=512).advice
+    assert "define spread_values(v) and combine(output, p, layer)" in advice
+    for name, shape in (("half_the_heads", r"\(1, 1, 40, 4\)"), ("wide_heads", r"\(1, 2, 40, 8\)")):
+        needed = rf"'{name}' must return \[batch, heads, length, channels\] = \(1, 2, 40, 4\), not {shape}"
+        with pytest.raises(ShapeError, match=needed):
+            attnlab.attend(q, k, v, f"dot | softmax | {name}")
+
+
+def test_a_bias_of_another_shape_is_refused_and_a_wrong_factor_is_named() -> None:
+    @stage("flat_bias")
+    @dataclass(frozen=True)
+    class FlatBias(Score):
+        form = "features"
+        bias_of = "distances"
+
+        def position_bias(self, positions: Positions, p: Params) -> Tensor:
+            return positions.distances[0, 0].to(torch.float32)
+
+        def __call__(self, q: Tensor, k: Tensor, p: Params, *, positions: Positions) -> Tensor:
+            return q @ k.mT + self.position_bias(positions, p)
+
+    @stage("wrong_factor")
+    @dataclass(frozen=True)
+    class WrongFactor(Weights):
+        is_softmax: ClassVar[bool] = True
+        has_row_factor: ClassVar[bool] = True
+
+        def row_factor(self, n: Tensor, p: Params) -> Tensor:
+            return n.log()
+
+        def __call__(self, scores: Tensor, n: Tensor, p: Params) -> Tensor:
+            return torch.softmax(scores * n.log() * 2, -1)
+
+    q, k, v = torch.randn(3, 1, 2, 300, 4)
+    with pytest.raises(ShapeError, match=r"position_bias of 'flat_bias' must return \[b h q k\] with q, k = "):
+        attnlab.attend(q, k, v, "flat_bias | softmax", causal=True)
+    finding = attnlab.audit("dot | wrong_factor", causal=True, checks=["equivalences"]).findings["equivalences"]
+    assert (
+        "WrongFactor declares is_softmax = True: its weights are a softmax of scores times row_factor"
+        in finding.sentence
+    )

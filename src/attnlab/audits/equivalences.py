@@ -79,6 +79,8 @@ def _check_declarations(subject: Subject) -> Iterator[FindingPart]:
         first, second = (weights(s, n, call.params_of(weights), **given)[..., :1].detach() for s in (scores, changed))
         claim = f"{name} declares pointwise = True: each weight depends only on its own score"
         yield FindingPart(claim, peak(first - second), tolerance(first), DECLARATION)
+    if weights.is_softmax:
+        yield _check_softmax(call, scores)
     name, what = type(score).__name__, "query_features(q)·key_features(k)"
     if score.form == "features":
         q, k = score.query_features(call.q, p), score.key_features(call.k, p)
@@ -95,6 +97,22 @@ def _check_declarations(subject: Subject) -> Iterator[FindingPart]:
         )
         yield FindingPart(claim, peak(first - second), tolerance(first), DECLARATION)
     yield from _check_masks(call)
+
+
+def _check_softmax(call: Call, scores: Tensor) -> FindingPart:
+    """Compare weights that declare themselves a softmax with one of scores times row_factor, with a sink."""
+    stage, p = call.mechanism.weights, call.params_of(call.mechanism.weights)
+    n = torch.full((1, 1, 1, 1), SHORT, dtype=scores.dtype)
+    found = stage(scores, n, p, **call.gather_needs(stage, None)).detach()
+    what, row = "a softmax", scores
+    if stage.has_row_factor:
+        what, row = f"{what} of scores times row_factor", scores * stage.row_factor(n, p)
+    if stage.has_sink:
+        what, sink = f"{what}, with sink_score", torch.as_tensor(stage.sink_score(p), dtype=row.dtype)
+        row = torch.cat([row, sink.reshape(1, -1, 1, 1).expand(*row.shape[:3], 1)], -1)
+    expected = torch.softmax(row, -1)[..., : scores.shape[-1]].detach()
+    claim = f"{type(stage).__name__} declares is_softmax = True: its weights are {what}"
+    return FindingPart(claim, peak(found - expected), tolerance(expected), DECLARATION)
 
 
 def _check_masks(call: Call) -> Iterator[FindingPart]:

@@ -104,7 +104,9 @@ def finish(call: Call, out: Tensor) -> Tensor:
     """Combine what the heads mixed, and apply the output stages."""
     heads = call.mechanism.heads
     if heads is not None:
-        out = heads.combine(out, call.params_of(heads), call.layer).to(out.dtype)
+        combined = heads.combine(out, call.params_of(heads), call.layer)
+        check_result(heads, combined, (*out.shape[:3], out.shape[3] if call.plain_v is None else call.plain_v.shape[3]))
+        out = combined.to(out.dtype)
     assert call.plain_q is not None
     for stage in call.mechanism.output:
         changed = stage(out, call.plain_q, call.params_of(stage), **_gather_for_output(call, stage.inputs))

@@ -166,8 +166,9 @@ def explain(
     notes = tuple(note for _, stage in request.mechanism.label_stages() for note in stage.notes)
     inner = choose(banded.fold_request(adapted))[0] if chosen is BANDED else chosen
     is_by_row = inner.NAME in (rowwise.NAME, reference.NAME)
-    stages = (request.mechanism.score, request.mechanism.weights) if is_by_row else ()
-    advice = tuple(stage.advice for stage in (*stages, *request.mechanism.mask) if stage.advice)
+    stages = (request.mechanism.score, request.mechanism.weights, request.mechanism.heads) if is_by_row else ()
+    advising = (*stages, *request.mechanism.mask)
+    advice = tuple(stage.advice for stage in advising if stage is not None and stage.advice)
     form = chosen.FORM if inner is chosen else f"{chosen.FORM}, by {inner.NAME}: {inner.FORM}"
     why = form if kernel == "auto" else f"as requested; {form}"
     return Explanation(request, chosen.NAME, why, refused, estimate(adapted, chosen.NAME), notes, advice)

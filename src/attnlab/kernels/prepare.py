@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from attnlab.errors import RequestError
-from attnlab.mechanisms import LayerInput, Mechanism, Params, Value, parse_mechanism
+from attnlab.mechanisms import HeadMixing, LayerInput, Mechanism, Params, Value, parse_mechanism
 from attnlab.mechanisms.stage import check_result
 
 from .call import Call, refuse_mixer
@@ -67,13 +67,20 @@ def prepare(
     if scheme.rotates and known_positions is not None:
         q, k = scheme.rotate(q, known_positions.queries), scheme.rotate(k, known_positions.keys)
     q, k = _apply_features(parsed, q, k, p, visibility, is_before=False)
-    v = v if parsed.heads is None else parsed.heads.spread_values(v)
+    v = v if parsed.heads is None else _spread_values(parsed.heads, v)
     decay = make_decay(parsed, given_x, k, p, visibility, known_positions)
     beta = make_strengths(parsed, given_x, k, p, visibility)
     call = Call(
         parsed, q, k, v, p, visibility, dropout, seed, known_positions, plain_q, plain_v, given_x, layer, decay, beta
     )
     return call, num_axes
+
+
+def _spread_values(heads: HeadMixing, v: Tensor) -> Tensor:
+    spread = heads.spread_values(v)
+    channels = spread.shape[3] if isinstance(spread, Tensor) and spread.dim() == 4 else v.shape[3]
+    check_result(heads, spread, (*v.shape[:3], channels))
+    return spread
 
 
 def _apply_values_stages(

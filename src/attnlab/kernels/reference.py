@@ -66,7 +66,9 @@ def weights(call: Call) -> Tensor:
         scores = mechanism.cap(scores)
     heads, adds_decay = mechanism.heads, mechanism.forget is not None and not mechanism.weights.pointwise
     if heads is not None:
-        scores = heads.mix_scores(scores, call.params_of(heads))
+        mixed = heads.mix_scores(scores, call.params_of(heads))
+        check_result(heads, mixed, scores.shape)
+        scores = mixed
     if adds_decay and call.decay is not None:
         scores = (scores + call.decay.logarithms).to(scores.dtype)
     if mechanism.causal.where == "zero" and allowed is not None:
@@ -83,7 +85,9 @@ def weights(call: Call) -> Tensor:
     if call.decay is not None and not adds_decay and call.decay.keys.shape[-1] == 1:
         w = w * call.decay.logarithms.exp()
     if heads is not None:
-        w = heads.mix_weights(w, call.params_of(heads))
+        mixed = heads.mix_weights(w, call.params_of(heads))
+        check_result(heads, mixed, w.shape)
+        w = mixed
     stage, n = mechanism.weights, _lengths(call, scores)
     if stage.divide == "sum":
         return renormalise(w).to(scores.dtype)

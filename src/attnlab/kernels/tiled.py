@@ -5,6 +5,7 @@ Both passes are custom operators, so callers work with torch.compile.
 """
 
 import functools
+import math
 from collections.abc import Iterable
 from typing import Any
 
@@ -43,6 +44,8 @@ class Problem:
         rule = self.find_rule(stage)
         self.rule, self.bias, self.dropout, self.seed, self.cap = rule, bias, dropout, seed, cap
         self.rule_backward = compat.softmax_backward_ if stage.is_softmax else rule.backward
+        # A call that autograd differentiates masks its pairs itself.
+        self.fills_scores = stage.tile_rule is not None and math.isfinite(rule.fill)
         self.accumulator = accumulator = at_least_float(q.dtype)
         is_product = pairs in ("dot", "angle")
         self.dtype = q.dtype if is_product else accumulator
@@ -94,6 +97,14 @@ class Problem:
         if self.empty is not None:
             view.masked_fill_(select_groups(self.empty, tile)[:, :, tile.start : tile.stop], 0)
 
+    def show_scores(self, tile: Tile, scores: Tensor | None) -> Tensor | None:
+        """Return the scores that `rule.backward` gets: masked pairs have `fill`, if it is finite."""
+        if scores is None or not self.rule.needs_scores or not self.fills_scores:
+            return scores
+        shown = scores.clone()
+        fill_masked_pairs(shown.view(tile.by_head), tile, self.visibility, self.rule.fill)
+        return shown
+
     def score(self, tile: Tile, s: Tensor, fill: float) -> None:
         """Write a tile's scores into s, capped; pairs that the causal rule masks have any finite score, or `fill`."""
         self.pairs.scores(tile, s, 0.0 if self.cap else fill)
@@ -136,7 +147,7 @@ class Problem:
             torch.bmm(g, v.mT, out=dw)
             drop = self.drop(tile) if self.dropout else None
             dv.add(tile, w if drop is None else w * drop, g)
-            self.rule_backward(dw if drop is None else dw.mul_(drop), w, scores)
+            self.rule_backward(dw if drop is None else dw.mul_(drop), w, self.show_scores(tile, scores))
             if self.rule.fill == 0 or self.rule.needs_scores:
                 fill_masked_pairs(dw.view(tile.by_head), tile, self.visibility, 0)
             if self.cap and scores is not None:  # d(c·tanh(s/c)) = 1 − tanh²

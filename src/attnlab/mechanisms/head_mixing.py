@@ -21,13 +21,27 @@ EPSILON = 1e-5
 class HeadMixing(Stage):
     """Interface of a stage that mixes heads, and what kernels may assume about it.
 
-    mixes_pairs: `mix_scores` or `mix_weights` act, so that a kernel must hold the pairs of all heads at once.
+    mixes_pairs: `mix_scores` or `mix_weights` is defined, so that a kernel must hold the pairs of all heads at once.
     Each method leaves what it gets unchanged by default.
     """
 
     slot: ClassVar[Slot] = "heads"
     traits: ClassVar[tuple[str, ...]] = ("mixes_pairs",)
     mixes_pairs: ClassVar[bool] = False
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        cls.mixes_pairs = (cls.mix_scores, cls.mix_weights) != (HeadMixing.mix_scores, HeadMixing.mix_weights)
+
+    @property
+    def advice(self) -> str:
+        """What to declare for a faster kernel, or an empty string."""
+        if not self.mixes_pairs or type(self).mix_scores is not HeadMixing.mix_scores:
+            return ""
+        return (
+            f"{type(self).__name__} mixes weights, and a kernel must hold all of them: if a head's output is a sum "
+            "of what several heads' weights give for its values, define spread_values(v) and combine(output, p, layer)"
+        )
 
     def mix_scores(self, scores: Tensor, p: Params) -> Tensor:
         """Return the mixed scores [b h q k]."""
@@ -50,8 +64,6 @@ class HeadMixing(Stage):
 @dataclass(frozen=True)
 class TalkingHeads(HeadMixing):
     """Two learned matrices mix scores and weights across heads, the identity at first (Shazeer et al. 2020)."""
-
-    mixes_pairs: ClassVar[bool] = True
 
     def parameters(self, dims: Dims) -> dict[str, Parameter]:
         shape = (dims.num_heads, dims.num_heads)

@@ -209,6 +209,7 @@ AXES: Mapping[str, str] = {
     "output": "[batch, heads, queries, head_dim]",
     "features": "[batch, heads, length, channels]",
     "forget": "[batch, heads, length, channels]",
+    "heads": "[batch, heads, length, channels]",
 }
 """What the call of a stage returns, by its slot."""
 

@@ -30,7 +30,8 @@ class TileRule:
 
     fill: the score of forbidden pairs before `forward`, which must give them weight 0: −∞ or 0.
     forward: changes scores into weights; each row has all keys that its query sees.
-    backward: changes dw into ds, given dw, the weights and, if `needs_scores`, the scores without `row_bias`.
+    backward: changes dw into ds, given dw, the weights and, if `needs_scores`, the scores without `row_bias`; there
+    masked pairs have the weight 0, and the score `fill` if that is finite.
     loop: the number of the equivalent loop in kernels/cpu/pairs.cpp, if there is one.
     """
 
@@ -97,8 +98,10 @@ class Weights(Stage):
             return ""
         return (
             f"{type(self).__name__} declares neither pointwise nor tile_rule: if each weight depends only on its own "
-            "score, n and the parameters of its head, declare pointwise = True; if it normalises over a row, define "
-            "tile_rule with its derivative"
+            "score, n and the parameters of its head, declare pointwise = True; if it is a softmax of scores times a "
+            "factor of their row, declare is_softmax and has_row_factor = True and define row_factor(n, p); if it "
+            "divides pointwise weights by their sum, leave that to divide=sum; otherwise define tile_rule with its "
+            "derivative"
         )
 
     def sink_score(self, p: Params) -> Tensor | float:
