@@ -20,8 +20,11 @@ from attnlab.machine import cache_bytes
 
 CHUNK = 2**23
 """Logits that exist at once. Larger gains nothing, smaller makes thin matrix products."""
+MIN_ROWS, ROWS_PER_CHANNEL = 64, 2
+"""Rows of a block in training, at most CHUNK logits: with so many, reading the weight costs little beside the logits.
+More would only make the exponentials leave the cache before the gradients read them."""
 TILE_BYTES = 2**20
-"""Least size of a tile, even if the L2 cache is smaller: below it the fixed costs of a tile outweigh."""
+"""Least size of a tile, even if the L2 cache is small: below it the fixed costs of a tile outweigh."""
 
 
 def compute_summed_loss(states: Tensor, weight: Tensor, bias: Tensor | None, labels: Tensor) -> Tensor:
@@ -43,19 +46,27 @@ def compute_losses_and_hits(
     return torch.cat(nats), torch.cat(hits)
 
 
-def _split_rows(num_rows: int, vocab: int) -> Iterator[slice]:
-    """Yield blocks of about the same number of rows, with at most CHUNK logits each if they have several rows."""
-    num_blocks = -(-num_rows // max(1, CHUNK // vocab))
+def _split_rows(num_rows: int, vocab: int, most: int | None = None) -> Iterator[slice]:
+    """Yield blocks of about the same number of rows, at most `most`, with at most CHUNK logits if they have several."""
+    rows = max(1, CHUNK // vocab)
+    num_blocks = -(-num_rows // (rows if most is None else min(rows, most)))
     ends = [num_rows * number // num_blocks for number in range(1, num_blocks + 1)]
     yield from map(slice, [0, *ends], ends)
 
 
 def _choose_width(states: Tensor, vocab: int) -> int:
-    """Return how many tokens of the vocabulary a tile has, so that its logits fit the processor's L2 cache."""
+    """Return how many tokens of the vocabulary a tile has: its logits fill half of the processor's L2 cache."""
     if states.device.type != "cpu":
         return vocab
-    size = max(cache_bytes("L2") or 0, TILE_BYTES) // states.element_size()
+    size = max((cache_bytes("L2") or 0) // 2, TILE_BYTES) // states.element_size()
     return min(vocab, max(1, size // len(states)))
+
+
+def _choose_rows(states: Tensor, vocab: int) -> int | None:
+    """Return how many rows a block has at most: enough for thick products, and to fill a tile; None on a GPU."""
+    if states.device.type != "cpu":
+        return None
+    return max(MIN_ROWS, ROWS_PER_CHANNEL * states.shape[1], TILE_BYTES // states.element_size() // vocab)
 
 
 def _split_by_label(labels: Tensor, starts: list[int], vocab: int) -> list[Tensor]:
@@ -142,7 +153,7 @@ class _SummedLoss(torch.autograd.Function):
             torch.zeros_like(tensor, dtype=total.dtype) if is_needed and tensor is not None else None
             for tensor, is_needed in zip((states, weight, bias), ctx.needs_input_grad[:3], strict=True)
         ]
-        blocks = list(_split_rows(len(states), len(weight)))
+        blocks = list(_split_rows(len(states), len(weight), _choose_rows(low, len(weight))))
         buffer = low.new_empty(max((rows.stop - rows.start for rows in blocks), default=0) * len(weight))
         for rows in blocks:
             block = _Block(low[rows], matrix, bias, labels[rows], buffer)
