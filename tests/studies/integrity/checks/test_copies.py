@@ -49,11 +49,13 @@ def test_equal_values_of_a_small_evaluation_set_are_no_fault(tmp_path: Path) -> 
 
 
 def test_copies_that_depend_on_the_size_of_the_evaluation_set_are_a_note(tmp_path: Path) -> None:
-    copied = *VALUES[:3], "82.71", "81.15"
-    found = judge_arms(tmp_path, VALUES, copied)
-    assert not found.faults
+    rows = [f"{arm},{seed},{VALUES[seed]}" for arm in ("base", "ours") for seed in range(3)]
+    path = write_rows(tmp_path, "arm,seed,accuracy", rows)
+    found = judge_file(path)
+    assert "repeated values" not in list_faults(found)
+    assert "ours has the accuracy of base in 3 of 3 seeds" in show_repeats(found)
     assert "--examples N" in show_repeats(found)
-    assert list_faults(judge_arms(tmp_path, VALUES, copied, num_examples=10_000)) == ["repeated values"]
+    assert "repeated values" in list_faults(judge_file(path, num_examples=10_000))
 
 
 @pytest.mark.parametrize("failed", ["10.00", "52.71"])
@@ -64,3 +66,9 @@ def test_failed_seeds_with_one_score_are_no_copies(tmp_path: Path, failed: str) 
 
 def test_a_single_equal_value_of_two_decimals_is_explained_by_chance(tmp_path: Path) -> None:
     assert not show_repeats(judge_arms(tmp_path, VALUES, (VALUES[0], *OTHERS[1:]), num_examples=10_000))
+
+
+def test_columns_of_many_seeds(tmp_path: Path) -> None:
+    rows = [f"{arm},{seed},{80 + seed / 1e4:.4f}" for arm in ("base", "ours") for seed in range(900)]
+    found = judge_file(write_rows(tmp_path, "arm,seed,score", rows))
+    assert "repeated values" in list_faults(found)

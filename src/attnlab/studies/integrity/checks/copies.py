@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
-from scipy.special import bdtrc, erf
+from scipy.special import bdtrc, erf, gammaln
 
 from ..tables.metrics import count_decimals, find_resolution
 from ..tables.table import Cell, ResultTable, group_cells, join_words, show_step
@@ -57,14 +57,17 @@ class ScoreColumn:
 
 @dataclass(frozen=True)
 class ColumnCopy:
-    """Two columns with equal values. is_certain: chance is excluded also if values are as coarse as they may be."""
+    """Two columns with equal values. is_certain: chance is excluded also if values are as coarse as they may be.
+
+    If it is not, all seeds are equal, and values with the printed digits would not be so by chance.
+    """
 
     first: ScoreColumn
     second: ScoreColumn
     equals: Equals
     num_seeds: int
     is_in_order: bool
-    is_certain: bool
+    is_certain: bool = True
 
     @property
     def sentence(self) -> str:
@@ -128,29 +131,25 @@ def _compare(first: ScoreColumn, second: ScoreColumn, resolution: float, odds: f
         return
     shared = [seed for seed in second.cells if seed in first.cells]
     in_order = _keep_equal([(second.cells[seed], first.cells[seed]) for seed in shared])
-    in_any_order = _keep_equal([(cell, other) for cell in second.cells.values() for other in first.cells.values()])
+    by_value = {cell.number: cell for cell in first.cells.values()}
+    in_any_order = _keep_equal([(cell, by_value.get(cell.number, cell)) for cell in second.cells.values()])
     sizes = len(first.cells), len(second.cells)
-    for step, is_certain in _list_resolutions([*first.cells.values(), *second.cells.values()], resolution):
-        rate = float(erf(step / (2 * sd)))
-        if _bound_in_order(len(in_order), len(shared), rate) < odds:
-            yield ColumnCopy(first, second, in_order, len(shared), True, is_certain)
-            return
-        if _bound_in_any_order(len(in_any_order), sizes, rate) < odds:
-            yield ColumnCopy(first, second, in_any_order, sizes[1], False, is_certain)
-            return
-
-
-def _list_resolutions(cells: Sequence[Cell], of_metric: float) -> Iterator[tuple[float, bool]]:
-    """Yield the resolution of the values, and that of their printed digits if a coarser one was only guessed."""
+    cells = [*first.cells.values(), *second.cells.values()]
     printed = 10.0 ** -max(count_decimals(cell.text) for cell in cells)
-    yield max(of_metric, printed), True
-    if printed < of_metric and not all(cell.num_examples for cell in cells):
-        yield printed, False
+    rate, printed_rate = (float(erf(size / (2 * sd))) for size in (max(resolution, printed), printed))
+    is_guessed = printed < resolution and not all(cell.num_examples for cell in cells)
+    if _bound_in_order(len(in_order), len(shared), rate) < odds:
+        yield ColumnCopy(first, second, in_order, len(shared), True)
+    elif _bound_in_any_order(len(in_any_order), sizes, rate) < odds:
+        yield ColumnCopy(first, second, in_any_order, sizes[1], False)
+    elif is_guessed and len(in_order) == len(shared) and printed_rate ** len(shared) < odds:
+        yield ColumnCopy(first, second, in_order, len(shared), True, is_certain=False)
 
 
 def _keep_equal(pairs: Equals) -> Equals:
     """Return the pairs with equal values, one of each value."""
-    return list({cell.number: (cell, other) for cell, other in pairs if cell.number == other.number}.values())
+    equals = [(cell, other) for cell, other in pairs if cell.number == other.number and cell is not other]
+    return list({cell.number: (cell, other) for cell, other in equals}.values())
 
 
 def _bound_in_order(count: int, num: int, rate: float) -> float:
@@ -162,4 +161,6 @@ def _bound_in_any_order(count: int, sizes: tuple[int, int], rate: float) -> floa
     """Bound the probability that two columns share so many values."""
     if count < MIN_EQUAL:
         return 1.0
-    return math.comb(sizes[0], count) * math.comb(sizes[1], count) * math.factorial(count) * rate**count
+    # The number of matchings of `count` values is (n choose count)·(m choose count)·count!, in logs since it is large.
+    ways = sum(gammaln(size + 1) - gammaln(size - count + 1) for size in sizes) - gammaln(count + 1)
+    return math.exp(min(0.0, float(ways) + count * math.log(rate)))
