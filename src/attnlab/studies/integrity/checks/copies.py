@@ -89,7 +89,7 @@ def find_copies(table: ResultTable, odds: float) -> list[ColumnCopy]:
     num_pairs = sum(_count_pairs(list(of_block)) for of_block in columns.values())
     by_metric = group_cells(table.values, lambda cell: cell.metric)
     resolutions = {metric: find_resolution(metric, of_metric)[0] for metric, of_metric in by_metric.items()}
-    copies = []
+    copies: list[ColumnCopy] = []
     for (metric, _), of_block in columns.items():
         for first, second in _find_candidates(of_block):
             # A test in the order of seeds, and one in any order.
