@@ -33,3 +33,9 @@ def test_runs_that_all_have_a_spread_are_runs(tmp_path: Path) -> None:
     rows = [f"{arm},{seed},{82 + seed / 10} ± 1.2" for arm in ("base", "ours") for seed in range(5)]
     found = judge_file(write_rows(tmp_path, "method,seed,accuracy", rows))
     assert not found.table.values[0].is_mean
+
+
+def test_runs_with_a_spread_of_one_metric_are_runs(tmp_path: Path) -> None:
+    rows = [f"{arm},{seed},{82 + seed / 10},1.2,{seed / 7}" for arm in ("base", "ours") for seed in range(5)]
+    found = judge_file(write_rows(tmp_path, "method,seed,accuracy,accuracy_std,loss", rows))
+    assert found.table.metrics == ["accuracy", "loss"]

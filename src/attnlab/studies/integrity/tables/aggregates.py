@@ -4,7 +4,6 @@ from collections.abc import Sequence
 
 from attnlab.errors import RequestError
 
-from ..finding import list_first
 from .columns import MEANS, SDS
 from .figure import parse_figure
 from .layout import TableLayout
@@ -12,6 +11,7 @@ from .table import Cell, group_cells
 
 NAMES = frozenset({*MEANS, *SDS, "median", "all"})
 """What a column of seeds holds in a row that summarises seeds."""
+MAX_SHOWN = 4
 WAY_ON = "keep the rows of single seeds only, or give every arm as one row with its mean, SD and n_seeds"
 
 
@@ -19,11 +19,18 @@ def check_aggregates(layout: TableLayout, cells: Sequence[Cell]) -> None:
     """Refuse a table in which some rows are single seeds and others are means over seeds."""
     if "seed" in layout.roles.parts:
         _check_seeds(layout)
-    by_arm = group_cells(cells, lambda cell: (cell.arm, cell.group, cell.metric, cell.step)).values()
+    for of_metric in group_cells(cells, lambda cell: cell.metric).values():
+        _check_spreads(layout.rows.name, [cell for cell in of_metric if cell.value is not None])
+
+
+def _check_spreads(table: str, cells: Sequence[Cell]) -> None:
+    """Refuse rows with ± that stand alone beside rows of runs without; runs may each have a ± of their own."""
+    by_arm = group_cells(cells, lambda cell: (cell.arm, cell.group, cell.step)).values()
     runs = [cell for of_arm in by_arm if len(of_arm) > 1 for cell in of_arm if cell.sd is None]
-    means = [cell for cell in cells if cell.sd is not None and cell.value is not None]
-    if any(cell.value is not None for cell in runs) and means:
-        shown, table = list_first([f"{cell.arm} ({cell.place})" for cell in means], 3), layout.rows.name
+    with_spread = [[cell for cell in of_arm if cell.sd is not None] for of_arm in by_arm]
+    means = [of_arm[0] for of_arm in with_spread if len(of_arm) == 1]
+    if runs and means:
+        shown = _list([f"{cell.arm} ({cell.place})" for cell in means])
         raise RequestError(
             f"'{table}' has rows of single runs, such as {runs[0].place}, and rows of means with ±: {shown}; {WAY_ON}"
         )
@@ -39,8 +46,13 @@ def _check_seeds(layout: TableLayout) -> None:
     if lacking and len(lacking) < len(seeds):
         word = seeds[lacking[0]]
         column, what = layout.roles.parts["seed"], f"'{word}'" if word else "empty"
-        where = f"line{'s' if len(lacking) > 1 else ''} {list_first([str(number) for number in lacking])}"
+        where = f"line{'s' if len(lacking) > 1 else ''} {_list([str(number) for number in lacking])}"
         raise RequestError(
             f"'{layout.rows.name}': '{column}' is {what} in {where} and names a seed in the other rows. If these rows "
             f"are runs, fill in their seeds; if they are means over seeds, {WAY_ON}"
         )
+
+
+def _list(items: Sequence[str]) -> str:
+    more = f" and {len(items) - MAX_SHOWN} more" if len(items) > MAX_SHOWN else ""
+    return f"{', '.join(items[:MAX_SHOWN])}{more}"
