@@ -110,9 +110,10 @@ def _list_files(given: Sequence[str]) -> list[str]:
     for name in given:
         path = expand_path(name)
         found = _find_results(path) if path.is_dir() else [str(path)]
-        if not found and len(given) > 1:
+        if not found:
             raise RequestError(
-                f"{name} is a folder without results*.json; give files of results, or one study's folder"
+                f"{name} holds no study: it has no ledger.sqlite, and no results*.json of lm-eval. A folder must hold "
+                "one of these; other tables are given as files, such as results.csv"
             )
         files += found
     return files

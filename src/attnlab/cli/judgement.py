@@ -133,8 +133,9 @@ def _explain_table(rows: Sequence["ComparisonRow"], primary: Sequence[str]) -> I
         yield f"Floor, the score of a trivial strategy: {', '.join(floors)}."
     if any("more seeds" in row.verdict for row in rows):
         yield (
-            "'About N more seeds' is the number per arm, in addition to those in the table, that would settle the "
-            "comparison with 80 % power at the level of its verdict if the difference stays as it is."
+            "'About N more seeds' is the number per arm, in addition to those in the table, that has 80 % power to "
+            "settle the comparison if the difference stays as it is: its verdict interval then excludes 0 or the "
+            "smallest difference of interest, whichever is farther from the difference."
         )
 
 

@@ -30,7 +30,7 @@ def main(arguments: Sequence[str]) -> int:
     num_repeats = int(numbers[0]) if numbers else NUM_REPEATS
     print(f"False positives and power over {num_repeats} simulated studies each (fewer for slow ones).")
     print("Power is how often a true difference is found; its size is in SDs of one seed's difference,")
-    print("for stability it is the ratio of the arms' SDs.\n")
+    print("for stability it is the ratio of the arms' SDs, for copied arms their number.\n")
     rates = print_rates(cases, num_repeats)
     if unsound:
         print("\nWhat attnlab does not do, on the same scores, and a limit of any analysis of few seeds.")

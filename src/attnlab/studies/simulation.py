@@ -19,7 +19,7 @@ from attnlab.statistics.cases import EFFECTS, EVERY_SEED
 from attnlab.statistics.draws import Seeds
 from attnlab.statistics.simulation import NO_THRESHOLD, Ask, Asks, Case, Look
 
-from . import fairness_simulation
+from . import copies_simulation, fairness_simulation
 from .answers.analysis import conclude
 from .file.design import SearchSettings
 from .ledger.database import Delivery, Ledger
@@ -51,6 +51,7 @@ def list_cases() -> Iterator[Case]:
     yield Case(PART, "20 articles of 25 questions", "5", finds, "12–52 %", 0.08, 0.8, cost=5, path=start)
     yield from list_search_cases()
     yield from fairness_simulation.list_cases()
+    yield from copies_simulation.list_cases()
 
 
 def list_search_cases() -> Iterator[Case]:

@@ -80,3 +80,23 @@ def test_what_does_not_fit_together(
     file.write_text("arm,seed,accuracy,f1\na,1,0.5,0.6\nb,1,0.6,0.7\n", encoding="utf-8")
     with pytest.raises(RequestError, match=message):
         compare(*(str(file) if text == "FILE" else text for text in texts), arms=arms, metric=metric)
+
+
+def write_seeds(tmp_path: Path) -> tuple[str, str]:
+    rows, scores = tmp_path / "lab.csv", tmp_path / "lab.json"
+    rows.write_text("seed,accuracy\n0,82.1\n1,82.4\n2,81.9\n", encoding="utf-8")
+    scores.write_text('{"arm": "ours", "metric": "accuracy", "scores": {"0": 82, "1": 83, "2": 82}}', encoding="utf-8")
+    return str(rows), str(scores)
+
+
+def test_seeds_that_are_keys_are_pairs(tmp_path: Path) -> None:
+    found = compare(*write_seeds(tmp_path), paired=True)
+    assert "seeds" in found.same
+    assert not found.different
+
+
+def test_runs_without_seeds_are_not_said_to_differ_in_seeds(tmp_path: Path) -> None:
+    rows, _ = write_seeds(tmp_path)
+    assert not compare(rows, "82.1,82.3,82.2", metric="accuracy").different
+    with pytest.raises(RequestError, match="list 2 does not record its seeds"):
+        compare(rows, "82.1,82.3,82.2", metric="accuracy", paired=True)

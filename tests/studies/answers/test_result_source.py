@@ -46,6 +46,8 @@ def test_settings_by_path() -> None:
     [
         ("EMPTY", "holds no study"), ("UNFINISHED", "8 of 10 runs ended; it is compared when all have"),
         ("nowhere.csv", "cannot read"), ("0.5", "cannot read"),
+        ("a=1,x,3", "'x' in the list 'a=1,x,3' is not a number"), ("1,,3", "'' in the list"),
+        ("base=1,diverged", "a run that failed is nan"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_compared(what: str, message: str, tmp_path: Path) -> None:

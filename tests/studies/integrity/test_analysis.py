@@ -202,3 +202,11 @@ def test_pairs_are_compared_if_the_user_says_so(tmp_path: Path) -> None:
 def test_pairs_need_the_same_seeds(tmp_path: Path, header: str, rows: list[str], message: str) -> None:
     with pytest.raises(RequestError, match=message):
         judge_file(write_rows(tmp_path, header, rows), is_paired=True)
+
+
+@pytest.mark.parametrize(("smallest", "excluded"), [(1.0, "a difference of 1"), (0.4, "0")])
+def test_what_settles_a_comparison_is_said(tmp_path: Path, smallest: float, excluded: str) -> None:
+    path = write_rows(tmp_path, "method,accuracy,n_seeds", ["base,82.0 ± 0.5,3", "ours,82.4 ± 0.5,3"])
+    sentence = judge_file(path, smallest=smallest).findings[0].sentence
+    assert f"more would settle it by excluding {excluded}). With so many more seeds per arm the verdict" in sentence
+    assert "the verdict interval at 95 % excludes this value with 80 % power" in sentence

@@ -86,7 +86,8 @@ def list_differences(first: SelectedResults, other: SelectedResults) -> Iterator
         if ours and theirs:
             yield from (f"{topic}: {text}" for text in _compare_facts(ours, theirs, topic == "data"))
     seeds = [sorted({cell.seed for cell in one.cells}) for one in (first, other)]
-    if seeds[0] != seeds[1]:
+    # Runs without seeds are only numbered.
+    if seeds[0] != seeds[1] and first.source.has_seeds and other.source.has_seeds:
         shown = [
             f"{', '.join(of_one[:MAX_SHOWN])} in {one.label}" for of_one, one in zip(seeds, (first, other), strict=True)
         ]

@@ -40,6 +40,8 @@ def compare_sources(
     sources: Sequence[ResultSource], arms: Sequence[str], options: JudgeOptions, metric: str | None = None
 ) -> CrossComparison:
     """Compare each source with the first. arms: one arm for all sources, or one for each; metric: which one."""
+    if options.is_paired:
+        _check_seeds(sources)
     chosen = _choose_arms(sources, arms)
     selected = _select(sources, chosen, metric)
     first = selected[0]
@@ -64,6 +66,16 @@ def compare_sources(
         tuple(text for of_pair in differences for text in of_pair), tuple(list_unknown(selected)), tuple(examples),
         is_paired,
     )  # fmt: skip
+
+
+def _check_seeds(sources: Sequence[ResultSource]) -> None:
+    """Refuse pairs of named seeds and of runs that are only numbered; lists are paired by their order."""
+    unnamed = [source.name for source in sources if not source.has_seeds]
+    if unnamed and len(unnamed) < len(sources):
+        raise RequestError(
+            f"--paired needs the seed of every run, and {unnamed[0]} does not record its seeds; add a column seed, or "
+            "omit --paired"
+        )
 
 
 def _choose_arms(sources: Sequence[ResultSource], arms: Sequence[str]) -> list[list[str]]:

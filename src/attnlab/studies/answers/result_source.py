@@ -16,7 +16,7 @@ from attnlab.training.plain import decode_nonfinite
 from attnlab.training.record.files import read_json
 
 from ..integrity import Cell, read_table
-from ..integrity.tables.figure import is_empty, parse_number
+from ..integrity.tables.figure import parse_number
 from ..integrity.tables.table import RunPredictions
 from .study_folder import LEDGER, Record, open_record
 
@@ -85,12 +85,19 @@ def read_source(text: str, number: int) -> ResultSource:
 
 
 def _read_list(text: str) -> tuple[str, list[tuple[str, float | None]]] | None:
-    """Read `0.81,0.82,…` or `name=0.81,0.82,…`; None if the text is no list."""
+    """Read `0.81,0.82,…` or `name=0.81,0.82,…`, where nan is a run that failed; None if the text is no list."""
     name, _, numbers = text.rpartition("=")
     words = [word.strip() for word in numbers.replace(";", ",").split(",")]
     values = [(word, parse_number(word)) for word in words]
-    is_list = len(words) > 1 and all(value is not None or is_empty(word) for word, value in values)
-    return (name.strip(), values) if is_list and any(value is not None for _, value in values) else None
+    if len(words) < 2 or all(value is None for _, value in values):
+        return None
+    wrong = next((word for word, value in values if value is None and word.lower() != "nan"), None)
+    if wrong is not None:
+        raise RequestError(
+            f"'{wrong}' in the list '{text}' is not a number; a run that failed is nan, and there is no file of "
+            "this name"
+        )
+    return name.strip(), values
 
 
 def _read_folder(text: str, path: Path) -> ResultSource:
@@ -99,7 +106,10 @@ def _read_folder(text: str, path: Path) -> ResultSource:
             return _read_study(text, record)
     if (path / RESULT).exists() and (path / CONFIG).exists():
         return _read_run(text, path)
-    raise StudyError(f"{text} holds no study: it has no {LEDGER}; nor a run, which has a {RESULT}")
+    raise StudyError(
+        f"{text} holds no study: it has no {LEDGER}; nor a run, which has a {RESULT}. A folder must be that of a study "
+        "or a run; other results are given as files, such as results.csv"
+    )
 
 
 def _read_study(name: str, record: Record) -> ResultSource:

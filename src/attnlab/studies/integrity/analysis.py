@@ -13,7 +13,7 @@ from typing import Any
 from attnlab.errors import RequestError
 from attnlab.statistics import Comparison, Question, compare, conclude_family
 from attnlab.statistics.families import Role
-from attnlab.statistics.formatting import plain
+from attnlab.statistics.formatting import percent, plain
 from attnlab.statistics.verdict import MIN_SEEDS, NOT_COMPARABLE, TOO_FEW
 
 from .checks.means import compare_means, find_missing_spread
@@ -213,7 +213,7 @@ def check_seeds(rows: Sequence[ComparisonRow]) -> Iterator[IntegrityFinding]:
         IntegrityKind.TOO_FEW_SEEDS,
         f"{len(weak)} of {len(rows)} comparisons {'has' if len(weak) == 1 else 'have'} {' or '.join(map(str, counts))} "
         f"{'seed' if counts == [1] else 'seeds'} per arm; with fewer than {MIN_SEEDS} no verdict is given: "
-        f"{shown}",
+        f"{shown}{_explain_settling([comparison for _, comparison in weak]) if 'by excluding' in shown else ''}",
         data={"num_seeds": counts, "comparisons": [row.name for row, _ in weak]},
     )
 
@@ -222,4 +222,21 @@ def _show_more(comparison: Comparison) -> str:
     more = comparison.plan.more
     if comparison.data.num_seeds < 2 or math.isnan(more):
         return "one seed shows no spread to plan from"
-    return "no number of seeds would settle it" if math.isinf(more) else f"about {more:.0f} more would settle it"
+    if math.isinf(more):
+        return "no number of seeds would settle it"
+    return f"about {more:.0f} more would settle it by excluding {_name_excluded(comparison)}"
+
+
+def _explain_settling(comparisons: Sequence[Comparison]) -> str:
+    levels = {percent(round(1 - comparison.level, 4)) for comparison in comparisons}
+    at = f" at {min(levels)}" if len(levels) == 1 else ""
+    return (
+        f". With so many more seeds per arm the verdict interval{at} excludes this value with 80 % power, if the "
+        "difference stays as it is"
+    )
+
+
+def _name_excluded(comparison: Comparison) -> str:
+    """Name the value that an interval excludes first: 0, or the smallest difference of interest."""
+    question, size = comparison.question, abs(comparison.estimate.difference)
+    return "0" if size >= question.threshold - size else f"a difference of {question.shown_smallest}"

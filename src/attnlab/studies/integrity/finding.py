@@ -20,6 +20,7 @@ class IntegrityKind(Enum):
     DIFFERENT_PARAMETERS = "different parameters"
     TOO_FEW_SEEDS = "too few seeds"
     SUMMARY_DIFFERS = "summary differs"
+    SUMMARY_AGREES = "summary agrees"
     ONLY_MEANS = "only means"
     LEAK = "a leaking arm"
     FAILED_AUDIT = "a failed audit"

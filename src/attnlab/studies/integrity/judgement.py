@@ -9,7 +9,7 @@ from attnlab.statistics.formatting import signed
 from .analysis import PRESUMED, AnalysisTerms, ComparisonRow, TableAnalysis, analyse, check_pairs, check_seeds
 from .checks.budgets import check_budgets
 from .checks.impossible_values import ImpossibleValues, find_impossible
-from .checks.means import check_means
+from .checks.means import check_means, check_spread_of_one_seed
 from .checks.predictions import check_predictions
 from .checks.repetition import check_repetition
 from .checks.seeds import check_lone_seed, check_missing
@@ -85,7 +85,7 @@ def judge(table: ResultTable, options: JudgeOptions | None = None) -> Judgement:
     possible = settled.without([*left_out, *units.fractions])
     findings = [*repeated, *mixed, *check_predictions(table), *_explain(impossible)]
     findings += check_lone_seed(possible, analyses[-1].step) if analyses else ()
-    findings += [*check_missing(settled), *check_budgets(table)]
+    findings += [*check_spread_of_one_seed(table), *check_missing(settled), *check_budgets(table)]
     findings += [*check_seeds(analyses[-1].rows), *check_means(settled)] if analyses else ()
     findings += check_summaries(table, options.summary) if options.summary is not None else ()
     changes = tuple(_find_changes(settled, analyses[-1], terms)) if analyses and left_out else ()

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from attnlab.studies.integrity import read_table
+from attnlab.studies.integrity import IntegrityKind, read_table
 from tests.studies.integrity.result_tables import (
     WRITERS,
     Recipe,
@@ -146,3 +146,26 @@ def test_numbers_of_examples_by_group_and_by_metric(tmp_path: Path) -> None:
     assert {finding.data.get("num_examples") for finding in found.faults} == {137, 211}
     # Most values do not fit, so that n is the likelier mistake and nothing is left out.
     assert found.left_out == ()
+
+
+@pytest.mark.parametrize(
+    ("mean", "num_seeds", "is_possible"),
+    [
+        ("82.55", 3, False), ("82.57", 3, True), ("82.53", 3, True), ("83.27", 1, False), ("83.2", 1, True),
+        ("82.6", 3, True), ("82.55", 10, True), ("82.55", "", True),
+    ],
+)  # fmt: skip
+def test_a_mean_that_no_number_of_right_answers_gives(
+    tmp_path: Path, mean: str, num_seeds: int | str, is_possible: bool
+) -> None:
+    rows = ["base,82.1,0.4,5,1000", f"ours,{mean},0.3,{num_seeds},1000"]
+    found = judge_file(write_rows(tmp_path, "method,accuracy_mean,accuracy_std,n_seeds,n_test", rows))
+    wrong = [it.sentence for it in found.faults if it.kind == IntegrityKind.IMPOSSIBLE_VALUES]
+    assert bool(wrong) != is_possible
+    assert is_possible or f"{mean} (line 3, accuracy_mean) does not fit (k = {num_seeds}, n = 1000)" in wrong[0]
+
+
+def test_a_mean_is_not_examined_without_a_number_of_examples(tmp_path: Path) -> None:
+    rows = ["base,82.1,0.4,5", "ours,82.55,0.3,3"]
+    found = judge_file(write_rows(tmp_path, "method,accuracy_mean,accuracy_std,n_seeds", rows))
+    assert not [it for it in found.faults if it.kind == IntegrityKind.IMPOSSIBLE_VALUES]

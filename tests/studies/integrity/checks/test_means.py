@@ -1,12 +1,13 @@
 """Means are compared by Welch's t if SD and number of seeds are known; what is missing is said."""
 
+import math
 from pathlib import Path
 
 import pytest
 from scipy.stats import ttest_ind_from_stats
 
-from attnlab.studies.integrity import JudgeOptions, TableHints, judge, read_table
-from tests.studies.integrity.result_tables import get_comparison, get_only_row, write_text
+from attnlab.studies.integrity import IntegrityKind, JudgeOptions, TableHints, judge, read_table
+from tests.studies.integrity.result_tables import get_comparison, get_only_row, judge_file, write_rows, write_text
 
 TEXT = "method,acc\nbaseline,82.1 ± 0.4\nours,83.0 ± 0.3\n"
 
@@ -55,3 +56,19 @@ def test_the_metrics_without_a_spread_are_named(tmp_path: Path) -> None:
     text = "method,acc,f1\nbaseline,82.1 ± 0.4,71.0\nours,83.0 ± 0.3,72.0\n"
     judgement = judge(read_table(write_text(tmp_path, text), hints=TableHints(num_seeds=5)))
     assert "each mean of f1 needs its SD over seeds" in next(one.sentence for one in judgement.findings)
+
+
+def test_a_spread_of_one_seed(tmp_path: Path) -> None:
+    rows = ["base,82.1,0.4,5", "ours,83.27,0.3,1", "other,81.0,,1", "last,81.5,0,1"]
+    found = judge_file(write_rows(tmp_path, "method,accuracy_mean,accuracy_std,n_seeds", rows))
+    (finding,) = (it for it in found.faults if it.kind == IntegrityKind.SPREAD_OF_ONE_SEED)
+    assert "ours accuracy 83.27 ± 0.3 (line 3, accuracy_mean). An SD over seeds cannot come" in finding.sentence
+    assert finding.data["num_cells"] == 1
+    for row in found.analyses[-1].rows:
+        assert row.comparison is not None
+        assert math.isnan(row.comparison.data.variant.sd)
+
+
+def test_a_column_std_is_the_spread_of_the_only_metric(tmp_path: Path) -> None:
+    found = judge_file(write_rows(tmp_path, "method,accuracy,std,n_seeds", ["base,82.1,0.4,5", "ours,83.3,0.5,5"]))
+    assert [cell.sd for cell in found.table.values] == [0.4, 0.5]

@@ -50,17 +50,24 @@ def find_repeats(table: ResultTable, metric: str) -> Iterator[Sighting]:
     """Look for every value of a metric among the earlier ones."""
     cells = [cell for cell in table.values if cell.metric == metric]
     resolution, _ = find_resolution(metric, cells)
-    limits = {0.0, FRACTION, PERCENT} if recognise_metric(metric) in LIMITED else {0.0}
     order = {step: number for number, step in enumerate(table.steps)}
     for group in group_cells(cells, lambda cell: cell.group).values():
         chance = ChanceOfRepeats(group, resolution)
         earlier: dict[float | None, list[Cell]] = {}
         for cell in sorted(group, key=lambda cell: order[cell.step]):
             same = earlier.setdefault(cell.value, [])
-            # Many runs reach a perfect score or 0, and before training arms with the same initial weights agree.
-            if cell.value not in limits and not (cell.step == 0 and len(order) > 1):
+            if is_informative(cell, has_steps=len(order) > 1):
                 yield Sighting(cell, _find_nearest(cell, same), chance.expect(cell), chance.rate)
             same.append(cell)
+
+
+def is_informative(cell: Cell, has_steps: bool) -> bool:
+    """Tell whether an equal value elsewhere is evidence of a repeat.
+
+    Many runs reach a perfect score or 0, and before training arms with the same initial weights agree.
+    """
+    limits = {0.0, FRACTION, PERCENT} if recognise_metric(cell.metric) in LIMITED else {0.0}
+    return cell.value not in limits and not (cell.step == 0 and has_steps)
 
 
 def _find_nearest(cell: Cell, same: Sequence[Cell]) -> Repeat | None:

@@ -35,10 +35,10 @@ def find_impossible(table: ResultTable, units: Units) -> Iterator[ImpossibleValu
         cells = [cell for cell in table.values if cell.metric == metric]
         for scale, of_scale in group_cells(cells, units.find_scale).items():
             yield from _find_beyond_limits(metric, of_scale, scale)
-            # The mean of several seeds need not be a multiple of 1/n.
             of_runs = [cell for cell in of_scale if not cell.is_mean]
             for n, of_size in group_cells(of_runs, lambda cell: cell.num_examples).items():
                 yield from _find_no_multiples(metric, of_size, scale, n)
+            yield from _find_impossible_means(metric, [cell for cell in of_scale if cell.is_mean], scale)
     yield from _find_below_exact_match(table, units)
 
 
@@ -86,6 +86,32 @@ def _find_no_multiples(
         source = "" if given else f" (guessed: the others are, as on {metrics.SETS[n]})"
         sentence = f"{metric} is a multiple of 1/{n}{source}; {_show_misfits(wrong)}"
         yield ImpossibleValues(_report(sentence, wrong, data), tuple(wrong))
+
+
+def _find_impossible_means(metric: str, cells: Sequence[Cell], scale: float | None) -> Iterator[ImpossibleValues]:
+    """Find means over k seeds that are no multiple of 1/(k·n) (GRIM, Brown and Heathers 2017); n and k are given."""
+    if metrics.recognise_metric(metric) not in metrics.COUNTED or scale is None:
+        return
+    wrong = [cell for cell in cells if 0 <= cell.number <= scale and not _is_possible_mean(cell, scale)]
+    if wrong:
+        cell, is_one = wrong[0], len(wrong) == 1
+        sentence = (
+            f"the mean {metric} of k seeds on n examples is a multiple of 1/(k·n); {_show_misfits(wrong)} (k = "
+            f"{cell.num_seeds}, n = {cell.num_examples}{'' if is_one else ' for the first'}). n or k is not what the "
+            "table says, seeds were rounded coarsely before averaging, or the value is wrong. "
+            f"{'It stays' if is_one else 'They stay'} in the analysis"
+        )
+        yield ImpossibleValues(_report(sentence, wrong, {"metric": metric}), ())
+
+
+def _is_possible_mean(cell: Cell, scale: float) -> bool:
+    """Tell whether a mean is a multiple of 1/(k·n); True if its digits are too few to decide, or k or n is unknown."""
+    if cell.num_seeds is None or cell.num_examples is None:
+        return True
+    rounding = 10.0 ** -metrics.count_decimals(cell.text)
+    # The scores of the seeds may have been rounded to as many digits as their mean.
+    slack = rounding if cell.num_seeds == 1 else 2 * rounding
+    return bool(metrics.are_multiples(np.array([cell.number]), cell.num_seeds * cell.num_examples, scale, slack)[0])
 
 
 def _find_below_exact_match(table: ResultTable, units: Units) -> Iterator[ImpossibleValues]:

@@ -1,11 +1,12 @@
 """Tables of means: what they lack for a verdict, and Welch's t where mean, SD and number of seeds are known."""
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from attnlab.statistics import Comparison, Question, Summary, compare_summaries
 
-from ..finding import IntegrityFinding, IntegrityKind
+from ..finding import IntegrityFinding, IntegrityKind, list_first
 from ..tables.table import Cell, ResultTable
 
 NO_NUMBER = "the number of seeds is not given"
@@ -26,8 +27,28 @@ def compare_means(cells: Sequence[Cell], arm: str, question: Question) -> Compar
     variant, baseline = (next(cell for cell in cells if (cell.arm == arm) == is_arm) for is_arm in (True, False))
     if question.scale == "log":
         question = replace(question, scale="linear", smallest=question.smallest / 100 * baseline.number)
-    first, second = (Summary(cell.number, cell.sd or 0.0, cell.num_seeds or 1) for cell in (baseline, variant))
-    return compare_summaries(first, second, question)
+    return compare_summaries(_summarize(baseline), _summarize(variant), question)
+
+
+def _summarize(cell: Cell) -> Summary:
+    """Return a mean with its SD over seeds, which one seed does not have."""
+    num_seeds = cell.num_seeds or 1
+    return Summary(cell.number, math.nan if cell.sd is None or num_seeds < 2 else cell.sd, num_seeds)
+
+
+def check_spread_of_one_seed(table: ResultTable) -> Iterator[IntegrityFinding]:
+    """Find a spread beside the score of one seed: it cannot be over seeds."""
+    # Programs that divide by n write 0 as the SD of one value.
+    cells = [cell for cell in table.values if cell.num_seeds == 1 and cell.sd]
+    if cells:
+        shown = list_first([f"{cell.title} {cell.text} ± {cell.sd:g} ({cell.place})" for cell in cells])
+        yield IntegrityFinding(
+            IntegrityKind.SPREAD_OF_ONE_SEED,
+            f"the number of seeds is 1, and a spread is given: {shown}. An SD over seeds cannot come from one seed; it "
+            "may be over examples, batches or folds, or the number of seeds is wrong. It is not used",
+            places=tuple(cell.place for cell in cells),
+            data={"num_cells": len(cells)},
+        )
 
 
 def check_means(table: ResultTable) -> Iterator[IntegrityFinding]:

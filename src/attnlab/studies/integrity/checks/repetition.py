@@ -6,21 +6,34 @@ from collections.abc import Iterator, Sequence
 from ..finding import IntegrityFinding, IntegrityKind, list_first
 from ..tables.table import Cell, ResultTable, join_words, show_step
 from .coincidence import KINDS, Repeat, Sighting, find_repeats, find_twins, is_beyond_chance
+from .copies import ColumnCopy, find_copies
 
 ODDS = 1e-3
-"""False-positive rate for a table without repeats."""
+"""False-positive rate for a table without repeats: half for single values, half for copies of columns."""
 MIN_VALUES = 2
 """A step with fewer values is not called one without new values."""
 
 
 def check_repetition(table: ResultTable) -> Iterator[IntegrityFinding]:
-    """Find repeats beyond chance: first whole steps, then all other repeats as one finding; a single one is a note."""
+    """Find repeats beyond chance: whole steps, all other repeats as one finding, and then copies of whole columns."""
+    findings = list(_find_repeated_steps(table))
+    yield from findings
+    known = {place for finding in findings for place in finding.places}
+    copies = [copy for copy in find_copies(table, ODDS / 2) if not {cell.place for cell, _ in copy.equals} <= known]
+    for is_fault in (True, False):
+        of_kind = [copy for copy in copies if copy.is_certain == is_fault]
+        if of_kind:
+            yield _report_copies(of_kind, is_fault)
+
+
+def _find_repeated_steps(table: ResultTable) -> Iterator[IntegrityFinding]:
+    """Find steps without new values, and all other repeats as one finding; a single one is a note."""
     by_step: dict[float | None, list[Sighting]] = {step: [] for step in table.steps}
     for metric in table.metrics:
         for sighting in find_repeats(table, metric):
             by_step[sighting.cell.step].append(sighting)
     # A test for each step, for all of them, and for twins.
-    odds = ODDS / max(1, (len(by_step) + 2) * len(table.metrics) * len(KINDS))
+    odds = ODDS / 2 / max(1, (len(by_step) + 2) * len(table.metrics) * len(KINDS))
     beyond = {step for step, sightings in by_step.items() if is_beyond_chance(sightings, odds)}
     repeated = {step for step, sightings in by_step.items() if all(sighting.repeat for sighting in sightings)} - {None}
     stale = [step for step in by_step if step in beyond & repeated and len(by_step[step]) >= MIN_VALUES]
@@ -56,6 +69,21 @@ def _report(steps: list[float | None], sightings: Sequence[Sighting], head: str)
         is_fault=not is_single,
         places=tuple(repeat.cell.place for repeat in repeats),
         data={"steps": steps, "counts": counts, "repeats": listed},
+    )
+
+
+def _report_copies(copies: Sequence[ColumnCopy], is_fault: bool) -> IntegrityFinding:
+    equals = [pair for copy in copies for pair in copy.equals]
+    reason = "At this spread and precision, chance produces so many equal values in less than one of 1000 tables"
+    if not is_fault:
+        reason = "They may be copies, or coincidences of a small evaluation set; --examples N gives its size"
+    listed = [{"cell": cell.place, "repeats": other.place, "kind": "column"} for cell, other in equals]
+    return IntegrityFinding(
+        IntegrityKind.REPEATED_VALUES,
+        f"{list_first([copy.sentence for copy in copies])}. {reason}",
+        is_fault=is_fault,
+        places=tuple(dict.fromkeys(cell.place for cell, _ in equals)),
+        data={"steps": list(dict.fromkeys(cell.step for cell, _ in equals)), "repeats": listed},
     )
 
 

@@ -55,9 +55,14 @@ def check_summaries(table: ResultTable, path: str) -> Iterator[IntegrityFinding]
     reported = _read_summary(path, table)
     factors = {metric: _find_factor(reported, metric) for metric in {value.metric for value in reported}}
     wrong = [value for value in reported if value.can_be_checked and not value.agrees(factors[value.metric])]
+    checked = [value for value in reported if value.can_be_checked]
+    if checked and not wrong:
+        agree = f"{len(checked)} figure agrees" if len(checked) == 1 else f"all {len(checked)} figures agree"
+        sentence = f"{agree} with the recorded values, of {len(reported)} in {path}"
+        yield IntegrityFinding(IntegrityKind.SUMMARY_AGREES, sentence, is_fault=False, data={"compared": len(checked)})
     if wrong:
         shown = list_first([value.describe_difference(factors[value.metric]) for value in wrong], 3)
-        sentence = f"{len(wrong)} of {len(reported)} figures of {path} differ from the recorded values: {shown}"
+        sentence = f"{len(wrong)} of {len(checked)} figures of {path} differ from the recorded values: {shown}"
         places = tuple(value.place for value in wrong)
         yield IntegrityFinding(IntegrityKind.SUMMARY_DIFFERS, sentence, places=places)
     rescaled = sorted(metric for metric, factor in factors.items() if factor != 1)

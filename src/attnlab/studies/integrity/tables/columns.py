@@ -167,6 +167,8 @@ def find_roles(rows: TextTable, given: Mapping[str, str]) -> ColumnRoles:
         scores = [name for name in rows.scores if name in left and rows.is_numeric(name)]
         values = scores or _find_values(rows, [name for name in left if name not in groups], parts)
     spreads = {value: spread for value, spread in spreads.items() if value in values and rows.is_numeric(spread)}
+    if not spreads and len(values) == 1:
+        spreads = _find_unnamed_spread(rows, values[0], left)
     used = {*parts.values(), *budgets, *groups, *values, *spreads.values(), *errors}
     ignored = tuple(name for name in rows.header if name not in used)
     return ColumnRoles(parts, tuple(values), tuple(groups), tuple(budgets), ignored, spreads, tuple(errors))
@@ -220,6 +222,12 @@ def _find_spreads(names: Sequence[str], kinds_of_spread: Sequence[str]) -> tuple
         elif kinds[0] in ("stderr", "sem") or stem in stems:
             errors.append(name)
     return spreads, errors
+
+
+def _find_unnamed_spread(rows: TextTable, value: str, left: Sequence[str]) -> dict[str, str]:
+    """Return the column named just `std` or the like as the spread of the only column of values."""
+    names = [name for name in left if "".join(split_words(name)) in SDS and name != value and rows.is_numeric(name)]
+    return {value: names[0]} if len(names) == 1 else {}
 
 
 def _find_arm(rows: TextTable, left: Sequence[str], parts: Mapping[str, str]) -> str | None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from attnlab.errors import RequestError, closest
 from attnlab.statistics.scores import LARGEST
 
+from .aggregates import check_aggregates
 from .caption import SpreadKind
 from .columns import join_given_columns, read_map, read_table_number
 from .figure import CellFigure, is_empty, parse_figure, parse_number
@@ -47,6 +48,7 @@ def read_table(
             f"no scores were recognised in '{rows.name}', which has the columns {', '.join(map(repr, rows.header[:8]))}"
             ". Name the columns, for example --map arm=model,seed=run,value=accuracy"
         )
+    check_aggregates(layout, cells)
     kind = hints.spread or ("se" if layout.roles.are_standard_errors else None)
     cells, spreads = settle_spreads(cells, rows.caption, hints.num_seeds, kind)
     arms = list(dict.fromkeys([*(cell.arm for cell in cells), *(run.arm for run in predictions)]))

@@ -6,7 +6,7 @@ from typing import Self
 
 from attnlab.errors import RequestError
 
-from .figure import is_empty, parse_figure, parse_number
+from .figure import MARKS, is_empty, parse_figure, parse_number
 
 MAX_CELLS = 500_000
 LATEX, MARKDOWN = "a LaTeX table", "a Markdown table"
@@ -70,7 +70,23 @@ def make_table(
     if (len(rows) + 1) * len(header) > MAX_CELLS:
         raise RequestError(f"'{path}' has more than {MAX_CELLS:,} cells; give the scores of runs, not of every example")
     named = tuple((number, dict(zip(header, row, strict=True))) for number, row in rows)
-    return TextTable(path, tuple(header), named, form, caption)
+    table = TextTable(path, tuple(header), named, form, caption)
+    return _remove_marks(table) if table.is_for_readers else table
+
+
+def _remove_marks(table: TextTable) -> TextTable:
+    """Remove the marks of footnotes behind names, unless names differ in nothing else."""
+    columns: dict[str, list[str]] = {}
+    for name in table.header:
+        texts = table.column(name)
+        plain = [text.rstrip(MARKS) or text for text in texts]
+        if not table.is_numeric(name) and len({*plain}) == len({*texts}):
+            columns[name] = plain
+    rows = [
+        (number, {name: columns[name][at] if name in columns else text for name, text in row.items()})
+        for at, (number, row) in enumerate(table.rows)
+    ]
+    return replace(table, rows=tuple(rows))
 
 
 def _check_header(path: str, header: Sequence[str]) -> None:

@@ -23,6 +23,14 @@ from attnlab.studies.integrity.tables.formats.latex_text import read_groups, spl
         (r"d\_model \& $d_{\text{model}}$", "d_model & d_model"),
         (r"1{,}234", "1,234"),
         (r"--", "–"),
+        (r"Linformer$^\dagger$", "Linformer†"),
+        (r"Linformer$^{\dagger,1}$", "Linformer†"),
+        (r"Linformer\textsuperscript{\ddag}", "Linformer‡"),
+        (r"\textbf{Ours}$^*$", "Ours*"),
+        (r"Ours$^\ast$", "Ours*"),
+        (r"GPT-2$^1$", "GPT-2"),
+        (r"82.1$^\dagger$", "82.1"),
+        (r"82.1\textsuperscript{*}", "82.1"),
     ],
 )
 def test_plain_text(latex: str, text: str) -> None:

@@ -17,7 +17,8 @@ def read_delimited(path: str, lines: list[str]) -> TextTable:
     lines = [*[""] * num_comments, *lines[num_comments:]]
     filled = [line for line in lines if line.strip()]
     if len(filled) < 2:
-        raise RequestError(f"'{path}' has {len(filled)} lines; a table needs a header and at least one row")
+        num_lines = "only one line" if filled else "no lines"
+        raise RequestError(f"'{path}' has {num_lines}; a table needs a header and at least one row")
     delimiter = max(DELIMITERS, key=filled[0].count)
     reader = csv.reader(lines, delimiter=delimiter)
     try:

@@ -50,7 +50,10 @@ def _read_text(path: str) -> str:
     except OSError as error:
         raise RequestError(f"cannot read '{path}': {error.strerror or error}") from error
     except (UnicodeDecodeError, ValueError) as error:
-        raise RequestError(f"cannot read '{path}': it is not UTF-8 text") from error
+        raise RequestError(
+            f"cannot read '{path}': it is not UTF-8 text. Tables are read from CSV, JSON, LaTeX and Markdown; of a PDF "
+            "or a spreadsheet, copy or export the table as one of these"
+        ) from error
 
 
 def _choose(path: str, blocks: Sequence[TextBlock], chosen: int | None) -> TextBlock:

@@ -5,13 +5,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from attnlab.errors import RequestError
-from attnlab.inputs import parse_json
+from attnlab.inputs import is_whole_number, parse_json
 
+from ..metrics import recognise_metric, split_words
 from ..rows import TextTable, make_table
 from .lm_eval import is_lm_eval, read_lm_eval
 
 Record = dict[str, str]
 MAX_DEPTH = 4
+SCORES = frozenset({"score", "scores", "value", "values", "result", "results", "seeds", "runs"})
+"""Names of an object that holds a score for each seed."""
 
 
 def is_json(text: str) -> bool:
@@ -61,7 +64,7 @@ def _list_records(path: str, content: Any) -> Iterator[Record]:
                 f'\'{path}\' is a list of other things than objects; each run is {{"arm": …, "seed": …, …}}'
             )
         for item in content:
-            yield _flatten(item)
+            yield from _split_seeds(item)
     elif isinstance(content, Mapping) and content and all(_is_scores(value) for value in content.values()):
         for arm, scores in content.items():
             seeds = scores.items() if isinstance(scores, Mapping) else enumerate(scores, start=1)
@@ -70,9 +73,27 @@ def _list_records(path: str, content: Any) -> Iterator[Record]:
     elif isinstance(content, Mapping) and len(content) == 1 and isinstance(next(iter(content.values())), list):
         yield from _list_records(path, next(iter(content.values())))
     elif isinstance(content, Mapping):
-        yield _flatten(content)
+        yield from _split_seeds(content)
     else:
         raise RequestError(f"'{path}' is JSON without any table: a list of runs, or scores by arm, is needed")
+
+
+def _split_seeds(item: Mapping[str, Any]) -> Iterator[Record]:
+    """Yield a record for each seed of an object such as {"method": …, "scores": {"0": …, "1": …}}, or the object."""
+    by_seed = {name: value for name, value in item.items() if _has_seeds(name, value)}
+    others = _flatten({name: value for name, value in item.items() if name not in by_seed})
+    if not by_seed or "seed" in others:
+        yield _flatten(item)
+        return
+    for seed in dict.fromkeys(seed for scores in by_seed.values() for seed in scores):
+        scores = {("value" if name in SCORES else name): _write(of.get(seed)) for name, of in by_seed.items()}
+        yield {**others, "seed": seed, **scores}
+
+
+def _has_seeds(name: str, value: Any) -> bool:
+    """Tell whether an object holds a score for each seed: its keys are whole numbers. Scores by class are none."""
+    is_named = name in SCORES or (recognise_metric(name) and "class" not in split_words(name))
+    return bool(is_named) and isinstance(value, Mapping) and _is_scores(value) and all(map(is_whole_number, value))
 
 
 def _is_scores(value: Any) -> bool:

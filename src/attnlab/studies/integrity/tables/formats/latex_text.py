@@ -7,6 +7,11 @@ SYMBOLS = {
     r"\pm": "±", r"\uparrow": "↑", r"\downarrow": "↓", r"\times": "×", r"\infty": "∞", r"\alpha": "α", r"\beta": "β",
     r"\lambda": "λ", r"\textemdash": "—", r"\textendash": "–", r"\textpm": "±", r"\textasciitilde": "~",
 }  # fmt: skip
+FOOTNOTES = {
+    r"\dagger": "†", r"\dag": "†", r"\textdagger": "†", r"\ddagger": "‡", r"\ddag": "‡", r"\textdaggerdbl": "‡",
+    r"\ast": "*", r"\star": "*", r"\textasteriskcentered": "*", r"\S": "§", r"\P": "¶",
+}  # fmt: skip
+"""Marks of footnotes."""
 ESCAPED = re.compile(r"\\([%_&#$])")
 SPACES = re.compile(r"\\[,;:! /]|~|\\q?quad\b|\\hfill\b|\\phantom\{[^{}]*\}")
 DROPPED = re.compile(
@@ -26,6 +31,9 @@ def to_plain_text(cell: str) -> str:
     text = " ".join(cell.split())
     for symbol, sign in SYMBOLS.items():
         text = re.sub(re.escape(symbol) + r"(?![A-Za-z])", f" {sign} ", text)
+    for symbol, sign in FOOTNOTES.items():
+        text = re.sub(re.escape(symbol) + r"(?![A-Za-z])\s?", sign, text)
+    text = text.replace(r"\textsuperscript", "^")
     text = ESCAPED.sub(lambda match: {"_": "\0"}.get(match[1], match[1]), text).replace("$", "")
     text = SPACES.sub(" ", text).replace("\\\\", " ")
     while (shorter := DROPPED.sub("", text)) != text:
@@ -34,7 +42,10 @@ def to_plain_text(cell: str) -> str:
         text = shorter
     text = re.sub(r"\{\s*,\s*\}", ",", COMMAND.sub("", text))
     text = re.sub(rf"\{{\s*({NUMBER}%?)\s*\}}", r"\1", text)  # {82.1}_{0.4}
-    text = SUPERSCRIPT.sub("", SUBSCRIPT.sub(r" ± \1", text))
+    if re.match(rf"\W*{NUMBER}", text):
+        text = SUPERSCRIPT.sub("", SUBSCRIPT.sub(r" ± \1", text))
+    else:
+        text = SUPERSCRIPT.sub(lambda match: re.sub(r"[^†‡§¶*]", "", match[0]), text)
     text = text.replace("{", "").replace("}", "").replace("\0", "_").replace("---", "—").replace("``", '"')
     text = " ".join(text.replace("''", '"').replace("--", "–").split())
     return re.sub(r"\s+([),])", r"\1", text)

@@ -1,0 +1,58 @@
+"""Rows that hold a mean over seeds among rows of single seeds: read as runs, they would be wrong."""
+
+from collections.abc import Sequence
+
+from attnlab.errors import RequestError
+
+from .columns import MEANS, SDS
+from .figure import parse_figure
+from .layout import TableLayout
+from .table import Cell, group_cells
+
+NAMES = frozenset({*MEANS, *SDS, "median", "all"})
+"""What a column of seeds holds in a row that summarises seeds."""
+MAX_SHOWN = 4
+WAY_ON = "keep the rows of single seeds only, or give every arm as one row with its mean, SD and n_seeds"
+
+
+def check_aggregates(layout: TableLayout, cells: Sequence[Cell]) -> None:
+    """Refuse a table in which some rows are single seeds and others are means over seeds."""
+    if "seed" in layout.roles.parts:
+        _check_seeds(layout)
+    for of_metric in group_cells(cells, lambda cell: cell.metric).values():
+        _check_spreads(layout.rows.name, [cell for cell in of_metric if cell.value is not None])
+
+
+def _check_spreads(table: str, cells: Sequence[Cell]) -> None:
+    """Refuse rows with ± that stand alone beside rows of runs without; runs may each have a ± of their own."""
+    by_arm = group_cells(cells, lambda cell: (cell.arm, cell.group, cell.step)).values()
+    runs = [cell for of_arm in by_arm if len(of_arm) > 1 for cell in of_arm if cell.sd is None]
+    with_spread = [[cell for cell in of_arm if cell.sd is not None] for of_arm in by_arm]
+    means = [of_arm[0] for of_arm in with_spread if len(of_arm) == 1]
+    if runs and means:
+        shown = _list([f"{cell.arm} ({cell.place})" for cell in means])
+        raise RequestError(
+            f"'{table}' has rows of single runs, such as {runs[0].place}, and rows of means with ±: {shown}; {WAY_ON}"
+        )
+
+
+def _check_seeds(layout: TableLayout) -> None:
+    """Refuse rows with a score whose seed is empty where others have one, or is a word such as `mean`."""
+    seeds: dict[int, str] = {}
+    for (_, _, seed), number, row in layout.runs():
+        if any(parse_figure(row[name]) is not None for name in layout.roles.values):
+            seeds[number] = seed.strip()
+    lacking = [number for number, seed in seeds.items() if not seed or seed.lower() in NAMES]
+    if lacking and len(lacking) < len(seeds):
+        word = seeds[lacking[0]]
+        column, what = layout.roles.parts["seed"], f"'{word}'" if word else "empty"
+        where = f"line{'s' if len(lacking) > 1 else ''} {_list([str(number) for number in lacking])}"
+        raise RequestError(
+            f"'{layout.rows.name}': '{column}' is {what} in {where} and names a seed in the other rows. If these rows "
+            f"are runs, fill in their seeds; if they are means over seeds, {WAY_ON}"
+        )
+
+
+def _list(items: Sequence[str]) -> str:
+    more = f" and {len(items) - MAX_SHOWN} more" if len(items) > MAX_SHOWN else ""
+    return f"{', '.join(items[:MAX_SHOWN])}{more}"

@@ -1,0 +1,74 @@
+"""Arms and groups with each other's values are found at the precision of papers; coincidences are not."""
+
+from pathlib import Path
+
+import pytest
+
+from attnlab.studies.integrity import IntegrityKind, Judgement
+from tests.studies.integrity.result_tables import judge_file, list_faults, write_rows
+
+VALUES = ("82.04", "81.63", "82.35", "81.91", "82.12")
+OTHERS = ("83.13", "82.72", "83.41", "82.83", "83.07")
+HEADER = "model,s1,s2,s3,s4,s5"
+
+
+def judge_arms(tmp_path: Path, *arms: tuple[str, ...], **options: object) -> Judgement:
+    rows = [f"arm{number},{','.join(values)}" for number, values in enumerate(arms)]
+    path = write_rows(tmp_path, HEADER, rows)
+    accuracies = Path(path).rename(tmp_path / "accuracy.csv")
+    return judge_file(str(accuracies), **options)
+
+
+def show_repeats(found: Judgement) -> str:
+    return " ".join(it.sentence for it in found.findings if it.kind == IntegrityKind.REPEATED_VALUES)
+
+
+def test_an_arm_with_the_values_of_another(tmp_path: Path) -> None:
+    found = judge_arms(tmp_path, VALUES, VALUES, OTHERS)
+    assert list_faults(found) == ["repeated values"]
+    assert "arm1 has the accuracy of arm0 in 5 of 5 seeds." in show_repeats(found)
+
+
+def test_the_values_of_another_arm_in_another_order(tmp_path: Path) -> None:
+    found = judge_arms(tmp_path, VALUES, VALUES[2:] + VALUES[:2], OTHERS, num_examples=10_000)
+    assert list_faults(found) == ["repeated values"]
+    assert "arm1 has 5 of 5 values of arm0 (accuracy), in another order of seeds" in show_repeats(found)
+
+
+def test_the_values_of_another_group(tmp_path: Path) -> None:
+    rows = [f"ours,{task},{seed},{value},10000" for task in ("a", "b") for seed, value in enumerate(VALUES)]
+    rows += [f"base,{task},{seed},{value},10000" for task, values in (("a", OTHERS), ("b", ("70.12", "70.93", "69.54",
+             "71.30", "70.41"))) for seed, value in enumerate(values)]  # fmt: skip
+    found = judge_file(write_rows(tmp_path, "model,task,seed,accuracy,n_test", rows))
+    assert "repeated values" in list_faults(found)
+    assert "ours b has the accuracy of ours a in 5 of 5 seeds" in show_repeats(found)
+
+
+def test_equal_values_of_a_small_evaluation_set_are_no_fault(tmp_path: Path) -> None:
+    assert not show_repeats(judge_arms(tmp_path, VALUES, VALUES[:3] + OTHERS[3:], num_examples=277))
+
+
+def test_copies_that_depend_on_the_size_of_the_evaluation_set_are_a_note(tmp_path: Path) -> None:
+    rows = [f"{arm},{seed},{VALUES[seed]}" for arm in ("base", "ours") for seed in range(3)]
+    path = write_rows(tmp_path, "arm,seed,accuracy", rows)
+    found = judge_file(path)
+    assert "repeated values" not in list_faults(found)
+    assert "ours has the accuracy of base in 3 of 3 seeds" in show_repeats(found)
+    assert "--examples N" in show_repeats(found)
+    assert "repeated values" in list_faults(judge_file(path, num_examples=10_000))
+
+
+@pytest.mark.parametrize("failed", ["10.00", "52.71"])
+def test_failed_seeds_with_one_score_are_no_copies(tmp_path: Path, failed: str) -> None:
+    first, second = (failed, failed, *VALUES[2:]), (failed, failed, VALUES[2], *OTHERS[3:])
+    assert "has the accuracy" not in show_repeats(judge_arms(tmp_path, first, second, num_examples=10_000))
+
+
+def test_a_single_equal_value_of_two_decimals_is_explained_by_chance(tmp_path: Path) -> None:
+    assert not show_repeats(judge_arms(tmp_path, VALUES, (VALUES[0], *OTHERS[1:]), num_examples=10_000))
+
+
+def test_columns_of_many_seeds(tmp_path: Path) -> None:
+    rows = [f"{arm},{seed},{80 + seed / 1e4:.4f}" for arm in ("base", "ours") for seed in range(900)]
+    found = judge_file(write_rows(tmp_path, "arm,seed,score", rows))
+    assert "repeated values" in list_faults(found)
