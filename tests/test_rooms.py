@@ -35,6 +35,7 @@ MAY_IMPORT: dict[str, set[str]] = {
 MODULES_MAY_IMPORT: dict[str, set[str]] = {
     "errors": set(),
     "machine": set(),
+    "denormals": set(),
     "lazy": set(),
     "checksums": set(),
     "ownership": set(),
@@ -98,7 +99,7 @@ def violations(source: Path) -> list[str]:
         allowed |= PROGRAMS_MAY_IMPORT.get(where.as_posix(), set())
         if owner not in ("errors", "lazy", "checksums"):
             allowed |= {"errors", "machine", "lazy", "notebook", "pretrained", "inputs", "visible", "console"}
-            allowed |= {"checksums", "ownership"}
+            allowed |= {"checksums", "ownership", "denormals"}
         if owner in MAY_IMPORT_PACKAGE:
             allowed.add(PACKAGE)
         for line, name in imported_names(module, source):

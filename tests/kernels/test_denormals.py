@@ -4,7 +4,7 @@ import pytest
 import torch
 
 import attnlab
-from attnlab.kernels.denormals import is_flushing
+from attnlab.denormals import is_flushing
 
 
 @pytest.fixture(autouse=True)

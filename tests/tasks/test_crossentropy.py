@@ -5,6 +5,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from attnlab.denormals import is_flushing
 from attnlab.errors import TaskError
 from attnlab.kernels.measure import peak_memory
 from attnlab.tasks import crossentropy
@@ -74,6 +75,14 @@ def test_large_logits_neither_overflow_nor_vanish() -> None:
 
 
 @pytest.mark.usefixtures("small_tiles")
+def test_tiny_probabilities_are_rounded_to_0_in_the_loss_alone() -> None:
+    states, weight = torch.full((2, 1), 1.0, requires_grad=True), torch.tensor([[0.0], [-95.0], [-200.0]])
+    compute_summed_loss(states, weight, None, torch.tensor([0, 0])).backward()
+    assert states.grad is not None
+    assert states.grad.tolist() == [[0.0], [0.0]]
+    assert not is_flushing()
+
+
 def test_a_token_may_have_a_bias_of_minus_infinity() -> None:
     states, weight, bias = make_inputs(9, 31, torch.float64, has_bias=True)
     with torch.no_grad():

@@ -11,13 +11,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from attnlab.denormals import is_flushing
+
 from .call import Call
-
-
-def is_flushing() -> bool:
-    """Tell whether this thread rounds such numbers to 0 already."""
-    tiny = torch.full((1,), torch.finfo(torch.float32).tiny)
-    return float(tiny * 0.5) == 0.0
 
 
 def _end() -> None:

@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from attnlab.denormals import flush_denormals
 from attnlab.errors import TaskError
 from attnlab.machine import cache_bytes
 
@@ -155,11 +156,12 @@ class _SummedLoss(torch.autograd.Function):
         ]
         blocks = list(_split_rows(len(states), len(weight), _choose_rows(low, len(weight))))
         buffer = low.new_empty(max((rows.stop - rows.start for rows in blocks), default=0) * len(weight))
-        for rows in blocks:
-            block = _Block(low[rows], matrix, bias, labels[rows], buffer)
-            total += block.loss
-            if any(ctx.needs_input_grad):
-                block.add_gradients(None if grads[0] is None else grads[0][rows], *grads[1:])
+        with flush_denormals(states.device.type):  # the probabilities of unlikely tokens are such numbers
+            for rows in blocks:
+                block = _Block(low[rows], matrix, bias, labels[rows], buffer)
+                total += block.loss
+                if any(ctx.needs_input_grad):
+                    block.add_gradients(None if grads[0] is None else grads[0][rows], *grads[1:])
         ctx.save_for_backward(*grads)
         ctx.dtypes = states.dtype, weight.dtype, None if bias is None else bias.dtype
         return total
