@@ -31,7 +31,7 @@ def table(sizes: dict[str, tuple[int, int, int]] = SIZES, budget: float = 15) ->
         for name, (num_rows, channels, vocab) in sizes.items():
             generator = torch.Generator().manual_seed(0)
             states = torch.randn(num_rows, channels, generator=generator)
-            weight = torch.randn(vocab, channels, generator=generator)
+            weight = torch.randn(vocab, channels, generator=generator) / channels**0.5
             labels = torch.randint(vocab, (num_rows,), generator=generator)
             steps = {"loss": _make_loss(states, weight, labels), "products": _make_products(states, weight)}
             taken = measure(steps, budget)
