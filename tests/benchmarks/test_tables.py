@@ -18,6 +18,7 @@ from benchmarks import (
     distance,
     flex,
     growth,
+    head,
     install,
     linear,
     mqar,
@@ -49,6 +50,7 @@ TINY_TABLES: dict[str, Callable[[], Table]] = {
     "install": partial(install.table, install.Size(1, 16, 2, 32, 2, 8), 0, install.CASES[-1:]),
     "data": partial(data.table, data.Corpus("embedded:squad?articles=1", "embedded:squad?articles=1", None, None), 0),
     "training": partial(training.table, 1, [TINY_RUN]),
+    "head": partial(head.table, {"tiny": (4, 3, 50)}, 0),
     "growth": partial(growth.table, TINY, (8, 16), 0),
     "mqar": lambda: mqar.table(mqar.Size(32, 16, 2, 8, 2, 4, 5), (1e-3,), Path(tempfile.mkdtemp())),
 }
@@ -123,9 +125,9 @@ def test_useful_operations_are_counted_without_padding() -> None:
     batch = stream.make(stream.arrangement.rows(0, 1), 0)
     lengths = batch["attention_mask"].sum(1)
     num_labels = int((lengths - 1).sum())
-    body, head = 12 * 8 * 8, 8 * 26604
+    body, vocabulary = 12 * 8 * 8, 8 * 26604
     attention = int((lengths * (lengths + 1)).sum()) * 8
-    expected = 6 * (int(lengths.sum()) * body + num_labels * head + attention)
+    expected = 6 * (int(lengths.sum()) * body + num_labels * vocabulary + attention)
     assert training.count_operations(TINY_RUN, features) == expected
 
 
