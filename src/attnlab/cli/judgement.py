@@ -112,7 +112,7 @@ def _explain_table(rows: Sequence["ComparisonRow"], primary: Sequence[str]) -> I
         return
     num_primary = sum(row.role == "primary" for row in rows)
     yield "".join(_explain_family(num_primary, len(rows) - num_primary, primary))
-    methods = ", ".join(dict.fromkeys(row.comparison.method for row in rows if row.comparison is not None))
+    methods = "; ".join(dict.fromkeys(row.comparison.method for row in rows if row.comparison is not None))
     data = [row.comparison.data for row in rows if row.comparison is not None]
     how = f"unpaired ({methods}), since a table does not show whether equal seeds mean equal initial weights"
     if any(one.paired for one in data):
@@ -123,8 +123,8 @@ def _explain_table(rows: Sequence["ComparisonRow"], primary: Sequence[str]) -> I
     yield f"Seeds are compared {how}. {about}"
     if "widened" in methods:
         yield (
-            "Widened: few pairs or skewed scores can hide a long tail, so intervals and p are larger than those of a "
-            "plain t test (docs/statistics.md)."
+            "Widened: few or skewed scores can hide a long tail, so intervals and p are larger than those of a plain t "
+            "test (docs/statistics.md)."
         )
     smallest = dict.fromkeys(f"{row.metric} {asked.shown_smallest}" for row, asked in questions)
     yield f"Smallest difference of interest: {', '.join(smallest)}; --smallest changes it."
