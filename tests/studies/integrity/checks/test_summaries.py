@@ -66,3 +66,15 @@ def test_a_summary_may_have_another_unit(tmp_path: Path, factor: int) -> None:
     found = judge_file(write_long(tmp_path / "t.csv", records), summary=str(summary))
     assert found.is_clean
     assert [finding.check for finding in found.findings] == ["summary agrees", *["summary differs"] * (factor > 1)]
+
+
+@pytest.mark.parametrize("header", ["arm,accuracy,sd", "arm,accuracy_mean,accuracy_sd", "arm,mean,sd"])
+@pytest.mark.parametrize("mean", ["81.50", "81.60"])
+def test_a_metric_beside_its_sd_is_a_mean(header: str, mean: str, tmp_path: Path) -> None:
+    table, summary = tmp_path / "seeds.csv", tmp_path / "summary.csv"
+    table.write_text("arm,seed,accuracy\nbase,1,81.0\nbase,2,82.0\nours,1,83.0\nours,2,84.0\n", encoding="utf-8")
+    summary.write_text(f"{header}\nbase,{mean},0.71\nours,83.50,0.71\n", encoding="utf-8")
+    findings = [one for one in judge_file(str(table), summary=str(summary)).findings if "summary" in one.check]
+    sentences = " ".join(one.sentence for one in findings)
+    assert ("all 4 figures agree" in sentences) == (mean == "81.50"), sentences
+    assert ("1 of 4 figures" in sentences) == (mean != "81.50"), sentences

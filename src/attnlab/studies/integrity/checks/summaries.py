@@ -20,6 +20,18 @@ from ..tables.table import ResultTable, join_words, show_step
 SUFFIX = re.compile(rf"[^A-Za-z0-9]?({'|'.join((*MEANS, *SDS))})$", re.IGNORECASE)
 
 
+FORMS = "a summary has columns such as arm, group, metric, mean, sd; or arm, group, em_mean, em_sd; or base_em_mean, …"
+
+
+@dataclass(frozen=True)
+class SummaryColumn:
+    """A column of means or SDs. stem: what its name has before that; is_metric: it is only the name of a metric."""
+
+    stem: str
+    is_mean: bool
+    is_metric: bool = False
+
+
 @dataclass(frozen=True)
 class ReportedValue:
     """One value of a summary: what it summarises, whether it is a mean or an SD, its text, and the runs' values."""
@@ -86,23 +98,31 @@ def _find_factor(reported: Sequence[ReportedValue], metric: str) -> float:
 
 
 def _read_summary(path: str, table: ResultTable) -> list[ReportedValue]:
-    """Read a summary: wide, with names such as base_em_mean, or long, with columns mean and sd."""
+    """Read a summary: wide, with names such as base_em_mean, or long, with mean and sd, or em_mean and em_sd."""
     rows = read_file(path)
-    columns = {name: match for name in rows.header if (match := SUFFIX.search(name))}
-    if not columns:
+    columns = {name: column for name in rows.header if (column := _read_column(name, table.metrics))}
+    if not any(not column.is_metric for column in columns.values()):
         raise RequestError(
-            f"'{path}' has no column of means or SDs; a summary has columns such as arm, metric, mean, sd, or names "
-            "such as base_em_mean"
+            f"'{path}' has no column of means or SDs; {FORMS}. A table of cells such as 82.5 ± 0.3 is judged by "
+            f"itself: attnlab judge {path}"
         )
     values = list(_read_values(rows, columns, table))
     if not values:
-        raise RequestError(f"no figure of '{path}' could be read; its columns are not those of the table")
+        raise RequestError(f"no figure of '{path}' was read: its arms or columns are not those of the table; {FORMS}")
     return values
 
 
-def _read_values(rows: TextTable, columns: Mapping[str, re.Match[str]], table: ResultTable) -> Iterator[ReportedValue]:
-    stems = {name: name[: match.start()] for name, match in columns.items()}
-    is_long = not any(stems.values())
+def _read_column(name: str, metrics: Sequence[str]) -> SummaryColumn | None:
+    """Recognise mean, em_mean, base_em_mean, or em itself, which is the mean beside an SD."""
+    if name in metrics:
+        return SummaryColumn(name, is_mean=True, is_metric=True)
+    match = SUFFIX.search(name)
+    return SummaryColumn(name[: match.start()], match[1].lower() in MEANS) if match else None
+
+
+def _read_values(rows: TextTable, columns: Mapping[str, SummaryColumn], table: ResultTable) -> Iterator[ReportedValue]:
+    stems = {name: column.stem for name, column in columns.items()}
+    is_long = all(not stem or stem in table.metrics for stem in stems.values())
     pattern = None if is_long else guess_pattern(list(dict.fromkeys(stems.values())), ("arm", "metric"))
     if pattern is None and not is_long:
         return
@@ -110,9 +130,10 @@ def _read_values(rows: TextTable, columns: Mapping[str, re.Match[str]], table: R
     for number, row in rows.rows:
         in_row = {part: row[column] for part, column in roles.parts.items()}
         step = parse_number(in_row["step"]) if "step" in in_row else table.steps[-1]
-        for name, match in columns.items():
+        for name, column in columns.items():
             if pattern is None:
                 parts = {"arm": "all", "group": ", ".join(row[group] for group in roles.groups), **in_row}
+                parts |= {"metric": column.stem} if column.stem else {}
             else:
                 parts = {"group": "", **pattern.meanings[stems[name]]}
             metric = parts.get("metric", table.metrics[0])
@@ -120,5 +141,5 @@ def _read_values(rows: TextTable, columns: Mapping[str, re.Match[str]], table: R
                 key = parts["arm"], parts["group"], metric, step
                 cells = [cell for cell in table.values if (cell.arm, cell.group, cell.metric, cell.step) == key]
                 title = f"{join_words(*key[:3])} at {show_step(step)}"
-                is_mean, recorded = match[1].lower() in MEANS, np.array([cell.number for cell in cells])
-                yield ReportedValue(title, metric, is_mean, row[name], f"line {number}, {name}", recorded)
+                recorded = np.array([cell.number for cell in cells])
+                yield ReportedValue(title, metric, column.is_mean, row[name], f"line {number}, {name}", recorded)
