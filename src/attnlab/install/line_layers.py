@@ -12,8 +12,8 @@ def check_line_layers(line: LayeredMechanism, attentions: list[AttentionModule])
     for attention in attentions:
         if attention.index is None:
             raise InstallError(
-                f"'{line}' names layers, but those of '{attention.name}' have no single number (layers in groups, or "
-                "one layer used several times)"
+                f"'{line}' names layers, but those of '{attention.name}' have no single number (several stacks as in T5, "
+                "layers in groups, or one layer used several times)"
             )
         layers.add(attention.index)
     if line.every is not None:
