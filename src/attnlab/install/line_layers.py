@@ -12,7 +12,7 @@ def check_line_layers(line: LayeredMechanism, attentions: list[AttentionModule])
     for attention in attentions:
         if attention.index is None:
             raise InstallError(
-                f"'{line}' names layers, but those of '{attention.name}' have no single number (several stacks as in T5, "
+                f"'{line}' names layers, but those of '{attention.name}' have no single number (two stacks as in T5, "
                 "layers in groups, or one layer used several times)"
             )
         layers.add(attention.index)

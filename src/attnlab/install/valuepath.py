@@ -177,7 +177,7 @@ def acts_at(stage: Value, attention: AttentionModule) -> bool:
         return True
     if attention.index is None:
         raise InstallError(
-            f"'{stage}' names layers, but those of '{attention.name}' have no single number (several stacks as in T5, "
+            f"'{stage}' names layers, but those of '{attention.name}' have no single number (two stacks as in T5, "
             "layers in groups, or one layer used several times)"
         )
     return attention.index in _read_layers(layers)
