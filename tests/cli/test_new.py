@@ -50,6 +50,11 @@ def test_a_text_of_one_s_own_is_the_only_task(capsys: pytest.CaptureFixture[str]
     assert "5 times what a vocabulary of 1000 needs to beat pairs of words; the text is read about" in text
     said = capsys.readouterr().out
     assert "run study.toml --out study --workers 2 --plugin my.py" in said
+    assert "warning: the text is short, so expect it to be memorised" in said
+    assert main(["new", "cosine", "--task", "recall", "--out", "other.toml"]) == 0
+    said = capsys.readouterr().out
+    assert "run other.toml --out other --workers 2" in said
+    assert "warning" not in said
 
 
 def test_every_number_has_its_reason() -> None:

@@ -17,6 +17,7 @@ from attnlab.inputs import expand_path
 from attnlab.machine import find_command
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,50}")
+MANY_EPOCHS, MEMORISED = 20, ", so expect it to be memorised"
 TEMPLATE = Path(__file__).with_name("new.toml")
 EMBEDDED = "embedded:pydoc?paragraphs=1"
 PROMPTS = ["if the object is", "the import statement"]
@@ -109,11 +110,12 @@ def new(
     source, text_reason, num_characters, prompts = _examine_text(text)
     tokens = model.steps * model.batch * model.length
     flags = "".join(f" --plugin {path}" for path in plugin or [])
+    folder = target.with_suffix("") if target.suffix else target.with_name(f"{target.name}-study")
     command = find_command()
     environment = jinja2.Environment(undefined=jinja2.StrictUndefined, keep_trailing_newline=True, autoescape=False)
     content = environment.from_string(TEMPLATE.read_text(encoding="utf-8")).render(
-        **lines, name=name, file=out, flags=flags, command=command, size=model, seeds=list(range(1, seeds + 1)),
-        seed_reason=_explain_seeds(seeds), smallest=smallest, text=json.dumps(source, ensure_ascii=False),
+        **lines, name=name, file=out, folder=folder, flags=flags, command=command, size=model,
+        seeds=list(range(1, seeds + 1)), seed_reason=_explain_seeds(seeds), smallest=smallest, text=json.dumps(source, ensure_ascii=False),
         text_reason=text_reason, steps_reason=_explain_steps(model, tokens, num_characters),
         prompts=json.dumps(prompts, ensure_ascii=False), has_text=task != "recall", has_recall=task != "text",
         what={"text": "text", "recall": "recall", "both": "text and recall"}[task],
@@ -125,9 +127,11 @@ def new(
         target.unlink()
         raise
     print(f"{target} compares '{lines['mechanism']}' with '{lines['baseline']}' over {seeds} paired seeds. Run it:")
-    print(f"  {command} run {target} --out study --workers 2{flags}        # {model.time}; the same command resumes it")
-    print(f"  {command} report study --open                   # the verdict, with curves, costs and audits")
-    print(f"A try of every part takes a minute: {command} run {target} --budget smoke --out try{flags}")
+    print(f"  {command} run {target} --out {folder} --workers 2{flags}   # {model.time}; the same command resumes it")
+    print(f"  {command} report {folder} --open                   # the verdict, with curves, costs and audits")
+    print(f"A try of every part takes a minute: {command} run {target} --budget smoke --out {folder}-try{flags}")
+    if MEMORISED in content:
+        print(f"warning: the text is short, so expect it to be memorised ({target} says how often it is read)")
     return 0
 
 
@@ -192,7 +196,7 @@ def _explain_steps(model: ModelSize, tokens: int, num_characters: int | None) ->
         return reason
     epochs = tokens * model.characters / max(num_characters, 1)
     again = f"; the text is read about {epochs:.1f} times" if epochs > 1 else "; the text is not read twice"
-    return reason + again + (", so expect it to be memorised" if epochs > 20 else "")
+    return reason + again + (MEMORISED if epochs > MANY_EPOCHS else "")
 
 
 def write_new(target: Path, text: str) -> None:
