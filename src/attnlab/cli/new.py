@@ -115,8 +115,9 @@ def new(
     environment = jinja2.Environment(undefined=jinja2.StrictUndefined, keep_trailing_newline=True, autoescape=False)
     content = environment.from_string(TEMPLATE.read_text(encoding="utf-8")).render(
         **lines, name=name, file=out, folder=folder, flags=flags, command=command, size=model,
-        seeds=list(range(1, seeds + 1)), seed_reason=_explain_seeds(seeds), smallest=smallest, text=json.dumps(source, ensure_ascii=False),
-        text_reason=text_reason, steps_reason=_explain_steps(model, tokens, num_characters),
+        seeds=list(range(1, seeds + 1)), seed_reason=_explain_seeds(seeds), smallest=smallest,
+        text=json.dumps(source, ensure_ascii=False), text_reason=text_reason,
+        steps_reason=_explain_steps(model, tokens, num_characters),
         prompts=json.dumps(prompts, ensure_ascii=False), has_text=task != "recall", has_recall=task != "text",
         what={"text": "text", "recall": "recall", "both": "text and recall"}[task],
     )  # fmt: skip
