@@ -14,7 +14,7 @@ from attnlab.studies.study import Study
 
 from .samples import content
 
-PAIRING = {"weights": {"wte": "w"}, "batches": "b", "evaluation": "e"}
+PAIRING = {"weights": {"wte": "w"}, "shapes": {"wte": [8, 4]}, "batches": "b", "evaluation": "e"}
 DOT = (0.50, 0.52, 0.51, 0.49, 0.53)
 BETTER = (0.60, 0.63, 0.60, 0.59, 0.64)
 Given = Mapping[str, Sequence[float | None]]

@@ -13,7 +13,6 @@ SCALED = frozenset({
     "num_attention_heads", "num_heads", "num_hidden_layers", "num_key_value_heads", "num_layers",
 })  # fmt: skip
 """Settings of a config that scale with the size of the model."""
-WEIGHTS = "the start of the weights"
 
 
 def explain_other_sizes(study: Design, tables: Mapping[str, RunTable]) -> str:
@@ -42,6 +41,7 @@ def _compare_tokens(study: Design, tables: Mapping[str, RunTable]) -> Iterator[s
     for table in tables.values():
         for seed in table.runs[study.baseline]:
             for what, hashed in table.list_shared_hashes(study.baseline, seed).items():
-                if what != WEIGHTS and hashed:
+                # Weights and their shapes, which are by name, differ with the size.
+                if isinstance(hashed, str) and hashed:
                     known.setdefault((what, seed), set()).add(hashed)
     yield from dict.fromkeys(what for (what, _), hashes in known.items() if len(hashes) > 1)
