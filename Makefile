@@ -67,6 +67,7 @@ soak: $(TOOLS)
 		tests/audits/in_model/test_installed.py tests/install/test_catalog.py tests/install/test_choices.py \
 		tests/kernels/test_parity.py
 	ATTNLAB_SOAK=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q tests/cli/test_real_disks.py
+	ATTNLAB_SOAK=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q tests/studies/test_fair.py
 	OMP_NUM_THREADS=1 $(BIN)/python -m tests.training.test_kills 50
 	OMP_NUM_THREADS=1 $(BIN)/python -m tests.studies.test_kills 20
 	OMP_NUM_THREADS=1 $(BIN)/python -m tests.studies.test_kills 20 search

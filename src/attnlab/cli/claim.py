@@ -8,7 +8,8 @@ from attnlab.errors import RequestError
 
 CORRELATIONS = (0.0, 0.5, 0.8)
 """Of the scores of two arms with the same seed."""
-MIN_SHOWN, MAX_SHOWN = 1e-100, 1e100
+MIN_NUMBER, MAX_NUMBER = 1e-100, 1e100
+"""Squares of numbers outside cannot be computed."""
 
 
 def plan_claim(difference: float, sd: float, powers: Sequence[float], alpha: float, as_json: bool) -> None:
@@ -19,7 +20,7 @@ def plan_claim(difference: float, sd: float, powers: Sequence[float], alpha: flo
     from attnlab.statistics.verdict import MIN_SEEDS
 
     for option, value in (("--difference", difference), ("--sd", sd)):
-        if not MIN_SHOWN <= value <= MAX_SHOWN:
+        if not MIN_NUMBER <= value <= MAX_NUMBER:
             raise RequestError(f"{option} takes a number above 0, in units of the score; it has {value:g}")
     designs = {"not paired": Noise(2 * sd**2, math.inf, growth=2)}
     for correlation in CORRELATIONS:

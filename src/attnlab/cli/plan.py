@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from attnlab.cli.assignments import read_settings
-from attnlab.cli.claim import plan_claim
+from attnlab.cli.claim import MAX_NUMBER, MIN_NUMBER, plan_claim
 from attnlab.cli.options import AsJson, Settings
 from attnlab.cli.tables import print_below, print_json, print_table
 from attnlab.errors import RequestError
@@ -22,8 +22,6 @@ POWERS = (0.8, 0.9)
 NUMBERS = (3, 5, 10, 20)
 """The numbers of seeds in the table that is shown if the spread is unknown."""
 NUM_PILOT = 3
-MIN_SPREAD, MAX_SPREAD = 1e-100, 1e100
-"""Squares of numbers outside cannot be computed."""
 
 
 def plan(
@@ -104,8 +102,8 @@ def _check_numbers(powers: Sequence[float], alpha: float, spread: float | None) 
             raise RequestError(f"--power takes a number between 0 and 1, such as 0.8; it has {power:g}")
     if not 0 < alpha < 0.5:
         raise RequestError(f"--alpha takes a number between 0 and 0.5, such as 0.05; it has {alpha:g}")
-    if spread is not None and not MIN_SPREAD <= spread <= MAX_SPREAD:
-        bounds = f"from {MIN_SPREAD:g} to {MAX_SPREAD:g}"
+    if spread is not None and not MIN_NUMBER <= spread <= MAX_NUMBER:
+        bounds = f"from {MIN_NUMBER:g} to {MAX_NUMBER:g}"
         raise RequestError(f"--spread takes a number {bounds}, in units of the primary metric; it has {spread:g}")
 
 

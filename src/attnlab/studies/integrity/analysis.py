@@ -213,7 +213,7 @@ def check_seeds(rows: Sequence[ComparisonRow]) -> Iterator[IntegrityFinding]:
         IntegrityKind.TOO_FEW_SEEDS,
         f"{len(weak)} of {len(rows)} comparisons {'has' if len(weak) == 1 else 'have'} {' or '.join(map(str, counts))} "
         f"{'seed' if counts == [1] else 'seeds'} per arm; with fewer than {MIN_SEEDS} no verdict is given: "
-        f"{shown}{_explain_settling([comparison for _, comparison in weak]) if 'by excluding' in shown else ''}",
+        f"{shown}{_explain_power([comparison for _, comparison in weak]) if 'by excluding' in shown else ''}",
         data={"num_seeds": counts, "comparisons": [row.name for row, _ in weak]},
     )
 
@@ -224,10 +224,10 @@ def _show_more(comparison: Comparison) -> str:
         return "one seed shows no spread to plan from"
     if math.isinf(more):
         return "no number of seeds would settle it"
-    return f"about {more:.0f} more would settle it by excluding {_name_excluded(comparison)}"
+    return f"about {more:.0f} more would settle it by excluding {_find_excluded_value(comparison)}"
 
 
-def _explain_settling(comparisons: Sequence[Comparison]) -> str:
+def _explain_power(comparisons: Sequence[Comparison]) -> str:
     levels = {percent(round(1 - comparison.level, 4)) for comparison in comparisons}
     at = f" at {min(levels)}" if len(levels) == 1 else ""
     return (
@@ -236,7 +236,7 @@ def _explain_settling(comparisons: Sequence[Comparison]) -> str:
     )
 
 
-def _name_excluded(comparison: Comparison) -> str:
+def _find_excluded_value(comparison: Comparison) -> str:
     """Name the value that an interval excludes first: 0, or the smallest difference of interest."""
     question, size = comparison.question, abs(comparison.estimate.difference)
     return "0" if size >= question.threshold - size else f"a difference of {question.shown_smallest}"

@@ -117,11 +117,11 @@ def _find_candidates(columns: dict[ColumnKey, ScoreColumn]) -> list[tuple[Column
     counts = Counter[tuple[ColumnKey, ColumnKey]]()
     for keys in holders.values():
         if len(keys) <= MANY_COLUMNS:
-            counts.update(pair for pair in combinations(keys, 2) if _are_related(*pair))
+            counts.update(pair for pair in combinations(keys, 2) if _share_arm_or_group(*pair))
     return [pair for pair, count in counts.items() if count >= MIN_EQUAL]
 
 
-def _are_related(first: ColumnKey, second: ColumnKey) -> bool:
+def _share_arm_or_group(first: ColumnKey, second: ColumnKey) -> bool:
     return (first[0] == second[0]) != (first[1] == second[1])
 
 
