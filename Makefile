@@ -61,11 +61,11 @@ fuzz: $(TOOLS)
 
 # Fifty runs, and twenty times a study without and with a search, killed with -9 at random moments and started again
 # until they end; a study on a cluster of which a node is killed; 300 damages to files of every kind; and the whole
-# catalog in audits, models and kernels, of which `make test` takes a part.
+# catalog in audits, models and kernels, of which `make test` takes a part, and 1,500 random mechanisms in every kernel.
 soak: $(TOOLS)
 	ATTNLAB_SOAK=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q tests/audits/test_catalog.py tests/install/test_ecosystem.py \
 		tests/audits/in_model/test_installed.py tests/install/test_catalog.py tests/install/test_choices.py \
-		tests/kernels/test_parity.py
+		tests/kernels/test_parity.py tests/kernels/test_random.py
 	ATTNLAB_SOAK=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q tests/cli/test_real_disks.py
 	ATTNLAB_SOAK=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q tests/studies/test_fair.py
 	OMP_NUM_THREADS=1 $(BIN)/python -m tests.training.test_kills 50

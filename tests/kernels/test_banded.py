@@ -11,7 +11,8 @@ from torch import Tensor
 
 from attnlab import attend, explain
 from attnlab.errors import KernelError, ShapeError
-from attnlab.kernels.banded import Band
+from attnlab.kernels import banded_softmax
+from attnlab.kernels.band import Band
 from attnlab.kernels.call import Request
 from attnlab.mechanisms import Mask, Mechanism, Positions, stage
 
@@ -125,6 +126,68 @@ def test_pairs_grow_with_the_length_times_the_window() -> None:
     assert "sdpa" in short.reason
     assert short.cost.exponent == 1
     assert long.cost.operations < 2.1 * short.cost.operations
+
+
+@pytest.mark.parametrize("kind", ["none", "keys", "keys of each head"])
+def test_softmax_in_a_band_does_not_depend_on_how_heads_are_grouped(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(banded_softmax, "NUM_PAIRS", 1)
+    tensors = draw(150, 150)
+    mask = None if kind == "none" else torch.rand(2, 1 if kind == "keys" else 2, 1, 150) > 0.3
+    exact, banded = (
+        solve(tensors, "cosine | softmax | window(30)", kernel, causal=True, mask=mask)
+        for kernel in ("reference", "banded")
+    )
+    for a, b in zip(exact, banded, strict=True):
+        torch.testing.assert_close(b, a, rtol=1e-9, atol=1e-11)
+
+
+def test_scores_far_apart_neither_overflow_nor_reach_masked_keys() -> None:
+    q, k, v = (x.detach() for x in draw(150, 150))
+    k[:, :, 40] *= 1e4  # queries beyond the window do not see it
+    tensors = (q.requires_grad_(), k.requires_grad_(), v.requires_grad_())
+    exact, banded = (
+        solve(tensors, "dot | softmax | window(30)", kernel, causal=True) for kernel in ("reference", "banded")
+    )
+    # Weights that are recomputed from their logsumexp lose the digits before the point of their scores.
+    for a, b in zip(exact, banded, strict=True):
+        torch.testing.assert_close(b, a, rtol=1e-9, atol=1e-6)
+
+
+@pytest.mark.filterwarnings("ignore:.*should not be instantiated:DeprecationWarning")  # torch's own, when it traces
+def test_a_compiled_caller_computes_the_same_in_a_band() -> None:
+    torch.compiler.reset()
+    tensors, mechanism = draw(100, 100), Mechanism.parse("dot | softmax | window(9)")
+
+    def compute(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+        return attend(q, k, v, mechanism, causal=True).square().sum()
+
+    eager, compiled = (
+        torch.autograd.grad(function(*tensors), tensors)
+        for function in (compute, torch.compile(compute, backend="aot_eager", fullgraph=True))
+    )
+    for a, b in zip(eager, compiled, strict=True):
+        torch.testing.assert_close(b, a)
+
+
+@pytest.mark.usefixtures("own_stages")
+def test_a_window_of_each_head_is_computed_too() -> None:
+    @stage("by_head")
+    @dataclass(frozen=True)
+    class ByHead(Mask):
+        """The first head sees 4 tokens, the second 9."""
+
+        is_by_distance = True
+        reach = 9
+
+        def __call__(self, *, positions: Positions) -> Tensor:
+            return positions.distances.abs() < torch.tensor([4, 9])[:, None, None]
+
+    tensors = draw(100, 100)
+    exact, banded = (
+        solve(tensors, "dot | softmax | by_head", kernel, causal=True) for kernel in ("reference", "banded")
+    )
+    for a, b in zip(exact, banded, strict=True):
+        torch.testing.assert_close(b, a, rtol=1e-9, atol=1e-11)
 
 
 @pytest.mark.usefixtures("own_stages")

@@ -137,3 +137,17 @@ def test_what_a_stage_needs_is_data() -> None:
     assert REGISTRY["perhaps"].needs == {"positions": False, "visible": False}
     assert REGISTRY["dot"].needs == {}
     assert not Mechanism.parse("dot | softmax").find_stages_needing("positions")
+
+
+@pytest.mark.parametrize("kernel", ["sdpa", "rowwise"])
+def test_a_token_that_a_mask_hides_from_itself_still_has_its_own_place(kernel: str) -> None:
+    q, k, v = torch.randn(3, 2, 2, 9, 4, dtype=torch.float64)
+    mask = ~torch.eye(9, dtype=torch.bool)
+    for line in ("dot | softmax(sink=learned) | forget(rate=0.5) | rope", "dot | softmax | exclusive(alpha=1) | rope"):
+        found, expected = (attend(q, k, v, line, causal=True, mask=mask, kernel=name) for name in (kernel, "reference"))
+        torch.testing.assert_close(found, expected)
+    plain, rotated = (
+        attend(q, torch.zeros_like(k), v, f"dot | softmax | exclusive(alpha=1){rest}", causal=True, mask=mask)
+        for rest in ("", " | rope")
+    )
+    torch.testing.assert_close(plain, rotated)

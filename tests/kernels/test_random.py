@@ -12,6 +12,7 @@ from attnlab.kernels import initial_values
 from attnlab.mechanisms import Mechanism
 from attnlab.mechanisms.position_schemes import Rope
 from tests.mechanisms.strategies import mechanisms
+from tests.sampling import IS_SOAK
 
 from .problems import VOCAB_SIZE, Problem, size
 
@@ -47,7 +48,7 @@ def problems(draw: st.DrawFn) -> Problem:
     return Problem(mechanism, tensors, draw(st.booleans()), mask)
 
 
-@settings(max_examples=150)
+@settings(max_examples=1500 if IS_SOAK else 150)
 @given(problems())
 def test_any_mechanism_is_the_same_in_every_kernel(problem: Problem) -> None:
     truth = problem.solve("reference", torch.float64)

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from attnlab.mechanisms import Dims
+from attnlab.mechanisms import Dims, Mechanism
 from attnlab.mechanisms.features import FeatureMap, Norm, Shift
 
 DIMS = Dims(num_heads=4, head_dim=6, value_dim=6, num_key_heads=2)
@@ -67,3 +67,8 @@ def test_feature_maps() -> None:
     assert torch.equal(FeatureMap("relu")(t, "k", {}), t.clamp(min=0))
     assert torch.allclose(FeatureMap("softmax")(t, "k", {}).sum(-1), torch.ones(2, 4, 5, dtype=torch.float64))
     assert {FeatureMap(kind).width(6) for kind in ("elu1", "relu", "softmax")} == {6}
+
+
+def test_scores_with_parameters_fit_wider_features() -> None:
+    declared = Mechanism.parse("additive | softmax | feature(taylor)").parameters(4, 6)
+    assert declared["additive_query"].shape == (4, 43, 43)

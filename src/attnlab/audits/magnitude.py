@@ -52,7 +52,7 @@ def _measure_size(subject: Subject, kind: str, length: int, causal: bool) -> flo
 
 
 def _measure_rms(t: Tensor) -> float:
-    return float(t.double().square().mean().sqrt())
+    return float(t.detach().double().square().mean().sqrt())
 
 
 def _draw_tokens(subject: Subject, kind: str, length: int) -> Inputs:

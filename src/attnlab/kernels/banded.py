@@ -1,5 +1,6 @@
 """Masks of limited reach: a block of queries with the keys that it can see becomes a sequence of its own, and other
-kernels compute these short sequences. Time and memory grow with n·w.
+kernels compute these short sequences. Time and memory grow with n·w. Softmax over products has its own loop over the
+blocks (banded_softmax.py).
 
     queries  [ first ][ block ][ block ] … [ last ]
     keys     what each of them can see: w − 1 before a block, the block, and w − 1 after it unless causal
@@ -10,7 +11,6 @@ one mask if it depends on distances alone. The first and the last queries, which
 
 import dataclasses
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
@@ -19,6 +19,8 @@ from torch import Tensor
 
 from attnlab.mechanisms import Positions
 
+from . import banded_softmax
+from .band import Band
 from .call import Call, Request
 from .masks import compute_pairs, drop_position_masks, list_position_masks
 from .positions import Alignment, as_positions
@@ -26,78 +28,6 @@ from .visibility import Visibility
 
 NAME = "banded"
 FORM = "blocks of queries, each with the keys in its reach"
-
-LEAST, MOST = 16, 96
-"""Queries of a block: as many as the reach within these bounds. More of them see more keys that are masked; fewer make
-matrix products too small."""
-
-
-@dataclass(frozen=True)
-class Band:
-    """How queries are cut: those before `first`, `num_blocks` blocks of `rows`, and the rest.
-
-    Query i is at key i + offset, and sees `before` keys before that, and `after` behind it, where these exist.
-    """
-
-    num_queries: int
-    num_keys: int
-    offset: int
-    before: int
-    after: int
-
-    @classmethod
-    def of(cls, request: Request, offset: int | None = None) -> "Band":
-        """Cut a request with a reach; by default the last query is at the last key."""
-        assert request.reach is not None
-        offset = request.num_keys - request.num_queries if offset is None else offset
-        before = request.reach - 1
-        return cls(request.num_queries, request.num_keys, offset, before, 0 if request.causal else before)
-
-    @property
-    def rows(self) -> int:
-        """The queries of a block."""
-        return max(1, min(self.num_queries, max(LEAST, min(MOST, self.before + 1))))
-
-    @property
-    def width(self) -> int:
-        """The keys of a block."""
-        return self.before + self.rows + self.after
-
-    @property
-    def first(self) -> int:
-        """The first query of the blocks: those before it miss keys, or would not fill a block."""
-        start = min(max(0, self.before - self.offset), self.num_queries)
-        return start + max(0, self._stop - start) % self.rows
-
-    @property
-    def _stop(self) -> int:
-        """The query after the last one that misses no keys behind it."""
-        return min(self.num_queries, self.num_keys - self.offset - self.after)
-
-    @property
-    def num_blocks(self) -> int:
-        """The number of blocks."""
-        return max(0, self._stop - self.first) // self.rows
-
-    @property
-    def last(self) -> int:
-        """The query after the blocks."""
-        return self.first + self.num_blocks * self.rows
-
-    def find_keys(self, start: int, stop: int) -> slice:
-        """Return the keys that queries start…stop can see; at least one, since not every kernel takes none."""
-        low = min(max(0, start + self.offset - self.before), self.num_keys - 1)
-        return slice(low, max(low + 1, min(self.num_keys, stop + self.offset + self.after)))
-
-    @property
-    def num_pairs(self) -> int:
-        """The pairs that are computed."""
-        ends = ((0, self.first), (self.last, self.num_queries))
-        seen = (self.find_keys(start, stop) for start, stop in ends)
-        outside: int = sum(
-            (stop - start) * (keys.stop - keys.start) for (start, stop), keys in zip(ends, seen, strict=True)
-        )
-        return outside + self.num_blocks * self.rows * self.width
 
 
 def refusal(request: Request) -> str | None:
@@ -130,7 +60,10 @@ def attend(call: Call, attend_part: Callable[[Call], Tensor]) -> Tensor:
     """Return weights·values; `attend_part` computes a call without masks of positions."""
     alignment = call.alignment
     assert alignment is not None
-    band = Band.of(call.request, alignment.offset)
+    request = call.request
+    band = Band.of(request, alignment.offset)
+    if banded_softmax.refusal(request) is None and (whole := banded_softmax.attend(call, band)) is not None:
+        return whole
     borders = [0, band.first, band.last, band.num_queries]
     sizes = [stop - start for start, stop in pairwise(borders)]
     out = call.v.new_empty(*call.q.shape[:3], call.v.shape[3])

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from . import banded
+from .band import Band
 from .call import Request, at_least_float
 from .rowwise import block_size
 from .running import CHUNK
@@ -45,7 +46,7 @@ def estimate(request: Request, kernel: str) -> Cost:
         num_states = -(-request.num_keys // CHUNK) if request.causal else 1
         return Cost(groups * request.num_keys * per_token, groups * num_states * product * 2 * item, 1)
     if kernel == banded.NAME:
-        pairs = groups * banded.Band.of(request).num_pairs
+        pairs = groups * Band.of(request).num_pairs
         return Cost(pairs * 2.0 * width, groups * request.num_queries * request.value_dim * item, 1)
     tiling = Tiling(request.batch, request.num_heads, request.num_queries, request.num_keys, request.causal)
     # The reference forms a vector for each pair of an additive or distance score.

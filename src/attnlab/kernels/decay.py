@@ -45,7 +45,10 @@ def make_decay(
         # Padding, and what a mask hides from all queries, is no token.
         kept = kept.masked_fill(~find_seen_keys(visibility)[..., None], 0)
     sums = kept.cumsum(2)
-    return Decay(take_own(sums, find_own_keys(positions, visibility)), sums)
+    own = find_own_keys(positions, visibility)
+    # A token that is not among the keys has forgotten what the last key in its sight has.
+    last = find_own_keys(None, visibility).clamp(min=0)
+    return Decay(take_own(sums, torch.where(own < 0, last, own)), sums)
 
 
 def _check_kept(stage: Forget, kept: object, k: Tensor) -> None:

@@ -57,8 +57,10 @@ def find_own_keys(positions: Positions | None, visibility: Visibility) -> Tensor
         own = torch.arange(visibility.num_queries, device=visibility.device)[None] + visibility.offset
         return own.masked_fill((own < 0) | (own >= visibility.num_keys), -1)
     is_own = positions.distances == 0
-    pairs = visibility.pairs  # empty slots of a cache may repeat a position
-    is_own = (is_own if pairs is None else is_own & pairs)[:, 0]
+    # Empty slots of a cache may repeat a position, and no query sees these. A mask may hide a token from itself alone.
+    pairs, seen = visibility.pairs, find_seen_keys(visibility)
+    is_shown, is_own = (is_own & (seen[:, None] if pairs is None else pairs))[:, 0], is_own[:, 0] & seen
+    is_own = torch.where(is_shown.any(-1, keepdim=True), is_shown, is_own)
     return torch.where(is_own.any(-1), is_own.byte().argmax(-1), -1)
 
 

@@ -51,15 +51,9 @@ def refusal(request: Request) -> str | None:
 def attend(call: Call) -> Tensor:
     """Return weights·values."""
     v, divisor = divide_values(call)
-    visibility, score = call.visibility, call.mechanism.score
-    is_euclidean = score.form == "squared_euclidean"
-    q, k, scale = call.q, call.k, 1.0
-    # torch scales after it masks: −∞ times a scale of 0 or below is NaN or +∞, so those scales go into the query too.
-    factor = score.scale_factor(q.shape[-1], call.params_of(score)) if score.form == "dot" else 0.0
-    if not isinstance(factor, Tensor) and factor > SMALLEST:
-        scale = factor
-    elif not is_euclidean:
-        q, k = make_factors(score, q, k, call.params_of(score))
+    visibility = call.visibility
+    is_euclidean = call.mechanism.score.form == "squared_euclidean"
+    q, k, scale = choose_scale(call)
     q = multiply_rows(call, q)
     if (sink := find_sink(call)) is not None:
         return divide(attend_with_sink(q, k, v, sink, visibility, scale), divisor)
@@ -76,6 +70,18 @@ def attend(call: Call) -> Tensor:
     q, k, padded = (functional.pad(x, (0, width - x.shape[-1])) if x.shape[-1] < width else x for x in (q, k, v))
     out = _attend_fused(q, k, padded, visibility, scale)[..., : v.shape[-1]]
     return divide(out, divisor)
+
+
+def choose_scale(call: Call) -> tuple[Tensor, Tensor, float]:
+    """Return queries, keys and a scale whose scaled products are the scores, up to the norms of distances."""
+    score = call.mechanism.score
+    # torch scales after it masks: −∞ times a scale of 0 or below is NaN or +∞, so those scales go into the query too.
+    factor = score.scale_factor(call.q.shape[-1], call.params_of(score)) if score.form == "dot" else 0.0
+    if not isinstance(factor, Tensor) and factor > SMALLEST:
+        return call.q, call.k, factor
+    if score.form == "squared_euclidean":
+        return call.q, call.k, 1.0
+    return (*make_factors(score, call.q, call.k, call.params_of(score)), 1.0)
 
 
 def _add_coordinate(q: Tensor, k: Tensor) -> tuple[Tensor, Tensor]:

@@ -215,11 +215,23 @@ class Mechanism(Showable):
     ) -> dict[str, Parameter]:
         """Declare every learned parameter as `<stage>_<name>`; the arguments are the fields of `Dims`."""
         dims = Dims(num_heads, head_dim, head_dim if value_dim is None else value_dim, layer, **more)
-        return {
-            f"{text}_{name}": parameter
-            for text, item in self.label_stages()
-            for name, parameter in check_parameters(item.name, item.parameters(dims), dims).items()
-        }
+        wide = self._widen(dims)
+        declared: dict[str, Parameter] = {}
+        for text, item in self.label_stages():
+            own = wide.get(item, dims)
+            parameters = check_parameters(item.name, item.parameters(own), own)
+            declared |= {f"{text}_{name}": parameter for name, parameter in parameters.items()}
+        return declared
+
+    def _widen(self, dims: Dims) -> dict[Stage, Dims]:
+        """Return the sizes for stages that get what features make of queries and keys, which may be wider."""
+        found: dict[Stage, Dims] = {}
+        for is_before in (True, False):
+            for item in self.features:
+                if item.acts_before_positions == is_before:
+                    found[item] = dims
+                    dims = dataclasses.replace(dims, head_dim=item.width(dims.head_dim))
+        return {**found, self.score: dims}
 
     def params_of(self, item: Stage, parameters: Mapping[str, Tensor]) -> Params:
         """Return one stage's parameters under their own names."""
