@@ -37,7 +37,7 @@ def test_two_studies(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
 def test_files_are_said_to_be_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for name in ("a", "b"):
         (tmp_path / f"{name}.csv").write_text("label,prediction\n" + "1,1\n0,1\n" * 10, encoding="utf-8")
-    assert main(["compare", str(tmp_path / "a.csv"), str(tmp_path / "b.csv")]) == 0
+    assert main(["compare", str(tmp_path / "a.csv"), str(tmp_path / "b.csv")]) == 1  # the same numbers are a fault
     shown = " ".join(capsys.readouterr().out.split())
     assert "a.csv was read as: prediction from 'prediction'; label from 'label'." in shown
     assert "Predictions: of 20 examples, only a.csv is right on 0 and only b.csv on 0; p = 1" in shown

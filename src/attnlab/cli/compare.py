@@ -60,7 +60,8 @@ def compare(
     paired: Annotated[bool, typer.Option("--paired", help="Of several results: the same seed is a pair.")] = False,
     as_json: AsJson = False,
 ) -> int:
-    """Print the verdicts of a study and its other figures, or compare results from several places."""
+    """Print the verdicts of a study and its other figures, or compare results from several places. Status 1 if there is
+    a fault."""
     several = {"--metric": metric, "--smallest": smallest, "--units": units, "--paired": paired or None}
     single = {"--phase": phase, "--size": size}
     unwanted = next((name for name, value in (single if len(results) > 1 else several).items() if value), None)
@@ -93,6 +94,8 @@ def _compare_study(folder: str, wanted: Wanted, as_json: bool) -> int:
         explored = [item for item in explore(record) if _is_shown(item, wanted)]
         targets = [target for target in record.targets if _is_shown(target, wanted)]
         seeds = list(_list_seed_scores(record, wanted))
+        findings = record.findings if record.is_whole else ()
+        status = int(any(finding.is_fault for finding in findings))
         if as_json:
             print_json({
                 "study": record.design.name, "runs": len(record.runs), "ended": record.num_ended,
@@ -101,21 +104,21 @@ def _compare_study(folder: str, wanted: Wanted, as_json: bool) -> int:
                 "joint_answers": [answer.record() for answer in joint],
                 "targets": [target.record() for target in targets],
                 "exploratory": [item.record() for item in explored],
-                "findings": [finding.record() for finding in record.findings] if record.is_whole else [],
+                "findings": [finding.record() for finding in findings],
             })  # fmt: skip
-            return 0
+            return status
         print_answers(answers)
         print_joint_answers(joint)
         print_targets(targets)
         _print_effects(answers)
         _print_seeds(seeds)
         _print_explorations(explored)
-        print_findings(record.findings if record.is_whole else ())
+        print_findings(findings)
         print_failed(record.failed)
         print(f"{record.num_ended} of {len(record.runs)} runs have ended")
         if not record.is_whole:
             print(UNFINISHED)
-    return 0
+    return status
 
 
 def _is_shown(item: Any, wanted: Wanted) -> bool:

@@ -19,13 +19,14 @@ def compare_results(
 
     sources = [read_source(text, number) for number, text in enumerate(results, start=1)]
     found = compare_sources(sources, arms, options, metric)
+    status = 0 if found.judgement.is_clean else 1
     if as_json:
         print_json({
             "compared": found.compared, "same": found.same, "different": found.different,
             "not_recorded": found.unknown, "examples": found.examples, "is_paired": found.is_paired,
             **found.judgement.record(),
         })  # fmt: skip
-        return 0
+        return status
     for text in found.compared:
         print(text)
     for source in sources:
@@ -45,4 +46,4 @@ def compare_results(
     for text in found.examples:
         print()
         print(f"Predictions: {text}.")
-    return 0
+    return status
