@@ -5,6 +5,7 @@ They take about twenty minutes: `make soak` runs them.
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,7 @@ dot = "dot | softmax"
 
 [data.text]
 train = "embedded:pydoc?paragraphs=1"
+{data}
 
 [[phases]]
 name = "text"
@@ -62,11 +64,13 @@ initializer_range = 0.1, resid_pdrop = 0.0, embd_pdrop = 0.0, attn_pdrop = 0.0 }
 """
 
 
-def run_text(folder: Path, *, arms: str, top: str = "", phase: str = "", widths: tuple[int, ...] = (64,)) -> Conclusion:
+def run_text(
+    folder: Path, *, arms: str, top: str = "", phase: str = "", data: str = "", widths: tuple[int, ...] = (64,)
+) -> Conclusion:
     """Train arms on Python's documentation, long enough for the baseline to pass its floor."""
     sizes = "\n".join(SIZE.format(width=width, heads=width // 16, inner=2 * width) for width in widths)
     file = folder / "study.toml"
-    file.write_text(TEXT.format(top=top, arms=arms, phase=phase, sizes=sizes), encoding="utf-8")
+    file.write_text(TEXT.format(top=top, arms=arms, phase=phase, data=data, sizes=sizes), encoding="utf-8")
     return Study.load(file).run(folder / "out", workers=2, say=quiet)
 
 
@@ -88,6 +92,23 @@ def test_a_best_rate_at_the_edge_of_the_grid_is_said_and_the_grid_is_extended(tm
     extended = run_recipe(tmp_path / "extended", **{"search.over": low, "search.extend": True})
     assert "EDGE" not in extended
     assert "BETTER" not in extended
+
+
+def test_halving_chooses_the_rates_of_the_whole_grid_at_under_half_the_cost(tmp_path: Path) -> None:
+    grid = "over = { 'optimizer.lr' = [6e-5, 2e-4, 6e-4, 2e-3, 6e-3, 2e-2, 6e-2, 2e-1, 6e-1] }"
+    chosen, steps = [], []
+    for name, halve in (("grid", ""), ("halved", "halve = true")):
+        (tmp_path / name).mkdir()
+        search = f"[search]\n{grid}\nrepeat = 'once'\n{halve}"
+        (answer,) = run_text(
+            tmp_path / name, arms='relu = "cosine | relu(divide=n)"', top=search, data="num_tune = 200"
+        ).answers
+        chosen.append([note for note in answer.notes if note.startswith("chosen for")])
+        configs = [json.loads(file.read_text("utf-8")) for file in (tmp_path / name / "out").glob("runs/*/config.json")]
+        # All runs of the study itself, which both have, train for as long.
+        steps.append(sum(config["segments"][0]["steps"] for config in configs) - 2 * 5 * 400)
+    assert chosen[0] == chosen[1] != []
+    assert steps[1] < steps[0] / 2
 
 
 def test_a_target_that_one_arm_reaches(tmp_path: Path) -> None:

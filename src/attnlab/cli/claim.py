@@ -12,26 +12,27 @@ MIN_NUMBER, MAX_NUMBER = 1e-100, 1e100
 """Squares of numbers outside cannot be computed."""
 
 
-def plan_claim(difference: float, sd: float, powers: Sequence[float], alpha: float, as_json: bool) -> None:
-    """Print how many seeds per arm detect a difference of two arms whose scores have this SD over seeds."""
+def plan_claim(difference: float, sd: str, powers: Sequence[float], alpha: float, as_json: bool) -> None:
+    """Print how many seeds per arm detect a difference of two arms whose scores have these SDs over seeds."""
     from attnlab.statistics.estimate import Noise
     from attnlab.statistics.formatting import show, show_count
     from attnlab.statistics.planning import seeds_needed
     from attnlab.statistics.verdict import MIN_SEEDS
 
-    for option, value in (("--difference", difference), ("--sd", sd)):
-        if not MIN_NUMBER <= value <= MAX_NUMBER:
-            raise RequestError(f"{option} takes a number above 0, in units of the score; it has {value:g}")
-    designs = {"not paired": Noise(2 * sd**2, math.inf, growth=2)}
+    if not MIN_NUMBER <= difference <= MAX_NUMBER:
+        raise RequestError(f"--difference takes a number above 0, in units of the score; it has {difference:g}")
+    first, second = _read_sds(sd)
+    designs = {"not paired": Noise(first**2 + second**2, math.inf, growth=2)}
     for correlation in CORRELATIONS:
-        designs[f"paired, correlation {correlation:g}"] = Noise(2 * sd**2 * (1 - correlation), math.inf)
+        variance = first**2 + second**2 - 2 * correlation * first * second
+        designs[f"paired, correlation {correlation:g}"] = Noise(variance, math.inf)
     needed = {
         name: {power: max(MIN_SEEDS, seeds_needed(noise, difference, power, alpha)) for power in powers}
         for name, noise in designs.items()
     }
     if as_json:
         shown = {name: {f"{power:g}": seeds for power, seeds in row.items()} for name, row in needed.items()}
-        print_json({"difference": difference, "sd": sd, "alpha": alpha, "seeds_per_arm": shown})
+        print_json({"difference": difference, "sd": [first, second], "alpha": alpha, "seeds_per_arm": shown})
         return
     rows = [
         (name, show(math.sqrt(noise.per_seed)), *(show_count(needed[name][power]) for power in powers))
@@ -41,7 +42,21 @@ def plan_claim(difference: float, sd: float, powers: Sequence[float], alpha: flo
         ("seeds of the two arms", "SD of a difference", *(f"seeds per arm, {power:.0%}" for power in powers)), rows
     )
     print_below(
-        f"a two-sided t test at {alpha:g} detects a true difference of {difference:g} so often, if the scores of each "
-        f"arm have the SD {sd:g} over seeds; paired: both arms have the same seeds, and their scores go together"
+        f"a two-sided t test at {alpha:g} detects a true difference of {difference:g} so often, if the scores of the "
+        f"arms have the SDs {first:g} and {second:g} over seeds; paired: both arms have the same seeds, and their "
+        "scores go together"
     )
     print_below(f"a verdict needs at least {MIN_SEEDS} seeds in any case; an SD from few seeds is often too small")
+
+
+def _read_sds(text: str) -> tuple[float, float]:
+    """Read one SD of both arms, or one of each."""
+    try:
+        numbers = [float(part) for part in text.split(",")]
+    except ValueError:
+        numbers = []
+    if not 1 <= len(numbers) <= 2 or not all(MIN_NUMBER <= number <= MAX_NUMBER for number in numbers):
+        raise RequestError(
+            f"--sd takes a number above 0 in units of the score, or one for each arm, such as 0.3,2.75; it has {text}"
+        )
+    return numbers[0], numbers[-1]

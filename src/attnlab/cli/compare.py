@@ -60,8 +60,10 @@ def compare(
     paired: Annotated[bool, typer.Option("--paired", help="Of several results: the same seed is a pair.")] = False,
     as_json: AsJson = False,
 ) -> int:
-    """Print the verdicts of a study and its other figures, or compare results from several places. Status 1 if there is
-    a fault."""
+    """Print the verdicts of a study and its other figures, or compare results from several places.
+
+    Status 1 if there is a fault.
+    """
     several = {"--metric": metric, "--smallest": smallest, "--units": units, "--paired": paired or None}
     single = {"--phase": phase, "--size": size}
     unwanted = next((name for name, value in (single if len(results) > 1 else several).items() if value), None)

@@ -1,6 +1,6 @@
 """The judgement of a table as `attnlab judge` prints it: findings, comparisons, and how to read them."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from attnlab.cli.tables import print_below, print_table
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 COLUMNS = (
     "arm", "group", "metric", "step", "seeds", "baseline", "variant", "SD ratio", "difference", "verdict interval",
-    "p", "adjusted p", "verdict",
+    "p", "plain p", "adjusted p", "verdict",
 )  # fmt: skip
 UNKNOWN = "–"
 OMITTED_NOTES = ("missing scores",)
@@ -79,7 +79,11 @@ def _print_analysis(analysis: "TableAnalysis", judgement: "Judgement", what: str
     print(f"\nAnalysis of {analysis.title.replace('the table', what)}")
     rows = [_write_row(row) for row in analysis.rows]
     # Columns without information, such as the group of a table without groups, are omitted.
-    shown = [n for n, name in enumerate(COLUMNS) if name not in ("group", "step") or len({row[n] for row in rows}) > 1]
+    optional = ("group", "step", "plain p")
+    shown = [
+        n for n, name in enumerate(COLUMNS) if name not in optional or len({row[n] for row in rows} - {UNKNOWN}) > 1
+        or (name == "plain p" and any(row[n] != UNKNOWN for row in rows))
+    ]  # fmt: skip
     print_table([COLUMNS[n] for n in shown], [[row[n] for n in shown] for row in rows])
     for line in _explain_rows(analysis.rows):
         print_below(line)
@@ -99,11 +103,16 @@ def _explain_rows(rows: Sequence["ComparisonRow"]) -> Iterator[str]:
         is_odd = decision.outcome in (AT_CEILING, DEGENERATE, NEITHER_LEARNED, STILL_TRAINING)
         if is_odd or FINISHED in decision.words:
             yield f"{row.name}: {decision.reason}{'' if decision.reason.endswith('?') else '.'}"
+        stability = row.comparison.data.stability
+        notes.setdefault(f"{stability.words}: {stability.reason}", []).append(row.name)
         for kind, sentences in row.comparison.notes_by_kind.items():
             for note in sentences if not is_odd and kind not in OMITTED_NOTES else ():
                 notes.setdefault(note, []).append(row.name)
+    num_primary = sum(row.comparison is not None and row.role == "primary" for row in rows)
     for note, names in notes.items():
-        yield f"{', '.join(names)}: {note}."
+        yield f"{'every comparison' if len(names) == num_primary > 1 else ', '.join(names)}: {note}."
+    if any(STILL_TRAINING in row.verdict and "INCONCLUSIVE" in row.verdict for row in rows):
+        yield "How many more seeds would settle a comparison is not estimated while its runs still train."
 
 
 def _explain_table(rows: Sequence["ComparisonRow"], primary: Sequence[str]) -> Iterator[str]:
@@ -111,7 +120,8 @@ def _explain_table(rows: Sequence["ComparisonRow"], primary: Sequence[str]) -> I
     if not questions:
         return
     num_primary = sum(row.role == "primary" for row in rows)
-    yield "".join(_explain_family(num_primary, len(rows) - num_primary, primary))
+    yield " ".join(_explain_family(num_primary, len(rows) - num_primary, primary))
+    yield from _explain_directions(dict.fromkeys((row.metric, asked.higher_is_better) for row, asked in questions))
     methods = "; ".join(dict.fromkeys(row.comparison.method for row in rows if row.comparison is not None))
     data = [row.comparison.data for row in rows if row.comparison is not None]
     how = f"unpaired ({methods}), since a table does not show whether equal seeds mean equal initial weights"
@@ -124,7 +134,7 @@ def _explain_table(rows: Sequence["ComparisonRow"], primary: Sequence[str]) -> I
     if "widened" in methods:
         yield (
             "Widened: few or skewed scores can hide a long tail, so intervals and p are larger than those of a plain t "
-            "test (docs/statistics.md)."
+            "test, whose p is beside (docs/statistics.md)."
         )
     smallest = dict.fromkeys(f"{row.metric} {asked.shown_smallest}" for row, asked in questions)
     yield f"Smallest difference of interest: {', '.join(smallest)}; --smallest changes it."
@@ -139,13 +149,24 @@ def _explain_table(rows: Sequence["ComparisonRow"], primary: Sequence[str]) -> I
         )
 
 
+def _explain_directions(directions: Iterable[tuple[str, bool]]) -> Iterator[str]:
+    from attnlab.studies.integrity.tables.metrics import recognise_metric
+
+    for is_higher, word in ((True, "Higher"), (False, "Lower")):
+        named = [metric for metric, higher in directions if higher == is_higher]
+        guessed = [metric for metric in named if not recognise_metric(metric)]
+        if named:
+            hint = f"; of {', '.join(guessed)} that is assumed: --metric perplexity, or another name, tells"
+            yield f"{word} is better: {', '.join(named)}{hint if guessed else ''}."
+
+
 def _explain_family(num_primary: int, num_others: int, primary: Sequence[str]) -> Iterator[str]:
     if num_primary:
-        yield "A verdict follows from its verdict interval. "
+        yield "A verdict follows from its verdict interval."
     if num_primary > 1:
         yield (
             f"The {num_primary} comparisons of {', '.join(primary)} share one false-positive rate of 5 %: the level of "
-            "each interval is adjusted for their number (Holm's method). "
+            "each interval is adjusted for their number (Holm's method)."
         )
     if num_others:
         yield "Comparisons of other metrics are exploratory: no verdict, and adjusted p-values (Benjamini–Hochberg)."
@@ -162,7 +183,7 @@ def _write_row(row: "ComparisonRow") -> tuple[str, ...]:
     step = UNKNOWN if row.step is None else f"{row.step:g}"
     head = row.arm, row.group or UNKNOWN, row.metric, step
     if row.comparison is None:
-        return (*head, *[UNKNOWN] * 8, row.verdict)
+        return (*head, *[UNKNOWN] * 9, row.verdict)
     comparison, data = row.comparison, row.comparison.data
     low, high = comparison.interval
     unit, level = comparison.question.unit, percent(round(1 - comparison.level, 4))
@@ -171,8 +192,17 @@ def _write_row(row: "ComparisonRow") -> tuple[str, ...]:
         _write_mean(data.variant.mean, data.variant.sd), show(comparison.spread.ratio),
         f"{signed(comparison.difference)}{unit}",
         f"[{signed(low)}, {signed(high)}]{unit} at {level}" if low == low else UNKNOWN,
-        show(comparison.p), show(row.adjusted_p), row.verdict,
+        show(comparison.p), show(comparison.plain_p) if "widened" in comparison.method else UNKNOWN,
+        show(row.adjusted_p), _write_verdict(row),
     )  # fmt: skip
+
+
+def _write_verdict(row: "ComparisonRow") -> str:
+    """Return the verdict, and beside it whether the arm varies more or less over seeds, if that is known."""
+    from attnlab.statistics.stability import UNKNOWN as NOT_KNOWN
+
+    is_known = row.comparison is not None and row.role == "primary" and row.comparison.stability != NOT_KNOWN
+    return f"{row.verdict}; {row.comparison.stability}" if is_known and row.comparison is not None else row.verdict
 
 
 def _write_seeds(comparison: "Comparison") -> str:

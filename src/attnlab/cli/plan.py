@@ -22,6 +22,8 @@ POWERS = (0.8, 0.9)
 NUMBERS = (3, 5, 10, 20)
 """The numbers of seeds in the table that is shown if the spread is unknown."""
 NUM_PILOT = 3
+TABLES = (".csv", ".tsv", ".json", ".jsonl", ".md", ".tex", ".html", ".xlsx", ".parquet", ".txt")
+"""The ends of names that tables have, and study files have not."""
 
 
 def plan(
@@ -36,7 +38,8 @@ def plan(
         float | None, typer.Option(metavar="D", help="Without a study: a difference of two arms, with --sd.")
     ] = None,
     sd: Annotated[
-        float | None, typer.Option(metavar="SD", help="Without a study: the SD of each arm's scores over seeds.")
+        str | None,
+        typer.Option(metavar="SD[,SD]", help="Without a study: the SD of an arm's scores over seeds, or of both arms."),
     ] = None,
     power: Annotated[
         list[float] | None, typer.Option(help="Probability to detect the effect; default: 0.8 and 0.9; repeatable.")
@@ -60,6 +63,11 @@ def plan(
             )
         plan_claim(difference, sd, power or POWERS, alpha, as_json)
         return 0
+    if expand_path(path).suffix.lower() in TABLES:
+        raise RequestError(
+            f"{path} is a table, not a study. attnlab judge {path} says how many more seeds would settle its "
+            "comparisons; attnlab plan --difference D --sd SD,SD plans from the difference and the SDs of two arms"
+        )
     is_folder = expand_path(path).is_dir()
     given = {"--pilot": pilot, "--spread": spread, "--budget": budget, "--set": assign}
     if is_folder and (wrong := [option for option, value in given.items() if value is not None]):

@@ -64,6 +64,11 @@ class Comparison(Showable):
         return self.inference.p
 
     @property
+    def plain_p(self) -> float:
+        """The p-value of the plain t test, without what is added for few or skewed scores."""
+        return self.estimate.p
+
+    @property
     def method(self) -> str:
         """The method that computed the interval and the p-value."""
         return self.inference.method

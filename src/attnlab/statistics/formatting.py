@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 MAX_ROWS = 30
 """Seeds whose scores are printed; the record has all."""
 RECORDED = (
-    "verdict", "stability", "difference", "interval", "level", "p", "method", "skewness", "power_at_smallest",
-    "exaggeration", "notes",
+    "verdict", "stability", "difference", "interval", "level", "p", "plain_p", "method", "skewness",
+    "power_at_smallest", "exaggeration", "notes",
 )  # fmt: skip
 RECORDED_OF_QUESTION = ("smallest", "higher_is_better", "looks", "scale", "floor", "ceiling", "late_gain")
 
@@ -43,8 +43,8 @@ def describe(comparison: Comparison) -> str:
 def _describe_difference(comparison: Comparison) -> str:
     unit, family = comparison.question.unit, comparison.family
     low, high = comparison.interval
-    is_plain = comparison.question.looks == "open" or show_p(comparison.p) == show_p(comparison.estimate.p)
-    plain = "" if is_plain else f"; plain t: {show_p(comparison.estimate.p)}"
+    is_plain = comparison.question.looks == "open" or show_p(comparison.p) == show_p(comparison.plain_p)
+    plain = "" if is_plain else f"; plain t: {show_p(comparison.plain_p)}"
     text = (
         f"{signed(comparison.difference)}{unit}, {percent(1 - comparison.level)} interval "
         f"[{signed(low)}, {signed(high)}]{unit}, {show_p(comparison.p)} ({comparison.method}{plain})"

@@ -149,7 +149,9 @@ def _find_pattern(rows: TextTable, roles: ColumnRoles, given: Mapping[str, str])
         return pattern
     if "arm" in roles.parts:
         return None
-    wanted = [part for part in ("arm", "metric", "seed") if part not in roles.parts]
+    # Means with SDs are over seeds: a number in their names is not one.
+    parts = ("arm", "metric") if roles.spreads else ("arm", "metric", "seed")
+    wanted = [part for part in parts if part not in roles.parts]
     if pattern := guess_pattern(free, wanted):
         return pattern
     # Columns that are no metrics, beside a column of seeds or groups: each is an arm.

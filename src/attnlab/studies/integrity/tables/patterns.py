@@ -34,17 +34,26 @@ class ColumnPattern:
 def read_pattern(text: str, names: Sequence[str]) -> ColumnPattern:
     """Read names by a given pattern; columns that do not fit are not used."""
     parts = re.findall(r"\{(\w+)\}", text)
-    if not parts or len(set(parts)) < len(parts) or not set(parts) <= set(IN_PATTERN):
+    single = [part for part in parts if part != "group"]
+    if not parts or len(set(single)) < len(single) or not set(parts) <= set(IN_PATTERN):
         raise RequestError(
-            f"columns={text}: a pattern consists of {{arm}}, {{group}}, {{metric}} and {{seed}}, each at most once, "
-            "such as {arm}_{group}_{metric}_{seed}"
+            f"columns={text}: a pattern consists of {{arm}}, {{group}}, {{metric}} and {{seed}}, each but {{group}} at "
+            "most once, such as {arm}_{group}_{metric}_{seed}"
         )
     literal = re.split(r"\{\w+\}", text)
     expression = re.escape(literal[0])
     for part, after in zip(parts, literal[1:], strict=True):
         # A group may contain separators, such as the size 4l_256.
-        expression += f"(?P<{part}>{'.+' if part == 'group' else '[^_/:. ]+?|.+?'})" + re.escape(after)
-    fitting = {name: match.groupdict() for name in names if (match := re.fullmatch(expression, name))}
+        is_wide = part == "group" and parts.count("group") == 1
+        expression += f"({'.+' if is_wide else '[^_/:. ]+?|.+?'})" + re.escape(after)
+    fitting = {
+        name: {
+            part: "_".join(compress(match.groups(), [other == part for other in parts]))
+            for part in dict.fromkeys(parts)
+        }
+        for name in names
+        if (match := re.fullmatch(expression, name))
+    }
     if not fitting:
         raise RequestError(f"columns={text} fits no column; the columns are {', '.join(names[:8])}")
     return ColumnPattern(text, fitting)
