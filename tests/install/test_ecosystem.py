@@ -22,7 +22,7 @@ from transformers import (
 )
 
 import attnlab
-from attnlab.errors import InstallError
+from attnlab.errors import AttnlabWarning, InstallError
 from attnlab.install import set_progress
 from attnlab.mechanisms import CATALOG
 from tests.install.models import VOCABULARY, build, calm, deep_enough, learned, padding, tokens, twin, with_loss
@@ -160,6 +160,39 @@ def test_lora_trains_merges_and_keeps_the_mechanism(name: str, order: str) -> No
     merged = adapted.merge_and_unload()
     torch.testing.assert_close(merged(tokens()).logits, expected, rtol=1e-3, atol=1e-4)
     assert str(attnlab.mechanism_of(merged)) == line
+
+
+@pytest.mark.parametrize("line", ["dot | softmax | forget", "dot | softmax | gate", "dot | identity | forget | delta"])
+@pytest.mark.parametrize("name", ["llama", "gpt2"])
+def test_peft_trains_copies_of_stages_that_read_the_layers_input(name: str, line: str) -> None:
+    model: Any = with_loss(name)
+    attnlab.install(model, line)
+    targets = ["o_proj"] if name == "llama" else ["mlp.c_proj"]
+    config = peft.LoraConfig(target_modules=targets, fan_in_fan_out=name == "gpt2", modules_to_save=["attnlab"])
+    adapted: Any = peft.get_peft_model(model, config)
+    gradients(adapted.train())
+    copies = [p for n, p in adapted.named_parameters() if "attnlab.modules_to_save" in n]
+    assert copies
+    assert all(p.grad is not None and p.grad.any() for p in copies)
+
+
+def test_peft_keeps_no_copies_of_a_shared_parameter_and_says_what_it_freezes() -> None:
+    line, targets = "dot | softmax | bypass(alpha=0.5, learn=true)", ["q_proj"]
+    with pytest.raises(InstallError, match="all layers share 'bypass_alpha'"):
+        peft.get_peft_model(
+            attnlab.install(with_loss("llama"), line),
+            peft.LoraConfig(target_modules=targets, modules_to_save=["attnlab"]),
+        )
+    for other, advice in ((line, r"attnlab.bypass_alpha' after"), ("additive | softmax", r"modules_to_save")):
+        with pytest.warns(AttnlabWarning, match=rf"peft freezes what .* learns.*{advice}"):
+            peft.get_peft_model(attnlab.install(with_loss("llama"), other), peft.LoraConfig(target_modules=targets))
+
+
+@pytest.mark.usefixtures("mixers")
+def test_peft_puts_no_adapter_on_weights_that_a_mixer_replaces() -> None:
+    model = attnlab.install(with_loss("llama"), "mixer(average)")
+    with pytest.raises(InstallError, match="does not use its 'q_proj'"):
+        peft.get_peft_model(model, peft.LoraConfig(target_modules=["q_proj"], modules_to_save=["attnlab"]))
 
 
 def test_an_adapter_above_a_stage_that_multiplies_is_refused() -> None:

@@ -13,7 +13,7 @@ from typing import Any
 
 from peft import PeftConfig, PeftModel
 from peft.config import PeftConfigMixin
-from peft.tuners.tuners_utils import BaseTuner
+from peft.tuners.tuners_utils import BaseTuner, BaseTunerLayer
 from peft.utils import CONFIG_NAME, SAFETENSORS_WEIGHTS_NAME
 from safetensors.torch import load_file, save_file
 from torch import nn
@@ -22,7 +22,7 @@ from attnlab.errors import AttnlabWarning, InstallError
 from attnlab.inputs import parse_json
 from attnlab.mechanisms import Line, Mechanism, parse_line
 
-from .inspection import mechanism_of
+from .inspection import attention_layers, mechanism_of
 
 KEY = "attnlab"
 """The key of the mechanism in adapter_config.json, and in the `auto_mapping` of a config in memory."""
@@ -30,6 +30,8 @@ NEEDS_ATTNLAB = (
     "{}: this adapter was trained on a model with the attention mechanism '{}'; install attnlab, `import attnlab`, and "
     "install that mechanism in the base model before loading the adapter"
 )
+IS_OWN = "attnlab_is_own"
+"""The attribute of a config of attnlab's own training, which says itself what trains."""
 IS_SAVED = "attnlab_is_saved"
 """The attribute of a config that was read from a folder; a new adapter has none, and fits every base."""
 BASELINE = Mechanism.parse("dot | softmax")
@@ -60,8 +62,12 @@ def extend_peft() -> None:
 
     @functools.wraps(inject)
     def inject_adapter(self: BaseTuner, model: nn.Module, adapter_name: str, *given: Any, **options: Any) -> Any:
-        _check_base(model, self.peft_config[adapter_name])
-        return inject(self, model, adapter_name, *given, **options)
+        config = self.peft_config[adapter_name]
+        _check_base(model, config)
+        _check_learned(model, config)
+        injected = inject(self, model, adapter_name, *given, **options)
+        _check_targets(model)
+        return injected
 
     def from_json_file(path_json_file: str, **options: Any) -> Any:
         content = read(path_json_file, **options)
@@ -103,6 +109,41 @@ def _check_base(model: nn.Module, config: Any) -> None:
             f"this adapter was trained on a model with '{wanted}', and the base model {has}; call "
             f"attnlab.install(base, '{wanted}') before loading the adapter"
         )
+
+
+def _check_learned(model: nn.Module, config: Any) -> None:
+    """Refuse copies of a parameter that layers share; warn if peft freezes what the mechanism learns."""
+    layers = [layer for _, _, layer in attention_layers(model)]
+    is_copied = KEY in (getattr(config, "modules_to_save", None) or ())
+    shared = next((name for layer in layers for name in layer.owners), None)
+    advice = f"modules_to_save=['{KEY}'] trains it beside the adapter"
+    if shared is not None:
+        advice = f"call requires_grad_() on the parameter '….{KEY}.{shared}' after get_peft_model to train it"
+    if is_copied and shared is not None:
+        raise InstallError(
+            f"all layers share '{shared}' of '{mechanism_of(model)}', and modules_to_save=['{KEY}'] would train a copy "
+            f"for each; write per=layer or per=head in the line, or omit modules_to_save, and {advice}"
+        )
+    has_learned = any(parameter.requires_grad for layer in layers for parameter in layer.parameters())
+    if has_learned and not is_copied and not hasattr(config, IS_SAVED) and not hasattr(config, IS_OWN):
+        warnings.warn(
+            f"peft freezes what '{mechanism_of(model)}' learns with the rest of the base model; {advice}",
+            AttnlabWarning,
+            stacklevel=4,
+        )
+
+
+def _check_targets(model: nn.Module) -> None:
+    """Refuse adapters on weights that a mixer has replaced: they would train nothing."""
+    for name, module, layer in attention_layers(model):
+        if not layer.replaces_weights:
+            continue
+        for target, part in module.named_modules():
+            if isinstance(part, BaseTunerLayer) and target.split(".")[0] != KEY:
+                raise InstallError(
+                    f"'{layer.mechanism}' takes the place of '{name}' and does not use its '{target}', so that an "
+                    f"adapter there would train nothing; choose target_modules outside of attention"
+                )
 
 
 def _add_mechanism(model: PeftModel, folder: Path, mechanism: Line) -> None:

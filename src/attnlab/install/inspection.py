@@ -11,6 +11,7 @@ from attnlab.mechanisms import Line
 from .compat import get_attention_name
 from .interface import NAME, NAME_WITH_POSITIONS, name_for
 from .layer import Layer
+from .layer_input import find_active_layer
 from .pass_context import get_pass_context
 
 RECORD = "_attnlab"
@@ -20,11 +21,7 @@ RECORD = "_attnlab"
 def attention_layers(model: nn.Module) -> Iterator[tuple[str, nn.Module, Layer]]:
     """Yield every attention module with a mechanism: its name, the module, and its layer."""
     for name, module in model.named_modules():
-        layer = vars(module).get("_modules", {}).get("attnlab")
-        copies = getattr(layer, "modules_to_save", None)
-        if copies is not None:  # peft trains a copy of the layer in a wrapper, which holds both
-            active = [copies[adapter] for adapter in getattr(layer, "active_adapters", []) if adapter in copies]
-            layer = active[0] if active else getattr(layer, "original_module", None)
+        layer = find_active_layer(module)
         if isinstance(layer, Layer):
             yield name, module, layer
 

@@ -32,6 +32,16 @@ class ModuleCall:
     mask: Tensor | None
 
 
+def find_active_layer(attention: nn.Module) -> nn.Module | None:
+    """Return the submodule `attnlab` that an attention module uses: peft (modules_to_save) may train a copy of it."""
+    layer: Any = vars(attention).get("_modules", {}).get("attnlab")
+    copies = getattr(layer, "modules_to_save", None)
+    if copies is None:
+        return layer  # type: ignore[no-any-return]
+    active = [copies[adapter] for adapter in getattr(layer, "active_adapters", []) if adapter in copies]
+    return active[0] if active else getattr(layer, "original_module", None)
+
+
 class AttentionCall(StandIn):
     """Replaces the forward of an attention module, and tells its layer what the module was called with."""
 
@@ -53,7 +63,7 @@ class AttentionCall(StandIn):
 
     def __call__(self, *args: Any, **options: Any) -> Any:
         """Compute attention."""
-        layer: Any = self.module.attnlab
+        layer: Any = find_active_layer(self.module)
         layer.called = self.read(args, options)
         if self.before is not None:
             return self.before(*args, **options)

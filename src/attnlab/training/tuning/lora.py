@@ -14,6 +14,7 @@ from transformers import PreTrainedModel
 from transformers.pytorch_utils import Conv1D
 
 from attnlab.errors import TrainingError, closest
+from attnlab.install.adapter_config import IS_OWN
 from attnlab.install.adapters import check_adapters
 from attnlab.install.saving import UNSAVED
 
@@ -31,6 +32,7 @@ def add_lora(model: PreTrainedModel, tuning: Tuning, seed: int) -> None:
         r=tuning.rank, lora_alpha=tuning.alpha, lora_dropout=tuning.dropout, target_modules=list(targets),  # type: ignore[arg-type]
         fan_in_fan_out=any(isinstance(module, Conv1D) for module in targets.values()),
     )  # fmt: skip
+    vars(config)[IS_OWN] = True
     # peft draws every A from torch's global generator, which must stay as it was.
     with torch.random.fork_rng(devices=[]):
         inject_adapter_in_model(config, model, ADAPTER)
