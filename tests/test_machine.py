@@ -16,13 +16,29 @@ from attnlab.machine import Bf16Trial
 
 def test_the_machine_is_named_with_its_threads_and_torch() -> None:
     shown = str(machine.describe(num_threads=1))
-    assert machine.processor_name() in shown
+    assert f"{machine.processor_name()} ({machine.vector_extension()})" in shown
     assert " 1 thread," in shown
     assert f"torch {torch.__version__}" in shown
 
 
 def test_unless_said_the_threads_are_torchs_own() -> None:
     assert machine.describe().num_threads == torch.get_num_threads()
+
+
+@pytest.mark.parametrize(
+    ("line", "name"),
+    [
+        ("flags : sse2 avx2 avx512f amx_tile", "AMX, AVX-512"),
+        ("flags : sse2 avx2 avx512f", "AVX-512"),
+        ("flags : sse2 avx2", "AVX2"),
+        ("Features : fp asimd", "NEON"),
+        ("", "abacus"),
+    ],
+)
+def test_the_widest_vector_instructions_are_named(line: str, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(machine, "instruction_set", lambda: line)
+    monkeypatch.setattr("platform.machine", lambda: "abacus")
+    assert machine.vector_extension() == name
 
 
 def test_the_processor_has_a_name_and_cores() -> None:

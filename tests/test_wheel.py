@@ -71,7 +71,7 @@ def test_every_variant_is_in_the_wheel_or_the_build_says_why_not(wheel: tuple[Pa
 
 def test_prebuilt_loops_work_without_a_compiler(wheel: tuple[Path, str], tmp_path: Path) -> None:
     site, _ = wheel
-    variant = variants.find_variant(instruction_set())
+    variant = next(iter(variants.list_variants(instruction_set())), None)
     if variant is None or variant.file_name not in prebuilt(site):
         pytest.skip("no loops are prebuilt for this processor")
     environment = {

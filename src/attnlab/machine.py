@@ -41,19 +41,26 @@ BF16_REMEDY = {"ONEDNN_MAX_CPU_ISA": "AVX512_CORE_BF16"}
 BF16_PAYS = 1.1
 """The least speedup over fp32 at which bf16 is used, since it is less precise."""
 
+VECTOR_EXTENSIONS = {
+    "amx_tile": "AMX, AVX-512", "avx512_bf16": "AVX-512 with bf16", "avx512f": "AVX-512", "avx2": "AVX2",
+    "sse2": "SSE2", "sve": "SVE", "asimd": "NEON",
+}  # fmt: skip
+"""Features as /proc/cpuinfo names them, and the words for a reader, the widest first."""
+
 
 @dataclass(frozen=True)
 class Machine:
     """What determines how fast torch computes here."""
 
     processor: str
+    vector_extension: str
     num_processors: int
     num_threads: int
     torch: str
 
     def __str__(self) -> str:
         threads = "1 thread" if self.num_threads == 1 else f"{self.num_threads} threads"
-        return f"{self.processor} × {self.num_processors}, {threads}, torch {self.torch}"
+        return f"{self.processor} ({self.vector_extension}) × {self.num_processors}, {threads}, torch {self.torch}"
 
 
 @dataclass(frozen=True)
@@ -69,7 +76,7 @@ def describe(num_threads: int | None = None) -> Machine:
     import torch
 
     threads = num_threads or torch.get_num_threads()
-    return Machine(processor_name(), os.cpu_count() or 1, threads, str(torch.__version__))
+    return Machine(processor_name(), vector_extension(), os.cpu_count() or 1, threads, str(torch.__version__))
 
 
 def processor_name() -> str:
@@ -84,6 +91,12 @@ def processor_name() -> str:
 def instruction_set() -> str:
     """Return the system's line with the processor's instruction set extensions."""
     return _cpuinfo("flags", "Features") or platform.processor()
+
+
+def vector_extension() -> str:
+    """Return the widest vector instructions of the processor, or its architecture if they are not known."""
+    features = set(instruction_set().split())
+    return next((name for feature, name in VECTOR_EXTENSIONS.items() if feature in features), platform.machine())
 
 
 def _cpuinfo(*keys: str) -> str:

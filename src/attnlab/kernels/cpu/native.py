@@ -64,12 +64,15 @@ def load_loops() -> tuple[ctypes.CDLL | None, Loops]:
 @functools.cache
 def _load_loops() -> tuple[ctypes.CDLL | None, Loops]:
     wanted = os.environ.get("ATTNLAB_LOOPS", "")
-    if wanted not in ("", "native"):
-        raise KernelError(f"ATTNLAB_LOOPS is '{wanted}'; set it to 'native' or leave it unset")
+    runnable = variants.list_variants(instruction_set())
+    choices = ["native", *(one.name for one in runnable)]
+    if wanted not in ("", *choices):
+        names = " or ".join(f"'{choice}'" for choice in choices)
+        raise KernelError(f"ATTNLAB_LOOPS is '{wanted}'; on this processor set it to {names}, or leave it unset")
     if os.name != "posix":
         return None, Loops(False, "none", "the loops need Linux or macOS")
     problems: list[str] = []
-    variant = None if wanted else variants.find_variant(instruction_set())
+    variant = next((one for one in runnable if wanted in ("", one.name)), None)
     if variant is not None and (file := PREBUILT / variant.file_name).exists():
         try:
             prebuilt = _load(unseal(file.read_bytes(), file))
@@ -78,7 +81,8 @@ def _load_loops() -> tuple[ctypes.CDLL | None, Loops]:
             problems.append(f"{error}; reinstall attnlab")
         except OSError as error:  # such as a C library that is too old
             problems.append(f"the loops prebuilt for {variant.name} are not used, because {_describe(error)}")
-    loaded, loops = _load_or_compile(problems)
+    is_asked = variant is not None and variant.name == wanted
+    loaded, loops = _load_or_compile(problems, variant if is_asked else None)
     if loaded is not None and problems:
         warnings.warn(f"attnlab: {'; '.join(problems)}", AttnlabWarning, stacklevel=2)
     elif problems:
@@ -86,13 +90,17 @@ def _load_loops() -> tuple[ctypes.CDLL | None, Loops]:
     return loaded, loops
 
 
-def _load_or_compile(problems: list[str]) -> tuple[ctypes.CDLL | None, Loops]:
-    """Load the loops of the cache, or build and store them; add what is wrong with the cache to `problems`."""
-    name = "compiled for this processor"
+def _load_or_compile(problems: list[str], variant: variants.Variant | None) -> tuple[ctypes.CDLL | None, Loops]:
+    """Load the loops of the cache, or build and store them; add what is wrong with the cache to `problems`.
+
+    variant: the instruction set that they are compiled for; None is this processor's own.
+    """
+    name = "compiled for this processor" if variant is None else f"compiled for {variant.name}"
+    choices = variants.TUNED if variant is None else (variant.options,)
     # Not the compiler's path: what is stored serves without any compiler.
     identity = [
         variants.SOURCE.read_text(encoding="utf-8"), os.environ.get("CXX", ""), str(variants.FLAGS + variants.LINK),
-        str(variants.TUNED), instruction_set(), platform.machine(),
+        str(choices), instruction_set(), platform.machine(),
     ]  # fmt: skip
     digest = hashlib.sha256("\n".join(identity).encode()).hexdigest()[:16]
     file = cache_folder() / "loops" / f"{variants.SOURCE.stem}-{digest}.so"
@@ -109,7 +117,7 @@ def _load_or_compile(problems: list[str]) -> tuple[ctypes.CDLL | None, Loops]:
         tried = f"$CXX is '{named}', which is not found" if named else "tried g++, clang++, c++; set $CXX for another"
         reason = f"no C++ compiler found ({tried})"
     else:
-        body, reason = variants.compile_loops(compiler, variants.TUNED)
+        body, reason = variants.compile_loops(compiler, choices)
     if not body:
         return None, Loops(False, "none", f"{problem}; {reason}" if problem else reason)
     try:

@@ -52,12 +52,12 @@ VARIANTS = (
 """All of them for Linux; of several that a processor can run, the fastest comes first."""
 
 
-def find_variant(instruction_set: str, machine: str | None = None) -> Variant | None:
-    """Return the fastest variant that a processor can run, or None; the default machine is this one."""
+def list_variants(instruction_set: str, machine: str | None = None) -> list[Variant]:
+    """Return the variants that a processor can run, the fastest first; the default machine is this one."""
     machine, features = machine or platform.machine(), set(instruction_set.split())
     if sys.platform != "linux":
-        return None
-    return next((one for one in VARIANTS if one.machine == machine and one.features <= features), None)
+        return []
+    return [one for one in VARIANTS if one.machine == machine and one.features <= features]
 
 
 def find_variant_compiler(variant: Variant) -> list[str] | None:
