@@ -16,11 +16,13 @@ LEVELS = 2**16
 """A weight costs 16 random bits, so the rate is rounded to 1/65536; `scale` uses the rounded rate."""
 
 
-def keep_tile(tile: Tile, seed: int, dropout: float) -> Tensor:
-    """Draw which weights of a tile are kept, as booleans [groups, rows, horizon]."""
+def keep_tile(tile: Tile, seed: int, dropout: float, dtype: torch.dtype = torch.bool) -> Tensor:
+    """Draw which weights of a tile are kept, as booleans or as 0 and 1 in another dtype, [groups, rows, horizon]."""
     generator = torch.Generator().manual_seed((seed + tile.index * STRIDE) % 2**63)
     words = torch.empty(-(-tile.num_pairs // 4), dtype=torch.int64).random_(-(2**63), None, generator=generator)
-    is_kept = words.view(torch.int16)[: tile.num_pairs] >= round(dropout * LEVELS) - LEVELS // 2
+    # Written in the dtype that it is multiplied in: torch converts booleans one by one.
+    is_kept = torch.empty(tile.num_pairs, dtype=dtype)
+    torch.ge(words.view(torch.int16)[: tile.num_pairs], round(dropout * LEVELS) - LEVELS // 2, out=is_kept)
     return is_kept.view(tile.shape)
 
 

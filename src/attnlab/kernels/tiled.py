@@ -113,7 +113,7 @@ class Problem:
 
     def drop(self, tile: Tile) -> Tensor:
         """Return the factors of dropout for the tile's weights."""
-        return keep_tile(tile, self.seed, self.dropout).to(self.v) * scale(self.dropout)
+        return keep_tile(tile, self.seed, self.dropout, self.v.dtype).to(self.v.device).mul_(scale(self.dropout))
 
     def forward(self, kept: Tensor) -> Tensor:
         """Return weights·values; write the weights into `kept` unless it is empty."""
