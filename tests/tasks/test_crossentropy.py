@@ -7,11 +7,21 @@ from torch.nn import functional as F
 
 from attnlab.denormals import is_flushing
 from attnlab.errors import TaskError
+from attnlab.install import exponentials
+from attnlab.kernels.cpu import native
 from attnlab.kernels.measure import peak_memory
 from attnlab.tasks import crossentropy
 from attnlab.tasks.crossentropy import compute_losses_and_hits, compute_summed_loss
 
 MODULE = "attnlab.tasks.crossentropy"
+
+
+@pytest.fixture(params=["torch", "compiled"], autouse=True)
+def _exponentials(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Compute every exponential by torch, or by the compiled loops."""
+    if request.param == "compiled" and native.explain_missing() is not None:
+        pytest.skip("needs the compiled loops")
+    monkeypatch.setattr(exponentials, "COMPILED_FROM", 0 if request.param == "compiled" else 2**62)
 
 
 @pytest.fixture
@@ -93,6 +103,16 @@ def test_a_token_may_have_a_bias_of_minus_infinity() -> None:
 
 
 @pytest.mark.usefixtures("small_tiles")
+@pytest.mark.parametrize("number", [torch.nan, torch.inf])
+@pytest.mark.parametrize("row", [0, 40])
+def test_a_weight_that_is_not_finite_shows_in_the_loss(number: float, row: int) -> None:
+    states, weight = make_inputs(3, 41, torch.float32, has_bias=False)
+    with torch.no_grad():
+        weight[row, 0] = number
+        states.abs_()
+    assert not bool(compute_summed_loss(states, weight, None, torch.tensor([1, 2, 3])).isfinite())
+
+
 def test_a_certain_prediction_has_a_small_loss_and_an_exact_gradient() -> None:
     states, weight = make_inputs(4, 33, torch.float32, has_bias=False)
     bias = torch.zeros(33)

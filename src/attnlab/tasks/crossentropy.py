@@ -17,6 +17,7 @@ from torch.autograd.function import once_differentiable
 
 from attnlab.denormals import flush_denormals
 from attnlab.errors import TaskError
+from attnlab.install.exponentials import Exponentiate, choose_exponentials
 from attnlab.machine import cache_bytes
 
 CHUNK = 2**23
@@ -87,7 +88,10 @@ def _split_by_label(labels: Tensor, starts: list[int], vocab: int) -> list[Tenso
 class _Block:
     """The softmax of some rows: factors [tiles, n] times exponentials in tiles [n, width], which are in a buffer."""
 
-    def __init__(self, states: Tensor, matrix: Tensor, bias: Tensor | None, labels: Tensor, buffer: Tensor) -> None:
+    def __init__(
+        self, states: Tensor, matrix: Tensor, bias: Tensor | None, labels: Tensor, buffer: Tensor,
+        exponentiate: Exponentiate,
+    ) -> None:  # fmt: skip
         num_rows, vocab, width = len(states), len(matrix), _choose_width(states, len(matrix))
         self.states, self.matrix, self.labels = states, matrix, labels
         self.columns = [slice(start, min(start + width, vocab)) for start in range(0, vocab, width)]
@@ -103,9 +107,7 @@ class _Block:
                 logits += bias[part]
             if len(rows):
                 label_logits[rows] = logits[rows, labels[rows] - part.start]
-            previous, shift = shift, torch.maximum(shift, logits.amax(1))
-            logits.sub_(shift[:, None]).exp_()
-            total = total * (previous - shift).exp_() + logits.sum(1)
+            shift, total = exponentiate(logits, shift, total)
             shifts.append(shift)
             if logits is not tile:
                 tile.copy_(logits)
@@ -157,8 +159,9 @@ class _SummedLoss(torch.autograd.Function):
         blocks = list(_split_rows(len(states), len(weight), _choose_rows(low, len(weight))))
         buffer = low.new_empty(max((rows.stop - rows.start for rows in blocks), default=0) * len(weight))
         with flush_denormals(states.device.type):  # the probabilities of unlikely tokens are such numbers
+            exponentiate = choose_exponentials(states.device.type, len(states) * len(weight))
             for rows in blocks:
-                block = _Block(low[rows], matrix, bias, labels[rows], buffer)
+                block = _Block(low[rows], matrix, bias, labels[rows], buffer, exponentiate)
                 total += block.loss
                 if any(ctx.needs_input_grad):
                     block.add_gradients(None if grads[0] is None else grads[0][rows], *grads[1:])

@@ -109,6 +109,25 @@ bool check(int64_t kind, const char* name, int64_t threads) {
 
 }  // namespace
 
+// Exponentials of rows of logits, with shifts and totals that earlier logits left.
+bool check_exponentials(int64_t threads) {
+  const Values logits = draw(R * K, 7), shifts = draw(R, 8), totals = draw(R, 9);
+  std::vector<float> s = narrow(logits), shift = narrow(shifts), total = narrow(totals);
+  Tile<float> t{};
+  t.G = 1, t.R = R, t.K = K, t.s = s.data(), t.da = shift.data(), t.db = total.data();
+  exponentiate_f32(0, threads, &t);
+  Values expected(R * K), sums(R);
+  for (int64_t r = 0; r < R; r++) {
+    double top = shifts[r];
+    for (int64_t j = 0; j < K; j++) top = std::max(top, logits[r * K + j]);
+    sums[r] = totals[r] * std::exp(shifts[r] - top);
+    for (int64_t j = 0; j < K; j++) sums[r] += expected[r * K + j] = std::exp(logits[r * K + j] - top);
+  }
+  const double error = std::max(largest_error(s, expected), largest_error(total, sums));
+  std::printf("exponentials, %ld threads: %.1e\n", long(threads), error);
+  return error < BOUND;
+}
+
 int main() {
   const std::pair<int64_t, const char*> kinds[] = {
       {ADDITIVE, "additive"},   {ADDITIVE_SAFE, "additive_safe"}, {ADDITIVE_WIDE, "additive_wide"},
@@ -119,5 +138,6 @@ int main() {
   bool is_right = true;
   for (const auto& [kind, name] : kinds)
     for (int64_t threads : {1, 2}) is_right = check(kind, name, threads) && is_right;
+  for (int64_t threads : {1, 2}) is_right = check_exponentials(threads) && is_right;
   return is_right ? 0 : 1;
 }

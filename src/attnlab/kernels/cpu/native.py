@@ -172,8 +172,9 @@ def refusal(device: str) -> str | None:
 def warn_missing() -> None:
     """Warn, once, that the compiled loops are missing and that this costs time and memory."""
     warnings.warn(
-        f"attnlab: {describe_loops().reason}; additive and distance scores, and softmax1, sparsemax and entmax15 "
-        "weights, are computed by torch instead, more slowly and with more memory (see 'attnlab doctor')",
+        f"attnlab: {describe_loops().reason}; additive and distance scores, softmax1, sparsemax and entmax15 weights, "
+        "and the loss of large vocabularies are computed by torch instead, more slowly and with more memory (see "
+        "'attnlab doctor')",
         AttnlabWarning,
         stacklevel=2,
     )
@@ -186,6 +187,15 @@ def normalise(loop: int, s: Tensor, first: int) -> None:
     """
     g, r, k = s.shape
     call("normalise", loop, {"s": s}, {"G": g, "R": r, "K": k, "first": first})
+
+
+def exponentiate(logits: Tensor, shift: Tensor, total: Tensor) -> None:
+    """Turn logits [r k] into exp(logits − shift), their row's largest so far, in place; update its shift and total [r].
+
+    The total is the sum of a row's exponentials so far, relative to its shift: NaN if a logit is NaN or +∞.
+    """
+    num_rows, width = logits.shape
+    call("exponentiate", 0, {"s": logits, "da": shift, "db": total}, {"G": 1, "R": num_rows, "K": width})
 
 
 def call(name: str, kind: int, tensors: dict[str, Tensor], sizes: Mapping[str, float]) -> None:

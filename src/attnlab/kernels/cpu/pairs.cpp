@@ -1,5 +1,5 @@
-// Scores that are no matrix product, pair by pair: additive, and the Minkowski distances; and weights that are a
-// function of a row of scores.
+// Scores that are no matrix product, pair by pair: additive, and the Minkowski distances; weights that are a function
+// of a row of scores; and the exponentials of a row of logits.
 //
 // A tile is G groups x R queries x K keys of C channels. Queries a[G,R,C] and keys b[G,K,C] come row by row with a
 // stride a group, and so do their gradients; the forward pass turns the keys channel by channel first, so that it
@@ -463,20 +463,108 @@ template <typename F> void each(int64_t count, int64_t threads, F work) {
 
 enum Weights : int64_t { SOFTMAX = 0, SOFTMAX1 = 1, SPARSEMAX = 2, ENTMAX15 = 3 };
 
+// e^x for x <= 0, right to the last bits; below the smallest normal number it is 0. x = n log 2 + r with |r| <= log(2)/2,
+// and e^r is a polynomial (that of Cephes' expf). A compiler has a vector version of std::exp only with some libraries.
+inline Vector<float> exponential_below_0(Vector<float> x) {
+  using Bits = decltype(x != x);
+  const Vector<float> lowest = Vector<float>{} - 87.0f, y = x > lowest ? x : lowest;
+  const Bits n = __builtin_convertvector(y * 1.44269504f - 0.5f, Bits);  // cut towards 0: the nearest below 0
+  const Vector<float> n_float = __builtin_convertvector(n, Vector<float>);
+  const Vector<float> r = y - n_float * 0.693359375f + n_float * 2.12194440e-4f;
+  Vector<float> sum = Vector<float>{} + 1.9875691500e-4f;
+  for (float c : {1.3981999507e-3f, 8.3334519073e-3f, 4.1665795894e-2f, 1.6666665459e-1f, 5.0000001201e-1f}) {
+    sum = sum * r + c;
+  }
+  const Bits scaled = (Bits)(sum * r * r + r + 1.0f) + (n << 23);  // times 2^n
+  return (Vector<float>)(scaled & (x > lowest));
+}
+
+inline Vector<double> exponential_below_0(Vector<double> x) { return exponential<double>(x); }
+
+// Whether a number is NaN or +infinity, by its bits: with -ffast-math a comparison may not tell.
+template <typename T> inline bool is_too_large(T x) {
+  using Bit = std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>;
+  constexpr Bit sign = Bit(1) << (8 * sizeof(T) - 1), infinity = sizeof(T) == 4 ? 0x7f800000 : 0x7ff0000000000000;
+  Bit bits;
+  std::memcpy(&bits, &x, sizeof x);
+  return (bits & ~sign) > infinity || bits == infinity;
+}
+
+// Logits s_j become e^{s_j - top}, where top is the largest of them and of the row's shift so far; their sum is added to
+// the row's total, which is relative to its shift. A row with NaN or +infinity has the total NaN.
+template <typename T> void exponentiate(T* s, int64_t n, T& shift, T& total) {
+  constexpr int64_t SIZE = Lanes<T>::SIZE;
+  using Bits = decltype(Vector<T>{} != Vector<T>{});
+  using Bit = std::conditional_t<sizeof(T) == 4, int32_t, int64_t>;
+  constexpr Bit infinity = sizeof(T) == 4 ? 0x7f800000 : 0x7ff0000000000000;
+  Vector<T> tops = Vector<T>{} + shift;
+  Bits sizes = {};
+  const int64_t whole = n / SIZE * SIZE;
+  for (int64_t j = 0; j < whole; j += SIZE) {
+    const Vector<T> x = load<T>(s + j);
+    const Bits size = (Bits)x & (Bits{} + std::numeric_limits<Bit>::max());
+    tops = x > tops ? x : tops;
+    sizes = size > sizes ? size : sizes;
+  }
+  T rest[SIZE];
+  std::fill(rest, rest + SIZE, -std::numeric_limits<T>::max());
+  std::copy(s + whole, s + n, rest);
+  const Vector<T> last = load<T>(rest);
+  tops = last > tops ? last : tops;
+  T top = shift;
+  bool is_finite = true;
+  for (int64_t l = 0; l < SIZE; l++) {
+    top = tops[l] > top ? tops[l] : top;
+    is_finite = is_finite && sizes[l] < infinity;
+  }
+  if (!is_finite || whole < n) {  // -infinity is allowed
+    bool is_bad = false;
+    for (int64_t j = is_finite ? whole : 0; j < n; j++) is_bad = is_bad || is_too_large(s[j]);
+    if (is_bad) {
+      total = std::numeric_limits<T>::quiet_NaN();
+      return;
+    }
+  }
+  Vector<T> sums = {};
+  for (int64_t j = 0; j < whole; j += SIZE) {
+    const Vector<T> e = exponential_below_0(load<T>(s + j) - top);
+    store<T>(s + j, e);
+    sums += e;
+  }
+  const Vector<T> e = exponential_below_0(last - top);
+  store<T>(rest, e);
+  std::copy(rest, rest + (n - whole), s + whole);
+  T sum = 0;
+  for (int64_t l = 0; l < SIZE; l++) sum += sums[l] + (l < n - whole ? e[l] : T(0));
+  total = total * std::exp(shift - top) + sum;
+  shift = top;
+}
+
+// Calls work(row) for each row of the tile, some at a time: with a row for each call the counter that threads share
+// would be the limit.
+template <typename T, typename F> void each_row(int64_t threads, const Tile<T>& t, F work) {
+  constexpr int64_t STEP = 16;
+  each((t.G * t.R + STEP - 1) / STEP, threads, [&](int64_t i) {
+    for (int64_t row = i * STEP; row < (i + 1) * STEP && row < t.G * t.R; row++) work(row);
+  });
+}
+
+// The shifts are in da, the totals in db, a number for each row.
+template <typename T> int exponentiate(int64_t, int64_t threads, Tile<T> t) {
+  each_row(threads, t, [&](int64_t row) { exponentiate(t.s + row * t.K, t.K, t.da[row], t.db[row]); });
+  return 0;
+}
+
 // Each row of scores becomes its weights over the keys it may see, and 0 elsewhere.
 template <typename T> int normalise(int64_t kind, int64_t threads, Tile<T> t) {
-  // A few rows at a time: with a row for each call the counter that threads share would be the limit.
-  constexpr int64_t STEP = 16;
-  each((t.G * t.R + STEP - 1) / STEP, threads, [=](int64_t i) {
-    for (int64_t row = i * STEP; row < (i + 1) * STEP && row < t.G * t.R; row++) {
-      T* s = t.s + row * t.K;
-      const int64_t seen = t.visible(row % t.R);
-      for (int64_t j = seen; j < t.K; j++) s[j] = 0;
-      if (!seen) continue;
-      if (kind == SPARSEMAX) sparsemax(s, seen);
-      else if (kind == ENTMAX15) entmax15(s, seen);
-      else softmax(s, seen, kind == SOFTMAX1);
-    }
+  each_row(threads, t, [&](int64_t row) {
+    T* s = t.s + row * t.K;
+    const int64_t seen = t.visible(row % t.R);
+    for (int64_t j = seen; j < t.K; j++) s[j] = 0;
+    if (!seen) return;
+    if (kind == SPARSEMAX) sparsemax(s, seen);
+    else if (kind == ENTMAX15) entmax15(s, seen);
+    else softmax(s, seen, kind == SOFTMAX1);
   });
   return 0;
 }
@@ -532,6 +620,8 @@ int forward_f32(int64_t kind, int64_t threads, const Tile<float>* t) { return fo
 int forward_f64(int64_t kind, int64_t threads, const Tile<double>* t) { return forward(kind, threads, *t); }
 int normalise_f32(int64_t kind, int64_t threads, const Tile<float>* t) { return normalise(kind, threads, *t); }
 int normalise_f64(int64_t kind, int64_t threads, const Tile<double>* t) { return normalise(kind, threads, *t); }
+int exponentiate_f32(int64_t kind, int64_t threads, const Tile<float>* t) { return exponentiate(kind, threads, *t); }
+int exponentiate_f64(int64_t kind, int64_t threads, const Tile<double>* t) { return exponentiate(kind, threads, *t); }
 int backward_f32(int64_t kind, int64_t threads, const Tile<float>* t) { return backward(kind, threads, *t); }
 int backward_f64(int64_t kind, int64_t threads, const Tile<double>* t) { return backward(kind, threads, *t); }
 }
