@@ -1,5 +1,6 @@
 """Every table of `make bench` runs, at sizes that say nothing about speed, and targets are judged right."""
 
+import dataclasses
 import tempfile
 from collections.abc import Callable
 from functools import partial
@@ -23,6 +24,7 @@ from benchmarks import (
     linear,
     mqar,
     pointwise,
+    profile,
     stages,
     threads,
     training,
@@ -50,6 +52,7 @@ TINY_TABLES: dict[str, Callable[[], Table]] = {
     "install": partial(install.table, install.Size(1, 16, 2, 32, 2, 8), 0, install.CASES[-1:]),
     "data": partial(data.table, data.Corpus("embedded:squad?articles=1", "embedded:squad?articles=1", None, None), 0),
     "training": partial(training.table, 1, [TINY_RUN]),
+    "profile": partial(profile.table, [dataclasses.replace(TINY_RUN, steps=3)]),
     "head": partial(head.table, {"tiny": (4, 3, 50)}, 0),
     "growth": partial(growth.table, TINY, (8, 16), 0),
     "mqar": lambda: mqar.table(mqar.Size(32, 16, 2, 8, 2, 4, 5), (1e-3,), Path(tempfile.mkdtemp())),
