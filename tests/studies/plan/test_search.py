@@ -102,6 +102,22 @@ def test_a_grid_goes_on_for_all_arms_until_the_best_is_inside() -> None:
     assert found == {"dot": (5, {LR: 2.0}), "cosine": (5, {LR: 8.0})}
 
 
+def test_no_arm_has_a_choice_while_another_may_extend_its_grid() -> None:
+    searches, scores = dict[str, ArmSearch](), dict[str, float]()
+    for arm, best in (("dot", 2.0), ("cosine", 4.0)):
+        searches[arm], known = make_search([1.0, 2.0, 4.0], best, extend=True)
+        searches[arm].list_trials({})  # names its runs
+        scores |= {f"{arm} {id}": score for id, score in known.items()}
+        find_runs = searches[arm].find_runs
+        searches[arm].find_runs = lambda trial, arm=arm, find=find_runs: [  # type: ignore[misc]
+            SimpleNamespace(id=f"{arm} {run.id}") for run in find(trial)
+        ]
+    half = {id: score for id, score in scores.items() if id.startswith("dot")}
+    assert [values for *_, values in search_together(searches, half)] == [None, None]
+    # All trials have ended, the best of cosine is at the edge, and the grid of dot goes on as well.
+    assert [(len(trials), values) for _, trials, values in search_together(searches, scores)] == [(4, None), (4, None)]
+
+
 def test_edges_and_what_lies_beyond() -> None:
     assert find_edges({LR: 1e-3}, {LR: [1e-3, 1e-2]}) == [(LR, -1)]
     assert find_edges({LR: 2}, {LR: [1, 2, 3]}) == []

@@ -184,7 +184,10 @@ def count_trials(search: SearchSettings, grid: Grid) -> int:
 def search_together(
     searches: Mapping[str, ArmSearch], scores: Scores | None
 ) -> Iterator[tuple[str, list[Trial], Values | None]]:
-    """Yield the trials and the choice of every arm; grids go on for all arms if the best value of one is at an edge."""
+    """Yield the trials and the choice of every arm; grids go on for all arms if the best value of one is at an edge.
+
+    While a grid may go on, no arm has a choice before all have: the last one may extend the grid of the others.
+    """
     is_extended = scores is not None and any(one.search.extend for one in searches.values())
     for _ in range(MAX_EXTENSIONS if is_extended else 0):
         chosen = {arm: one.list_trials(scores)[1] for arm, one in searches.items()}
@@ -195,5 +198,7 @@ def search_together(
             break
         for one, (where, side) in product(searches.values(), sorted(edges)):
             one.grid = extend_grid(one.grid, where, side)
-    for arm, one in searches.items():
-        yield (arm, *one.list_trials(scores))
+    outcomes = {arm: one.list_trials(scores) for arm, one in searches.items()}
+    is_waiting = is_extended and any(values is None for _, values in outcomes.values())
+    for arm, (trials, values) in outcomes.items():
+        yield arm, trials, None if is_waiting else values
