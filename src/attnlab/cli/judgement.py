@@ -35,6 +35,7 @@ def print_judgement(judgement: "Judgement") -> None:
     """Print how the table was read, the findings, and what it shows."""
     table = judgement.table
     from attnlab.studies.integrity.finding import list_first
+    from attnlab.studies.integrity.tables.columns import quote_map
 
     metrics, arms = (list_first(names, 6) or "none" for names in (table.metrics, table.arms))
     num_empty = len(table.cells) - len(table.values)
@@ -43,10 +44,19 @@ def print_judgement(judgement: "Judgement") -> None:
     print_below(f"Read as: {'; '.join((*table.layout, *judgement.units))}; baseline '{table.baseline}'.")
     if table.mapping:
         print_below("To read it differently, give --baseline ARM, or change a part of")
-        print(f"    --map '{table.mapping}'")  # in one line, so that it can be copied
+        print(f"    {quote_map(table.mapping)}")  # in one line, so that it can be copied
+    if table.unused:
+        shown = list_first([repr(name) for name in table.unused])
+        print_below(
+            f"Columns of numbers that are not read as arms: {shown}. If one is an arm, add value=COLUMN+…, with all "
+            "columns of scores, to this line."
+        )
     print_results(judgement)
     if len(table.arms) < 2:
-        print("\nThere is only one arm, so nothing is compared. --map arm=COLUMN names the column of arms.")
+        print(
+            "\nThere is only one arm, so nothing is compared. --map arm=COLUMN names the column of arms, and --map "
+            "'columns={arm}' says that each column is an arm."
+        )
     print_count(judgement.findings)
 
 

@@ -1,6 +1,7 @@
 """Which column of a table is what: given by `--map`, recognised by its name, or by its content."""
 
 import re
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -98,11 +99,12 @@ def read_map(text: str | None) -> dict[str, str]:
         if part in columns:
             raise RequestError(f"--map gives '{part}' twice; join several columns by +, such as group=size+task")
         columns[part] = column
-    if "columns" in columns and "value" in columns:
-        raise RequestError(
-            "--map takes either columns=PATTERN or value=COLUMN, not both: each says which columns hold scores"
-        )
     return columns
+
+
+def quote_map(text: str) -> str:
+    """Write `--map` with its text quoted where a shell needs it, so that it can be pasted."""
+    return f"--map {shlex.quote(text)}"
 
 
 def read_table_number(given: Mapping[str, str]) -> int | None:
@@ -124,9 +126,15 @@ def join_given_columns(rows: TextTable, given: Mapping[str, str]) -> tuple[TextT
 
 
 def _split_columns(rows: TextTable, text: str) -> list[str]:
-    """Split names that are joined by +, unless a column has the whole name."""
-    names = [text] if text and text in rows.header else [name.strip() for name in text.split("+") if name.strip()]
-    return [_check_column(rows, name) for name in names]
+    """Split names that are joined by +, which may also be in a name, such as `GPT-2 + ours`."""
+    words, names = text.split("+"), list[str]()
+    while words:
+        # The longest name of a column comes first.
+        joined = ["+".join(words[:number]).strip() for number in range(len(words), 0, -1)]
+        name = next((name for name in joined if name and name in rows.header), joined[-1])
+        words = words[len(words) - joined.index(name) :]
+        names += [_check_column(rows, name)] if name else []
+    return names
 
 
 def find_roles(rows: TextTable, given: Mapping[str, str]) -> ColumnRoles:
@@ -155,7 +163,7 @@ def find_roles(rows: TextTable, given: Mapping[str, str]) -> ColumnRoles:
     spreads = {value: spread for value, spread in spreads.items() if spread not in values}
     errors = [name for name in errors if name not in values]
     left = [name for name in left if name not in (*spreads.values(), *errors)]
-    budgets = [name for name in left if "".join(split_words(name)) in BUDGETS and not values]
+    budgets = [name for name in left if "".join(split_words(name)) in BUDGETS]
     left = [name for name in left if name not in budgets and not is_setting(name)]
     if not {"arm", "prediction"} & {*parts} and "{arm}" not in given.get("columns", "") and not rows.scores:
         arm = _find_arm(rows, [name for name in left if name not in (*groups, *values)], parts)
@@ -172,6 +180,12 @@ def find_roles(rows: TextTable, given: Mapping[str, str]) -> ColumnRoles:
     used = {*parts.values(), *budgets, *groups, *values, *spreads.values(), *errors}
     ignored = tuple(name for name in rows.header if name not in used)
     return ColumnRoles(parts, tuple(values), tuple(groups), tuple(budgets), ignored, spreads, tuple(errors))
+
+
+def is_aggregate(name: str) -> bool:
+    """Tell whether a column holds means or spreads of other columns by its name, such as `Avg.` or `std`."""
+    words = split_words(name)
+    return bool(words) and all(word in (*MEANS, *SDS, *ERRORS) for word in words)
 
 
 def is_setting(name: str) -> bool:
@@ -244,7 +258,7 @@ def _find_arm(rows: TextTable, left: Sequence[str], parts: Mapping[str, str]) ->
     found = repeated or ([] if "seed" in parts else texts)
     if len(found) > 1:
         shown = ", or ".join(f"'{name}' ({', '.join(dict.fromkeys(rows.column(name)))[:40]})" for name in found[:4])
-        options = " or ".join(f"--map arm={name}" for name in found[:4])
+        options = " or ".join(quote_map(f"arm={name}") for name in found[:4])
         raise RequestError(f"which column of '{rows.name}' names the arms: {shown}? Give {options}")
     return found[0] if found else None
 

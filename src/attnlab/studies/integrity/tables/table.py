@@ -69,6 +69,7 @@ class ResultTable:
     """All cells of a table. layout: how the file was read, in words. budgets: tokens, epochs and the like, by run.
 
     mapping: the `--map` that reads it as it was read. has_seeds: whether the table names the seeds of its runs.
+    unused: columns of numbers beside columns of arms that are not read as scores.
     """
 
     name: str
@@ -79,6 +80,7 @@ class ResultTable:
     predictions: tuple[RunPredictions, ...] = ()
     mapping: str = ""
     has_seeds: bool = True
+    unused: tuple[str, ...] = ()
 
     @cached_property
     def values(self) -> tuple[Cell, ...]:
