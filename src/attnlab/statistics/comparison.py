@@ -83,15 +83,15 @@ class Comparison(Showable):
         """LESS STABLE, MORE STABLE or STABILITY UNKNOWN."""
         return self.data.stability.words
 
-    @property
+    @cached_property
     def effects(self) -> Effects:
-        """Hedges' g, the probability that a variant seed is above a baseline seed, and ρ."""
-        return self.data.effects
+        """Hedges' g, the probability that a variant seed is above a baseline seed, pairs ahead, and ρ."""
+        return self.data.measure_effects(self.question.higher_is_better)
 
     @property
     def rho(self) -> float:
         """The correlation of the arms over paired seeds; NaN without pairs."""
-        return self.data.effects.rho
+        return self.effects.rho
 
     @cached_property
     def exact(self) -> Exact | None:
