@@ -1,11 +1,14 @@
-"""Rows that hold a mean over seeds among rows of single seeds: read as runs, they would be wrong."""
+"""Rows that hold a mean over seeds or over tasks among others, and cells of means that nobody reported.
+
+Read as runs, they would be wrong.
+"""
 
 from collections.abc import Sequence
 
 from attnlab.errors import RequestError
 
-from .columns import MEANS, SDS
-from .figure import parse_figure
+from .columns import MEANS, SDS, is_aggregate
+from .figure import is_unreported, parse_figure
 from .layout import TableLayout
 from .table import Cell, group_cells
 
@@ -21,6 +24,28 @@ def check_aggregates(layout: TableLayout, cells: Sequence[Cell]) -> None:
         _check_seeds(layout)
     for of_metric in group_cells(cells, lambda cell: cell.metric).values():
         _check_spreads(layout.rows.name, [cell for cell in of_metric if cell.value is not None])
+
+
+def drop_averages(cells: Sequence[Cell]) -> tuple[tuple[Cell, ...], list[str]]:
+    """Return the cells without a group such as `Average` beside other groups, and what is dropped, in words."""
+    groups = list(dict.fromkeys(cell.group for cell in cells))
+    averages = [group for group in groups if any(is_aggregate(part) for part in group.split(", "))]
+    if not averages or len(groups) - len(averages) < 2:
+        return tuple(cells), []
+    words = [f"not compared, as a mean of other groups: {_list(list(map(repr, averages)))}"]
+    return tuple(cell for cell in cells if cell.group not in averages), words
+
+
+def drop_unreported(cells: Sequence[Cell], is_for_readers: bool) -> tuple[tuple[Cell, ...], list[str]]:
+    """Return a table of means without cells such as `–`, which are no failed runs, and what is dropped, in words."""
+    by_arm = group_cells(cells, lambda cell: (cell.arm, cell.group, cell.metric, cell.step)).values()
+    are_means = is_for_readers or any(cell.is_mean for cell in cells)
+    empty = [cell for cell in cells if cell.value is None and is_unreported(cell.text)]
+    if not empty or not are_means or any(len(of_arm) > 1 for of_arm in by_arm):
+        return tuple(cells), []
+    dropped = {cell.place for cell in empty}
+    words = [f"not reported, and so not compared: {_list([f'{cell.title} ({cell.place})' for cell in empty])}"]
+    return tuple(cell for cell in cells if cell.place not in dropped), words
 
 
 def _check_spreads(table: str, cells: Sequence[Cell]) -> None:

@@ -174,6 +174,7 @@ def find_roles(rows: TextTable, given: Mapping[str, str]) -> ColumnRoles:
     if not values and "prediction" not in parts:
         scores = [name for name in rows.scores if name in left and rows.is_numeric(name)]
         values = scores or _find_values(rows, [name for name in left if name not in groups], parts)
+        values = drop_aggregates(values)
     spreads = {value: spread for value, spread in spreads.items() if value in values and rows.is_numeric(spread)}
     if not spreads and len(values) == 1:
         spreads = _find_unnamed_spread(rows, values[0], left)
@@ -186,6 +187,12 @@ def is_aggregate(name: str) -> bool:
     """Tell whether a column holds means or spreads of other columns by its name, such as `Avg.` or `std`."""
     words = split_words(name)
     return bool(words) and all(word in (*MEANS, *SDS, *ERRORS) for word in words)
+
+
+def drop_aggregates(names: Sequence[str]) -> list[str]:
+    """Return the names without means and spreads of others; a single score, or `mean` beside `max`, is not one."""
+    scores = [name for name in names if not is_aggregate(name)]
+    return scores if len(scores) > 1 else list(names)
 
 
 def is_setting(name: str) -> bool:

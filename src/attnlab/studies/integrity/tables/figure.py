@@ -4,8 +4,10 @@ import math
 import re
 from dataclasses import dataclass
 
-NOTHING = frozenset({
-    "", "-", "–", "—", "--", "---", "na", "n/a", "nan", "none", "null", "inf", "-inf", "+inf", "infinity", "-infinity",
+UNREPORTED = frozenset({"", "-", "–", "—", "--", "---", "na", "n/a", "n.a."})
+"""Cells that say nothing of a run: in a table of means it may never have been made."""
+NOTHING = UNREPORTED | frozenset({
+    "nan", "none", "null", "inf", "-inf", "+inf", "infinity", "-infinity",
     "failed", "diverged", "crashed", "oom", "killed", "running", "error", "timeout", "preempted", "∞", "x", "✗",
 })  # fmt: skip
 """Cells of a run without a score."""
@@ -59,6 +61,11 @@ def parse_figure(text: str) -> CellFigure | None:
         written += "%"
     value = parse_number(written)
     return None if value is None else CellFigure(value, written, spread)
+
+
+def is_unreported(text: str) -> bool:
+    """Tell whether a cell is empty, and does not say that a run failed."""
+    return text.strip(MARKS).lower() in UNREPORTED
 
 
 def is_empty(text: str) -> bool:

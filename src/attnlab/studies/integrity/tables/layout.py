@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from attnlab.errors import RequestError
 
 from .caption import find_metric
-from .columns import MEANS, OURS, ColumnRoles, find_roles, is_aggregate, is_setting, quote_map
+from .columns import MEANS, OURS, ColumnRoles, drop_aggregates, find_roles, is_aggregate, is_setting, quote_map
 from .metrics import recognise_metric, split_words
 from .patterns import ColumnPattern, find_seed_columns, guess_form, guess_pattern, read_pattern
 from .rows import TextTable
@@ -34,6 +34,11 @@ class TableLayout:
     def has_seeds(self) -> bool:
         """Whether the table names its seeds, in a column or in the names of columns."""
         return "seed" in self.roles.parts or (self.pattern is not None and "{seed}" in self.pattern.text)
+
+    @property
+    def aggregates(self) -> list[str]:
+        """Columns that are means or spreads of others by their names, and not compared."""
+        return [name for name in self.roles.ignored if is_aggregate(name)]
 
     @property
     def unused(self) -> tuple[str, ...]:
@@ -96,7 +101,8 @@ class TableLayout:
             ),
             "budgets from": self.roles.budgets,
             "not metrics:": self.roles.errors,
-            "not used:": [name or "(no name)" for name in self.roles.ignored],
+            "not compared, as means or spreads of others:": self.aggregates,
+            "not used:": [name or "(no name)" for name in self.roles.ignored if name not in self.aggregates],
         }
         for words, columns in lists.items():
             if columns:
@@ -180,10 +186,7 @@ def _list_score_columns(rows: TextTable, roles: ColumnRoles, given: Mapping[str,
         return list(roles.values)
     taken = {*roles.parts.values(), *roles.groups, *roles.budgets, *roles.errors, *roles.spreads.values()}
     numeric = [name for name in rows.header if name and rows.is_numeric(name) and name not in taken]
-    names = [name for name in numeric if not is_setting(name)]
-    scores = [name for name in names if not is_aggregate(name)]
-    # Two columns named mean and max are arms that pool differently, and not a mean of others.
-    names = scores if len(scores) > 1 else names
+    names = drop_aggregates([name for name in numeric if not is_setting(name)])
     return names or numeric or [name for name in rows.header if name not in taken]
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from attnlab.errors import RequestError, closest
 from attnlab.statistics.scores import LARGEST
 
-from .aggregates import check_aggregates
+from .aggregates import check_aggregates, drop_averages, drop_unreported
 from .caption import SpreadKind
 from .columns import join_given_columns, quote_map, read_map, read_table_number
 from .figure import CellFigure, is_empty, parse_figure, parse_number
@@ -52,9 +52,11 @@ def read_table(
     check_aggregates(layout, cells)
     kind = hints.spread or ("se" if layout.roles.are_standard_errors else None)
     cells, spreads = settle_spreads(cells, rows.caption, hints.num_seeds, kind)
+    cells, averages = drop_averages(cells)
+    cells, unreported = drop_unreported(cells, rows.is_for_readers)
     arms = list(dict.fromkeys([*(cell.arm for cell in cells), *(run.arm for run in predictions)]))
     budgets = _read_budgets(layout) if layout.pattern is None else {}
-    words = (*layout.describe(), *describe_spreads(cells, spreads))
+    words = (*layout.describe(), *describe_spreads(cells, spreads), *averages, *unreported)
     chosen = _find_baseline(arms, baseline)
     return ResultTable(
         rows.name, words, cells, chosen, budgets, predictions, layout.write_map(), layout.has_seeds, layout.unused
