@@ -89,3 +89,9 @@ def test_a_lower_loss_is_ahead() -> None:
     assert found.verdict.startswith("BETTER")
     assert "variant ahead in 8 of 8 pairs" in str(found)
     assert "ahead in 0 of 8" in str(compare(losses, lower, paired=True, smallest=0.05))
+
+
+def test_a_plan_never_needs_fewer_seeds_than_a_verdict() -> None:
+    found = compare([1.0, 1.1, 0.9], [1.02, 1.1, 0.95], paired=False, smallest=1)
+    assert min(found.plan.seeds.values()) == 5
+    assert "a difference of 1 needs 5 (80% power)" in str(found)

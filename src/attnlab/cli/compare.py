@@ -62,7 +62,9 @@ def compare(
     ] = None,
     spread: Annotated[
         str | None,
-        typer.Option(metavar="sd|se|ci", help="Of several results: what ± is, SD (default), standard error, 95 % interval."),
+        typer.Option(
+            metavar="sd|se|ci", help="Of several results: what ± is, SD (default), standard error, 95 % interval."
+        ),
     ] = None,
     paired: Annotated[bool, typer.Option("--paired", help="Of several results: the same seed is a pair.")] = False,
     as_json: AsJson = False,
@@ -76,7 +78,9 @@ def compare(
         "--paired": paired or None,
     }  # fmt: skip
     single = {"--phase": phase, "--size": size}
-    unwanted = next((name for name, value in (single if len(results) > 1 else several).items() if value not in (None, [])), None)
+    unwanted = next(
+        (name for name, value in (single if len(results) > 1 else several).items() if value not in (None, [])), None
+    )
     if len(results) == 1 and _is_list(results[0]):
         raise RequestError(f"'{results[0]}' is one list of numbers; give a second list, such as ours=0.83,0.84,0.82")
     if unwanted is not None:

@@ -117,7 +117,9 @@ class Comparison(Showable):
             more = _count_missing_seeds(self.estimate, question, self.data)
         detectable = {power: show(effect) for power, effect in plan.detectable.items()}
         sd, bound = show(plan.sd), show(plan.sd_bound)
-        return Plan(float(question.smallest), plan.present, sd, bound, plan.seeds, detectable, more)
+        # Fewer seeds never give a verdict. A pilot of one seed has no plan, which is NaN.
+        seeds = {power: num if math.isnan(num) else max(num, float(MIN_SEEDS)) for power, num in plan.seeds.items()}
+        return Plan(float(question.smallest), plan.present, sd, bound, seeds, detectable, more)
 
     @cached_property
     def power_at_smallest(self) -> float:

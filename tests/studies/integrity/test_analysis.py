@@ -194,7 +194,9 @@ def test_pairs_are_compared_if_the_user_says_so(tmp_path: Path) -> None:
 
 def test_an_impossible_value_leaves_the_other_pairs(tmp_path: Path) -> None:
     right = {"a": (180, 181, 183, 179, 184, 182), "b": (186, 185, 188, 187, 189, 190)}
-    rows = [f"{arm},{seed},{number / 2.77:.2f},277" for arm, of_arm in right.items() for seed, number in enumerate(of_arm)]
+    rows = [
+        f"{arm},{seed},{number / 2.77:.2f},277" for arm, of_arm in right.items() for seed, number in enumerate(of_arm)
+    ]
     rows[8] = "b,2,68.80,277"
     found = judge_file(write_rows(tmp_path, "arm,seed,accuracy,n_test", rows), is_paired=True)
     comparison = get_comparison(get_only_row(found))

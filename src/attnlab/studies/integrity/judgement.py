@@ -13,7 +13,7 @@ from .checks.means import check_means, check_spread_of_one_seed
 from .checks.predictions import check_predictions
 from .checks.repetition import check_repetition
 from .checks.seeds import check_lone_seed, check_missing
-from .checks.summaries import check_summaries
+from .checks.summaries import check_stated_summaries, check_summaries
 from .checks.units import describe_units, settle_units
 from .finding import IntegrityFinding
 from .options import JudgeOptions
@@ -87,6 +87,7 @@ def judge(table: ResultTable, options: JudgeOptions | None = None) -> Judgement:
     findings += check_lone_seed(possible, analyses[-1].step) if analyses else ()
     findings += [*check_spread_of_one_seed(table), *check_missing(settled), *check_budgets(table)]
     findings += [*check_seeds(analyses[-1].rows), *check_means(settled)] if analyses else ()
+    findings += check_stated_summaries(table)
     findings += check_summaries(table, options.summary) if options.summary is not None else ()
     changes = tuple(_find_changes(settled, analyses[-1], terms)) if analyses and left_out else ()
     ordered = sorted(findings, key=lambda finding: not finding.is_fault)

@@ -1,5 +1,6 @@
 """Arms and groups with each other's values are found at the precision of papers; coincidences are not."""
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -80,7 +81,7 @@ TASKS = {
 }
 
 
-def judge_tasks(tmp_path: Path, tasks: dict[str, tuple[int, tuple[int, ...]]], changed: int = 0) -> Judgement:
+def judge_tasks(tmp_path: Path, tasks: Mapping[str, tuple[int, tuple[int, ...]]], changed: int = 0) -> Judgement:
     """Judge a table in which relu has softmax's values, but for `changed` of each task."""
     rows = []
     for task, (num_examples, counts) in tasks.items():

@@ -56,7 +56,9 @@ def test_every_column_of_scores_is_an_arm(names: str, first: str, tmp_path: Path
 
 
 def test_every_column_of_scores_in_latex_is_an_arm(tmp_path: Path) -> None:
-    rows = r"Dataset & Softmax & ReLU & Cosine (ours) \\ \midrule MNLI & 84.3 & 84.5 & 84.9 \\ RTE & 66.1 & 66.9 & 67.8 \\"
+    rows = (
+        r"Dataset & Softmax & ReLU & Cosine (ours) \\ \midrule MNLI & 84.3 & 84.5 & 84.9 \\ RTE & 66.1 & 66.9 & 67.8 \\"
+    )
     path = tmp_path / "a.tex"
     path.write_text(rf"\begin{{tabular}}{{lccc}} {rows} \end{{tabular}}", encoding="utf-8")
     assert read_table(str(path)).arms == ["Softmax", "ReLU", "Cosine (ours)"]
@@ -89,7 +91,11 @@ def test_the_map_of_a_random_table_gives_the_same_reading(number: int, tmp_path:
     texts = {"notes": "ab", "task": "xyy", "model": ("a", "b")}
     rows = [
         [
-            str(row) if name in ("seed", "step") else draw.choice(texts[name]) if name in texts else f"{draw.random():.4f}"
+            str(row)
+            if name in ("seed", "step")
+            else draw.choice(texts[name])
+            if name in texts
+            else f"{draw.random():.4f}"
             for name in header
         ]
         for row in range(4)

@@ -3,14 +3,15 @@
 Read as runs, they would be wrong.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from attnlab.errors import RequestError
 
 from .columns import MEANS, SDS, is_aggregate
-from .figure import is_unreported, parse_figure
+from .figure import is_unreported, parse_figure, parse_number
 from .layout import TableLayout
-from .table import Cell, group_cells
+from .metrics import split_words
+from .table import Cell, StatedSummary, group_cells
 
 NAMES = frozenset({*MEANS, *SDS, "median", "all"})
 """What a column of seeds holds in a row that summarises seeds."""
@@ -24,6 +25,25 @@ def check_aggregates(layout: TableLayout, cells: Sequence[Cell]) -> None:
         _check_seeds(layout)
     for of_metric in group_cells(cells, lambda cell: cell.metric).values():
         _check_spreads(layout.rows.name, [cell for cell in of_metric if cell.value is not None])
+
+
+def read_stated_summaries(layout: TableLayout, cells: Sequence[Cell]) -> Iterator[StatedSummary]:
+    """Yield the means and SDs in columns beside columns of seeds, such as mean or acc_std."""
+    if layout.pattern is None or "{seed}" not in layout.pattern.text:
+        return
+    by_line = group_cells(cells, lambda cell: cell.place.partition(",")[0])
+    for number, row in layout.rows.rows:
+        of_metrics = group_cells(by_line.get(f"line {number}", []), lambda cell: (cell.arm, cell.group, cell.metric))
+        for name in layout.roles.ignored:
+            kinds = [word for word in split_words(name) if word in (*MEANS, *SDS)]
+            stem = [word for word in split_words(name) if word not in kinds]
+            about = [of for (_, _, metric), of in of_metrics.items() if stem in ([], split_words(metric))]
+            if len(kinds) != 1 or len(about) != 1 or parse_number(row[name]) is None:
+                continue
+            values = tuple(cell.number for cell in about[0] if cell.value is not None)
+            first = about[0][0]
+            place = f"line {number}, {name}"
+            yield StatedSummary(first.title, first.metric, kinds[0] in MEANS, row[name], place, values)
 
 
 def drop_averages(cells: Sequence[Cell]) -> tuple[tuple[Cell, ...], list[str]]:

@@ -99,6 +99,10 @@ def read_map(text: str | None) -> dict[str, str]:
         if part in columns:
             raise RequestError(f"--map gives '{part}' twice; join several columns by +, such as group=size+task")
         columns[part] = column
+    pattern = columns.get("columns", "")
+    twice = next((part for part in columns if part != "group" and f"{{{part}}}" in pattern), None)
+    if twice is not None:
+        raise RequestError(f"--map gives '{twice}' twice: as a column, and in columns={pattern}")
     return columns
 
 
@@ -151,7 +155,7 @@ def find_roles(rows: TextTable, given: Mapping[str, str]) -> ColumnRoles:
         columns = [name for name in _find_columns_named(rows, part) if name not in taken]
         if part in ("examples", "num_seeds"):
             columns = [name for name in columns if _are_counts(rows, name, part)]
-        if part == "num_seeds" and "seed" in parts:
+        if (part == "num_seeds" and "seed" in parts) or f"{{{part}}}" in given.get("columns", ""):
             columns = []
         if part not in parts and columns:
             parts[part] = columns[0]

@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from attnlab.errors import RequestError, closest
 from attnlab.statistics.scores import LARGEST
 
-from .aggregates import check_aggregates, drop_averages, drop_unreported
+from .aggregates import check_aggregates, drop_averages, drop_unreported, read_stated_summaries
 from .caption import SpreadKind
 from .columns import join_given_columns, quote_map, read_map, read_table_number
-from .figure import CellFigure, is_empty, parse_figure, parse_number
+from .figure import CellFigure, has_last_digits, is_empty, parse_figure, parse_number
 from .formats.files import read_files
 from .layout import TableLayout, find_layout
 from .metrics import split_words
@@ -56,11 +56,14 @@ def read_table(
     cells, unreported = drop_unreported(cells, rows.is_for_readers)
     arms = list(dict.fromkeys([*(cell.arm for cell in cells), *(run.arm for run in predictions)]))
     budgets = _read_budgets(layout) if layout.pattern is None else {}
-    words = (*layout.describe(), *describe_spreads(cells, spreads), *averages, *unreported)
+    short = next((row[name] for _, row in rows.rows for name in layout.roles.values if has_last_digits(row[name])), "")
+    notation = [f"{short} is read as a mean with an uncertainty of its last digits"] if short else []
+    words = (*layout.describe(), *describe_spreads(cells, spreads), *notation, *averages, *unreported)
     chosen = _find_baseline(arms, baseline)
     return ResultTable(
-        rows.name, words, cells, chosen, budgets, predictions, layout.write_map(), layout.has_seeds, layout.unused
-    )
+        rows.name, words, cells, chosen, budgets, predictions, layout.write_map(), layout.has_seeds, layout.unused,
+        tuple(read_stated_summaries(layout, cells)),
+    )  # fmt: skip
 
 
 def _find_baseline(arms: Sequence[str], asked: str | None) -> str:

@@ -93,12 +93,16 @@ def _read_block(text: str, start: int, end: int) -> TextBlock:
 
 
 def _is_data(row: LatexRow, above: LatexRow) -> bool:
-    """Tell whether a row holds results: a ±, or a name of its own and mostly numbers, which lengths in a header lack."""
+    """Tell whether a row holds results: a ±, or a name of its own and mostly numbers.
+
+    Below cells that span several columns a row names these columns, perhaps by numbers such as lengths.
+    """
     figures = [parse_figure(cell) for cell in row.cells if cell]
     if any(figure is not None and figure.spread is not None for figure in figures):
         return True
     has_name = bool(row.cells[0]) and row.cells[0] != above.cells[0] and figures[0] is None
-    return has_name and sum(figure is not None for figure in figures) > len(figures[1:]) / 2
+    is_below_span = above.num_written < len(above.cells)
+    return has_name and not is_below_span and sum(figure is not None for figure in figures) > len(figures[1:]) / 2
 
 
 def _is_section(row: LatexRow, cells: list[str], width: int) -> bool:
