@@ -65,3 +65,21 @@ def test_one_file_is_for_judge(tmp_path: Path, capsys: pytest.CaptureFixture[str
     (tmp_path / "a.csv").write_text("arm,acc\na,1\n", encoding="utf-8")
     assert main(["compare", str(tmp_path / "a.csv")]) == 2
     assert f"attnlab judge {tmp_path / 'a.csv'} examines one table" in capsys.readouterr().err
+
+
+def test_means_with_their_number_of_seeds(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    files = [tmp_path / "a.csv", tmp_path / "b.csv"]
+    files[0].write_text("method,accuracy\nbase,82.0 ± 0.5\n", encoding="utf-8")
+    files[1].write_text("method,acc\nours,84.0 ± 0.5\n", encoding="utf-8")
+    words = ["compare", *map(str, files), "--seeds", "5"]
+    assert main([*words, "--metric", "accuracy"]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "a.csv: a file of results, arm base, means over 5 seeds" in shown
+    assert "82 ± 0.5 84 ± 0.5" in shown
+    assert main([*words, "--spread", "se"]) == 0
+    assert "82 ± 1.12 84 ± 1.12" in " ".join(capsys.readouterr().out.split())
+
+
+def test_one_list_needs_a_second(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["compare", LISTS[0]]) == 2
+    assert "give a second list" in capsys.readouterr().err

@@ -127,7 +127,7 @@ def test_primary_metrics_can_be_named(clean: str, capsys: pytest.CaptureFixture[
         (["TABLE", "--map", ""], "--map is empty; it takes PART=COLUMN"),
         (["TABLE", "--map", "columns=x{seed}"], "columns=x{seed} fits no column"),
         (["TABLE", "--map", "arm=arm,group=arm"], "--map gives the column 'arm' two parts"),
-        (["TABLE", "--map", "value=value,columns={arm}"], "either columns=PATTERN or value=COLUMN"),
+        (["TABLE", "--map", "arm=arm,columns={arm}"], "--map gives 'arm' twice: as a column, and in columns={arm}"),
         (["TABLE", "--map", "table=2"], "--map table=2: "),
         (["TABLE", "--map", "table=two"], "give the number of a table in the file"),
         (["TABLE", "--seeds", "0"], "--seeds must be 1 or more"),

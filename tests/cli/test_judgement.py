@@ -56,3 +56,31 @@ def test_impossible_values_are_left_out_and_what_changes_is_printed(
         in shown
     )
     assert "What the impossible values would change cosine small accuracy: without them " in shown
+
+
+def test_columns_that_are_no_arms_are_listed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("seed,softmax,ours (full),dropout\n0,80,82,81\n1,81,83,82\n", encoding="utf-8")
+    main(["judge", str(path)])
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "arms softmax, ours (full)" in shown
+    assert "Columns of numbers that are not read as arms: 'dropout'." in shown
+    main(["judge", str(path), "--map", "columns={arm},value=softmax+ours (full)+dropout"])
+    assert "arms softmax, ours (full), dropout" in capsys.readouterr().out
+
+
+def test_what_has_no_baseline_is_listed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("seed,softmax_a,ours_a,ours_b\n0,1.1,2.2,3\n1,1,2,3.1\n", encoding="utf-8")
+    main(["judge", str(path)])
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "Not compared, since 'softmax' has no value of the same group and metric: ours b value." in shown
+
+
+def test_perplexities_as_means_are_said_to_be_compared_as_they_are(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("model,ppl\nbase,24.8 ± 0.2\nours,23.5 ± 0.1\n", encoding="utf-8")
+    main(["judge", str(path), "--seeds", "5"])
+    assert "are compared as they are and not by their logarithms" in " ".join(capsys.readouterr().out.split())

@@ -80,3 +80,18 @@ def test_arms_that_fail_at_other_rates_are_not_comparable() -> None:
     found = compare(BASELINE, [*VARIANT[:5], *[None] * 5])
     assert found.verdict == "NOT COMPARABLE (0 of 10 runs of the baseline and 5 of 10 of the variant failed)"
     assert found.stability == "LESS STABLE"
+
+
+def test_a_lower_loss_is_ahead() -> None:
+    losses = [3.1, 3.2, 3.15, 3.12, 3.11, 3.18, 3.14, 3.13]
+    lower = [loss - 0.1 - number / 1000 for number, loss in enumerate(losses)]
+    found = compare(losses, lower, paired=True, smallest=0.05, higher_is_better=False)
+    assert found.verdict.startswith("BETTER")
+    assert "variant ahead in 8 of 8 pairs" in str(found)
+    assert "ahead in 0 of 8" in str(compare(losses, lower, paired=True, smallest=0.05))
+
+
+def test_a_plan_never_needs_fewer_seeds_than_a_verdict() -> None:
+    found = compare([1.0, 1.1, 0.9], [1.02, 1.1, 0.95], paired=False, smallest=1)
+    assert min(found.plan.seeds.values()) == 5
+    assert "a difference of 1 needs 5 (80% power)" in str(found)

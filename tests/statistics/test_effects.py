@@ -46,6 +46,7 @@ def test_rho_is_pearsons() -> None:
 def test_pairs_are_counted_where_there_are_pairs() -> None:
     baseline, variant = np.array([1.0, 2.0, 3.0]), np.array([2.0, 1.0, 4.0])
     assert measure_effects(baseline, variant, True).num_ahead == 2
+    assert measure_effects(baseline, variant, True, higher_is_better=False).num_ahead == 1
     apart = measure_effects(baseline, variant, False)
     assert apart.num_ahead is None
     assert math.isnan(apart.rho)

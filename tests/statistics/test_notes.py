@@ -45,7 +45,7 @@ def test_exaggeration_is_said_where_power_is_low() -> None:
     low = compare(baseline, baseline + noise + 5.0, smallest=1.0)
     assert low.decision.is_difference
     assert low.power_at_smallest < 0.5
-    assert any(f"it is shown {low.exaggeration:.2g} × too large on average" in note for note in low.notes)
+    assert any(f"is on average {low.exaggeration:.2g} times the true one" in note for note in low.notes)
     high = compare(baseline, baseline + noise / 20 + 5.0, smallest=1.0)
     assert not any("too large on average" in note for note in high.notes)
 

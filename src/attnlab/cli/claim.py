@@ -42,9 +42,9 @@ def plan_claim(difference: float, sd: str, powers: Sequence[float], alpha: float
         ("seeds of the two arms", "SD of a difference", *(f"seeds per arm, {power:.0%}" for power in powers)), rows
     )
     print_below(
-        f"a two-sided t test at {alpha:g} detects a true difference of {difference:g} so often, if the scores of the "
-        f"arms have the SDs {first:g} and {second:g} over seeds; paired: both arms have the same seeds, and their "
-        "scores go together"
+        f"with these seeds per arm, a two-sided t test at {alpha:g} has the power that the column names for a true "
+        f"difference of {difference:g}, if the SDs of the arms over seeds are {first:g} and {second:g}; paired: both "
+        "arms have the same seeds, and their scores are correlated"
     )
     print_below(f"a verdict needs at least {MIN_SEEDS} seeds in any case; an SD from few seeds is often too small")
 

@@ -57,6 +57,15 @@ def compare(
     units: Annotated[
         str | None, typer.Option(metavar="UNIT", help="Of several results: percent, fraction, convert (× 100).")
     ] = None,
+    seeds: Annotated[
+        int | None, typer.Option(metavar="N", help="Of several results: over how many seeds each mean ± SD is.")
+    ] = None,
+    spread: Annotated[
+        str | None,
+        typer.Option(
+            metavar="sd|se|ci", help="Of several results: what ± is, SD (default), standard error, 95 % interval."
+        ),
+    ] = None,
     paired: Annotated[bool, typer.Option("--paired", help="Of several results: the same seed is a pair.")] = False,
     as_json: AsJson = False,
 ) -> int:
@@ -64,24 +73,37 @@ def compare(
 
     Status 1 if there is a fault.
     """
-    several = {"--metric": metric, "--smallest": smallest, "--units": units, "--paired": paired or None}
+    several = {
+        "--metric": metric, "--smallest": smallest, "--units": units, "--seeds": seeds, "--spread": spread,
+        "--paired": paired or None,
+    }  # fmt: skip
     single = {"--phase": phase, "--size": size}
-    unwanted = next((name for name, value in (single if len(results) > 1 else several).items() if value), None)
+    unwanted = next(
+        (name for name, value in (single if len(results) > 1 else several).items() if value not in (None, [])), None
+    )
+    if len(results) == 1 and _is_list(results[0]):
+        raise RequestError(f"'{results[0]}' is one list of numbers; give a second list, such as ours=0.83,0.84,0.82")
     if unwanted is not None:
         raise RequestError(
             f"{unwanted} is for {'one study' if len(results) > 1 else 'two or more results'}; omit it here"
         )
     if len(results) > 1:
         from attnlab.cli.cross_comparison import compare_results
-        from attnlab.studies.integrity.options import JudgeOptions, read_numbers, read_texts
+        from attnlab.studies.integrity.options import JudgeOptions, read_hints, read_numbers, read_texts
 
         options = JudgeOptions(
             smallest=read_numbers("--smallest", smallest), units=read_texts("--units", units), is_paired=paired
         )
-        return compare_results(results, arm or [], metric, options, as_json)
+        return compare_results(results, arm or [], read_hints(metric, seeds, spread), options, as_json)
     if expand_path(results[0]).is_file():
         raise RequestError(f"compare takes two or more results; attnlab judge {results[0]} examines one table")
     return _compare_study(results[0], {"phase": phase or [], "size": size or [], "arm": arm or []}, as_json)
+
+
+def _is_list(text: str) -> bool:
+    from attnlab.studies.answers.result_source import read_list
+
+    return "," in text and not expand_path(text).exists() and read_list(text) is not None
 
 
 def _compare_study(folder: str, wanted: Wanted, as_json: bool) -> int:

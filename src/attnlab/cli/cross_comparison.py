@@ -7,18 +7,18 @@ from attnlab.cli.judgement import print_results
 from attnlab.cli.tables import print_below, print_json
 
 if TYPE_CHECKING:
-    from attnlab.studies.integrity import JudgeOptions
+    from attnlab.studies.integrity import JudgeOptions, TableHints
 
 
 def compare_results(
-    results: Sequence[str], arms: Sequence[str], metric: str | None, options: "JudgeOptions", as_json: bool
+    results: Sequence[str], arms: Sequence[str], hints: "TableHints", options: "JudgeOptions", as_json: bool
 ) -> int:
-    """Compare results from several places with the first, and print it."""
+    """Compare results from several places with the first, and print it. hints: what the user says of the results."""
     from attnlab.studies.answers.cross_comparison import compare_sources
     from attnlab.studies.answers.result_source import read_source
 
-    sources = [read_source(text, number) for number, text in enumerate(results, start=1)]
-    found = compare_sources(sources, arms, options, metric)
+    sources = [read_source(text, number, hints) for number, text in enumerate(results, start=1)]
+    found = compare_sources(sources, arms, options, hints.metric)
     status = 0 if found.judgement.is_clean else 1
     if as_json:
         print_json({

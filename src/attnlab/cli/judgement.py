@@ -35,6 +35,7 @@ def print_judgement(judgement: "Judgement") -> None:
     """Print how the table was read, the findings, and what it shows."""
     table = judgement.table
     from attnlab.studies.integrity.finding import list_first
+    from attnlab.studies.integrity.tables.columns import quote_map
 
     metrics, arms = (list_first(names, 6) or "none" for names in (table.metrics, table.arms))
     num_empty = len(table.cells) - len(table.values)
@@ -43,20 +44,35 @@ def print_judgement(judgement: "Judgement") -> None:
     print_below(f"Read as: {'; '.join((*table.layout, *judgement.units))}; baseline '{table.baseline}'.")
     if table.mapping:
         print_below("To read it differently, give --baseline ARM, or change a part of")
-        print(f"    --map '{table.mapping}'")  # in one line, so that it can be copied
+        print(f"    {quote_map(table.mapping)}")  # in one line, so that it can be copied
+    if table.unused:
+        shown = list_first([repr(name) for name in table.unused])
+        print_below(
+            f"Columns of numbers that are not read as arms: {shown}. If one is an arm, add value=COLUMN+…, with all "
+            "columns of scores, to this line."
+        )
     print_results(judgement)
     if len(table.arms) < 2:
-        print("\nThere is only one arm, so nothing is compared. --map arm=COLUMN names the column of arms.")
+        print(
+            "\nThere is only one arm, so nothing is compared. --map arm=COLUMN names the column of arms, and --map "
+            "'columns={arm}' says that each column is an arm."
+        )
     print_count(judgement.findings)
 
 
 def print_results(judgement: "Judgement", what: str = "the table") -> None:
     """Print the findings, the comparisons, and what they presume. what: the name of what was analysed."""
+    from attnlab.studies.integrity.finding import list_first
+
     table = judgement.table
     for finding in judgement.findings:
         print_finding(finding)
     for analysis in judgement.analyses:
         _print_analysis(analysis, judgement, what)
+    alone = list(_list_alone(judgement))
+    if alone:
+        shown = list_first(alone)
+        print_below(f"Not compared, since '{table.baseline}' has no value of the same group and metric: {shown}.")
     if judgement.changes:
         print("\nWhat the impossible values would change")
         for change in judgement.changes:
@@ -69,8 +85,18 @@ def print_results(judgement: "Judgement", what: str = "the table") -> None:
         print()
         print(
             f"Nothing is compared: no other arm has values of the same group and metric as '{table.baseline}'. --map "
-            "group=COLUMN or --baseline ARM changes that."
+            "group=COLUMN or --baseline ARM changes that, and so does --map 'columns={arm}' if each column is an arm."
         )
+
+
+def _list_alone(judgement: "Judgement") -> Iterator[str]:
+    """Yield the arms, groups and metrics without a comparison, of a table that has some."""
+    rows = [row for analysis in judgement.analyses for row in analysis.rows]
+    compared = {(row.arm, row.group, row.metric) for row in rows}
+    titles = {(cell.arm, cell.group, cell.metric): cell.title for cell in judgement.table.values if rows}
+    for key, title in titles.items():
+        if key not in compared and key[0] != judgement.table.baseline:
+            yield title
 
 
 def _print_analysis(analysis: "TableAnalysis", judgement: "Judgement", what: str) -> None:
@@ -116,6 +142,8 @@ def _explain_rows(rows: Sequence["ComparisonRow"]) -> Iterator[str]:
 
 
 def _explain_table(rows: Sequence["ComparisonRow"], primary: Sequence[str]) -> Iterator[str]:
+    from attnlab.studies.integrity.tables.metrics import PERPLEXITIES, recognise_metric
+
     questions = [(row, row.comparison.question) for row in rows if row.comparison is not None]
     if not questions:
         return
@@ -136,6 +164,11 @@ def _explain_table(rows: Sequence["ComparisonRow"], primary: Sequence[str]) -> I
             "Widened: few or skewed scores can hide a long tail, so intervals and p are larger than those of a plain t "
             "test, whose p is beside (docs/statistics.md)."
         )
+    if any(recognise_metric(row.metric) in PERPLEXITIES and asked.scale == "linear" for row, asked in questions):
+        yield (
+            "Perplexities given as means with SDs are compared as they are and not by their logarithms, which need the "
+            "score of each seed."
+        )
     smallest = dict.fromkeys(f"{row.metric} {asked.shown_smallest}" for row, asked in questions)
     yield f"Smallest difference of interest: {', '.join(smallest)}; --smallest changes it."
     floors = dict.fromkeys(f"{row.metric} {asked.floor:g}" for row, asked in questions if asked.floor is not None)
@@ -144,8 +177,8 @@ def _explain_table(rows: Sequence["ComparisonRow"], primary: Sequence[str]) -> I
     if any("more seeds" in row.verdict for row in rows):
         yield (
             "'About N more seeds' is the number per arm, in addition to those in the table, that has 80 % power to "
-            "settle the comparison if the difference stays as it is: its verdict interval then excludes 0 or the "
-            "smallest difference of interest, whichever is farther from the difference."
+            "settle the comparison if the difference stays as it is. It is settled once the verdict interval excludes "
+            "0 or excludes the smallest difference of interest; N is for the one that needs fewer seeds."
         )
 
 
@@ -156,8 +189,12 @@ def _explain_directions(directions: Iterable[tuple[str, bool]]) -> Iterator[str]
         named = [metric for metric, higher in directions if higher == is_higher]
         guessed = [metric for metric in named if not recognise_metric(metric)]
         if named:
-            hint = f"; of {', '.join(guessed)} that is assumed: --metric perplexity, or another name, tells"
-            yield f"{word} is better: {', '.join(named)}{hint if guessed else ''}."
+            yield f"{word} is better: {', '.join(named)}."
+        if guessed:
+            yield (
+                f"The direction of {', '.join(guessed)} is assumed, since no known metric has this name; --metric "
+                "NAME, such as --metric perplexity, gives it."
+            )
 
 
 def _explain_family(num_primary: int, num_others: int, primary: Sequence[str]) -> Iterator[str]:

@@ -38,13 +38,12 @@ class ArmData:
     """One number per seed; None if only summaries are known."""
     skew: Skew = field(default_factory=Skew)
 
-    @cached_property
-    def effects(self) -> Effects:
-        """Effect sizes without a unit, on the analysis scale."""
+    def measure_effects(self, higher_is_better: bool) -> Effects:
+        """Measure effect sizes without a unit, on the analysis scale."""
         if self.scores is None:
             variances = [(mean, sd**2, n) for mean, sd, n in (summary.moments() for summary in self.moments)]
             return Effects(hedges_g(*variances), math.nan, None, math.nan)
-        return measure_effects(self.scores[0].per_seed, self.scores[1].per_seed, self.paired)
+        return measure_effects(self.scores[0].per_seed, self.scores[1].per_seed, self.paired, higher_is_better)
 
     @cached_property
     def stability(self) -> Stability:

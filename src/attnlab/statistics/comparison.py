@@ -83,15 +83,15 @@ class Comparison(Showable):
         """LESS STABLE, MORE STABLE or STABILITY UNKNOWN."""
         return self.data.stability.words
 
-    @property
+    @cached_property
     def effects(self) -> Effects:
-        """Hedges' g, the probability that a variant seed is above a baseline seed, and ρ."""
-        return self.data.effects
+        """Hedges' g, the probability that a variant seed is above a baseline seed, pairs ahead, and ρ."""
+        return self.data.measure_effects(self.question.higher_is_better)
 
     @property
     def rho(self) -> float:
         """The correlation of the arms over paired seeds; NaN without pairs."""
-        return self.data.effects.rho
+        return self.effects.rho
 
     @cached_property
     def exact(self) -> Exact | None:
@@ -117,7 +117,9 @@ class Comparison(Showable):
             more = _count_missing_seeds(self.estimate, question, self.data)
         detectable = {power: show(effect) for power, effect in plan.detectable.items()}
         sd, bound = show(plan.sd), show(plan.sd_bound)
-        return Plan(float(question.smallest), plan.present, sd, bound, plan.seeds, detectable, more)
+        # Fewer seeds never give a verdict. A pilot of one seed has no plan, which is NaN.
+        seeds = {power: num if math.isnan(num) else max(num, float(MIN_SEEDS)) for power, num in plan.seeds.items()}
+        return Plan(float(question.smallest), plan.present, sd, bound, seeds, detectable, more)
 
     @cached_property
     def power_at_smallest(self) -> float:

@@ -15,7 +15,7 @@ class Effects:
 
     hedges_g: the difference in standard deviations, corrected for small n. probability: how often a seed of the variant
     is above one of the baseline, over all pairs of seeds, ties as half. num_ahead: paired seeds in which the variant is
-    above, None without pairs. rho: the correlation of the arms over paired seeds.
+    better, None without pairs. rho: the correlation of the arms over paired seeds.
     """
 
     hedges_g: float
@@ -24,11 +24,14 @@ class Effects:
     rho: float
 
 
-def measure_effects(baseline: Numbers, variant: Numbers, paired: bool) -> Effects:
+def measure_effects(baseline: Numbers, variant: Numbers, paired: bool, higher_is_better: bool = True) -> Effects:
     """Measure all effect sizes from one score per seed."""
     moments = [(float(arm.mean()), sd_of(arm) ** 2, len(arm)) for arm in (baseline, variant)]
-    num_ahead, rho = (int((variant > baseline).sum()), correlation(baseline, variant)) if paired else (None, math.nan)
-    return Effects(hedges_g(*moments), probability_above(baseline, variant), num_ahead, rho)
+    g, probability = hedges_g(*moments), probability_above(baseline, variant)
+    if not paired:
+        return Effects(g, probability, None, math.nan)
+    is_ahead = variant > baseline if higher_is_better else variant < baseline
+    return Effects(g, probability, int(is_ahead.sum()), correlation(baseline, variant))
 
 
 def hedges_g(baseline: tuple[float, float, int], variant: tuple[float, float, int]) -> float:

@@ -94,9 +94,9 @@ def _note_power(comparison: Comparison) -> Iterator[str]:
     is_low = comparison.power_at_smallest < LOW_POWER
     if comparison.question.looks != "open" and is_low and comparison.decision.is_difference:
         yield (
-            f"power is {comparison.power_at_smallest:.0%} for a true difference of "
-            f"{comparison.question.shown_smallest}: if it is found, it is shown {comparison.exaggeration:.2g} × too "
-            "large on average"
+            f"these seeds have {comparison.power_at_smallest:.0%} power for a true difference of "
+            f"{comparison.question.shown_smallest}; with so little power, a difference that is found is on average "
+            f"{comparison.exaggeration:.2g} times the true one"
         )
 
 

@@ -192,6 +192,25 @@ def test_pairs_are_compared_if_the_user_says_so(tmp_path: Path) -> None:
     assert paired.p < 0.01 < unpaired.p
 
 
+def test_an_impossible_value_leaves_the_other_pairs(tmp_path: Path) -> None:
+    right = {"a": (180, 181, 183, 179, 184, 182), "b": (186, 185, 188, 187, 189, 190)}
+    rows = [
+        f"{arm},{seed},{number / 2.77:.2f},277" for arm, of_arm in right.items() for seed, number in enumerate(of_arm)
+    ]
+    rows[8] = "b,2,68.80,277"
+    found = judge_file(write_rows(tmp_path, "arm,seed,accuracy,n_test", rows), is_paired=True)
+    comparison = get_comparison(get_only_row(found))
+    assert (comparison.data.paired, comparison.data.num_seeds, comparison.data.num_runs) == (True, 5, 5)
+    (fault,) = found.faults
+    assert "so is the value of the same seed in the other arm" in fault.sentence
+
+
+def test_pairs_without_a_common_seed_are_not_compared(tmp_path: Path) -> None:
+    rows = ["a,1,70", "a,2,", "b,1,nan", "b,2,72"]
+    row = get_only_row(judge_file(write_rows(tmp_path, "arm,seed,f1", rows), is_paired=True))
+    assert "no seed has a score of both the baseline and 'b'" in row.verdict
+
+
 @pytest.mark.parametrize(
     ("header", "rows", "message"),
     [

@@ -7,6 +7,7 @@ from pathlib import Path
 from attnlab.errors import RequestError, closest
 
 from ..integrity import Cell, Judgement, JudgeOptions, ResultTable, judge
+from ..integrity.tables.metrics import standardise_metric
 from .comparability import (
     SelectedResults,
     are_pairs,
@@ -132,23 +133,31 @@ def _match(
     """Return for each source which of its metrics or groups are compared, and under which name."""
     known = [list(dict.fromkeys(str(getattr(cell, part)) for cell in of_source)) for of_source in cells]
     if wanted is not None:
-        for name, values in zip(names, known, strict=True):
-            if wanted not in values and values != ["value"]:
-                raise RequestError(
-                    f"{name} has no {part} '{wanted}'{closest(wanted, values) or '.'} It has {', '.join(values)}"
-                )
-        return [{wanted if wanted in values else "value": wanted} for values in known]
+        return [{_find_name(wanted, values, name): wanted} for name, values in zip(names, known, strict=True)]
     shared = [value for value in known[0] if all(value in values for values in known)]
     if shared:
         return [{value: value for value in shared}] * len(cells)
     # A list of numbers, or a file with one group, has no name for what it holds.
     named = {value for values in known for value in values if value not in ("value", "")}
+    if part == "metric" and len({standardise_metric(value) for value in named}) == 1:
+        named = {next(value for values in known for value in values if value in named)}
     if all(len(values) == 1 for values in known) and (part == "group" or len(named) <= 1):
         return [{values[0]: next(iter(named)) if len(named) == 1 else ""} for values in known]
     listed = "; ".join(
         f"{name} has {', '.join(values[:6]) or 'none'}" for name, values in zip(names, known, strict=True)
     )
     raise RequestError(f"no {part} is in all of them, so nothing can be compared: {listed}")
+
+
+def _find_name(wanted: str, values: Sequence[str], source: str) -> str:
+    """Return the name that a source has for a metric: the same, another of the same metric, or none."""
+    same = [value for value in values if standardise_metric(value) == standardise_metric(wanted)]
+    if wanted in values or values == ["value"]:
+        return wanted if wanted in values else "value"
+    if len(same) != 1:
+        hint = closest(wanted, values) or "."
+        raise RequestError(f"{source} has no metric '{wanted}'{hint} It has {', '.join(values)}")
+    return same[0]
 
 
 def _name_sources(sources: Sequence[ResultSource]) -> list[str]:
@@ -171,5 +180,8 @@ def _find_smallest(sources: Sequence[ResultSource], metrics: Sequence[str]) -> M
 def _describe(one: SelectedResults, arms: Sequence[str]) -> str:
     seeds = list(dict.fromkeys(cell.seed for cell in one.cells))
     shown = f"{len(seeds)} {'seed' if len(seeds) == 1 else 'seeds'}"
+    if any(cell.is_mean for cell in one.cells):
+        numbers = dict.fromkeys(str(cell.num_seeds or "an unknown number of") for cell in one.cells)
+        shown = f"means over {' or '.join(numbers)} seeds"
     arm = "" if one.source.is_list else f", {'arm' if len(arms) == 1 else 'arms'} {', '.join(arms)}"
     return f"{one.label}: {one.source.kind}{arm}, {shown}"

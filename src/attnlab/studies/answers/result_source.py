@@ -15,7 +15,7 @@ from attnlab.inputs import check_regular, expand_path
 from attnlab.training.plain import decode_nonfinite
 from attnlab.training.record.files import read_json
 
-from ..integrity import Cell, read_table
+from ..integrity import Cell, TableHints, read_table
 from ..integrity.tables.figure import parse_number
 from ..integrity.tables.table import RunPredictions
 from .study_folder import LEDGER, Record, open_record
@@ -62,10 +62,13 @@ class ResultSource:
         return self.kind == LIST
 
 
-def read_source(text: str, number: int) -> ResultSource:
-    """Read what one argument names. number: its place, from 1, which names a list without a name."""
+def read_source(text: str, number: int, hints: TableHints | None = None) -> ResultSource:
+    """Read what one argument names. number: its place, from 1, which names a list without a name.
+
+    hints: what the user says of files of results that they do not say themselves.
+    """
     # A list may be too long for the name of a file.
-    if not os.path.exists(text) and (numbers := _read_list(text)):
+    if not os.path.exists(text) and (numbers := read_list(text)):
         name, values = numbers
         name = name or f"list {number}"
         cells = [
@@ -77,14 +80,14 @@ def read_source(text: str, number: int) -> ResultSource:
     if path.is_dir():
         return _read_folder(text, path)
     check_regular(path)
-    table = read_table(str(path))
+    table = read_table(str(path), hints=hints)
     return ResultSource(
         text, "a file of results", table.cells, predictions=table.predictions, layout=table.layout,
         settings={run: dict(budget) for run, budget in table.budgets.items() if budget}, has_seeds=table.has_seeds,
     )  # fmt: skip
 
 
-def _read_list(text: str) -> tuple[str, list[tuple[str, float | None]]] | None:
+def read_list(text: str) -> tuple[str, list[tuple[str, float | None]]] | None:
     """Read `0.81,0.82,…` or `name=0.81,0.82,…`, where nan is a run that failed; None if the text is no list."""
     name, _, numbers = text.rpartition("=")
     words = [word.strip() for word in numbers.replace(";", ",").split(",")]

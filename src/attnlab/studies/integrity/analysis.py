@@ -142,6 +142,8 @@ def _find_obstacle(pair: ArmPair, terms: AnalysisTerms) -> str:
             return (
                 f"a perplexity is at least 1, and one of {name} is {min(s for s in scores.values() if s is not None):g}"
             )
+    if terms.is_paired and not any(None not in scores for scores in _list_pairs(pair).values()):
+        return f"no seed has a score of both the baseline and '{pair.arm}'"
     if terms.units.are_mixed(pair.cells):
         num = sum(cell in terms.units.fractions for cell in pair.cells)
         looks = "looks like a fraction" if num == 1 else "look like fractions"
@@ -163,11 +165,18 @@ def _compare(pair: ArmPair, terms: AnalysisTerms, pairs: Sequence[ArmPair]) -> C
     if any(cell.is_mean for cell in pair.cells):
         return compare_means(pair.cells, pair.arm, question)
     transform = math.log if is_log else float
+    # The seed of an impossible value has no pair. Other seeds without one are refused before.
+    kept = {*_list_pairs(pair)} if terms.is_paired else {*pair.baseline, *pair.variant}
     baseline, variant = (
-        {seed: None if score is None else transform(score) for seed, score in scores.items()}
+        {seed: None if score is None else transform(score) for seed, score in scores.items() if seed in kept}
         for scores in (pair.baseline, pair.variant)
     )
     return compare(baseline, variant, terms.is_paired, **vars(question))
+
+
+def _list_pairs(pair: ArmPair) -> dict[str, tuple[float | None, float | None]]:
+    """Return the scores of the seeds that both arms have."""
+    return {seed: (score, pair.variant[seed]) for seed, score in pair.baseline.items() if seed in pair.variant}
 
 
 def _measure_late_gain(pair: ArmPair, terms: AnalysisTerms, is_log: bool) -> float | None:

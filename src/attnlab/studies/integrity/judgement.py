@@ -13,7 +13,7 @@ from .checks.means import check_means, check_spread_of_one_seed
 from .checks.predictions import check_predictions
 from .checks.repetition import check_repetition
 from .checks.seeds import check_lone_seed, check_missing
-from .checks.summaries import check_summaries
+from .checks.summaries import check_stated_summaries, check_summaries
 from .checks.units import describe_units, settle_units
 from .finding import IntegrityFinding
 from .options import JudgeOptions
@@ -83,10 +83,11 @@ def judge(table: ResultTable, options: JudgeOptions | None = None) -> Judgement:
     repeated = list(check_repetition(table))
     analyses = _analyse(settled, repeated, terms)
     possible = settled.without([*left_out, *units.fractions])
-    findings = [*repeated, *mixed, *check_predictions(table), *_explain(impossible)]
+    findings = [*repeated, *mixed, *check_predictions(table), *_explain(impossible, options.is_paired)]
     findings += check_lone_seed(possible, analyses[-1].step) if analyses else ()
     findings += [*check_spread_of_one_seed(table), *check_missing(settled), *check_budgets(table)]
     findings += [*check_seeds(analyses[-1].rows), *check_means(settled)] if analyses else ()
+    findings += check_stated_summaries(table)
     findings += check_summaries(table, options.summary) if options.summary is not None else ()
     changes = tuple(_find_changes(settled, analyses[-1], terms)) if analyses and left_out else ()
     ordered = sorted(findings, key=lambda finding: not finding.is_fault)
@@ -106,10 +107,11 @@ def _analyse(table: ResultTable, repeated: Sequence[IntegrityFinding], terms: An
     return analyses + [analyse(table, step, terms, "the last with its own values") for step in before[-1:]]
 
 
-def _explain(impossible: Sequence[ImpossibleValues]) -> Iterator[IntegrityFinding]:
+def _explain(impossible: Sequence[ImpossibleValues], is_paired: bool) -> Iterator[IntegrityFinding]:
     for values in impossible:
         pronoun = {0: "", 1: "It is", 2: "Both are"}.get(len(values.cells), "They are")
-        ending = f". {pronoun} left out of the analysis" if pronoun else ""
+        pairs = ", and so is the value of the same seed in the other arm of each comparison" if is_paired else ""
+        ending = f". {pronoun} left out of the analysis{pairs}" if pronoun else ""
         yield replace(values.finding, sentence=f"{values.finding.sentence}{ending}")
 
 

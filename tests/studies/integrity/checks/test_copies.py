@@ -1,5 +1,6 @@
 """Arms and groups with each other's values are found at the precision of papers; coincidences are not."""
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -72,3 +73,42 @@ def test_columns_of_many_seeds(tmp_path: Path) -> None:
     rows = [f"{arm},{seed},{80 + seed / 1e4:.4f}" for arm in ("base", "ours") for seed in range(900)]
     found = judge_file(write_rows(tmp_path, "arm,seed,score", rows))
     assert "repeated values" in list_faults(found)
+
+
+TASKS = {
+    "rte": (277, (183, 180, 186, 182, 184)),
+    "mrpc": (408, (344, 347, 342, 346, 345)),
+}
+
+
+def judge_tasks(tmp_path: Path, tasks: Mapping[str, tuple[int, tuple[int, ...]]], changed: int = 0) -> Judgement:
+    """Judge a table in which relu has softmax's values, but for `changed` of each task."""
+    rows = []
+    for task, (num_examples, counts) in tasks.items():
+        for seed, count in enumerate(counts):
+            arms = {"softmax": count, "relu": count + 3 * (seed < changed), "ours": count + 5 + seed % 2}
+            rows += [
+                f"{arm},{seed},{task},{100 * right / num_examples:.2f},{num_examples}" for arm, right in arms.items()
+            ]
+    return judge_file(write_rows(tmp_path, "arm,seed,task,accuracy,n_test", rows))
+
+
+def test_an_arm_with_the_values_of_another_in_all_tasks(tmp_path: Path) -> None:
+    found = judge_tasks(tmp_path, TASKS)
+    assert list_faults(found) == ["repeated values"]
+    assert "relu has the accuracy of softmax in 10 of 10 values of 2 groups." in show_repeats(found)
+    assert not show_repeats(judge_tasks(tmp_path, TASKS, changed=2))
+
+
+def test_seeds_with_the_same_value_are_no_evidence_and_no_counterevidence(tmp_path: Path) -> None:
+    tasks = {**TASKS, "wnli": (71, (40, 40, 40, 40, 39)), "qnli": (500, (451, 460, 444, 451, 466))}
+    found = judge_tasks(tmp_path, tasks)
+    assert "relu has the accuracy of softmax in 20 of 20 values of 4 groups." in show_repeats(found)
+    assert list_faults(found) == ["repeated values"]
+
+
+def test_equal_arms_of_one_small_evaluation_set_are_a_note(tmp_path: Path) -> None:
+    found = judge_tasks(tmp_path, {"rte": TASKS["rte"]})
+    assert not list_faults(found)
+    assert "relu rte has the accuracy of softmax rte in 5 of 5 seeds. They may be copies" in show_repeats(found)
+    assert "--examples" not in show_repeats(found)

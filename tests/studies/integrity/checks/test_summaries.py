@@ -14,6 +14,7 @@ from tests.studies.integrity.result_tables import (
     make_records,
     select,
     write_long,
+    write_rows,
 )
 
 
@@ -78,3 +79,55 @@ def test_a_metric_beside_its_sd_is_a_mean(header: str, mean: str, tmp_path: Path
     sentences = " ".join(one.sentence for one in findings)
     assert ("all 4 figures agree" in sentences) == (mean == "81.50"), sentences
     assert ("1 of 4 figures" in sentences) == (mean != "81.50"), sentences
+
+
+SEEDS = ["softmax,66.06,64.98,67.15,65.70,66.43", "Ours,68.59,67.51,68.95,67.87,69.31"]
+TEX = (
+    r"\begin{tabular}{lc} Method & Acc \\ \midrule softmax & 66.1 $\pm$ 0.8 \\ \textbf{ours} & 68.4(7) \\ \end{tabular}"
+)
+
+
+@pytest.mark.parametrize(
+    ("file", "text"), [("s.tex", TEX), ("s.csv", "method,accuracy\nsoftmax,66.1 ± 0.8\nours,68.4 ± 0.7\n")]
+)
+def test_a_summary_of_cells_with_a_spread(tmp_path: Path, file: str, text: str) -> None:
+    path = Path(write_rows(tmp_path, "method,s1,s2,s3,s4,s5", SEEDS)).rename(tmp_path / "rte_acc.csv")
+    (tmp_path / file).write_text(text, encoding="utf-8")
+    found = judge_file(str(path), summary=str(tmp_path / file))
+    assert "all 4 figures agree" in found.findings[0].sentence
+    (tmp_path / file).write_text(text.replace("68.4", "68.9"), encoding="utf-8")
+    (fault,) = judge_file(str(path), summary=str(tmp_path / file)).faults
+    assert "the mean is given as 68.9" in fault.sentence
+    assert "the recorded values have 68.446" in fault.sentence
+
+
+def test_a_summary_of_tasks_is_matched_by_name(tmp_path: Path) -> None:
+    rows = [f"{arm},{task},{seed},{base + seed / 2}" for arm in ("a", "b") for task, base in (("rte", 66), ("mrpc", 84))
+            for seed in range(5)]  # fmt: skip
+    path = write_rows(tmp_path, "arm,task,seed,accuracy", rows)
+    summary = tmp_path / "s.md"
+    summary.write_text("| M | RTE | MRPC | CoLA |\n|--|--|--|--|\n| a | 67.0 ± 0.8 | 85.0 ± 0.8 | 50 ± 1 |\n"
+                       "| b | 67.0 ± 0.8 | 85.9 ± 0.8 | 51 ± 1 |\n", encoding="utf-8")  # fmt: skip
+    found = judge_file(path, summary=str(summary))
+    sentences = [finding.sentence for finding in found.findings if finding.check == "summary differs"]
+    assert "1 of 8 figures" in sentences[0]
+    assert "4 figures of" in sentences[1]
+
+
+def test_a_summary_of_columns_that_may_be_any_group_is_not_checked(tmp_path: Path) -> None:
+    path = Path(write_rows(tmp_path, "method,s1,s2,s3,s4,s5", SEEDS)).rename(tmp_path / "rte_acc.csv")
+    summary = tmp_path / "s.csv"
+    summary.write_text("method,x acc,y acc\nsoftmax,1 ± 1,2 ± 1\nours,1 ± 1,2 ± 1\n", encoding="utf-8")
+    found = judge_file(str(path), summary=str(summary))
+    assert not found.faults
+    assert "have no recorded values" in found.findings[0].sentence
+
+
+@pytest.mark.parametrize(("mean", "is_wrong"), [("68.45", False), ("68.4", False), ("68.9", True)])
+@pytest.mark.parametrize("stem", ["", "acc_"])
+def test_a_mean_beside_its_seeds(tmp_path: Path, mean: str, is_wrong: bool, stem: str) -> None:
+    header = ",".join(["method", *(f"{stem}s{seed}" for seed in range(1, 6)), f"{stem}mean", f"{stem}std"])
+    found = judge_file(write_rows(tmp_path, header, [f"{SEEDS[0]},66.06,0.81", f"{SEEDS[1]},{mean},0.75"]))
+    assert list_faults(found) == ["summary differs"] * is_wrong
+    assert {cell.seed for cell in found.table.cells} == {"1", "2", "3", "4", "5"}
+    assert any("the columns" in finding.sentence for finding in found.findings)

@@ -39,3 +39,32 @@ def test_runs_with_a_spread_of_one_metric_are_runs(tmp_path: Path) -> None:
     rows = [f"{arm},{seed},{82 + seed / 10},1.2,{seed / 7}" for arm in ("base", "ours") for seed in range(5)]
     found = judge_file(write_rows(tmp_path, "method,seed,accuracy,accuracy_std,loss", rows))
     assert found.table.metrics == ["accuracy", "loss"]
+
+
+@pytest.mark.parametrize("text", ["–", "--", "n/a", ""])
+def test_a_mean_that_is_not_reported_is_no_failed_run(tmp_path: Path, text: str) -> None:
+    rows = ["base,82.1 ± 0.4,70 ± 1,5", f"relu,82.5 ± 0.4,{text},5", "ours,82.9 ± 0.4,71 ± 1,5"]
+    found = judge_file(write_rows(tmp_path, "method,acc,f1,n_seeds", rows))
+    assert [(row.arm, row.metric) for row in found.analyses[0].rows] == [
+        ("relu", "acc"),
+        ("ours", "acc"),
+        ("ours", "f1"),
+    ]
+    assert any(word.startswith("not reported, and so not compared: relu f1 (line 3") for word in found.table.layout)
+
+
+def test_a_mean_that_failed_is_a_failed_run(tmp_path: Path) -> None:
+    rows = ["base,82.1 ± 0.4,5", "ours,diverged,5"]
+    found = judge_file(write_rows(tmp_path, "method,acc,n_seeds", rows))
+    assert "failed" in found.analyses[0].rows[0].verdict
+
+
+@pytest.mark.parametrize("name", ["Average", "Avg.", "mean"])
+def test_averages_over_tasks_are_no_task(tmp_path: Path, name: str) -> None:
+    rows = [f"{task},82.{n},83.{n}" for n, task in enumerate(("rte", "mrpc", name))]
+    in_rows = judge_file(write_rows(tmp_path, "task,base,ours", rows)).table
+    assert in_rows.groups == ["rte", "mrpc"]
+    assert f"not compared, as a mean of other groups: '{name}'" in in_rows.layout
+    columns = judge_file(write_rows(tmp_path, f"model,rte,mrpc,{name}", ["base,1,2,1.5", "ours,2,3,2.5"])).table
+    assert columns.metrics == ["rte", "mrpc"]
+    assert f"not compared, as means or spreads of others: '{name}'" in columns.layout

@@ -18,6 +18,8 @@ from attnlab.studies.integrity.tables.figure import CellFigure, is_empty, parse_
         ("82.1 +- .4", 82.1, "82.1", 0.4),
         ("82.1 (0.4)", 82.1, "82.1", 0.4),
         ("82.1(±0.4)", 82.1, "82.1", 0.4),
+        ("92.7(4)", 92.7, "92.7", 0.4),
+        ("66.12(135)", 66.12, "66.12", 1.35),
         ("82.1 (+0.4)", 82.1, "82.1", None),  # a change is no spread
         ("82.1 (-0.4)", 82.1, "82.1", None),
         ("82.1*", 82.1, "82.1", None),
@@ -31,7 +33,7 @@ def test_figures(text: str, value: float, written: str, spread: float | None) ->
 
 
 @pytest.mark.parametrize(
-    "text", ["", "high", "82.1 (5)", "82.1 ± -0.4", "82.1 [81, 83]", "1 2", "82,1", "± 0.4", "nan"]
+    "text", ["", "high", "82.1 (5)", "82(5)", "82.1 ± -0.4", "82.1 [81, 83]", "1 2", "82,1", "± 0.4", "nan"]
 )
 def test_other_texts_are_no_figure(text: str) -> None:
     assert parse_figure(text) is None

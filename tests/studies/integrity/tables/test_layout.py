@@ -1,5 +1,7 @@
 """Tables of every usual form are read as what they are, and the reading is stated with the --map that gives it."""
 
+import random
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -28,10 +30,102 @@ def test_the_map_that_is_shown_gives_the_same_reading(sample: SampleTable, tmp_p
     table = read_table(paths)
     again = read_table(paths, table.mapping)
     first, second = (
-        {(cell.arm, cell.group, cell.seed, cell.step, cell.value, cell.sd) for cell in read.cells}
+        {(cell.arm, cell.group, cell.metric, cell.seed, cell.step, cell.value, cell.sd) for cell in read.cells}
         for read in (table, again)
     )
     assert first == second
+    assert table.budgets == again.budgets
+
+
+ROWS = "0,82.1,83.3,82.4\n1,81.8,82.9,81.9\n2,82.3,83.6,82.6\n"
+ARMS_IN_COLUMNS = (
+    "Softmax,ReLU,Cosine (ours)", "softmax,relu,linear attention", "softmax,ours,ours + norm",
+    "softmax,ours,ours (no norm)", "softmax,relu,cosine*", "softmax,ReLU (ours),Cosine (ours)",
+    "softmax,ours-small,ours-base", "softmax,ours_v1,ours_v2", "GPT-2,GPT-2 + ALiBi,GPT-2 + Ours",
+    "Baseline softmax,Ours relu,Ours cosine",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("names", ARMS_IN_COLUMNS)
+@pytest.mark.parametrize("first", ["seed", "dataset"])
+def test_every_column_of_scores_is_an_arm(names: str, first: str, tmp_path: Path) -> None:
+    path = write_text(tmp_path, f"{first},{names}\n{ROWS}")
+    table = read_table(path)
+    assert sorted(table.arms) == sorted(names.split(","))
+    assert table.baseline == names.split(",")[0]
+    assert read_table(path, table.mapping).cells == table.cells
+
+
+def test_every_column_of_scores_in_latex_is_an_arm(tmp_path: Path) -> None:
+    rows = (
+        r"Dataset & Softmax & ReLU & Cosine (ours) \\ \midrule MNLI & 84.3 & 84.5 & 84.9 \\ RTE & 66.1 & 66.9 & 67.8 \\"
+    )
+    path = tmp_path / "a.tex"
+    path.write_text(rf"\begin{{tabular}}{{lccc}} {rows} \end{{tabular}}", encoding="utf-8")
+    assert read_table(str(path)).arms == ["Softmax", "ReLU", "Cosine (ours)"]
+
+
+@pytest.mark.parametrize("names", ["softmax,relu_acc,cosine_acc", "softmax,ours,loss"])
+def test_columns_of_two_forms_are_one_question(names: str, tmp_path: Path) -> None:
+    path = write_text(tmp_path, f"seed,{names}\n{ROWS}")
+    with pytest.raises(RequestError, match=r"how are the columns .* meant: .* --map 'columns={arm}' if each") as raised:
+        read_table(path)
+    assert read_table(path, "columns={arm}").arms == names.split(",")
+    offered = str(raised.value).rpartition("--map ")[2].strip("'")
+    assert len(read_table(path, offered).arms) == 2
+
+
+WORDS = ("softmax", "relu", "ours", "base", "GPT-2", "norm", "v1", "v2", "small", "no", "linear", "acc", "f1", "MNLI")
+SIGNS = ("_", "-", " ", " + ", " (", "/", ".")
+OTHERS = ("lr", "n_test", "std", "mean", "notes", "task", "tokens", "Avg.", "acc_stderr", "seed", "model", "step", "s1")
+
+
+def draw_names(draw: random.Random) -> list[str]:
+    names = []
+    for _ in range(draw.randint(2, 6)):
+        sign = draw.choice(SIGNS)
+        name = sign.join(draw.choices(WORDS, k=draw.choice((1, 1, 2, 3))))
+        names.append(name + (")" if "(" in name else "") + draw.choice(("", "", "", "_1", "_s2", "*")))
+    return names
+
+
+def draw_grid(draw: random.Random) -> list[str]:
+    """Draw names of one form: each arm with each size, metric and seed, some of which are left out."""
+    parts = [
+        draw.sample(words, draw.randint(1, 2)) for words in (("base", "ours", "relu"), ("4l", "8l_256"), ("em", "f1"))
+    ]
+    parts = [draw.sample(parts[0] + ["gpt"], 2), *parts[1:], [f"{draw.choice(('', 's', 'seed'))}{n}" for n in (1, 2)]]
+    kept = [parts[0], *draw.sample(parts[1:], draw.randint(1, 3))]
+    return [
+        draw.choice(("_", "_", "-")).join(words) if draw.random() < 0.02 else "_".join(words)
+        for words in product(*kept)
+    ]
+
+
+@pytest.mark.parametrize("number", range(300))
+def test_the_map_of_a_random_table_gives_the_same_reading(number: int, tmp_path: Path) -> None:
+    draw = random.Random(number)
+    names = draw_names(draw) if number % 2 else draw_grid(draw)
+    header = list(dict.fromkeys([*draw.sample(OTHERS, draw.randint(0, 3)), *names]))
+    texts = {"notes": "ab", "task": "xyy", "model": ("a", "b")}
+    rows = [
+        [
+            str(row)
+            if name in ("seed", "step")
+            else draw.choice(texts[name])
+            if name in texts
+            else f"{draw.random():.4f}"
+            for name in header
+        ]
+        for row in range(4)
+    ]
+    path = write_text(tmp_path, "\n".join(",".join(row) for row in [header, *rows]))
+    try:
+        table = read_table(path)
+    except RequestError:
+        return
+    again = read_table(path, table.mapping or None)
+    assert (again.cells, again.budgets) == (table.cells, table.budgets), table.mapping
 
 
 @pytest.mark.parametrize(

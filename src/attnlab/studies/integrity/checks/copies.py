@@ -1,14 +1,14 @@
 """Arms or groups that have each other's values, seed by seed or in another order, more often than chance allows.
 
 Two independent normal values with the SD σ are rounded to the same multiple of r with probability at most
-P(|N(0, 2σ²)| < r) = erf(r / 2σ). The number of seeds with equal values is then bounded by a binomial distribution, and
-the number of equal values in any order by the expected number of matchings. A value counts once, however often it
-occurs: all runs that failed may have the same score.
+P(|N(0, 2σ²)| < r) = erf(r / 2σ). The number of seeds with equal values is then bounded by a binomial distribution, over
+several groups by a sum of these, and the number of equal values in any order by the expected number of matchings. A
+value counts once, however often it occurs: all runs that failed may have the same score.
 """
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -59,7 +59,7 @@ class ScoreColumn:
 class ColumnCopy:
     """Two columns with equal values. is_certain: chance is excluded also if values are as coarse as they may be.
 
-    If it is not, all seeds are equal, and values with the printed digits would not be so by chance.
+    If it is not, all seeds are equal. num_groups: over so many groups of two arms, of which the columns are the first.
     """
 
     first: ScoreColumn
@@ -68,12 +68,16 @@ class ColumnCopy:
     num_seeds: int
     is_in_order: bool
     is_certain: bool = True
+    num_groups: int = 1
 
     @property
     def sentence(self) -> str:
         """Who has whose values, in words."""
-        cell, num_equal = self.equals[0][0], len(self.equals)
+        (cell, other), num_equal = self.equals[0], len(self.equals)
         metric = cell.metric if cell.step is None else f"{cell.metric} at {show_step(cell.step)}"
+        if self.num_groups > 1:
+            where = f"in {num_equal} of {self.num_seeds} values of {self.num_groups} groups"
+            return f"{cell.arm} has the {metric} of {other.arm} {where}"
         if self.is_in_order:
             return f"{self.second.name} has the {metric} of {self.first.name} in {num_equal} of {self.num_seeds} seeds"
         values = f"{num_equal} of {self.num_seeds} values of {self.first.name}"
@@ -86,15 +90,90 @@ def find_copies(table: ResultTable, odds: float) -> list[ColumnCopy]:
     cells = [cell for cell in table.values if is_informative(cell, has_steps)]
     blocks = group_cells(cells, lambda cell: (cell.metric, cell.step))
     columns = {key: _list_columns(block) for key, block in blocks.items()}
-    num_pairs = sum(_count_pairs(list(of_block)) for of_block in columns.values())
-    by_metric = group_cells(table.values, lambda cell: cell.metric)
-    resolutions = {metric: find_resolution(metric, of_metric)[0] for metric, of_metric in by_metric.items()}
+    num_arm_pairs = sum(map(_count_arm_pairs, columns.values()))
+    # With several groups, half is for pairs of arms: an arm is more often copied as a whole than in one group.
+    odds /= 2 if num_arm_pairs else 1
+    # Of each pair of columns a test in the order of seeds, and one in any order.
+    column_odds = odds / max(1, 2 * sum(_count_pairs(list(of_block)) for of_block in columns.values()))
+    resolutions = _find_resolutions(table)
     copies: list[ColumnCopy] = []
-    for (metric, _), of_block in columns.items():
+    for (metric, step), of_block in columns.items():
+        sizes = {group: resolutions[metric, group] for _, group in of_block}
+        of_arms = list(_compare_arms(of_block, sizes, odds / max(1, num_arm_pairs), step == table.steps[-1]))
+        known = {cell for copy in of_arms if copy.is_certain for cell, _ in copy.equals}
         for first, second in _find_candidates(of_block):
-            # A test in the order of seeds, and one in any order.
-            copies += _compare(of_block[first], of_block[second], resolutions[metric], odds / (2 * num_pairs))
+            size = max(sizes[first[1]], sizes[second[1]])
+            found = _compare(of_block[first], of_block[second], size, column_odds)
+            copies += [copy for copy in found if not {cell for cell, _ in copy.equals} <= known]
+        reported = {cell for copy in copies for cell, _ in copy.equals}
+        copies += [copy for copy in of_arms if copy.is_certain or not {cell for cell, _ in copy.equals} <= reported]
     return copies
+
+
+def _find_resolutions(table: ResultTable) -> dict[tuple[str, str], float]:
+    """Return the resolution by metric and group: that of the group if its number of examples is known."""
+    by_metric = group_cells(table.values, lambda cell: cell.metric)
+    resolutions = {}
+    for metric, of_metric in by_metric.items():
+        common = find_resolution(metric, of_metric)[0]
+        for group, of_group in group_cells(of_metric, lambda cell: cell.group).items():
+            is_known = all(cell.num_examples for cell in of_group)
+            resolutions[metric, group] = find_resolution(metric, of_group)[0] if is_known else common
+    return resolutions
+
+
+def _count_arm_pairs(columns: Mapping[ColumnKey, ScoreColumn]) -> int:
+    """Count the pairs of arms that are compared over several groups."""
+    arms, groups = ({key[part] for key in columns} for part in (0, 1))
+    return len(arms) * (len(arms) - 1) // 2 if len(groups) > 1 else 0
+
+
+def _compare_arms(
+    columns: Mapping[ColumnKey, ScoreColumn], resolutions: Mapping[str, float], odds: float, is_last: bool
+) -> Iterator[ColumnCopy]:
+    """Compare the values of two arms with the same group and seed, over all groups.
+
+    Equal values throughout that chance does not exclude are reported of the last step.
+    """
+    holders: dict[tuple[str, str, float], list[str]] = {}
+    for (arm, group), column in columns.items():
+        for seed, cell in column.cells.items():
+            holders.setdefault((group, seed, cell.number), []).append(arm)
+    counts = Counter[tuple[str, str]]()
+    for arms in holders.values():
+        if len(arms) <= MANY_COLUMNS:
+            counts.update(combinations(arms, 2))
+    for (first, second), _ in filter(lambda item: item[1] >= MIN_EQUAL, counts.items()):
+        groups = [group for arm, group in columns if arm == second and (first, group) in columns]
+        pairs = [(columns[first, group], columns[second, group]) for group in groups]
+        equals: Equals = []
+        chances, chance_of_all, num_distinct = np.ones(1), 1.0, 0
+        for group, (one, other) in zip(groups, pairs, strict=True):
+            shared = [(cell, one.cells[seed]) for seed, cell in other.cells.items() if seed in one.cells]
+            num_once = len(_keep_equal(shared))
+            num_distinct += num_once
+            equals += [(cell, earlier) for cell, earlier in shared if cell.number == earlier.number]
+            rate = _bound_rate(one, other, resolutions[group])
+            chance_of_all *= rate**num_once
+            for _ in shared:
+                chances = np.convolve(chances, [1 - rate, rate])
+        num = len(chances) - 1
+        are_all = len(equals) == num
+        chance = chance_of_all if are_all else float(chances[num_distinct:].sum())
+        is_certain = len(groups) > 1 and chance < odds
+        if num_distinct >= MIN_EQUAL and (is_certain or (is_last and are_all)):
+            yield ColumnCopy(*pairs[0], equals, num, True, is_certain, len(groups))
+
+
+def _bound_rate(first: ScoreColumn, second: ScoreColumn, resolution: float) -> float:
+    """Bound the probability that two runs have the same value."""
+    sd = min(first.sd, second.sd)
+    return float(erf(max(resolution, _find_printed([first, second])) / (2 * sd))) if sd else 1.0
+
+
+def _find_printed(columns: Sequence[ScoreColumn]) -> float:
+    """Return the last printed digit."""
+    return 10.0 ** -max(count_decimals(cell.text) for column in columns for cell in column.cells.values())
 
 
 def _list_columns(cells: Sequence[Cell]) -> dict[ColumnKey, ScoreColumn]:
@@ -126,17 +205,15 @@ def _share_arm_or_group(first: ColumnKey, second: ColumnKey) -> bool:
 
 
 def _compare(first: ScoreColumn, second: ScoreColumn, resolution: float, odds: float) -> Iterator[ColumnCopy]:
-    sd = min(first.sd, second.sd)
-    if not sd:
+    if not min(first.sd, second.sd):
         return
     shared = [seed for seed in second.cells if seed in first.cells]
     in_order = _keep_equal([(second.cells[seed], first.cells[seed]) for seed in shared])
     by_value = {cell.number: cell for cell in first.cells.values()}
     in_any_order = _keep_equal([(cell, by_value.get(cell.number, cell)) for cell in second.cells.values()])
     sizes = len(first.cells), len(second.cells)
-    cells = [*first.cells.values(), *second.cells.values()]
-    printed = 10.0 ** -max(count_decimals(cell.text) for cell in cells)
-    rate, printed_rate = (float(erf(size / (2 * sd))) for size in (max(resolution, printed), printed))
+    cells, printed = [*first.cells.values(), *second.cells.values()], _find_printed([first, second])
+    rate, printed_rate = (_bound_rate(first, second, size) for size in (resolution, printed))
     is_guessed = printed < resolution and not all(cell.num_examples for cell in cells)
     if _bound_in_order(len(in_order), len(shared), rate) < odds:
         yield ColumnCopy(first, second, in_order, len(shared), True)

@@ -9,13 +9,15 @@ import numpy as np
 from attnlab.errors import RequestError
 
 from ..finding import IntegrityFinding, IntegrityKind, list_first
+from ..tables.caption import SPREAD_NAMES
 from ..tables.columns import MEANS, SDS, find_roles
 from ..tables.figure import parse_number
 from ..tables.formats.files import read_file
-from ..tables.metrics import LIMITED, Values, count_decimals, recognise_metric
+from ..tables.metrics import LIMITED, Values, count_decimals, recognise_metric, split_words, standardise_metric
 from ..tables.patterns import guess_pattern
+from ..tables.reading import TableHints, read_table
 from ..tables.rows import TextTable
-from ..tables.table import ResultTable, join_words, show_step
+from ..tables.table import ResultTable, group_cells, join_words, show_step
 
 SUFFIX = re.compile(rf"[^A-Za-z0-9]?({'|'.join((*MEANS, *SDS))})$", re.IGNORECASE)
 
@@ -58,13 +60,27 @@ class ReportedValue:
     def describe_difference(self, factor: float) -> str:
         """Say what is reported and what is recorded."""
         values = self.recorded * factor
-        name, known = ("mean", values.mean()) if self.is_mean else ("sd", values.std(ddof=1))
-        return f"{self.title}: {name} {self.text}, recorded {known:.6g}"
+        name, known = ("mean", values.mean()) if self.is_mean else ("SD", values.std(ddof=1))
+        return f"{self.title}: the {name} is given as {self.text} ({self.place}); the recorded values have {known:.6g}"
 
 
 def check_summaries(table: ResultTable, path: str) -> Iterator[IntegrityFinding]:
     """Compare every value of a summary file with the runs that it summarises."""
-    reported = _read_summary(path, table)
+    yield from _check_values(_read_summary(path, table), path)
+
+
+def check_stated_summaries(table: ResultTable) -> Iterator[IntegrityFinding]:
+    """Compare means and SDs beside seeds with these seeds."""
+    reported = [
+        ReportedValue(one.title, one.metric, one.is_mean, one.text, one.place, np.array(one.values))
+        for one in table.stated
+    ]
+    if reported:
+        columns = dict.fromkeys(value.place.partition(", ")[2] for value in reported)
+        yield from _check_values(reported, f"the columns {', '.join(map(repr, columns))}")
+
+
+def _check_values(reported: Sequence[ReportedValue], path: str) -> Iterator[IntegrityFinding]:
     factors = {metric: _find_factor(reported, metric) for metric in {value.metric for value in reported}}
     wrong = [value for value in reported if value.can_be_checked and not value.agrees(factors[value.metric])]
     checked = [value for value in reported if value.can_be_checked]
@@ -101,15 +117,58 @@ def _read_summary(path: str, table: ResultTable) -> list[ReportedValue]:
     """Read a summary: wide, with names such as base_em_mean, or long, with mean and sd, or em_mean and em_sd."""
     rows = read_file(path)
     columns = {name: column for name in rows.header if (column := _read_column(name, table.metrics))}
-    if not any(not column.is_metric for column in columns.values()):
-        raise RequestError(
-            f"'{path}' has no column of means or SDs; {FORMS}. A table of cells such as 82.5 ± 0.3 is judged by "
-            f"itself: attnlab judge {path}"
-        )
-    values = list(_read_values(rows, columns, table))
+    if all(column.is_metric for column in columns.values()):
+        values = list(_read_means(path, table))
+    else:
+        values = list(_read_values(rows, columns, table))
     if not values:
         raise RequestError(f"no figure of '{path}' was read: its arms or columns are not those of the table; {FORMS}")
     return values
+
+
+def _read_means(path: str, table: ResultTable) -> Iterator[ReportedValue]:
+    """Read a table of cells such as 66.1 ± 0.8, in CSV, LaTeX or Markdown."""
+    metric = table.metrics[0] if len(table.metrics) == 1 else None
+    summary = read_table(path, hints=TableHints(metric=metric))
+    if not any(cell.sd is not None for cell in summary.values):
+        raise RequestError(f"'{path}' has no column of means or SDs, and no cells such as 82.5 ± 0.3; {FORMS}")
+    # Another spread than an SD over seeds is not that of the recorded values.
+    has_sds = any(word.startswith(f"means with ± {SPREAD_NAMES['sd']}") for word in summary.layout)
+    names = group_cells(table.arms, _normalise)
+    arms = {name: same[0] for name, same in names.items() if len(same) == 1} | {arm: arm for arm in table.arms}
+    matches = _match_columns(summary, table)
+    for cell in summary.values:
+        arm, (group, metric) = (
+            arms.get(cell.arm, arms.get(_normalise(cell.arm))),
+            matches.get((cell.group, cell.metric), ("", "")),
+        )
+        key = arm, group, metric, table.steps[-1]
+        cells = [other for other in table.values if (other.arm, other.group, other.metric, other.step) == key]
+        recorded = np.array([other.number for other in cells])
+        yield ReportedValue(cell.title, metric, True, cell.text, cell.place, recorded)
+        if cell.sd is not None and has_sds:
+            yield ReportedValue(cell.title, metric, False, f"{cell.sd:.6g}", cell.place, recorded)
+
+
+def _match_columns(summary: ResultTable, table: ResultTable) -> dict[tuple[str, str], tuple[str, str]]:
+    """Return the group and metric of the table for those of a summary whose names contain them, if only one does."""
+    keys, others = (list(dict.fromkeys((c.group, c.metric) for c in read.values)) for read in (table, summary))
+    is_one = [len({key[part] for key in keys}) == 1 for part in (0, 1)]
+    matches = {}
+    for key in keys:
+        words = {word for part in (0, 1) if not is_one[part] for word in _split_names(key[part])}
+        fitting = [other for other in others if words <= {*_split_names(other[0]), *_split_names(other[1])}]
+        if len(fitting) == 1:
+            matches[fitting[0]] = key
+    return matches
+
+
+def _split_names(name: str) -> list[str]:
+    return [standardise_metric(word) for word in split_words(name)]
+
+
+def _normalise(name: str) -> str:
+    return " ".join(split_words(name)) or name
 
 
 def _read_column(name: str, metrics: Sequence[str]) -> SummaryColumn | None:
@@ -140,6 +199,6 @@ def _read_values(rows: TextTable, columns: Mapping[str, SummaryColumn], table: R
             if parse_number(row[name]) is not None:
                 key = parts["arm"], parts["group"], metric, step
                 cells = [cell for cell in table.values if (cell.arm, cell.group, cell.metric, cell.step) == key]
-                title = f"{join_words(*key[:3])} at {show_step(step)}"
+                title = join_words(*key[:3], "" if step is None else f"at {show_step(step)}")
                 recorded = np.array([cell.number for cell in cells])
                 yield ReportedValue(title, metric, column.is_mean, row[name], f"line {number}, {name}", recorded)

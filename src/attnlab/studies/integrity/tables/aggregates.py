@@ -1,13 +1,17 @@
-"""Rows that hold a mean over seeds among rows of single seeds: read as runs, they would be wrong."""
+"""Rows that hold a mean over seeds or over tasks among others, and cells of means that nobody reported.
 
-from collections.abc import Sequence
+Read as runs, they would be wrong.
+"""
+
+from collections.abc import Iterator, Sequence
 
 from attnlab.errors import RequestError
 
-from .columns import MEANS, SDS
-from .figure import parse_figure
+from .columns import MEANS, SDS, is_aggregate
+from .figure import is_unreported, parse_figure, parse_number
 from .layout import TableLayout
-from .table import Cell, group_cells
+from .metrics import split_words
+from .table import Cell, StatedSummary, group_cells
 
 NAMES = frozenset({*MEANS, *SDS, "median", "all"})
 """What a column of seeds holds in a row that summarises seeds."""
@@ -21,6 +25,47 @@ def check_aggregates(layout: TableLayout, cells: Sequence[Cell]) -> None:
         _check_seeds(layout)
     for of_metric in group_cells(cells, lambda cell: cell.metric).values():
         _check_spreads(layout.rows.name, [cell for cell in of_metric if cell.value is not None])
+
+
+def read_stated_summaries(layout: TableLayout, cells: Sequence[Cell]) -> Iterator[StatedSummary]:
+    """Yield the means and SDs in columns beside columns of seeds, such as mean or acc_std."""
+    if layout.pattern is None or "{seed}" not in layout.pattern.text:
+        return
+    by_line = group_cells(cells, lambda cell: cell.place.partition(",")[0])
+    for number, row in layout.rows.rows:
+        of_metrics = group_cells(by_line.get(f"line {number}", []), lambda cell: (cell.arm, cell.group, cell.metric))
+        for name in layout.roles.ignored:
+            kinds = [word for word in split_words(name) if word in (*MEANS, *SDS)]
+            stem = [word for word in split_words(name) if word not in kinds]
+            about = [of for (_, _, metric), of in of_metrics.items() if stem in ([], split_words(metric))]
+            if len(kinds) != 1 or len(about) != 1 or parse_number(row[name]) is None:
+                continue
+            values = tuple(cell.number for cell in about[0] if cell.value is not None)
+            first = about[0][0]
+            place = f"line {number}, {name}"
+            yield StatedSummary(first.title, first.metric, kinds[0] in MEANS, row[name], place, values)
+
+
+def drop_averages(cells: Sequence[Cell]) -> tuple[tuple[Cell, ...], list[str]]:
+    """Return the cells without a group such as `Average` beside other groups, and what is dropped, in words."""
+    groups = list(dict.fromkeys(cell.group for cell in cells))
+    averages = [group for group in groups if any(is_aggregate(part) for part in group.split(", "))]
+    if not averages or len(groups) - len(averages) < 2:
+        return tuple(cells), []
+    words = [f"not compared, as a mean of other groups: {_list(list(map(repr, averages)))}"]
+    return tuple(cell for cell in cells if cell.group not in averages), words
+
+
+def drop_unreported(cells: Sequence[Cell], is_for_readers: bool) -> tuple[tuple[Cell, ...], list[str]]:
+    """Return a table of means without cells such as `–`, which are no failed runs, and what is dropped, in words."""
+    by_arm = group_cells(cells, lambda cell: (cell.arm, cell.group, cell.metric, cell.step)).values()
+    are_means = is_for_readers or any(cell.is_mean for cell in cells)
+    empty = [cell for cell in cells if cell.value is None and is_unreported(cell.text)]
+    if not empty or not are_means or any(len(of_arm) > 1 for of_arm in by_arm):
+        return tuple(cells), []
+    dropped = {cell.place for cell in empty}
+    words = [f"not reported, and so not compared: {_list([f'{cell.title} ({cell.place})' for cell in empty])}"]
+    return tuple(cell for cell in cells if cell.place not in dropped), words
 
 
 def _check_spreads(table: str, cells: Sequence[Cell]) -> None:

@@ -1,6 +1,7 @@
 """Which column of a table is what: given by `--map`, recognised by its name, or by its content."""
 
 import re
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -98,11 +99,16 @@ def read_map(text: str | None) -> dict[str, str]:
         if part in columns:
             raise RequestError(f"--map gives '{part}' twice; join several columns by +, such as group=size+task")
         columns[part] = column
-    if "columns" in columns and "value" in columns:
-        raise RequestError(
-            "--map takes either columns=PATTERN or value=COLUMN, not both: each says which columns hold scores"
-        )
+    pattern = columns.get("columns", "")
+    twice = next((part for part in columns if part != "group" and f"{{{part}}}" in pattern), None)
+    if twice is not None:
+        raise RequestError(f"--map gives '{twice}' twice: as a column, and in columns={pattern}")
     return columns
+
+
+def quote_map(text: str) -> str:
+    """Write `--map` with its text quoted where a shell needs it, so that it can be pasted."""
+    return f"--map {shlex.quote(text)}"
 
 
 def read_table_number(given: Mapping[str, str]) -> int | None:
@@ -124,9 +130,15 @@ def join_given_columns(rows: TextTable, given: Mapping[str, str]) -> tuple[TextT
 
 
 def _split_columns(rows: TextTable, text: str) -> list[str]:
-    """Split names that are joined by +, unless a column has the whole name."""
-    names = [text] if text and text in rows.header else [name.strip() for name in text.split("+") if name.strip()]
-    return [_check_column(rows, name) for name in names]
+    """Split names that are joined by +, which may also be in a name, such as `GPT-2 + ours`."""
+    words, names = text.split("+"), list[str]()
+    while words:
+        # The longest name of a column comes first.
+        joined = ["+".join(words[:number]).strip() for number in range(len(words), 0, -1)]
+        name = next((name for name in joined if name and name in rows.header), joined[-1])
+        words = words[len(words) - joined.index(name) :]
+        names += [_check_column(rows, name)] if name else []
+    return names
 
 
 def find_roles(rows: TextTable, given: Mapping[str, str]) -> ColumnRoles:
@@ -143,7 +155,7 @@ def find_roles(rows: TextTable, given: Mapping[str, str]) -> ColumnRoles:
         columns = [name for name in _find_columns_named(rows, part) if name not in taken]
         if part in ("examples", "num_seeds"):
             columns = [name for name in columns if _are_counts(rows, name, part)]
-        if part == "num_seeds" and "seed" in parts:
+        if (part == "num_seeds" and "seed" in parts) or f"{{{part}}}" in given.get("columns", ""):
             columns = []
         if part not in parts and columns:
             parts[part] = columns[0]
@@ -155,7 +167,7 @@ def find_roles(rows: TextTable, given: Mapping[str, str]) -> ColumnRoles:
     spreads = {value: spread for value, spread in spreads.items() if spread not in values}
     errors = [name for name in errors if name not in values]
     left = [name for name in left if name not in (*spreads.values(), *errors)]
-    budgets = [name for name in left if "".join(split_words(name)) in BUDGETS and not values]
+    budgets = [name for name in left if "".join(split_words(name)) in BUDGETS]
     left = [name for name in left if name not in budgets and not is_setting(name)]
     if not {"arm", "prediction"} & {*parts} and "{arm}" not in given.get("columns", "") and not rows.scores:
         arm = _find_arm(rows, [name for name in left if name not in (*groups, *values)], parts)
@@ -166,12 +178,25 @@ def find_roles(rows: TextTable, given: Mapping[str, str]) -> ColumnRoles:
     if not values and "prediction" not in parts:
         scores = [name for name in rows.scores if name in left and rows.is_numeric(name)]
         values = scores or _find_values(rows, [name for name in left if name not in groups], parts)
+        values = drop_aggregates(values)
     spreads = {value: spread for value, spread in spreads.items() if value in values and rows.is_numeric(spread)}
     if not spreads and len(values) == 1:
         spreads = _find_unnamed_spread(rows, values[0], left)
     used = {*parts.values(), *budgets, *groups, *values, *spreads.values(), *errors}
     ignored = tuple(name for name in rows.header if name not in used)
     return ColumnRoles(parts, tuple(values), tuple(groups), tuple(budgets), ignored, spreads, tuple(errors))
+
+
+def is_aggregate(name: str) -> bool:
+    """Tell whether a column holds means or spreads of other columns by its name, such as `Avg.` or `std`."""
+    words = split_words(name)
+    return bool(words) and all(word in (*MEANS, *SDS, *ERRORS) for word in words)
+
+
+def drop_aggregates(names: Sequence[str]) -> list[str]:
+    """Return the names without means and spreads of others; a single score, or `mean` beside `max`, is not one."""
+    scores = [name for name in names if not is_aggregate(name)]
+    return scores if len(scores) > 1 else list(names)
 
 
 def is_setting(name: str) -> bool:
@@ -244,7 +269,7 @@ def _find_arm(rows: TextTable, left: Sequence[str], parts: Mapping[str, str]) ->
     found = repeated or ([] if "seed" in parts else texts)
     if len(found) > 1:
         shown = ", or ".join(f"'{name}' ({', '.join(dict.fromkeys(rows.column(name)))[:40]})" for name in found[:4])
-        options = " or ".join(f"--map arm={name}" for name in found[:4])
+        options = " or ".join(quote_map(f"arm={name}") for name in found[:4])
         raise RequestError(f"which column of '{rows.name}' names the arms: {shown}? Give {options}")
     return found[0] if found else None
 

@@ -1,12 +1,14 @@
 """How a table is laid out: which columns are what, and where arms, seeds and metrics are; in words, and as `--map`."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+
+from attnlab.errors import RequestError
 
 from .caption import find_metric
-from .columns import MEANS, ColumnRoles, find_roles, is_setting
+from .columns import MEANS, OURS, ColumnRoles, drop_aggregates, find_roles, is_aggregate, is_setting, quote_map
 from .metrics import recognise_metric, split_words
-from .patterns import ColumnPattern, find_seed_columns, guess_pattern, read_pattern
+from .patterns import ColumnPattern, find_seed_columns, guess_form, guess_pattern, read_pattern
 from .rows import TextTable
 from .table import Run
 
@@ -17,7 +19,8 @@ UNNAMED = "value"
 class TableLayout:
     """How a file is read: the roles of its columns, the pattern of the names of value columns, and the metric.
 
-    metric: the metric of columns whose names have none. source: what names that metric, in words.
+    metric: the metric of columns whose names have none. source: what names that metric, in words. given: the parts of
+    --map.
     """
 
     rows: TextTable
@@ -25,15 +28,28 @@ class TableLayout:
     pattern: ColumnPattern | None
     metric: str = UNNAMED
     source: str = ""
+    given: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def has_seeds(self) -> bool:
         """Whether the table names its seeds, in a column or in the names of columns."""
         return "seed" in self.roles.parts or (self.pattern is not None and "{seed}" in self.pattern.text)
 
+    @property
+    def aggregates(self) -> list[str]:
+        """Columns that are means or spreads of others by their names, and not compared."""
+        return [name for name in self.roles.ignored if is_aggregate(name)]
+
+    @property
+    def unused(self) -> tuple[str, ...]:
+        """Columns of numbers beside columns of arms that are not read as scores."""
+        are_arms = self.pattern is not None and "{arm}" in self.pattern.text
+        return tuple(name for name in self.roles.ignored if are_arms and self.rows.is_numeric(name))
+
     def name_metric(self, column: str) -> str:
         """Return the metric of a column of scores, from its name without the word for a mean."""
-        if self.pattern is not None and not recognise_metric(column):
+        is_arm = self.pattern is not None and "{arm}" in self.pattern.text
+        if self.pattern is not None and (is_arm or not recognise_metric(column)):
             return self.metric
         kept = [word for word in column.replace("_", " ").split() if word.lower() not in MEANS]
         is_mean = kept != column.replace("_", " ").split()
@@ -85,7 +101,8 @@ class TableLayout:
             ),
             "budgets from": self.roles.budgets,
             "not metrics:": self.roles.errors,
-            "not used:": [name or "(no name)" for name in self.roles.ignored],
+            "not compared, as means or spreads of others:": self.aggregates,
+            "not used:": [name or "(no name)" for name in self.roles.ignored if name not in self.aggregates],
         }
         for words, columns in lists.items():
             if columns:
@@ -98,9 +115,10 @@ class TableLayout:
             parts.append(f"group={'+'.join(self.roles.groups)}")
         if self.pattern is not None:
             parts.append(f"columns={self.pattern.text}")
-        elif self.roles.values:
-            shown = self.roles.values if len(self.roles.values) <= 4 else (*self.roles.values[:3], "…")
-            parts.append(f"value={'+'.join(shown)}")
+        if self.roles.values and (self.pattern is None or "value" in self.given):
+            parts.append(f"value={'+'.join(self.roles.values)}")
+        if "table" in self.given:
+            parts.append(f"table={self.given['table']}")
         return ",".join(parts)
 
     def runs(self) -> Iterator[tuple[Run, int, Mapping[str, str]]]:
@@ -128,7 +146,7 @@ def find_layout(rows: TextTable, given: Mapping[str, str], metric: str | None = 
         others = [*roles.values, *roles.ignored, *roles.spreads.values()]
         ignored = tuple(dict.fromkeys(name for name in others if name not in (*used, *spreads.values())))
         roles = replace(roles, values=tuple(pattern.meanings), ignored=ignored, spreads=spreads)
-    layout = TableLayout(rows, roles, pattern, named or UNNAMED, source)
+    layout = TableLayout(rows, roles, pattern, named or UNNAMED, source, given)
     is_used = any(layout.name_metric(name) == named for name in roles.values) and "metric" not in roles.parts
     has_metrics = pattern is not None and "{metric}" in pattern.text
     return layout if is_used and not has_metrics else replace(layout, source="")
@@ -136,29 +154,53 @@ def find_layout(rows: TextTable, given: Mapping[str, str], metric: str | None = 
 
 def _find_pattern(rows: TextTable, roles: ColumnRoles, given: Mapping[str, str]) -> ColumnPattern | None:
     """Find the pattern of the columns that hold scores; None if their names are those of metrics."""
-    taken = {*roles.parts.values(), *roles.groups, *roles.budgets, *roles.errors, *roles.spreads.values()}
-    numeric = [name for name in rows.header if name and rows.is_numeric(name) and name not in taken]
+    names = _list_score_columns(rows, roles, given)
     if "columns" in given:
-        return read_pattern(given["columns"], numeric or [name for name in rows.header if name not in taken])
-    if "prediction" in roles.parts or rows.scores:
+        return read_pattern(given["columns"], names)
+    if "prediction" in roles.parts or rows.scores or "value" in given:
         return None
-    free = [name for name in numeric if not is_setting(name)]
-    if "value" in given:
-        free = [name for name in free if name in roles.values]
-    if "seed" not in roles.parts and (pattern := find_seed_columns(free)) and "arm" in roles.parts:
+    if "seed" not in roles.parts and (pattern := find_seed_columns(names)) and "arm" in roles.parts:
         return pattern
-    if "arm" in roles.parts:
+    if "arm" in roles.parts or len(names) < 2:
         return None
     # Means with SDs are over seeds: a number in their names is not one.
     parts = ("arm", "metric") if roles.spreads else ("arm", "metric", "seed")
     wanted = [part for part in parts if part not in roles.parts]
-    if pattern := guess_pattern(free, wanted):
+    form, metrics = guess_form(names, wanted), [name for name in names if recognise_metric(name)]
+    pattern = guess_pattern(names, wanted)
+    if pattern is not None and ("{metric}" in pattern.text or not metrics):
         return pattern
-    # Columns that are no metrics, beside a column of seeds or groups: each is an arm.
-    is_beside = "seed" in roles.parts or bool(roles.groups)
-    if is_beside and len(free) > 1 and not any(map(recognise_metric, free)) and "value" not in given:
-        return ColumnPattern("{arm}", {name: {"arm": name} for name in free})
+    # Columns that are no metrics, beside a column of seeds or groups, or one named `ours`: each is an arm.
+    has_ours = any(OURS & {*split_words(name)} for name in names)
+    is_beside = "seed" in roles.parts or bool(roles.groups) or form is not None or has_ours
+    if is_beside and not metrics and "{seed}" not in (form or ""):
+        return read_pattern("{arm}", names)
+    if form is not None:
+        raise RequestError(_ask_for_pattern(rows, form, names))
     return None
+
+
+def _list_score_columns(rows: TextTable, roles: ColumnRoles, given: Mapping[str, str]) -> list[str]:
+    """Return the columns that a pattern is about: the given ones, or all numbers that are not known to be others."""
+    if "value" in given:
+        return list(roles.values)
+    taken = {*roles.parts.values(), *roles.groups, *roles.budgets, *roles.errors, *roles.spreads.values()}
+    numeric = [name for name in rows.header if name and rows.is_numeric(name) and name not in taken]
+    names = drop_aggregates([name for name in numeric if not is_setting(name)])
+    return names or numeric or [name for name in rows.header if name not in taken]
+
+
+def _ask_for_pattern(rows: TextTable, form: str, names: Sequence[str]) -> str:
+    """Ask how columns are meant of which most, but not all, have a common form."""
+    fitting = read_pattern(form, names).meanings
+    others = [name for name in names if name not in fitting] or [name for name in names if recognise_metric(name)]
+    kept = [name for name in fitting if name not in others]
+    are_not = "is not" if len(others) == 1 else "are not"
+    return (
+        f"how are the columns of '{rows.name}' meant: {_list(kept, 3)} are of the form {form}, and {_list(others, 3)} "
+        f"{are_not}? Give {quote_map('columns={arm}')} if each column is an arm, or name the columns of scores: "
+        f"{quote_map(f'columns={form},value=' + '+'.join(kept))}"
+    )
 
 
 def _list(columns: Sequence[str], most: int = 8) -> str:

@@ -35,6 +35,9 @@ LOWER_IS_BETTER = RATES | PERPLEXITIES | {
 UNNAMED = frozenset({"score", "reward", "return", "elo"})
 KNOWN = LIMITED | LOWER_IS_BETTER | UNNAMED
 
+SYNONYMS = {"accuracy": "acc", "perplexity": "ppl", "exact": "em", "exactmatch": "em", "error": "err", "auroc": "auc"}
+"""Names of one metric, by its longer name."""
+
 PERCENT, FRACTION = 100.0, 1.0
 """The largest value of a limited metric in either unit."""
 FEW = 0.2
@@ -65,6 +68,12 @@ def recognise_metric(name: str) -> str:
     """Return the known metric in a name, such as 'accuracy' in eval_accuracy, or an empty string."""
     words = split_words(name)
     return next((word for word in ("".join(words), *reversed(words)) if word in KNOWN), "")
+
+
+def standardise_metric(name: str) -> str:
+    """Return the same word for names of the same metric, such as `acc` and `accuracy`; the name if it is not known."""
+    metric = recognise_metric(name)
+    return SYNONYMS.get(metric, metric) or name
 
 
 def higher_is_better(name: str) -> bool:

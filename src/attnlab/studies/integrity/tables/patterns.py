@@ -12,15 +12,18 @@ from .metrics import recognise_metric
 
 IN_PATTERN = ("arm", "group", "metric", "seed")
 BASELINES = ("baseline", "base", "control", "vanilla", "standard", "reference", "default", "softmax")
-SEED = re.compile(r"(seed|run|trial|rep|s|r)?\d+", re.IGNORECASE)
+SEED = re.compile(r"(?:seed|run|trial|rep|s|r)?\d+", re.IGNORECASE)
 NAMED_SEED = re.compile(r"(seed|run|trial|rep)\d+", re.IGNORECASE)
 BETWEEN = re.compile(r"([^A-Za-z0-9]+)")
-SEED_COLUMN = re.compile(
+SEED_WORD = (
     r"(?:(?P<metric>.*[^A-Za-z0-9]))??(?P<word>(?:random )?seed|run|trial|rep|replicate|repeat|fold|s|#)"
-    r"(?P<sign>[-_=. #:]*)(?P<seed>\d+)",
-    re.IGNORECASE,
+    r"(?P<sign>[-_=. #:]*)"
 )
+SEED_COLUMN = re.compile(rf"{SEED_WORD}(?P<seed>\d+)", re.IGNORECASE)
 """The name of a column that holds the scores of one seed, such as s1, run_2, seed=0 or acc_seed3."""
+SEED_HEAD = re.compile(SEED_WORD, re.IGNORECASE)
+SIGNS = "-_=. #:/"
+WORD = r"[^_/:. ]+?|.+?"
 
 
 @dataclass(frozen=True)
@@ -32,7 +35,7 @@ class ColumnPattern:
 
 
 def read_pattern(text: str, names: Sequence[str]) -> ColumnPattern:
-    """Read names by a given pattern; columns that do not fit are not used."""
+    """Read names by a pattern; columns that do not fit are not used."""
     parts = re.findall(r"\{(\w+)\}", text)
     single = [part for part in parts if part != "group"]
     if not parts or len(set(single)) < len(single) or not set(parts) <= set(IN_PATTERN):
@@ -40,43 +43,71 @@ def read_pattern(text: str, names: Sequence[str]) -> ColumnPattern:
             f"columns={text}: a pattern consists of {{arm}}, {{group}}, {{metric}} and {{seed}}, each but {{group}} at "
             "most once, such as {arm}_{group}_{metric}_{seed}"
         )
+    # A seed is a number, so that s{seed} does not fit `std`; other names of seeds are read if no number fits.
+    meanings = _match_names(text, names) or _match_names(text, names, WORD)
+    if not meanings:
+        raise RequestError(f"columns={text} fits no column; the columns are {', '.join(names[:8])}")
+    return ColumnPattern(text, meanings)
+
+
+def _match_names(text: str, names: Sequence[str], seed: str = f"(?i:{SEED.pattern})") -> dict[str, dict[str, str]]:
+    """Return the parts of each name that fits a pattern. seed: the expression of a seed."""
+    parts = re.findall(r"\{(\w+)\}", text)
     literal = re.split(r"\{\w+\}", text)
     expression = re.escape(literal[0])
     for part, after in zip(parts, literal[1:], strict=True):
         # A group may contain separators, such as the size 4l_256.
         is_wide = part == "group" and parts.count("group") == 1
-        expression += f"({'.+' if is_wide else '[^_/:. ]+?|.+?'})" + re.escape(after)
-    fitting = {
+        expression += f"({'.+' if is_wide else seed if part == 'seed' else WORD})" + re.escape(after)
+    # In acc_s{seed} the words before the seed name the metric.
+    head = SEED_HEAD.fullmatch(literal[0]) if parts[0] == "seed" else None
+    constant = {"metric": head["metric"].rstrip(SIGNS)} if head and head["metric"] and "metric" not in parts else {}
+    return {
         name: {
             part: "_".join(compress(match.groups(), [other == part for other in parts]))
             for part in dict.fromkeys(parts)
         }
+        | constant
         for name in names
         if (match := re.fullmatch(expression, name))
     }
-    if not fitting:
-        raise RequestError(f"columns={text} fits no column; the columns are {', '.join(names[:8])}")
-    return ColumnPattern(text, fitting)
 
 
 def guess_pattern(names: Sequence[str], wanted: Sequence[str]) -> ColumnPattern | None:
-    """Find the pattern of most names; None if they have none, or none of the wanted parts."""
+    """Find the pattern of all names; None if there is none, or if it leaves an arm without another to compare with."""
+    text = guess_form(names, wanted)
+    pattern = None if text is None else read_pattern(text, names)
+    return pattern if pattern is not None and len(pattern.meanings) == len(names) and _compares_arms(pattern) else None
+
+
+def guess_form(names: Sequence[str], wanted: Sequence[str]) -> str | None:
+    """Return the text of the pattern that most names have; None if there is none, or none with the wanted parts."""
     words = {name: BETWEEN.split(name)[::2] for name in names}
-    # Some columns, such as wall_time, do not follow the pattern of the others.
     length, count = Counter(len(split) for split in words.values()).most_common(1)[0] if words else (0, 0)
     if count < 2 or 2 * count <= len(names):
         return None
     words = {name: split for name, split in words.items() if len(split) == length}
-    roles = _assign_parts(list(zip(*words.values(), strict=True)), wanted)
+    columns = list(zip(*words.values(), strict=True))
+    roles = _assign_parts(columns, wanted)
     if "arm" in wanted and "arm" not in roles:
         return None
-    meanings = {
-        name: {part: "_".join(compress(split, [role == part for role in roles])) for part in roles}
-        for name, split in words.items()
-    }
+    # An empty word, as behind the bracket of `ours (full)`, is no part.
+    parts = [f"{{{role}}}" if any(column) else "" for role, column in zip(roles, columns, strict=True)]
     between = BETWEEN.split(next(iter(words)))[1::2]
-    text = "".join(f"{{{part}}}{sign}" for part, sign in zip(roles, [*between, ""], strict=True))
-    return ColumnPattern(re.sub(r"\{group\}([^{]+\{group\})+", "{group}", text), meanings)
+    text = "".join(f"{part}{sign}" for part, sign in zip(parts, [*between, ""], strict=True))
+    text = re.sub(r"\{group\}([^{]+\{group\})+", "{group}", text)
+    return text if len(_match_names(text, names)) > 1 else None
+
+
+def _compares_arms(pattern: ColumnPattern) -> bool:
+    """Tell whether each arm has another one in some group and metric."""
+    if "{arm}" not in pattern.text:
+        return True
+    arms: dict[tuple[str, str], set[str]] = {}
+    for parts in pattern.meanings.values():
+        arms.setdefault((parts.get("group", ""), parts.get("metric", "")), set()).add(parts["arm"])
+    compared = set[str]().union(*(of_group for of_group in arms.values() if len(of_group) > 1))
+    return compared == {parts["arm"] for parts in pattern.meanings.values()}
 
 
 def _assign_parts(columns: Sequence[Sequence[str]], wanted: Sequence[str]) -> list[str]:
@@ -106,8 +137,8 @@ def find_seed_columns(names: Sequence[str]) -> ColumnPattern | None:
     matches = {name: match for name in names if (match := SEED_COLUMN.fullmatch(name))}
     if len(matches) < 2 and len(names) > 1:
         numbers = [name for name in names if name.isdigit()]
-        return ColumnPattern("{seed}", {name: {"seed": name} for name in numbers}) if len(numbers) > 1 else None
-    metrics = {name: (match["metric"] or "").rstrip("-_=. #:/") for name, match in matches.items()}
+        return read_pattern("{seed}", numbers) if len(numbers) > 1 else None
+    metrics = {name: (match["metric"] or "").rstrip(SIGNS) for name, match in matches.items()}
     counts = Counter(metrics.values())
     matches = {name: match for name, match in matches.items() if counts[metrics[name]] > 1}
     if not matches:
@@ -119,7 +150,4 @@ def find_seed_columns(names: Sequence[str]) -> ColumnPattern | None:
         literal = f"{{metric}}{between}{literal}"
     else:
         literal = f"{first['metric'] or ''}{literal}"
-    meanings = {}
-    for name, match in matches.items():
-        meanings[name] = {"seed": match["seed"]} | ({"metric": metrics[name]} if metrics[name] else {})
-    return ColumnPattern(literal, meanings)
+    return read_pattern(literal, names)

@@ -7,12 +7,13 @@ from dataclasses import dataclass, replace
 from attnlab.errors import RequestError, closest
 from attnlab.statistics.scores import LARGEST
 
-from .aggregates import check_aggregates
+from .aggregates import check_aggregates, drop_averages, drop_unreported, read_stated_summaries
 from .caption import SpreadKind
-from .columns import join_given_columns, read_map, read_table_number
-from .figure import CellFigure, is_empty, parse_figure, parse_number
+from .columns import join_given_columns, quote_map, read_map, read_table_number
+from .figure import CellFigure, has_last_digits, is_empty, parse_figure, parse_number
 from .formats.files import read_files
 from .layout import TableLayout, find_layout
+from .metrics import split_words
 from .patterns import BASELINES
 from .spreads import describe_spreads, settle_spreads
 from .table import Cell, ResultTable, Run, RunPredictions, group_cells, join_words
@@ -51,19 +52,30 @@ def read_table(
     check_aggregates(layout, cells)
     kind = hints.spread or ("se" if layout.roles.are_standard_errors else None)
     cells, spreads = settle_spreads(cells, rows.caption, hints.num_seeds, kind)
+    cells, averages = drop_averages(cells)
+    cells, unreported = drop_unreported(cells, rows.is_for_readers)
     arms = list(dict.fromkeys([*(cell.arm for cell in cells), *(run.arm for run in predictions)]))
     budgets = _read_budgets(layout) if layout.pattern is None else {}
-    words = (*layout.describe(), *describe_spreads(cells, spreads))
+    short = next((row[name] for _, row in rows.rows for name in layout.roles.values if has_last_digits(row[name])), "")
+    notation = [f"{short} is read as a mean with an uncertainty of its last digits"] if short else []
+    words = (*layout.describe(), *describe_spreads(cells, spreads), *notation, *averages, *unreported)
     chosen = _find_baseline(arms, baseline)
-    return ResultTable(rows.name, words, cells, chosen, budgets, predictions, layout.write_map(), layout.has_seeds)
+    return ResultTable(
+        rows.name, words, cells, chosen, budgets, predictions, layout.write_map(), layout.has_seeds, layout.unused,
+        tuple(read_stated_summaries(layout, cells)),
+    )  # fmt: skip
 
 
 def _find_baseline(arms: Sequence[str], asked: str | None) -> str:
     """Return the arm that others are compared with: the given one, one with a usual name, or the first."""
     if asked is not None and asked not in arms:
         raise RequestError(f"no arm is named '{asked}'{closest(asked, arms) or '.'} There are: {', '.join(arms[:12])}")
-    usual = (arm for name in BASELINES for arm in arms if name in arm.lower())
-    return asked if asked is not None else next(usual, arms[0] if arms else "")
+    if asked is not None:
+        return asked
+    others = [arm for arm in arms if not {"ours", "proposed"} & {*split_words(arm)}]
+    whole = (arm for name in BASELINES for arm in arms if arm.lower() == name)
+    usual = (arm for some in (others, arms) for name in BASELINES for arm in some if name in arm.lower())
+    return next(whole, None) or next(usual, arms[0] if arms else "")
 
 
 def _read_cells(layout: TableLayout) -> Iterator[Cell]:
@@ -113,10 +125,10 @@ def _explain_same_run(layout: TableLayout, first: int, second: int, cell: Cell) 
         )
     arm, column = layout.roles.parts.get("arm"), differ[0]
     shown = ", ".join(f"'{name}' ({rows[first][name]}, {rows[second][name]})" for name in differ[:3])
-    alone = f", --map arm={arm}+{column} if each is an arm of its own" if arm else ""
+    alone = f", {quote_map(f'arm={arm}+{column}')} if each is an arm of its own" if arm else ""
     return (
-        f"{same}; they differ in {shown}. Give --map group={column} to compare the arms at each {column}{alone}, or "
-        f"--map seed={column} if it is the seed"
+        f"{same}; they differ in {shown}. Give {quote_map(f'group={column}')} to compare the arms at each "
+        f"{column}{alone}, or {quote_map(f'seed={column}')} if it is the seed"
     )
 
 

@@ -65,10 +65,23 @@ class RunPredictions:
 
 
 @dataclass(frozen=True)
+class StatedSummary:
+    """A mean or an SD that stands in the row of the seeds it summarises, and their values."""
+
+    title: str
+    metric: str
+    is_mean: bool
+    text: str
+    place: str
+    values: tuple[float, ...]
+
+
+@dataclass(frozen=True)
 class ResultTable:
     """All cells of a table. layout: how the file was read, in words. budgets: tokens, epochs and the like, by run.
 
     mapping: the `--map` that reads it as it was read. has_seeds: whether the table names the seeds of its runs.
+    unused: columns of numbers beside columns of arms that are not read as scores. stated: means and SDs beside seeds.
     """
 
     name: str
@@ -79,6 +92,8 @@ class ResultTable:
     predictions: tuple[RunPredictions, ...] = ()
     mapping: str = ""
     has_seeds: bool = True
+    unused: tuple[str, ...] = ()
+    stated: tuple[StatedSummary, ...] = ()
 
     @cached_property
     def values(self) -> tuple[Cell, ...]:

@@ -30,6 +30,30 @@ def test_spans_and_empty_first_cells_are_filled() -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize("rule", [r"\cmidrule(lr){3-4}", "", r"\midrule"])
+def test_rows_of_results_are_no_header(rule: str) -> None:
+    text = rf"""\begin{{tabular}}{{llcc}} \toprule
+    \multirow{{2}}{{*}}{{Size}} & \multirow{{2}}{{*}}{{Method}} & MNLI & CoLA \\
+     & & Acc. & MCC \\ {rule}
+    \multirow{{2}}{{*}}{{Small}} & Softmax & 80.2 $\pm$ 0.3 & 44.9 \\
+     & Ours & 81.9 & 46.1 \\ \midrule
+    \multirow{{2}}{{*}}{{Base}} & Softmax & 84.3 & 57.0 \\
+     & Ours & 84.7 & 57.9 \\ \bottomrule
+    \end{{tabular}}"""
+    (block,) = find_latex(text)
+    assert block.header == ["Size", "Method", "MNLI Acc.", "CoLA MCC"]
+    assert [row[:2] for _, row in block.rows] == [
+        [size, arm] for size in ("Small", "Base") for arm in ("Softmax", "Ours")
+    ]
+
+
+@pytest.mark.parametrize("name", ["Model", ""])
+def test_numbers_in_the_second_row_of_a_header(name: str) -> None:
+    rows = rf"& \multicolumn{{2}}{{c}}{{Length}} \\ {name} & 512 & 1024 \\ \midrule base & 80 & 81 \\"
+    (block,) = find_latex(rf"\begin{{tabular}}{{lcc}} {rows} \end{{tabular}}")
+    assert block.header == [name, "Length 512", "Length 1024"]
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [

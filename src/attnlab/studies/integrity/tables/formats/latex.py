@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from attnlab.errors import RequestError
 
+from ..figure import parse_figure
 from ..rows import LATEX, TextTable, make_table
 from .blocks import Rows, TextBlock, fill_first_column, make_unique
 from .latex_text import read_groups, split_outside_braces, to_plain_text
@@ -70,7 +71,7 @@ def _read_block(text: str, start: int, end: int) -> TextBlock:
         raise RequestError(f"the LaTeX table at line {_line(text, start)} has no rows")
     width = max(len(row.cells) for row in rows)
     _fill_spans(rows)
-    num_header = next((n for n, row in enumerate(rows) if n and row.has_rule_above), 1)
+    num_header = next((n for n, row in enumerate(rows) if n and (row.has_rule_above or _is_data(row, rows[n - 1]))), 1)
     if num_header == len(rows):
         num_header = 1
     header = _join_header(rows[:num_header], width)
@@ -89,6 +90,19 @@ def _read_block(text: str, start: int, end: int) -> TextBlock:
         header = [*header, SECTION]
         body = [(line, [*cells, name]) for (line, cells), name in zip(body, sections, strict=True)]
     return TextBlock(_line(text, start), header, body)
+
+
+def _is_data(row: LatexRow, above: LatexRow) -> bool:
+    """Tell whether a row holds results: a ±, or a name of its own and mostly numbers.
+
+    Below cells that span several columns a row names these columns, perhaps by numbers such as lengths.
+    """
+    figures = [parse_figure(cell) for cell in row.cells if cell]
+    if any(figure is not None and figure.spread is not None for figure in figures):
+        return True
+    has_name = bool(row.cells[0]) and row.cells[0] != above.cells[0] and figures[0] is None
+    is_below_span = above.num_written < len(above.cells)
+    return has_name and not is_below_span and sum(figure is not None for figure in figures) > len(figures[1:]) / 2
 
 
 def _is_section(row: LatexRow, cells: list[str], width: int) -> bool:
