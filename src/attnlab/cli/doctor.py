@@ -50,7 +50,11 @@ def observe() -> list[Observation]:
         Observation("torch", str(torch.__version__)),
         observe_compiler(machine.find_compiler()),
         observe_loops(),
-        Observation("processor", f"{machine.processor_name()} ({machine.vector_extension()})", f"caches: {caches}" if caches else ""),
+        Observation(
+            "processor",
+            f"{machine.processor_name()} ({machine.vector_extension()})",
+            f"caches: {caches}" if caches else "",
+        ),
         observe_bf16(torch.cpu.get_capabilities(), machine.bf16_fault(), *machine.decide_bf16()),
         observe_threads(torch.get_num_threads()),
         Observation("disk free here", f"{shutil.disk_usage(os.getcwd()).free / 1e9:.1f} GB"),

@@ -109,7 +109,7 @@ REASON = "Shown large: the head with the highest mean weight on one token other 
 
 
 def choose_head(weights: Tensor) -> tuple[int, int]:
-    """Return the index of the layer and the head with the highest mean weight on one token other than the first and itself.
+    """Return the index of a layer and a head: the highest mean weight on one token other than the first and itself.
 
     Many heads rest on the first token, and many look at their own; such maps are all alike.
     """

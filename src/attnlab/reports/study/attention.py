@@ -45,7 +45,9 @@ def make_attention_section(record: Record) -> AttentionSection | None:
     if isinstance(found, str):
         return AttentionSection(f"There are no maps: {found}.")
     if not found.arms:
-        return AttentionSection("There are no maps: no arm has attention weights that could be read.", missing=found.missing)
+        return AttentionSection(
+            "There are no maps: no arm has attention weights that could be read.", missing=found.missing
+        )
     run = choose_runs(record)[0]
     place, maps = f"{run.phase}, {run.size}", _list_maps(record, found)
     chosen, reason = choose_head(found.arms, record.design.baseline)
