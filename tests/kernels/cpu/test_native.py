@@ -117,7 +117,7 @@ def test_loops_are_compiled_for_a_named_instruction_set(monkeypatch: pytest.Monk
 def test_a_wish_that_is_not_known_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ATTNLAB_LOOPS", "fastest")
     with pytest.raises(
-        KernelError, match="ATTNLAB_LOOPS is 'fastest'; on this processor set it to 'native'.*, or leave it unset"
+        KernelError, match=r"ATTNLAB_LOOPS is 'fastest'; on this processor set it to 'native'.*, or leave it unset"
     ):
         native.describe_loops()
 
