@@ -70,9 +70,10 @@ def test_stages_of_ones_own_work() -> None:
     assert sloped.sloped_slope.tolist() == [2**-5, 2**-9]
     declared = {
         "dot | square": "blockwise", "elu_features | softmax": "sdpa", "elu_features | identity(divide=n)": "linear",
-        "shifted | softmax": "blockwise", "dot | softmax | dilated": "banded", "dot | softmax | head_window": "banded", "dot | softmax | fading": "sdpa",
+        "shifted | softmax": "blockwise", "dot | softmax | dilated": "banded", "dot | softmax | fading": "sdpa",
         "dot | identity | fading": "linear", "dot | softmax | minus_next": "sdpa", "dot | by_log_n": "sdpa",
         "dot | unit_rows": "blockwise", "dot | square(divide=sum)": "blockwise",
+        "dot | softmax | head_window": "banded",
     }  # fmt: skip
     for line, kernel in declared.items():
         explanation = attnlab.explain(line, length=300, causal=True)

@@ -5,10 +5,12 @@ from pathlib import Path
 import pytest
 import torch
 
-from attnlab.errors import TrainingError
+from attnlab.errors import MechanismError, TrainingError
 from attnlab.training import Display, Start, build, train
 from attnlab.training.job.loading import load
 from attnlab.training.job.restore import restore
+from attnlab.training.record.files import read_json, write_json
+from attnlab.training.record.folder import CONFIG
 
 from ..runs import small, trained
 
@@ -38,6 +40,15 @@ def test_a_run_with_a_mixer_is_restored_loaded_and_started_from(tmp_path: Path, 
     replaced = [name for name in weights if "h.0.attn.c_" in name]
     assert replaced
     assert all(torch.equal(kept[name], weights[name]) for name in replaced)
+
+
+def test_a_run_with_an_unknown_stage_says_how_to_define_it(tmp_path: Path) -> None:
+    trained(small(), tmp_path)
+    content = read_json(tmp_path / CONFIG)
+    content["start"]["mechanism"] = "dot | nobody_registered_this"
+    write_json(tmp_path / CONFIG, content)
+    with pytest.raises(MechanismError, match=r"(?s)import the file that defines them first .*--plugin FILE"):
+        load(tmp_path)
 
 
 def test_another_folder_is_refused(tmp_path: Path) -> None:
