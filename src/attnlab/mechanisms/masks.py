@@ -42,7 +42,7 @@ class Mask(Stage):
     @property
     def is_by_row(self) -> bool:
         """Whether the call depends on the scores or the visible pairs of a row, not on positions and heads alone."""
-        return not self.inputs.keys().isdisjoint(("scores", "visible"))
+        return "scores" in self.inputs or "visible" in self.inputs
 
     @property
     def advice(self) -> str:
