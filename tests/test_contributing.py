@@ -35,6 +35,10 @@ def test_stages_of_ones_own_work() -> None:
     hidden = (distance >= 6) | (distance % 3 > 0) | torch.ones(16, 16, dtype=torch.bool).triu(1)
     plain = (q @ k.mT / 8**0.5).masked_fill(hidden, -torch.inf).softmax(-1) @ v
     torch.testing.assert_close(dilated, plain)
+    widths = torch.tensor([2, 4])[:, None, None]
+    hidden = (distance >= widths) | torch.ones(16, 16, dtype=torch.bool).triu(1)
+    by_head = (q @ k.mT / 8**0.5).masked_fill(hidden, -torch.inf).softmax(-1) @ v
+    torch.testing.assert_close(attnlab.attend(q, k, v, "dot | softmax | head_window(base=2)", causal=True), by_head)
     others = attnlab.attend(q, k, v, "dot | softmax | centred | scaled(gain=0.9) | drop_run")
     torch.testing.assert_close(others, 0.9 * attnlab.attend(q, k, v - v.mean(-1, keepdim=True)))
     kept = REGISTRY["drop_run"](0.25).draw_kept_keys(3, 16, torch.Generator().manual_seed(0))  # type: ignore[call-arg, attr-defined]
@@ -69,6 +73,7 @@ def test_stages_of_ones_own_work() -> None:
         "shifted | softmax": "blockwise", "dot | softmax | dilated": "banded", "dot | softmax | fading": "sdpa",
         "dot | identity | fading": "linear", "dot | softmax | minus_next": "sdpa", "dot | by_log_n": "sdpa",
         "dot | unit_rows": "blockwise", "dot | square(divide=sum)": "blockwise",
+        "dot | softmax | head_window": "banded",
     }  # fmt: skip
     for line, kernel in declared.items():
         explanation = attnlab.explain(line, length=300, causal=True)

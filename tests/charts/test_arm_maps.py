@@ -47,6 +47,11 @@ def test_full_colour_is_1_if_rows_are_shares(weights: Weights, most: float) -> N
     assert ArmMaps("a", weights, (0,), TOKENS, TOKENS).most == pytest.approx(most)
 
 
+def test_a_model_without_the_head_is_left_out() -> None:
+    maps = [*MAPS, ArmMaps("mixed", WEIGHTS[:1], (1,), TOKENS, TOKENS)]
+    assert [len(draw_head(maps, (layer, 0), "one", "two")["concat"]) for layer in (0, 1)] == [2, 3]
+
+
 def test_learned_keys_make_a_map_wider_than_high() -> None:
     wide = np.ones((1, 1, 2, 5)) / 5
     spec = draw_head([ArmMaps("prefix", wide, (0,), TOKENS[:2], TOKENS[:5])], (0, 0), "one", "two")

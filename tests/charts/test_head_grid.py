@@ -60,6 +60,12 @@ def test_heads_without_weights_can_be_drawn() -> None:
     assert "NaN" not in svg(draw(HeadGrid(np.zeros((1, 1, 2, 2)), ["a", "b"], ["a", "b"], 0, 0), "A model"))
 
 
+def test_layers_have_their_own_numbers() -> None:
+    picture = svg(draw(HeadGrid(np.ones((2, 1, 2, 2)), ["a", "b"], ["a", "b"], 5, 0, (3, 5)), "A model"))
+    assert ">Layer 5, head 0<" in picture
+    assert ">3<" in picture
+
+
 def test_even_weights_that_sum_to_one_look_pale() -> None:
     names = ["a", "b", "c", "d"]
     even = np.full((1, 1, 4, 4), 0.25)

@@ -32,3 +32,14 @@ def test_each_mechanism_of_a_line_by_layer_is_explained(capsys: pytest.CaptureFi
 def test_a_verb_that_measures_one_call_refuses_a_line_by_layer(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["bench", "gemma-hybrid"]) == 2
     assert "one mechanism is needed here; pass one part" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("mixers")
+def test_a_mixer_is_called_a_module_and_the_other_parts_are_explained(capsys: pytest.CaptureFixture[str]) -> None:
+    line = "mixer(average) @ 0; dot | softmax @ 1"
+    assert main(["explain", line]) == 0
+    first, second = capsys.readouterr().out.rstrip("\n").split("\n\n")
+    assert first.startswith("mixer(average)\n  module   your module in place of attention")
+    assert second == str(attnlab.explain("dot | softmax", 512, causal=True))
+    assert main(["explain", line, "--json"]) == 0
+    assert [part["kernel"] for part in json.loads(capsys.readouterr().out)] == [None, "sdpa"]

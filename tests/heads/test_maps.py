@@ -45,6 +45,17 @@ def test_another_head_is_enlarged(maps: AttentionMaps) -> None:
         show(build("gpt2"), "the cat", layer=1)
 
 
+@pytest.mark.usefixtures("mixers")
+def test_layers_have_the_numbers_of_the_model() -> None:
+    model = attnlab.install(build("gpt2"), "mixer(average) @ 0; dot | softmax @ 1")
+    maps = show(model, "the unwanted cat", tokenizer=word_pieces())
+    assert (maps.layer, maps.layers) == (1, (1,))
+    assert torch.equal(maps.enlarge(1, 2).shown, maps.weights[0, 2])
+    assert ">Layer 1, head 2<" in maps.enlarge(1, 2).picture()
+    with pytest.raises(RequestError, match="layer must be one of 1, not 0"):
+        maps.enlarge(0, 2)
+
+
 @pytest.mark.parametrize("ending", [".svg", ".png", ".json"])
 def test_it_is_saved(maps: AttentionMaps, ending: str, tmp_path: Path) -> None:
     assert maps.save(tmp_path / f"maps{ending}").stat().st_size > 1000

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 import attnlab
-from attnlab.errors import RequestError
+from attnlab.errors import InstallError, RequestError
 from attnlab.heads.recording import find_model, record_weights
 from attnlab.install import set_prefix
 from tests.install.models import HEADS, build
@@ -21,7 +21,7 @@ def test_plain_weights_are_those_of_eager_attention_and_the_model_is_left_alone(
         model.set_attn_implementation("sdpa")
     model.train()
     model.get_input_embeddings().eval()
-    weights, source = record_weights(model, {"input_ids": IDS})
+    weights, source, _ = record_weights(model, {"input_ids": IDS})
     assert weights.shape == (2, HEADS, 5, 5)
     torch.testing.assert_close(weights.sum(-1), torch.ones(2, HEADS, 5))
     assert "no mechanism is installed" in source
@@ -35,7 +35,7 @@ def test_plain_weights_are_those_of_eager_attention_and_the_model_is_left_alone(
 
 def test_weights_of_a_mechanism_are_its_own() -> None:
     model = attnlab.install(build("gpt2"), "dot | identity")
-    weights, source = record_weights(model, {"input_ids": IDS})
+    weights, source, _ = record_weights(model, {"input_ids": IDS})
     assert "dot | identity" in source
     assert (weights < 0).any()
 
@@ -43,8 +43,21 @@ def test_weights_of_a_mechanism_are_its_own() -> None:
 def test_a_prefix_is_keys_without_queries() -> None:
     model = attnlab.install(build("gpt2"), "dot | softmax")
     set_prefix(model, 3, seed=0)
-    weights, _ = record_weights(model, {"input_ids": IDS})
+    weights, _, _ = record_weights(model, {"input_ids": IDS})
     assert weights.shape == (2, HEADS, 5, 8)
+
+
+@pytest.mark.usefixtures("mixers")
+@pytest.mark.parametrize("name", ["gpt2", "bert", "llama grouped"])
+def test_a_layer_with_a_mixer_is_left_out_and_the_others_keep_their_numbers(name: str) -> None:
+    model = attnlab.install(build(name), "mixer(average) @ 0; dot | softmax @ 1")
+    weights, source, layers = record_weights(model, {"input_ids": IDS})
+    assert (weights.shape, layers) == ((1, HEADS, 5, 5), (1,))
+    assert source.endswith("not shown: layer 0")
+    with pytest.raises(InstallError, match="without output_attentions"):
+        model(IDS, output_attentions=True)
+    with pytest.raises(RequestError, match="has no attention weights"):
+        record_weights(attnlab.install(build(name), "mixer(average)"), {"input_ids": IDS})
 
 
 def test_what_cannot_be_shown_is_refused() -> None:

@@ -65,7 +65,11 @@ def test_another_mechanism_than_asked_for_is_refused(saved: tuple[PreTrainedMode
 def test_a_stage_nobody_registered_is_named(saved: tuple[PreTrainedModel, Path]) -> None:
     _, folder = saved
     edit(folder, attnlab={"mechanism": "dot | relu_cubed", "version": 1})
-    with pytest.raises(MechanismError, match="unknown stage 'relu_cubed'"):
+    for load in (attnlab.load, BertModel.from_pretrained):
+        with pytest.raises(MechanismError, match=r"first \(.*--plugin FILE\): unknown stage 'relu_cubed'"):
+            load(folder)
+    (folder / "own.py").touch()
+    with pytest.raises(MechanismError, match=r"runpy\.run_path\('.*own\.py'\)"):
         attnlab.load(folder)
 
 

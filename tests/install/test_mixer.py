@@ -161,7 +161,7 @@ def test_weights_prefixes_and_cross_attention_are_refused() -> None:
         set_prefix(model, 4)
     with pytest.raises(InstallError, match="cross-attention"):
         attnlab.install(build("bart"), "mixer(average)")
-    with pytest.raises(attnlab.errors.RequestError, match="without attention weights"):
+    with pytest.raises(attnlab.errors.RequestError, match="has no attention weights"):
         attnlab.heads.recording.record_weights(model, {"input_ids": tokens()})
 
 

@@ -136,6 +136,11 @@ def test_advice_names_the_class_and_what_to_declare() -> None:
     assert "pointwise = True" in weights
     assert f"  faster   {score}\n  faster   {weights}" in str(both)
     assert explain("dot | own_weights", length=64).advice == (weights,)
+    # While heads mix pairs, a declaration of the weights would change nothing; and a softmax has declared what it is.
+    assert explain("dot | own_weights | talking_heads", length=64).advice == ()
+    softmax = type("OwnSoftmax", (OwnWeights,), {"is_softmax": True, "__call__": OwnWeights.__call__})
+    stage("own_softmax")(dataclass(frozen=True)(softmax))
+    assert explain("own_score | own_softmax", length=64).advice == (score,)
     for line in ("dot | softmax | mask(after)", "dot | argmax(straight_through=true)"):
         assert explain(line, length=64, causal=True).kernel == "rowwise"
         assert explain(line, length=64, causal=True).advice == ()

@@ -15,8 +15,11 @@ from attnlab.errors import AttnlabError, MechanismError, ShapeError
 from attnlab.mechanisms import (
     REGISTRY,
     CausalMask,
+    HeadMixing,
+    Mask,
     Mechanism,
     Output,
+    Positions,
     Score,
     TileRule,
     TokenDropout,
@@ -24,6 +27,8 @@ from attnlab.mechanisms import (
     Weights,
     stage,
 )
+from attnlab.mechanisms.declaration import find_interface
+from attnlab.mechanisms.stage import SLOTS, Slot
 
 pytestmark = pytest.mark.usefixtures("own_stages")
 
@@ -197,3 +202,52 @@ def test_a_wrong_result_is_refused_in_a_model() -> None:
     model: Any = attnlab.install(build("gpt2"), "dot | softmax | mine")
     with pytest.raises(AttnlabError, match=r"'mine' must return \[batch, heads, length, head_dim\]"):
         model(tokens())
+
+
+INTERFACES = {cls.slot: find_interface(cls) for cls in REGISTRY.values()}
+METHODS: dict[Slot, list[str]] = {
+    "score": ["__call__"], "cap": ["__call__"], "weights": ["__call__"], "forget": ["log_kept"], "causal": [],
+    "mask": ["__call__"], "features": ["__call__"],
+    "heads": ["mix_scores", "mix_weights", "spread_values", "combine"], "values": ["__call__"], "delta": ["strengths"],
+    "drop": ["draw_kept_keys"], "output": ["__call__"], "positions": ["rotate", "position_bias"], "share": [],
+    "kv_heads": [], "mixer": ["build"],
+}  # fmt: skip
+"""The methods that each slot calls, of which a stage defines one or more."""
+
+
+@pytest.mark.parametrize("slot", SLOTS)
+def test_a_stage_that_defines_no_method_of_its_slot_is_refused(slot: Slot) -> None:
+    with pytest.raises(MechanismError, match=r"must define|defines none of the methods|has a fixed set of choices"):
+        declare(INTERFACES[slot])
+    for method in METHODS[slot]:
+        misspelt = method.strip("_")[:-1] + "z"
+        with pytest.raises(MechanismError, match=f"{method}|{misspelt}"):
+            declare(INTERFACES[slot], **{misspelt: lambda self: None})
+    assert "mine" not in REGISTRY
+
+
+@pytest.mark.parametrize(
+    ("base", "body", "sentence"),
+    [
+        (HeadMixing, "mix_score", "defines 'mix_score', which nothing reads; did you mean 'mix_scores'"),
+        (HeadMixing, "combination", "did you mean 'combine' by 'combination'"),
+        (TokenDropout, "draw_keys", "did you mean 'draw_kept_keys' by 'draw_keys'"),
+        (Weights, "pointwse", "did you mean 'pointwise'"),
+        (Weights, "call", "did you mean '__call__'"),
+    ],
+)
+def test_a_misspelt_method_is_named(base: Any, body: str, sentence: str) -> None:
+    with pytest.raises(MechanismError, match=sentence):
+        declare(base, **{body: sound})
+
+
+def test_a_mask_has_nothing_that_is_learned() -> None:
+    def with_p(self: Any, p: Any, *, positions: Positions) -> Tensor:
+        return positions.distances < 4
+
+    with pytest.raises(
+        MechanismError, match=r"'p', which it is not given; booleans have no gradient.*any of positions"
+    ):
+        declare(Mask, __call__=with_p)
+    with pytest.raises(MechanismError, match="declares parameters: booleans have no gradient"):
+        declare(Mask, parameters=lambda self, dims: {}, __call__=lambda self, *, positions: positions.distances < 4)

@@ -48,8 +48,8 @@ def test_n_counts_what_a_window_shows_and_all_that_top_k_chooses_from() -> None:
 
 
 def test_the_reach_of_a_mechanism_is_that_of_its_narrowest_mask() -> None:
-    assert Mechanism.parse("dot | softmax | window(9) | chunk(4) | top_k(2)").reach == 4
-    assert Mechanism.parse("dot | softmax | top_k(2)").reach is None
+    assert Mechanism.parse("dot | softmax | window(9) | chunk(4) | top_k(2)").find_reach(2) == 4
+    assert Mechanism.parse("dot | softmax | top_k(2)").find_reach(2) is None
 
 
 @pytest.mark.parametrize("line", ["dot | window", "dot | window(0)", "dot | chunk(1.5)", "dot | top_k(0)"])

@@ -72,7 +72,7 @@ def test_start_is_a_tensor_or_a_function_of_head_channel_and_layer(tmp_path: Pat
         (lambda: Parameter((0,), 0, 1), "not (0,)"),
         (lambda: Parameter((4,), torch.ones(4)), "give a tensor or a function as start="),  # type: ignore[arg-type]
         (lambda: Parameter((4,), float("nan"), 1), "low of a Parameter is a finite number, not nan"),
-        (lambda: Parameter((4,), 1.0), "low = 1.0 is above 0.0"),
+        (lambda: Parameter((4,), 1.0, 0.0), "low = 1.0 is above 0.0"),
         (lambda: Parameter((4,), 0, 1, start=torch.ones(4)), "low and high, or start; give one of the two"),
         (lambda: Parameter((4,), start=0.5), "give a number as low and high"),  # type: ignore[arg-type]
         (
@@ -111,6 +111,13 @@ def test_what_a_stage_may_not_declare_is_refused(declared: Any, words: str) -> N
     with pytest.raises(ParameterError) as caught:
         check_parameters("mine", declared, Dims(4, 8, 8))
     assert words in str(caught.value)
+
+
+@pytest.mark.parametrize("low", [1.0, -1.0])
+def test_one_bound_alone_is_refused(low: float) -> None:
+    with pytest.raises(ParameterError, match=f"give both low and high, such as {low}, {low}"):
+        Parameter((4,), low)
+    assert Parameter((4,)).high == Parameter((4,), 0.0).high == 0
 
 
 def test_a_draw_depends_on_the_generator_alone() -> None:

@@ -16,7 +16,7 @@ from torch import Tensor
 from attnlab.kernels import reference
 from attnlab.kernels.attend import attend, weights
 from attnlab.kernels.call import Call, MaskKind
-from attnlab.kernels.masks import list_position_masks
+from attnlab.kernels.masks import call_mask, list_position_masks
 from attnlab.kernels.prepare import prepare
 from attnlab.kernels.standins import fill_standins
 from attnlab.mechanisms import CausalMask, Mechanism, Positions, Value
@@ -119,11 +119,14 @@ def _check_masks(call: Call) -> Iterator[FindingPart]:
     """Compare the reach of masks, and what they depend on, with their calls."""
     places = torch.arange(LONG)[None, None]
     for mask in list_position_masks(call.mechanism):
-        shown, moved = (mask(positions=Positions(at, at)).expand(1, -1, LONG, LONG) for at in (places, places + 3))
-        name = type(mask).__name__
-        if mask.reach is not None:
-            beyond = shown & ((places[0, 0, :, None] - places[0, 0]).abs() >= mask.reach)
-            claim = f"{name} declares reach = {mask.reach}: no query sees a key at this distance or beyond"
+        shape = (1, call.q.shape[1], LONG, LONG)
+        shown, moved = (
+            call_mask(mask, Positions(at, at), shape).expand(1, -1, LONG, LONG) for at in (places, places + 3)
+        )
+        name, reach = type(mask).__name__, mask.find_reach(shape[1])
+        if reach is not None:
+            beyond = shown & ((places[0, 0, :, None] - places[0, 0]).abs() >= reach)
+            claim = f"{name} declares reach = {reach}: no query sees a key at this distance or beyond"
             yield FindingPart(claim, float(beyond.any()), 0.0, DECLARATION)
         if mask.is_by_distance:
             claim = f"{name} declares is_by_distance = True: its pairs depend on distances alone"
@@ -194,9 +197,9 @@ def _check_identities(subject: Subject) -> Iterator[FindingPart]:
             yield from _check_value_identities(subject, stage)
     sums_to_one = mechanism.weights.is_softmax and not mechanism.weights.has_sink
     # A mask by scores chooses among later keys too if they are masked after the weights.
-    has_score_masks = any("scores" in stage.needs for stage in mechanism.mask)
+    has_row_masks = any(stage.is_by_row for stage in mechanism.mask)
     mixes_pairs = mechanism.heads is not None and mechanism.heads.mixes_pairs
-    is_chosen_apart = not has_score_masks and not mixes_pairs
+    is_chosen_apart = not has_row_masks and not mixes_pairs
     if sums_to_one and mechanism.weights.divide == 1 and True in subject.causalities and is_chosen_apart:
         yield _check_renormalized(subject)
     if mechanism.share.what in ("qk", "qkv"):

@@ -37,6 +37,10 @@ class ArmMaps:
             return 1.0
         return float(np.abs(self.weights).max()) or 1.0
 
+    def has(self, place: tuple[int, int]) -> bool:
+        """Tell whether the model has a head: the numbers of its layer and of the head."""
+        return place[0] in self.layers and place[1] < self.weights.shape[1]
+
     @property
     def scale(self) -> str:
         """What the colours mean."""
@@ -44,8 +48,8 @@ class ArmMaps:
 
 
 def draw_head(maps: Sequence[ArmMaps], place: tuple[int, int], title: str, subtitle: str, theme: Theme = FILE) -> Spec:
-    """Draw one head of every model. place: its index among the layers, and its number."""
-    return _frame([_draw_map(one, place, theme) for one in maps], title, subtitle, theme)
+    """Draw one head of every model that has it. place: the numbers of its layer and of the head."""
+    return _frame([_draw_map(one, place, theme) for one in maps if one.has(place)], title, subtitle, theme)
 
 
 def draw_heads(maps: Sequence[ArmMaps], title: str, subtitle: str, theme: Theme = FILE) -> Spec:
@@ -62,7 +66,7 @@ def _title(one: ArmMaps) -> Layer:
 
 
 def _draw_map(one: ArmMaps, place: tuple[int, int], theme: Theme) -> Layer:
-    weights = one.weights[place]
+    weights = one.weights[one.layers.index(place[0]), place[1]]
     width, height = (TOKEN_SIDE * len(names) for names in (one.keys, one.queries))
     pixels = tint(weights, DENSITY * max(width, height), one.most, COLOURS)
     axes = {"x": name_tokens("key", one.keys, TOKEN_SIDE), "y": name_tokens("query", one.queries, TOKEN_SIDE)}

@@ -28,13 +28,27 @@ WIDTH = 1000
 
 @dataclass(frozen=True)
 class HeadGrid:
-    """Weights [layers heads queries keys], the names of queries and keys, and the head that is shown large."""
+    """Weights [layers heads queries keys], the names of queries and keys, and the head that is shown large.
+
+    layers: the numbers of the layers, by default 0, 1, …; `layer` is one of them.
+    """
 
     weights: Weights
     queries: Sequence[str]
     keys: Sequence[str]
     layer: int
     head: int
+    layers: Sequence[int] = ()
+
+    @property
+    def numbers(self) -> Sequence[int]:
+        """The numbers of the layers."""
+        return self.layers or range(len(self.weights))
+
+    @property
+    def row(self) -> int:
+        """The place of the head's layer among the layers."""
+        return self.numbers.index(self.layer)
 
     @property
     def is_causal(self) -> bool:
@@ -64,7 +78,7 @@ def _draw_head(grid: HeadGrid) -> Layer:
     num_queries, num_keys = len(grid.queries), len(grid.keys)
     longest = max(num_queries, num_keys)
     side = max(TOKEN_SIDE, min(40, 300 // longest)) if longest <= MAX_MARKS else max(3, 800 // longest)
-    weights = grid.weights[grid.layer, grid.head]
+    weights = grid.weights[grid.row, grid.head]
     width, height = side * num_keys, side * num_queries
     encoding = {
         "x": name_tokens("key", grid.keys, side), "x2": {"field": "right"},
@@ -137,10 +151,10 @@ def _draw_grid(grid: HeadGrid) -> Layer:
             top, left = (DENSITY * (pitch * place + GAP // 2) for place in (row, column))
             painted = paint(grid.weights[row, column], DENSITY * side, grid.most, COLOURS, grid.is_causal)
             pixels[top : top + len(painted), left : left + len(painted)] = painted
-    chosen = [{"x": grid.head, "x2": grid.head + 1, "y": grid.layer, "y2": grid.layer + 1}]
+    chosen = [{"x": grid.head, "x2": grid.head + 1, "y": grid.row, "y2": grid.row + 1}]
     places = {
         "x": number_axis("x", range(num_heads)), "x2": {"field": "x2"},
-        "y": number_axis("y", range(num_layers)), "y2": {"field": "y2"},
+        "y": number_axis("y", grid.numbers), "y2": {"field": "y2"},
     }  # fmt: skip
     outline = layer(chosen, "rect", places, fill=None, stroke=FILE.ink, strokeWidth=2)
     signs = "; blue: negative weights" if (grid.weights < 0).any() else ""

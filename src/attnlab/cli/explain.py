@@ -1,7 +1,7 @@
 """`attnlab explain`: which kernel computes a mechanism, why, its cost, and why other kernels cannot."""
 
 from dataclasses import asdict
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -10,7 +10,12 @@ from attnlab.cli.options import AsJson, Causal, Mechanisms, Plugins
 from attnlab.cli.plugin import load_plugins
 from attnlab.cli.tables import print_json
 
+if TYPE_CHECKING:
+    from attnlab.kernels.choose import Explanation
+
 MAX_LENGTH = 10**12
+MODULE = "your module in place of attention: no kernel computes it, and its cost is its own"
+"""What is said of a mixer."""
 
 
 def print_explanation(
@@ -24,16 +29,27 @@ def print_explanation(
     load_plugins(plugins)
     # All lines are explained before the first is printed, so that an invalid line prints no partial answer.
     mechanisms = [(line, mechanism) for line in lines for mechanism in attnlab.mechanisms.parse_line(line).distinct]
-    explanations = [(line, attnlab.explain(mechanism, length, causal=causal)) for line, mechanism in mechanisms]
-    if not as_json:
-        print("\n\n".join(str(explanation) for _, explanation in explanations))
-        return 0
-    print_json([
-        {
-            "asked": line, "mechanism": str(explanation.request.mechanism), "length": length, "causal": causal,
-            "kernel": explanation.kernel, "reason": explanation.reason, "refused": dict(explanation.refused),
-            "cost": asdict(explanation.cost), "advice": list(explanation.advice),
-        }
-        for line, explanation in explanations
-    ])  # fmt: skip
+    explanations = [
+        (line, mechanism, attnlab.explain(mechanism, length, causal=causal) if mechanism.mixer is None else None)
+        for line, mechanism in mechanisms
+    ]
+    if as_json:
+        print_json([
+            {"asked": line, "mechanism": str(mechanism), "length": length, "causal": causal, **_record(explanation)}
+            for line, mechanism, explanation in explanations
+        ])  # fmt: skip
+    else:
+        print("\n\n".join(
+            f"{mechanism}\n  module   {MODULE}" if explanation is None else str(explanation)
+            for _, mechanism, explanation in explanations
+        ))  # fmt: skip
     return 0
+
+
+def _record(explanation: "Explanation | None") -> dict[str, Any]:
+    if explanation is None:
+        return {"kernel": None, "reason": MODULE, "refused": {}, "cost": None, "advice": []}
+    return {
+        "kernel": explanation.kernel, "reason": explanation.reason, "refused": dict(explanation.refused),
+        "cost": asdict(explanation.cost), "advice": list(explanation.advice),
+    }  # fmt: skip

@@ -41,9 +41,10 @@ def inspect(
     facts = maps.facts()
     if as_json:
         num_layers, num_heads = maps.weights.shape[:2]
-        rows = [[round(weight, DIGITS) for weight in row] for row in maps.weights[maps.layer, maps.head].tolist()]
+        rows = [[round(weight, DIGITS) for weight in row] for row in maps.shown.tolist()]
         print_json({
             "model": maps.name, "source": maps.source, "num_layers": num_layers, "num_heads": num_heads,
+            "layers": maps.layers,
             "queries": maps.tokens, "keys": maps.keys, "layer": maps.layer, "head": maps.head, "weights": rows,
             "figure": figure,
         })  # fmt: skip

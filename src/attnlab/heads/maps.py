@@ -26,7 +26,7 @@ class AttentionMaps(Showable):
     name: str
     """Of the model."""
     weights: Tensor
-    """[layers heads queries keys]."""
+    """[layers heads queries keys], of the layers that have weights."""
     tokens: tuple[str, ...]
     """The names of the queries; learned keys of a prefix come before them."""
     source: str
@@ -34,8 +34,15 @@ class AttentionMaps(Showable):
     layer: int
     head: int
     """The head that is shown large."""
+    layers: tuple[int, ...]
+    """The numbers of the layers."""
     reason: str = ""
     """Why this head, if it was chosen automatically."""
+
+    @property
+    def shown(self) -> Tensor:
+        """The weights [queries keys] of the head that is shown large."""
+        return self.weights[self.layers.index(self.layer), self.head]
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -45,15 +52,17 @@ class AttentionMaps(Showable):
 
     def enlarge(self, layer: int, head: int) -> Self:
         """Return the same maps with another head shown large."""
-        num_layers, num_heads = self.weights.shape[:2]
-        for what, number, count in (("layer", layer, num_layers), ("head", head, num_heads)):
-            if isinstance(number, bool) or not isinstance(number, int) or not 0 <= number < count:
-                raise RequestError(f"{what} must be a number from 0 to {count - 1}, not {number!r}")
+        heads = tuple(range(self.weights.shape[1]))
+        for what, number, known in (("layer", layer, self.layers), ("head", head, heads)):
+            if isinstance(number, bool) or not isinstance(number, int) or number not in known:
+                is_range = known == tuple(range(len(known)))
+                wanted = f"a number from 0 to {known[-1]}" if is_range else f"one of {', '.join(map(str, known))}"
+                raise RequestError(f"{what} must be {wanted}, not {number!r}")
         return replace(self, layer=layer, head=head, reason="")
 
     def figure(self) -> Chart:
         """Draw one head large and all heads small."""
-        grid = HeadGrid(self.weights.numpy(), self.tokens, self.keys, self.layer, self.head)
+        grid = HeadGrid(self.weights.numpy(), self.tokens, self.keys, self.layer, self.head, self.layers)
         sentences = [self.source, *([self.reason] if self.reason else [])]
         lines = [line for sentence in sentences for line in textwrap.wrap(sentence, CHARACTERS)]
         return head_grid.draw(grid, self.name, lines)
@@ -85,22 +94,22 @@ def show(
         raise RequestError("layer and head choose one head together; give both or neither")
     body = find_model(model)
     tokens = read_tokens(text, find_tokenizer(body, tokenizer))
-    weights, source = record_weights(model, tokens.inputs)
+    weights, source, layers = record_weights(model, tokens.inputs)
     # Learned tokens before the text (prompt tuning) are queries too.
     num_learned = weights.shape[2] - len(tokens.names)
     names = (*(f"(prompt {number})" for number in range(num_learned)), *tokens.names)
-    maps = AttentionMaps(type(body).__name__, weights, names, source, 0, 0)
+    maps = AttentionMaps(type(body).__name__, weights, names, source, layers[0], 0, layers)
     if layer is not None and head is not None:
         return maps.enlarge(layer, head)
     chosen = choose_head(weights)
-    return replace(maps, layer=chosen[0], head=chosen[1], reason=REASON)
+    return replace(maps, layer=layers[chosen[0]], head=chosen[1], reason=REASON)
 
 
 REASON = "Shown large: the head with the highest mean weight on one token other than the first and itself."
 
 
 def choose_head(weights: Tensor) -> tuple[int, int]:
-    """Return the layer and the head with the highest mean weight on one token other than the first and itself.
+    """Return the index of a layer and a head: the highest mean weight on one token other than the first and itself.
 
     Many heads rest on the first token, and many look at their own; such maps are all alike.
     """

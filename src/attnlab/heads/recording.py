@@ -2,18 +2,28 @@
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
 from transformers import PreTrainedModel
 
 from attnlab.errors import InstallError, RequestError
-from attnlab.install import mechanism_of
+from attnlab.install import attention_layers, mechanism_of
 from attnlab.install.body import find_body, has_cross_attention
 from attnlab.install.compat import get_attention_name, original_module
+from attnlab.install.inspection import omit_missing_attentions
 
 EAGER = "eager"
 """transformers' attention that returns its weights."""
+
+
+class RecordedWeights(NamedTuple):
+    """The weights [layers heads queries keys] in float32, how they were computed, and the numbers of these layers."""
+
+    weights: Tensor
+    source: str
+    layers: tuple[int, ...]
 
 
 def find_model(model: object) -> PreTrainedModel:
@@ -32,20 +42,21 @@ def find_model(model: object) -> PreTrainedModel:
     return body
 
 
-def record_weights(model: nn.Module, inputs: Mapping[str, Tensor]) -> tuple[Tensor, str]:
-    """Return the weights [layers heads queries keys] in float32, and how they were computed.
+def record_weights(model: nn.Module, inputs: Mapping[str, Tensor]) -> RecordedWeights:
+    """Record the weights of the layers that have any; a layer with a mixer has none.
 
     The model is in eval mode during the pass, and afterwards as before.
     """
     body = find_model(model)
     _check_inputs(body, inputs["input_ids"])
     mechanism = mechanism_of(body)
-    if mechanism is not None and any(each.mixer is not None for each in mechanism.distinct):
-        raise RequestError(f"'{mechanism}' has layers without attention weights, so that there is nothing to show")
+    has_weights = [not layer.replaces_weights for _, _, layer in attention_layers(body)]
+    if has_weights and not any(has_weights):
+        raise RequestError(f"'{mechanism}' has no attention weights, so that there is nothing to show")
     before = get_attention_name(body.config)
     is_switched = mechanism is None and before != EAGER
     device = next(body.parameters()).device
-    with _use_eval_mode(model), torch.no_grad():
+    with _use_eval_mode(model), torch.no_grad(), omit_missing_attentions(body):
         if is_switched:
             body.set_attn_implementation(EAGER)
         try:
@@ -71,7 +82,12 @@ def record_weights(model: nn.Module, inputs: Mapping[str, Tensor]) -> tuple[Tens
     else:
         instead = f", in place of '{before}' for this pass" if is_switched else ""
         source = f"no mechanism is installed; weights of transformers' own attention ('{EAGER}'{instead})"
-    return torch.stack([layer[0] for layer in weights]).float().cpu(), source
+    numbers = tuple(range(len(weights)))
+    if not all(has_weights):
+        numbers = tuple(number for number, has_any in enumerate(has_weights) if has_any)
+        missing = ", ".join(str(number) for number, has_any in enumerate(has_weights) if not has_any)
+        source = f"{source}; without weights, and not shown: layer {missing}"
+    return RecordedWeights(torch.stack([layer[0] for layer in weights]).float().cpu(), source, numbers)
 
 
 def _check_inputs(body: PreTrainedModel, ids: Tensor) -> None:

@@ -1,6 +1,7 @@
 """Questions about a model with a mechanism, and the progress of training that scheduled stages depend on."""
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 from torch import Tensor, nn
 from transformers import PreTrainedConfig
@@ -119,6 +120,22 @@ def list_replaced_parameters(model: nn.Module) -> list[nn.Parameter]:
         if layer.replaces_weights:
             replaced += [parameter for parameter in module.parameters() if id(parameter) not in own]
     return replaced
+
+
+@contextmanager
+def omit_missing_attentions(model: nn.Module) -> Iterator[None]:
+    """Let a model with mixers be called with output_attentions=True: its output then has the weights of other layers.
+
+    Without this it is an error, because transformers leaves such layers out, and those after it are misnumbered.
+    """
+    layers = [layer for _, _, layer in attention_layers(model) if layer.replaces_weights]
+    for layer in layers:
+        layer.omits_attentions = True
+    try:
+        yield
+    finally:
+        for layer in layers:
+            layer.omits_attentions = False
 
 
 def list_parameters_without_products(model: nn.Module) -> list[nn.Parameter]:

@@ -57,6 +57,7 @@ class Layer(nn.Module):
     """
 
     replaces_weights = False
+    omits_attentions = False
 
     def __init__(
         self, mechanism: Mechanism, values: tuple[Value, ...], attention: AttentionModule, seed: int,

@@ -13,7 +13,7 @@ from transformers import GenerationConfig, PreTrainedModel
 from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 
 from attnlab.checksums import DamageError, hash_file, verify_sums
-from attnlab.errors import InstallError, PretrainedError
+from attnlab.errors import InstallError, MechanismError, PretrainedError
 from attnlab.inputs import parse_json
 from attnlab.mechanisms import Line, parse_line
 from attnlab.pretrained import check_config, load_pretrained
@@ -41,7 +41,7 @@ def load(
     folder = read_path(path)
     config = read_config(folder)
     facts = config.pop("attnlab")
-    saved = parse_line(facts["mechanism"])
+    saved = parse_saved_line(facts["mechanism"], folder)
     check_loaded_mechanism(saved, mechanism, folder)
     tensors, config_hash = _read_weights(folder, str(saved))
     # Building a model draws initial weights, which must not change the caller's random state.
@@ -66,6 +66,19 @@ def load(
     return model
 
 
+def parse_saved_line(line: str, folder: Path) -> Line:
+    """Parse the line of a saved model or a run; say how to define a stage that is not known."""
+    try:
+        return parse_line(line)
+    except MechanismError as error:
+        files = sorted(path for path in folder.glob("*.py"))
+        how = f", such as runpy.run_path('{files[0]}')" if files else ""
+        raise MechanismError(
+            f"'{folder}' holds '{line}', which cannot be read; if its stages are your own, import the file that "
+            f"defines them first{how} (on the command line: --plugin {files[0] if files else 'FILE'}): {error}"
+        ) from error
+
+
 def check_loaded_mechanism(mechanism: Line | None, expected: str | Line | None, folder: Path) -> None:
     """Refuse the mechanism of a folder if another one was expected; None expects nothing."""
     if expected is not None and parse_line(expected) != mechanism:
@@ -76,7 +89,7 @@ def load_weights(model: PreTrainedModel, path: str | os.PathLike[str]) -> None:
     """Load the weights of a directory into a model that has the same mechanism; its parameters stay in place."""
     folder = read_path(path)
     facts = read_config(folder)["attnlab"]
-    saved, installed = parse_line(facts["mechanism"]), mechanism_of(model)
+    saved, installed = parse_saved_line(facts["mechanism"], folder), mechanism_of(model)
     if installed != saved:
         has = "has no mechanism" if installed is None else f"has '{installed}'"
         raise InstallError(

@@ -93,7 +93,7 @@ class MixerCall(AttentionCall):
                 "use_cache=False and without past_key_values"
             )
         kept = None if call.cache is None else find_state_layer(call.cache, layer.cache_index, layer.mixer)
-        if bool(options.get("output_attentions")) or records_attentions():
+        if not layer.omits_attentions and (bool(options.get("output_attentions")) or records_attentions()):
             raise InstallError(
                 f"'{layer.mechanism}' has no attention weights; call the model without output_attentions"
             )

@@ -13,7 +13,7 @@ from torch import nn
 from transformers import PreTrainedModel
 
 from attnlab.errors import InstallError
-from attnlab.mechanisms import Line, parse_line
+from attnlab.mechanisms import Line
 
 from .body import list_configs
 from .compat import (
@@ -26,7 +26,7 @@ from .compat import (
 from .inspection import RECORD, attention_layers
 from .installation import put
 from .interface import NAME, NAME_WITH_POSITIONS, name_for, register
-from .loading import FOR_TRANSFORMERS, check_line, read_config, set_state
+from .loading import FOR_TRANSFORMERS, check_line, parse_saved_line, read_config, set_state
 from .saving import INDEX, NEEDS_ATTNLAB, WEIGHTS, list_plain_files, list_weight_files, save_instead
 
 
@@ -79,7 +79,7 @@ def _restore(model: PreTrainedModel, files: list[str]) -> Callable[[set[str]], N
     if not files or Path(files[0]) not in list_weight_files(folder):
         return None
     facts = read_config(folder)["attnlab"]
-    mechanism = parse_line(facts["mechanism"])
+    mechanism = parse_saved_line(facts["mechanism"], folder)
     for file in files:
         check_line(Path(file), facts["mechanism"])
     _check_request(model, mechanism, folder)

@@ -19,6 +19,7 @@ from . import reference
 from .call import Call
 from .choose import choose, compute
 from .denormals import compute_without_denormals
+from .failures import name_failing_stage
 from .fold import fold
 from .layer_input import GivenInput
 from .masks import hide_pairs
@@ -27,6 +28,7 @@ from .prepare import MechanismLike, prepare
 from .tokens import choose_unused_tokens
 
 
+@name_failing_stage
 def attend(
     q: Tensor,
     k: Tensor,
@@ -84,6 +86,7 @@ def attend(
     return out.reshape(out.shape[4 - num_axes :])
 
 
+@name_failing_stage
 def attend_with_weights(
     q: Tensor, k: Tensor, v: Tensor, mechanism: MechanismLike, **options: Any
 ) -> tuple[Tensor, Tensor]:
@@ -139,6 +142,7 @@ def _return_zeros(call: Call) -> Tensor:
     return zero + call.q.new_zeros(*call.q.shape[:3], call.v.shape[3])
 
 
+@name_failing_stage
 def weights(
     q: Tensor,
     k: Tensor,

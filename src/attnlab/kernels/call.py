@@ -42,7 +42,7 @@ class Request:
     @property
     def reach(self) -> int | None:
         """The number of keys from which on no query sees a key, or None if it is not known."""
-        return None if self.has_gaps else self.mechanism.reach
+        return None if self.has_gaps else self.mechanism.find_reach(self.num_heads)
 
     @property
     def hides_pairs(self) -> bool:
@@ -86,7 +86,10 @@ class Call:
 
     def gather_needs(self, stage: Stage, visible: Tensor | None, scores: Tensor | None = None) -> dict[str, Any]:
         """Return the keyword arguments a stage asks for; `visible` is None if all pairs are visible."""
-        known = {"positions": self.positions, "visible": visible, "scores": scores, "x": self.x}
+        known = {
+            "positions": self.positions, "visible": visible, "scores": scores, "x": self.x,
+            "num_heads": self.q.shape[1],
+        }  # fmt: skip
         given = {name: known[name] for name in stage.inputs if known[name] is not None}
         for name, is_required in stage.inputs.items():
             if not is_required or name in given:
@@ -103,7 +106,7 @@ class Call:
         (batch, num_heads, num_queries, head_dim), (num_keys, value_dim) = self.q.shape, self.v.shape[2:]
         visibility = self.visibility
         mask: MaskKind = "none" if visibility.mask is None else "keys" if visibility.is_by_key else "pairs"
-        has_gaps = self.mechanism.reach is not None and self.alignment is None
+        has_gaps = self.mechanism.find_reach(num_heads) is not None and self.alignment is None
         return Request(
             self.mechanism, num_queries, num_keys, head_dim, value_dim, num_heads, batch, visibility.causal, mask,
             self.dropout, self.q.dtype, self.q.device.type, has_gaps,

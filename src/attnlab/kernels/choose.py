@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from attnlab.errors import KernelError, RequestError, closest
-from attnlab.mechanisms import Mechanism, parse_mechanism
+from attnlab.mechanisms import Mechanism, Stage, parse_mechanism
 from attnlab.notebook import Facts, Showable
 
 from . import additive, banded, blockwise, distance, linear, reference, rowwise, sdpa
@@ -166,7 +166,12 @@ def explain(
     notes = tuple(note for _, stage in request.mechanism.label_stages() for note in stage.notes)
     inner = choose(banded.fold_request(adapted))[0] if chosen is BANDED else chosen
     is_by_row = inner.NAME in (rowwise.NAME, reference.NAME)
-    stages = (request.mechanism.score, request.mechanism.weights, request.mechanism.heads) if is_by_row else ()
+    heads, by_row = request.mechanism.heads, tuple(stage for stage in request.mechanism.mask if stage.is_by_row)
+    stages: tuple[Stage | None, ...] = ()
+    if is_by_row:
+        # While heads mix pairs, or a mask needs whole rows, declarations of other stages change nothing.
+        is_bound = by_row or (heads is not None and heads.mixes_pairs)
+        stages = (heads,) if is_bound else (request.mechanism.score, request.mechanism.weights, heads)
     advising = (*stages, *request.mechanism.mask)
     advice = tuple(stage.advice for stage in advising if stage is not None and stage.advice)
     form = chosen.FORM if inner is chosen else f"{chosen.FORM}, by {inner.NAME}: {inner.FORM}"

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from attnlab.errors import RequestError
 from attnlab.mechanisms import Forget, LayerInput, Mechanism, Params, Positions
 from attnlab.mechanisms.stage import check_result
 
@@ -52,9 +53,17 @@ def make_decay(
 
 
 def _check_kept(stage: Forget, kept: object, k: Tensor) -> None:
-    """Refuse shares of another shape than [b|1 h n c]."""
+    """Refuse shares of another shape than [b|1 h n c], and, where reading them does not wait for a GPU, above 1."""
     batch = kept.shape[0] if isinstance(kept, Tensor) and kept.dim() == 4 and len(kept) == 1 else k.shape[0]
     check_result(stage, kept, (batch, *k.shape[1:3], k.shape[3] if stage.is_per_channel else 1))
+    assert isinstance(kept, Tensor)
+    is_known = not torch.compiler.is_compiling() and kept.device.type == "cpu"
+    if is_known and bool((kept.detach() > 16 * torch.finfo(kept.dtype).eps).any()):
+        raise RequestError(
+            f"log_kept of '{stage}' must return log f ≤ 0, the logarithm of the share of the past that a token keeps, "
+            f"and returned {float(kept.detach().max()):.3g}; if it returns f itself, return its logarithm, such as "
+            "torch.nn.functional.logsigmoid(…)"
+        )
 
 
 def make_strengths(

@@ -1,8 +1,10 @@
-"""What the mask stages of a mechanism add to a call: pairs that no query sees, known from positions or from scores."""
+"""What the mask stages of a mechanism add to a call: pairs that no query sees, known from positions or from rows."""
 
 import dataclasses
 from functools import reduce
+from typing import Any
 
+import torch
 from torch import Tensor
 
 from attnlab.errors import ShapeError
@@ -33,23 +35,39 @@ def hide_pairs(call: Call) -> Call:
 
 def list_position_masks(mechanism: Mechanism) -> tuple[Mask, ...]:
     """List the masks that positions determine."""
-    return tuple(stage for stage in mechanism.mask if "scores" not in stage.needs)
+    return tuple(stage for stage in mechanism.mask if not stage.is_by_row)
 
 
 def drop_position_masks(mechanism: Mechanism) -> Mechanism:
-    """Return the mechanism with the masks that only scores determine."""
-    return dataclasses.replace(mechanism, mask=tuple(stage for stage in mechanism.mask if "scores" in stage.needs))
+    """Return the mechanism with the masks that depend on the scores or the visible pairs of a row."""
+    return dataclasses.replace(mechanism, mask=tuple(stage for stage in mechanism.mask if stage.is_by_row))
 
 
 def compute_pairs(masks: tuple[Mask, ...], positions: Positions, shape: tuple[int, int, int, int]) -> Tensor:
     """Return the pairs that all of these masks allow, [b|1 h|1 q k]."""
-    return reduce(Tensor.__and__, (check_pairs(stage, stage(positions=positions), shape) for stage in masks))
+    return reduce(Tensor.__and__, (call_mask(stage, positions, shape) for stage in masks))
 
 
-def keep_by_scores(call: Call, scores: Tensor, visible: Tensor | None) -> Tensor | None:
-    """Return the visible pairs, without those that masks forbid for their scores."""
+def call_mask(stage: Mask, positions: Positions, shape: tuple[int, int, int, int]) -> Tensor:
+    """Return the pairs that a mask of positions allows, [b|1 h|1 q k]."""
+    known: dict[str, Any] = {"positions": positions, "num_heads": shape[1]}
+    return check_pairs(stage, stage(**{name: known[name] for name in stage.inputs}), shape)
+
+
+def keep_by_rows(call: Call, scores: Tensor, visible: Tensor | None) -> Tensor | None:
+    """Return the visible pairs, without those that masks forbid for the scores or the visible pairs of their row.
+
+    A mask that knows positions shows a prefix to all queries, as masks of positions do.
+    """
+    shape: Any = tuple(scores.shape)
     for stage in call.mechanism.mask:
-        kept = check_pairs(stage, stage(**call.gather_needs(stage, visible, scores)), tuple(scores.shape))  # type: ignore[arg-type]
+        shown = visible
+        if shown is None and stage.inputs.get("visible"):
+            shown = torch.ones((), dtype=torch.bool, device=scores.device)
+        given = call.gather_needs(stage, None if shown is None else shown.expand(shape), scores)
+        kept = check_pairs(stage, stage(**given), shape)
+        if "positions" in given:
+            kept = kept | (given["positions"].keys < 0)[:, :, None]
         visible = kept if visible is None else kept & visible
     return visible
 
@@ -61,12 +79,14 @@ def check_pairs(stage: Mask, pairs: object, shape: tuple[int, int, int, int]) ->
     try:
         checked = as_mask(pairs, shape)
     except ShapeError as error:
-        raise ShapeError(f"'{stage}': {error}") from None
+        heads = tuple(pairs.shape)[-3:-2]
+        hint = f"; the number of heads is not always {heads[0]}: request `num_heads`" if heads > (1,) else ""
+        raise ShapeError(f"'{stage}': {error}{hint if heads != (shape[1],) else ''}") from None
     assert checked is not None
     return checked
 
 
-def refuse_score_masks(request: Request) -> str | None:
+def refuse_row_masks(request: Request) -> str | None:
     """Return why a kernel that never holds the scores of a whole row cannot mask by them, or None."""
-    masks = [stage for stage in request.mechanism.mask if "scores" in stage.needs]
-    return f"masks no pairs by their scores, as '{masks[0]}' does" if masks else None
+    masks = [stage for stage in request.mechanism.mask if stage.is_by_row]
+    return f"holds no whole rows, which '{masks[0]}' needs to choose pairs" if masks else None

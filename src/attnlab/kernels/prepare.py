@@ -59,7 +59,9 @@ def prepare(
     visibility = Visibility(q.shape[2], k.shape[2], causal, mask, q.device)
     # Positions cost time, so they are computed only if a stage needs them, and checked if they are passed.
     scheme = parsed.positions
-    is_needed = any("positions" in stage.needs for stage in (parsed.score, parsed.weights)) or scheme.uses_positions
+    by_row = (stage for stage in parsed.mask if stage.is_by_row)
+    requesting = (parsed.score, parsed.weights, *by_row)
+    is_needed = any("positions" in stage.needs for stage in requesting) or scheme.uses_positions
     has_positions = positions is not None or is_needed
     known_positions = as_positions(positions, q, k) if has_positions else None
     plain_q, plain_v = q, v

@@ -6,7 +6,8 @@ checked against it.
 `forget` adds its decay to s, or multiplies pointwise weights by its exponential; `heads` mixes s and w across heads;
 `delta` replaces v.
 
-`attend` has put masks of positions (window, chunk) into the visibility; masks of scores (top_k) are applied here.
+`attend` has put masks of positions (window, chunk) into the visibility; masks that depend on the scores or the visible
+pairs of a row (top_k) are applied here.
 
 Masked pairs are handled in one of three ways: the weights stage excludes them from its normalisation, and their weight
 is 0 (mask(before), and padding always); they are weighted like any other and set to 0 afterwards (mask(after)); or
@@ -21,7 +22,7 @@ from attnlab.mechanisms.stage import check_result
 from .call import Call, Request, at_least_float
 from .decay import solve_delta
 from .dropout import keep, scale
-from .masks import keep_by_scores
+from .masks import keep_by_rows
 from .standins import fill_standins, needs_renormalising, renormalise
 
 NAME = "reference"
@@ -73,7 +74,7 @@ def weights(call: Call) -> Tensor:
         scores = (scores + call.decay.logarithms).to(scores.dtype)
     if mechanism.causal.where == "zero" and allowed is not None:
         scores, allowed = scores.masked_fill(~allowed, 0), None
-    shown = keep_by_scores(call, scores, shown)
+    shown = keep_by_rows(call, scores, shown)
     visible = shown if shown is None or empty is None else shown & ~empty
     if visible is not None:
         scores = fill_standins(scores, visible, empty)

@@ -16,7 +16,7 @@ from .call import Call, Request
 from .compat import flash_attention, flash_attention_backward
 from .division import divide, divide_values, refuse_key_division
 from .logsumexp import logsumexp_backward
-from .masks import refuse_score_masks
+from .masks import refuse_row_masks
 from .normalise import refuse_second_derivatives
 from .sinks import attend_with_sink, find_sink, pad_width
 from .visibility import Visibility
@@ -45,7 +45,7 @@ def refusal(request: Request) -> str | None:
         return f"excludes masked pairs before softmax, not '{mechanism.causal}'"
     if request.dropout:
         return "draws its own dropout, outside torch's fused pass and unlike the other kernels"
-    return refuse_score_masks(request) or refuse_key_division(request)
+    return refuse_row_masks(request) or refuse_key_division(request)
 
 
 def attend(call: Call) -> Tensor:

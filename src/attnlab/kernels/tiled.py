@@ -20,7 +20,7 @@ from .cpu import native
 from .cpu.pairs import AnglePairs, CompiledPairs, DotPairs, KeySums, groups, last_seen
 from .division import as_divisor, divide, divide_values, refuse_key_division, refuse_sum_with_dropout
 from .dropout import keep_tile, scale
-from .masks import refuse_score_masks
+from .masks import refuse_row_masks
 from .tiles import Tile, Tiling
 from .visibility import Visibility
 
@@ -280,4 +280,4 @@ def refusal(request: Request) -> str | None:
     has_no_weight = mask.where == "before" or (mask.where == "after" and stage.pointwise) or stage.keeps_zero
     if request.causal and not has_no_weight:
         return f"excludes masked pairs before the weights; '{mask}' over '{stage.name}' does not"
-    return refuse_score_masks(request) or refuse_key_division(request) or refuse_sum_with_dropout(request)
+    return refuse_row_masks(request) or refuse_key_division(request) or refuse_sum_with_dropout(request)

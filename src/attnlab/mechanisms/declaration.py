@@ -1,6 +1,7 @@
 """What `@stage` checks of a class: its fields, and the signatures of its methods against those of its slot."""
 
 import dataclasses
+import difflib
 import inspect
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
@@ -14,7 +15,7 @@ from .arguments import argument_types, describe, fits
 NEEDS: Mapping[str, tuple[str, ...]] = {
     "score": ("positions", "visible", "x"),
     "weights": ("positions", "visible", "x"),
-    "mask": ("positions", "scores", "visible"),
+    "mask": ("positions", "num_heads", "scores", "visible"),
     "features": ("before",),
     "values": ("tokens",),
     "output": ("x", "own", "layer"),
@@ -26,6 +27,11 @@ RESERVED = (
     "origin",
 )  # fmt: skip
 """Attributes of every stage; no argument may have one of these names."""
+
+SIMILARITY = 0.88
+"""How alike two names must be to count as one misspelt: one letter in eight or more."""
+
+NOTHING_LEARNED = "booleans have no gradient, so that a mask has arguments and no learned parameters"
 
 POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
@@ -81,10 +87,14 @@ def check_methods(name: str, cls: type[Any]) -> None:
     if len(slots) > 1:
         names = " and ".join(base.__name__ for base in slots)
         raise MechanismError(f"stage '{name}' derives from {names}; a stage answers one question: choose one of them")
+    _check_names(name, cls, interface)
     missing = sorted(getattr(cls, "__abstractmethods__", ()))
     if missing:
         wanted = ", ".join(f"def {method}({_write_signature(getattr(interface, method))})" for method in missing)
-        raise MechanismError(f"stage '{name}' must define the methods {', '.join(missing)}: {wanted}")
+        hint = _suggest_method(cls, interface, missing)
+        raise MechanismError(f"stage '{name}' must define the methods {', '.join(missing)}: {wanted}{hint}")
+    if cls.slot == "mask" and "parameters" in {attribute for attribute, _, _ in _list_overridden(cls, interface)}:
+        raise MechanismError(f"stage '{name}' declares parameters: {NOTHING_LEARNED}; learn a bias in a Score instead")
     if "__call__" in vars(cls) and not any("__call__" in vars(base) for base in interface.__mro__):
         raise MechanismError(
             f"stage '{name}' derives from {interface.__name__} and defines __call__, which is never called in the slot "
@@ -95,6 +105,57 @@ def check_methods(name: str, cls: type[Any]) -> None:
             raise MechanismError(f"stage '{name}': {method} is read as an attribute; put @property above def {method}")
         if inspect.isfunction(original):
             _check_signature(name, cls, method, own, original)
+    _check_definitions(name, cls, interface)
+
+
+def _check_names(name: str, cls: type[Any], interface: type[Any]) -> None:
+    """Refuse a method or trait whose name is nearly one of the slot's: it would be ignored."""
+    known = [attribute for attribute in dir(interface) if not attribute.startswith("_")]
+    for attribute in _list_unknown(cls, interface):
+        if near := difflib.get_close_matches(attribute.strip("_"), [*known, "call"], 1, SIMILARITY):
+            meant = "__call__" if near[0] == "call" else near[0]
+            raise MechanismError(
+                f"stage '{name}' defines '{attribute}', which nothing reads; did you mean '{meant}'? A helper of your "
+                "own needs another name, such as one that begins with _"
+            )
+
+
+def _check_definitions(name: str, cls: type[Any], interface: type[Any]) -> None:
+    """Refuse a class that defines none of the methods that its slot calls: it would change nothing."""
+    called = [method for method, own in vars(interface).items() if inspect.isfunction(own) and _is_called(method)]
+    overridden = {method for method, _, _ in _list_overridden(cls, interface)}
+    if cls is interface or overridden & {*called}:
+        return
+    if not called:
+        raise MechanismError(
+            f"stage '{name}' derives from {interface.__name__}, whose slot '{cls.slot}' has a fixed set of choices and "
+            "calls no method; derive from Score, Weights, Mask, HeadMixing or another slot"
+        )
+    wanted = ", ".join(f"def {method}({_write_signature(getattr(interface, method))})" for method in called)
+    raise MechanismError(
+        f"stage '{name}' defines none of the methods that the slot '{cls.slot}' calls, so that it would change "
+        f"nothing; define one of these: {wanted}{_suggest_method(cls, interface, called)}"
+    )
+
+
+def _suggest_method(cls: type[Any], interface: type[Any], methods: list[str]) -> str:
+    """Return which of some methods an own one may be meant to be, or an empty string."""
+    for attribute in _list_unknown(cls, interface):
+        if near := difflib.get_close_matches(attribute, methods, 1):
+            return f"; did you mean '{near[0]}' by '{attribute}'?"
+    return ""
+
+
+def _is_called(method: str) -> bool:
+    return method == "__call__" or not (method.startswith("_") or method in RESERVED)
+
+
+def _list_unknown(cls: type[Any], interface: type[Any]) -> list[str]:
+    """List the attributes of a stage's own classes that are neither its arguments nor known to its slot."""
+    fields = {item.name for item in dataclasses.fields(cls)}
+    own = [attribute for base in cls.__mro__[: cls.__mro__.index(interface)] for attribute in vars(base)]
+    known = {*dir(interface), *fields}
+    return [attribute for attribute in own if attribute not in known and not attribute.startswith("_")]
 
 
 def _list_overridden(cls: type[Any], interface: type[Any]) -> Iterator[tuple[str, Any, Any]]:
@@ -131,6 +192,8 @@ def _check_signature(name: str, cls: type[Any], method: str, own: Any, original:
     for extra in given[len(needed) :]:
         if extra in available:
             hint = f"ask for it by keyword: `def {method}({', '.join(needed)}, *, {extra})`"
+        elif cls.slot == "mask":
+            hint = f"{NOTHING_LEARNED}; write `def {method}(self, *, positions)`, with any of {', '.join(available)}"
         else:
             hint = f"make it a field of the class, or a parameter; {wanted}"
         raise MechanismError(f"stage '{name}': {method} takes '{extra}', which it is not given; {hint}")

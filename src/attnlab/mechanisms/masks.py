@@ -22,11 +22,12 @@ class Mask(Stage):
     """Interface of a mask, and what kernels may assume about it.
 
     reach: no query sees a key that is this far away, or farther; None if the distance alone forbids no pair.
-    is_by_distance: the call depends on nothing but the distances of positions.
+    find_reach: the same where it depends on the number of heads.
+    is_by_distance: the call depends on nothing but the distances of positions, and on the head.
     """
 
     slot: ClassVar[Slot] = "mask"
-    traits: ClassVar[tuple[str, ...]] = ("reach", "is_by_distance")
+    traits: ClassVar[tuple[str, ...]] = ("reach", "find_reach", "is_by_distance")
     is_by_distance: ClassVar[bool] = False
 
     @property
@@ -34,20 +35,36 @@ class Mask(Stage):
         """The distance from which on no query sees a key."""
         return None
 
+    def find_reach(self, num_heads: int) -> int | None:
+        """Return the distance from which on no query of any head sees a key."""
+        return self.reach
+
+    @property
+    def is_by_row(self) -> bool:
+        """Whether the call depends on the scores or the visible pairs of a row, not on positions and heads alone."""
+        return "scores" in self.inputs or "visible" in self.inputs
+
     @property
     def advice(self) -> str:
         """What to declare for a faster kernel, or an empty string."""
-        if self.reach is not None or "scores" in self.needs:
+        name = type(self).__name__
+        if self.is_by_row and "positions" in self.inputs:
+            return (
+                f"{name} requests {' and '.join(name for name in self.inputs if name in ('scores', 'visible'))}, so "
+                "that kernels must hold whole rows of scores, and no reach is used: if its pairs depend on positions "
+                "and heads alone, request `positions` and `num_heads` instead"
+            )
+        if self.is_by_row or self.find_reach(1) is not None:
             return ""
         return (
-            f"{type(self).__name__} declares no reach: if no query sees a key at some distance or beyond, define the "
-            "property reach(self), and the pairs beyond it are never computed"
+            f"{name} declares no reach: if no query sees a key at some distance or beyond, define the property "
+            "reach(self), or find_reach(self, num_heads), and the pairs beyond it are never computed"
         )
 
     @abstractmethod
     def __call__(self, *args: Any, **needs: Any) -> Tensor:
         """Return the pairs that may meet, booleans [b|1 h|1 q k]. A stage requests inputs by keyword-only parameters,
-        instead of these: `positions`, or `scores` and `visible`."""
+        instead of these: any of `positions`, `num_heads`, `scores` and `visible`."""
 
 
 @stage("window")

@@ -204,10 +204,10 @@ class Mechanism(Showable):
         """The stages that add a bias of positions to the scores."""
         return tuple(item for item in (self.score, self.positions) if item.bias_of is not None)
 
-    @property
-    def reach(self) -> int | None:
-        """The distance from which on no query sees a key, or None if its masks allow any."""
-        reaches = [item.reach for item in self.mask if item.reach is not None]
+    def find_reach(self, num_heads: int) -> int | None:
+        """Return the distance from which on no query sees a key, or None if the masks of positions allow any."""
+        known = [item.find_reach(num_heads) for item in self.mask if not item.is_by_row]
+        reaches = [reach for reach in known if reach is not None]
         return min(reaches) if reaches else None  # torch.compile traces no default of `min`
 
     def parameters(

@@ -34,6 +34,10 @@ class Dims:
         object.__setattr__(self, "num_key_heads", self.num_key_heads or self.num_heads)
 
 
+UNSET = math.nan
+"""The upper bound of a Parameter without one."""
+
+
 @dataclass(frozen=True, eq=False)
 class Parameter:
     """A learned parameter: its shape, heads first, and its initial values, uniform from `low` to `high`, or `start`.
@@ -44,7 +48,7 @@ class Parameter:
 
     shape: tuple[int, ...]
     low: float = 0.0
-    high: float = 0.0
+    high: float = UNSET
     has_weight_decay: bool = False
     per: Literal["head", "layer", "model"] = "head"
     """In a model: one value per head, one per layer, or one for all layers."""
@@ -53,6 +57,13 @@ class Parameter:
     """Whether its rows are looked up by token ids, and not multiplied with the tokens."""
 
     def __post_init__(self) -> None:
+        if self.high is UNSET:
+            if isinstance(self.low, int | float) and self.low != 0:
+                raise ParameterError(
+                    f"a Parameter is drawn from low to high: give both low and high, such as {self.low}, {self.low} if "
+                    "all values start there"
+                )
+            object.__setattr__(self, "high", 0.0)
         if not isinstance(self.shape, tuple) or not all(isinstance(n, int) and n > 0 for n in self.shape):
             raise ParameterError(
                 "the shape of a Parameter is a tuple of positive integers, such as (dims.num_heads,), not "

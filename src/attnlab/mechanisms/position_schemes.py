@@ -68,6 +68,9 @@ class ModelPositions(PositionScheme):
     def is_of_model(self) -> bool:
         return True
 
+    def rotate(self, t: Tensor, positions: Tensor) -> Tensor:
+        return t  # the model has rotated it
+
 
 @stage("nope")
 @dataclass(frozen=True)
@@ -77,6 +80,9 @@ class NoPositions(PositionScheme):
     @property
     def notes(self) -> tuple[str, ...]:
         return (f"'{self}' removes the positions of a model; q, k and v are unchanged",)
+
+    def rotate(self, t: Tensor, positions: Tensor) -> Tensor:
+        return t
 
 
 @stage("rope")

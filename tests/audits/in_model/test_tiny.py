@@ -13,6 +13,7 @@ def test_a_causal_mixer_passes_and_one_that_sees_the_future_fails() -> None:
     assert attnlab.audit("mixer(stepping)").passed
     audit = attnlab.audit("mixer(peeking)")
     assert not audit.findings["leak"].passed
+    assert audit.findings["leak"].where == "the module of 'mixer(peeking)': its forward, or its step if there is one"
     assert "GPT2LMHeadModel" in audit.subject
     assert attnlab.audit("mixer(peeking)", causal=False).passed
 

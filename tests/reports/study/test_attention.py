@@ -45,6 +45,13 @@ def test_models_of_different_sizes_are_compared_where_both_have_heads() -> None:
     assert choose_head(arms, "dot")[0] == (0, 0)
 
 
+def test_layers_are_compared_by_their_numbers() -> None:
+    arms = {"dot": HeadWeights(EVEN, (0, 1)), "mixed": HeadWeights(differ(1, 1).weights[1:], (1,))}
+    assert choose_head(arms, "dot")[0] == (1, 1)
+    apart = {"dot": HeadWeights(EVEN[:1], (0,)), "mixed": HeadWeights(EVEN[:1], (1,))}
+    assert choose_head(apart, "dot") == ((0, 0), "The first head.")
+
+
 def test_tokens_are_written_as_a_text() -> None:
     assert join_tokens(["[CLS]", "un", "-like", "-ly", "-", "yes"]) == "[CLS] unlikely - yes"
 

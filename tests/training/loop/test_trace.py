@@ -66,6 +66,18 @@ def test_a_scheduled_alpha_is_traced_as_it_is_then(tmp_path: Path) -> None:
     assert seen[0] < seen[-1] == 0.6
 
 
+@pytest.mark.usefixtures("mixers")
+def test_a_layer_with_a_mixer_has_no_entropy_and_its_small_parameters_are_traced(tmp_path: Path) -> None:
+    model, batch = traced(mechanism="mixer(average)")
+    assert compute_entropies(model, batch) == {}
+    assert trace(model, batch)["transformer.h.1.attn.module.decay"] == pytest.approx(torch.linspace(-2, 2, 16).tolist())
+    trained(small(mechanism="mixer(stepping) @ 0; dot | softmax @ 1", trace_every=3), tmp_path)
+    for line in lines_of(tmp_path, "trace"):
+        assert "transformer.h.0.attn.module.decay" in line
+        assert "transformer.h.0.attn.entropy" not in line
+        assert len(line["transformer.h.1.attn.entropy"]) == 2
+
+
 def test_weights_that_do_not_sum_to_one_have_an_entropy() -> None:
     model, batch = traced(mechanism="cosine | relu(divide=n)")
     assert all(math.isfinite(value) for heads in compute_entropies(model, batch).values() for value in heads)

@@ -158,6 +158,8 @@ class ModelSubject:
     def locate_fault(self, otherwise: str) -> str:
         """Say where to look: the installed mechanism, a mask function that is missing, or `otherwise`."""
         mechanism = mechanism_of(self.model)
+        if mechanism is not None and all(each.mixer is not None for each in mechanism.distinct):
+            return f"the module of '{mechanism}': its forward, or its step if there is one"
         if mechanism is not None:
             masks = [each.causal for each in mechanism.distinct if each.causal.where != "before"]
             suspect = masks[0] if masks else mechanism

@@ -45,16 +45,17 @@ def make_attention_section(record: Record) -> AttentionSection | None:
     if isinstance(found, str):
         return AttentionSection(f"There are no maps: {found}.")
     if not found.arms:
-        return AttentionSection("There are no maps: no model could be read.", missing=found.missing)
+        return AttentionSection(
+            "There are no maps: no arm has attention weights that could be read.", missing=found.missing
+        )
     run = choose_runs(record)[0]
     place, maps = f"{run.phase}, {run.size}", _list_maps(record, found)
     chosen, reason = choose_head(found.arms, record.design.baseline)
     name = make_file_name(ATTENTION, run.phase, run.size)
-    layer = next(iter(found.arms.values())).layers[chosen[0]]
-    title = f"Layer {layer}, head {chosen[1]}"
+    title, having = f"Layer {chosen[0]}, head {chosen[1]}", [one for one in maps if one.has(chosen)]
     head = Figure(
-        ATTENTION, name, f"{title} of every arm: {place}", reason + _count_others(maps),
-        lambda theme: arm_maps.draw_head(maps[:MAX_ARMS], chosen, title, f"{place}, seed {run.seed}", theme),
+        ATTENTION, name, f"{title} of every arm: {place}", reason + _name_others(maps, chosen),
+        lambda theme: arm_maps.draw_head(having[:MAX_ARMS], chosen, title, f"{place}, seed {run.seed}", theme),
     )  # fmt: skip
     every = Figure(
         ATTENTION, f"{name}-heads", f"Every head of every arm: {place}", "Rows are layers, columns are heads.",
@@ -69,28 +70,40 @@ def make_attention_section(record: Record) -> AttentionSection | None:
 
 
 def choose_head(arms: Mapping[str, HeadWeights], baseline: str) -> tuple[tuple[int, int], str]:
-    """Return the head that differs most from the baseline's, and say so; the first head if nothing is compared."""
+    """Return the head that differs most from the baseline's (the numbers of its layer and its own), and say so.
+
+    Heads are compared in the layers that arms share with the baseline; the first head is returned if there are none.
+    """
     base, others = arms.get(baseline), [weights for arm, weights in arms.items() if arm != baseline]
-    first = (0, 0), "The first head."
-    if base is None or not others:
-        return first
-    shape = tuple(min(one.weights.shape[axis] for one in (base, *others)) for axis in (0, 1))
-    apart = np.mean([_compute_distance(base, one, shape) for one in others], axis=0)
-    if not apart.any():
-        return (0, 0), f"No head differs from that of {baseline}; this is the first one."
-    layer, head = divmod(int(apart.argmax()), shape[1])
-    share = f"{100 * apart[layer, head]:.0f} % of a query’s attention goes elsewhere"
-    return (layer, head), f"The head that differs most from {baseline}: on average over arms, {share}."
+    first = (base or others[0]).layers[0], 0
+    apart: dict[tuple[int, int], list[float]] = {}
+    for pair in [(base, other) for other in others if base is not None]:
+        for place, distance in _compute_distances(*pair).items():
+            apart.setdefault(place, []).append(distance)
+    means = {place: float(np.mean(distances)) for place, distances in apart.items()}
+    if not means:
+        return first, "The first head."
+    chosen = max(means, key=means.__getitem__)
+    if not means[chosen]:
+        return first, f"No head differs from that of {baseline}; this is the first one."
+    share = f"{100 * means[chosen]:.0f} % of a query’s attention goes elsewhere"
+    return chosen, f"The head that differs most from {baseline}: on average over arms, {share}."
 
 
-def _compute_distance(base: HeadWeights, other: HeadWeights, shape: Sequence[int]) -> Weights:
-    """Return half the sum of differences of a row, averaged over rows, of each head; rows are normalised."""
-    one, two = (_normalise(weights.weights[: shape[0], : shape[1]]) for weights in (base, other))
+def _compute_distances(base: HeadWeights, other: HeadWeights) -> dict[tuple[int, int], float]:
+    """Return half the sum of differences of a row, averaged over rows, of each head that both have, by its place.
+
+    Rows are normalised.
+    """
+    layers, num_heads = sorted({*base.layers} & {*other.layers}), min(base.weights.shape[1], other.weights.shape[1])
+    one, two = (
+        _normalise(arm.weights[[arm.layers.index(layer) for layer in layers], :num_heads]) for arm in (base, other)
+    )
     # Learned tokens of a prompt or prefix come first.
     num_queries, num_keys = (min(one.shape[axis], two.shape[axis]) for axis in (2, 3))
     difference = one[..., -num_queries:, -num_keys:] - two[..., -num_queries:, -num_keys:]
-    distances: Weights = np.abs(difference).sum(-1).mean(-1) / 2
-    return distances
+    distances = np.abs(difference).sum(-1).mean(-1) / 2
+    return {(layer, head): float(distances[row, head]) for row, layer in enumerate(layers) for head in range(num_heads)}
 
 
 def _normalise(weights: Weights) -> Weights:
@@ -119,5 +132,9 @@ def join_tokens(tokens: Sequence[str]) -> str:
     return "".join(one[1:] if one.startswith("-") and len(one) > 1 else f" {one}" for one in tokens).strip()
 
 
-def _count_others(maps: Sequence[ArmMaps]) -> str:
-    return f" {len(maps) - MAX_ARMS} more arms are below." if len(maps) > MAX_ARMS else ""
+def _name_others(maps: Sequence[ArmMaps], place: tuple[int, int]) -> str:
+    """Name the arms without this head, and count those that are below for want of space."""
+    without = [one.name for one in maps if not one.has(place)]
+    missing = f" {', '.join(without)} {'has' if len(without) == 1 else 'have'} no such head." if without else ""
+    num_more = len(maps) - len(without) - MAX_ARMS
+    return missing + (f" {num_more} more arms are below." if num_more > 0 else "")

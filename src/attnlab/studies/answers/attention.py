@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from attnlab.errors import AttnlabError, RequestError, StudyError
-from attnlab.heads.recording import record_weights
+from attnlab.heads.recording import RecordedWeights, record_weights
 from attnlab.heads.tokens import name_ids
 from attnlab.tasks.batch import Feature
 from attnlab.training import Data
@@ -40,7 +40,7 @@ def compute_attention(record: Record, runs: Sequence[PlannedRun]) -> AttentionRe
                 data = restored.run.data
             elif restored.run.data != data:
                 raise RequestError("it is evaluated on other data than the baseline")
-            arms[run.arm] = _thin(record_weights(restored.model, inputs)[0])
+            arms[run.arm] = _thin(record_weights(restored.model, inputs))
         except RequestError as error:
             missing[run.arm] = str(error)
         except (AttnlabError, OSError) as error:
@@ -65,8 +65,8 @@ def _cut(feature: Feature) -> dict[str, Tensor]:
     return {**inputs, "attention_mask": torch.ones_like(inputs["input_ids"])}
 
 
-def _thin(weights: Tensor) -> HeadWeights:
-    num_layers, num_heads = weights.shape[:2]
+def _thin(recorded: RecordedWeights) -> HeadWeights:
+    num_layers, num_heads = recorded.weights.shape[:2]
     num_kept = max(1, min(num_layers, MAX_HEADS // num_heads))
-    layers = np.unique(np.linspace(0, num_layers - 1, num_kept).round().astype(int)).tolist()
-    return HeadWeights(weights[layers].double().numpy(), tuple(layers))
+    places = np.unique(np.linspace(0, num_layers - 1, num_kept).round().astype(int)).tolist()
+    return HeadWeights(recorded.weights[places].double().numpy(), tuple(recorded.layers[place] for place in places))

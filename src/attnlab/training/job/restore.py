@@ -10,6 +10,7 @@ from attnlab.data import load_tokenizer
 from attnlab.errors import TrainingError
 from attnlab.inputs import expand_path
 from attnlab.install import set_progress
+from attnlab.install.loading import parse_saved_line
 from attnlab.tasks import load as load_task
 
 from ..record.checkpoint import read_checkpoint
@@ -45,6 +46,7 @@ def restore(folder: str | Path, *, is_best: bool = False, say: Say = str) -> Res
     if find_run_folder(str(place)) is None or not (place / CONFIG).is_file():
         raise TrainingError(f"{folder} is not the folder of a run: it needs config.json and checkpoints")
     run = RunSpec.of(read_json(place / CONFIG))
+    parse_saved_line(run.start.mechanism, place)
     task = load_task(run.task, **run.task_settings)
     checkpoint = read_checkpoint(place, is_best, say)
     start = run.start

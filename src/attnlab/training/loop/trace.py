@@ -1,4 +1,7 @@
-"""Traces of a model during training: weight norms, attention entropy, α and exponents."""
+"""Traces of a model during training: weight norms, attention entropy, α and exponents.
+
+A layer with a mixer has no attention weights, and so no entropy; small parameters of its module are traced.
+"""
 
 from collections.abc import Mapping
 from typing import Any
@@ -7,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from attnlab.install import attention_layers
+from attnlab.install.inspection import omit_missing_attentions
 from attnlab.tasks.objective import evaluation_mode, forward
 
 from ..tuning.parts import PROMPT
@@ -24,7 +28,7 @@ def trace(model: nn.Module, batch: Mapping[str, Tensor]) -> dict[str, Any]:
     """Return one trace, as plain data."""
     values: dict[str, Any] = {"weight_norm": sum(norm**2 for norm in compute_weight_norms(model).values()) ** 0.5}
     for name, _, layer in attention_layers(model):
-        for local_name, parameter in layer.named_parameters(recurse=False):
+        for local_name, parameter in layer.named_parameters(recurse=layer.replaces_weights):
             if parameter.numel() <= 64:
                 values[f"{name}.{local_name}"] = parameter.detach().flatten().tolist()
         for acting in layer.acting:
@@ -34,7 +38,7 @@ def trace(model: nn.Module, batch: Mapping[str, Tensor]) -> dict[str, Any]:
 
 
 def compute_entropies(model: Any, batch: Mapping[str, Tensor]) -> dict[str, list[float]]:
-    """Return the mean entropy of attention in nats per head, by layer.
+    """Return the mean entropy of attention in nats per head, by layer that has attention weights.
 
     Weights are normalised: their absolute values are divided by their sum.
     """
@@ -43,9 +47,12 @@ def compute_entropies(model: Any, batch: Mapping[str, Tensor]) -> dict[str, list
     prompt = getattr(model, PROMPT, None)
     if prompt is not None:
         is_real = prompt.insert(is_real, False)
-    with evaluation_mode(model):
-        attentions = forward(model, few, output_attentions=True).attentions or ()
-    names = [name for name, _, _ in attention_layers(model)]
+    names = [name for name, _, layer in attention_layers(model) if not layer.replaces_weights]
+    if not names:
+        return {}
+    with evaluation_mode(model), omit_missing_attentions(model):
+        output = forward(model, few, output_attentions=True).attentions or ()
+    attentions = [weights for weights in output if weights is not None]
     if len(names) != len(attentions):  # ALBERT calls one module many times
         names = [f"attention {number}" for number in range(len(attentions))]
     entropies = {}

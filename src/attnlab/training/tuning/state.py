@@ -1,17 +1,23 @@
-"""What a checkpoint of a tuned model stores: the trained tensors, and a hash that identifies the frozen ones."""
+"""What a checkpoint of a tuned model stores: the trained tensors, and a hash that identifies the frozen ones.
+
+Weights that a mixer has replaced are frozen, but stored too: a run cannot be rebuilt from elsewhere if all else trains.
+"""
 
 import hashlib
 
 import torch
 from torch import Tensor, nn
 
+from attnlab.install.inspection import list_replaced_parameters
+
 
 def get_trained_state(model: nn.Module) -> dict[str, Tensor]:
-    """Return trainable parameters and persistent buffers, each once under its first name.
+    """Return trainable and replaced parameters and persistent buffers, each once under its first name.
 
     The tensors are not copies; `model.load_state_dict(state, strict=False)` loads such a state.
     """
-    state = {name: p.detach() for name, p in model.named_parameters() if p.requires_grad}
+    replaced = {id(parameter) for parameter in list_replaced_parameters(model)}
+    state = {name: p.detach() for name, p in model.named_parameters() if p.requires_grad or id(p) in replaced}
     seen: set[int] = set()
     for path, module in model.named_modules():
         for name, buffer in module.named_buffers(recurse=False):

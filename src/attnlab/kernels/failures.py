@@ -1,0 +1,50 @@
+"""Errors that are raised inside a user's stage: the stage is named, and the original is kept as the cause."""
+
+import functools
+from collections.abc import Callable
+from types import TracebackType
+from typing import ParamSpec, TypeVar
+
+import torch
+
+from attnlab.errors import AttnlabError, MechanismError
+from attnlab.mechanisms import Stage
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+OWN = "attnlab."
+"""Modules whose stages are attnlab's: what they raise is a fault of attnlab, and is shown as it is."""
+
+
+def name_failing_stage(function: Callable[P, R]) -> Callable[P, R]:
+    """Make a function name the user's stage in which it failed."""
+
+    @functools.wraps(function)
+    def call(*args: P.args, **options: P.kwargs) -> R:
+        if torch.compiler.is_compiling():
+            return function(*args, **options)
+        try:
+            return function(*args, **options)
+        except (AttnlabError, Warning, torch.OutOfMemoryError):
+            raise
+        except Exception as error:  # a stage is the user's and may raise anything
+            failed = _find_stage(error.__traceback__)
+            if failed is None:
+                raise
+            stage, place = failed
+            raise MechanismError(f"'{stage}' raised {type(error).__name__}: {error} (in {place})") from error
+
+    return call
+
+
+def _find_stage(traceback: TracebackType | None) -> tuple[Stage, str] | None:
+    """Return the innermost stage of the user among the frames of an error, and the place in its code."""
+    failed = None
+    while traceback is not None:
+        frame, stage = traceback.tb_frame, traceback.tb_frame.f_locals.get("self")
+        if isinstance(stage, Stage) and not frame.f_globals.get("__name__", "").startswith(OWN):
+            code = frame.f_code
+            failed = stage, f"{code.co_name}, line {traceback.tb_lineno} of {code.co_filename}"
+        traceback = traceback.tb_next
+    return failed

@@ -1,0 +1,62 @@
+"""An error inside a user's stage names the stage, and keeps the original as its cause."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+import attnlab
+from attnlab.errors import MechanismError, ShapeError
+from attnlab.kernels.attend import attend_with_weights
+from attnlab.mechanisms import Output, Weights, stage
+from tests.install.models import build, tokens
+
+pytestmark = pytest.mark.usefixtures("own_stages")
+Q = torch.randn(1, 2, 600, 8)
+
+
+def declare(base: type[Any], call: Any) -> None:
+    stage("mine")(dataclass(frozen=True)(type("Mine", (base,), {"__call__": call, "__module__": __name__})))
+
+
+def read_missing(self: Any, scores: Tensor, n: Tensor, p: Any) -> Tensor:
+    return scores.mul(p["ww"])
+
+
+def multiply_wrongly(self: Any, scores: Tensor, n: Tensor, p: Any) -> Tensor:
+    return scores * torch.ones(3)
+
+
+def raise_zero(self: Any, output: Tensor, q: Tensor, p: Any) -> Tensor:
+    return output / (1 // 0)
+
+
+@pytest.mark.parametrize(
+    ("base", "call", "line", "kind", "sentence"),
+    [
+        (Weights, read_missing, "dot | mine", KeyError, "'mine' raised KeyError: 'ww' \\(in read_missing, line"),
+        (Weights, multiply_wrongly, "dot | mine", RuntimeError, "'mine' raised RuntimeError: The size of tensor"),
+        (Output, raise_zero, "dot | softmax | mine", ZeroDivisionError, "'mine' raised ZeroDivisionError"),
+    ],
+)
+def test_the_stage_is_named(base: Any, call: Any, line: str, kind: type[Exception], sentence: str) -> None:
+    declare(base, call)
+    model = attnlab.install(build("gpt2"), line)
+    for fail in (
+        lambda: attnlab.attend(Q, Q, Q, line),
+        lambda: attend_with_weights(Q, Q, Q, line),
+        lambda: model(tokens()),
+    ):
+        with pytest.raises(MechanismError, match=sentence) as caught:
+            fail()
+        assert isinstance(caught.value.__cause__, kind)
+
+
+def test_errors_of_attnlab_stay_as_they_are() -> None:
+    declare(Weights, lambda self, scores, n, p: scores[..., :1])
+    with pytest.raises(ShapeError, match="'mine' must return"):
+        attnlab.attend(Q, Q, Q, "dot | mine")
