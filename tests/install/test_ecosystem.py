@@ -162,6 +162,21 @@ def test_lora_trains_merges_and_keeps_the_mechanism(name: str, order: str) -> No
     assert str(attnlab.mechanism_of(merged)) == line
 
 
+@pytest.mark.parametrize("line", ["dot | softmax | bypass(alpha=0.5)", "cosine | relu(divide=n)"])
+def test_torch_export_computes_the_same(line: str) -> None:
+    model: Any = attnlab.install(with_loss("gpt2", use_cache=False).eval(), line)
+    exported = torch.export.export(model, (tokens(),))
+    torch.testing.assert_close(exported.module()(tokens()).logits, model(tokens()).logits)
+
+
+def test_prefix_tuning_of_a_stage_that_follows_the_order_of_tokens_is_refused() -> None:
+    model: Any = attnlab.install(with_loss("gpt2"), "dot | softmax | forget")
+    config = peft.PrefixTuningConfig(task_type="CAUSAL_LM", num_virtual_tokens=4)
+    adapted: Any = peft.get_peft_model(model, config)
+    with pytest.raises(InstallError, match="prefix tuning put keys into it.*use prompt tuning"):
+        adapted(input_ids=tokens())
+
+
 @pytest.mark.parametrize("line", ["dot | softmax | forget", "dot | softmax | gate", "dot | identity | forget | delta"])
 @pytest.mark.parametrize("name", ["llama", "gpt2"])
 def test_peft_trains_copies_of_stages_that_read_the_layers_input(name: str, line: str) -> None:

@@ -91,6 +91,20 @@ def test_a_layer_called_by_itself_is_refused() -> None:
         model.encoder.layer[1](torch.randn(1, 3, 32))
 
 
+def test_a_vocabulary_that_was_resized_is_refused_until_the_mechanism_is_installed_again(tmp_path: Path) -> None:
+    model: Any = attnlab.install(with_loss("gpt2").eval(), LINE)
+    model.resize_token_embeddings(VOCABULARY + 8)
+    said = rf"has {VOCABULARY + 8} tokens since resize_token_embeddings.*have {VOCABULARY}; install the mechanism again"
+    with pytest.raises(InstallError, match=said):
+        model(tokens())
+    with pytest.raises(InstallError, match=said):
+        model.save_pretrained(tmp_path / "refused")
+    attnlab.install(model, LINE)
+    model(torch.full((1, 3), VOCABULARY + 7))
+    attnlab.save(model, tmp_path / "saved")
+    attnlab.load(tmp_path / "saved")
+
+
 def test_gradient_checkpointing_is_refused() -> None:
     model = attnlab.install(with_loss("gpt2", use_cache=False).train(), LINE)
     model.gradient_checkpointing_enable()

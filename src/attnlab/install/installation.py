@@ -263,7 +263,7 @@ def _warn_of_dropped_parts(line: Line, body: PreTrainedModel) -> None:
 def _apply_plan(plan: Plan, line: Line, seed: int, body: PreTrainedModel, record: InstallationRecord) -> None:
     needs_first = any(stage.uses_first for planned in plan for stage in planned.stages)
     needs_tokens = any("tokens" in stage.inputs for planned in plan for stage in planned.stages)
-    context = PassContext(needs_first, needs_tokens)
+    context = PassContext(needs_first, body.config.vocab_size if needs_tokens else None)
     owners: dict[str, Layer] = {}
     biases: dict[int, Layer] = {}
     for attention, mechanism, stages in plan:

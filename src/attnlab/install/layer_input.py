@@ -84,7 +84,8 @@ def recall_input(call: ModuleCall, index: int | None, num_layers: int, num_keys:
     if keys.shape[2] != num_keys:
         raise InstallError(
             f"the cache holds {num_keys} keys, and the layer's input of {keys.shape[2]} tokens: it was filled without "
-            "this mechanism; start with an empty cache"
+            "this mechanism, or peft's prefix tuning put keys into it; start with an empty cache, or use prompt "
+            "tuning, whose vectors are tokens"
         )
     return LayerInput(call.x, keys[:, 0])
 

@@ -15,8 +15,9 @@ PASS_CONTEXT = "_attnlab_pass"
 class PassContext:
     """Opened and closed by hooks on the model's forward; nested models (a head and its body) share one pass."""
 
-    def __init__(self, needs_first: bool, needs_tokens: bool = False) -> None:
-        self.needs_first, self.needs_tokens = needs_first, needs_tokens
+    def __init__(self, needs_first: bool, vocab_size: int | None = None) -> None:
+        """vocab_size: the number of tokens that stages have rows for; None if no stage needs token ids."""
+        self.needs_first, self.vocab_size = needs_first, vocab_size
         self.tokens: Tensor | None = None
         self.depth = 0
         self.opener: int | None = None
@@ -27,7 +28,7 @@ class PassContext:
 
     def __getstate__(self) -> dict[str, object]:
         """Leave out the state of a pass, whose graph can be neither copied nor pickled."""
-        return {"needs_first": self.needs_first, "needs_tokens": self.needs_tokens}
+        return {"needs_first": self.needs_first, "vocab_size": self.vocab_size}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__init__(**state)  # type: ignore[misc]
@@ -46,7 +47,7 @@ class PassContext:
                     "checkpointing: a layer computed again would not know the first values of its pass; turn it off "
                     "with model.gradient_checkpointing_disable()"
                 )
-            if self.needs_tokens and model.training and getattr(model, "is_gradient_checkpointing", False):
+            if self.vocab_size is not None and model.training and getattr(model, "is_gradient_checkpointing", False):
                 raise InstallError(
                     "a stage that needs the token ids (value_embedding) does not work under gradient checkpointing: a "
                     "layer computed again would not know the tokens of its pass; turn it off with "
@@ -58,6 +59,7 @@ class PassContext:
         """Take the token ids that the outermost model is called with: a hook after `begin`."""
         if self.depth != 1:
             return
+        self.check_vocabulary(model)
         # Every model of transformers that takes token ids takes them first.
         tokens = kwargs.get("input_ids", args[0] if args else None)
         if not isinstance(tokens, Tensor) or tokens.is_floating_point():
@@ -67,6 +69,16 @@ class PassContext:
                 "(value_embedding); pass input_ids"
             )
         self.tokens = tokens
+
+    def check_vocabulary(self, model: nn.Module) -> None:
+        """Refuse a model whose vocabulary was resized after the mechanism was installed."""
+        size = getattr(getattr(model, "config", None), "vocab_size", None)
+        if self.vocab_size is not None and size not in (None, self.vocab_size):
+            raise InstallError(
+                f"the vocabulary of this {type(model).__name__} has {size} tokens since resize_token_embeddings, and the "
+                f"tables of its mechanism (value_embedding) have {self.vocab_size}; install the mechanism again, "
+                "which makes new tables, or resize before it is installed"
+            )
 
     def get_tokens(self, stage: Value, batch: int, length: int) -> Tensor:
         """Return the token ids [b n] of a projection's input."""

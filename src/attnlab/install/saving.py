@@ -26,6 +26,7 @@ from .body import find_body
 from .inspection import attention_layers, first_layer, mechanism_of
 from .interface import name_for
 from .layer import Layer
+from .pass_context import get_pass_context
 from .prefix import prefix_of
 
 CONFIG, GENERATION = "config.json", "generation_config.json"
@@ -59,6 +60,8 @@ def _write(
 ) -> None:
     """Write config and weights; `state` replaces the model's weights, if someone has gathered them."""
     layer = _check_whole(body)
+    for _, attention, _ in attention_layers(body):
+        get_pass_context(attention).check_vocabulary(body)
     if UNSAVED in vars(body):
         raise InstallError(
             f"this {type(body).__name__} holds {vars(body)[UNSAVED]}, which attnlab.load would not "

@@ -91,7 +91,9 @@ class AddRelu(torch.autograd.Function):
         ctx.save_for_backward(x)
         ctx.alpha = alpha
         rectified = torch.relu(x)
-        return torch.add(t, rectified, alpha=alpha, out=rectified if rectified.dtype == t.dtype else None)
+        # torch.export traces this as if autograd differentiated it, which it does not with out=.
+        is_reused = rectified.dtype == t.dtype and not torch.compiler.is_compiling()
+        return torch.add(t, rectified, alpha=alpha, out=rectified if is_reused else None)
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, None]:
