@@ -173,7 +173,7 @@ def test_prefix_tuning_of_a_stage_that_follows_the_order_of_tokens_is_refused() 
     model: Any = attnlab.install(with_loss("gpt2"), "dot | softmax | forget")
     config = peft.PrefixTuningConfig(task_type="CAUSAL_LM", num_virtual_tokens=4)
     adapted: Any = peft.get_peft_model(model, config)
-    with pytest.raises(InstallError, match="prefix tuning put keys into it.*use prompt tuning"):
+    with pytest.raises(InstallError, match=r"prefix tuning put keys into it.*use prompt tuning"):
         adapted(input_ids=tokens())
 
 

@@ -75,8 +75,8 @@ class PassContext:
         size = getattr(getattr(model, "config", None), "vocab_size", None)
         if self.vocab_size is not None and size not in (None, self.vocab_size):
             raise InstallError(
-                f"the vocabulary of this {type(model).__name__} has {size} tokens since resize_token_embeddings, and the "
-                f"tables of its mechanism (value_embedding) have {self.vocab_size}; install the mechanism again, "
+                f"the vocabulary of this {type(model).__name__} has {size} tokens since resize_token_embeddings, and "
+                f"the tables of its mechanism (value_embedding) have {self.vocab_size}; install the mechanism again, "
                 "which makes new tables, or resize before it is installed"
             )
 
