@@ -31,6 +31,10 @@ from attnlab.studies.integrity.tables.formats.latex_text import read_groups, spl
         (r"GPT-2$^1$", "GPT-2"),
         (r"82.1$^\dagger$", "82.1"),
         (r"82.1\textsuperscript{*}", "82.1"),
+        (r"82.1\textsubscript{0.4}", "82.1 ± 0.4"),
+        (r"82.1 {\footnotesize\textcolor{gray}{$\pm$ 0.4}}", "82.1 ± 0.4"),
+        (r"\makecell{82.1 \\ (0.4)}", "82.1 (0.4)"),
+        (r"\scalebox{0.8}{82.1}", "82.1"),
     ],
 )
 def test_plain_text(latex: str, text: str) -> None:
