@@ -37,6 +37,8 @@ STYLES = frozenset({
 """Commands that print their argument in another style."""
 NUMBER = r"\d*\.?\d+"
 SUBSCRIPT = re.compile(rf"(?<=[\d%}}])\s*[_^]\s*\{{?\s*\(?\s*±?\s*({NUMBER}\s*%?)\s*\)?\s*\}}?")
+FOOTNOTE_NUMBER = re.compile(r"\^\s*(?:\{\s*\(?\d{1,2}(?:\s*,\s*\d{1,2})*\)?\s*\}|\d(?![\d.]))")
+"""A small whole number as a superscript without ± is the mark of a footnote."""
 SUPERSCRIPT = re.compile(r"\^\s*(?:\{[^{}]*\}|\S)")
 
 
@@ -66,9 +68,9 @@ def to_plain_text(cell: str) -> str:
     while (shorter := WRAPPED.sub(r"\1", text)) != text:
         text = shorter
     text = re.sub(r"\{\s*,\s*\}", ",", COMMAND.sub("", text))
-    text = re.sub(rf"\{{\s*({NUMBER}%?)\s*\}}", r"\1", text)  # {82.1}_{0.4}
+    text = re.sub(rf"(?<!\^)(?<!\^ )\{{\s*({NUMBER}%?)\s*\}}", r"\1", text)  # {82.1}_{0.4}
     if re.match(rf"\W*{NUMBER}", text):
-        text = SUPERSCRIPT.sub("", SUBSCRIPT.sub(r" ± \1", text))
+        text = SUPERSCRIPT.sub("", SUBSCRIPT.sub(r" ± \1", FOOTNOTE_NUMBER.sub("", text)))
     else:
         text = SUPERSCRIPT.sub(lambda match: re.sub(r"[^†‡§¶*]", "", match[0]), text)
     text = text.replace("{", "").replace("}", "").replace("\0", "_").replace("---", "—").replace("``", '"')
