@@ -36,6 +36,23 @@ def test_the_values_of_another_arm_in_another_order(tmp_path: Path) -> None:
     assert "arm1 has 5 of 5 values of arm0 (accuracy), in another order of seeds" in show_repeats(found)
 
 
+def test_all_values_of_another_arm_in_another_order_are_a_note_if_chance_is_not_excluded(tmp_path: Path) -> None:
+    found = judge_arms(tmp_path, VALUES, VALUES[2:] + VALUES[:2], OTHERS)
+    assert not list_faults(found)
+    assert "arm1 has 5 of 5 values of arm0 (accuracy), in another order of seeds" in show_repeats(found)
+    assert "--examples N gives its size and may settle it" in show_repeats(found)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [VALUES[2:] + VALUES[:1] + ("80.00",), ("82.1", "82.2", "82.1", "82.2", "82.1")],
+    ids=["4 of 5", "2 distinct"],
+)
+def test_some_values_in_another_order_are_no_note(values: tuple[str, ...], tmp_path: Path) -> None:
+    first = VALUES if "80.00" in values else values[::-1][1:] + values[:1]
+    assert not show_repeats(judge_arms(tmp_path, first, values, OTHERS))
+
+
 def test_the_values_of_another_group(tmp_path: Path) -> None:
     rows = [f"ours,{task},{seed},{value},10000" for task in ("a", "b") for seed, value in enumerate(VALUES)]
     rows += [f"base,{task},{seed},{value},10000" for task, values in (("a", OTHERS), ("b", ("70.12", "70.93", "69.54",

@@ -131,3 +131,15 @@ def test_a_mean_beside_its_seeds(tmp_path: Path, mean: str, is_wrong: bool, stem
     assert list_faults(found) == ["summary differs"] * is_wrong
     assert {cell.seed for cell in found.table.cells} == {"1", "2", "3", "4", "5"}
     assert any("the columns" in finding.sentence for finding in found.findings)
+
+
+@pytest.mark.parametrize(("sd", "is_population"), [("1.581", False), ("1.414", True)])
+def test_an_sd_that_is_divided_by_n_is_named(tmp_path: Path, sd: str, is_population: bool) -> None:
+    rows = [f"{arm},{seed},{80 + seed}" for arm in ("base", "ours") for seed in range(1, 6)]
+    summary = tmp_path / "summary.csv"
+    summary.write_text(f"arm,accuracy_mean,accuracy_sd\nbase,83.0,{sd}\nours,83.0,1.581\n", encoding="utf-8")
+    found = judge_file(write_rows(tmp_path, "arm,seed,accuracy", rows), summary=str(summary))
+    sentences = [finding.sentence for finding in found.findings]
+    assert "summary differs" not in list_faults(found)
+    assert any("1 SD agrees only as a population SD, divided by n" in text for text in sentences) == is_population
+    assert any("all 4 figures agree" in text for text in sentences)

@@ -22,8 +22,11 @@ def test_number_of_seeds(caption: str, num: int | None) -> None:
 @pytest.mark.parametrize(
     ("caption", "kind"),
     [
-        ("mean and standard deviation", "sd"), ("± std. err.", None), ("± standard error", "se"),
+        ("mean and standard deviation", "sd"), ("± std. err.", "se"), ("± standard error", "se"),
         ("95% confidence intervals", "ci"), ("results", None),
+        (r"95\% CI", "ci"), (r"mean $\pm$ 95\% CIs", "ci"), ("± s.e.m.", "se"), ("± SEM", "se"), ("± S.E.", "se"),
+        ("± s.d. over 5 seeds", "sd"), ("± SD", "sd"), ("± std. error", "se"), ("± SD and 95% CI", None),
+        ("± SE", "se"), ("not bad per se", None), ("results in 95 cities", None),
     ],
 )  # fmt: skip
 def test_kind_of_spread(caption: str, kind: str | None) -> None:

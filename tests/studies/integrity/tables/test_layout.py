@@ -171,3 +171,67 @@ def test_the_metric_can_be_named(tmp_path: Path) -> None:
     table = read_table(write_text(tmp_path, "model,s1,s2\na,8,9\nb,7,6\n"), hints=TableHints(metric="perplexity"))
     assert table.metrics == ["perplexity"]
     assert "metric perplexity (from --metric)" in table.layout
+
+
+LATEX_DATASET = r"""\caption{Test perplexity, mean $\pm$ std over 5 seeds.}
+\begin{tabular}{lcc} Model & Params & WikiText-103 \\
+\midrule Base & 125M & 24.3 $\pm$ 0.2 \\ Ours & 125M & 23.6 $\pm$ 0.2 \\ \end{tabular}"""
+ONE_DATASET = {
+    "a.tex": LATEX_DATASET,
+    "a.csv": "model,WikiText-103\nBase,24.3 ± 0.2\nOurs,23.6 ± 0.2\n",
+    "a.md": "|model|WikiText-103|\n|---|---|\n|Base|24.3 ± 0.2|\n|Ours|23.6 ± 0.2|\n",
+    "long.csv": "model,seed,WikiText-103\nBase,1,24.3\nBase,2,24.1\nOurs,1,23.6\nOurs,2,23.5\n",
+}
+
+
+@pytest.mark.parametrize("mapping", [None, "value=WikiText-103"])
+@pytest.mark.parametrize("file", ONE_DATASET)
+def test_one_column_named_after_a_dataset_has_the_named_metric(file: str, mapping: str | None, tmp_path: Path) -> None:
+    path, hints = tmp_path / file, TableHints(metric="perplexity")
+    path.write_text(ONE_DATASET[file], encoding="utf-8")
+    table = read_table(str(path), mapping, hints=hints)
+    assert (table.metrics, table.groups) == (["perplexity"], ["WikiText-103"])
+    assert "metric perplexity (from --metric)" in table.layout
+    assert read_table(str(path), table.mapping, hints=hints).cells == table.cells
+
+
+def test_one_column_named_after_a_dataset_has_the_metric_of_the_caption(tmp_path: Path) -> None:
+    path = tmp_path / "a.tex"
+    path.write_text(LATEX_DATASET, encoding="utf-8")
+    assert read_table(str(path)).metrics == ["perplexity"]
+
+
+@pytest.mark.parametrize("name", ["value", "result", "mean"])
+def test_a_column_without_a_name_of_its_own_is_no_dataset(name: str, tmp_path: Path) -> None:
+    path = write_text(tmp_path, f"model,seed,{name}\na,1,8\na,2,9\nb,1,7\nb,2,6\n")
+    table = read_table(path, hints=TableHints(metric="perplexity"))
+    assert (table.metrics, table.groups) == (["perplexity"], [""])
+
+
+@pytest.mark.parametrize(
+    "text", ["model,seed,accuracy\na,1,82\nb,1,83\n", "model,seed,metric,value\na,1,accuracy,82\nb,1,accuracy,83\n"]
+)
+def test_a_metric_that_is_not_used_is_named(text: str, tmp_path: Path) -> None:
+    path = write_text(tmp_path, text)
+    unused = "--metric perplexity not used, since the table names its metrics"
+    assert unused in read_table(path, hints=TableHints(metric="perplexity")).layout
+    assert not any("not used" in words for words in read_table(path, hints=TableHints(metric="acc")).layout)
+
+
+def test_budgets_beside_a_column_named_after_a_dataset_are_kept(tmp_path: Path) -> None:
+    path = write_text(tmp_path, "model,seed,tokens,WikiText\na,1,100,8\nb,1,200,7\n")
+    table = read_table(path, hints=TableHints(metric="perplexity"))
+    assert table.budgets["b", "WikiText", "1"] == {"tokens": "200"}
+
+
+@pytest.mark.parametrize("name", ["WikiText", "ppl"])
+@pytest.mark.parametrize("file", ["a.csv", "a.md"])
+def test_a_column_named_std_is_the_spread_of_the_only_score(name: str, file: str, tmp_path: Path) -> None:
+    rows = [["model", name, "std"], ["a", "24.3", "0.2"], ["b", "23.6", "0.3"]]
+    text = "\n".join(",".join(row) for row in rows)
+    if file.endswith(".md"):
+        text = "\n".join(f"|{'|'.join(row)}|" for row in [rows[0], ["---"] * 3, *rows[1:]])
+    path = tmp_path / file
+    path.write_text(text, encoding="utf-8")
+    table = read_table(str(path), hints=TableHints(metric="ppl", num_seeds=5))
+    assert [(cell.metric, cell.value, cell.sd) for cell in table.cells] == [("ppl", 24.3, 0.2), ("ppl", 23.6, 0.3)]

@@ -1,5 +1,7 @@
 """A spread is an SD, a standard error or half an interval, as the user or the caption says; runs have none."""
 
+from dataclasses import replace
+
 import pytest
 
 from attnlab.studies.integrity.tables.caption import SpreadKind
@@ -32,3 +34,10 @@ def test_rows_of_runs_have_no_spread() -> None:
     assert list(describe_spreads(cells, reading)) == [
         "an arm has several rows, so each is a run, and its own ± is not used"
     ]
+
+
+@pytest.mark.parametrize(("has_seeds", "number"), [(False, 5), (True, None)])
+def test_the_caption_gives_the_seeds_of_means_without_spread(has_seeds: bool, number: int | None) -> None:
+    mean = replace(make_mean("a"), sd=None)
+    cells, _ = settle_spreads([mean], "Accuracy averaged over 5 seeds.", None, None, has_seeds)
+    assert [cell.num_seeds for cell in cells] == [number]

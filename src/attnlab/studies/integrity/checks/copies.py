@@ -103,7 +103,7 @@ def find_copies(table: ResultTable, odds: float) -> list[ColumnCopy]:
         known = {cell for copy in of_arms if copy.is_certain for cell, _ in copy.equals}
         for first, second in _find_candidates(of_block):
             size = max(sizes[first[1]], sizes[second[1]])
-            found = _compare(of_block[first], of_block[second], size, column_odds)
+            found = _compare(of_block[first], of_block[second], size, column_odds, step == table.steps[-1])
             copies += [copy for copy in found if not {cell for cell, _ in copy.equals} <= known]
         reported = {cell for copy in copies for cell, _ in copy.equals}
         copies += [copy for copy in of_arms if copy.is_certain or not {cell for cell, _ in copy.equals} <= reported]
@@ -204,7 +204,13 @@ def _share_arm_or_group(first: ColumnKey, second: ColumnKey) -> bool:
     return (first[0] == second[0]) != (first[1] == second[1])
 
 
-def _compare(first: ScoreColumn, second: ScoreColumn, resolution: float, odds: float) -> Iterator[ColumnCopy]:
+def _compare(
+    first: ScoreColumn, second: ScoreColumn, resolution: float, odds: float, is_last: bool
+) -> Iterator[ColumnCopy]:
+    """Compare two columns in the order of seeds and in any order.
+
+    Equal values throughout that chance does not exclude are reported of the last step.
+    """
     if not min(first.sd, second.sd):
         return
     shared = [seed for seed in second.cells if seed in first.cells]
@@ -221,6 +227,16 @@ def _compare(first: ScoreColumn, second: ScoreColumn, resolution: float, odds: f
         yield ColumnCopy(first, second, in_any_order, sizes[1], False)
     elif is_guessed and len(in_order) == len(shared) and printed_rate ** len(shared) < odds:
         yield ColumnCopy(first, second, in_order, len(shared), True, is_certain=False)
+    elif is_last and _hold_same_values(first, second) and len(in_any_order) >= MIN_EQUAL:
+        yield ColumnCopy(first, second, in_any_order, sizes[1], False, is_certain=False)
+
+
+def _hold_same_values(first: ScoreColumn, second: ScoreColumn) -> bool:
+    """Tell whether two arms have the same values, each as often, in another order of seeds."""
+    values = [sorted(cell.number for cell in column.cells.values()) for column in (first, second)]
+    by_seed = [{seed: cell.number for seed, cell in column.cells.items()} for column in (first, second)]
+    arms = {cell.arm for column in (first, second) for cell in column.cells.values()}
+    return values[0] == values[1] and by_seed[0] != by_seed[1] and len(arms) > 1
 
 
 def _keep_equal(pairs: Equals) -> Equals:

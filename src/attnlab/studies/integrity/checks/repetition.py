@@ -77,7 +77,8 @@ def _report_copies(copies: Sequence[ColumnCopy], is_fault: bool) -> IntegrityFin
     reason = "At this spread and precision, chance produces so many equal values in less than one of 1000 tables"
     if not is_fault:
         reason = "They may be copies, or coincidences of a small evaluation set"
-        reason += "" if all(cell.num_examples for cell, _ in equals) else "; --examples N gives its size"
+        is_known = all(cell.num_examples for cell, _ in equals)
+        reason += "" if is_known else "; --examples N gives its size and may settle it"
     listed = [{"cell": cell.place, "repeats": other.place, "kind": "column"} for cell, other in equals]
     return IntegrityFinding(
         IntegrityKind.REPEATED_VALUES,

@@ -54,8 +54,16 @@ class ReportedValue:
         """Tell whether it is right to its last digit; an SD may be divided by n or n − 1."""
         value, values = parse_number(self.text) or 0.0, self.recorded * factor
         right: Sequence[float] = [values.mean()] if self.is_mean else [values.std(ddof=1), values.std(ddof=0)]
-        slack = 0.51 * 10.0 ** -count_decimals(self.text) + 1e-9 * max(1.0, abs(value))
-        return any(abs(value - expected) <= slack for expected in right)
+        return any(abs(value - expected) <= self._find_slack() for expected in right)
+
+    def is_population_sd(self, factor: float) -> bool:
+        """Tell whether it is an SD that is right only if divided by n."""
+        value, sd = parse_number(self.text) or 0.0, (self.recorded * factor).std(ddof=1)
+        return not self.is_mean and self.agrees(factor) and bool(abs(value - sd) > self._find_slack())
+
+    def _find_slack(self) -> float:
+        """Return how far it may be from the recorded value: half of its last digit."""
+        return 0.51 * 10.0 ** -count_decimals(self.text) + 1e-9 * max(1.0, abs(parse_number(self.text) or 0.0))
 
     def describe_difference(self, factor: float) -> str:
         """Say what is reported and what is recorded."""
@@ -84,6 +92,15 @@ def _check_values(reported: Sequence[ReportedValue], path: str) -> Iterator[Inte
     factors = {metric: _find_factor(reported, metric) for metric in {value.metric for value in reported}}
     wrong = [value for value in reported if value.can_be_checked and not value.agrees(factors[value.metric])]
     checked = [value for value in reported if value.can_be_checked]
+    population = [value for value in checked if value.is_population_sd(factors[value.metric])]
+    if population:
+        agree = "SD agrees only as a population SD" if len(population) == 1 else "SDs agree only as population SDs"
+        shown = list_first([value.describe_difference(factors[value.metric]) for value in population], 3)
+        sentence = (
+            f"{len(population)} {agree}, divided by n and not by n − 1, which is too small with few seeds: {shown}"
+        )
+        places = tuple(value.place for value in population)
+        yield IntegrityFinding(IntegrityKind.SUMMARY_AGREES, sentence, is_fault=False, places=places)
     if checked and not wrong:
         agree = f"{len(checked)} figure agrees" if len(checked) == 1 else f"all {len(checked)} figures agree"
         sentence = f"{agree} with the recorded values, of {len(reported)} in {path}"

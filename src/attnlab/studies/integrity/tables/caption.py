@@ -13,6 +13,8 @@ NUMBERS = {
     "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10, "twenty": 20,
 }  # fmt: skip
 SEEDS = re.compile(rf"\b(\d+|{'|'.join(NUMBERS)})\s+(?:[a-z-]+\s+){{0,2}}(?:seeds|runs|trials)\b", re.IGNORECASE)
+ABBREVIATED_SE = re.compile(r"\bs\.\s?e\.(?:\s?m\.?)?|(?:±|\\pm\$?)\s*SE\b", re.IGNORECASE)
+ABBREVIATED_SD = re.compile(r"\bs\.\s?d\.|(?:±|\\pm\$?)\s*SD\b", re.IGNORECASE)
 PLAIN_METRICS = frozenset(
     {"accuracy", "acc", "f1", "bleu", "perplexity", "ppl", "loss", "wer", "mcc", "auc", "em", "rouge"}
 )
@@ -28,13 +30,14 @@ def find_num_seeds(caption: str) -> int | None:
 
 def find_spread_kind(caption: str) -> SpreadKind | None:
     """Return what a caption calls the spread; None if it does not say."""
-    words = " ".join(split_words(caption))
+    text = ABBREVIATED_SD.sub(" std ", ABBREVIATED_SE.sub(" sem ", caption))
+    words = " ".join(split_words(text))
     kinds: list[SpreadKind] = []
-    if re.search(r"\b(standard deviations?|std|stdev|std dev)\b", words):
+    if re.search(r"\b(standard deviations?|stds?(?! err)|stdev|stddev)\b", words):
         kinds.append("sd")
-    if re.search(r"\b(standard errors?|std err|stderr|sem)\b", words):
+    if re.search(r"\b(standard errors?|std err(?:or)?s?|stderr|sems?)\b", words):
         kinds.append("se")
-    if re.search(r"\bconfidence intervals?\b", words):
+    if re.search(r"\b(confidence intervals?|95 cis?|ci95|cis? 95|cis? at 95)\b", words):
         kinds.append("ci")
     return kinds[0] if len(kinds) == 1 else None
 

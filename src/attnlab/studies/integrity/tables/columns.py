@@ -178,7 +178,7 @@ def find_roles(rows: TextTable, given: Mapping[str, str]) -> ColumnRoles:
     if not values and "prediction" not in parts:
         scores = [name for name in rows.scores if name in left and rows.is_numeric(name)]
         values = scores or _find_values(rows, [name for name in left if name not in groups], parts)
-        values = drop_aggregates(values)
+        values = _drop_lone_spread(drop_aggregates(values))
     spreads = {value: spread for value, spread in spreads.items() if value in values and rows.is_numeric(spread)}
     if not spreads and len(values) == 1:
         spreads = _find_unnamed_spread(rows, values[0], left)
@@ -197,6 +197,12 @@ def drop_aggregates(names: Sequence[str]) -> list[str]:
     """Return the names without means and spreads of others; a single score, or `mean` beside `max`, is not one."""
     scores = [name for name in names if not is_aggregate(name)]
     return scores if len(scores) > 1 else list(names)
+
+
+def _drop_lone_spread(names: Sequence[str]) -> list[str]:
+    """Return the names without a column named just `std` or the like beside a single score, whose spread it is."""
+    others = [name for name in names if "".join(split_words(name)) not in SDS]
+    return others if len(others) == 1 else list(names)
 
 
 def is_setting(name: str) -> bool:

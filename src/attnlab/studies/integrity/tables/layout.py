@@ -7,12 +7,14 @@ from attnlab.errors import RequestError
 
 from .caption import find_metric
 from .columns import MEANS, OURS, ColumnRoles, drop_aggregates, find_roles, is_aggregate, is_setting, quote_map
-from .metrics import recognise_metric, split_words
+from .metrics import recognise_metric, split_words, standardise_metric
 from .patterns import ColumnPattern, find_seed_columns, guess_form, guess_pattern, read_pattern
 from .rows import TextTable
 from .table import Run
 
 UNNAMED = "value"
+GENERAL = ("", "value", "score", "result")
+"""Names of columns of scores that say nothing of them."""
 
 
 @dataclass(frozen=True)
@@ -20,7 +22,7 @@ class TableLayout:
     """How a file is read: the roles of its columns, the pattern of the names of value columns, and the metric.
 
     metric: the metric of columns whose names have none. source: what names that metric, in words. given: the parts of
-    --map.
+    --map. unused_metric: what --metric names, if the table has only other metrics.
     """
 
     rows: TextTable
@@ -29,6 +31,7 @@ class TableLayout:
     metric: str = UNNAMED
     source: str = ""
     given: Mapping[str, str] = field(default_factory=dict)
+    unused_metric: str = ""
 
     @property
     def has_seeds(self) -> bool:
@@ -54,9 +57,7 @@ class TableLayout:
         kept = [word for word in column.replace("_", " ").split() if word.lower() not in MEANS]
         is_mean = kept != column.replace("_", " ").split()
         name = ("_" if "_" in column else " ").join(kept) if is_mean else column
-        is_unnamed = not name or (
-            " ".join(split_words(name)) in ("value", "score", "result") and self.metric != UNNAMED
-        )
+        is_unnamed = not name or (" ".join(split_words(name)) in GENERAL and self.metric != UNNAMED)
         return self.metric if is_unnamed else name
 
     def describe(self) -> Iterator[str]:
@@ -80,11 +81,17 @@ class TableLayout:
         elif "prediction" not in roles.parts and "num_seeds" not in roles.parts:
             yield "no seeds named"
         if in_names == "{group}" and pattern is not None:
-            yield f"one dataset or task in each of the columns {_list(list(pattern.meanings))}"
+            names = list(pattern.meanings)
+            columns = (
+                "one dataset or task in each of the columns" if len(names) > 1 else "the dataset or task in column"
+            )
+            yield f"{columns} {_list(names)}"
         if self.source:
             yield f"metric {self.metric} (from {self.source})"
         elif any(self.name_metric(name) == UNNAMED for name in roles.values) and not {"metric"} & {*roles.parts}:
             yield "metric not named (--metric NAME, such as accuracy)"
+        if self.unused_metric:
+            yield f"--metric {self.unused_metric} not used, since the table names its metrics"
         yield from self._describe_columns()
         yield from rows.remarks
 
@@ -115,7 +122,8 @@ class TableLayout:
             parts.append(f"group={'+'.join(self.roles.groups)}")
         if self.pattern is not None:
             parts.append(f"columns={self.pattern.text}")
-        if self.roles.values and (self.pattern is None or "value" in self.given):
+        is_one_group = self.pattern is not None and self.pattern.text == "{group}" and len(self.roles.values) == 1
+        if self.roles.values and (self.pattern is None or "value" in self.given or is_one_group):
             parts.append(f"value={'+'.join(self.roles.values)}")
         if "table" in self.given:
             parts.append(f"table={self.given['table']}")
@@ -137,8 +145,7 @@ def find_layout(rows: TextTable, given: Mapping[str, str], metric: str | None = 
     roles = find_roles(rows, given)
     named, source = (metric, "--metric") if metric else find_metric(rows.name, rows.caption)
     pattern = _find_pattern(rows, roles, given)
-    is_unnamed = pattern is None and "metric" not in roles.parts and not any(map(recognise_metric, roles.values))
-    if is_unnamed and named and len(roles.values) > 1 and "arm" in roles.parts and "value" not in given:
+    if pattern is None and named and _are_groups(roles, given):
         pattern = ColumnPattern("{group}", {name: {"group": name} for name in roles.values})
     if pattern is not None:
         used = {*roles.parts.values(), *roles.groups, *roles.budgets, *roles.errors, *pattern.meanings}
@@ -149,7 +156,27 @@ def find_layout(rows: TextTable, given: Mapping[str, str], metric: str | None = 
     layout = TableLayout(rows, roles, pattern, named or UNNAMED, source, given)
     is_used = any(layout.name_metric(name) == named for name in roles.values) and "metric" not in roles.parts
     has_metrics = pattern is not None and "{metric}" in pattern.text
-    return layout if is_used and not has_metrics else replace(layout, source="")
+    if is_used and not has_metrics:
+        return layout
+    in_rows = rows.column(roles.parts["metric"]) if "metric" in roles.parts else []
+    in_names = [part["metric"] for part in pattern.meanings.values() if "metric" in part] if pattern is not None else []
+    metrics = in_rows or in_names or [layout.name_metric(name) for name in roles.values]
+    is_known = not metrics or standardise_metric(metric or "") in map(standardise_metric, metrics)
+    return replace(layout, source="", unused_metric="" if is_known else metric or "")
+
+
+def _are_groups(roles: ColumnRoles, given: Mapping[str, str]) -> bool:
+    """Tell whether columns of scores are datasets of one metric that is named elsewhere: no name of theirs has one."""
+    if "metric" in roles.parts or not roles.values or any(map(recognise_metric, roles.values)):
+        return False
+    if len(roles.values) == 1:
+        return not _is_general(roles.values[0])
+    return "arm" in roles.parts and "value" not in given
+
+
+def _is_general(name: str) -> bool:
+    """Tell whether the name of a column names neither a metric nor a dataset, such as `value` or `mean`."""
+    return is_aggregate(name) or " ".join(word for word in split_words(name) if word not in MEANS) in GENERAL
 
 
 def _find_pattern(rows: TextTable, roles: ColumnRoles, given: Mapping[str, str]) -> ColumnPattern | None:

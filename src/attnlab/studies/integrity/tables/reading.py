@@ -51,11 +51,11 @@ def read_table(
         )
     check_aggregates(layout, cells)
     kind = hints.spread or ("se" if layout.roles.are_standard_errors else None)
-    cells, spreads = settle_spreads(cells, rows.caption, hints.num_seeds, kind)
+    cells, spreads = settle_spreads(cells, rows.caption, hints.num_seeds, kind, layout.has_seeds)
     cells, averages = drop_averages(cells)
     cells, unreported = drop_unreported(cells, rows.is_for_readers)
     arms = list(dict.fromkeys([*(cell.arm for cell in cells), *(run.arm for run in predictions)]))
-    budgets = _read_budgets(layout) if layout.pattern is None else {}
+    budgets = _read_budgets(layout) if layout.pattern is None or layout.pattern.text == "{group}" else {}
     short = next((row[name] for _, row in rows.rows for name in layout.roles.values if has_last_digits(row[name])), "")
     notation = [f"{short} is read as a mean with an uncertainty of its last digits"] if short else []
     words = (*layout.describe(), *describe_spreads(cells, spreads), *notation, *averages, *unreported)
@@ -171,12 +171,14 @@ def _read_count(where: str, layout: TableLayout, row: Mapping[str, str], part: s
 def _read_budgets(layout: TableLayout) -> dict[Run, dict[str, str]]:
     """Return what each run was given: budgets, and the number of evaluation examples of each metric."""
     budgets = dict[Run, dict[str, str]]()
-    for run, _, row in layout.runs():
-        budget = budgets.setdefault(run, {})
-        budget.update({name: row[name] for name in layout.roles.budgets})
+    in_columns = [""] if layout.pattern is None else [parts["group"] for parts in layout.pattern.meanings.values()]
+    for (arm, group, seed), _, row in layout.runs():
+        amounts = {name: row[name] for name in layout.roles.budgets}
         if "examples" in layout.roles.parts:
             metric = f" for {layout.part('metric', row)}" if "metric" in layout.roles.parts else ""
-            budget[f"{layout.roles.parts['examples']}{metric}"] = layout.part("examples", row)
+            amounts[f"{layout.roles.parts['examples']}{metric}"] = layout.part("examples", row)
+        for name in in_columns:
+            budgets.setdefault((arm, join_words(name, group), seed), {}).update(amounts)
     return budgets
 
 

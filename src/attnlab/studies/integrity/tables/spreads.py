@@ -22,17 +22,19 @@ class SpreadReading:
 
 
 def settle_spreads(
-    cells: Sequence[Cell], caption: str, num_seeds: int | None, kind: SpreadKind | None
+    cells: Sequence[Cell], caption: str, num_seeds: int | None, kind: SpreadKind | None, has_seeds: bool = False
 ) -> tuple[tuple[Cell, ...], SpreadReading]:
-    """Give every mean its SD and its number of seeds; where an arm has several rows, their spreads are not used."""
+    """Give every mean its SD and its number of seeds; where an arm has several rows, their spreads are not used.
+
+    has_seeds: the table names seeds, so that a value without a spread is that of one seed.
+    """
     by_arm = group_cells(cells, lambda cell: (cell.arm, cell.group, cell.metric, cell.step)).values()
     if any(len(of_arm) > 1 for of_arm in by_arm):
         has_spreads = any(cell.sd is not None for cell in cells)
         return tuple(replace(cell, sd=None, num_seeds=None) for cell in cells), SpreadReading(are_of_runs=has_spreads)
     has_spreads, in_table = any(cell.sd is not None for cell in cells), any(cell.num_seeds for cell in cells)
     said, said_kind = find_num_seeds(caption), find_spread_kind(caption)
-    # Without a spread a caption may be about other tables; what the user or a column says is about this one.
-    number = num_seeds or (said if has_spreads and not in_table else None)
+    number = num_seeds or (said if (has_spreads or not has_seeds) and not in_table else None)
     source = "--seeds" if num_seeds else "the caption"
     chosen = kind or said_kind or "sd"
     kind_source = "as given" if kind else "the caption" if said_kind else ""

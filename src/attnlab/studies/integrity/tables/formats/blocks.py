@@ -8,11 +8,15 @@ Rows = list[tuple[int, list[str]]]
 
 @dataclass(frozen=True)
 class TextBlock:
-    """One table of a text: the line it begins at, the names of its columns, and its rows with their lines."""
+    """One table of a text: the line it begins at, the names of its columns, and its rows with their lines.
+
+    unclear: cells that cannot be read, each with its line and what is not known in it.
+    """
 
     line: int
     header: list[str]
     rows: Rows
+    unclear: Sequence[tuple[int, str, str]] = ()
 
 
 def fill_first_column(rows: Rows) -> Rows:

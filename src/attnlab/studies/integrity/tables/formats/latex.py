@@ -9,7 +9,8 @@ from attnlab.errors import RequestError
 from ..figure import parse_figure
 from ..rows import LATEX, TextTable, make_table
 from .blocks import Rows, TextBlock, fill_first_column, make_unique
-from .latex_text import read_groups, split_outside_braces, to_plain_text
+from .latex_macros import expand_macros
+from .latex_text import find_unclear_macro, read_groups, split_outside_braces, to_plain_text
 
 BEGIN = re.compile(r"\\begin\{(tabular\*?|tabularx|tabulary|longtable|array|tabu)\}")
 NUM_ARGUMENTS = {"tabular*": 2, "tabularx": 2, "tabulary": 2}
@@ -17,20 +18,24 @@ COMMENT = re.compile(r"(?<!\\)%.*")
 RULE = re.compile(r"\\(?:hline|midrule|toprule|bottomrule|specialrule(?:\{[^}]*\}){3}|thickhline)\b(?:\[[^\]]*\])?")
 SPACING = re.compile(
     r"\\(?:cmidrule|cline)\s*(?:\([^)]*\))?(?:\[[^\]]*\])?\{[^}]*\}|\\addlinespace(?:\[[^\]]*\])?|\\(?:rowcolor|noalign)"
-    r"(?:\[[^\]]*\])?\{[^}]*\}|\\(?:centering|small|footnotesize|scriptsize|endhead|endfirsthead|endfoot)\b"
+    r"(?:\[[^\]]*\])?\{[^}]*\}|\\(?:centering|endhead|endfirsthead|endfoot)\b|^\s*\\(?:small|footnotesize|scriptsize)\b"
 )
 SECTION = "section"
 
 
 @dataclass
 class LatexRow:
-    """One row: its line, its cells, whether a rule stands above it, and whether one cell spans all columns."""
+    """One row: its line, its cells, whether a rule stands above it, and whether one cell spans all columns.
+
+    unclear: the cells that cannot be read, each with the macro that is not known.
+    """
 
     line: int
     cells: list[str]
     has_rule_above: bool
     num_written: int
     spans: dict[int, int] = field(default_factory=dict)
+    unclear: list[tuple[str, str]] = field(default_factory=list)
 
 
 def is_latex(text: str) -> bool:
@@ -38,14 +43,14 @@ def is_latex(text: str) -> bool:
     return bool(BEGIN.search(text)) or bool(re.search(r"&[^\n]*\\\\", text))
 
 
-def remove_comments(text: str) -> str:
-    """Remove the comments of a LaTeX text; its lines stay in place."""
-    return "\n".join(COMMENT.sub("", line) for line in text.split("\n"))
+def prepare_latex(text: str) -> str:
+    """Remove the comments of a LaTeX text, and expand its macros; its lines stay in place."""
+    return expand_macros("\n".join(COMMENT.sub("", line) for line in text.split("\n")))
 
 
 def find_latex(text: str) -> list[TextBlock]:
     """Return the tables of a LaTeX text."""
-    text = remove_comments(text)
+    text = prepare_latex(text)
     blocks = []
     for begin in BEGIN.finditer(text):
         _, start = read_groups(text, begin.end(), NUM_ARGUMENTS.get(begin[1], 1))
@@ -57,7 +62,13 @@ def find_latex(text: str) -> list[TextBlock]:
 
 
 def read_latex(path: str, block: TextBlock, caption: str) -> TextTable:
-    """Read one LaTeX table."""
+    """Read one LaTeX table; refuse one with a macro in its numbers that is not known."""
+    for line, cell, macro in block.unclear:
+        raise RequestError(
+            f"line {line} of '{path}': it is not clear what {macro} in '{cell}' does to the number. Define it in the "
+            f"file, such as \\newcommand{{{macro}}}[1]{{$\\pm$ #1}} if its argument is the spread, or write ± in its "
+            "place; if it is no part of the result, remove it"
+        )
     return make_table(path, block.header, block.rows, LATEX, caption)
 
 
@@ -89,7 +100,8 @@ def _read_block(text: str, start: int, end: int) -> TextBlock:
     if len(set(sections)) > 1:
         header = [*header, SECTION]
         body = [(line, [*cells, name]) for (line, cells), name in zip(body, sections, strict=True)]
-    return TextBlock(_line(text, start), header, body)
+    unclear = [(row.line, *cell) for row in rows[num_header:] for cell in row.unclear]
+    return TextBlock(_line(text, start), header, body, unclear)
 
 
 def _is_data(row: LatexRow, above: LatexRow) -> bool:
@@ -136,22 +148,30 @@ def _blank(match: re.Match[str]) -> str:
 
 def _add_cell(row: LatexRow, cell: str) -> None:
     command = re.match(r"\s*\\(multicolumn|multirow)\s*", cell)
-    if command is None:
-        row.cells.append(to_plain_text(cell))
-        return
-    groups, _ = read_groups(cell, command.end(), 3)
-    if len(groups) < 3:
-        row.cells.append(to_plain_text(cell))
+    groups = read_groups(cell, command.end(), 3)[0] if command is not None else []
+    if command is None or len(groups) < 3:
+        row.cells.append(_read_cell(row, cell))
         return
     number = re.fullmatch(r"\s*-?(\d+)\s*", groups[0])
     count = int(number[1]) if number else 1
     if command[1] == "multirow":
         row.spans[len(row.cells)] = count
-        row.cells.append(to_plain_text(groups[2]))
+        row.cells.append(_read_cell(row, groups[2]))
     else:
         inner = LatexRow(row.line, [], False, 0)
         _add_cell(inner, groups[2])
         row.cells += inner.cells * min(count, 100)
+        row.unclear += inner.unclear
+
+
+def _read_cell(row: LatexRow, cell: str) -> str:
+    """Return the text of a cell, with its commands if one of them is not known."""
+    macro = find_unclear_macro(cell)
+    if not macro:
+        return to_plain_text(cell)
+    text = " ".join(cell.split())
+    row.unclear.append((text, macro))
+    return text
 
 
 def _fill_spans(rows: list[LatexRow]) -> None:
