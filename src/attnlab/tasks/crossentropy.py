@@ -22,7 +22,7 @@ from attnlab.machine import cache_bytes
 
 CHUNK = 2**23
 """Logits that exist at once. Larger gains nothing, smaller makes thin matrix products."""
-MIN_ROWS, ROWS_PER_CHANNEL = 64, 2
+MIN_ROWS, ROWS_PER_CHANNEL = 64, 4
 """Rows of a block in training, at most CHUNK logits: with so many, reading the weight costs little beside the logits.
 More would only make the exponentials leave the cache before the gradients read them."""
 TILE_BYTES = 2**20
