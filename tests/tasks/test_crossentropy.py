@@ -70,7 +70,7 @@ def test_loss_and_gradients_are_those_of_whole_logits(
     num_rows: int, vocab: int, has_bias: bool, dtype: torch.dtype, error: float
 ) -> None:
     inputs = make_inputs(num_rows, vocab, dtype, has_bias)
-    labels = torch.randint(vocab, (num_rows,))
+    labels = torch.randint(vocab, (num_rows,), generator=torch.Generator().manual_seed(0))
     assert_close(compute_in_tiles(inputs, labels), compute_plainly(inputs, labels), error)
 
 
@@ -144,7 +144,7 @@ def test_a_label_outside_the_vocabulary_is_an_error(label: int) -> None:
 @pytest.mark.usefixtures("small_tiles")
 def test_tied_weights_receive_both_gradients() -> None:
     weight = make_inputs(1, 19, torch.float64, has_bias=False)[1]
-    tokens, labels = torch.randint(19, (2, 14))
+    tokens, labels = torch.randint(19, (2, 14), generator=torch.Generator().manual_seed(0))
     tiled = torch.autograd.grad(compute_summed_loss(weight[tokens].tanh(), weight, None, labels), weight)
     plain = torch.autograd.grad(F.cross_entropy(weight[tokens].tanh() @ weight.t(), labels, reduction="sum"), weight)
     assert_close(tiled, plain, 1e-13)
@@ -154,7 +154,7 @@ def test_tied_weights_receive_both_gradients() -> None:
 @pytest.mark.parametrize("needed", [0, 1, 2])
 def test_only_the_gradients_that_are_needed_are_computed(needed: int) -> None:
     inputs = make_inputs(9, 31, torch.float64, has_bias=True)
-    labels = torch.randint(31, (9,))
+    labels = torch.randint(31, (9,), generator=torch.Generator().manual_seed(0))
     expected = compute_plainly(inputs, labels)[1 + needed]
     for number, tensor in enumerate(inputs):
         tensor.requires_grad_(number == needed)
@@ -166,7 +166,7 @@ def test_only_the_gradients_that_are_needed_are_computed(needed: int) -> None:
 @pytest.mark.usefixtures("small_tiles")
 def test_under_autocast_products_are_in_bf16_and_sums_in_fp32() -> None:
     inputs = make_inputs(23, 41, torch.float32, has_bias=True)
-    labels = torch.randint(41, (23,))
+    labels = torch.randint(41, (23,), generator=torch.Generator().manual_seed(0))
     with torch.autocast("cpu", torch.bfloat16):
         actual = compute_in_tiles(inputs, labels)
     assert [tensor.dtype for tensor in actual] == [torch.float32] * 4
@@ -177,7 +177,7 @@ def test_the_work_space_is_one_block_of_logits() -> None:
     vocab, num_rows = 20011, 601
     states = torch.randn(num_rows, 8, requires_grad=True)
     weight = torch.randn(vocab, 8, requires_grad=True)
-    labels = torch.randint(vocab, (num_rows,))
+    labels = torch.randint(vocab, (num_rows,), generator=torch.Generator().manual_seed(0))
     compute_in_tiles([states, weight], labels)
     used = peak_memory(lambda: compute_in_tiles([states, weight], labels))
     gradients = 4 * 2 * (weight.numel() + states.numel())  # as computed, and multiplied by the factor
@@ -187,7 +187,7 @@ def test_the_work_space_is_one_block_of_logits() -> None:
 @pytest.mark.usefixtures("small_tiles")
 def test_losses_and_hits_are_those_of_whole_logits() -> None:
     states, weight, bias = make_inputs(23, 11, torch.float64, has_bias=True)
-    labels = torch.randint(11, (23,))
+    labels = torch.randint(11, (23,), generator=torch.Generator().manual_seed(0))
     nats, hits = compute_losses_and_hits(states, weight, bias, labels)
     logits = F.linear(states, weight, bias)
     torch.testing.assert_close(nats, F.cross_entropy(logits, labels, reduction="none"))
